@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"hekla.sh/hekla/pkg/apis"
+	"hekla.sh/hekla/pkg/controllers"
+)
+
+func newCommand() *cobra.Command {
+	o := newOptions()
+	command := &cobra.Command{
+		Use:   "hekla-controllers",
+		Short: "Run the controllers of Hekla: Jobs, PodGroups of lone pods, Queues",
+		Args:  cobra.NoArgs,
+		// A mistake in the configuration of a server deserves a sentence, not a page of flags.
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(command.Context(), o)
+		},
+	}
+	o.addFlags(command.Flags())
+	return command
+}
+
+// run runs the controllers until the context ends or leadership is lost; the latter is an error.
+func run(ctx context.Context, o *options) error {
+	logger, err := newLogger(o.verbosity)
+	if err != nil {
+		return err
+	}
+	logf.SetLogger(logger)
+	klog.SetLogger(logger)
+	restConfig, err := clientConfig(o)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(restConfig, o, logger)
+	if err != nil {
+		return err
+	}
+	controllerOptions, err := o.controllerOptions()
+	if err != nil {
+		return err
+	}
+	if err := controllers.Add(mgr, controllerOptions); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func clientConfig(o *options) (*rest.Config, error) {
+	restConfig, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("no way to the API server (--kubeconfig=%q, --master=%q): %w", o.kubeconfig, o.master, err)
+	}
+	restConfig.QPS, restConfig.Burst = o.qps, o.burst
+	restConfig.UserAgent = "hekla-controllers"
+	return restConfig, nil
+}
+
+func newManager(restConfig *rest.Config, o *options, logger logr.Logger) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apis.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("registering API types: %w", err)
+	}
+	warmUp := true
+	election := o.leaderElection
+	mgr, err := manager.New(restConfig, manager.Options{
+		Scheme:                 scheme,
+		Cache:                  controllers.CacheOptions(),
+		Logger:                 logger,
+		HealthProbeBindAddress: addressIf(o.enableHealthz, o.healthzAddress),
+		Metrics:                metricsserver.Options{BindAddress: addressIf(o.enableMetrics, o.listenAddress)},
+		// A replica that waits keeps its caches full, so that it takes over at once.
+		Controller:                    controllerconfig.Controller{EnableWarmup: &warmUp},
+		LeaderElection:                election.LeaderElect,
+		LeaderElectionResourceLock:    election.ResourceLock,
+		LeaderElectionID:              election.ResourceName,
+		LeaderElectionNamespace:       election.ResourceNamespace,
+		LeaseDuration:                 &election.LeaseDuration.Duration,
+		RenewDeadline:                 &election.RenewDeadline.Duration,
+		RetryPeriod:                   &election.RetryPeriod.Duration,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", cachesAreFull(mgr.GetCache())))
+	return mgr, err
+}
+
+// cachesAreFull is the readiness of a replica: it has seen everything there is, whether it leads or waits.
+func cachesAreFull(cache cache.Cache) healthz.Checker {
+	return func(request *http.Request) error {
+		if !cache.WaitForCacheSync(request.Context()) {
+			return errors.New("the caches are not full yet")
+		}
+		return nil
+	}
+}
+
+// addressIf returns the address, or what switches a server off.
+func addressIf(enabled bool, address string) string {
+	if enabled {
+		return address
+	}
+	return "0"
+}
+
+// newLogger writes one JSON object per line to standard error. Verbosity counts as everywhere in Kubernetes.
+func newLogger(verbosity int) (logr.Logger, error) {
+	config := zap.NewProductionConfig()
+	config.Level = zap.NewAtomicLevelAt(zapcore.Level(-verbosity))
+	config.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	config.OutputPaths, config.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
+	// A log that drops lines is of no use on the day it is needed, and there are few.
+	config.Sampling = nil
+	logger, err := config.Build()
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("opening the log: %w", err)
+	}
+	return zapr.NewLogger(logger), nil
+}

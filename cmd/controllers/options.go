@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/component-base/config"
+	configoptions "k8s.io/component-base/config/options"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers"
+	"hekla.sh/hekla/pkg/controllers/job"
+	"hekla.sh/hekla/pkg/controllers/podgroup"
+	"hekla.sh/hekla/pkg/controllers/queue"
+)
+
+// controllerNames are the controllers there are, under Volcano's names.
+var controllerNames = []string{job.Name, podgroup.Name, queue.Name}
+
+// options are the values of the flags.
+type options struct {
+	master, kubeconfig      string
+	qps                     float32
+	burst                   int
+	jobWorkers              int
+	podGroupWorkers         int
+	queueWorkers            int
+	schedulerNames          []string
+	inheritOwnerAnnotations bool
+	controllers             []string
+	healthzAddress          string
+	enableHealthz           bool
+	listenAddress           string
+	enableMetrics           bool
+	leaderElection          config.LeaderElectionConfiguration
+	verbosity               int
+}
+
+func newOptions() *options {
+	return &options{
+		leaderElection: config.LeaderElectionConfiguration{
+			LeaderElect:   true,
+			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
+			ResourceLock:  resourcelock.LeasesResourceLock,
+			// Volcano's own Lease, so that the two never run at the same time by accident.
+			ResourceName:      "vc-controller-manager",
+			ResourceNamespace: "volcano-system",
+		},
+	}
+}
+
+func (o *options) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.master, "master", "", "Address of the API server; overrides the one in the kubeconfig.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of a kubeconfig. Empty uses the pod's own ServiceAccount.")
+	// Not Volcano's 50 and 100, which would make a thousand pods wait twenty seconds: the API server's own priority
+	// levels keep clients apart.
+	flags.Float32Var(&o.qps, "kube-api-qps", 2000, "Requests per second to the API server at most.")
+	flags.IntVar(&o.burst, "kube-api-burst", 2000, "Requests to the API server in a burst at most.")
+	flags.IntVar(&o.jobWorkers, "worker-threads", 3, "How many Jobs to work on at a time.")
+	flags.IntVar(&o.podGroupWorkers, "worker-threads-for-podgroup", 5,
+		"How many PodGroups of lone pods to work on at a time.")
+	flags.IntVar(&o.queueWorkers, "worker-threads-for-queue", 5, "How many Queues to work on at a time.")
+	flags.StringSliceVar(&o.schedulerNames, "scheduler-name", []string{scheduling.DefaultSchedulerName},
+		"Name our scheduler goes by; repeat it, or separate by commas, for several. "+
+			"Pods of Jobs that name no scheduler get the first.")
+	flags.BoolVar(&o.inheritOwnerAnnotations, "inherit-owner-annotations", true,
+		"Let lone pods take queue, minimum and volcano.sh/ annotations from their owner.")
+	flags.StringSliceVar(&o.controllers, "controllers", []string{"*"},
+		"Controllers to run: * for all, NAME for one, -NAME to leave one out. There are "+
+			strings.Join(controllerNames, ", ")+".")
+	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
+	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
+	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
+	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
+	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
+	configoptions.BindLeaderElectionFlags(&o.leaderElection, flags)
+}
+
+// validate says, flag by flag, what cannot be meant.
+func (o *options) validate() error {
+	var problems []error
+	invalid := func(flag string, value any, why string) {
+		problems = append(problems, fmt.Errorf("--%s=%v: %s", flag, value, why))
+	}
+	positive := func(flag string, value int) {
+		if value < 1 {
+			invalid(flag, value, "must be at least 1")
+		}
+	}
+	if o.qps <= 0 {
+		invalid("kube-api-qps", o.qps, "must be above 0")
+	}
+	positive("kube-api-burst", o.burst)
+	positive("worker-threads", o.jobWorkers)
+	positive("worker-threads-for-podgroup", o.podGroupWorkers)
+	positive("worker-threads-for-queue", o.queueWorkers)
+	if len(o.schedulerNames) == 0 || slices.Contains(o.schedulerNames, "") {
+		invalid("scheduler-name", strings.Join(o.schedulerNames, ","), "a scheduler without a name has no pods")
+	}
+	if o.verbosity < 0 || o.verbosity > 10 {
+		invalid("v", o.verbosity, "must be from 0 to 10")
+	}
+	if _, err := o.selected(); err != nil {
+		problems = append(problems, err)
+	}
+	if election := &o.leaderElection; election.LeaderElect {
+		lease, renew, retry := election.LeaseDuration.Duration, election.RenewDeadline.Duration, election.RetryPeriod.Duration
+		if lease <= renew {
+			invalid("leader-elect-lease-duration", lease, fmt.Sprintf("must be longer than the renew deadline, %s", renew))
+		}
+		// The elector adds up to a fifth to each retry.
+		if renew <= retry+retry/5 {
+			invalid("leader-elect-renew-deadline", renew, fmt.Sprintf("must be longer than 1.2 retry periods of %s", retry))
+		}
+		if retry <= 0 {
+			invalid("leader-elect-retry-period", retry, "must be above 0")
+		}
+		if election.ResourceLock != resourcelock.LeasesResourceLock {
+			invalid("leader-elect-resource-lock", election.ResourceLock, "only leases is supported")
+		}
+		if election.ResourceName == "" {
+			invalid("leader-elect-resource-name", "", "must be set")
+		}
+		if election.ResourceNamespace == "" {
+			invalid("leader-elect-resource-namespace", "", "must be set")
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// volcanoOnly are controllers of Volcano that do not exist here. Leaving one out is what we do, so saying so is fine.
+var volcanoOnly = []string{
+	"gc-controller", "jobflow-controller", "jobtemplate-controller", "cronjob-controller", "hypernode-controller",
+	"sharding-controller", "colocationconfig-controller",
+}
+
+// selected returns the names of the controllers that --controllers asks for.
+func (o *options) selected() (map[string]bool, error) {
+	chosen := map[string]bool{}
+	if slices.Contains(o.controllers, "*") {
+		for _, name := range controllerNames {
+			chosen[name] = true
+		}
+	}
+	var problems []error
+	for _, entry := range o.controllers {
+		name, isLeftOut := strings.CutPrefix(entry, "-")
+		name = strings.TrimPrefix(name, "+")
+		switch {
+		case entry == "*" || isLeftOut && slices.Contains(volcanoOnly, name):
+		case !slices.Contains(controllerNames, name):
+			problems = append(problems, fmt.Errorf("--controllers=%s: there is no controller %q; there are %s",
+				strings.Join(o.controllers, ","), name, strings.Join(controllerNames, ", ")))
+		default:
+			chosen[name] = !isLeftOut
+		}
+	}
+	return chosen, errors.Join(problems...)
+}
+
+// controllerOptions translates the flags for the controllers. They are valid.
+func (o *options) controllerOptions() (controllers.Options, error) {
+	chosen, err := o.selected()
+	result := controllers.Options{
+		SchedulerNames:          o.schedulerNames,
+		InheritOwnerAnnotations: o.inheritOwnerAnnotations,
+	}
+	if chosen[job.Name] {
+		result.JobWorkers = o.jobWorkers
+	}
+	if chosen[podgroup.Name] {
+		result.PodGroupWorkers = o.podGroupWorkers
+	}
+	if chosen[queue.Name] {
+		result.QueueWorkers = o.queueWorkers
+	}
+	return result, err
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hekla.sh/hekla/pkg/controllers"
+)
+
+// parse reads flags as the command does.
+func parse(t *testing.T, arguments ...string) *options {
+	t.Helper()
+	o := newOptions()
+	command := newCommand()
+	command.ResetFlags()
+	o.addFlags(command.Flags())
+	if err := command.ParseFlags(arguments); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestTheControllersAreChosenByName(t *testing.T) {
+	all := controllers.Options{
+		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
+	}
+	for _, test := range []struct {
+		arguments []string
+		edit      func(*controllers.Options)
+	}{
+		{nil, func(*controllers.Options) {}},
+		{[]string{"--controllers=*,-sharding-controller"}, func(*controllers.Options) {}},
+		{[]string{"--controllers=*,-pg-controller"}, func(o *controllers.Options) { o.PodGroupWorkers = 0 }},
+		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { o.PodGroupWorkers, o.QueueWorkers = 0, 0 }},
+		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) { o.PodGroupWorkers, o.JobWorkers = 0, 0 }},
+		{[]string{"--worker-threads=9", "--worker-threads-for-podgroup=8", "--worker-threads-for-queue=7"},
+			func(o *controllers.Options) { o.JobWorkers, o.PodGroupWorkers, o.QueueWorkers = 9, 8, 7 }},
+		{[]string{"--scheduler-name=a", "--scheduler-name=b", "--inherit-owner-annotations=false"},
+			func(o *controllers.Options) {
+				o.SchedulerNames, o.InheritOwnerAnnotations = []string{"a", "b"}, false
+			}},
+	} {
+		t.Run(strings.Join(test.arguments, " "), func(t *testing.T) {
+			o := parse(t, test.arguments...)
+			if err := o.validate(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := o.controllerOptions()
+			want := all
+			test.edit(&want)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("error %v, options (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
+	for _, argument := range []string{
+		"--kube-api-qps=0", "--kube-api-burst=0", "--worker-threads=0", "--worker-threads-for-podgroup=-1",
+		"--worker-threads-for-queue=0", "--scheduler-name=", "--controllers=gc-controller", "--controllers=*,-nonsense",
+		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
+		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",
+	} {
+		t.Run(argument, func(t *testing.T) {
+			err := parse(t, argument).validate()
+			flag, _, _ := strings.Cut(argument, "=")
+			if err == nil || !strings.Contains(err.Error(), flag) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+func TestTheCommandRefusesBeforeItConnects(t *testing.T) {
+	command := newCommand()
+	command.SetArgs([]string{"--kubeconfig=/does/not/exist", "--worker-threads=0"})
+	command.SetOut(io.Discard)
+	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), "--worker-threads=0") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAKubeconfigThatIsMissingIsNamed(t *testing.T) {
+	command := newCommand()
+	command.SetArgs([]string{"--kubeconfig=/does/not/exist"})
+	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), "/does/not/exist") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"hekla.sh/hekla"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+// systemNamespace is where the installer puts Hekla.
+const systemNamespace = "volcano-system"
+
+// component is an executable of ours that runs beside the control plane, with the rights of its ServiceAccount only.
+type component struct {
+	name           string // as in --components
+	serviceAccount string // in systemNamespace
+	servesMetrics  bool
+	arguments      []string
+}
+
+// components are in the order of their start. The controllers make the queues that the scheduler asks for.
+var components = [...]component{
+	{name: "controllers", serviceAccount: "volcano-controllers"},
+	{
+		name: "scheduler", serviceAccount: "volcano-scheduler", servesMetrics: true,
+		arguments: []string{"--scheduler-configmap=" + systemNamespace + "/volcano-scheduler-configmap"},
+	},
+}
+
+// executable is also the name of the process.
+func (c component) executable() string { return "hekla-" + c.name }
+
+// path returns the executable, which is beside our own.
+func (c component) path() (string, error) {
+	own, err := os.Executable()
+	if err == nil {
+		own, err = filepath.EvalSymlinks(own)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the folder of this executable: %w", err)
+	}
+	path := filepath.Join(filepath.Dir(own), c.executable())
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s is not there; build it beside this executable with make build, or leave it out with --components", path)
+	} else if err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+// run starts the component and returns when it says that it is ready.
+func (c component) run(ctx context.Context, cluster *localcluster.Cluster) error {
+	path, err := c.path()
+	if err != nil {
+		return err
+	}
+	kubeconfig, expires, err := cluster.ServiceAccountKubeconfig(ctx, systemNamespace, c.serviceAccount)
+	if err != nil {
+		return err
+	}
+	health, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	arguments := append([]string{
+		"--kubeconfig=" + kubeconfig,
+		"--leader-elect=true",
+		"--enable-healthz=true",
+		"--healthz-address=" + health,
+	}, c.arguments...)
+	if c.servesMetrics {
+		metrics, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+metrics)
+	}
+	_, err = cluster.Run(ctx, localcluster.Program{
+		Name: c.executable(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz",
+	})
+	if err == nil && cluster.IsAttached() {
+		err = checkExpiry(c.executable(), expires)
+	}
+	return err
+}
+
+// checkExpiry refuses a token that would leave the component without rights before a working day is over.
+func checkExpiry(name string, expires time.Time) error {
+	const workingDay = 10 * time.Hour
+	if left := time.Until(expires); left < workingDay {
+		return fmt.Errorf("the attached cluster grants %s a token for %s only; raise --service-account-max-token-expiration of its API server, or install Hekla in it", name, left.Round(time.Minute))
+	}
+	return nil
+}
+
+func freeAddress() (string, error) {
+	port, err := localcluster.FreePort()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
+}
+
+// selectComponents returns the components with these names, in the order of their start.
+func selectComponents(names []string) ([]component, error) {
+	for _, name := range names {
+		if !slices.ContainsFunc(components[:], func(c component) bool { return c.name == name }) {
+			return nil, fmt.Errorf("--components: there is no %q; there are %s", name, strings.Join(componentNames(), ", "))
+		}
+	}
+	var selected []component
+	for _, c := range components {
+		if slices.Contains(names, c.name) {
+			selected = append(selected, c)
+		}
+	}
+	return selected, nil
+}
+
+func componentNames() []string {
+	var names []string
+	for _, c := range components {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// installer returns what the installer puts onto a cluster, except what would run Hekla there a second time.
+func installer() ([]*unstructured.Unstructured, error) {
+	objects, err := localcluster.ReadManifests(hekla.Installer)
+	if err != nil {
+		return nil, fmt.Errorf("the embedded installer: %w", err)
+	}
+	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
+		return object.GetKind() == "Deployment"
+	}), nil
+}

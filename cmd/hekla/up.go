@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+// gpuResource is what --gpus counts.
+const gpuResource = corev1.ResourceName("nvidia.com/gpu")
+
+// place says which local cluster is meant.
+type place struct{ name, dir string }
+
+func (p *place) addFlags(command *cobra.Command) {
+	command.Flags().StringVar(&p.name, "name", "default", "name of the cluster, to keep several")
+	command.Flags().StringVar(&p.dir, "dir", "", "folder of the cluster's data, keys and logs (default: in the user's cache folder, by name)")
+}
+
+// lock returns the cluster's folder and keeps other executions of hekla out of it.
+func (p *place) lock(ctx context.Context, progress io.Writer) (dir string, unlock func(), err error) {
+	if dir, err = localcluster.ClusterDir(p.name); err != nil {
+		return "", nil, err
+	}
+	if p.dir != "" {
+		if dir, err = filepath.Abs(p.dir); err != nil {
+			return "", nil, err
+		}
+	}
+	unlock, err = localcluster.Lock(ctx, dir, func() {
+		_, _ = fmt.Fprintln(progress, "Another hekla is at work on this cluster; waiting for it.")
+	})
+	return dir, unlock, err
+}
+
+// upCommand is one execution of `hekla up`.
+type upCommand struct {
+	place
+	nodes             int
+	cpu, memory       string
+	pods, gpus        int
+	kubeconfig        string
+	port              int
+	attach            string
+	components        []string
+	verbosity         int
+	isGiven           func(flag string) bool
+	output, progress  io.Writer
+	started           time.Time
+	selected          []component
+	capacity          corev1.ResourceList
+	isCapacityChanged bool
+}
+
+// newUpCommand returns `hekla up`.
+func newUpCommand() *cobra.Command {
+	u := new(upCommand)
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start a local Kubernetes cluster with Hekla in it",
+		Long: `Starts etcd, kube-apiserver, kube-controller-manager and kwok (which plays the nodes) on this machine, on
+the loopback interface only, with Hekla's objects, scheduler and controllers. The first time it builds the
+Kubernetes programs, which takes minutes; after that it takes seconds. They go on running when the command
+ends, until hekla down.
+
+If the cluster runs already, says so, starts what has died, and changes the number of nodes if --nodes is given.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			u.isGiven = command.Flags().Changed
+			u.output, u.progress = command.OutOrStdout(), command.ErrOrStderr()
+			return u.run(command.Context())
+		},
+	}
+	u.addFlags(command)
+	flags := command.Flags()
+	flags.IntVar(&u.nodes, "nodes", 3, "number of nodes")
+	flags.StringVar(&u.cpu, "cpu", "8", "CPUs of a node")
+	flags.StringVar(&u.memory, "memory", "32Gi", "memory of a node")
+	flags.IntVar(&u.pods, "pods", 110, "number of pods a node holds")
+	flags.IntVar(&u.gpus, "gpus", 0, "GPUs ("+string(gpuResource)+") of a node")
+	flags.StringVar(&u.kubeconfig, "kubeconfig", "", "kubeconfig file to which the cluster is added as the current context, besides the cluster's own")
+	flags.IntVar(&u.port, "port", 0, "port of the API server (default: one that is free)")
+	flags.StringVar(&u.attach, "attach", "", "kubeconfig of a cluster that is there already: only apply Hekla's objects and run its scheduler and controllers; nodes are added only if --nodes is given")
+	flags.StringSliceVar(&u.components, "components", componentNames(), "parts of Hekla to run; empty for none, to run them elsewhere")
+	flags.IntVarP(&u.verbosity, "verbosity", "v", 0, "log level of the Kubernetes programs")
+	return command
+}
+
+func (u *upCommand) run(ctx context.Context) error {
+	u.started = time.Now()
+	if err := u.validate(); err != nil {
+		return err
+	}
+	dir, unlock, err := u.lock(ctx, u.progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	cluster, err := localcluster.Open(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return u.start(ctx, dir)
+	case err != nil:
+		return err
+	}
+	var dead, deadComponents []string
+	for _, process := range cluster.Processes() {
+		if process.IsAlive() {
+			continue
+		}
+		if isComponent(process.Name) {
+			deadComponents = append(deadComponents, process.Name)
+			continue
+		}
+		dead = append(dead, process.Name)
+	}
+	if len(cluster.Processes()) > 0 && len(dead) == 0 {
+		return u.adjust(ctx, cluster, deadComponents)
+	}
+	if len(dead) > 0 {
+		u.say("Of the cluster in %s there run no longer: %s. Starting it again with the data it had.", dir, strings.Join(dead, ", "))
+	}
+	if err := cluster.Stop(); err != nil {
+		return err
+	}
+	return u.start(ctx, dir)
+}
+
+// validate turns the flags into what is needed, before anything is started.
+func (u *upCommand) validate() error {
+	var err error
+	if u.selected, err = selectComponents(u.components); err != nil {
+		return err
+	}
+	if u.attach != "" && !u.isGiven("nodes") {
+		u.nodes = 0
+	}
+	if u.nodes < 0 || u.pods < 0 || u.gpus < 0 || u.port < 0 {
+		return errors.New("--nodes, --pods, --gpus and --port cannot be negative")
+	}
+	u.capacity = corev1.ResourceList{
+		corev1.ResourcePods:             *resource.NewQuantity(int64(u.pods), resource.DecimalSI),
+		corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
+	}
+	for _, given := range []struct {
+		flag, value string
+		name        corev1.ResourceName
+	}{{"cpu", u.cpu, corev1.ResourceCPU}, {"memory", u.memory, corev1.ResourceMemory}} {
+		quantity, err := resource.ParseQuantity(given.value)
+		if err != nil || quantity.Sign() <= 0 {
+			return fmt.Errorf("--%s=%s is not a quantity above zero such as 8, 500m or 32Gi", given.flag, given.value)
+		}
+		u.capacity[given.name] = quantity
+	}
+	if u.gpus > 0 {
+		u.capacity[gpuResource] = *resource.NewQuantity(int64(u.gpus), resource.DecimalSI)
+	}
+	u.isCapacityChanged = slices.ContainsFunc([]string{"cpu", "memory", "pods", "gpus"}, u.isGiven)
+	return nil
+}
+
+// start starts a cluster that does not run.
+func (u *upCommand) start(ctx context.Context, dir string) error {
+	manifests, err := installer()
+	if err != nil {
+		return err
+	}
+	for _, component := range u.selected {
+		if _, err := component.path(); err != nil {
+			return err
+		}
+	}
+	u.say("Starting the cluster %s …", u.name)
+	options := localcluster.Options{
+		Name: u.name, Dir: dir, Detached: true, Attach: u.attach, Port: u.port, Nodes: u.nodes,
+		Manifests: manifests, MergeInto: u.kubeconfig, Verbosity: u.verbosity, Progress: u.progress,
+	}
+	if u.isCapacityChanged {
+		options.NodeTemplate.Capacity = u.capacity
+	}
+	cluster, err := localcluster.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	for _, component := range u.selected {
+		if err := component.run(ctx, cluster); err != nil {
+			return errors.Join(err, fmt.Errorf("the rest of the cluster runs; see its logs in %s, then try hekla up again, or hekla down", cluster.LogDir()))
+		}
+	}
+	u.say("Ready after %.1f s.", time.Since(u.started).Seconds())
+	return u.report(ctx, cluster)
+}
+
+// adjust brings a running cluster to what was asked for, as far as that can be changed.
+func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, dead []string) error {
+	u.say("The cluster %s runs already.", u.name)
+	for _, flag := range []string{"port", "attach", "kubeconfig", "verbosity"} {
+		if u.isGiven(flag) {
+			u.say("--%s is not changed on a running cluster; hekla down first.", flag)
+		}
+	}
+	running := make(map[string]bool)
+	for _, process := range cluster.Processes() {
+		running[process.Name] = process.IsAlive()
+	}
+	for _, component := range u.selected {
+		// One that never ran was left out on purpose, unless it is asked for now.
+		isWanted := slices.Contains(dead, component.executable()) || u.isGiven("components")
+		if running[component.executable()] || !isWanted {
+			continue
+		}
+		u.say("Starting %s, which does not run.", component.executable())
+		if err := component.run(ctx, cluster); err != nil {
+			return err
+		}
+	}
+	if u.isGiven("nodes") {
+		if err := u.scale(ctx, cluster); err != nil {
+			return err
+		}
+	}
+	return u.report(ctx, cluster)
+}
+
+// scale adds nodes, or removes such as nobody uses.
+func (u *upCommand) scale(ctx context.Context, cluster *localcluster.Cluster) error {
+	nodes, err := cluster.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	switch surplus := len(nodes) - u.nodes; {
+	case surplus < 0:
+		if cluster.IsAttached() && cluster.Kubectl() == "" {
+			return errors.New("this cluster was attached without nodes, so nothing here keeps nodes Ready; run hekla down, then hekla up with --attach and --nodes")
+		}
+		var template localcluster.NodeTemplate
+		if u.isCapacityChanged {
+			template.Capacity = u.capacity
+		}
+		added, err := cluster.AddNodes(ctx, -surplus, template)
+		if err != nil {
+			return err
+		}
+		u.say("Added %s.", shorten(added))
+	case surplus > 0:
+		removed, busy, err := cluster.RemoveIdleNodes(ctx, surplus)
+		if err != nil {
+			return err
+		}
+		if len(removed) > 0 {
+			u.say("Removed %s.", shorten(removed))
+		}
+		if len(removed) < surplus {
+			u.say("Kept %s: pods run there.", shorten(busy))
+		}
+	}
+	return nil
+}
+
+// report says what runs and how to use it.
+func (u *upCommand) report(ctx context.Context, cluster *localcluster.Cluster) error {
+	nodes, err := cluster.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(u.output, 0, 0, 2, ' ', 0)
+	line := func(label, value string) { _, _ = fmt.Fprintf(table, "%s\t%s\n", label, value) }
+	line("API server", cluster.Server())
+	if len(nodes) > 0 {
+		line("Nodes", fmt.Sprintf("%d (%s)", len(nodes), shorten(nodes)))
+	}
+	var processes []string
+	for _, process := range cluster.Processes() {
+		processes = append(processes, fmt.Sprintf("%s (%d)", process.Name, process.PID))
+	}
+	line("Processes", strings.Join(processes, ", "))
+	line("Logs", cluster.LogDir())
+	if cluster.Kubectl() != "" {
+		line("kubectl", cluster.Kubectl())
+	}
+	line("Use it", "export KUBECONFIG="+cluster.KubeconfigPath())
+	line("Stop it", "hekla down"+u.arguments())
+	return table.Flush()
+}
+
+// arguments repeats the flags that say which cluster is meant.
+func (u *upCommand) arguments() string {
+	var text string
+	for _, flag := range []struct{ name, value string }{{"name", u.name}, {"dir", u.dir}} {
+		if u.isGiven(flag.name) {
+			text += " --" + flag.name + "=" + flag.value
+		}
+	}
+	return text
+}
+
+func (u *upCommand) say(format string, values ...any) {
+	_, _ = fmt.Fprintf(u.progress, format+"\n", values...)
+}
+
+func isComponent(process string) bool {
+	return slices.ContainsFunc(components[:], func(c component) bool { return c.executable() == process })
+}
+
+// shorten lists names, and of many only the first and the last.
+func shorten(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, %s … %s", names[0], names[1], names[len(names)-1])
+}

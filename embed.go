@@ -1,0 +1,20 @@
+// Package hekla carries the files of the module root that the executables need wherever they run: the module's own
+// requirements, from which the local cluster is built, and the installer's manifests.
+package hekla
+
+import "embed"
+
+// GoMod is this module's go.mod: the versions every part of a local cluster is built from.
+//
+//go:embed go.mod
+var GoMod []byte
+
+// GoSum is the go.sum beside it: what is downloaded is checked against it.
+//
+//go:embed go.sum
+var GoSum []byte
+
+// Installer holds the folder installer: what `kubectl apply` puts onto a cluster.
+//
+//go:embed installer
+var Installer embed.FS

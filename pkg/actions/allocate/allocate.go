@@ -1,0 +1,154 @@
+package allocate
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/actions/enqueue"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Name is the name of the action in the configuration.
+const Name = "allocate"
+
+// Factory makes the action.
+func Factory() framework.ActionFactory {
+	return framework.ActionFactory{
+		Name: Name,
+		Spec: conf.Spec{Arguments: []conf.Argument{{
+			Name: "predicateErrorCacheEnable", Kind: conf.Bool, Default: true, Doc: "Volcano's switch for remembering refusals.",
+			NoEffect: "refusals are always remembered, per class of equal pods and only until the node changes",
+		}}},
+		New: func(conf.Arguments) (framework.Action, error) { return action{}, nil },
+	}
+}
+
+type action struct{}
+
+func (action) Name() string { return Name }
+
+// run is one execution.
+type run struct {
+	session *framework.Session
+	jobs    map[*cluster.Queue]*framework.Heap[*cluster.Job]
+	pending map[*cluster.Job][]*cluster.Task // what is left to place of the jobs that were looked at
+}
+
+func (action) Execute(s *framework.Session) {
+	r := &run{session: s, jobs: map[*cluster.Queue]*framework.Heap[*cluster.Job]{}, pending: map[*cluster.Job][]*cluster.Task{}}
+	var queues []*cluster.Queue
+	for _, q := range s.Queues() {
+		if jobs := r.candidates(q); len(jobs) > 0 {
+			r.jobs[q] = framework.NewHeap(jobs, s.CompareJobs)
+			queues = append(queues, q)
+		}
+	}
+	turn := framework.NewHeap(queues, s.CompareQueues)
+	for turn.Len() > 0 {
+		if !r.serve(turn.First()) {
+			turn.Pop()
+		}
+		if s.Policy.Hierarchical {
+			turn.Reorder()
+		} else if turn.Len() > 0 {
+			turn.FixFirst()
+		}
+	}
+}
+
+// candidates returns the jobs of a queue that have something to place.
+func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
+	s := r.session
+	letIn := !s.Policy.Has(enqueue.Name)
+	var jobs []*cluster.Job
+	for _, j := range s.Jobs(q) {
+		if j.AtTheDoor() {
+			if !letIn {
+				continue
+			}
+			s.LetIn(j)
+		}
+		// A job that was let in a moment ago may have no pods yet.
+		if v := s.Validate(j); v != nil {
+			s.Judge(j, v)
+		} else if j.Count(cluster.Pending) > 0 {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// serve gives a queue its turn: one job. It reports whether the queue has more to place.
+func (r *run) serve(q *cluster.Queue) bool {
+	s, jobs := r.session, r.jobs[q]
+	if v := s.Overused(q); v != nil {
+		for jobs.Len() > 0 {
+			s.Judge(jobs.Pop(), v)
+		}
+		return false
+	}
+	if r.place(jobs.First()) {
+		jobs.FixFirst()
+	} else {
+		jobs.Pop()
+	}
+	return jobs.Len() > 0
+}
+
+// place places the next part of a job and reports whether there is more to place.
+func (r *run) place(j *cluster.Job) bool {
+	s := r.session
+	tasks, known := r.pending[j]
+	if !known {
+		tasks = s.Pending(j)
+	}
+	x := s.Begin()
+	if !s.IsReady(j) {
+		if v := placement.Gang(s, j, tasks); v != nil {
+			s.Judge(j, v)
+			return false
+		}
+		tasks = remaining(tasks)
+	} else {
+		var v *verdict.Verdict
+		if tasks, v = r.placeNext(x, tasks); v != nil {
+			s.Judge(j, v)
+			return false
+		}
+	}
+	x.Commit()
+	r.pending[j] = tasks
+	s.Judge(j, nil)
+	return len(tasks) > 0
+}
+
+// placeNext places the first of the tasks that finds room and returns those behind it; what does not fit now is left for
+// a later cycle. The verdict is that of the first that does not fit, if none does.
+func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*cluster.Task, *verdict.Verdict) {
+	var first *verdict.Verdict
+	var failed []*cluster.Class
+	for i, t := range tasks {
+		if t.BestEffort() || slices.Contains(failed, t.Class) {
+			continue
+		}
+		v := placement.One(r.session, x, t)
+		if v == nil {
+			return tasks[i+1:], nil
+		}
+		failed = append(failed, t.Class)
+		if first == nil {
+			first = v
+		}
+	}
+	return nil, first
+}
+
+// remaining returns the tasks that are still to be placed. BestEffort tasks beyond the minimum are for backfill.
+func remaining(tasks []*cluster.Task) []*cluster.Task {
+	return slices.DeleteFunc(slices.Clone(tasks), func(t *cluster.Task) bool {
+		return t.Status != cluster.Pending || t.BestEffort()
+	})
+}

@@ -1,0 +1,71 @@
+package backfill
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
+)
+
+// Name is the name of the action in the configuration.
+const Name = "backfill"
+
+// Factory makes the action.
+func Factory() framework.ActionFactory {
+	return framework.ActionFactory{
+		Name: Name,
+		Spec: conf.Spec{Arguments: []conf.Argument{{
+			Name: "predicateErrorCacheEnable", Kind: conf.Bool, Default: true, Doc: "Volcano's switch for remembering refusals.",
+			NoEffect: "refusals are always remembered, per class of equal pods and only until the node changes",
+		}}},
+		New: func(conf.Arguments) (framework.Action, error) { return action{}, nil },
+	}
+}
+
+type action struct{}
+
+func (action) Name() string { return Name }
+
+func (action) Execute(s *framework.Session) {
+	queues := slices.Clone(s.Queues())
+	slices.SortFunc(queues, s.CompareQueues)
+	for _, q := range queues {
+		jobs := slices.Clone(s.Jobs(q))
+		slices.SortFunc(jobs, s.CompareJobs)
+		for _, j := range jobs {
+			if !j.AtTheDoor() {
+				fill(s, j)
+			}
+		}
+	}
+}
+
+// fill places the tasks of a job that request nothing.
+func fill(s *framework.Session, j *cluster.Job) {
+	tasks := slices.DeleteFunc(s.Pending(j), func(t *cluster.Task) bool { return !t.BestEffort() })
+	if len(tasks) == 0 {
+		return
+	}
+	x := s.Begin()
+	if !s.IsReady(j) {
+		if v := placement.Gang(s, j, tasks); v != nil {
+			// What allocate said of the whole job is nearer the truth than what is said of a part.
+			if j.Verdict == nil {
+				s.Judge(j, v)
+			}
+			return
+		}
+	}
+	for _, t := range tasks {
+		if t.Status != cluster.Pending {
+			continue
+		}
+		if v := placement.One(s, x, t); v != nil {
+			s.Judge(j, v)
+			break
+		}
+	}
+	x.Commit()
+}

@@ -1,0 +1,53 @@
+package enqueue
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Name is the name of the action in the configuration.
+const Name = "enqueue"
+
+// Factory makes the action.
+func Factory() framework.ActionFactory {
+	return framework.ActionFactory{Name: Name, New: func(conf.Arguments) (framework.Action, error) { return action{}, nil }}
+}
+
+type action struct{}
+
+func (action) Name() string { return Name }
+
+func (action) Execute(s *framework.Session) {
+	jobs := map[*cluster.Queue]*framework.Heap[*cluster.Job]{}
+	var queues []*cluster.Queue
+	for _, q := range s.Queues() {
+		waiting := slices.DeleteFunc(slices.Clone(s.Jobs(q)), func(j *cluster.Job) bool { return !j.AtTheDoor() })
+		if len(waiting) > 0 {
+			jobs[q] = framework.NewHeap(waiting, s.CompareJobs)
+			queues = append(queues, q)
+		}
+	}
+	turn := framework.NewHeap(queues, s.CompareQueues)
+	for turn.Len() > 0 {
+		q := turn.Pop()
+		knock(s, jobs[q].Pop())
+		if jobs[q].Len() > 0 {
+			turn.Push(q)
+		}
+	}
+}
+
+func knock(s *framework.Session, j *cluster.Job) {
+	if j.MinResources != nil {
+		if v := s.MayEnqueue(j); v != nil {
+			s.Judge(j, v)
+			return
+		}
+	}
+	s.LetIn(j)
+	// Its pods are made only now: until then it waits for them.
+	s.Judge(j, s.Validate(j))
+}

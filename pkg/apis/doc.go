@@ -1,0 +1,22 @@
+// Package apis is the public Go surface of Hekla: the Kubernetes objects users write and read.
+//
+// Each API group is a package of its own:
+//
+//   - batch/v1alpha1: Job, the workload (batch.volcano.sh)
+//   - scheduling/v1beta1: PodGroup, the gang, and Queue, the share of the cluster (scheduling.volcano.sh)
+//   - bus/v1alpha1: Command, a request to act on an object, and the vocabulary of events and actions (bus.volcano.sh)
+//
+// This package itself holds only AddToScheme, which registers all of them.
+//
+// Invariants:
+//
+//  1. Group, version, kind, JSON names, enum values, label and annotation keys are Volcano's. Whatever applies to a
+//     Volcano cluster applies here unchanged.
+//  2. What a client may write is checked by the schema and CEL rules of the CustomResourceDefinitions under
+//     installer/crds, generated from the markers on these types; no webhook is needed to keep nonsense out.
+//  3. A field that Hekla accepts without acting on it says so in its comment.
+//  4. zz_generated files and everything under pkg/client and installer/crds are made by hack/generate.sh.
+//
+// The packages below must not know the scheduler, the controllers or a client: they import only Kubernetes' own API
+// packages.
+package apis

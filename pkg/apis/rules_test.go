@@ -1,0 +1,280 @@
+package apis_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// jobWith is a Job of one task "a" with three pods, plus lines in its spec and in its task.
+func jobWith(spec, task string) string {
+	return fmt.Sprintf(`
+metadata: {name: a}
+spec:
+  %s
+  tasks:
+  - name: a
+    replicas: 3
+    template: {spec: {containers: [{name: a, image: b}]}}
+    %s`, indent(spec, 2), indent(task, 4))
+}
+
+// tasks is a Job with the given tasks, each in YAML flow style.
+func tasks(items ...string) string {
+	return fmt.Sprintf("metadata: {name: a}\nspec: {tasks: [%s]}", strings.Join(items, ", "))
+}
+
+func indent(text string, columns int) string {
+	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", columns))
+}
+
+func queue(spec string) string    { return "metadata: {name: q}\nspec: " + spec }
+func podGroup(spec string) string { return "metadata: {name: g}\nspec: " + spec }
+
+func TestCreationIsCheckedByTheDefinition(t *testing.T) {
+	tests := []struct {
+		name, kind, object string
+		// refusal is part of the error, or empty if the object is accepted.
+		refusal string
+	}{
+		{"a job needs a spec", "Job", `metadata: {name: a}`, "spec: Required value"},
+		{"a job needs tasks", "Job", "metadata: {name: a}\nspec: {}", "spec.tasks: Required value"},
+		{"a job needs at least one task", "Job", tasks(), "spec.tasks: Invalid value: 0"},
+		{"the gang may be the whole job", "Job", jobWith("minAvailable: 3", ""), ""},
+		{"the gang cannot exceed the job", "Job", jobWith("minAvailable: 4", ""),
+			"spec.minAvailable: Invalid value: minAvailable is 4, but the replicas of all tasks are only 3"},
+		{"the gang counts the replicas of all tasks", "Job",
+			"metadata: {name: a}\nspec: {minAvailable: 5, tasks: [{name: a, replicas: 2}, {name: b, replicas: 3}]}", ""},
+		{"the gang cannot be negative", "Job", jobWith("minAvailable: -1", ""), "spec.minAvailable: Invalid value: -1"},
+		{"retries cannot be negative", "Job", jobWith("maxRetry: -1", ""), "spec.maxRetry: Invalid value: -1"},
+		{"time to live cannot be negative", "Job", jobWith("ttlSecondsAfterFinished: -1", ""),
+			"spec.ttlSecondsAfterFinished: Invalid value: -1"},
+		{"a finished job may go at once", "Job", jobWith("ttlSecondsAfterFinished: 0", ""), ""},
+		{"success needs at least one pod", "Job", jobWith("minSuccess: 0", ""), "spec.minSuccess: Invalid value: 0"},
+		{"a queue name is a name", "Job", jobWith("queue: Research!", ""), "spec.queue: Invalid value"},
+		{"an empty queue is the default", "Job", jobWith(`queue: ""`, ""), ""},
+		{"only one way to name a tier", "Job", jobWith("networkTopology: {highestTierAllowed: 1, highestTierName: rack}", ""),
+			"spec.networkTopology: Invalid value: highestTierAllowed and highestTierName exclude each other"},
+		{"a tier by number", "Job", jobWith(`networkTopology: {highestTierAllowed: 1, highestTierName: ""}`, ""), ""},
+		{"a topology is hard or soft", "Job", jobWith("networkTopology: {mode: firm}", ""), "spec.networkTopology.mode: Unsupported value"},
+
+		{"replicas cannot be negative", "Job", tasks("{replicas: -1}"), "spec.tasks[0].replicas: Invalid value: -1"},
+		{"a task without replicas has none", "Job", tasks("{name: a}"), ""},
+		{"a task's minimum may be zero", "Job", jobWith("", "minAvailable: 0"), ""},
+		{"a task's minimum cannot be negative", "Job", jobWith("", "minAvailable: -1"), "minAvailable: Invalid value: -1"},
+		{"a task's minimum cannot exceed its replicas", "Job", jobWith("", "minAvailable: 4"),
+			"spec.tasks[0].minAvailable: Invalid value: minAvailable is 4, but replicas is only 3"},
+		{"task names are unique", "Job", tasks("{name: a, replicas: 1}", "{name: b}", "{name: a}"),
+			`spec.tasks: Invalid value: task names must be unique, but these are not: ["a", "a"]`},
+		{"several tasks may leave their names out", "Job", tasks("{replicas: 1}", "{replicas: 1}", `{name: ""}`, `{name: ""}`), ""},
+		{"a task name is part of a host name", "Job", tasks("{name: ps_0}"), "spec.tasks[0].name: Invalid value"},
+		{"a container needs a name", "Job", tasks("{template: {spec: {containers: [{image: b}]}}}"),
+			"spec.tasks[0].template.spec.containers[0].name: Required value"},
+		{"a dependency is any or all", "Job", jobWith("", "dependsOn: {name: [b], iteration: some}"), "iteration: Unsupported value"},
+		{"a NUMA policy is known", "Job", jobWith("", "topologyPolicy: strict"), "topologyPolicy: Unsupported value"},
+
+		{"partitions fill the task", "Job", jobWith("", "partitionPolicy: {totalPartitions: 3, partitionSize: 1}"), ""},
+		{"partitions that do not fill the task", "Job", jobWith("", "partitionPolicy: {totalPartitions: 2, partitionSize: 2}"),
+			"replicas must equal totalPartitions times partitionSize"},
+		{"a partition holds a pod", "Job", jobWith("", "partitionPolicy: {totalPartitions: 3, partitionSize: 0}"),
+			"partitionSize: Invalid value: 0"},
+		{"the minimum in partitions is the minimum in pods", "Job",
+			jobWith("", "minAvailable: 2\npartitionPolicy: {totalPartitions: 3, partitionSize: 1, minPartitions: 2}"), ""},
+		{"the minimum in partitions contradicts the one in pods", "Job",
+			jobWith("", "minAvailable: 1\npartitionPolicy: {totalPartitions: 3, partitionSize: 1, minPartitions: 2}"),
+			"minAvailable must equal minPartitions times partitionSize"},
+		{"partitions have one way to name a tier", "Job",
+			jobWith("", "partitionPolicy: {totalPartitions: 3, partitionSize: 1, networkTopology: {highestTierAllowed: 1, highestTierName: rack}}"),
+			"exclude each other"},
+
+		{"a policy by event", "Job", jobWith("policies: [{event: PodFailed, action: RestartJob}]", ""), ""},
+		{"a policy by exit code", "Job", jobWith("policies: [{exitCode: 3, action: RestartJob}]", ""), ""},
+		{"a policy needs an action", "Job", jobWith("policies: [{event: PodFailed}]", ""), "spec.policies[0].action: Required value"},
+		{"a policy needs a cause", "Job", jobWith("policies: [{action: RestartJob}]", ""),
+			"spec.policies[0]: Invalid value: a policy names either an event (or events) or an exitCode"},
+		{"a policy with no events has no cause", "Job", jobWith("policies: [{events: [], action: RestartJob}]", ""),
+			"a policy names either an event (or events) or an exitCode"},
+		{"a policy has one kind of cause", "Job", jobWith("policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]", ""),
+			"a policy names either an event (or events) or an exitCode"},
+		{"success is no failure", "Job", jobWith("policies: [{exitCode: 0, action: RestartJob}]", ""),
+			"spec.policies[0].exitCode: Invalid value: 0: exit code 0 is success"},
+		{"an unknown event", "Job", jobWith("policies: [{event: PodBored, action: RestartJob}]", ""), "spec.policies[0].event: Unsupported value"},
+		{"an unknown event among several", "Job", jobWith("policies: [{events: [PodBored], action: RestartJob}]", ""),
+			"spec.policies[0].events[0]: Unsupported value"},
+		{"an internal event", "Job", jobWith("policies: [{event: OutOfSync, action: RestartJob}]", ""), "Unsupported value"},
+		{"an unknown action", "Job", jobWith("policies: [{event: PodFailed, action: Cry}]", ""), "spec.policies[0].action: Unsupported value"},
+		{"an internal action", "Job", jobWith("policies: [{event: PodFailed, action: SyncJob}]", ""), "Unsupported value"},
+		{"an event answered twice", "Job",
+			jobWith("policies: [{event: PodFailed, action: RestartJob}, {events: [PodEvicted, PodFailed], action: AbortJob}]", ""),
+			"spec.policies: Invalid value: only one policy may answer an event"},
+		{"an exit code answered twice", "Job",
+			jobWith("policies: [{exitCode: 3, action: RestartJob}, {exitCode: 3, action: AbortJob}]", ""),
+			"only one policy may answer an exit code"},
+		{"any event beside a named one", "Job",
+			jobWith("policies: [{event: '*', action: RestartJob}, {event: PodFailed, action: AbortJob}]", ""), "cannot be combined"},
+		{"any event beside a named one in one policy", "Job",
+			jobWith("policies: [{events: ['*', PodFailed], action: RestartJob}]", ""), "cannot be combined"},
+		{"any event beside an exit code", "Job",
+			jobWith("policies: [{event: '*', action: RestartJob}, {exitCode: 3, action: AbortJob}]", ""), ""},
+		{"the policies of a task are checked too", "Job",
+			jobWith("", "policies: [{event: PodFailed, action: RestartJob}, {event: PodFailed, action: AbortJob}]"),
+			"spec.tasks[0].policies: Invalid value: only one policy may answer an event"},
+
+		{"a volume needs a place", "Job", jobWith("volumes: [{volumeClaimName: a}]", ""), "mountPath: Required value"},
+		{"a volume needs a place that is not empty", "Job", jobWith(`volumes: [{mountPath: "", volumeClaimName: a}]`, ""), "spec.volumes[0].mountPath: Invalid value"},
+		{"two volumes at one place", "Job", jobWith("volumes: [{mountPath: /a, volumeClaimName: a}, {mountPath: /a, volumeClaimName: b}]", ""),
+			"spec.volumes[1]: Duplicate value"},
+		{"a volume needs a claim", "Job", jobWith("volumes: [{mountPath: /a}]", ""), "either volumeClaim or volumeClaimName is needed"},
+		{"a volume has one claim", "Job", jobWith("volumes: [{mountPath: /a, volumeClaimName: a, volumeClaim: {accessModes: [ReadWriteOnce]}}]", ""),
+			"volumeClaim and volumeClaimName exclude each other"},
+
+		{"a queue is not its own parent", "Queue", queue("{parent: q}"), "spec.parent: Invalid value: a queue cannot be its own parent"},
+		{"a queue below another", "Queue", queue("{parent: research}"), ""},
+		{"a weight of zero counts as one", "Queue", queue("{weight: 0}"), ""},
+		{"a weight cannot be negative", "Queue", queue("{weight: -1}"), "spec.weight: Invalid value: -1"},
+		{"a priority cannot be negative", "Queue", queue("{priority: -1}"), "spec.priority: Invalid value: -1"},
+		{"a dequeue strategy is known", "Queue", queue("{dequeueStrategy: lifo}"), "spec.dequeueStrategy: Unsupported value"},
+		{"floor, share and ceiling may be equal", "Queue",
+			queue("{guarantee: {resource: {cpu: 4}}, deserved: {cpu: '4'}, capability: {cpu: 4000m}}"), ""},
+		{"what only one names is not compared", "Queue",
+			queue("{guarantee: {resource: {cpu: 4}}, deserved: {memory: 1Gi}, capability: {nvidia.com/gpu: 1}}"), ""},
+		{"the floor cannot exceed the share", "Queue", queue("{guarantee: {resource: {cpu: 4, memory: 1Gi}}, deserved: {cpu: 3900m, memory: 1024Mi}}"),
+			`spec.guarantee: Invalid value: guarantee must not exceed deserved, but does in: ["cpu"]`},
+		{"the floor cannot exceed the ceiling", "Queue", queue("{guarantee: {resource: {memory: 2Gi}}, capability: {memory: 2G}}"),
+			`spec.guarantee: Invalid value: guarantee must not exceed capability, but does in: ["memory"]`},
+		{"the share cannot exceed the ceiling", "Queue", queue("{deserved: {cpu: 10, nvidia.com/gpu: 2}, capability: {cpu: 10, nvidia.com/gpu: 1}}"),
+			`spec.deserved: Invalid value: deserved must not exceed capability, but does in: ["nvidia.com/gpu"]`},
+		{"a ceiling cannot be negative", "Queue", queue("{capability: {cpu: -1}}"), "spec.capability: Invalid value: quantities cannot be negative"},
+		{"a share cannot be negative", "Queue", queue("{deserved: {cpu: -1m}}"), "spec.deserved: Invalid value: quantities cannot be negative"},
+		{"a floor cannot be negative", "Queue", queue("{guarantee: {resource: {cpu: '-1'}}}"), "spec.guarantee.resource: Invalid value: quantities cannot be negative"},
+		{"a quantity is a quantity", "Queue", queue("{capability: {cpu: many}}"), "spec.capability.cpu: Invalid value"},
+		{"a queue in a state that is none", "Queue", queue("{}") + "\nstatus: {state: Ajar}", "status.state: Unsupported value"},
+		{"the status of a queue may say nothing of what it holds", "Queue", queue("{}") + "\nstatus: {state: Open}", ""},
+
+		{"a gang of no minimum", "PodGroup", podGroup("{minMember: 0}"), ""},
+		{"a gang cannot be negative", "PodGroup", podGroup("{minMember: -1}"), "spec.minMember: Invalid value: -1"},
+		{"a task of a gang cannot be negative", "PodGroup", podGroup("{minTaskMember: {a: 1, b: -1}}"),
+			"spec.minTaskMember: Invalid value: a task's minimum cannot be negative"},
+		{"what a gang needs cannot be negative", "PodGroup", podGroup("{minResources: {cpu: -1}}"),
+			"spec.minResources: Invalid value: quantities cannot be negative"},
+		{"a gang has one way to name a tier", "PodGroup", podGroup("{networkTopology: {highestTierAllowed: 1, highestTierName: rack}}"),
+			"spec.networkTopology: Invalid value: highestTierAllowed and highestTierName exclude each other"},
+		{"a part of a gang has one way to name a tier", "PodGroup",
+			podGroup("{subGroupPolicy: [{networkTopology: {highestTierAllowed: 1, highestTierName: rack}}]}"),
+			"spec.subGroupPolicy[0].networkTopology: Invalid value: highestTierAllowed and highestTierName exclude each other"},
+		{"a group of no pods", "PodGroup", podGroup("{subGroupPolicy: [{subGroupSize: 0}]}"), "subGroupSize: Invalid value: 0"},
+		{"a gang in a phase that is none", "PodGroup", podGroup("{}") + "\nstatus: {phase: Bored}", "status.phase: Unsupported value"},
+	}
+	definitions := loadDefinitions(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, unknown, errs := definitions[test.kind].create(parse(t, test.object))
+			if len(unknown) > 0 {
+				t.Errorf("the example has unknown fields: %v", unknown)
+			}
+			expectRefusal(t, errs.ToAggregate(), test.refusal)
+		})
+	}
+}
+
+func TestAMisspeltFieldIsNoticedWhereverItIs(t *testing.T) {
+	definition := loadDefinitions(t)["Job"]
+	_, unknown, _ := definition.create(parse(t, `
+metadata: {name: a}
+spec:
+  minAvailible: 1
+  tasks:
+  - replicas: 1
+    template: {spec: {contaners: [], containers: [{name: a, image: b, resources: {request: {cpu: 1}}}]}}`))
+	want := []string{
+		"spec.minAvailible",
+		"spec.tasks[0].template.spec.containers[0].resources.request",
+		"spec.tasks[0].template.spec.contaners",
+	}
+	slices.Sort(unknown)
+	if diff := cmp.Diff(want, unknown); diff != "" {
+		t.Errorf("unknown fields (-want +got):\n%s", diff)
+	}
+}
+
+func TestChangesOfAJobAreCheckedByTheDefinition(t *testing.T) {
+	before := jobWith(`minAvailable: 2
+plugins: {svc: []}
+policies: [{event: PodFailed, action: RestartJob}]
+volumes: [{mountPath: /a, volumeClaim: {accessModes: [ReadWriteOnce]}}, {mountPath: /b, volumeClaimName: b}]`, "minAvailable: 1")
+	tests := []struct {
+		name, old, new, refusal string
+	}{
+		{"nothing", "", "", ""},
+		{"the size of the gang", "minAvailable: 2", "minAvailable: 3", ""},
+		{"a larger gang than there are pods", "minAvailable: 2", "minAvailable: 4", "spec.minAvailable: Invalid value: minAvailable is 4"},
+		{"the size of a task", "replicas: 3", "replicas: 5", ""},
+		{"a task smaller than its minimum", "replicas: 3", "replicas: 0", "spec.tasks[0].minAvailable: Invalid value: minAvailable is 1, but replicas is only 0"},
+		{"a task's minimum", "    minAvailable: 1", "    minAvailable: 3", ""},
+		{"the priority class", "spec:", "spec:\n  priorityClassName: high", ""},
+		{"the time to live", "spec:", "spec:\n  ttlSecondsAfterFinished: 5", ""},
+		{"the name of a claim that was made", "{mountPath: /a,", "{mountPath: /a, volumeClaimName: made,", ""},
+		{"the queue", "spec:", "spec:\n  queue: other", `spec.queue: Invalid value: "other": a Job cannot be moved to another queue`},
+		{"the scheduler", "spec:", "spec:\n  schedulerName: other", "spec.schedulerName: Invalid value"},
+		{"another task", "  - name: a", "  - name: z\n  - name: a", "tasks cannot be added, removed, renamed or reordered"},
+		{"the name of a task", "  - name: a", "  - name: z", "tasks cannot be added, removed, renamed or reordered"},
+		{"the image", "image: b", "image: c", "template, policies, topologyPolicy, dependsOn and partitionPolicy of a task"},
+		{"a task's policies", "    replicas: 3", "    replicas: 3\n    policies: [{event: PodEvicted, action: RestartTask}]",
+			"template, policies, topologyPolicy, dependsOn and partitionPolicy of a task"},
+		{"a policy", "PodFailed", "PodEvicted", "spec.policies: Invalid value: policies cannot be changed after creation"},
+		{"an additional property", "spec:", "spec:\n  minSuccess: 1", "minSuccess and networkTopology cannot be added or removed"},
+		{"a plugin", "{svc: []}", "{svc: [], env: []}", "spec.plugins: Invalid value: plugins cannot be changed after creation"},
+		{"a volume", "/b", "/c", "volumes cannot be added, removed or reordered"},
+		{"a claim", "ReadWriteOnce", "ReadWriteMany", "volumeClaim cannot be changed after creation"},
+	}
+	definition := loadDefinitions(t)["Job"]
+	stored, _, errs := definition.create(parse(t, before))
+	if err := errs.ToAggregate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if !strings.Contains(before, test.old) {
+				t.Fatalf("%q is not in the example", test.old)
+			}
+			after := strings.Replace(before, test.old, test.new, 1)
+			expectRefusal(t, definition.update(parse(t, after), stored).ToAggregate(), test.refusal)
+		})
+	}
+}
+
+func TestTheLargestJobStaysWithinTheBudgetOfTheRules(t *testing.T) {
+	const largest = 256
+	var items []string
+	for i := range largest {
+		items = append(items, fmt.Sprintf("{name: a%062d, replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}", i))
+	}
+	definition := loadDefinitions(t)["Job"]
+	stored, _, errs := definition.create(parse(t, tasks(items...)))
+	if err := errs.ToAggregate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := definition.update(stored, stored).ToAggregate(); err != nil {
+		t.Error(err)
+	}
+	_, _, errs = definition.create(parse(t, tasks(append(items, "{name: b}")...)))
+	expectRefusal(t, errs.ToAggregate(), "spec.tasks: Too many: 257: must have at most 256 items")
+	items[largest-1] = items[0]
+	_, _, errs = definition.create(parse(t, tasks(items...)))
+	expectRefusal(t, errs.ToAggregate(), "task names must be unique")
+}
+
+func expectRefusal(t *testing.T, err error, refusal string) {
+	t.Helper()
+	switch {
+	case refusal == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case refusal != "" && err == nil:
+		t.Errorf("accepted, want %q", refusal)
+	case refusal != "" && !strings.Contains(err.Error(), refusal):
+		t.Errorf("refused with %q, want %q", err, refusal)
+	}
+}

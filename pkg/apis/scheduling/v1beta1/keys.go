@@ -1,0 +1,118 @@
+package v1beta1
+
+// AnnotationPrefix is the prefix of the annotations that a generated PodGroup inherits from its workload.
+const AnnotationPrefix = "volcano.sh/"
+
+// Names that exist without anybody creating them.
+const (
+	// DefaultQueue is the queue of everything that names none.
+	DefaultQueue = "default"
+
+	// RootQueue is the queue above all queues that name no parent. No job may be put into it.
+	RootQueue = "root"
+
+	// DefaultSchedulerName is the schedulerName of pods that this scheduler places unless it is told other names.
+	DefaultSchedulerName = "volcano"
+
+	// PodGroupNamePrefix starts the name of a PodGroup that was made for a lone pod or a workload.
+	PodGroupNamePrefix = "podgroup-"
+)
+
+// Annotations by which pods and workloads find their gang and queue.
+const (
+	// KubeGroupNameAnnotationKey, on a pod, names its PodGroup. The scheduler goes by this one.
+	KubeGroupNameAnnotationKey = "scheduling.k8s.io/group-name"
+
+	// VolcanoGroupNameAnnotationKey, on a pod, is an alias that some producers set instead.
+	VolcanoGroupNameAnnotationKey = GroupName + "/group-name"
+
+	// QueueNameAnnotationKey, on a pod or workload, names the queue of the PodGroup that is made for it; on a namespace,
+	// the queue of PodGroups in it that would go to the default queue.
+	QueueNameAnnotationKey = GroupName + "/queue-name"
+
+	// GroupMinMemberAnnotationKey, on a workload or pod, is minMember of the PodGroup that is made for it.
+	GroupMinMemberAnnotationKey = GroupName + "/group-min-member"
+
+	// GroupMinResourcesAnnotationKey, on a workload, is minResources of the PodGroup that is made for it, as JSON.
+	GroupMinResourcesAnnotationKey = GroupName + "/group-min-resources"
+
+	// QueueAllocationGateKey is a scheduling gate, and the pod annotation that asks for it: the pod is held until its
+	// queue has room for it.
+	QueueAllocationGateKey = GroupName + "/queue-allocation-gate"
+)
+
+// Keys that say how a pod, or the pods of a PodGroup, may be treated.
+const (
+	// PreemptableKey, as an annotation or label on a pod, else on its PodGroup: "true" lets others evict it.
+	PreemptableKey = "volcano.sh/preemptable"
+
+	// TaskPriorityAnnotationKey, on a pod, is its priority among the pods of its own job, an int32.
+	TaskPriorityAnnotationKey = "volcano.sh/task-priority"
+
+	// CooldownTimeKey, on a pod, is the time after its start in which it is not evicted, a Go duration.
+	CooldownTimeKey = "volcano.sh/cooldown-time"
+
+	// RevocableZoneKey, as a label, puts a node into a zone that batch work may use at times; as an annotation, lets a
+	// pod go there.
+	RevocableZoneKey = "volcano.sh/revocable-zone"
+
+	// JDBMinAvailableKey, on a pod or PodGroup, is how many pods of the job must stay, as a number or percentage.
+	JDBMinAvailableKey = "volcano.sh/jdb-min-available"
+
+	// JDBMaxUnavailableKey, on a pod or PodGroup, is how many pods of the job may be missing, as a number or percentage.
+	JDBMaxUnavailableKey = "volcano.sh/jdb-max-unavailable"
+
+	// SLAWaitingTimeKey, on a PodGroup or Job, is how long it may wait before it is served ahead of others, a duration.
+	SLAWaitingTimeKey = "volcano.sh/sla-waiting-time"
+
+	// QosLevelKey, on a pod, is its class of service for the node agent.
+	QosLevelKey = "volcano.sh/qos-level"
+
+	// ResourceGroupKey, on a pod, names the resource group it asks for.
+	ResourceGroupKey = "volcano.sh/resource-group"
+)
+
+// Keys of placement by topology and node group.
+const (
+	// NetworkTopologyModeKey, on a workload, is networkTopology.mode of the PodGroup that is made for it.
+	NetworkTopologyModeKey = "volcano.sh/network-topology-mode"
+
+	// NetworkTopologyHighestTierKey, on a workload, is networkTopology.highestTierAllowed of the PodGroup made for it.
+	NetworkTopologyHighestTierKey = "volcano.sh/network-topology-highest-tier"
+
+	// JobAllocatedHyperNodeKey, on a PodGroup, remembers the network domain its pods were placed in.
+	JobAllocatedHyperNodeKey = "volcano.sh/job-allocated-hypernode"
+
+	// NodeGroupNameKey, on a node, labels the node group it belongs to.
+	NodeGroupNameKey = "volcano.sh/nodegroup-name"
+
+	// NodeGroupResourceLimitsKey, on a queue, bounds what it may use of each node group.
+	NodeGroupResourceLimitsKey = "volcano.sh/nodegroup-resource-limits"
+
+	// NumaPolicyKey, on a pod, is its NUMA policy.
+	NumaPolicyKey = "volcano.sh/numa-topology-policy"
+
+	// TopologyDecisionKey, on a pod, is what was decided about its NUMA placement.
+	TopologyDecisionKey = "volcano.sh/topology-decision"
+
+	// TaskTopologyAffinityKey, on a PodGroup, lists tasks that belong together on a node.
+	TaskTopologyAffinityKey = "volcano.sh/task-topology-affinity"
+
+	// TaskTopologyAntiAffinityKey, on a PodGroup, lists tasks that keep apart.
+	TaskTopologyAntiAffinityKey = "volcano.sh/task-topology-anti-affinity"
+
+	// TaskTopologyOrderKey, on a PodGroup, is the order in which its tasks are placed.
+	TaskTopologyOrderKey = "volcano.sh/task-topology-task-order"
+)
+
+// Annotations of queues.
+const (
+	// HierarchyAnnotationKey is the path of a queue in the tree of hierarchical drf: root/a/b.
+	HierarchyAnnotationKey = "volcano.sh/hierarchy"
+
+	// HierarchyWeightsAnnotationKey is the weights along that path: 1/2/8.
+	HierarchyWeightsAnnotationKey = "volcano.sh/hierarchy-weights"
+
+	// ClosedByParentAnnotationKey marks a queue that was closed because its parent was, and will open with it.
+	ClosedByParentAnnotationKey = "volcano.sh/closed-by-parent"
+)

@@ -1,0 +1,19 @@
+package apis
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// AddToScheme registers every type of every Hekla API group in the given scheme. Registering twice is harmless.
+func AddToScheme(scheme *runtime.Scheme) error {
+	builder := runtime.NewSchemeBuilder(
+		batchv1alpha1.AddToScheme,
+		busv1alpha1.AddToScheme,
+		schedulingv1beta1.AddToScheme,
+	)
+	return builder.AddToScheme(scheme)
+}

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"fmt"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Audit computes every total afresh from the tasks and returns what differs, one sentence each; nothing if the model is
+// sound. It changes nothing and costs time in proportion to everything.
+func (c *Cluster) Audit() []string {
+	a := &audit{}
+	c.auditNodes(a)
+	c.auditJobs(a)
+	c.auditQueues(a)
+	a.int("terms generation of labels", len(c.labelKeys), c.countLabelKeys())
+	return a.found
+}
+
+type audit struct{ found []string }
+
+func (a *audit) vector(what string, have, want resources.Vector) {
+	if !have.Equal(want) {
+		a.found = append(a.found, fmt.Sprintf("%s is %v, should be %v", what, have, want))
+	}
+}
+
+func (a *audit) int(what string, have, want int) {
+	if have != want {
+		a.found = append(a.found, fmt.Sprintf("%s is %d, should be %d", what, have, want))
+	}
+}
+
+func (a *audit) usage(what string, have, want *Usage) {
+	a.vector(what+" allocated", have.Allocated, want.Allocated)
+	a.vector(what+" request", have.Request, want.Request)
+	a.vector(what+" inqueue", have.Inqueue, want.Inqueue)
+	a.vector(what+" elastic", have.Elastic, want.Elastic)
+}
+
+func (c *Cluster) auditNodes(a *audit) {
+	type totals struct {
+		used, releasing, promised resources.Vector
+		nonZero                   [2]int64
+		tasks                     int
+	}
+	fresh := map[*Node]*totals{}
+	for _, n := range c.nodes {
+		fresh[n] = &totals{}
+	}
+	classes := map[*Class]int{}
+	for key, t := range c.tasks {
+		classes[t.Class]++
+		if t.Key() != key {
+			a.found = append(a.found, fmt.Sprintf("task %s is listed as %s", t.Key(), key))
+		}
+		n := t.Node
+		if n == nil {
+			continue
+		}
+		f := fresh[n]
+		if f == nil {
+			a.found = append(a.found, fmt.Sprintf("task %s is on node %s, which is not known", key, n.Name))
+			continue
+		}
+		f.tasks++
+		if t.inNode >= len(n.tasks) || n.tasks[t.inNode] != t {
+			a.found = append(a.found, fmt.Sprintf("task %s is not listed on its node %s", key, n.Name))
+		}
+		switch {
+		case t.Status.Holds():
+			f.used.Add(t.Request())
+			f.nonZero[0] += t.Class.NonZero[0]
+			f.nonZero[1] += t.Class.NonZero[1]
+			if t.Status == Releasing {
+				f.releasing.Add(t.Request())
+			}
+		case t.Status == Pipelined:
+			f.promised.Add(t.Request())
+		}
+	}
+	var total, used resources.Vector
+	for n, f := range fresh {
+		a.vector("node "+n.Name+" used", n.Used, f.used)
+		a.vector("node "+n.Name+" releasing", n.Releasing, f.releasing)
+		a.vector("node "+n.Name+" promised", n.Promised, f.promised)
+		a.int("node "+n.Name+" tasks", len(n.tasks), f.tasks)
+		if n.NonZero != f.nonZero {
+			a.found = append(a.found, fmt.Sprintf("node %s balance is %v, should be %v", n.Name, n.NonZero, f.nonZero))
+		}
+		if n.ready {
+			total.Add(n.Allocatable)
+			used.Add(f.used)
+		}
+	}
+	a.vector("cluster total", c.Total, total)
+	a.vector("cluster used", c.Used, used)
+	a.int("nodes by rank", len(c.byRank), len(c.nodes))
+	a.int("classes", len(c.classes), len(classes))
+	for k, tasks := range classes {
+		a.int("tasks of a class", k.tasks, tasks)
+	}
+}
+
+func (c *Cluster) auditJobs(a *audit) {
+	members := map[*Job][]*Task{}
+	for _, t := range c.tasks {
+		if t.Job != nil {
+			members[t.Job] = append(members[t.Job], t)
+		}
+	}
+	for id, j := range c.jobs {
+		var counts [statuses]int
+		var u Usage
+		for _, t := range members[j] {
+			counts[t.Status]++
+			if t.Status.Counts() {
+				u.Allocated.Add(t.Request())
+			}
+			if !t.Status.Finished() && t.Status != Releasing {
+				u.Request.Add(t.Request())
+			}
+		}
+		u.Elastic = u.Allocated.Surplus(j.MinResources)
+		if j.Phase == schedulingv1beta1.PodGroupInqueue {
+			u.Inqueue = j.MinResources.Surplus(u.Allocated)
+		}
+		what := "job " + id.String()
+		a.usage(what, &j.Usage, &u)
+		a.int(what+" tasks", len(j.tasks), len(members[j]))
+		if counts != j.counts {
+			a.found = append(a.found, fmt.Sprintf("%s counts are %v, should be %v", what, j.counts, counts))
+		}
+		if j.wantsAttention() && !j.waiting {
+			a.found = append(a.found, what+" wants attention and is not listed as waiting")
+		}
+	}
+}
+
+func (c *Cluster) auditQueues(a *audit) {
+	own, jobs := map[*Queue]*Usage{}, map[*Queue]int{}
+	for _, q := range c.queues {
+		own[q] = &Usage{}
+	}
+	for id, j := range c.jobs {
+		if want := c.Queue(j.QueueName); j.Queue != want {
+			a.found = append(a.found, fmt.Sprintf("job %s is not in the queue it names, %q", id, j.QueueName))
+		} else if want != nil {
+			own[want].add(&j.Usage)
+			jobs[want]++
+		}
+	}
+	for name, q := range c.queues {
+		a.usage("queue "+name, &q.Own, own[q])
+		a.int("queue "+name+" jobs", q.Jobs, jobs[q])
+		if c.treeIsStale {
+			continue
+		}
+		subtree := own[q].clone()
+		for _, child := range q.Children {
+			subtree.add(&child.Subtree)
+		}
+		a.usage("queue "+name+" subtree", &q.Subtree, &subtree)
+	}
+}
+
+func (c *Cluster) countLabelKeys() int {
+	keys := map[string]bool{}
+	for _, t := range c.terms {
+		for _, key := range t.keys {
+			keys[key] = true
+		}
+	}
+	return len(keys)
+}

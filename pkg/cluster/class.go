@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Class is the shape of a pod: all that placement needs to know of it. Equal pods share one, so that a question about
+// a node is asked once for all of them.
+type Class struct {
+	Pod        *corev1.Pod // one of them, as a specimen
+	Request    resources.Vector
+	NonZero    [2]int64 // milli-CPU and bytes, with kube-scheduler's defaults where nothing is requested
+	BestEffort bool     // requests nothing
+	HasPorts   bool     // wants ports of the host
+	HasTerms   bool     // has pod affinity, anti-affinity or spread constraints of its own
+
+	key         string
+	tasks       int    // how many tasks have it
+	matched     bool   // a term of another pod may match it
+	matchedWhen uint64 // the termsGeneration that matched is true for
+}
+
+// InUse reports whether any task still has the class.
+func (k *Class) InUse() bool { return k.tasks > 0 }
+
+// DependsOnPods reports whether the answer for a class may depend on pods elsewhere than on the node asked about: it has
+// pod affinity or spread constraints, or another pod's affinity may speak of it.
+func (c *Cluster) DependsOnPods(k *Class) bool {
+	if k.HasTerms {
+		return true
+	}
+	if k.matchedWhen != c.termsGeneration {
+		k.matched, k.matchedWhen = c.anyTermMatches(k.Pod), c.termsGeneration
+	}
+	return k.matched
+}
+
+// defaultRequests are what kube-scheduler assumes for balance where a container requests nothing.
+var defaultRequests = corev1.ResourceList{
+	corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
+	corev1.ResourceMemory: *resource.NewQuantity(200*1024*1024, resource.BinarySI),
+}
+
+// requestOptions make in-place resize and pod-level resources count as they do in kube-scheduler: the larger of what is
+// asked for and what is still held.
+var requestOptions = resourcehelper.PodResourcesOptions{
+	UseStatusResources: true,
+	InPlacePodLevelResourcesVerticalScalingEnabled: true,
+}
+
+// request returns what a pod takes from a node.
+func (c *Cluster) request(pod *corev1.Pod) resources.Vector {
+	v := c.Resources.Vector(resourcehelper.PodRequests(pod, requestOptions))
+	v.Set(resources.Pods, 1)
+	return v
+}
+
+func nonZero(pod *corev1.Pod) [2]int64 {
+	options := requestOptions
+	options.NonMissingContainerRequests = defaultRequests
+	if resourcehelper.IsPodLevelRequestsSet(pod) {
+		// Then kube-scheduler assumes only what neither the pod nor any of its containers names.
+		options.NonMissingContainerRequests = maps.Clone(defaultRequests)
+		for name := range resourcehelper.PodRequests(pod, requestOptions) {
+			delete(options.NonMissingContainerRequests, name)
+		}
+	}
+	list := resourcehelper.PodRequests(pod, options)
+	return [2]int64{list.Cpu().MilliValue(), list.Memory().Value()}
+}
+
+// shape is what tells two classes apart, besides the request.
+type shape struct {
+	Namespace   string                            `json:",omitempty"`
+	Labels      map[string]string                 `json:",omitempty"`
+	NodeName    string                            `json:",omitempty"`
+	Selector    map[string]string                 `json:",omitempty"`
+	Affinity    *corev1.Affinity                  `json:",omitempty"`
+	Tolerations []corev1.Toleration               `json:",omitempty"`
+	Spread      []corev1.TopologySpreadConstraint `json:",omitempty"`
+	Ports       []corev1.ContainerPort            `json:",omitempty"`
+	Images      []string                          `json:",omitempty"`
+}
+
+// classOf returns the class of a pod that waits.
+func (c *Cluster) classOf(pod *corev1.Pod) *Class {
+	request, balance := c.request(pod), nonZero(pod)
+	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
+		Spread: pod.Spec.TopologySpreadConstraints}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			s.Images = append(s.Images, containers[i].Image)
+			for _, port := range containers[i].Ports {
+				if port.HostPort > 0 {
+					s.Ports = append(s.Ports, port)
+				}
+			}
+		}
+	}
+	hasTerms := hasPodTerms(pod) || len(s.Spread) > 0
+	if len(c.terms) > 0 || hasTerms {
+		s.Namespace, s.Labels = pod.Namespace, c.labelsThatMatter(pod)
+	}
+	// The parts of a pod always marshal: they came out of JSON.
+	rest, _ := json.Marshal(&s)
+	k := c.intern(pod, request, balance, string(rest))
+	k.HasPorts, k.HasTerms = len(s.Ports) > 0, hasTerms
+	return k
+}
+
+// heldClassOf returns the class of a pod that has its node: only what it takes matters. If it waited here before and
+// takes the same still, it keeps its class.
+func (c *Cluster) heldClassOf(pod *corev1.Pod, before *Class) *Class {
+	request := c.request(pod)
+	if before != nil && before.Request.Equal(request) {
+		return before
+	}
+	return c.intern(pod, request, nonZero(pod), "held")
+}
+
+// intern returns the class with these properties. All that is read from the specimen is in the key, so it is true of
+// every pod of the class.
+func (c *Cluster) intern(pod *corev1.Pod, request resources.Vector, balance [2]int64, rest string) *Class {
+	key := make([]byte, 0, 64+len(rest))
+	for d, value := range request {
+		// Zeros are left out, so that resources that became known later do not make a new key.
+		if value != 0 {
+			key = strconv.AppendInt(append(strconv.AppendInt(key, int64(d), 10), '='), value, 10)
+			key = append(key, ' ')
+		}
+	}
+	key = strconv.AppendInt(append(strconv.AppendInt(key, balance[0], 10), ' '), balance[1], 10)
+	key = append(key, rest...)
+	if k := c.classes[string(key)]; k != nil {
+		return k
+	}
+	k := &Class{Pod: pod, Request: request, NonZero: balance, BestEffort: true, key: string(key),
+		matchedWhen: c.termsGeneration - 1}
+	for d, value := range request {
+		if value > 0 && resources.Dim(d) != resources.Pods {
+			k.BestEffort = false
+		}
+	}
+	c.classes[k.key] = k
+	return k
+}
+
+// setClass moves a task from its class to another.
+func (c *Cluster) setClass(t *Task, k *Class) {
+	if t.Class == k {
+		return
+	}
+	if old := t.Class; old != nil {
+		if old.tasks--; old.tasks == 0 {
+			delete(c.classes, old.key)
+		}
+	}
+	t.Class = k
+	if k != nil {
+		k.tasks++
+	}
+}
+
+// labelsThatMatter returns the labels of a pod that some selector asks for.
+func (c *Cluster) labelsThatMatter(pod *corev1.Pod) map[string]string {
+	labels := map[string]string{}
+	maps.Copy(labels, pod.Labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return c.labelKeys[key] == 0 && !ownKey(pod, key) })
+	return labels
+}
+
+// ownKey reports whether one of the pod's own spread constraints asks for a label. Its affinity terms are in
+// Cluster.terms already.
+func ownKey(pod *corev1.Pod, key string) bool {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		constraint := &pod.Spec.TopologySpreadConstraints[i]
+		if slices.Contains(constraint.MatchLabelKeys, key) || selectorHas(constraint.LabelSelector, key) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,291 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Options are what a model is made with.
+type Options struct {
+	SchedulerNames []string // pods with one of these are ours
+	DefaultQueue   string   // for jobs that name none; schedulingv1beta1.DefaultQueue if empty
+}
+
+// Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.
+type Cluster struct {
+	Resources *resources.Index
+	// Total is what all ready nodes have.
+	Total resources.Vector
+	// Used is what is taken of Total.
+	Used resources.Vector
+
+	options    Options
+	nodes      map[string]*Node
+	byRank     []*Node // sorted by name after Settle
+	bySlot     []*Node // nil where the slot is free
+	freeSlots  []int
+	tasks      map[types.NamespacedName]*Task
+	jobs       map[JobID]*Job
+	queues     map[string]*Queue
+	classes    map[string]*Class
+	priorities map[string]*schedulingv1.PriorityClass
+	namespaces map[string]*corev1.Namespace
+
+	terms           map[string]*term
+	labelKeys       map[string]int
+	termsGeneration uint64
+
+	namespacesGeneration uint64
+
+	waiting       []*Job   // jobs that have something to place, or wait at the door
+	touchedJobs   []*Job   // changed since TakeTouched
+	touchedQueues []*Queue // changed since TakeTouched
+
+	log        []operation
+	generation uint64
+	changes    []int32 // slots of nodes in the order in which they changed; see Changes
+	dropped    uint64  // how many changes were forgotten
+	world      stamp
+
+	ranksAreStale, treeIsStale, classesAreStale bool
+}
+
+// New returns an empty model. It holds the root queue.
+func New(options Options) *Cluster {
+	options.DefaultQueue = cmp.Or(options.DefaultQueue, schedulingv1beta1.DefaultQueue)
+	c := &Cluster{
+		Resources:  resources.NewIndex(),
+		options:    options,
+		nodes:      map[string]*Node{},
+		tasks:      map[types.NamespacedName]*Task{},
+		jobs:       map[JobID]*Job{},
+		queues:     map[string]*Queue{},
+		classes:    map[string]*Class{},
+		priorities: map[string]*schedulingv1.PriorityClass{},
+		namespaces: map[string]*corev1.Namespace{},
+		terms:      map[string]*term{},
+		labelKeys:  map[string]int{},
+	}
+	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1}
+	return c
+}
+
+// Nodes returns all known nodes by name; current after [Cluster.Settle]. The caller must not change the slice.
+func (c *Cluster) Nodes() []*Node { return c.byRank }
+
+// Node returns a node by name, nil if it is not known.
+func (c *Cluster) Node(name string) *Node { return c.nodes[name] }
+
+// BySlot returns the nodes by their slots, nil where there is none. The caller must not change the slice.
+func (c *Cluster) BySlot() []*Node { return c.bySlot }
+
+// Task returns a task by its pod's namespace and name, nil if it is not known.
+func (c *Cluster) Task(key types.NamespacedName) *Task { return c.tasks[key] }
+
+// Job returns a job, nil if it is not known.
+func (c *Cluster) Job(id JobID) *Job { return c.jobs[id] }
+
+// Jobs returns all jobs that have a PodGroup, by namespace and name.
+func (c *Cluster) Jobs() []*Job {
+	jobs := slices.DeleteFunc(slices.Collect(maps.Values(c.jobs)), func(j *Job) bool { return j.Group == nil })
+	slices.SortFunc(jobs, func(a, b *Job) int { return CompareNames(a.ID, b.ID) })
+	return jobs
+}
+
+// Waiting returns the jobs that had something to place, or waited at the door, at the last [Cluster.Settle], in no
+// particular order. The caller must not change the slice.
+func (c *Cluster) Waiting() []*Job { return c.waiting }
+
+// Queue returns a queue, nil if it does not exist.
+func (c *Cluster) Queue(name string) *Queue {
+	if q := c.queues[name]; q != nil && q.Object != nil {
+		return q
+	}
+	return nil
+}
+
+// Root returns the queue above all others, which may have no object.
+func (c *Cluster) Root() *Queue { return c.queues[schedulingv1beta1.RootQueue] }
+
+// Queues returns all queues by name, the root included.
+func (c *Cluster) Queues() []*Queue {
+	queues := slices.Collect(maps.Values(c.queues))
+	slices.SortFunc(queues, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
+	return queues
+}
+
+// Namespace returns a namespace, nil if it is not known.
+func (c *Cluster) Namespace(name string) *corev1.Namespace { return c.namespaces[name] }
+
+// Namespaces returns all known namespaces by name.
+func (c *Cluster) Namespaces() []*corev1.Namespace {
+	namespaces := slices.Collect(maps.Values(c.namespaces))
+	slices.SortFunc(namespaces, func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	return namespaces
+}
+
+// NamespacesGeneration grows whenever a namespace comes, changes or goes.
+func (c *Cluster) NamespacesGeneration() uint64 { return c.namespacesGeneration }
+
+// TakeTouched returns the jobs and queues that changed since it was called last, sorted, jobs without PodGroup left out.
+func (c *Cluster) TakeTouched() ([]*Job, []*Queue) {
+	jobs, queues := c.touchedJobs, c.touchedQueues
+	c.touchedJobs, c.touchedQueues = nil, nil
+	for _, j := range jobs {
+		j.touched = false
+	}
+	for _, q := range queues {
+		q.touched = false
+	}
+	jobs = slices.DeleteFunc(jobs, func(j *Job) bool { return j.Group == nil || c.jobs[j.ID] != j })
+	slices.SortFunc(jobs, func(a, b *Job) int { return CompareNames(a.ID, b.ID) })
+	queues = slices.DeleteFunc(queues, func(q *Queue) bool { return q.Object == nil || c.queues[q.Name] != q })
+	slices.SortFunc(queues, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
+	return jobs, queues
+}
+
+// Settle brings up to date what is derived from many objects at once: ranks, the queue tree, classes. It must be called
+// after events were applied and before decisions are made.
+func (c *Cluster) Settle() {
+	c.waiting = slices.DeleteFunc(c.waiting, func(j *Job) bool {
+		j.waiting = c.jobs[j.ID] == j && j.wantsAttention()
+		return !j.waiting
+	})
+	if c.ranksAreStale {
+		slices.SortFunc(c.byRank, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+		for rank, n := range c.byRank {
+			n.Rank = rank
+		}
+		c.ranksAreStale = false
+	}
+	if c.treeIsStale {
+		c.growTree()
+	}
+	if c.classesAreStale {
+		c.classesAreStale = false
+		for _, j := range c.waiting {
+			for _, t := range j.tasks {
+				if t.Status == Pending {
+					c.setClass(t, c.classOf(t.Pod))
+				}
+			}
+		}
+	}
+}
+
+// stamp is how often each kind of change that could help a waiting job has happened.
+type stamp struct{ node, queue, job uint64 }
+
+// Judge notes why a job waits; nil clears it. The job need not be tried again before [Cluster.Hopeful].
+func (c *Cluster) Judge(j *Job, v *verdict.Verdict) {
+	j.judged = stamp{node: c.world.node, queue: c.world.queue, job: j.version}
+	if !j.Verdict.Equal(v) {
+		c.touch(j)
+	}
+	j.Verdict = v
+}
+
+// Hopeful reports whether anything has happened that could help a job since it was judged.
+func (c *Cluster) Hopeful(j *Job, now time.Time) bool {
+	switch v := j.Verdict; {
+	case now.Before(j.NotBefore):
+		return false
+	case v == nil, j.judged.job != j.version, v.Help&verdict.HelpTime != 0:
+		return true
+	default:
+		return v.Help&verdict.HelpNode != 0 && j.judged.node != c.world.node ||
+			v.Help&verdict.HelpQueue != 0 && j.judged.queue != c.world.queue
+	}
+}
+
+// Reconsider makes every judged job worth another look: the rules have changed.
+func (c *Cluster) Reconsider() {
+	for _, j := range c.jobs {
+		j.version++
+	}
+}
+
+// NextDeadline returns the earliest time after now at which time alone makes a difference, zero if there is none.
+func (c *Cluster) NextDeadline(now time.Time) time.Time {
+	var next time.Time
+	for _, j := range c.waiting {
+		if j.NotBefore.After(now) && (next.IsZero() || j.NotBefore.Before(next)) {
+			next = j.NotBefore
+		}
+	}
+	return next
+}
+
+// Changes returns the slots of the nodes that changed since a position, oldest first, and the position to ask from next.
+// ok is false if that is too long ago to tell: then any node may have changed.
+func (c *Cluster) Changes(since uint64) (slots []int32, next uint64, ok bool) {
+	next = c.dropped + uint64(len(c.changes))
+	if since < c.dropped {
+		return nil, next, false
+	}
+	return c.changes[since-c.dropped:], next, true
+}
+
+// maxChanges bounds the list of changes: twice a hundred thousand placements in a cycle, one megabyte.
+const maxChanges = 1 << 18
+
+func (c *Cluster) changed(n *Node) {
+	c.generation++
+	n.Generation = c.generation
+	if len(c.changes) >= maxChanges {
+		half := len(c.changes) / 2
+		c.dropped += uint64(half)
+		c.changes = append(c.changes[:0], c.changes[half:]...)
+	}
+	c.changes = append(c.changes, int32(n.Slot))
+}
+
+func (c *Cluster) touch(j *Job) {
+	if !j.touched {
+		j.touched = true
+		c.touchedJobs = append(c.touchedJobs, j)
+	}
+}
+
+func (c *Cluster) touchQueue(q *Queue) {
+	if !q.touched {
+		q.touched = true
+		c.touchedQueues = append(c.touchedQueues, q)
+	}
+}
+
+// priorityOf resolves the name of a PriorityClass: its value, else the value of the default class, else 0.
+func (c *Cluster) priorityOf(name string) int32 {
+	if class := c.priorities[name]; class != nil {
+		return class.Value
+	}
+	var best *schedulingv1.PriorityClass
+	for _, class := range c.priorities {
+		// The API server allows one default; were there two, the lowest value counts, as it does there.
+		if class.GlobalDefault && (best == nil || class.Value < best.Value) {
+			best = class
+		}
+	}
+	if best == nil {
+		return 0
+	}
+	return best.Value
+}
+
+// invariant panics if the model is broken. The loop recovers, drops the cycle's decisions and says so.
+func invariant(holds bool, format string, arguments ...any) {
+	if !holds {
+		panic("invariant: " + fmt.Sprintf(format, arguments...))
+	}
+}

@@ -1,0 +1,460 @@
+package cluster
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Event is one thing that happened outside the model: [Set], [Delete] or [BindFailed].
+type Event interface{ apply(*Cluster) }
+
+// Set says that an object exists and looks like this. Kinds that the model does not hold are ignored.
+type Set struct{ Object runtime.Object }
+
+// Delete says that an object is gone. Only its name, namespace and UID are read.
+type Delete struct{ Object runtime.Object }
+
+// BindFailed says that a binding was refused for good: the pod was not bound and no attempt is under way. The job backs
+// off until a time that grows with each failure in a row.
+type BindFailed struct {
+	Pod types.NamespacedName
+	UID types.UID
+	At  time.Time
+}
+
+// Apply takes in what happened. [Cluster.Settle] must follow before the next decision.
+func (c *Cluster) Apply(events ...Event) {
+	invariant(len(c.log) == 0, "events are applied inside a transaction")
+	for _, e := range events {
+		e.apply(c)
+	}
+}
+
+func (e Set) apply(c *Cluster) {
+	switch object := e.Object.(type) {
+	case *corev1.Pod:
+		c.setPod(object)
+	case *corev1.Node:
+		c.setNode(object)
+	case *schedulingv1beta1.PodGroup:
+		c.setGroup(object)
+	case *schedulingv1beta1.Queue:
+		c.setQueue(object)
+	case *schedulingv1.PriorityClass:
+		c.priorities[object.Name] = object
+		c.reprioritize()
+	case *corev1.Namespace:
+		c.namespaces[object.Name] = object
+		c.namespacesGeneration++
+		c.world.node++
+	}
+}
+
+func (e Delete) apply(c *Cluster) {
+	switch object := e.Object.(type) {
+	case *corev1.Pod:
+		if t := c.tasks[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]; t != nil && t.UID() == object.UID {
+			c.dropTask(t)
+		}
+	case *corev1.Node:
+		c.dropNode(object)
+	case *schedulingv1beta1.PodGroup:
+		c.dropGroup(object)
+	case *schedulingv1beta1.Queue:
+		c.dropQueue(object)
+	case *schedulingv1.PriorityClass:
+		delete(c.priorities, object.Name)
+		c.reprioritize()
+	case *corev1.Namespace:
+		delete(c.namespaces, object.Name)
+		c.namespacesGeneration++
+	}
+}
+
+// The back-off after refused bindings: a second, doubled by each failure in a row, at most a minute. Long enough that a
+// job that can never be bound costs little, short enough that one that can again does not wait long.
+const (
+	firstBackOff = time.Second
+	lastBackOff  = time.Minute
+)
+
+func (e BindFailed) apply(c *Cluster) {
+	t := c.tasks[e.Pod]
+	if t == nil || t.UID() != e.UID || t.Status != Binding {
+		return
+	}
+	c.release(t, Pending)
+	if j := t.Job; j != nil {
+		pause := lastBackOff
+		if j.failures < 6 {
+			pause = firstBackOff << j.failures
+		}
+		j.failures++
+		j.NotBefore = e.At.Add(min(pause, lastBackOff))
+		j.version++
+	}
+}
+
+// setPod takes in a pod. What is assumed of it stands until the pod shows otherwise.
+func (c *Cluster) setPod(pod *corev1.Pod) {
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	t := c.tasks[key]
+	if t != nil && t.UID() != pod.UID {
+		// Deleted and made again under the same name.
+		c.dropTask(t)
+		t = nil
+	}
+	ours := c.isOurs(pod)
+	if !ours && pod.Spec.NodeName == "" {
+		if t != nil {
+			c.dropTask(t)
+		}
+		return
+	}
+	if t == nil {
+		t = &Task{Pod: pod, inJob: -1}
+		c.tasks[key] = t
+		t.Status = Failed // holds and counts nothing until it is moved
+		c.setClass(t, c.heldClassOf(pod, nil))
+	}
+	c.updateTask(t, pod, ours)
+}
+
+func (c *Cluster) isOurs(pod *corev1.Pod) bool {
+	for _, name := range c.options.SchedulerNames {
+		if pod.Spec.SchedulerName == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
+	status, node := statusOf(pod), (*Node)(nil)
+	switch {
+	case status.Finished():
+		// It holds nothing; the node it was on may be long gone.
+	case pod.Spec.NodeName != "":
+		node = c.nodeNamed(pod.Spec.NodeName)
+	case t.Status.Assumed() && status == Pending:
+		status, node = t.Status, t.Node
+	}
+	was, from, before := t.Status, t.Node, t.Class.Request
+
+	// Everything the totals depend on changes between taking the task out of them and putting it back.
+	c.account(t, -1)
+	if t.Job != nil {
+		c.settleJob(t.Job)
+	}
+	c.countTerms(t, false)
+	t.read(pod)
+	c.countTerms(t, true)
+	c.leave(t)
+	c.joinJob(t, ours)
+	if status == Pending || status == Gated {
+		c.setClass(t, c.classOf(pod))
+	} else {
+		c.setClass(t, c.heldClassOf(pod, t.Class))
+	}
+	if node != nil {
+		t.Node, t.inNode = node, len(node.tasks)
+		node.tasks = append(node.tasks, t)
+	}
+	t.Status = status
+	c.account(t, +1)
+	if j := t.Job; j != nil {
+		j.version++
+		if status == Bound || status == Running {
+			j.failures = 0
+		}
+		c.settleJob(j)
+	}
+	shrank := !before.LessEqual(t.Class.Request)
+	if was.Counts() && (shrank || !status.Counts()) {
+		c.world.queue++
+	}
+	if from != nil {
+		if shrank || t.Node != from {
+			c.world.node++
+		}
+		c.forgetEmpty(from)
+	}
+}
+
+// joinJob makes the task a member of the job its pod names.
+func (c *Cluster) joinJob(t *Task, ours bool) {
+	var j *Job
+	if group := t.Pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]; ours && group != "" {
+		j = c.jobNamed(JobID{Namespace: t.Pod.Namespace, Name: group})
+	}
+	if t.Job == j {
+		return
+	}
+	c.leaveJob(t)
+	if j != nil {
+		t.Job, t.inJob = j, len(j.tasks)
+		j.tasks = append(j.tasks, t)
+	}
+}
+
+func (c *Cluster) leaveJob(t *Task) {
+	j := t.Job
+	if j == nil {
+		return
+	}
+	last := j.tasks[len(j.tasks)-1]
+	j.tasks[t.inJob], last.inJob = last, t.inJob
+	j.tasks = j.tasks[:len(j.tasks)-1]
+	t.Job = nil
+	j.version++
+	c.touch(j)
+	if len(j.tasks) == 0 && j.Group == nil {
+		delete(c.jobs, j.ID)
+	}
+}
+
+// release frees what a task held.
+func (c *Cluster) release(t *Task, status Status) {
+	node := t.Node
+	c.move(t, status, nil)
+	if node != nil {
+		c.world.node++
+		c.world.queue++
+		c.forgetEmpty(node)
+	}
+}
+
+func (c *Cluster) dropTask(t *Task) {
+	c.release(t, Failed)
+	c.account(t, -1)
+	c.countTerms(t, false)
+	c.leaveJob(t)
+	c.setClass(t, nil)
+	delete(c.tasks, t.Key())
+	c.world.queue++ // its queue asks for less, which may leave more to others
+}
+
+// jobNamed returns a job, a placeholder if its PodGroup is not known yet.
+func (c *Cluster) jobNamed(id JobID) *Job {
+	j := c.jobs[id]
+	if j == nil {
+		j = &Job{ID: id, roles: map[string]*[statuses]int{}}
+		c.jobs[id] = j
+	}
+	return j
+}
+
+func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
+	id := JobID{Namespace: group.Namespace, Name: group.Name}
+	j := c.jobNamed(id)
+	// The phase is decided here; what the API shows is an echo, except of what was decided before this process began.
+	if j.Group == nil || j.Group.UID != group.UID {
+		j.Phase, j.Decided, j.Verdict = group.Status.Phase, nil, nil
+	}
+	j.read(c, group)
+	queue := group.Spec.Queue
+	if queue == "" {
+		queue = c.options.DefaultQueue
+	}
+	c.assignQueue(j, queue)
+	j.version++
+	c.settleJob(j)
+}
+
+func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
+	j := c.jobs[JobID{Namespace: group.Namespace, Name: group.Name}]
+	if j == nil || j.Group == nil || j.Group.UID != group.UID {
+		return
+	}
+	c.assignQueue(j, "")
+	j.Group, j.Phase, j.Verdict, j.Decided, j.MinResources = nil, "", nil, nil, nil
+	c.settleJob(j)
+	c.world.queue++
+	if len(j.tasks) == 0 {
+		delete(c.jobs, j.ID)
+	}
+}
+
+// assignQueue moves a job, with all it has and wants, to the queue of a name, which need not exist.
+func (c *Cluster) assignQueue(j *Job, name string) {
+	q := c.Queue(name)
+	if j.QueueName == name && j.Queue == q {
+		return
+	}
+	if old := j.Queue; old != nil {
+		c.spreadUsage(old, &j.Usage, -1)
+		old.Jobs--
+	}
+	j.QueueName, j.Queue = name, q
+	if q != nil {
+		c.spreadUsage(q, &j.Usage, +1)
+		q.Jobs++
+	}
+	j.version++
+	c.touch(j)
+}
+
+func (c *Cluster) spreadUsage(q *Queue, u *Usage, sign int) {
+	c.touchQueue(q)
+	change := (*Usage).add
+	if sign < 0 {
+		change = (*Usage).sub
+	}
+	change(&q.Own, u)
+	for ; q != nil && !c.treeIsStale; q = q.Parent {
+		change(&q.Subtree, u)
+	}
+}
+
+func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
+	q := c.queues[object.Name]
+	if q == nil {
+		q = &Queue{Name: object.Name}
+		c.queues[object.Name] = q
+	}
+	isNew := q.Object == nil
+	if isNew || q.Object.UID != object.UID {
+		q.Decided = nil
+	}
+	if !isNew && sameQueue(q.Object, object) {
+		q.Object = object
+		return
+	}
+	q.read(c, object)
+	c.treeIsStale = true
+	c.world.queue++
+	c.touchQueue(q)
+	if isNew {
+		for _, j := range c.jobs {
+			if j.Group != nil && j.QueueName == q.Name {
+				c.assignQueue(j, q.Name)
+			}
+		}
+	}
+}
+
+// sameQueue reports whether nothing that a decision rests on differs: most updates of a queue are our own counts.
+func sameQueue(a, b *schedulingv1beta1.Queue) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State
+}
+
+func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
+	q := c.queues[object.Name]
+	if q == nil || q.Object == nil || q.Object.UID != object.UID {
+		return
+	}
+	if q.Name == schedulingv1beta1.RootQueue {
+		q.Object = nil
+	} else {
+		delete(c.queues, q.Name)
+	}
+	for _, j := range c.jobs {
+		if j.Queue == q {
+			c.assignQueue(j, j.QueueName)
+		}
+	}
+	c.treeIsStale = true
+	c.world.queue++
+}
+
+// nodeNamed returns a node, a placeholder if its object is not known yet.
+func (c *Cluster) nodeNamed(name string) *Node {
+	n := c.nodes[name]
+	if n == nil {
+		n = &Node{Name: name}
+		if last := len(c.freeSlots) - 1; last >= 0 {
+			n.Slot, c.freeSlots = c.freeSlots[last], c.freeSlots[:last]
+		} else {
+			n.Slot = len(c.bySlot)
+			c.bySlot = append(c.bySlot, nil)
+		}
+		c.bySlot[n.Slot] = n
+		c.nodes[name] = n
+		c.byRank = append(c.byRank, n)
+		c.ranksAreStale = true
+	}
+	return n
+}
+
+func (c *Cluster) setNode(object *corev1.Node) {
+	n := c.nodeNamed(object.Name)
+	if n.Object != nil && n.Object.UID == object.UID && sameNode(n.Object, object) {
+		n.Object = object
+		return
+	}
+	c.showNode(n, object)
+}
+
+// showNode sets what a node has, or with nil that it is gone.
+func (c *Cluster) showNode(n *Node, object *corev1.Node) {
+	if n.ready {
+		c.Total.Sub(n.Allocatable)
+		c.Used.Sub(n.Used)
+	}
+	n.Object, n.ready, n.Allocatable = object, false, nil
+	if object != nil {
+		n.ready = isReady(object)
+		n.Allocatable = c.Resources.Vector(object.Status.Allocatable)
+	}
+	if n.ready {
+		c.Total.Add(n.Allocatable)
+		c.Used.Add(n.Used)
+	}
+	c.changed(n)
+	n.SpecGeneration = n.Generation
+	c.world.node++
+	c.world.queue++
+}
+
+func (c *Cluster) dropNode(object *corev1.Node) {
+	n := c.nodes[object.Name]
+	if n == nil || n.Object == nil || n.Object.UID != object.UID {
+		return
+	}
+	c.showNode(n, nil)
+	// What was promised or assumed there will not come true. Pods that are bound there stay until they are deleted, and
+	// bindings under way until the API server answers.
+	for i := len(n.tasks) - 1; i >= 0; i-- {
+		if t := n.tasks[i]; t.Status == Pipelined {
+			c.release(t, Pending)
+		}
+	}
+	c.forgetEmpty(n)
+}
+
+// forgetEmpty drops a node of which neither the object nor a pod is left.
+func (c *Cluster) forgetEmpty(n *Node) {
+	if n.Object != nil || len(n.tasks) > 0 || c.nodes[n.Name] != n {
+		return
+	}
+	delete(c.nodes, n.Name)
+	for i := range c.byRank {
+		if c.byRank[i] == n {
+			c.byRank[i] = c.byRank[len(c.byRank)-1]
+			c.byRank = c.byRank[:len(c.byRank)-1]
+			break
+		}
+	}
+	c.bySlot[n.Slot] = nil
+	c.freeSlots = append(c.freeSlots, n.Slot)
+	c.ranksAreStale = true
+}
+
+// reprioritize gives every job the priority its class has now.
+func (c *Cluster) reprioritize() {
+	for _, j := range c.jobs {
+		if j.Group == nil {
+			continue
+		}
+		if priority := c.priorityOf(j.Group.Spec.PriorityClassName); priority != j.Priority {
+			j.Priority = priority
+			j.version++
+		}
+	}
+}

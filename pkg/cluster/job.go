@@ -1,0 +1,189 @@
+package cluster
+
+import (
+	"cmp"
+	"sort"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// JobID is the namespace and name of a job's PodGroup.
+type JobID = types.NamespacedName
+
+// Usage is what a job, a queue or a subtree of queues has and wants.
+type Usage struct {
+	Allocated resources.Vector // by tasks that count (see Status.Counts)
+	Request   resources.Vector // by all tasks that are not finished or leaving, placed or not
+	Inqueue   resources.Vector // what jobs let in still lack of their minResources
+	Elastic   resources.Vector // what jobs hold beyond their minResources
+}
+
+// RoleMinimum is how many tasks of a role must start together.
+type RoleMinimum struct {
+	Role    string
+	Minimum int
+}
+
+// Job is a gang: the tasks of one PodGroup.
+type Job struct {
+	ID    JobID
+	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
+
+	Queue        *Queue // nil if the queue does not exist
+	QueueName    string
+	MinMember    int
+	RoleMinimums []RoleMinimum // sorted by role
+	MinResources resources.Vector
+	Priority     int32
+	Phase        schedulingv1beta1.PodGroupPhase
+
+	Usage Usage
+
+	// Verdict is why the job waits, nil if nothing stands in its way.
+	Verdict *verdict.Verdict
+	// Decided is the status of the PodGroup that was decided last, nil before the first.
+	Decided *schedulingv1beta1.PodGroupStatus
+	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
+	NotBefore time.Time
+	failures  int
+
+	tasks   []*Task
+	counts  [statuses]int
+	roles   map[string]*[statuses]int
+	version uint64 // grows with every change of the job or its pods from outside
+	judged  stamp  // what the world looked like when Verdict was given
+
+	waiting, touched bool // membership in the cluster's lists
+}
+
+// Tasks returns the job's tasks, in no particular order. The caller must not change it.
+func (j *Job) Tasks() []*Task { return j.tasks }
+
+// Count is the number of tasks in a status.
+func (j *Job) Count(s Status) int { return j.counts[s] }
+
+// Created is when the PodGroup was created.
+func (j *Job) Created() time.Time {
+	if j.Group == nil {
+		return time.Time{}
+	}
+	return j.Group.CreationTimestamp.Time
+}
+
+// UID is the PodGroup's UID.
+func (j *Job) UID() types.UID {
+	if j.Group == nil {
+		return ""
+	}
+	return j.Group.UID
+}
+
+// Ready is the number of tasks that count towards the minimum: placed, running, or done.
+func (j *Job) Ready() int { return ready(&j.counts) }
+
+// RoleReady is the same for one role.
+func (j *Job) RoleReady(role string) int {
+	if counts := j.roles[role]; counts != nil {
+		return ready(counts)
+	}
+	return 0
+}
+
+// Valid is the number of tasks that could ever count towards the minimum: all that are not failed or leaving.
+func (j *Job) Valid() int { return valid(&j.counts) }
+
+// RoleValid is the same for one role.
+func (j *Job) RoleValid(role string) int {
+	if counts := j.roles[role]; counts != nil {
+		return valid(counts)
+	}
+	return 0
+}
+
+func ready(counts *[statuses]int) int {
+	return counts[Allocated] + counts[Binding] + counts[Bound] + counts[Running] + counts[Unknown] + counts[Succeeded]
+}
+
+func valid(counts *[statuses]int) int {
+	return ready(counts) + counts[Pending] + counts[Pipelined]
+}
+
+// ChecksRoles reports whether the minimums of the roles bind. As in Volcano they do not when the job asks for less
+// than they add up to: then any tasks will do.
+func (j *Job) ChecksRoles() bool {
+	sum := 0
+	for _, r := range j.RoleMinimums {
+		sum += r.Minimum
+	}
+	return sum > 0 && j.MinMember >= sum
+}
+
+// Lacks returns how many more tasks must be placed before the job may start, counting each role that has a minimum.
+func (j *Job) Lacks() int {
+	lacks := j.MinMember - j.Ready()
+	if !j.ChecksRoles() {
+		return max(lacks, 0)
+	}
+	roles, placed := 0, 0
+	for _, r := range j.RoleMinimums {
+		have := j.RoleReady(r.Role)
+		roles += max(r.Minimum-have, 0)
+		placed += min(have, r.Minimum)
+	}
+	return max(lacks, roles)
+}
+
+// LacksOf returns how many more tasks of a role must be placed before the job may start.
+func (j *Job) LacksOf(role string) int {
+	if !j.ChecksRoles() {
+		return 0
+	}
+	for _, r := range j.RoleMinimums {
+		if r.Role == role {
+			return max(r.Minimum-j.RoleReady(role), 0)
+		}
+	}
+	return 0
+}
+
+// CompareJobs is the order of jobs where no plugin has a say: the older first, then by UID and name.
+func CompareJobs(a, b *Job) int {
+	if c := a.Created().Compare(b.Created()); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.UID(), b.UID()); c != 0 {
+		return c
+	}
+	return CompareNames(a.ID, b.ID)
+}
+
+// CompareNames orders by namespace, then name.
+func CompareNames(a, b types.NamespacedName) int {
+	if c := cmp.Compare(a.Namespace, b.Namespace); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Name, b.Name)
+}
+
+// read takes over what the PodGroup says of the job itself.
+func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
+	j.Group = group
+	j.MinMember = max(int(group.Spec.MinMember), 0)
+	j.MinResources = nil
+	if group.Spec.MinResources != nil {
+		j.MinResources = c.Resources.Vector(*group.Spec.MinResources)
+	}
+	j.RoleMinimums = j.RoleMinimums[:0]
+	for role, minimum := range group.Spec.MinTaskMember {
+		if minimum > 0 {
+			j.RoleMinimums = append(j.RoleMinimums, RoleMinimum{Role: role, Minimum: int(minimum)})
+		}
+	}
+	sort.Slice(j.RoleMinimums, func(a, b int) bool { return j.RoleMinimums[a].Role < j.RoleMinimums[b].Role })
+	j.Priority = c.priorityOf(group.Spec.PriorityClassName)
+}

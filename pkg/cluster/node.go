@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Node is a machine and what is on it.
+type Node struct {
+	Name   string
+	Object *corev1.Node // as last seen; nil while only its pods are known
+
+	Allocatable resources.Vector
+	Used        resources.Vector // by all tasks that hold room, those on their way out included
+	Releasing   resources.Vector // the part of Used that is on its way out
+	Promised    resources.Vector // to pipelined tasks
+
+	// NonZero is what kube-scheduler counts for balance: milli-CPU and bytes of the tasks that hold room, with its
+	// defaults for those that request neither.
+	NonZero [2]int64
+
+	// Slot is a small number that stays with the node for its life, for arrays beside the model.
+	Slot int
+	// Rank is the node's position by name, current after [Cluster.Settle].
+	Rank int
+	// Generation grows with every change of the node or of what is on it; SpecGeneration with changes of Object alone.
+	Generation, SpecGeneration uint64
+
+	tasks []*Task
+	ready bool
+}
+
+// Tasks returns what is on the node or promised to come, in no particular order. The caller must not change it.
+func (n *Node) Tasks() []*Task { return n.tasks }
+
+// Ready reports whether the node is known and does not say that it is not ready.
+func (n *Node) Ready() bool { return n.ready }
+
+// Room reports whether a request fits beside all that the node holds and has promised. What is leaving still holds its
+// room, and what it leaves belongs to whom it is promised.
+func (n *Node) Room(request resources.Vector) bool {
+	for d, need := range request {
+		if need > 0 && need > n.Free(resources.Dim(d)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Free is what may be taken of one resource now.
+func (n *Node) Free(d resources.Dim) int64 {
+	idle := n.Allocatable.At(d) - n.Used.At(d)
+	return min(idle, idle+n.Releasing.At(d)-n.Promised.At(d))
+}
+
+func isReady(node *corev1.Node) bool {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			return node.Status.Conditions[i].Status == corev1.ConditionTrue
+		}
+	}
+	return true
+}

@@ -1,0 +1,257 @@
+package cluster
+
+import (
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// operation is one entry of the undo log: what a task or a job was before.
+type operation struct {
+	task   *Task
+	status Status
+	node   *Node
+
+	job   *Job
+	phase schedulingv1beta1.PodGroupPhase
+}
+
+// Mark returns the present end of the undo log, to come back to with [Cluster.Undo].
+func (c *Cluster) Mark() int { return len(c.log) }
+
+// Undo takes back, newest first, all operations since a mark.
+func (c *Cluster) Undo(mark int) {
+	for len(c.log) > mark {
+		last := c.log[len(c.log)-1]
+		c.log = c.log[:len(c.log)-1]
+		if last.task != nil {
+			c.move(last.task, last.status, last.node)
+		} else {
+			c.setPhase(last.job, last.phase)
+		}
+	}
+}
+
+// Keep forgets the undo log: what was done since it was kept last stays.
+func (c *Cluster) Keep() { c.log = c.log[:0] }
+
+// Place puts a waiting task on a node. Whether it fits is for the caller to know.
+func (c *Cluster) Place(t *Task, n *Node) {
+	invariant(t.Status == Pending, "task %s is placed while %s", t.Key(), t.Status)
+	c.do(t, Allocated, n)
+}
+
+// Commit hands a placed task to the edge: it stays where it is until the outside world says otherwise.
+func (c *Cluster) Commit(t *Task) {
+	invariant(t.Status == Allocated, "task %s is committed while %s", t.Key(), t.Status)
+	c.do(t, Binding, t.Node)
+}
+
+// TakeBack frees tasks whose binding was decided and never handed out.
+func (c *Cluster) TakeBack(binds []Bind) {
+	for _, b := range binds {
+		if t := c.tasks[b.Pod]; t != nil && t.UID() == b.UID && t.Status == Binding {
+			c.release(t, Pending)
+		}
+	}
+}
+
+// LetIn moves a job through the door: from Pending to Inqueue.
+func (c *Cluster) LetIn(j *Job) {
+	c.log = append(c.log, operation{job: j, phase: j.Phase})
+	c.setPhase(j, schedulingv1beta1.PodGroupInqueue)
+}
+
+func (c *Cluster) do(t *Task, status Status, n *Node) {
+	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node})
+	c.move(t, status, n)
+}
+
+// SetPhase notes the phase that follows from what the job's tasks do. It is not logged.
+func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
+	invariant(len(c.log) == 0, "the phase of job %s is set inside a transaction", j.ID)
+	c.setPhase(j, phase)
+}
+
+func (c *Cluster) setPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
+	if j.Phase != phase {
+		j.Phase = phase
+		c.settleJob(j)
+	}
+}
+
+// move is the only place where a task changes status or node. It keeps every total.
+func (c *Cluster) move(t *Task, status Status, n *Node) {
+	if t.Node == n && t.Status.weighs(status) {
+		// Only the counts change: the commit of a large gang must not cost as much as its placement.
+		if j := t.Job; j != nil {
+			j.count(t, -1)
+			t.Status = status
+			j.count(t, +1)
+			c.touch(j)
+		}
+		t.Status = status
+		return
+	}
+	c.account(t, -1)
+	if t.Node != n {
+		c.leave(t)
+		if n != nil {
+			t.Node, t.inNode = n, len(n.tasks)
+			n.tasks = append(n.tasks, t)
+		}
+	}
+	t.Status = status
+	c.account(t, +1)
+	if t.Job != nil {
+		c.settleJob(t.Job)
+	}
+}
+
+// leave takes a task off the list of its node.
+func (c *Cluster) leave(t *Task) {
+	n := t.Node
+	if n == nil {
+		return
+	}
+	last := n.tasks[len(n.tasks)-1]
+	n.tasks[t.inNode], last.inNode = last, t.inNode
+	n.tasks = n.tasks[:len(n.tasks)-1]
+	t.Node = nil
+}
+
+// account adds a task to all totals it is part of, or takes it out.
+func (c *Cluster) account(t *Task, sign int64) {
+	request := t.Class.Request
+	if n := t.Node; n != nil {
+		switch {
+		case t.Status.Holds():
+			n.Used.AddScaled(request, sign)
+			n.NonZero[0] += sign * t.Class.NonZero[0]
+			n.NonZero[1] += sign * t.Class.NonZero[1]
+			if n.ready {
+				c.Used.AddScaled(request, sign)
+			}
+			if t.Status == Releasing {
+				n.Releasing.AddScaled(request, sign)
+			}
+			c.changed(n)
+		case t.Status == Pipelined:
+			n.Promised.AddScaled(request, sign)
+			c.changed(n)
+		}
+	}
+	if j := t.Job; j != nil {
+		c.accountJob(j, t, sign)
+	}
+}
+
+func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
+	j.count(t, int(sign))
+	if t.Status.Counts() {
+		c.spread(j, allocated, t.Class.Request, sign)
+	}
+	if !t.Status.Finished() && t.Status != Releasing {
+		c.spread(j, request, t.Class.Request, sign)
+	}
+}
+
+func (j *Job) count(t *Task, sign int) {
+	j.counts[t.Status] += sign
+	counts := j.roles[t.Role]
+	if counts == nil {
+		counts = &[statuses]int{}
+		j.roles[t.Role] = counts
+	}
+	counts[t.Status] += sign
+}
+
+// settleJob brings up to date what follows from a job's own totals, and where it is listed.
+func (c *Cluster) settleJob(j *Job) {
+	letIn := j.Phase == schedulingv1beta1.PodGroupInqueue
+	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue), len(j.Usage.Elastic)) {
+		dim := resources.Dim(d)
+		have, need := j.Usage.Allocated.At(dim), j.MinResources.At(dim)
+		var lacking int64
+		if letIn {
+			lacking = max(need-have, 0)
+		}
+		c.spreadOne(j, inqueue, dim, lacking-j.Usage.Inqueue.At(dim))
+		c.spreadOne(j, elastic, dim, max(have-need, 0)-j.Usage.Elastic.At(dim))
+	}
+	c.touch(j)
+	if j.wantsAttention() && !j.waiting {
+		j.waiting = true
+		c.waiting = append(c.waiting, j)
+	}
+}
+
+// wantsAttention reports whether an action may have something to do for the job.
+func (j *Job) wantsAttention() bool {
+	return j.Group != nil && (j.counts[Pending] > 0 || j.AtTheDoor())
+}
+
+// AtTheDoor reports whether the job waits to be let in by enqueue.
+func (j *Job) AtTheDoor() bool {
+	return j.Phase == "" || j.Phase == schedulingv1beta1.PodGroupPending
+}
+
+// part names one vector of a Usage.
+type part uint8
+
+const (
+	allocated part = iota
+	request
+	inqueue
+	elastic
+)
+
+func (u *Usage) part(p part) *resources.Vector {
+	switch p {
+	case allocated:
+		return &u.Allocated
+	case request:
+		return &u.Request
+	case inqueue:
+		return &u.Inqueue
+	}
+	return &u.Elastic
+}
+
+// spread changes one part of a job's usage, and with it that of its queue and of all queues above.
+func (c *Cluster) spread(j *Job, p part, v resources.Vector, sign int64) {
+	j.Usage.part(p).AddScaled(v, sign)
+	q := j.Queue
+	if q == nil {
+		return
+	}
+	c.touchQueue(q)
+	q.Own.part(p).AddScaled(v, sign)
+	// While the tree is stale its sums are made anew by Settle.
+	if c.treeIsStale {
+		return
+	}
+	for ; q != nil; q = q.Parent {
+		c.touchQueue(q)
+		q.Subtree.part(p).AddScaled(v, sign)
+	}
+}
+
+func (c *Cluster) spreadOne(j *Job, p part, d resources.Dim, delta int64) {
+	if delta == 0 {
+		return
+	}
+	add := func(v *resources.Vector) { v.Set(d, v.At(d)+delta) }
+	add(j.Usage.part(p))
+	q := j.Queue
+	if q == nil {
+		return
+	}
+	c.touchQueue(q)
+	add(q.Own.part(p))
+	if c.treeIsStale {
+		return
+	}
+	for ; q != nil; q = q.Parent {
+		add(q.Subtree.part(p))
+	}
+}

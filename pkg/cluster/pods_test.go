@@ -1,0 +1,250 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// TestAPodStandsWhereTheAPISaysItDoes covers what is read from a pod that nothing is assumed of.
+func TestAPodStandsWhereTheAPISaysItDoes(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want Status
+		on   string // the node it is listed on
+		used string // what it takes there
+	}{
+		"it waits":                                     {pod("p"), Pending, "", ""},
+		"it waits and is held by a gate":               {pod("p", gated), Gated, "", ""},
+		"it has a node and does not run yet":           {pod("p", on("n")), Bound, "n", "cpu=1 pods=1"},
+		"it has a node, gates notwithstanding":         {pod("p", on("n"), gated), Bound, "n", "cpu=1 pods=1"},
+		"it runs":                                      {pod("p", on("n"), phase(corev1.PodRunning)), Running, "n", "cpu=1 pods=1"},
+		"its node has lost contact":                    {pod("p", on("n"), phase(corev1.PodUnknown)), Unknown, "n", "cpu=1 pods=1"},
+		"it is on its way out and holds its room":      {pod("p", on("n"), phase(corev1.PodRunning), deleting), Releasing, "n", "cpu=1 pods=1"},
+		"it is deleted before it had a node":           {pod("p", deleting), Releasing, "", ""},
+		"it has succeeded":                             {pod("p", on("n"), phase(corev1.PodSucceeded)), Succeeded, "", ""},
+		"it has failed":                                {pod("p", on("n"), phase(corev1.PodFailed)), Failed, "", ""},
+		"it has failed and waits for a finalizer":      {pod("p", on("n"), phase(corev1.PodFailed), deleting), Failed, "", ""},
+		"it has failed before it had a node":           {pod("p", phase(corev1.PodFailed)), Failed, "", ""},
+		"it runs and is another scheduler's":           {pod("p", on("n"), phase(corev1.PodRunning), scheduler("other")), Running, "n", "cpu=1 pods=1"},
+		"it runs and nobody scheduled it (static pod)": {pod("p", on("n"), phase(corev1.PodRunning), scheduler("")), Running, "n", "cpu=1 pods=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(Set{node("n", "cpu=4 pods=10")}, Set{test.pod})
+			status(t, c, "p", test.want, test.on)
+			amounts(t, c, "what is used on the node", c.Node("n").Used, test.used)
+			amounts(t, c, "what is used of the cluster", c.Used, test.used)
+			releasing := ""
+			if test.want == Releasing {
+				releasing = test.used
+			}
+			amounts(t, c, "what is on its way out", c.Node("n").Releasing, releasing)
+			sound(t, c)
+		})
+	}
+}
+
+func TestPodsOfOtherSchedulersAreNotOursToPlace(t *testing.T) {
+	c := newCluster(Set{pod("theirs", scheduler("other"))}, Set{group("g", "")},
+		Set{pod("placed", scheduler("other"), in("g"), on("n"))})
+	if c.Task(key("theirs")) != nil {
+		t.Error("a waiting pod of another scheduler is a task")
+	}
+	if task := c.Task(key("placed")); task.Job != nil || len(c.Job(key("g")).Tasks()) != 0 {
+		t.Error("a pod of another scheduler is in a gang of ours")
+	}
+	sound(t, c)
+}
+
+func TestAPodIsCountedOnceThroughItsWholeLife(t *testing.T) {
+	c := newCluster(Set{node("n", "cpu=4")}, Set{queue("q", "")}, Set{group("g", "q", at(schedulingv1beta1.PodGroupInqueue))})
+	for _, step := range []struct {
+		name                           string
+		pod                            *corev1.Pod
+		used, allocated, request, left string
+	}{
+		{"gated", pod("p", in("g"), gated), "", "", "cpu=1 pods=1", "cpu=4"},
+		{"pending", pod("p", in("g")), "", "", "cpu=1 pods=1", "cpu=4"},
+		{"bound", pod("p", in("g"), on("n")), "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=3"},
+		{"running", pod("p", in("g"), on("n"), phase(corev1.PodRunning)), "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=3"},
+		{"resized", pod("p", in("g"), on("n"), phase(corev1.PodRunning), asks("cpu=2"), holds("main", "cpu=1", "cpu=1")),
+			"cpu=2 pods=1", "cpu=2 pods=1", "cpu=2 pods=1", "cpu=2"},
+		{"terminating", pod("p", in("g"), on("n"), phase(corev1.PodRunning), asks("cpu=2"), deleting), "cpu=2 pods=1", "", "", "cpu=2"},
+		{"finished", pod("p", in("g"), on("n"), phase(corev1.PodSucceeded), asks("cpu=2")), "", "", "", "cpu=4"},
+	} {
+		for range 2 { // Hearing the same twice changes nothing.
+			c.Apply(Set{step.pod})
+			c.Settle()
+			amounts(t, c, step.name+": used on the node", c.Node("n").Used, step.used)
+			amounts(t, c, step.name+": allocated to the queue", c.Queue("q").Own.Allocated, step.allocated)
+			amounts(t, c, step.name+": requested in the queue", c.Queue("q").Own.Request, step.request)
+			amounts(t, c, step.name+": allocated below the root", c.Root().Subtree.Allocated, step.allocated)
+			if free, want := c.Node("n").Free(0), c.vector(step.left).At(0); free != want {
+				t.Errorf("%s: %d is free, want %d", step.name, free, want)
+			}
+			sound(t, c)
+		}
+	}
+	c.Apply(Delete{pod("p")})
+	if c.Task(key("p")) != nil {
+		t.Error("a deleted pod is a task")
+	}
+	sound(t, c)
+}
+
+// assumed is a model in which pod p, of gang g, is bound by us and nobody else knows it yet.
+func assumed() *Cluster {
+	c := newCluster(Set{node("n", "cpu=4")}, Set{node("m", "cpu=4")}, Set{group("g", "")}, Set{pod("p", in("g"))})
+	c.bind("p", "n")
+	return c
+}
+
+func TestWhatIsAssumedStandsUntilAnEventSaysOtherwise(t *testing.T) {
+	for name, test := range map[string]struct {
+		events []Event
+		want   Status
+		on     string
+	}{
+		"nothing happens":                           {nil, Binding, "n"},
+		"the pod changes in another respect":        {[]Event{Set{pod("p", in("g"), labelled("a", "b"))}}, Binding, "n"},
+		"the pod is resized":                        {[]Event{Set{pod("p", in("g"), asks("cpu=2"))}}, Binding, "n"},
+		"the pod is shown bound there":              {[]Event{Set{pod("p", in("g"), on("n"))}}, Bound, "n"},
+		"the pod is shown bound elsewhere":          {[]Event{Set{pod("p", in("g"), on("m"))}}, Bound, "m"},
+		"the pod is shown on a node nobody knows":   {[]Event{Set{pod("p", in("g"), on("x"))}}, Bound, "x"},
+		"the pod is on its way out, without a node": {[]Event{Set{pod("p", in("g"), deleting)}}, Releasing, ""},
+		"the pod failed before it was bound":        {[]Event{Set{pod("p", in("g"), phase(corev1.PodFailed))}}, Failed, ""},
+		"the binding is refused":                    {[]Event{BindFailed{Pod: key("p"), UID: "p-uid", At: birth}}, Pending, ""},
+		"the binding of an earlier pod of that name is refused": {
+			[]Event{BindFailed{Pod: key("p"), UID: "earlier", At: birth}}, Binding, "n"},
+		"the binding is refused after the pod was shown bound": {
+			[]Event{Set{pod("p", in("g"), on("n"))}, BindFailed{Pod: key("p"), UID: "p-uid", At: birth}}, Bound, "n"},
+		"another pod of that name is deleted": {[]Event{Delete{pod("p", uid("earlier"))}}, Binding, "n"},
+		"the node vanishes":                   {[]Event{Delete{node("n", "")}}, Binding, "n"},
+		"the node is no longer ready":         {[]Event{Set{node("n", "cpu=4", notReady)}}, Binding, "n"},
+		"the pod was made again under its name": {
+			[]Event{Delete{pod("p")}, Set{pod("p", in("g"), uid("later"))}}, Pending, ""},
+		"the pod was made again under its name, and nobody saw it deleted": {
+			[]Event{Set{pod("p", in("g"), uid("later"))}}, Pending, ""},
+		"the pod was made again, and the binding of the first is refused": {
+			[]Event{Set{pod("p", in("g"), uid("later"))}, BindFailed{Pod: key("p"), UID: "p-uid", At: birth}}, Pending, ""},
+		"the pod was made again, and the deletion of the first comes late": {
+			[]Event{Set{pod("p", in("g"), uid("later"))}, Delete{pod("p")}}, Pending, ""},
+		"the pod's gang is gone": {[]Event{Delete{group("g", "")}}, Binding, "n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := assumed()
+			for _, event := range test.events {
+				c.Apply(event)
+				sound(t, c)
+			}
+			c.Settle()
+			sound(t, c)
+			status(t, c, "p", test.want, test.on)
+			for _, n := range c.Nodes() {
+				if holds := !n.Used.IsZero(); holds != (n.Name == test.on && test.want.Holds()) {
+					t.Errorf("node %s holds something: %t", n.Name, holds)
+				}
+			}
+		})
+	}
+}
+
+func TestAPodDeletedWhileItIsAssumedFreesItsRoom(t *testing.T) {
+	c := assumed()
+	c.Apply(Delete{pod("p")})
+	c.Settle()
+	if c.Task(key("p")) != nil || !c.Node("n").Used.IsZero() || len(c.Node("n").Tasks()) != 0 {
+		t.Error("the pod still holds its room")
+	}
+	c.Apply(BindFailed{Pod: key("p"), UID: "p-uid", At: birth})
+	if j := c.Job(key("g")); j.Count(Pending) != 0 || !j.NotBefore.IsZero() {
+		t.Error("the refused binding of a pod that is gone has an effect")
+	}
+	sound(t, c)
+}
+
+func TestAPodMadeAgainIsOfTheGangItNamesNow(t *testing.T) {
+	c := newCluster(Set{group("g", "")}, Set{group("h", "")}, Set{pod("p", in("g"), on("n"))}, Set{pod("p", in("h"), uid("later"))})
+	if have := c.Task(key("p")).Job.ID; have != key("h") {
+		t.Errorf("the pod is in %s", have)
+	}
+	if have := len(c.Job(key("g")).Tasks()); have != 0 {
+		t.Errorf("its first gang has %d tasks", have)
+	}
+	if c.Node("n") != nil {
+		t.Error("the node of the first pod, which nobody else names, is still known")
+	}
+	sound(t, c)
+}
+
+func TestAPodThatChangesGangIsCountedInTheNewOne(t *testing.T) {
+	c := newCluster(Set{group("g", "q")}, Set{group("h", "r")}, Set{queue("q", "")}, Set{queue("r", "")}, Set{pod("p", in("g"), on("n"))})
+	c.Apply(Set{pod("p", in("h"), on("n"))})
+	c.Settle()
+	amounts(t, c, "allocated to the queue it left", c.Queue("q").Own.Allocated, "")
+	amounts(t, c, "allocated to the queue it joined", c.Queue("r").Own.Allocated, "cpu=1 pods=1")
+	sound(t, c)
+	c.Apply(Set{pod("p", on("n"))})
+	if c.Task(key("p")).Job != nil || !c.Queue("r").Own.Allocated.IsZero() {
+		t.Error("a pod that names no gang any more is still counted in one")
+	}
+	sound(t, c)
+}
+
+func TestTakeBackFreesWhatWasDecidedAndNeverHandedOut(t *testing.T) {
+	c := assumed()
+	c.Apply(Set{pod("q", in("g"))})
+	c.Settle()
+	c.bind("q", "n")
+	c.Apply(Set{pod("q", in("g"), on("n"))})
+	c.TakeBack([]Bind{{Pod: key("p"), UID: "p-uid"}, {Pod: key("q"), UID: "q-uid"}, {Pod: key("gone")}})
+	status(t, c, "p", Pending, "")
+	status(t, c, "q", Bound, "n")
+	if j := c.Job(key("g")); !j.NotBefore.IsZero() {
+		t.Error("the job backs off, though nobody refused it")
+	}
+	sound(t, c)
+}
+
+func TestATaskReadsItsRoleIndexAndPriorityFromItsPod(t *testing.T) {
+	important := func(p *corev1.Pod) { value := int32(7); p.Spec.Priority = &value }
+	for name, test := range map[string]struct {
+		pod      *corev1.Pod
+		role     string
+		index    int
+		priority int32
+	}{
+		"given":                        {pod("p", role("worker"), annotated("volcano.sh/task-index", "3"), annotated("volcano.sh/task-priority", "9")), "worker", 3, 9},
+		"absent":                       {pod("p"), "default", -1, 0},
+		"unreadable":                   {pod("p", annotated("volcano.sh/task-index", "x"), annotated("volcano.sh/task-priority", "high"), important), "default", -1, 7},
+		"negative":                     {pod("p", annotated("volcano.sh/task-index", "-4"), annotated("volcano.sh/task-priority", "-4")), "default", -1, -4},
+		"larger than an int32":         {pod("p", annotated("volcano.sh/task-priority", "4294967296"), important), "default", -1, 7},
+		"the pod's priority otherwise": {pod("p", important), "default", -1, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			task := newCluster(Set{test.pod}).Task(key("p"))
+			if task.Role != test.role || task.Index != test.index || task.Priority != test.priority {
+				t.Errorf("have %q, %d, %d, want %q, %d, %d", task.Role, task.Index, task.Priority, test.role, test.index, test.priority)
+			}
+		})
+	}
+}
+
+func TestTasksAreOrderedByIndexThenAge(t *testing.T) {
+	const index = "volcano.sh/task-index"
+	later := birth.Add(time.Minute)
+	c := newCluster(Set{pod("a", annotated(index, "1"))}, Set{pod("b", annotated(index, "0"), born(later))},
+		Set{pod("c", born(later))}, Set{pod("d")}, Set{pod("e")}, Set{pod("f", annotated(index, "0"))})
+	order := []string{"f", "b", "a", "d", "e", "c"}
+	for i, first := range order {
+		for _, second := range order[i+1:] {
+			a, b := c.Task(key(first)), c.Task(key(second))
+			if CompareTasks(a, b) >= 0 || CompareTasks(b, a) <= 0 {
+				t.Errorf("%s does not come before %s", first, second)
+			}
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// sameNode reports whether nothing that a decision rests on differs between two states of a node. Most updates are
+// heartbeats.
+func sameNode(a, b *corev1.Node) bool {
+	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
+		isReady(a) == isReady(b) &&
+		maps.Equal(a.Labels, b.Labels) &&
+		maps.Equal(a.Annotations, b.Annotations) &&
+		maps.EqualFunc(a.Status.Allocatable, b.Status.Allocatable, resource.Quantity.Equal) &&
+		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(s, t corev1.Taint) bool {
+			return s.Key == t.Key && s.Value == t.Value && s.Effect == t.Effect
+		}) &&
+		slices.EqualFunc(a.Status.Images, b.Status.Images, func(s, t corev1.ContainerImage) bool {
+			return s.SizeBytes == t.SizeBytes && slices.Equal(s.Names, t.Names)
+		})
+}

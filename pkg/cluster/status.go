@@ -1,0 +1,71 @@
+package cluster
+
+import corev1 "k8s.io/api/core/v1"
+
+// Status is where a task stands.
+type Status uint8
+
+// The statuses of a task.
+const (
+	Pending   Status = iota // waits for a node
+	Gated                   // has scheduling gates: exists, and must not be placed
+	Pipelined               // a node is promised to it, once what leaves there has left
+	Allocated               // placed in this cycle; undone if its transaction is
+	Binding                 // handed to the edge; the API server has not confirmed yet
+	Bound                   // has a node, does not run yet
+	Running
+	Releasing // is being deleted; holds its room until it is gone
+	Succeeded
+	Failed
+	Unknown // its node has lost contact; holds its room
+
+	statuses // how many there are
+)
+
+var statusNames = [statuses]string{"Pending", "Gated", "Pipelined", "Allocated", "Binding", "Bound", "Running", "Releasing",
+	"Succeeded", "Failed", "Unknown"}
+
+// String returns the status as Volcano spells it.
+func (s Status) String() string { return statusNames[s] }
+
+// Holds reports whether a task in this status takes room on its node now.
+func (s Status) Holds() bool { return s >= Allocated && s <= Releasing || s == Unknown }
+
+// Counts reports whether a task in this status counts as allocated for its job and its queue. What is being deleted
+// holds its room, and no longer counts.
+func (s Status) Counts() bool { return s >= Allocated && s <= Running || s == Unknown }
+
+// Finished reports whether a task in this status is over.
+func (s Status) Finished() bool { return s == Succeeded || s == Failed }
+
+// weighs reports whether a task counts the same in every total in two statuses.
+func (s Status) weighs(r Status) bool {
+	return s.Holds() == r.Holds() && s.Counts() == r.Counts() && s.Finished() == r.Finished() &&
+		(s == Releasing) == (r == Releasing) && (s == Pipelined) == (r == Pipelined)
+}
+
+// Assumed reports whether the status is ours alone: decided here, not seen in the API yet.
+func (s Status) Assumed() bool { return s == Pipelined || s == Allocated || s == Binding }
+
+// statusOf reads the status that the API shows.
+func statusOf(pod *corev1.Pod) Status {
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		return Succeeded
+	case corev1.PodFailed:
+		return Failed
+	}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return Releasing
+	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0:
+		return Gated
+	case pod.Spec.NodeName == "":
+		return Pending
+	case pod.Status.Phase == corev1.PodRunning:
+		return Running
+	case pod.Status.Phase == corev1.PodUnknown:
+		return Unknown
+	}
+	return Bound
+}

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Task is one pod. Pods of other schedulers are tasks too, once they have a node: they take room.
+type Task struct {
+	Pod      *corev1.Pod // as last seen; shared, never changed
+	Job      *Job        // nil: not ours to schedule
+	Role     string      // the named task of the batch Job, "default" if the pod names none
+	Index    int         // position within the role, -1 if unknown
+	Priority int32       // ranks it inside its job
+	Class    *Class
+	Status   Status
+	Node     *Node // nil unless it holds a node, or one is promised to it
+
+	// Told is what its pod's condition was decided to say last, "" before the first.
+	Told string
+
+	inJob, inNode int  // positions in their lists
+	hasTerms      bool // its pod is counted in Cluster.terms
+}
+
+// Key returns namespace and name.
+func (t *Task) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: t.Pod.Namespace, Name: t.Pod.Name}
+}
+
+// UID returns the pod's UID.
+func (t *Task) UID() types.UID { return t.Pod.UID }
+
+// Request is what the task takes from a node, its place in the node's pod count included.
+func (t *Task) Request() resources.Vector { return t.Class.Request }
+
+// BestEffort reports whether the task requests nothing.
+func (t *Task) BestEffort() bool { return t.Class.BestEffort }
+
+// Created is when the pod was created.
+func (t *Task) Created() time.Time { return t.Pod.CreationTimestamp.Time }
+
+// CompareTasks is the order of the tasks of a job where no plugin has a say: by index within the Job's task, those without
+// one last, then by age.
+func CompareTasks(a, b *Task) int {
+	// As an unsigned number, "no index" is larger than any. Passing over it instead would make circles: an index that
+	// comes first, an age that comes first, and a task in between that has no index.
+	if c := cmp.Compare(uint(a.Index), uint(b.Index)); c != 0 {
+		return c
+	}
+	if c := a.Created().Compare(b.Created()); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.UID(), b.UID())
+}
+
+// read takes over what the pod says of the task itself. An index or priority that cannot be read counts as not given.
+func (t *Task) read(pod *corev1.Pod) {
+	t.Pod = pod
+	t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)
+	t.Index = -1
+	if index, err := strconv.Atoi(pod.Annotations[batchv1alpha1.TaskIndexKey]); err == nil && index >= 0 {
+		t.Index = index
+	}
+	t.Priority = 0
+	if pod.Spec.Priority != nil {
+		t.Priority = *pod.Spec.Priority
+	}
+	if value, err := strconv.ParseInt(pod.Annotations[schedulingv1beta1.TaskPriorityAnnotationKey], 10, 32); err == nil {
+		t.Priority = int32(value)
+	}
+}

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// term is one pod affinity term that some pods have. Because of it, placing a pod it matches may depend on where those
+// pods are; a pod that no term matches need not be asked.
+type term struct {
+	selector     labels.Selector
+	namespaces   []string
+	anyNamespace bool // it selects namespaces by label: taken to mean any, which costs time and is never wrong
+	pods         int
+	keys         []string
+}
+
+func (t *term) matches(pod *corev1.Pod) bool {
+	return (t.anyNamespace || slices.Contains(t.namespaces, pod.Namespace)) && t.selector.Matches(labels.Set(pod.Labels))
+}
+
+func (c *Cluster) anyTermMatches(pod *corev1.Pod) bool {
+	for _, t := range c.terms {
+		if t.matches(pod) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasPodTerms reports whether a pod has pod affinity or anti-affinity.
+func hasPodTerms(pod *corev1.Pod) bool {
+	affinity := pod.Spec.Affinity
+	return affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil)
+}
+
+// countTerms counts the terms of a task's pod in or out.
+func (c *Cluster) countTerms(t *Task, in bool) {
+	if t.hasTerms == in || !hasPodTerms(t.Pod) {
+		return
+	}
+	t.hasTerms = in
+	for _, podTerm := range podTerms(t.Pod.Spec.Affinity) {
+		// A term always marshals: it came out of JSON.
+		text, _ := json.Marshal(podTerm)
+		key := t.Pod.Namespace + " " + string(text)
+		if in {
+			c.addTerm(key, t.Pod.Namespace, podTerm)
+		} else {
+			c.dropTerm(key)
+		}
+	}
+}
+
+func (c *Cluster) addTerm(key, namespace string, podTerm *corev1.PodAffinityTerm) {
+	if known := c.terms[key]; known != nil {
+		known.pods++
+		return
+	}
+	added := &term{selector: labels.Nothing(), namespaces: podTerm.Namespaces,
+		anyNamespace: podTerm.NamespaceSelector != nil, pods: 1}
+	if len(added.namespaces) == 0 {
+		added.namespaces = []string{namespace}
+	}
+	// A selector that cannot be read selects nothing, as in kube-scheduler; the API server lets none in.
+	if selector, err := metav1.LabelSelectorAsSelector(podTerm.LabelSelector); err == nil {
+		added.selector = selector
+	}
+	added.keys = append(selectorKeys(podTerm.LabelSelector), podTerm.MatchLabelKeys...)
+	added.keys = append(added.keys, podTerm.MismatchLabelKeys...)
+	if len(c.terms) == 0 {
+		c.classesAreStale = true
+	}
+	for _, label := range added.keys {
+		if c.labelKeys[label]++; c.labelKeys[label] == 1 {
+			c.classesAreStale = true
+		}
+	}
+	c.terms[key] = added
+	c.termsGeneration++
+}
+
+func (c *Cluster) dropTerm(key string) {
+	known := c.terms[key]
+	if known.pods--; known.pods > 0 {
+		return
+	}
+	for _, label := range known.keys {
+		if c.labelKeys[label]--; c.labelKeys[label] == 0 {
+			delete(c.labelKeys, label)
+		}
+	}
+	delete(c.terms, key)
+	c.termsGeneration++
+}
+
+func podTerms(affinity *corev1.Affinity) []*corev1.PodAffinityTerm {
+	var terms []*corev1.PodAffinityTerm
+	collect := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i := range required {
+			terms = append(terms, &required[i])
+		}
+		for i := range preferred {
+			terms = append(terms, &preferred[i].PodAffinityTerm)
+		}
+	}
+	if a := affinity.PodAffinity; a != nil {
+		collect(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := affinity.PodAntiAffinity; a != nil {
+		collect(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return terms
+}
+
+func selectorKeys(selector *metav1.LabelSelector) []string {
+	if selector == nil {
+		return nil
+	}
+	var keys []string
+	for key := range selector.MatchLabels {
+		keys = append(keys, key)
+	}
+	for i := range selector.MatchExpressions {
+		keys = append(keys, selector.MatchExpressions[i].Key)
+	}
+	return keys
+}
+
+func selectorHas(selector *metav1.LabelSelector, key string) bool {
+	return slices.Contains(selectorKeys(selector), key)
+}

@@ -1,0 +1,174 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Catalogue says what a configuration may name. It is given by whoever has the actions and plugins, and not changed
+// afterwards.
+type Catalogue struct {
+	Actions map[string]Spec
+	Plugins map[string]Spec
+}
+
+// Spec is what a configuration may say about one action or plugin.
+type Spec struct {
+	// Arguments are those it takes, in the order in which its documentation explains them.
+	Arguments []Argument
+	// AliasOf makes this another name of an action or plugin of the same catalogue; its other fields say nothing then.
+	AliasOf string
+	// Unsupported, if not empty, refuses a name that Volcano knows. It says why, and what to do instead, as a clause
+	// without a full stop.
+	Unsupported string
+	// Conflicts are the plugins it cannot be configured together with. Naming it on one of the two is enough.
+	Conflicts []Conflict
+	// ReadsMetrics says that the `metrics` block is for this plugin, perhaps among others. Without any such plugin the
+	// block has no effect.
+	ReadsMetrics bool
+}
+
+// Conflict is a plugin that another one cannot work beside.
+type Conflict struct {
+	// With is the other plugin, in whatever tier.
+	With string
+	// Switch limits the conflict to a configuration in which the plugin that declares it has this switch on; 0 does not.
+	Switch Switch
+	// Reason says why, as a clause without a full stop.
+	Reason string
+}
+
+// Argument is one argument, or an open family of them.
+type Argument struct {
+	// Name is the key in the file. For a family it holds one placeholder, which stands for one character or more:
+	// "binpack.resources.<resource>", or as its end "binpack.resources.*". Names without a placeholder go first, then
+	// the family with the longest part before its placeholder.
+	Name string
+	// Kind is the type of the value.
+	Kind Kind
+	// Default is the value where the file gives none: a value of the Go type that Kind names, or nil for none. The
+	// default of a family is the value of each member that the file does not mention.
+	Default any
+	// Check, if not nil, judges a value of the right type. Its error completes the sentence "it must be …".
+	Check func(value any) error
+	// AliasOf makes this another name of an argument of the same action or plugin; its other fields say nothing then.
+	AliasOf string
+	// Unsupported, if not empty, refuses an argument that Volcano knows: why, and what to do instead.
+	Unsupported string
+	// NoEffect, if not empty, accepts the argument and leaves a notice that says why it changes nothing.
+	NoEffect string
+	// Doc says what the argument is for, in one sentence.
+	Doc string
+}
+
+// Defaults returns the arguments of an action or plugin that is given none.
+func (s Spec) Defaults() Arguments { return newArguments(s.Arguments) }
+
+// Validate reports everything that makes a catalogue unusable: defaults of another type than their argument, names
+// twice, aliases of nothing, conflicts with nobody. [Parse] refuses to work with such a catalogue.
+func (c Catalogue) Validate() error {
+	var errs []error
+	for _, side := range []struct {
+		noun  string
+		specs map[string]Spec
+	}{{"action", c.Actions}, {"plugin", c.Plugins}} {
+		for _, name := range slices.Sorted(maps.Keys(side.specs)) {
+			subject := side.noun + " " + name
+			spec := side.specs[name]
+			if strings.TrimSpace(name) != name || name == "" || strings.Contains(name, ",") {
+				errs = append(errs, fmt.Errorf("%s %q: a name has no spaces around it and no commas", side.noun, name))
+			}
+			if spec.AliasOf != "" {
+				if target, found := side.specs[spec.AliasOf]; !found || target.AliasOf != "" {
+					errs = append(errs, fmt.Errorf("%s: alias of %q, which is none itself", subject, spec.AliasOf))
+				}
+			}
+			for _, conflict := range spec.Conflicts {
+				if _, found := c.Plugins[conflict.With]; !found {
+					errs = append(errs, fmt.Errorf("%s: conflicts with %q, which does not exist", subject, conflict.With))
+				}
+			}
+			for _, err := range validateArguments(spec.Arguments) {
+				errs = append(errs, fmt.Errorf("%s: %w", subject, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func validateArguments(schema []Argument) []error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, argument := range schema {
+		if err := argument.validate(schema); err != nil {
+			errs = append(errs, fmt.Errorf("argument %q: %w", argument.Name, err))
+		}
+		if seen[argument.Name] {
+			errs = append(errs, fmt.Errorf("argument %q: declared twice", argument.Name))
+		}
+		seen[argument.Name] = true
+	}
+	return errs
+}
+
+func (a Argument) validate(schema []Argument) error {
+	if a.Name == "" {
+		return errors.New("it has no name")
+	}
+	prefix, suffix, isFamily := a.family()
+	if strings.ContainsAny(prefix+suffix, "<>*") {
+		return errors.New("a name has at most one placeholder, <word> anywhere or .* at its end")
+	}
+	if a.AliasOf != "" {
+		target := slices.IndexFunc(schema, func(b Argument) bool { return b.Name == a.AliasOf && b.AliasOf == "" })
+		if target < 0 || isFamily {
+			return fmt.Errorf("alias of %q: only a single argument may be an alias, and of a declared one", a.AliasOf)
+		}
+		return nil
+	}
+	if a.Unsupported == "" && !a.Kind.holds(a.Default) {
+		return fmt.Errorf("kind %d does not hold the default %#v", a.Kind, a.Default)
+	}
+	if a.Check != nil && a.Default != nil {
+		if err := a.Check(a.Default); err != nil {
+			return fmt.Errorf("its check refuses the default %v: it must be %w", a.Default, err)
+		}
+	}
+	return nil
+}
+
+// family splits the name of a family at its placeholder. A name without one is returned whole.
+func (a Argument) family() (prefix, suffix string, isFamily bool) {
+	if prefix, found := strings.CutSuffix(a.Name, ".*"); found {
+		return prefix + ".", "", true
+	}
+	if open := strings.IndexByte(a.Name, '<'); open >= 0 {
+		if length := strings.IndexByte(a.Name[open:], '>'); length > 1 {
+			return a.Name[:open], a.Name[open+length+1:], true
+		}
+	}
+	return a.Name, "", false
+}
+
+// declaration finds what a schema says about a name, and reports false if it says nothing.
+func declaration(schema []Argument, name string) (Argument, bool) {
+	var best Argument
+	longest := -1
+	for _, argument := range schema {
+		prefix, suffix, isFamily := argument.family()
+		if !isFamily {
+			if argument.Name == name {
+				return argument, true
+			}
+			continue
+		}
+		fits := len(name) > len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)
+		if fits && len(prefix) > longest {
+			best, longest = argument, len(prefix)
+		}
+	}
+	return best, longest >= 0
+}

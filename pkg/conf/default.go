@@ -1,0 +1,28 @@
+package conf
+
+import "fmt"
+
+// DefaultYAML is the configuration Volcano has when it is given none.
+const DefaultYAML = `actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+`
+
+// Default is [DefaultYAML], parsed. It panics if the catalogue lacks an action or a plugin that is named there: such a
+// catalogue is a defect of the program, not of a file.
+func Default(catalogue Catalogue) *Configuration {
+	c, err := Parse([]byte(DefaultYAML), catalogue)
+	if err != nil {
+		panic(fmt.Sprintf("conf: the default configuration does not fit the catalogue: %v", err))
+	}
+	return c
+}

@@ -1,0 +1,236 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Kind is the type of an argument.
+type Kind uint8
+
+// The kinds, with the Go type of their values and what a file may write for them.
+const (
+	Bool      Kind = iota + 1 // bool; true or false, also quoted, also as yes, no, on, off
+	Int                       // int; also quoted
+	Float                     // float64, finite; also a whole number, also quoted
+	String                    // string; any scalar, as it is written
+	Duration                  // time.Duration; Go's notation, "90s", "1h30m"
+	StringMap                 // map[string]string; values as they are written
+	Any                       // what YAML makes of it: nil, bool, int, float64, string, []any, map[string]any
+)
+
+// String says what is expected of a value of this kind.
+func (k Kind) String() string {
+	switch k {
+	case Bool:
+		return "true or false"
+	case Int:
+		return "a whole number"
+	case Float:
+		return "a number"
+	case String:
+		return "a text"
+	case Duration:
+		return "a duration with a unit, such as 30s or 1h"
+	case StringMap:
+		return "a mapping of names to texts"
+	case Any:
+		return "a value"
+	}
+	return "nothing"
+}
+
+// holds reports whether a value that comes from Go has the type of the kind; nil has it.
+func (k Kind) holds(value any) bool {
+	ok := value == nil
+	switch k {
+	case Bool:
+		_, isBool := value.(bool)
+		ok = ok || isBool
+	case Int:
+		_, isInt := value.(int)
+		ok = ok || isInt
+	case Float:
+		f, isFloat := value.(float64)
+		ok = ok || isFloat && !math.IsInf(f, 0) && !math.IsNaN(f)
+	case String:
+		_, isString := value.(string)
+		ok = ok || isString
+	case Duration:
+		_, isDuration := value.(time.Duration)
+		ok = ok || isDuration
+	case StringMap:
+		_, isMap := value.(map[string]string)
+		ok = ok || isMap
+	case Any:
+		return holdsAny(value)
+	default:
+		return false
+	}
+	return ok
+}
+
+func holdsAny(value any) bool {
+	switch v := value.(type) {
+	case nil, bool, int, string:
+		return true
+	case float64:
+		return Float.holds(v)
+	case []any:
+		for _, element := range v {
+			if !holdsAny(element) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		for _, element := range v {
+			if !holdsAny(element) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// read turns what a file says into a value of the kind. The error says what is wrong, in words that follow "is VALUE: ".
+func (k Kind) read(node *yaml.Node) (any, error) {
+	expected := fmt.Errorf("expected %v", k)
+	if node.ShortTag() == "!!null" {
+		return nil, expected
+	}
+	if k == Any {
+		return readAny(node)
+	}
+	if k == StringMap {
+		return readStringMap(node)
+	}
+	if node.Kind != yaml.ScalarNode {
+		return nil, expected
+	}
+	var value any
+	var err error
+	switch k {
+	case Bool:
+		value, err = readBool(node)
+	case Int:
+		value, err = readInt(node)
+	case Float:
+		value, err = readFloat(node)
+	case Duration:
+		value, err = time.ParseDuration(node.Value)
+	default:
+		value = node.Value
+	}
+	if err != nil {
+		return nil, expected
+	}
+	return value, nil
+}
+
+var errNotThis = errors.New("of another type")
+
+// readBool takes what YAML 1.1 calls a boolean, which is what Volcano's parser goes by, quoted or not.
+func readBool(node *yaml.Node) (bool, error) {
+	switch strings.ToLower(node.Value) {
+	case "true", "yes", "on", "y":
+		return true, nil
+	case "false", "no", "off", "n":
+		return false, nil
+	}
+	return false, errNotThis
+}
+
+func readInt(node *yaml.Node) (int, error) {
+	switch node.ShortTag() {
+	case "!!int":
+		value, err := strconv.ParseInt(strings.ReplaceAll(node.Value, "_", ""), 0, strconv.IntSize)
+		return int(value), err
+	case "!!str":
+		return strconv.Atoi(node.Value)
+	}
+	return 0, errNotThis
+}
+
+func readFloat(node *yaml.Node) (float64, error) {
+	var value float64
+	var err error
+	switch node.ShortTag() {
+	case "!!int":
+		var whole int
+		whole, err = readInt(node)
+		value = float64(whole)
+	case "!!float":
+		value, err = strconv.ParseFloat(strings.ReplaceAll(node.Value, "_", ""), 64)
+	case "!!str":
+		value, err = strconv.ParseFloat(node.Value, 64)
+	default:
+		err = errNotThis
+	}
+	if err == nil && (math.IsInf(value, 0) || math.IsNaN(value)) {
+		err = errNotThis
+	}
+	return value, err
+}
+
+func readStringMap(node *yaml.Node) (any, error) {
+	if node.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("expected %v", StringMap)
+	}
+	texts := map[string]string{}
+	for _, entry := range entriesOf(node) {
+		if entry.value.Kind != yaml.ScalarNode || entry.value.ShortTag() == "!!null" {
+			return nil, fmt.Errorf("expected %v, but %q on line %d is %s", StringMap, entry.key, entry.line, show(entry.value))
+		}
+		texts[entry.key] = entry.value.Value
+	}
+	return texts, nil
+}
+
+func readAny(node *yaml.Node) (any, error) {
+	switch node.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(node.Content))
+		for _, element := range node.Content {
+			value, err := readAny(element)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		return list, nil
+	case yaml.MappingNode:
+		mapping := map[string]any{}
+		for _, entry := range entriesOf(node) {
+			value, err := readAny(entry.value)
+			if err != nil {
+				return nil, err
+			}
+			mapping[entry.key] = value
+		}
+		return mapping, nil
+	}
+	kind := String
+	switch node.ShortTag() {
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		kind = Bool
+	case "!!int":
+		kind = Int
+	case "!!float":
+		kind = Float
+	}
+	value, err := kind.read(node)
+	if err != nil {
+		return nil, fmt.Errorf("%s on line %d: %w", show(node), node.Line, err)
+	}
+	return value, nil
+}

@@ -1,0 +1,91 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// metricsSchema is what Volcano's plugins look up in the `metrics` block.
+var metricsSchema = []Argument{
+	{Name: "type", Kind: String, Check: oneOf("prometheus", "prometheus_adaptor", "elasticsearch")},
+	{Name: "address", Kind: String},
+	{Name: "interval", Kind: Duration},
+	{Name: "tls.insecureSkipVerify", Kind: Bool},
+	{Name: "elasticsearch.index", Kind: String},
+	{Name: "elasticsearch.username", Kind: String},
+	{Name: "elasticsearch.password", Kind: String},
+	{Name: "elasticsearch.hostnameFieldName", Kind: String},
+}
+
+// oneOf is the check of a text that has a few values only.
+func oneOf(values ...string) func(any) error {
+	return func(value any) error {
+		if text, ok := value.(string); ok && slices.Contains(values, text) {
+			return nil
+		}
+		return errors.New(strings.Join(values, " or "))
+	}
+}
+
+// metrics reads the `metrics` block. It is checked like arguments, and kept as texts: so Volcano's plugins look it up.
+func (p *parser) metrics(e entry, tiers []Tier) map[string]string {
+	if e.value == nil {
+		return nil
+	}
+	metrics := map[string]string{}
+	for key, value := range p.arguments(e, "metrics", metricsSchema).values {
+		metrics[key] = fmt.Sprint(value)
+	}
+	if len(metrics) == 0 {
+		return nil
+	}
+	for _, tier := range tiers {
+		for _, plugin := range tier.Plugins {
+			if p.catalogue.Plugins[plugin.Name].ReadsMetrics {
+				return metrics
+			}
+		}
+	}
+	p.notice(e.line, "metrics has no effect: no plugin of the tiers reads it")
+	return nil
+}
+
+func (p *parser) compatibility(e entry) Compatibility {
+	c := Compatibility{QueuePriority: QueuePriorityStrict, VictimVote: VictimVoteStrict}
+	if e.value == nil {
+		return c
+	}
+	const subject = "compatibility"
+	for _, e := range p.mapping(e, "") {
+		switch e.key {
+		case "preemptableByDefault":
+			c.PreemptableByDefault, _ = p.read(e, subject, Bool).(bool)
+		case "queuePriority":
+			c.QueuePriority = choice(p, e, subject, QueuePriorityStrict, QueuePriorityOrder)
+		case "victimVote":
+			c.VictimVote = choice(p, e, subject, VictimVoteStrict, VictimVoteUpstream)
+		default:
+			p.unknown(e, subject, "preemptableByDefault", "queuePriority", "victimVote")
+		}
+	}
+	return c
+}
+
+// choice reads a value that is one of a few.
+func choice[T ~string](p *parser, e entry, subject string, values ...T) T {
+	if value := T(e.value.Value); slices.Contains(values, value) {
+		return value
+	}
+	names := make([]string, len(values))
+	for i, value := range values {
+		names[i] = string(value)
+	}
+	expected := "expected " + strings.Join(names, " or ")
+	if meant := nearest(e.value.Value, names); meant != "" {
+		expected += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	p.report(e.line, subject, "%s is %s: %s", e.key, show(e.value), expected)
+	return values[0]
+}

@@ -1,0 +1,99 @@
+package controllers
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"hekla.sh/hekla/pkg/controllers/job"
+	"hekla.sh/hekla/pkg/controllers/podgroup"
+	"hekla.sh/hekla/pkg/controllers/queue"
+)
+
+// Options say how each controller works. The zero value of a controller's workers leaves that controller out.
+type Options struct {
+	// JobWorkers, PodGroupWorkers and QueueWorkers are how many objects each controller works on at a time; 0 switches
+	// the controller off.
+	JobWorkers, PodGroupWorkers, QueueWorkers int
+
+	// SchedulerNames are the names our scheduler goes by; pods that ask for one of them are ours. The first is given to
+	// pods of Jobs that ask for none.
+	SchedulerNames []string
+
+	// InheritOwnerAnnotations lets lone pods take queue, minimum and the like from their owner's annotations.
+	InheritOwnerAnnotations bool
+}
+
+// Add puts the controllers into the manager, whose cache must have been made with CacheOptions.
+func Add(mgr manager.Manager, options Options) error {
+	if len(options.SchedulerNames) == 0 {
+		return fmt.Errorf("no scheduler name given: pods could not be told from those of other schedulers")
+	}
+	if options.JobWorkers > 0 {
+		err := job.Add(mgr, job.Options{Workers: options.JobWorkers, SchedulerName: options.SchedulerNames[0]})
+		if err != nil {
+			return fmt.Errorf("%s: %w", job.Name, err)
+		}
+	}
+	if options.PodGroupWorkers > 0 {
+		err := podgroup.Add(mgr, podgroup.Options{
+			Workers:                 options.PodGroupWorkers,
+			SchedulerNames:          options.SchedulerNames,
+			InheritOwnerAnnotations: options.InheritOwnerAnnotations,
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", podgroup.Name, err)
+		}
+	}
+	if options.QueueWorkers > 0 {
+		if err := queue.Add(mgr, queue.Options{Workers: options.QueueWorkers}); err != nil {
+			return fmt.Errorf("%s: %w", queue.Name, err)
+		}
+	}
+	return nil
+}
+
+// CacheOptions shape the cache of the manager: of every object without the record of who manages which field, and of
+// pods only what the controllers read.
+func CacheOptions() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: slim}},
+	}
+}
+
+// slim drops from a pod what no controller reads, which is most of it: the cache holds every pod of the cluster. What
+// stays is the metadata, what the requests are counted from, and the phase.
+func slim(object any) (any, error) {
+	pod, is := object.(*corev1.Pod)
+	if !is {
+		return object, nil
+	}
+	pod.ManagedFields = nil
+	pod.Spec = corev1.PodSpec{
+		InitContainers:    slimContainers(pod.Spec.InitContainers),
+		Containers:        slimContainers(pod.Spec.Containers),
+		Overhead:          pod.Spec.Overhead,
+		Resources:         pod.Spec.Resources,
+		NodeName:          pod.Spec.NodeName,
+		SchedulerName:     pod.Spec.SchedulerName,
+		PriorityClassName: pod.Spec.PriorityClassName,
+	}
+	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
+	return pod, nil
+}
+
+func slimContainers(containers []corev1.Container) []corev1.Container {
+	slimmed := make([]corev1.Container, len(containers))
+	for i := range containers {
+		slimmed[i] = corev1.Container{
+			Name:          containers[i].Name,
+			Resources:     containers[i].Resources,
+			RestartPolicy: containers[i].RestartPolicy,
+		}
+	}
+	return slimmed
+}

@@ -1,0 +1,48 @@
+// Package controllers turns what users submit into what the scheduler works on: Jobs into PodGroups and pods, lone pods
+// into PodGroups, and it keeps the Queues' state and counts. Each controller is a sub-package of its own; this package
+// only puts the chosen ones into one controller-runtime manager (Add) and shapes the cache they share (CacheOptions).
+//
+//	job       Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
+//	podgroup  a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
+//	queue     root and default exist; parent, state and PodGroup counts of every queue
+//
+// Invariants:
+//
+//  1. Level-triggered: a reconcile reads the present state and moves it towards the wanted one. Losing an event, or
+//     being killed between any two API calls and started again, changes nothing but the time it takes.
+//  2. Nothing is created twice: names follow from the owner, and "already exists" is accepted only when the object
+//     belongs to that owner.
+//  3. Status is written when it differs, as a patch of the fields the controller owns: the scheduler's fields of a
+//     PodGroup or Queue are never in it.
+//  4. One broken object stops itself only. It gets an Event that names field and value, and is tried again with a
+//     growing delay.
+//  5. The permissions below are all that is needed; the binary runs under exactly these.
+//
+// The controllers must not know how scheduling decides: the PodGroup's phase and conditions are all they see of it.
+//
+// # Permissions
+//
+// ClusterRole (verbs per resource):
+//
+//	""                      pods                                get list watch create patch delete
+//	""                      namespaces                          get list watch
+//	events.k8s.io           events                              create patch
+//	batch.volcano.sh        jobs                                get list watch
+//	batch.volcano.sh        jobs/status                         patch
+//	batch.volcano.sh        jobs/finalizers                     update
+//	scheduling.volcano.sh   podgroups                           get list watch create patch delete
+//	scheduling.volcano.sh   queues                              get list watch create patch
+//	scheduling.volcano.sh   queues/status                       patch
+//	scheduling.k8s.io       priorityclasses                     get list watch
+//	apps                    daemonsets replicasets statefulsets get
+//	batch                   jobs                                get
+//
+// Role in the namespace of the Lease (volcano-system):
+//
+//	coordination.k8s.io     leases                              create
+//	coordination.k8s.io     leases named vc-controller-manager  get update
+//	""                      events                              create patch
+//
+// jobs/finalizers is asked for by clusters that enforce owner reference permissions, because pods and PodGroups hold
+// back the foreground deletion of their Job. The events of the Role are those of leader election.
+package controllers

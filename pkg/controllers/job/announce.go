@@ -1,0 +1,53 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+// maxNote is the longest note the events API accepts, in bytes.
+const maxNote = 1024
+
+// announce sends Events for what the new status says that the stored one did not.
+func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, trouble trouble) {
+	before := stored.Status.State
+	if before.Phase == "" {
+		for _, path := range NotHonoured(stored) {
+			// The action tells the Events apart: the events API folds those with equal reason and action into one.
+			r.events.Eventf(stored, nil, corev1.EventTypeWarning, ReasonFieldNotHonoured, path,
+				"%s is set, but this version of Hekla does not act on it: the Job runs as if it were not there", path)
+		}
+	}
+	if trouble.reason != "" && (before.Reason != trouble.reason || before.Message != trouble.message) {
+		r.events.Eventf(stored, nil, corev1.EventTypeWarning, trouble.reason, "Sync", "%s", clip(trouble.message))
+	}
+	if phase := status.State.Phase; phase != before.Phase && before.Phase != "" {
+		kind := corev1.EventTypeNormal
+		if phase == batch.Failed {
+			kind = corev1.EventTypeWarning
+		}
+		r.events.Eventf(stored, nil, kind, string(phase), "ChangePhase", "%s", clip(phaseNote(before.Phase, status)))
+	}
+}
+
+// phaseNote is the note of the Event that tells of a new phase.
+func phaseNote(before batch.JobPhase, status *batch.JobStatus) string {
+	note := fmt.Sprintf("%s → %s: %d running, %d succeeded, %d failed, %d pending; minAvailable %d",
+		before, status.State.Phase, status.Running, status.Succeeded, status.Failed, status.Pending, status.MinAvailable)
+	if status.State.Message != "" {
+		note += "; " + status.State.Message
+	}
+	return note
+}
+
+// clip shortens a note to what the events API accepts, at the end of a character.
+func clip(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
+}

@@ -1,0 +1,131 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+// maxParallelRequests bounds the requests one Job has on the way at a time. More do not make an API server faster, and
+// would let one large Job use up the priority level that all controllers share.
+const maxParallelRequests = 64
+
+// createPods makes the missing pods and returns those that exist after it but that the cache does not show: the new
+// ones, and those of an earlier reconcile whose events are still on their way. The error is the first refusal.
+func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot) ([]*corev1.Pod, error) {
+	var unseen []*corev1.Pod
+	var create []*corev1.Pod
+	name := client.ObjectKeyFromObject(job)
+	for _, slot := range missing {
+		pod := BuildPod(job, &job.Spec.Tasks[slot.task], slot.index)
+		if r.memory.awaited(name, job.UID, pod.Name, time.Now()) {
+			pod.Status.Phase = corev1.PodPending
+			unseen = append(unseen, pod)
+			continue
+		}
+		create = append(create, pod)
+	}
+	created, err := slowStart(create, func(pod *corev1.Pod) error {
+		r.memory.create(name, job.UID, pod.Name, time.Now())
+		err := r.createPod(ctx, job, pod)
+		if err != nil {
+			r.memory.settle(name, job.UID, pod.Name)
+		}
+		return err
+	})
+	return append(unseen, created...), err
+}
+
+// createPod makes one pod. If a pod of the name is there already, it must be the Job's.
+func (r *Reconciler) createPod(ctx context.Context, job *batch.Job, pod *corev1.Pod) error {
+	err := r.client.Create(ctx, pod)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return err
+	}
+	if metav1.IsControlledBy(pod, job) {
+		return nil
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		return fmt.Errorf("pod %s/%s exists and belongs to %s %s with UID %s",
+			pod.Namespace, pod.Name, owner.Kind, owner.Name, owner.UID)
+	}
+	return fmt.Errorf("pod %s/%s exists and belongs to nobody", pod.Namespace, pod.Name)
+}
+
+// deletePods deletes the pods and returns copies of them that are marked as terminating. A pod that is gone already, or
+// was replaced under its name, counts as deleted.
+func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	now := metav1.Now()
+	copies := make([]*corev1.Pod, len(pods))
+	for i, pod := range pods {
+		marked := *pod
+		marked.DeletionTimestamp = &now
+		copies[i] = &marked
+	}
+	return slowStart(copies, func(pod *corev1.Pod) error {
+		err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// slowStart calls do for every pod, in parallel batches of 1, 2, 4, … up to maxParallelRequests. It stops after the
+// first batch with an error: what one pod of a Job is refused for, the others mostly would be too, and a quota that is
+// used up should cost one request and not a thousand. It returns the pods that went well, in order, and the first error.
+func slowStart(pods []*corev1.Pod, do func(*corev1.Pod) error) (done []*corev1.Pod, first error) {
+	for size := 1; len(pods) > 0; size = min(2*size, maxParallelRequests) {
+		wave := pods[:min(size, len(pods))]
+		pods = pods[len(wave):]
+		errs := make([]error, len(wave))
+		var group sync.WaitGroup
+		for i, pod := range wave {
+			group.Go(func() { errs[i] = do(pod) })
+		}
+		group.Wait()
+		for i, pod := range wave {
+			switch {
+			case errs[i] == nil:
+				done = append(done, pod)
+			case first == nil:
+				first = fmt.Errorf("pod %s: %w", pod.Name, errs[i])
+			}
+		}
+		if first != nil {
+			return done, first
+		}
+	}
+	return done, nil
+}
+
+// replaced returns the pods with those of the same UID in marked taking their places.
+func replaced(pods, marked []*corev1.Pod) []*corev1.Pod {
+	if len(marked) == 0 {
+		return pods
+	}
+	by := make(map[types.UID]*corev1.Pod, len(marked))
+	for _, pod := range marked {
+		by[pod.UID] = pod
+	}
+	result := make([]*corev1.Pod, len(pods))
+	for i, pod := range pods {
+		result[i] = pod
+		if substitute := by[pod.UID]; substitute != nil {
+			result[i] = substitute
+		}
+	}
+	return result
+}

@@ -1,0 +1,149 @@
+package job
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+// Reasons that a Job states on its own account, in status.state.reason and in Events.
+const (
+	// ReasonInvalidSpec: the spec cannot be run; the message names field and value.
+	ReasonInvalidSpec = "InvalidSpec"
+
+	// ReasonFieldNotHonoured: the spec uses a field this version does not act on.
+	ReasonFieldNotHonoured = "FieldNotHonoured"
+
+	// ReasonFailedCreate: the API server refused a pod.
+	ReasonFailedCreate = "FailedCreate"
+
+	// ReasonFailedDelete: the API server refused to delete a pod.
+	ReasonFailedDelete = "FailedDelete"
+
+	// ReasonTaskBelowMinAvailable: all pods have finished and a task has fewer successes than its minAvailable.
+	ReasonTaskBelowMinAvailable = "TaskBelowMinAvailable"
+
+	// ReasonBelowMinAvailable: all pods have finished and fewer than minAvailable succeeded.
+	ReasonBelowMinAvailable = "BelowMinAvailable"
+
+	// ReasonBelowMinSuccess: all pods have finished and fewer than minSuccess succeeded.
+	ReasonBelowMinSuccess = "BelowMinSuccess"
+
+	// ReasonMaxRetryReached: the Job was restarted as often as it may be.
+	ReasonMaxRetryReached = "MaxRetryReached"
+)
+
+// verdict is the phase a Job should be in, and why when it is a phase nobody hoped for.
+type verdict struct {
+	phase           batch.JobPhase
+	reason, message string
+}
+
+// next is the phase machine of a defaulted Job: given its phase and the counts of its pods (status), the phase it
+// should be in. Without a command or policy only these arrows exist:
+//
+//	""          → Pending
+//	Pending     → Running     minAvailable pods run or have finished
+//	Running     → Completed   minSuccess reached; or all finished, with success enough
+//	            → Failed      all finished, without
+//	            → Pending     too many pods are pending again for minAvailable to be running
+//	Restarting  → Failed      no retry left
+//	            → Pending     the old pods are out of the way
+//	Aborting    → Aborted     no pod is alive; likewise Completing → Completed, Terminating → Terminated
+//
+// Aborted, Completed, Failed and Terminated stay.
+func next(job *batch.Job, status *batch.JobStatus) verdict {
+	stay := verdict{phase: status.State.Phase, reason: status.State.Reason, message: status.State.Message}
+	alive := status.Pending + status.Running + status.Unknown + status.Terminating
+	switch status.State.Phase {
+	case "":
+		return verdict{phase: batch.Pending}
+	case batch.Pending:
+		if job.Spec.MinAvailable <= status.Running+status.Succeeded+status.Failed {
+			return verdict{phase: batch.Running}
+		}
+		return verdict{phase: batch.Pending}
+	case batch.Running:
+		return nextOfRunning(job, status)
+	case batch.Restarting:
+		if status.RetryCount >= job.Spec.MaxRetry {
+			return verdict{batch.Failed, ReasonMaxRetryReached,
+				fmt.Sprintf("restarted %d times, maxRetry is %d", status.RetryCount, job.Spec.MaxRetry)}
+		}
+		if totalReplicas(job)-status.Terminating >= job.Spec.MinAvailable {
+			return verdict{phase: batch.Pending}
+		}
+	case batch.Aborting:
+		if alive == 0 {
+			return verdict{phase: batch.Aborted}
+		}
+	case batch.Completing:
+		if alive == 0 {
+			return verdict{phase: batch.Completed}
+		}
+	case batch.Terminating:
+		if alive == 0 {
+			return verdict{phase: batch.Terminated}
+		}
+	}
+	return stay
+}
+
+func nextOfRunning(job *batch.Job, status *batch.JobStatus) verdict {
+	running := verdict{phase: batch.Running}
+	replicas := totalReplicas(job)
+	if replicas == 0 {
+		// Scaled to zero is a pause, not an end.
+		return running
+	}
+	minSuccess := job.Spec.MinSuccess
+	if minSuccess != nil && status.Succeeded >= *minSuccess {
+		return verdict{phase: batch.Completed}
+	}
+	if status.Succeeded+status.Failed == replicas {
+		return finished(job, status)
+	}
+	if status.Pending > replicas-job.Spec.MinAvailable {
+		return verdict{phase: batch.Pending}
+	}
+	return running
+}
+
+// finished judges a Job all of whose pods have finished.
+func finished(job *batch.Job, status *batch.JobStatus) verdict {
+	// Below the sum, the tasks' minimums could not all be meant to hold, so only the Job's own counts.
+	if job.Spec.MinAvailable >= totalMinAvailable(job) {
+		for i := range job.Spec.Tasks {
+			task := &job.Spec.Tasks[i]
+			succeeded := status.TaskStatusCount[task.Name].Phase[corev1.PodSucceeded]
+			if succeeded < *task.MinAvailable {
+				return verdict{batch.Failed, ReasonTaskBelowMinAvailable,
+					fmt.Sprintf("task %s: %d of %d pods succeeded, its minAvailable is %d",
+						task.Name, succeeded, task.Replicas, *task.MinAvailable)}
+			}
+		}
+	}
+	if minSuccess := job.Spec.MinSuccess; minSuccess != nil {
+		// Reaching it would have completed the Job before.
+		return verdict{batch.Failed, ReasonBelowMinSuccess,
+			fmt.Sprintf("%d of %d pods succeeded, minSuccess is %d", status.Succeeded, totalReplicas(job), *minSuccess)}
+	}
+	if status.Succeeded < job.Spec.MinAvailable {
+		return verdict{batch.Failed, ReasonBelowMinAvailable,
+			fmt.Sprintf("%d of %d pods succeeded, minAvailable is %d",
+				status.Succeeded, totalReplicas(job), job.Spec.MinAvailable)}
+	}
+	return verdict{phase: batch.Completed}
+}
+
+// makesPods says whether a Job in this phase makes the pods it lacks; in every other phase it deletes those it has.
+func makesPods(phase batch.JobPhase) bool {
+	return phase == "" || phase == batch.Pending || phase == batch.Running
+}
+
+// isFinal says whether a phase is the end of a Job. An aborted Job can still be resumed.
+func isFinal(phase batch.JobPhase) bool {
+	return phase == batch.Completed || phase == batch.Failed || phase == batch.Terminated
+}

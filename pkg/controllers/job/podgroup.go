@@ -1,0 +1,131 @@
+package job
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/podgroup"
+)
+
+// PodGroupName is the name of the PodGroup of a Job.
+func PodGroupName(job *batch.Job) string {
+	return job.Name + "-" + string(job.UID)
+}
+
+// BuildPodGroup makes the PodGroup of a defaulted Job. priority gives the value of a PriorityClass, 0 for one that is
+// not known. Labels and annotations of the Job are carried over, so that whatever the scheduler's plugins read on a
+// PodGroup can be said on the Job.
+func BuildPodGroup(job *batch.Job, priority func(class string) int32) *scheduling.PodGroup {
+	minTaskMember := make(map[string]int32, len(job.Spec.Tasks))
+	for i := range job.Spec.Tasks {
+		task := &job.Spec.Tasks[i]
+		minTaskMember[task.Name] = *task.MinAvailable
+	}
+	annotations := maps.Clone(job.Annotations)
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	minResources := minResources(job, priority)
+	return &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            PodGroupName(job),
+			Namespace:       job.Namespace,
+			Labels:          maps.Clone(job.Labels),
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{*controllerRef(job)},
+		},
+		Spec: scheduling.PodGroupSpec{
+			MinMember:         job.Spec.MinAvailable,
+			MinTaskMember:     minTaskMember,
+			MinResources:      &minResources,
+			Queue:             job.Spec.Queue,
+			PriorityClassName: job.Spec.PriorityClassName,
+		},
+	}
+}
+
+// updatePodGroup brings what follows from the Job up to date in a copy of a PodGroup that exists. Labels and
+// annotations are only added or changed, because others put theirs there too.
+func updatePodGroup(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
+	updated := current.DeepCopy()
+	updated.Labels = overlay(updated.Labels, wanted.Labels)
+	updated.Annotations = overlay(updated.Annotations, wanted.Annotations)
+	updated.Spec.MinMember = wanted.Spec.MinMember
+	updated.Spec.MinTaskMember = wanted.Spec.MinTaskMember
+	updated.Spec.MinResources = wanted.Spec.MinResources
+	updated.Spec.PriorityClassName = wanted.Spec.PriorityClassName
+	return updated
+}
+
+func overlay(base, over map[string]string) map[string]string {
+	if base == nil {
+		return maps.Clone(over)
+	}
+	maps.Copy(base, over)
+	return base
+}
+
+// minResources is what the first minAvailable pods request together. Each task's own minimum comes first when all of
+// them fit into minAvailable, because then the gang cannot start without them; what is left of minAvailable is filled
+// with the tasks of highest priority, in the order of the spec among equals.
+func minResources(job *batch.Job, priority func(class string) int32) corev1.ResourceList {
+	order := make([]*batch.TaskSpec, len(job.Spec.Tasks))
+	for i := range job.Spec.Tasks {
+		order[i] = &job.Spec.Tasks[i]
+	}
+	slices.SortStableFunc(order, func(a, b *batch.TaskSpec) int {
+		return cmp.Compare(priority(b.Template.Spec.PriorityClassName), priority(a.Template.Spec.PriorityClassName))
+	})
+	left := job.Spec.MinAvailable
+	taken := make(map[string]int32, len(order))
+	if totalMinAvailable(job) <= left {
+		for _, task := range order {
+			taken[task.Name] = *task.MinAvailable
+			left -= *task.MinAvailable
+		}
+	}
+	for _, task := range order {
+		more := min(left, task.Replicas-taken[task.Name])
+		taken[task.Name] += more
+		left -= more
+	}
+	total := corev1.ResourceList{}
+	for _, task := range order {
+		podgroup.AddRequests(total, &task.Template.Spec, taken[task.Name])
+	}
+	return total
+}
+
+// waiting says, in the scheduler's words, why the PodGroup is not placed; empty strings when it does not say so, or no
+// longer.
+func waiting(group *scheduling.PodGroup) (reason, message string) {
+	var unschedulable, scheduled *scheduling.PodGroupCondition
+	for i := range group.Status.Conditions {
+		condition := &group.Status.Conditions[i]
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case scheduling.PodGroupUnschedulableType:
+			unschedulable = condition
+		case scheduling.PodGroupScheduledType:
+			scheduled = condition
+		}
+	}
+	if unschedulable == nil {
+		return "", ""
+	}
+	if scheduled != nil && scheduled.LastTransitionTime.After(unschedulable.LastTransitionTime.Time) {
+		return "", ""
+	}
+	return unschedulable.Reason, unschedulable.Message
+}
+
+// admitted says whether the scheduler lets the pods of the PodGroup be made.
+func admitted(group *scheduling.PodGroup) bool {
+	return group.Status.Phase != "" && group.Status.Phase != scheduling.PodGroupPending
+}

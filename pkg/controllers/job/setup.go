@@ -1,0 +1,134 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Name is the name of this controller in flags, logs and metrics.
+const Name = "job-controller"
+
+// podsByJob is the index of pods by the UID of the Job that controls them.
+const podsByJob = "controllingJob"
+
+// podEventsSettle is how long events of a Job's pods are gathered before the Job is looked at: a gang starts within
+// moments, and one look and one status write at its end tell as much as one per pod.
+const podEventsSettle = 50 * time.Millisecond
+
+// Retries of a Job that fails grow from the first delay to the second.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Options of the controller.
+type Options struct {
+	// Workers is how many Jobs are worked on at a time.
+	Workers int
+
+	// SchedulerName is put into the pods of a Job when neither its spec nor the template names a scheduler.
+	SchedulerName string
+}
+
+// Add puts the controller into the manager.
+func Add(mgr manager.Manager, options Options) error {
+	r := &Reconciler{
+		client:        mgr.GetClient(),
+		live:          mgr.GetAPIReader(),
+		events:        mgr.GetEventRecorder(Name),
+		memory:        newMemory(),
+		schedulerName: options.SchedulerName,
+	}
+	ctx := context.Background()
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsByJob, indexByJob); err != nil {
+		return fmt.Errorf("indexing pods by Job: %w", err)
+	}
+	// Asked for here so that it is filled before the first Job comes.
+	if _, err := mgr.GetCache().GetInformer(ctx, &schedulingv1.PriorityClass{}); err != nil {
+		return fmt.Errorf("watching PriorityClasses: %w", err)
+	}
+	return builder.ControllerManagedBy(mgr).
+		Named(Name).
+		For(&batch.Job{}).
+		Owns(&scheduling.PodGroup{}).
+		Watches(&corev1.Pod{}, &podEvents{memory: r.memory}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: options.Workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
+}
+
+// controllingJob returns the reference to the Job that controls the object, or nil.
+func controllingJob(object metav1.Object) *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil || owner.Kind != "Job" || owner.APIVersion != batch.GroupVersion.String() {
+		return nil
+	}
+	return owner
+}
+
+func indexByJob(object client.Object) []string {
+	if owner := controllingJob(object); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// podEvents wakes the Job of a pod, by name, so that a Job learns that a pod of an earlier Job has freed its name.
+type podEvents struct {
+	memory *memory
+}
+
+// Create wakes the Job: the pod may be one that nobody here has made.
+func (e *podEvents) Create(_ context.Context, event event.CreateEvent, queue queue) {
+	e.wake(event.Object, queue)
+}
+
+// Update wakes the Job if the pod counts differently than before.
+func (e *podEvents) Update(_ context.Context, event event.UpdateEvent, queue queue) {
+	before, is := event.ObjectOld.(*corev1.Pod)
+	after, are := event.ObjectNew.(*corev1.Pod)
+	if is && are && before.UID == after.UID && before.Status.Phase == after.Status.Phase &&
+		(before.DeletionTimestamp == nil) == (after.DeletionTimestamp == nil) &&
+		controllingJob(before) != nil {
+		return
+	}
+	e.wake(event.ObjectNew, queue)
+}
+
+// Delete wakes the Job, which may have to make the pod anew.
+func (e *podEvents) Delete(_ context.Context, event event.DeleteEvent, queue queue) {
+	e.wake(event.Object, queue)
+}
+
+// Generic does nothing: no such events are sent.
+func (e *podEvents) Generic(context.Context, event.GenericEvent, queue) {}
+
+func (e *podEvents) wake(pod client.Object, queue queue) {
+	owner := controllingJob(pod)
+	if owner == nil {
+		return
+	}
+	job := types.NamespacedName{Namespace: pod.GetNamespace(), Name: owner.Name}
+	e.memory.settle(job, owner.UID, pod.GetName())
+	queue.AddAfter(reconcile.Request{NamespacedName: job}, podEventsSettle)
+}

@@ -1,0 +1,128 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// maxConditions bounds the history of phases that is kept in a status: enough for several restarts to be seen, little
+// enough that a Job that flaps for days does not outgrow etcd.
+const maxConditions = 20
+
+// count writes into the status how many of the pods are in which phase. Of a pod that is terminating nothing else is
+// said; taskStatusCount leaves it out.
+func count(status *batch.JobStatus, pods []*corev1.Pod) {
+	status.Pending, status.Running, status.Succeeded, status.Failed = 0, 0, 0, 0
+	status.Terminating, status.Unknown, status.TaskStatusCount = 0, 0, nil
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil {
+			status.Terminating++
+			continue
+		}
+		phase := pod.Status.Phase
+		switch phase {
+		case corev1.PodPending:
+			status.Pending++
+		case corev1.PodRunning:
+			status.Running++
+		case corev1.PodSucceeded:
+			status.Succeeded++
+		case corev1.PodFailed:
+			status.Failed++
+		default:
+			phase = corev1.PodUnknown
+			status.Unknown++
+		}
+		task := pod.Annotations[batch.TaskSpecKey]
+		if status.TaskStatusCount == nil {
+			status.TaskStatusCount = map[string]batch.TaskState{}
+		}
+		if status.TaskStatusCount[task].Phase == nil {
+			status.TaskStatusCount[task] = batch.TaskState{Phase: map[corev1.PodPhase]int32{}}
+		}
+		status.TaskStatusCount[task].Phase[phase]++
+	}
+}
+
+// trouble is something the Job cannot get past by waiting for the scheduler; the empty value is none.
+type trouble struct {
+	reason, message string
+}
+
+// observe returns the status a defaulted Job should have, given its pods, its PodGroup (nil if there is none) and the
+// trouble it is in. Where nothing has changed it equals the status the Job has.
+func observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, trouble trouble, now time.Time) *batch.JobStatus {
+	status := job.Status.DeepCopy()
+	count(status, pods)
+	if trouble.reason == ReasonInvalidSpec {
+		// Judging by numbers that contradict each other would end the Job for a typing error in a scale-up.
+		if status.State.Phase == "" {
+			enter(job, status, verdict{phase: batch.Pending}, now)
+		}
+		status.State.Reason, status.State.Message = trouble.reason, trouble.message
+		return status
+	}
+	status.MinAvailable = job.Spec.MinAvailable
+	verdict := next(job, status)
+	if verdict.phase != status.State.Phase {
+		enter(job, status, verdict, now)
+	}
+	status.State.Reason, status.State.Message = verdict.reason, verdict.message
+	switch {
+	case isFinal(verdict.phase):
+	case trouble.reason != "":
+		status.State.Reason, status.State.Message = trouble.reason, trouble.message
+	case verdict.phase == batch.Pending:
+		status.State.Reason, status.State.Message = whyPending(job, group)
+	}
+	return status
+}
+
+// whyPending says why a pending Job has to wait: in the scheduler's words, or else that it has not spoken yet.
+func whyPending(job *batch.Job, group *scheduling.PodGroup) (reason, message string) {
+	if group == nil {
+		return "", ""
+	}
+	if reason, message = waiting(group); reason != "" || message != "" {
+		return reason, message
+	}
+	if !admitted(group) {
+		return batch.PodGroupPendingReason, fmt.Sprintf("scheduler %s has not let PodGroup %s into queue %s yet",
+			job.Spec.SchedulerName, group.Name, group.Spec.Queue)
+	}
+	return "", ""
+}
+
+// enter records that the Job enters a phase. Leaving Pending and Running for good makes its pods outdated, which is
+// what version counts.
+func enter(job *batch.Job, status *batch.JobStatus, verdict verdict, now time.Time) {
+	if makesPods(status.State.Phase) && !makesPods(verdict.phase) {
+		status.Version++
+	}
+	at := metav1.NewTime(now).Rfc3339Copy()
+	status.State.Phase = verdict.phase
+	status.State.LastTransitionTime = at
+	status.Conditions = append(status.Conditions, batch.JobCondition{Status: verdict.phase, LastTransitionTime: &at})
+	if surplus := len(status.Conditions) - maxConditions; surplus > 0 {
+		status.Conditions = status.Conditions[surplus:]
+	}
+	if isFinal(verdict.phase) {
+		status.RunningDuration = &metav1.Duration{Duration: at.Sub(startedAt(job))}
+	}
+}
+
+// startedAt is when the Job first ran, or was created if it never did.
+func startedAt(job *batch.Job) time.Time {
+	for i := range job.Status.Conditions {
+		if condition := &job.Status.Conditions[i]; condition.Status == batch.Running && condition.LastTransitionTime != nil {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return job.CreationTimestamp.Time
+}

@@ -1,0 +1,196 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func groupIn(phase scheduling.PodGroupPhase, message string) *scheduling.PodGroup {
+	group := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "sim-1f2e"}, Spec: scheduling.PodGroupSpec{Queue: "default"}}
+	group.Status.Phase = phase
+	if message != "" {
+		group.Status.Conditions = []scheduling.PodGroupCondition{{
+			Type: scheduling.PodGroupUnschedulableType, Status: corev1.ConditionTrue, Reason: "NotEnoughResources", Message: message,
+		}}
+	}
+	return group
+}
+
+// drawPods draws a Job and pods of it in any state.
+func drawPods(t *rapid.T) (*batch.Job, []*corev1.Pod) {
+	replicas := rapid.SliceOfN(rapid.Int32Range(0, 5), 1, 3).Draw(t, "replicas")
+	var tasks []batch.TaskSpec
+	for i, replicas := range replicas {
+		task := task(string(rune('a'+i)), replicas, "")
+		task.MinAvailable = pointer(rapid.Int32Range(0, replicas).Draw(t, "task minimum"))
+		tasks = append(tasks, task)
+	}
+	job := jobOf(tasks...)
+	job.Spec.MinAvailable = rapid.Int32Range(0, totalReplicas(job)).Draw(t, "minAvailable")
+	phases := rapid.SampledFrom([]corev1.PodPhase{pending, running, succeeded, failed, unknown, terminating, ""})
+	var pods []*corev1.Pod
+	for i, replicas := range replicas {
+		pods = append(pods, podsOf(job, i, rapid.SliceOfN(phases, 0, int(replicas)+1).Draw(t, "pods")...)...)
+	}
+	return job, pods
+}
+
+func TestCountsAlwaysAddUpToThePods(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, pods := drawPods(t)
+		// What was counted before must not shine through.
+		status := &batch.JobStatus{Pending: 7, Unknown: 3, TaskStatusCount: map[string]batch.TaskState{"gone": {}}}
+		count(status, pods)
+		sum := status.Pending + status.Running + status.Succeeded + status.Failed + status.Unknown + status.Terminating
+		if int(sum) != len(pods) {
+			t.Fatalf("%d pods are counted as %d: %+v", len(pods), sum, status)
+		}
+		byPhase := map[corev1.PodPhase]int32{}
+		for _, task := range status.TaskStatusCount {
+			for phase, number := range task.Phase {
+				byPhase[phase] += number
+			}
+		}
+		for phase, want := range map[corev1.PodPhase]int32{
+			pending: status.Pending, running: status.Running, succeeded: status.Succeeded, failed: status.Failed, unknown: status.Unknown,
+		} {
+			if byPhase[phase] != want {
+				t.Fatalf("the tasks together have %d pods %s, the Job has %d", byPhase[phase], phase, want)
+			}
+		}
+	})
+}
+
+func TestWithoutChangeThePhaseComesToRestAndTheStatusStays(t *testing.T) {
+	allPhases := []batch.JobPhase{"", batch.Pending, batch.Running, batch.Restarting, batch.Aborting, batch.Aborted,
+		batch.Completing, batch.Completed, batch.Terminating, batch.Terminated, batch.Failed}
+	rapid.Check(t, func(t *rapid.T) {
+		job, pods := drawPods(t)
+		_, surplus := missingAndSurplus(job, pods)
+		marked := make([]*corev1.Pod, len(surplus))
+		for i, pod := range surplus {
+			marked[i] = pod.DeepCopy()
+			marked[i].DeletionTimestamp = &metav1.Time{}
+		}
+		// podsOf gives no UIDs, so the surplus is found by name.
+		pods = substituteByName(pods, marked)
+		job.Status.State.Phase = rapid.SampledFrom(allPhases).Draw(t, "phase")
+		group := groupIn(scheduling.PodGroupInqueue, rapid.SampledFrom([]string{"", "2 cpu short"}).Draw(t, "message"))
+		const longestWay = 4 // "" → Pending → Running → Completed, and once more
+		for range longestWay {
+			job.Status = *observe(job, pods, group, trouble{}, noon)
+		}
+		again := observe(job, pods, group, trouble{}, noon.Add(time.Hour))
+		if !apiequality.Semantic.DeepEqual(&job.Status, again) {
+			t.Fatalf("the status changes for ever: %+v, then %+v", job.Status, again)
+		}
+	})
+}
+
+func substituteByName(pods, marked []*corev1.Pod) []*corev1.Pod {
+	for _, substitute := range marked {
+		for i, pod := range pods {
+			if pod.Name == substitute.Name {
+				pods[i] = substitute
+			}
+		}
+	}
+	return pods
+}
+
+func TestAJobSaysWhyItWaitsAndForgetsItWhenItRuns(t *testing.T) {
+	job := jobOf(task("a", 2, ""))
+	step := func(want batch.JobState, pods []*corev1.Pod, group *scheduling.PodGroup) {
+		t.Helper()
+		job.Status = *observe(job, pods, group, trouble{}, noon)
+		got := job.Status.State
+		if got.Phase != want.Phase || got.Reason != want.Reason || got.Message != want.Message {
+			t.Fatalf("got %s, %q, %q, want %s, %q, %q", got.Phase, got.Reason, got.Message, want.Phase, want.Reason, want.Message)
+		}
+	}
+	step(batch.JobState{Phase: batch.Pending, Reason: "PodGroupPending",
+		Message: "scheduler volcano has not let PodGroup sim-1f2e into queue default yet"}, nil, groupIn("", ""))
+	step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "queue default is 3 cpu short"},
+		nil, groupIn(scheduling.PodGroupPending, "queue default is 3 cpu short"))
+	step(batch.JobState{Phase: batch.Pending}, nil, groupIn(scheduling.PodGroupInqueue, ""))
+	step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "1 of 2 pods has room"},
+		podsOf(job, 0, pending, pending), groupIn(scheduling.PodGroupInqueue, "1 of 2 pods has room"))
+	step(batch.JobState{Phase: batch.Running}, podsOf(job, 0, running, running), groupIn(scheduling.PodGroupRunning, "old news"))
+}
+
+func TestTroubleIsToldUntilTheEnd(t *testing.T) {
+	refused := trouble{ReasonFailedCreate, "quota used up"}
+	job := jobOf(task("a", 2, ""))
+	job.Status.State.Phase = batch.Running
+	status := observe(job, podsOf(job, 0, running), groupIn(scheduling.PodGroupRunning, ""), refused, noon)
+	if status.State.Message != "quota used up" || status.State.Reason != ReasonFailedCreate {
+		t.Errorf("the state is %+v", status.State)
+	}
+	job.Status = *status
+	if status = observe(job, podsOf(job, 0, running, running), nil, trouble{}, noon); status.State.Message != "" {
+		t.Errorf("the trouble is over, the message is still %q", status.State.Message)
+	}
+	status = observe(job, podsOf(job, 0, failed, failed), nil, refused, noon)
+	if status.State.Phase != batch.Failed || status.State.Reason != ReasonTaskBelowMinAvailable {
+		t.Errorf("a finished Job tells of its end, not of %+v", status.State)
+	}
+}
+
+func TestAnInvalidSpecStopsTheJobWhereItIs(t *testing.T) {
+	job := jobOf(task("a", 2, ""))
+	invalid := trouble{ReasonInvalidSpec, "spec.minAvailable: Invalid value: 9"}
+	if status := observe(job, nil, nil, invalid, noon); status.State.Phase != batch.Pending || status.State.Message != invalid.message {
+		t.Errorf("a new Job is %+v", status.State)
+	}
+	job.Status.State.Phase = batch.Running
+	job.Spec.MinAvailable = 9
+	status := observe(job, podsOf(job, 0, succeeded, succeeded), nil, invalid, noon)
+	if status.State.Phase != batch.Running || status.Succeeded != 2 || status.State.Reason != ReasonInvalidSpec {
+		t.Errorf("a running Job is %+v", status)
+	}
+}
+
+func TestPhasesAreRecordedWithTheirTimes(t *testing.T) {
+	job := jobOf(task("a", 1, ""))
+	job.CreationTimestamp = metav1.NewTime(noon)
+	at := noon
+	for _, phases := range [][]corev1.PodPhase{{pending}, {running}, {running}, {succeeded}} {
+		at = at.Add(time.Minute)
+		job.Status = *observe(job, podsOf(job, 0, phases...), groupIn(scheduling.PodGroupInqueue, ""), trouble{}, at)
+	}
+	var history []batch.JobPhase
+	for _, condition := range job.Status.Conditions {
+		history = append(history, condition.Status)
+	}
+	if len(history) != 3 || history[0] != batch.Pending || history[1] != batch.Running || history[2] != batch.Completed {
+		t.Errorf("the history is %v", history)
+	}
+	if got := job.Status.RunningDuration; got == nil || got.Duration != 2*time.Minute {
+		t.Errorf("it ran from 12:02 to 12:04, runningDuration is %v", got)
+	}
+	if job.Status.Version != 1 || !job.Status.State.LastTransitionTime.Time.Equal(noon.Add(4*time.Minute)) {
+		t.Errorf("version %d, last transition %s", job.Status.Version, job.Status.State.LastTransitionTime)
+	}
+}
+
+func TestTheHistoryOfPhasesIsBounded(t *testing.T) {
+	job := jobOf(task("a", 1, ""))
+	for range 3 * maxConditions {
+		for _, phase := range []corev1.PodPhase{pending, running} {
+			job.Status = *observe(job, podsOf(job, 0, phase), groupIn(scheduling.PodGroupInqueue, ""), trouble{}, noon)
+		}
+	}
+	if got := len(job.Status.Conditions); got != maxConditions {
+		t.Errorf("%d conditions are kept, want %d", got, maxConditions)
+	}
+}

@@ -1,0 +1,260 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/pkg/apis"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+const (
+	// patience bounds every wait: long enough for two busy cores, and only ever reached by a failure.
+	patience = 60 * time.Second
+
+	poll = 20 * time.Millisecond
+
+	system         = "volcano-system"
+	serviceAccount = "volcano-controllers"
+)
+
+// The tests share one cluster, in which they play the scheduler and the kubelets, and one process of the controllers,
+// which runs as a user would run it: the real binary with the documented permissions.
+var (
+	cluster *localcluster.Cluster
+	api     client.WithWatch
+	program localcluster.Program
+	process *localcluster.Process
+)
+
+func TestMain(m *testing.M) {
+	code, err := runWithCluster(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runWithCluster(m *testing.M) (code int, err error) {
+	ctx := context.Background()
+	manifests, err := localcluster.ReadManifests(os.DirFS(filepath.Join("..", "..", "installer", "crds")))
+	if err != nil {
+		return 1, err
+	}
+	cluster, err = localcluster.Start(ctx, localcluster.Options{
+		WithoutKwok: true, Manifests: manifests, Progress: os.Stderr, Verbosity: 1,
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopErr := cluster.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return 1, err
+	}
+	if err := apis.AddToScheme(scheme); err != nil {
+		return 1, err
+	}
+	config := cluster.Config()
+	config.QPS = -1
+	if api, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		return 1, err
+	}
+	if err := grantDocumentedPermissions(ctx); err != nil {
+		return 1, err
+	}
+	binaries, err := os.MkdirTemp("", "hekla-controllers-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(binaries) }()
+	if err := prepareProgram(ctx, filepath.Join(binaries, "hekla-controllers")); err != nil {
+		return 1, err
+	}
+	if process, err = cluster.Run(ctx, program); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// prepareProgram builds the binary and decides how it is run: everything on, and a short lease so that a restart after
+// a crash does not wait.
+func prepareProgram(ctx context.Context, path string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "hekla.sh/hekla/cmd/controllers")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("building the controllers: %w", err)
+	}
+	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(ctx, system, serviceAccount)
+	if err != nil {
+		return err
+	}
+	health, err := localcluster.FreePort()
+	if err != nil {
+		return err
+	}
+	program = localcluster.Program{
+		Name: "hekla-controllers",
+		Path: path,
+		Args: []string{
+			"--kubeconfig=" + kubeconfig,
+			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health), "--enable-healthz",
+			"--listen-address=127.0.0.1:0", "--enable-metrics",
+			"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms",
+		},
+		ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
+	}
+	return nil
+}
+
+// grantDocumentedPermissions makes the ServiceAccount and gives it what the table in doc.go says, and nothing else. So
+// the table is true, or these tests fail.
+func grantDocumentedPermissions(ctx context.Context) error {
+	content, err := os.ReadFile("doc.go")
+	if err != nil {
+		return err
+	}
+	_, table, found := strings.Cut(string(content), "// ClusterRole (verbs per resource):")
+	clusterTable, namespaceTable, foundToo := strings.Cut(table, "// Role in the namespace of the Lease")
+	if !found || !foundToo {
+		return fmt.Errorf("doc.go has no table of permissions")
+	}
+	if err := cluster.CreateNamespace(ctx, system); err != nil {
+		return err
+	}
+	meta := metav1.ObjectMeta{Name: serviceAccount}
+	namespaced := metav1.ObjectMeta{Name: serviceAccount, Namespace: system}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: serviceAccount, Namespace: system}}
+	for _, object := range []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: namespaced},
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rulesOf(clusterTable)},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: serviceAccount}},
+		&rbacv1.Role{ObjectMeta: namespaced, Rules: rulesOf(namespaceTable)},
+		&rbacv1.RoleBinding{ObjectMeta: namespaced, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: serviceAccount}},
+	} {
+		if err := api.Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rulesOf reads the lines "//<tab>group  resources…  [named name]  verbs…".
+func rulesOf(table string) []rbacv1.PolicyRule {
+	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	var rules []rbacv1.PolicyRule
+	for line := range strings.Lines(table) {
+		line, isRow := strings.CutPrefix(line, "//\t")
+		if !isRow {
+			continue
+		}
+		words := strings.Fields(line)
+		rule := rbacv1.PolicyRule{APIGroups: []string{strings.Trim(words[0], `"`)}}
+		for i := 1; i < len(words); i++ {
+			switch {
+			case words[i] == "named":
+				i++
+				rule.ResourceNames = []string{words[i]}
+			case slices.Contains(verbs, words[i]):
+				rule.Verbs = append(rule.Verbs, words[i])
+			default:
+				rule.Resources = append(rule.Resources, words[i])
+			}
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// namespaceFor makes a namespace for one test and removes it after it.
+func namespaceFor(t *testing.T, name string) string {
+	t.Helper()
+	if err := cluster.CreateNamespace(testContext(t), name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = api.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	})
+	return name
+}
+
+// eventually polls until the condition returns nil.
+func eventually(t *testing.T, condition func(context.Context) error) {
+	t.Helper()
+	ctx := testContext(t)
+	var last error
+	for {
+		err := condition(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %v", patience, last)
+		case <-time.After(poll):
+		}
+	}
+}
+
+// create creates the object or fails the test.
+func create(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := api.Create(testContext(t), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change reads the object anew, edits it, and writes it, as often as somebody else gets in between.
+func change[T client.Object](t *testing.T, object T, edit func(T)) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		edit(object)
+		return api.Update(ctx, object)
+	})
+}
+
+// changeStatus is change for the status.
+func changeStatus[T client.Object](t *testing.T, object T, edit func(T)) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		edit(object)
+		return api.Status().Update(ctx, object)
+	})
+}

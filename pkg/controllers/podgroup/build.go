@@ -1,0 +1,118 @@
+package podgroup
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Surroundings are the annotations of what a pod belongs to; a nil map is none.
+type Surroundings struct {
+	Owner     map[string]string
+	Namespace map[string]string
+}
+
+// GroupName is the name of the PodGroup of the pod: by its controller, or by itself if nobody controls it.
+func GroupName(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return scheduling.PodGroupNamePrefix + string(owner.UID)
+	}
+	return scheduling.PodGroupNamePrefix + string(pod.UID)
+}
+
+// Build makes the PodGroup for a pod that names none, and sentences about annotations that could not be read.
+func Build(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []string) {
+	minMember, problems := minMember(pod, around.Owner)
+	queue, queueProblems := queueName(pod, around)
+	minResources := corev1.ResourceList{}
+	AddRequests(minResources, &pod.Spec, minMember)
+	return &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            GroupName(pod),
+			Namespace:       pod.Namespace,
+			OwnerReferences: []metav1.OwnerReference{ownerReference(pod)},
+			Labels:          inherited(pod.Labels),
+			Annotations:     inherited(around.Owner, pod.Annotations),
+		},
+		Spec: scheduling.PodGroupSpec{
+			MinMember:         minMember,
+			MinResources:      &minResources,
+			Queue:             queue,
+			PriorityClassName: pod.Spec.PriorityClassName,
+		},
+	}, append(problems, queueProblems...)
+}
+
+// ownerReference makes the pod's controller, or else the pod, the controller of the PodGroup. It does not block the
+// owner's deletion: nothing is lost when the PodGroup outlives it for a moment, and blocking would take a permission
+// on every kind that can own pods.
+func ownerReference(pod *corev1.Pod) metav1.OwnerReference {
+	controller := true
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return metav1.OwnerReference{
+			APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: &controller,
+		}
+	}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &controller}
+}
+
+// minMember reads scheduling.volcano.sh/group-min-member of the pod, else of its owner; 1 if neither says so. A pod
+// without a controller is alone in its PodGroup, so a larger number could never be met.
+func minMember(pod *corev1.Pod, owner map[string]string) (int32, []string) {
+	const key = scheduling.GroupMinMemberAnnotationKey
+	value, found := pod.Annotations[key]
+	if !found {
+		value, found = owner[key]
+	}
+	if !found {
+		return 1, nil
+	}
+	number, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || number < 1 {
+		return 1, []string{fmt.Sprintf("annotation %s: %q is not a number from 1 up; using 1", key, value)}
+	}
+	if number > 1 && metav1.GetControllerOfNoCopy(pod) == nil {
+		return 1, []string{fmt.Sprintf(
+			"annotation %s: %s cannot be met, because nobody controls this pod and so it is alone; using 1", key, value)}
+	}
+	return int32(number), nil
+}
+
+// queueName reads scheduling.volcano.sh/queue-name of the pod, else of its owner, else of its namespace.
+func queueName(pod *corev1.Pod, around Surroundings) (string, []string) {
+	const key = scheduling.QueueNameAnnotationKey
+	var problems []string
+	for _, annotations := range []map[string]string{pod.Annotations, around.Owner, around.Namespace} {
+		name := annotations[key]
+		if name == "" {
+			continue
+		}
+		if messages := validation.IsDNS1123Subdomain(name); len(messages) > 0 {
+			problems = append(problems, fmt.Sprintf("annotation %s: %q is no name of a queue: %s", key, name, messages[0]))
+			continue
+		}
+		return name, problems
+	}
+	return scheduling.DefaultQueue, problems
+}
+
+// inherited returns the entries whose keys start with volcano.sh/, a later map winning over an earlier one. What
+// describes one pod of a batch Job among others says nothing about a group and stays out.
+func inherited(from ...map[string]string) map[string]string {
+	result := map[string]string{}
+	for _, entries := range from {
+		for key, value := range entries {
+			if strings.HasPrefix(key, scheduling.AnnotationPrefix) && key != batch.TaskIndexKey {
+				result[key] = value
+			}
+		}
+	}
+	return result
+}

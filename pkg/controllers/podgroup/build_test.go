@@ -1,0 +1,264 @@
+package podgroup
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+func requests(cpu, memory string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	if cpu != "" {
+		list[corev1.ResourceCPU] = resource.MustParse(cpu)
+	}
+	if memory != "" {
+		list[corev1.ResourceMemory] = resource.MustParse(memory)
+	}
+	return list
+}
+
+// lonePod returns a pod of our scheduler that nobody controls.
+func lonePod(annotations map[string]string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "one", UID: "p-1", Annotations: annotations},
+		Spec: corev1.PodSpec{
+			SchedulerName:     "volcano",
+			PriorityClassName: "high",
+			Containers:        []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests("2", "1Gi")}}},
+		},
+	}
+}
+
+// controlled makes the pod one of a controller.
+func controlled(pod *corev1.Pod, apiVersion, kind string) *corev1.Pod {
+	isController := true
+	pod.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: "bystander", UID: "c-1"},
+		{APIVersion: apiVersion, Kind: kind, Name: "web", UID: "r-1", Controller: &isController},
+	}
+	return pod
+}
+
+func TestALonePodGetsAPodGroupOfItsOwn(t *testing.T) {
+	pod := lonePod(map[string]string{"volcano.sh/preemptable": "true", "note": "the pod's own"})
+	pod.Labels = map[string]string{"volcano.sh/qos-level": "BE", "app": "web"}
+	group, problems := Build(pod, Surroundings{})
+	want := &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "lab", Name: "podgroup-p-1",
+			Labels:          map[string]string{"volcano.sh/qos-level": "BE"},
+			Annotations:     map[string]string{"volcano.sh/preemptable": "true"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "one", UID: "p-1", Controller: new(bool)}},
+		},
+		Spec: scheduling.PodGroupSpec{
+			MinMember: 1, Queue: "default", PriorityClassName: "high", MinResources: &corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+			},
+		},
+	}
+	*want.OwnerReferences[0].Controller = true
+	if len(problems) > 0 || !apiequality.Semantic.DeepEqual(want, group) {
+		t.Errorf("problems %v, PodGroup (-want +got):\n%s", problems, cmp.Diff(want, group))
+	}
+}
+
+func TestPodsOfOneControllerShareAPodGroup(t *testing.T) {
+	pod := controlled(lonePod(nil), "apps/v1", "ReplicaSet")
+	around := Surroundings{Owner: map[string]string{
+		scheduling.GroupMinMemberAnnotationKey: "3",
+		scheduling.QueueNameAnnotationKey:      "research",
+		"volcano.sh/sla-waiting-time":          "1h",
+		"deployment.kubernetes.io/revision":    "7",
+	}}
+	group, problems := Build(pod, around)
+	if len(problems) > 0 {
+		t.Errorf("problems: %v", problems)
+	}
+	owner := metav1.GetControllerOf(group)
+	if group.Name != "podgroup-r-1" || owner == nil || owner.UID != "r-1" || owner.Kind != "ReplicaSet" || len(group.OwnerReferences) != 1 {
+		t.Errorf("PodGroup %s with owners %+v", group.Name, group.OwnerReferences)
+	}
+	if group.Spec.MinMember != 3 || group.Spec.Queue != "research" || group.Spec.MinResources.Cpu().Value() != 6 {
+		t.Errorf("spec %+v", group.Spec)
+	}
+	if diff := cmp.Diff(map[string]string{"volcano.sh/sla-waiting-time": "1h"}, group.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheQueueComesFromTheNearest(t *testing.T) {
+	says := func(queue string) map[string]string {
+		return map[string]string{scheduling.QueueNameAnnotationKey: queue}
+	}
+	for _, test := range []struct {
+		name    string
+		pod     map[string]string
+		around  Surroundings
+		want    string
+		problem string
+	}{
+		{"nobody says", nil, Surroundings{}, "default", ""},
+		{"the namespace says", nil, Surroundings{Namespace: says("n")}, "n", ""},
+		{"the owner says", nil, Surroundings{Owner: says("o"), Namespace: says("n")}, "o", ""},
+		{"the pod says", says("p"), Surroundings{Owner: says("o"), Namespace: says("n")}, "p", ""},
+		{"the pod mumbles", says("No Queue"), Surroundings{Namespace: says("n")}, "n", `queue-name: "No Queue"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			group, problems := Build(lonePod(test.pod), test.around)
+			if group.Spec.Queue != test.want {
+				t.Errorf("queue %q, want %q", group.Spec.Queue, test.want)
+			}
+			if got := strings.Join(problems, "; "); (got != "") != (test.problem != "") || !strings.Contains(got, test.problem) {
+				t.Errorf("problems %q, want %q", got, test.problem)
+			}
+		})
+	}
+}
+
+func TestTheMinimumIsReadWhereItCanBeMet(t *testing.T) {
+	says := func(number string) map[string]string {
+		return map[string]string{scheduling.GroupMinMemberAnnotationKey: number}
+	}
+	ofController := func(annotations map[string]string) *corev1.Pod {
+		return controlled(lonePod(annotations), "apps/v1", "StatefulSet")
+	}
+	for _, test := range []struct {
+		name    string
+		pod     *corev1.Pod
+		owner   map[string]string
+		want    int32
+		problem string
+	}{
+		{"nobody says", ofController(nil), nil, 1, ""},
+		{"the owner says", ofController(nil), says("4"), 4, ""},
+		{"the pod says", ofController(says("2")), says("4"), 2, ""},
+		{"one is fine for a lone pod", lonePod(says("1")), nil, 1, ""},
+		{"a lone pod cannot be two", lonePod(says("2")), nil, 1, "group-min-member: 2 cannot be met"},
+		{"not a number", ofController(nil), says("many"), 1, `group-min-member: "many" is not a number`},
+		{"zero", ofController(nil), says("0"), 1, `group-min-member: "0" is not a number`},
+		{"negative", ofController(nil), says("-1"), 1, `group-min-member: "-1" is not a number`},
+		{"too large", ofController(nil), says("99999999999"), 1, `group-min-member: "99999999999" is not a number`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			group, problems := Build(test.pod, Surroundings{Owner: test.owner})
+			if group.Spec.MinMember != test.want {
+				t.Errorf("minMember %d, want %d", group.Spec.MinMember, test.want)
+			}
+			if got := strings.Join(problems, "; "); (got != "") != (test.problem != "") || !strings.Contains(got, test.problem) {
+				t.Errorf("problems %q, want %q", got, test.problem)
+			}
+		})
+	}
+}
+
+func TestOnlyPodsThatNeedAPodGroupGetOne(t *testing.T) {
+	withScheduler := func(pod *corev1.Pod, name string) *corev1.Pod {
+		pod.Spec.SchedulerName = name
+		return pod
+	}
+	for _, test := range []struct {
+		name string
+		pod  *corev1.Pod
+		want string
+	}{
+		{"a lone pod", lonePod(nil), "podgroup-p-1"},
+		{"a pod of our second scheduler", withScheduler(lonePod(nil), "second"), "podgroup-p-1"},
+		{"a pod of another scheduler", withScheduler(lonePod(nil), "default-scheduler"), ""},
+		{"a pod of a ReplicaSet", controlled(lonePod(nil), "apps/v1", "ReplicaSet"), "podgroup-r-1"},
+		{"a pod of a Kubernetes Job", controlled(lonePod(nil), "batch/v1", "Job"), "podgroup-r-1"},
+		{"a pod of a batch Job", controlled(lonePod(nil), "batch.volcano.sh/v1alpha1", "Job"), ""},
+		{"a pod that was given its PodGroup", lonePod(map[string]string{scheduling.KubeGroupNameAnnotationKey: "podgroup-p-1"}), "podgroup-p-1"},
+		{"a pod that somebody put elsewhere", lonePod(map[string]string{scheduling.KubeGroupNameAnnotationKey: "mine"}), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := keptGroup(test.pod, []string{"volcano", "second"}); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestThePodGroupIsMadeByTheNewestLivingPod(t *testing.T) {
+	pod := func(name string, minute int, phase corev1.PodPhase) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))},
+			Status:     corev1.PodStatus{Phase: phase},
+		}
+	}
+	leaving := pod("leaving", 9, corev1.PodRunning)
+	leaving.DeletionTimestamp = &metav1.Time{}
+	pods := []*corev1.Pod{
+		pod("b", 2, corev1.PodPending), pod("a", 2, corev1.PodPending), pod("old", 1, corev1.PodRunning),
+		pod("done", 8, corev1.PodSucceeded), pod("broken", 8, corev1.PodFailed), leaving,
+	}
+	if got := newest(pods); got.Name != "b" {
+		t.Errorf("got %s, want b", got.Name)
+	}
+	if got := newest(pods[3:]); got != nil {
+		t.Errorf("got %s, want none: nobody lives", got.Name)
+	}
+}
+
+func TestAPodGroupIsOursOnlyIfItsControllerGaveItItsName(t *testing.T) {
+	group, _ := Build(lonePod(nil), Surroundings{})
+	if !isOurs(group) {
+		t.Error("what Build makes is not ours")
+	}
+	group.OwnerReferences[0].UID = "p-2"
+	if isOurs(group) {
+		t.Error("podgroup-p-1 of p-2 is ours")
+	}
+	group.OwnerReferences = nil
+	if isOurs(group) {
+		t.Error("podgroup-p-1 of nobody is ours")
+	}
+}
+
+func TestRequestsAreCountedAsTheKubeletCountsThem(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	container := func(requests, limits corev1.ResourceList) corev1.Container {
+		return corev1.Container{Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}
+	}
+	sidecar := container(requests("500m", ""), nil)
+	sidecar.RestartPolicy = &always
+	for _, test := range []struct {
+		name string
+		spec corev1.PodSpec
+		want corev1.ResourceList
+	}{
+		{"containers add up", corev1.PodSpec{Containers: []corev1.Container{
+			container(requests("1", "1Gi"), nil), container(requests("2", ""), nil),
+		}}, requests("6", "2Gi")},
+		{"a limit stands in for a missing request", corev1.PodSpec{Containers: []corev1.Container{
+			container(requests("1", ""), requests("4", "2Gi")),
+		}}, requests("2", "4Gi")},
+		{"init containers run alone, sidecars beside all", corev1.PodSpec{
+			InitContainers: []corev1.Container{sidecar, container(requests("3", ""), nil)},
+			Containers:     []corev1.Container{container(requests("1", ""), nil)},
+		}, requests("7", "")},
+		{"overhead", corev1.PodSpec{
+			Containers: []corev1.Container{container(requests("1", ""), nil)}, Overhead: requests("250m", ""),
+		}, requests("2500m", "")},
+		{"the pod's own numbers", corev1.PodSpec{
+			Containers: []corev1.Container{container(requests("1", ""), nil)},
+			Resources:  &corev1.ResourceRequirements{Requests: requests("3", "")},
+		}, requests("6", "")},
+		{"nothing", corev1.PodSpec{Containers: []corev1.Container{container(nil, nil)}}, corev1.ResourceList{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			total := corev1.ResourceList{}
+			AddRequests(total, &test.spec, 2)
+			if !apiequality.Semantic.DeepEqual(total, test.want) {
+				t.Errorf("two pods request %v, want %v", total, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package podgroup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Name is the name of this controller in flags, logs and metrics.
+const Name = "pg-controller"
+
+// podsByGroup is the index of pods by the name of the PodGroup that this controller keeps for them.
+const podsByGroup = "keptPodGroup"
+
+const (
+	// podEventsSettle is how long the pods of one controller are gathered before their PodGroup is made, so that a
+	// Deployment of a hundred replicas is looked at a few times and not a hundred.
+	podEventsSettle = 20 * time.Millisecond
+
+	// idleGrace is how long a PodGroup outlives its last pod: a controller that replaces its only pod keeps its place.
+	idleGrace = 30 * time.Second
+
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Options of the controller.
+type Options struct {
+	// Workers is how many PodGroups are worked on at a time.
+	Workers int
+
+	// SchedulerNames are the schedulers whose pods get PodGroups.
+	SchedulerNames []string
+
+	// InheritOwnerAnnotations says whether annotations of a pod's owner count as the pod's own.
+	InheritOwnerAnnotations bool
+}
+
+// Add puts the controller into the manager.
+func Add(mgr manager.Manager, options Options) error {
+	r := &Reconciler{
+		client:            mgr.GetClient(),
+		live:              mgr.GetAPIReader(),
+		events:            mgr.GetEventRecorder(Name),
+		inheritFromOwners: options.InheritOwnerAnnotations,
+	}
+	kept := func(object client.Object) string { return keptGroup(object, options.SchedulerNames) }
+	ctx := context.Background()
+	err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsByGroup, func(object client.Object) []string {
+		if name := kept(object); name != "" {
+			return []string{name}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("indexing pods by PodGroup: %w", err)
+	}
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	// Asked for here so that it is filled before the first pod comes.
+	if _, err := mgr.GetCache().GetInformer(ctx, namespaces); err != nil {
+		return fmt.Errorf("watching namespaces: %w", err)
+	}
+	return builder.ControllerManagedBy(mgr).
+		Named(Name).
+		Watches(&corev1.Pod{}, podEvents(kept)).
+		Watches(&scheduling.PodGroup{}, groupEvents()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: options.Workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
+}
+
+// keptGroup returns the name of the PodGroup that has to be kept for the pod, or "" if the pod is none of ours: another
+// scheduler's, a batch Job's, or one that somebody has put into a PodGroup.
+func keptGroup(object client.Object, schedulerNames []string) string {
+	pod, is := object.(*corev1.Pod)
+	if !is || !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {
+		return ""
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil &&
+		owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
+		return ""
+	}
+	name := GroupName(pod)
+	if named := pod.Annotations[scheduling.KubeGroupNameAnnotationKey]; named != "" && named != name {
+		return ""
+	}
+	return name
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// podEvents wakes the PodGroup kept for a pod: soon when the pod appears or changes, after idleGrace when it is gone.
+func podEvents(kept func(client.Object) string) handler.EventHandler {
+	wake := func(object client.Object, queue queue, after time.Duration) {
+		if name := kept(object); name != "" {
+			key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, after)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, event event.CreateEvent, queue queue) {
+			wake(event.Object, queue, podEventsSettle)
+		},
+		UpdateFunc: func(_ context.Context, event event.UpdateEvent, queue queue) {
+			if event.ObjectNew.GetAnnotations()[scheduling.KubeGroupNameAnnotationKey] == "" {
+				wake(event.ObjectNew, queue, podEventsSettle)
+			}
+		},
+		DeleteFunc: func(_ context.Context, event event.DeleteEvent, queue queue) {
+			wake(event.Object, queue, idleGrace)
+		},
+	}
+}
+
+// groupEvents wakes a PodGroup of ours when it appears, which after a restart may be one whose pods went unseen, and
+// when it is deleted, because pods may still need it.
+func groupEvents() handler.EventHandler {
+	wake := func(object client.Object, queue queue, after time.Duration) {
+		if group, is := object.(*scheduling.PodGroup); is && isOurs(group) {
+			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(group)}, after)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, event event.CreateEvent, queue queue) {
+			wake(event.Object, queue, idleGrace)
+		},
+		DeleteFunc: func(_ context.Context, event event.DeleteEvent, queue queue) {
+			wake(event.Object, queue, podEventsSettle)
+		},
+	}
+}

@@ -1,0 +1,109 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Name is the name of this controller in flags, logs and metrics.
+const Name = "queue-controller"
+
+// groupsByQueue is the index of PodGroups by the queue they are in.
+const groupsByQueue = "queue"
+
+const (
+	// groupEventsSettle is how long changes of PodGroups are gathered before their queue is counted: a busy queue changes
+	// hundreds of times a second, and nobody reads its counts that often.
+	groupEventsSettle = 200 * time.Millisecond
+
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Options of the controller.
+type Options struct {
+	// Workers is how many Queues are worked on at a time.
+	Workers int
+}
+
+// Add puts the controller into the manager.
+func Add(mgr manager.Manager, options Options) error {
+	r := &Reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder(Name)}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &scheduling.PodGroup{}, groupsByQueue,
+		func(object client.Object) []string { return []string{queueOf(object)} })
+	if err != nil {
+		return fmt.Errorf("indexing PodGroups by queue: %w", err)
+	}
+	return builder.ControllerManagedBy(mgr).
+		Named(Name).
+		For(&scheduling.Queue{}).
+		Watches(&scheduling.PodGroup{}, groupEvents()).
+		WatchesRawSource(source.Func(wakeBuiltIn)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: options.Workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
+}
+
+// queueOf is the name of the queue a PodGroup is in.
+func queueOf(object client.Object) string {
+	if group, is := object.(*scheduling.PodGroup); is && group.Spec.Queue != "" {
+		return group.Spec.Queue
+	}
+	return scheduling.DefaultQueue
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// wakeBuiltIn asks for the queues that always exist, of which a fresh cluster has no event.
+func wakeBuiltIn(_ context.Context, queue queue) error {
+	for _, name := range []string{scheduling.RootQueue, scheduling.DefaultQueue} {
+		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+	return nil
+}
+
+// groupEvents wakes the queues that a PodGroup is counted in, and was counted in before.
+func groupEvents() handler.EventHandler {
+	wake := func(name string, queue queue) {
+		queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, groupEventsSettle)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, event event.CreateEvent, queue queue) {
+			wake(queueOf(event.Object), queue)
+		},
+		UpdateFunc: func(_ context.Context, event event.UpdateEvent, queue queue) {
+			before, after := queueOf(event.ObjectOld), queueOf(event.ObjectNew)
+			if before == after && phaseOf(event.ObjectOld) == phaseOf(event.ObjectNew) {
+				return
+			}
+			wake(before, queue)
+			wake(after, queue)
+		},
+		DeleteFunc: func(_ context.Context, event event.DeleteEvent, queue queue) {
+			wake(queueOf(event.Object), queue)
+		},
+	}
+}
+
+func phaseOf(object client.Object) scheduling.PodGroupPhase {
+	if group, is := object.(*scheduling.PodGroup); is {
+		return group.Status.Phase
+	}
+	return ""
+}

@@ -1,0 +1,18 @@
+// Package framework is the contract between the loop, the actions and the plugins.
+//
+// Main types: an [Action] is one step of the pipeline; a [Plugin] is a small type with a name that implements those of
+// the optional interfaces (JobOrderer, NodeScorer, …) it has a say in; a [Policy] is a configuration turned into plugins,
+// with everybody who has a say already collected per question; a [Session] is the model held still for one cycle; a
+// [Transaction] brackets what an action tries; a [Registry] knows the actions and plugins there are.
+//
+// Invariants:
+//
+//  1. Who has a say in what is decided once per configuration, by interface, tier and switch. Nobody registers callbacks
+//     by string.
+//  2. Every comparison ends in a total order, so that the order of the input shows nowhere.
+//  3. A transaction is undone exactly or committed whole. What is not committed leaves no trace but a verdict.
+//  4. A refusal is a verdict with its numbers, never an error.
+//  5. One job or queue that is wrong is judged and left out; it never stops the others.
+//
+// It must not know any particular plugin or action, nor the API server or the clock.
+package framework

@@ -1,0 +1,69 @@
+package framework
+
+// Heap is a priority queue under a comparison that may change for the first element while it is being served.
+type Heap[T any] struct {
+	items   []T
+	compare func(a, b T) int
+}
+
+// NewHeap returns a heap of these items; it takes the slice over.
+func NewHeap[T any](items []T, compare func(a, b T) int) *Heap[T] {
+	h := &Heap[T]{items: items, compare: compare}
+	h.Reorder()
+	return h
+}
+
+// Len is the number of items.
+func (h *Heap[T]) Len() int { return len(h.items) }
+
+// First returns the item that is served next.
+func (h *Heap[T]) First() T { return h.items[0] }
+
+// Pop removes the first item.
+func (h *Heap[T]) Pop() T {
+	first := h.items[0]
+	last := len(h.items) - 1
+	h.items[0] = h.items[last]
+	h.items = h.items[:last]
+	h.FixFirst()
+	return first
+}
+
+// Push adds an item.
+func (h *Heap[T]) Push(item T) {
+	h.items = append(h.items, item)
+	for i := len(h.items) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if h.compare(h.items[i], h.items[parent]) >= 0 {
+			return
+		}
+		h.items[i], h.items[parent] = h.items[parent], h.items[i]
+		i = parent
+	}
+}
+
+// FixFirst restores the order after the first item alone has changed.
+func (h *Heap[T]) FixFirst() { h.sink(0) }
+
+// Reorder restores the order after any items have changed.
+func (h *Heap[T]) Reorder() {
+	for i := len(h.items)/2 - 1; i >= 0; i-- {
+		h.sink(i)
+	}
+}
+
+func (h *Heap[T]) sink(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(h.items); child++ {
+			if h.compare(h.items[child], h.items[least]) < 0 {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		h.items[i], h.items[least] = h.items[least], h.items[i]
+		i = least
+	}
+}

@@ -1,0 +1,128 @@
+package framework
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Plugin is a piece of policy. It takes part in a decision by implementing one of the interfaces below; each can be
+// switched off in the configuration by the switch its comment names. A plugin lives as long as its configuration is in
+// force and is used by one goroutine.
+type Plugin interface {
+	// Name is the name in the configuration.
+	Name() string
+}
+
+// SessionOpener is told that a session begins, before any other question, in the order of the configuration. Here a
+// plugin works out what it needs from the totals of the model; what it kept from the session before may be stale.
+type SessionOpener interface {
+	OpenSession(s *Session)
+}
+
+// QueueOrderer says which queue is served first (enableQueueOrder). Negative: a before b. The first answer other than
+// zero counts.
+type QueueOrderer interface {
+	CompareQueues(a, b *cluster.Queue) int
+}
+
+// JobOrderer says which job of a queue is served first (enableJobOrder). Negative: a before b. The first answer other
+// than zero counts.
+type JobOrderer interface {
+	CompareJobs(a, b *cluster.Job) int
+}
+
+// TaskOrderer says which task of a job is placed first (enableTaskOrder). Negative: a before b. The first answer other
+// than zero counts.
+type TaskOrderer interface {
+	CompareTasks(a, b *cluster.Task) int
+}
+
+// JobValidator says whether a job can be looked at at all. It has no switch. A verdict leaves the job out of the session
+// and is what its owner reads; the first one counts.
+type JobValidator interface {
+	ValidateJob(j *cluster.Job) *verdict.Verdict
+}
+
+// Vote is an answer to a question that a plugin may leave to others.
+type Vote int8
+
+// The votes. In a tier one Reject decides against, else one Permit decides for; if all abstain the next tier is asked,
+// and after the last the answer is yes.
+const (
+	Reject  Vote = -1
+	Abstain Vote = 0
+	Permit  Vote = 1
+)
+
+// DoorKeeper says whether a job may pass from Pending to Inqueue (enableJobEnqueued). A Reject carries the verdict.
+type DoorKeeper interface {
+	MayEnqueue(j *cluster.Job) (Vote, *verdict.Verdict)
+}
+
+// OveruseJudge says that a queue has enough (enabledOverused). A verdict keeps every job of the queue waiting for the
+// rest of the action; the first one counts.
+type OveruseJudge interface {
+	Overused(q *cluster.Queue) *verdict.Verdict
+}
+
+// AllocationGuard says whether a queue may take one more task (enabledAllocatable). A verdict keeps the task waiting; the
+// first one counts.
+type AllocationGuard interface {
+	MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
+}
+
+// ReadinessJudge says whether enough of a job is placed to start it (enableJobReady). All must agree before anything of
+// the job is bound.
+type ReadinessJudge interface {
+	IsReady(j *cluster.Job) bool
+}
+
+// Follower is told of every task that is placed in a session, and of every one that is taken back. It is for plugins
+// that keep totals the model does not have.
+type Follower interface {
+	TaskPlaced(t *cluster.Task)
+	TaskTakenBack(t *cluster.Task)
+}
+
+// NodeFilter says why a node cannot hold pods of a class, whatever room it has; "" if it can (enablePredicate). It may
+// look at the node and what is on it, and is asked again only when that has changed.
+type NodeFilter interface {
+	RefuseNode(k *cluster.Class, n *cluster.Node) string
+}
+
+// Point is one point of a score. Scores are integers; kube-scheduler's 0 to 100 are 0 to 100 points.
+const Point = 1000
+
+// NodeScorer says how good a node is for pods of a class (enableNodeOrder): the sum over all scorers decides, and among
+// equals the name of the node. It may look at the node and what is on it, and is asked again only when that has changed.
+// Asked only about nodes that fit. The unit is a thousandth of a point, see Point.
+type NodeScorer interface {
+	ScoreNode(k *cluster.Class, n *cluster.Node) int64
+}
+
+// KubeFilterer names kube-scheduler plugins whose filters apply (enablePredicate).
+type KubeFilterer interface {
+	KubeFilters() []string
+}
+
+// KubeScore is the name of a kube-scheduler plugin that scores, and how much each of its 0 to 100 points counts.
+type KubeScore struct {
+	Name   string
+	Weight int64
+}
+
+// KubeScorer names kube-scheduler plugins whose scores count (enableNodeOrder).
+type KubeScorer interface {
+	KubeScores() []KubeScore
+}
+
+// Hierarchical is implemented by plugins that order queues by more than their own totals, so that a placement in one
+// queue can change the order of others. The order is then worked out anew after each placement.
+type Hierarchical interface {
+	IsHierarchical() bool
+}
+
+// Sharer is implemented by plugins that give queues a share. It is for display: metrics, status, simulate.
+type Sharer interface {
+	Share(q *cluster.Queue) Share
+}

@@ -1,0 +1,87 @@
+package framework
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+)
+
+// Policy is a configuration turned into actions and plugins, with everybody who has a say already collected per question.
+type Policy struct {
+	Configuration *conf.Configuration
+	Actions       []Action
+
+	openers     []SessionOpener
+	validators  []JobValidator
+	queueOrder  []QueueOrderer
+	jobOrder    []JobOrderer
+	taskOrder   []TaskOrderer
+	doorKeepers [][]DoorKeeper // by tier
+	overuse     []OveruseJudge
+	allocation  []AllocationGuard
+	readiness   []ReadinessJudge
+	followers   []Follower
+	sharers     []Sharer
+
+	// Filters, Scorers, KubeFilters and KubeScores are what the placement engine is made of.
+	Filters     []NodeFilter
+	Scorers     []NodeScorer
+	KubeFilters []string
+	KubeScores  []KubeScore
+
+	// Hierarchical is set if a placement in one queue can change the order of others.
+	Hierarchical bool
+}
+
+// Has reports whether the pipeline holds an action.
+func (p *Policy) Has(action string) bool {
+	for _, a := range p.Actions {
+		if a.Name() == action {
+			return true
+		}
+	}
+	return false
+}
+
+// Share returns what a queue may hold by right, as the first plugin that gives shares says; ok is false if none does.
+func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
+	for _, plugin := range p.sharers {
+		return plugin.Share(q), true
+	}
+	return Share{}, false
+}
+
+// collect notes in what a plugin has a say.
+func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
+	add(&p.openers, plugin, true)
+	add(&p.validators, plugin, true)
+	add(&p.followers, plugin, true)
+	add(&p.sharers, plugin, true)
+	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
+	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
+	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))
+	add(&p.overuse, plugin, on.On(conf.EnabledOverused))
+	add(&p.allocation, plugin, on.On(conf.EnabledAllocatable))
+	add(&p.readiness, plugin, on.On(conf.EnableJobReady))
+	add(&p.Filters, plugin, on.On(conf.EnablePredicate))
+	add(&p.Scorers, plugin, on.On(conf.EnableNodeOrder))
+	for len(p.doorKeepers) <= tier {
+		p.doorKeepers = append(p.doorKeepers, nil)
+	}
+	add(&p.doorKeepers[tier], plugin, on.On(conf.EnableJobEnqueued))
+	if k, ok := plugin.(KubeFilterer); ok && on.On(conf.EnablePredicate) {
+		p.KubeFilters = append(p.KubeFilters, k.KubeFilters()...)
+	}
+	if k, ok := plugin.(KubeScorer); ok && on.On(conf.EnableNodeOrder) {
+		p.KubeScores = append(p.KubeScores, k.KubeScores()...)
+	}
+	if h, ok := plugin.(Hierarchical); ok && h.IsHierarchical() {
+		p.Hierarchical = true
+	}
+}
+
+// add appends a plugin to the list of those that implement an interface, if its switch is on.
+func add[T any](list *[]T, plugin Plugin, on bool) {
+	if implements, ok := plugin.(T); ok && on {
+		*list = append(*list, implements)
+	}
+}

@@ -1,0 +1,83 @@
+package framework
+
+import (
+	"fmt"
+
+	"hekla.sh/hekla/pkg/conf"
+)
+
+// PluginFactory makes a plugin from the switches and arguments it has in a configuration. The arguments were checked
+// against the factory's schema; what the schema cannot express is an error here.
+type PluginFactory struct {
+	Name string
+	Spec conf.Spec
+	New  func(on conf.Switches, arguments conf.Arguments) (Plugin, error)
+}
+
+// ActionFactory makes an action from the arguments it has in a configuration, see PluginFactory.
+type ActionFactory struct {
+	Name string
+	Spec conf.Spec
+	New  func(arguments conf.Arguments) (Action, error)
+}
+
+// Registry knows the actions and plugins there are, those from outside the tree included.
+type Registry struct {
+	plugins map[string]PluginFactory
+	actions map[string]ActionFactory
+}
+
+// NewRegistry returns a registry of these actions and plugins. One that comes later replaces one of the same name, so
+// that a program built on Hekla can put its own in place of ours.
+func NewRegistry(actions []ActionFactory, plugins []PluginFactory) *Registry {
+	r := &Registry{plugins: map[string]PluginFactory{}, actions: map[string]ActionFactory{}}
+	for _, factory := range actions {
+		r.actions[factory.Name] = factory
+	}
+	for _, factory := range plugins {
+		r.plugins[factory.Name] = factory
+	}
+	return r
+}
+
+// Catalogue returns what a configuration may name.
+func (r *Registry) Catalogue() conf.Catalogue {
+	catalogue := conf.Catalogue{Actions: map[string]conf.Spec{}, Plugins: map[string]conf.Spec{}}
+	for name, factory := range r.actions {
+		catalogue.Actions[name] = factory.Spec
+	}
+	for name, factory := range r.plugins {
+		catalogue.Plugins[name] = factory.Spec
+	}
+	return catalogue
+}
+
+// Build turns a configuration into a policy. Its errors name the action or plugin.
+func (r *Registry) Build(configuration *conf.Configuration) (*Policy, error) {
+	p := &Policy{Configuration: configuration}
+	for _, name := range configuration.Actions {
+		factory, ok := r.actions[name]
+		if !ok {
+			return nil, fmt.Errorf("action %q is not known", name)
+		}
+		action, err := factory.New(configuration.ActionArguments[name])
+		if err != nil {
+			return nil, fmt.Errorf("action %q: %w", name, err)
+		}
+		p.Actions = append(p.Actions, action)
+	}
+	for tier := range configuration.Tiers {
+		for _, entry := range configuration.Tiers[tier].Plugins {
+			factory, ok := r.plugins[entry.Name]
+			if !ok {
+				return nil, fmt.Errorf("plugin %q is not known", entry.Name)
+			}
+			plugin, err := factory.New(entry.Switches, entry.Arguments)
+			if err != nil {
+				return nil, fmt.Errorf("plugin %q: %w", entry.Name, err)
+			}
+			p.collect(tier, plugin, entry.Switches)
+		}
+	}
+	return p, nil
+}

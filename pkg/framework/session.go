@@ -1,0 +1,189 @@
+package framework
+
+import (
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Placer finds nodes. The placement engine implements it; actions and tests see only this.
+type Placer interface {
+	// Best returns the best node that a task fits on now, nil if there is none.
+	Best(t *cluster.Task) *cluster.Node
+	// Explain says why Best found none: the reasons of the nodes, and what is short.
+	Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
+}
+
+// Share is what a queue may hold by right.
+type Share struct {
+	Deserved resources.Vector
+	Share    resources.Ratio // the largest ratio of allocated to deserved
+}
+
+// Session is the model held still for one cycle, and what is decided in it.
+type Session struct {
+	Cluster *cluster.Cluster
+	Policy  *Policy
+	Placer  Placer
+	Now     time.Time
+
+	// Binds are the decisions of the session in the order in which they were made, gangs together.
+	Binds []cluster.Bind
+
+	queues []*cluster.Queue
+	jobs   map[*cluster.Queue][]*cluster.Job
+	placed []*cluster.Task // by open transactions
+}
+
+// Open holds the model still: it settles it, opens the plugins, and sorts out which jobs are to be looked at. A job that
+// is wrong is judged here and left out; so is one for which nothing has changed since it was judged.
+func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
+	c.Settle()
+	s := &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{}}
+	for _, plugin := range policy.openers {
+		plugin.OpenSession(s)
+	}
+	for _, j := range c.Waiting() {
+		if !c.Hopeful(j, now) {
+			continue
+		}
+		if v := s.Validate(j); v != nil {
+			c.Judge(j, v)
+			continue
+		}
+		if s.jobs[j.Queue] == nil {
+			s.queues = append(s.queues, j.Queue)
+		}
+		s.jobs[j.Queue] = append(s.jobs[j.Queue], j)
+	}
+	slices.SortFunc(s.queues, cluster.CompareQueues)
+	for _, jobs := range s.jobs {
+		slices.SortFunc(jobs, cluster.CompareJobs)
+	}
+	return s
+}
+
+// Validate says what is wrong with a job or its queue; nil means nothing.
+func (s *Session) Validate(j *cluster.Job) *verdict.Verdict {
+	q := j.Queue
+	refusal := func(code verdict.Code, detail string) *verdict.Verdict {
+		return &verdict.Verdict{Code: code, Subject: j.QueueName, Help: verdict.HelpQueue, Detail: detail}
+	}
+	switch {
+	case q == nil:
+		return refusal(verdict.QueueNotFound, "")
+	case q.Problem != "":
+		return refusal(verdict.QueueInvalid, q.Problem)
+	case !q.Open():
+		return refusal(verdict.QueueClosed, "its state is "+string(q.Object.Status.State))
+	}
+	for _, plugin := range s.Policy.validators {
+		if v := plugin.ValidateJob(j); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// Queues returns the queues that have jobs to look at, in no order of precedence.
+func (s *Session) Queues() []*cluster.Queue { return s.queues }
+
+// Jobs returns the jobs of a queue that are to be looked at, in no order of precedence.
+func (s *Session) Jobs(q *cluster.Queue) []*cluster.Job { return s.jobs[q] }
+
+// CompareQueues is the order in which queues are served.
+func (s *Session) CompareQueues(a, b *cluster.Queue) int {
+	for _, plugin := range s.Policy.queueOrder {
+		if c := plugin.CompareQueues(a, b); c != 0 {
+			return c
+		}
+	}
+	return cluster.CompareQueues(a, b)
+}
+
+// CompareJobs is the order in which the jobs of a queue are served.
+func (s *Session) CompareJobs(a, b *cluster.Job) int {
+	for _, plugin := range s.Policy.jobOrder {
+		if c := plugin.CompareJobs(a, b); c != 0 {
+			return c
+		}
+	}
+	return cluster.CompareJobs(a, b)
+}
+
+// CompareTasks is the order in which the tasks of a job are placed.
+func (s *Session) CompareTasks(a, b *cluster.Task) int {
+	for _, plugin := range s.Policy.taskOrder {
+		if c := plugin.CompareTasks(a, b); c != 0 {
+			return c
+		}
+	}
+	return cluster.CompareTasks(a, b)
+}
+
+// Pending returns the tasks of a job that wait for a node, in the order in which they are placed.
+func (s *Session) Pending(j *cluster.Job) []*cluster.Task {
+	var tasks []*cluster.Task
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Pending {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, s.CompareTasks)
+	return tasks
+}
+
+// MayEnqueue asks whether a job may pass the door; nil means yes.
+func (s *Session) MayEnqueue(j *cluster.Job) *verdict.Verdict {
+	for _, tier := range s.Policy.doorKeepers {
+		permitted := false
+		for _, plugin := range tier {
+			switch vote, v := plugin.MayEnqueue(j); vote {
+			case Reject:
+				return v
+			case Permit:
+				permitted = true
+			}
+		}
+		if permitted {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Overused asks whether a queue has enough; nil means that it may have more.
+func (s *Session) Overused(q *cluster.Queue) *verdict.Verdict {
+	for _, plugin := range s.Policy.overuse {
+		if v := plugin.Overused(q); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// MayAllocate asks whether a task may be placed on account of its queue; nil means yes.
+func (s *Session) MayAllocate(t *cluster.Task) *verdict.Verdict {
+	for _, plugin := range s.Policy.allocation {
+		if v := plugin.MayAllocate(t.Job.Queue, t); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// IsReady asks whether enough of a job is placed to start it.
+func (s *Session) IsReady(j *cluster.Job) bool {
+	for _, plugin := range s.Policy.readiness {
+		if !plugin.IsReady(j) {
+			return false
+		}
+	}
+	return true
+}
+
+// Judge notes why a job waits; nil says that nothing stands in its way.
+func (s *Session) Judge(j *cluster.Job, v *verdict.Verdict) { s.Cluster.Judge(j, v) }

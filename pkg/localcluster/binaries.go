@@ -1,0 +1,203 @@
+package localcluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"hekla.sh/hekla"
+)
+
+// keptBuilds bounds the cache: the build in use and as many others, those used last. Two checkouts with different
+// requirements then do not take turns rebuilding.
+const keptBuilds = 2
+
+// Binaries are the programs of a local cluster, all of one build.
+type Binaries struct {
+	// Dir is the folder they are in.
+	Dir string
+	// KubernetesVersion is what the API server reports, for example v1.36.3.
+	KubernetesVersion string
+}
+
+// Path returns the executable called name: etcd, kube-apiserver, kube-controller-manager, kubectl or kwok.
+func (b *Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
+
+// EnsureBinaries returns the programs from the cache, which is in the user's cache folder. On first use it builds them
+// there, which takes minutes, needs the go command, and tells progress how far it is. Two callers at once build once.
+// When ctx ends the build is broken off and leaves nothing behind.
+func EnsureBinaries(ctx context.Context, progress io.Writer) (*Binaries, error) {
+	made, err := newRecipe(hekla.GoMod, hekla.GoSum)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := cacheDir("bin")
+	if err != nil {
+		return nil, err
+	}
+	return ensureBuild(ctx, made, cache, progress)
+}
+
+// ensureBuild is EnsureBinaries for any recipe and cache folder.
+func ensureBuild(ctx context.Context, made *recipe, cache string, progress io.Writer) (*Binaries, error) {
+	dir := filepath.Join(cache, made.key)
+	result := &Binaries{Dir: dir, KubernetesVersion: made.kubernetes}
+	if isBuilt(dir) {
+		return result, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return nil, fmt.Errorf("make the binary cache: %w", err)
+	}
+	unlock, err := lockFile(ctx, dir+".lock", func() {
+		_, _ = fmt.Fprintln(progress, "Another process is building the programs of the local cluster; waiting for it.")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock the binary cache: %w", err)
+	}
+	defer unlock()
+	if isBuilt(dir) {
+		return result, nil
+	}
+	if err := build(ctx, made, dir, progress); err != nil {
+		return nil, err
+	}
+	prune(cache, made.key)
+	return result, nil
+}
+
+// isBuilt reports whether dir holds a build, and marks it as used. The rename that puts a build in place is what makes
+// the folder's existence mean that it is complete.
+func isBuilt(dir string) bool {
+	now := time.Now()
+	return os.Chtimes(dir, now, now) == nil
+}
+
+// build builds into a folder beside dir and renames it to dir when all is there.
+func build(ctx context.Context, made *recipe, dir string, progress io.Writer) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("the local cluster is built from source on first use, and the go command was not found in PATH; install Go from https://go.dev/dl and try again")
+	}
+	work := dir + ".building"
+	// An earlier build may have been killed here; the lock says that nobody is in it now.
+	if err := os.RemoveAll(work); err != nil {
+		return fmt.Errorf("clear an unfinished build: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the build: %w", err)
+	}
+	for name, content := range map[string][]byte{"go.mod": made.goMod, "go.sum": made.goSum} {
+		if err := os.WriteFile(filepath.Join(work, name), content, 0o644); err != nil {
+			return fmt.Errorf("write %s of the build: %w", name, err)
+		}
+	}
+	meter := startMeter(progress, fmt.Sprintf("Building the programs of the local cluster (Kubernetes %s), once, into %s", made.kubernetes, dir))
+	if err := compile(ctx, made, work, meter); err != nil {
+		meter.finish("Broken off")
+		return err
+	}
+	meter.finish("Built")
+	for _, source := range sources {
+		if source.builtAs == "" {
+			continue
+		}
+		if err := os.Rename(filepath.Join(work, source.builtAs), filepath.Join(work, source.name)); err != nil {
+			return fmt.Errorf("name the program %s: %w", source.name, err)
+		}
+	}
+	if err := os.Rename(work, dir); err != nil {
+		return fmt.Errorf("put the build in place: %w", err)
+	}
+	return nil
+}
+
+// compile runs the go command in work, which holds the requirements, and leaves the executables there.
+func compile(ctx context.Context, made *recipe, work string, meter *meter) error {
+	arguments := append([]string{"list", "-mod=readonly", "-deps", "-f", "{{.ImportPath}}"}, importPaths()...)
+	packages, err := runGo(ctx, work, meter, arguments...)
+	if err != nil {
+		return fmt.Errorf("find what to build: %w", err)
+	}
+	meter.expect(strings.Count(packages, "\n"))
+	arguments = append([]string{"build", "-mod=readonly", "-buildvcs=false", "-v", "-ldflags", made.ldflags, "-o", work}, importPaths()...)
+	if _, err := runGo(ctx, work, meter, arguments...); err != nil {
+		return fmt.Errorf("build the programs of the local cluster: %w", err)
+	}
+	return nil
+}
+
+// runGo runs one go command, shows its standard error to meter, and returns its standard output.
+//
+// Whatever the caller's environment says about cgo, workspaces and the target must not reach it: the cgo setting
+// decides whether Go's build cache is shared, and a cluster for another platform cannot run here.
+func runGo(ctx context.Context, dir string, meter *meter, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = 10 * time.Second
+	var output strings.Builder
+	command.Stdout = &output
+	command.Stderr = meter
+	if err := command.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("go %s: %w\n%s", arguments[0], err, meter.tail())
+	}
+	return output.String(), nil
+}
+
+// prune removes builds beyond keptBuilds. It is best effort: a build that stays costs disk space and nothing else.
+func prune(cache, current string) {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return
+	}
+	type aged struct {
+		path string
+		used time.Time
+	}
+	var others []aged
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !entry.IsDir() || entry.Name() == current || strings.HasSuffix(entry.Name(), ".building") {
+			continue
+		}
+		others = append(others, aged{path: filepath.Join(cache, entry.Name()), used: info.ModTime()})
+	}
+	slices.SortFunc(others, func(a, b aged) int {
+		return cmp.Or(b.used.Compare(a.used), cmp.Compare(a.path, b.path))
+	})
+	for _, old := range others[min(keptBuilds, len(others)):] {
+		_ = os.RemoveAll(old.path)
+	}
+}
+
+// ClusterDir returns the folder of the cluster called name among those that a user keeps.
+func ClusterDir(name string) (string, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return "", fmt.Errorf("a cluster cannot be called %q: %s", name, strings.Join(problems, "; "))
+	}
+	return cacheDir("clusters", name)
+}
+
+// cacheDir returns a folder of Hekla's in the user's cache folder.
+func cacheDir(names ...string) (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder (set HOME or XDG_CACHE_HOME): %w", err)
+	}
+	return filepath.Join(append([]string{base, "hekla"}, names...)...), nil
+}

@@ -1,0 +1,181 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// startPatience bounds the start of one process. A control plane is up in seconds; on a machine that compiles at the
+// same time it may take a minute.
+const startPatience = 2 * time.Minute
+
+// Cluster is a running local cluster, or a foreign one with processes of ours beside it. Its methods may be called from
+// several goroutines at once.
+type Cluster struct {
+	dir         string
+	isTemporary bool
+	config      *rest.Config
+
+	mutex sync.Mutex // guards state
+	state *state
+}
+
+// Open returns the cluster whose folder is dir, whether its processes run or not. When there is none the error is
+// [fs.ErrNotExist].
+func Open(dir string) (*Cluster, error) {
+	state, err := readState(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, state: state}
+	if err := c.loadConfig(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// loadConfig makes the client configuration from the cluster's kubeconfig.
+func (c *Cluster) loadConfig() error {
+	config, err := clientcmd.BuildConfigFromFlags("", c.state.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig %s: %w", c.state.Kubeconfig, err)
+	}
+	// The API server's own priority and fairness is the limit here, not the client's guess.
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	c.config = config
+	return nil
+}
+
+// Config returns a client configuration with all rights and without a client-side rate limit.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// KubeconfigPath returns the kubeconfig file with all rights.
+func (c *Cluster) KubeconfigPath() string { return c.state.Kubeconfig }
+
+// Dir returns the folder with the cluster's data, keys and logs.
+func (c *Cluster) Dir() string { return c.dir }
+
+// LogDir returns the folder of the processes' log files.
+func (c *Cluster) LogDir() string { return filepath.Join(c.dir, "logs") }
+
+// Server returns the URL of the API server.
+func (c *Cluster) Server() string { return c.config.Host }
+
+// IsAttached reports whether the control plane is a foreign one.
+func (c *Cluster) IsAttached() bool { return c.state.IsAttached }
+
+// Kubectl returns the path of a kubectl of the cluster's version; it is empty when attached without nodes, as then
+// nothing was built.
+func (c *Cluster) Kubectl() string {
+	if c.state.Binaries == nil {
+		return ""
+	}
+	return c.state.Binaries.Path("kubectl")
+}
+
+// Processes returns the processes that were started and not stopped, in the order of their start. Some may have died
+// since: see [Process.IsAlive].
+func (c *Cluster) Processes() []*Process {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.Clone(c.state.Processes)
+}
+
+// Run starts a program as a further process of the cluster and returns when it is ready. It replaces one of the same
+// name that has ended; one that runs is an error. Stop ends it with the others.
+func (c *Cluster) Run(ctx context.Context, program Program) (*Process, error) {
+	if program.ReadyURL == "" {
+		return c.run(ctx, program, func(context.Context) error { return nil })
+	}
+	return c.run(ctx, program, answersOK(http.DefaultClient, program.ReadyURL))
+}
+
+// run starts a program and waits until it is ready or it, or another process that it needs, has ended.
+func (c *Cluster) run(ctx context.Context, program Program, isReady func(context.Context) error, needs ...*Process) (*Process, error) {
+	process, err := c.launch(program)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	if err := process.waitUntil(ctx, isReady, needs...); err != nil {
+		return nil, errors.Join(err, process.Kill())
+	}
+	return process, nil
+}
+
+// launch starts the program and writes it down before anything else can go wrong.
+func (c *Cluster) launch(program Program) (*Process, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, other := range c.state.Processes {
+		if other.Name == program.Name && other.IsAlive() {
+			return nil, fmt.Errorf("%s runs already (pid %d)", other.Name, other.PID)
+		}
+	}
+	process, err := start(program, c.LogDir(), c.state.IsDetached)
+	if err != nil {
+		return nil, err
+	}
+	c.state.Processes = slices.DeleteFunc(c.state.Processes, func(other *Process) bool { return other.Name == program.Name })
+	c.state.Processes = append(c.state.Processes, process)
+	if err := c.state.write(c.dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("write down that %s runs: %w", program.Name, err), process.Kill())
+	}
+	return process, nil
+}
+
+// Stop ends all processes, the last started first. A cluster in a temporary folder is removed; any other keeps its
+// data, and Start with the same folder continues it. What cannot be stopped does not keep the rest from being stopped.
+func (c *Cluster) Stop() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var failures []error
+	var left []*Process
+	for _, process := range slices.Backward(c.state.Processes) {
+		if err := process.Stop(); err != nil {
+			failures = append(failures, err)
+			left = append(left, process)
+		}
+	}
+	slices.Reverse(left)
+	c.state.Processes = left
+	if c.isTemporary && len(left) == 0 {
+		return os.RemoveAll(c.dir)
+	}
+	if err := c.state.write(c.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		failures = append(failures, fmt.Errorf("write down what still runs: %w", err))
+	}
+	return errors.Join(failures...)
+}
+
+// Delete ends all processes and removes the cluster's data, its context in the kubeconfig it was merged into, and, from
+// a foreign cluster, the nodes this one has added there.
+func (c *Cluster) Delete(ctx context.Context) error {
+	if c.state.IsAttached {
+		if err := c.removeAllNodes(ctx); err != nil {
+			return fmt.Errorf("remove the nodes that were added to the attached cluster: %w", err)
+		}
+	}
+	if err := c.Stop(); err != nil {
+		return err
+	}
+	if c.state.MergedInto != "" {
+		if err := removeContext(c.state.MergedInto, contextName(c.state.Name)); err != nil {
+			return fmt.Errorf("remove the cluster from %s: %w", c.state.MergedInto, err)
+		}
+	}
+	return os.RemoveAll(c.dir)
+}

@@ -1,0 +1,342 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func TestStopLeavesNoProcessAndNoPort(t *testing.T) {
+	c, err := Start(testContext(t), Options{Name: "second", Nodes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	// Two clusters run side by side and do not see each other.
+	for _, of := range []struct {
+		c    *Cluster
+		want []string
+	}{{shared, []string{"node-1", "node-2", "node-3"}}, {c, []string{"node-1"}}} {
+		names, err := of.c.Nodes(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if difference := cmp.Diff(of.want, names); difference != "" {
+			t.Errorf("nodes of %s (-want +got):\n%s", of.c.Server(), difference)
+		}
+	}
+	processes := c.Processes()
+	if len(processes) != 4 {
+		t.Errorf("runs %d processes, want etcd, kube-apiserver, kube-controller-manager and kwok", len(processes))
+	}
+	for _, process := range processes {
+		if !process.IsAlive() {
+			t.Errorf("%s does not run", process.Name)
+		}
+	}
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range processes {
+		if process.IsAlive() {
+			t.Errorf("%s still runs", process.Name)
+		}
+	}
+	for _, port := range []int{c.state.Port, c.state.EtcdPort} {
+		if err := tryPort(port); err != nil {
+			t.Errorf("port %d is still taken: %v", port, err)
+		}
+	}
+	if _, err := os.Stat(c.Dir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the temporary folder is still there: %v", err)
+	}
+}
+
+func TestAStoppedClusterIsContinuedWithItsData(t *testing.T) {
+	ctx := testContext(t)
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(kubeconfig, []byte(foreignKubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := Options{Name: "kept", Dir: filepath.Join(t.TempDir(), "kept"), WithoutControllers: true, WithoutKwok: true, MergeInto: kubeconfig}
+	first, err := Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Stop() })
+	if _, err := Start(ctx, options); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("a second start in the same folder: got %v, want that the cluster runs already", err)
+	}
+	if err := first.CreateNamespace(ctx, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	second, err := Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Stop() })
+	if second.Server() != first.Server() {
+		t.Errorf("it is at %s, want %s as before", second.Server(), first.Server())
+	}
+	// The credentials that were given out still hold.
+	client := clientOf(t, first)
+	if _, err := client.CoreV1().Namespaces().Get(ctx, "kept", metav1.GetOptions{}); err != nil {
+		t.Errorf("the namespace made before: %v", err)
+	}
+
+	opened, err := Open(options.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if merged.CurrentContext != "hekla-kept" || merged.Contexts["other"] == nil {
+		t.Errorf("merged kubeconfig has current context %q and contexts %v", merged.CurrentContext, merged.Contexts)
+	}
+	if err := opened.Delete(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range second.Processes() {
+		if process.IsAlive() {
+			t.Errorf("%s outlived a delete by another handle", process.Name)
+		}
+	}
+	if _, err := Open(options.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("open after delete: got %v, want that it does not exist", err)
+	}
+	merged, err = clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if merged.Contexts["hekla-kept"] != nil || merged.Contexts["other"] == nil {
+		t.Errorf("after delete the merged kubeconfig has contexts %v", merged.Contexts)
+	}
+}
+
+const foreignKubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: other, cluster: {server: "https://192.0.2.1"}}]
+users: [{name: other, user: {token: secret}}]
+contexts: [{name: other, context: {cluster: other, user: other}}]
+current-context: other
+`
+
+func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	// etcd refuses a data folder that is a file.
+	if err := os.WriteFile(filepath.Join(dir, "etcd"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
+	defer cancel()
+	_, err := Start(ctx, Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "etcd ended right after its start") {
+		t.Fatalf("got %v, want that etcd ended", err)
+	}
+	c, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range c.Processes() {
+		if process.IsAlive() {
+			t.Errorf("%s still runs", process.Name)
+		}
+	}
+}
+
+func TestOptionsThatContradictAreRefused(t *testing.T) {
+	for name, options := range map[string]Options{
+		"negative node count":    {Nodes: -1},
+		"port out of range":      {Port: 70000},
+		"attached with a port":   {Attach: "kubeconfig", Port: 1},
+		"attached nodes no kwok": {Attach: "kubeconfig", Nodes: 1, WithoutKwok: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c, err := Start(t.Context(), options); err == nil {
+				_ = c.Stop()
+				t.Error("started")
+			}
+		})
+	}
+}
+
+func TestAPortInUseIsNamed(t *testing.T) {
+	_, err := Start(testContext(t), Options{Port: shared.state.Port})
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(shared.state.Port)) {
+		t.Errorf("got %v, want an error that names port %d", err, shared.state.Port)
+	}
+}
+
+func TestAttachedProcessesRunBesideAForeignCluster(t *testing.T) {
+	ctx := testContext(t)
+	dir := filepath.Join(t.TempDir(), "attached")
+	c, err := Start(ctx, Options{Name: "attached", Dir: dir, Attach: shared.KubeconfigPath(), Nodes: 1, NodeTemplate: NodeTemplate{Prefix: "guest-"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	if c.Server() != shared.Server() {
+		t.Errorf("server is %s, want %s", c.Server(), shared.Server())
+	}
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff([]string{"guest-1"}, nodes); difference != "" {
+		t.Errorf("its own nodes (-want +got):\n%s", difference)
+	}
+	if err := c.Delete(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clientOf(t, shared).CoreV1().Nodes().Get(ctx, "guest-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("guest-1 after delete: got %v, want not found", err)
+	}
+	if nodes, err := shared.Nodes(ctx); err != nil || len(nodes) != 3 {
+		t.Errorf("the foreign cluster's own nodes: %v, %v", nodes, err)
+	}
+}
+
+func TestAServiceAccountHasItsOwnRightsOnly(t *testing.T) {
+	ctx := testContext(t)
+	config, err := shared.ServiceAccountConfig(ctx, "default", "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, expires, err := shared.ServiceAccountKubeconfig(ctx, "default", "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if expires.IsZero() {
+		t.Error("the token does not say when it expires")
+	}
+	fromFile, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, config := range map[string]*kubernetes.Clientset{
+		"configuration": kubernetes.NewForConfigOrDie(config),
+		"kubeconfig":    kubernetes.NewForConfigOrDie(fromFile),
+	} {
+		_, err := config.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "system:serviceaccount:default:default") {
+			t.Errorf("listing nodes by %s: got %v, want that the ServiceAccount may not", name, err)
+		}
+	}
+	for _, file := range []string{path, shared.KubeconfigPath()} {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %o, want 600", file, info.Mode().Perm())
+		}
+	}
+}
+
+func TestOnlyIdleNodesAreRemoved(t *testing.T) {
+	ctx := testContext(t)
+	client := clientOf(t, shared)
+	names, err := shared.AddNodes(ctx, 3, NodeTemplate{Labels: map[string]string{"pool": "spare"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff([]string{"node-4", "node-5", "node-6"}, names); difference != "" {
+		t.Fatalf("added nodes (-want +got):\n%s", difference)
+	}
+	createBound(t, client, newPod("idle-test", nil), "node-5")
+
+	removed, busy, err := shared.RemoveIdleNodes(ctx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff([]string{"node-6", "node-4"}, removed); difference != "" {
+		t.Errorf("removed (-want +got):\n%s", difference)
+	}
+	if difference := cmp.Diff([]string{"node-5"}, busy); difference != "" {
+		t.Errorf("kept as busy (-want +got):\n%s", difference)
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, "node-5", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if node.Spec.Unschedulable || node.Labels["pool"] != "spare" {
+		t.Errorf("node-5 is unschedulable %t with labels %v", node.Spec.Unschedulable, node.Labels)
+	}
+	if err := shared.RemoveNode(ctx, "node-5"); err != nil {
+		t.Fatal(err)
+	}
+	// The garbage collector removes the pods of a node that is gone; here the test does, so as not to wait for it.
+	if err := client.CoreV1().Pods("default").Delete(ctx, "idle-test", *metav1.NewDeleteOptions(0)); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+}
+
+func TestANodeSetNotReadyStaysNotReady(t *testing.T) {
+	ctx := testContext(t)
+	client := clientOf(t, shared)
+	if _, err := shared.AddNodes(ctx, 1, NodeTemplate{Prefix: "broken-"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shared.RemoveNode(context.Background(), "broken-1") })
+	patch := []byte(`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Test"}]}}`)
+	if _, err := client.CoreV1().Nodes().Patch(ctx, "broken-1", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	// The taint says that the node-lifecycle controller runs and has seen it; kwok has had the same time.
+	eventually(t, func(ctx context.Context) error {
+		node, err := client.CoreV1().Nodes().Get(ctx, "broken-1", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(node.Spec.Taints) == 0 {
+			return errors.New("the node has no taint")
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionFalse {
+				t.Errorf("Ready is %s again", condition.Status)
+			}
+		}
+		return nil
+	})
+}
+
+func TestANodeAppliedByHandBecomesReady(t *testing.T) {
+	ctx := testContext(t)
+	client := clientOf(t, shared)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "by-hand", Annotations: map[string]string{nodeAnnotation: "fake"}}}
+	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shared.RemoveNode(context.Background(), "by-hand") })
+	eventually(t, func(ctx context.Context) error {
+		node, err := client.CoreV1().Nodes().Get(ctx, "by-hand", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue && !node.Status.Allocatable.Cpu().IsZero() {
+				return nil
+			}
+		}
+		return fmt.Errorf("its status is %v", node.Status)
+	})
+}

@@ -1,0 +1,22 @@
+// Package localcluster runs a real Kubernetes control plane as child processes on the loopback interface: etcd,
+// kube-apiserver, kube-controller-manager, and kwok, which plays the kubelets of nodes that exist only as API objects.
+// `hekla up`, the demo, the benchmark and every test that needs an API server start their cluster here.
+//
+// Main types: [Binaries] (the programs, built from the modules that go.mod pins), [Options] and [Cluster] (a running
+// cluster or one attached to), [Program] and [Process] (a child), [NodeTemplate] (a kwok node).
+//
+// Invariants:
+//
+//  1. Everything listens on 127.0.0.1 only. etcd and the API server accept nobody without a client certificate or a
+//     token; kube-controller-manager does not listen at all, and kwok only to say that it is healthy.
+//  2. The versions are those of the go.mod embedded in this module, wherever the executable runs.
+//  3. The binary cache holds complete builds only: a build is made beside its place and renamed into it.
+//  4. A process is signalled only after its start time proved that it is the one the cluster started.
+//  5. The state file is written before a child is waited for, so that whoever finds the directory can stop all of it.
+//  6. Stop leaves no process and no listening port; Delete leaves no file but the binary cache.
+//  7. A node-lifecycle controller runs, and yet no kwok node is ever tainted for a late heartbeat: the grace period is
+//     far longer than the heartbeat. A node set NotReady by hand stays NotReady.
+//
+// The package must not know the scheduler, the controllers or the API types of Hekla: to it they are programs and
+// manifests like any others.
+package localcluster

@@ -1,0 +1,238 @@
+package localcluster
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+)
+
+const (
+	// fieldManager owns what is applied.
+	fieldManager = "hekla"
+	// crdPatience bounds the wait for a CustomResourceDefinition to be established and served.
+	crdPatience = time.Minute
+)
+
+// ReadManifests reads every .yaml file of a tree, in the order of the paths. A document that is no Kubernetes object is
+// an error that names file and document.
+func ReadManifests(tree fs.FS) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
+			return err
+		}
+		content, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		read, err := parseManifests(content)
+		if err != nil {
+			return fmt.Errorf("%s, %w", name, err)
+		}
+		objects = append(objects, read...)
+		return nil
+	})
+	return objects, err
+}
+
+// parseManifests splits a YAML file into its objects; empty documents are left out.
+func parseManifests(content []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+		object := new(unstructured.Unstructured)
+		if err := yaml.Unmarshal(document, &object.Object); err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "" {
+			return nil, fmt.Errorf("document %d: apiVersion, kind and metadata.name must all be there", number)
+		}
+		objects = append(objects, object)
+	}
+}
+
+// Apply applies objects on the server's side and takes over fields that others have set; it returns when every
+// CustomResourceDefinition among them is served. Namespaces and definitions go first, the rest keeps its order. A
+// ConfigMap that is there already is left as it is: it is what users edit.
+func (c *Cluster) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	client, err := dynamic.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	a := applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}
+	ordered := slices.Clone(objects)
+	slices.SortStableFunc(ordered, func(x, y *unstructured.Unstructured) int {
+		return cmp.Compare(applyRank(x), applyRank(y))
+	})
+	var definitions []*unstructured.Unstructured
+	for _, object := range ordered {
+		if applyRank(object) > definitionRank {
+			if err := a.awaitServed(ctx, definitions); err != nil {
+				return err
+			}
+			definitions = nil
+		}
+		if err := a.apply(ctx, object); err != nil {
+			return fmt.Errorf("apply %s %s: %w", object.GetKind(), objectName(object), err)
+		}
+		if applyRank(object) == definitionRank {
+			definitions = append(definitions, object)
+		}
+	}
+	return a.awaitServed(ctx, definitions)
+}
+
+// The ranks in which objects are applied.
+const namespaceRank, definitionRank, otherRank = 0, 1, 2
+
+func applyRank(object *unstructured.Unstructured) int {
+	switch object.GroupVersionKind().GroupKind().String() {
+	case "Namespace":
+		return namespaceRank
+	case "CustomResourceDefinition.apiextensions.k8s.io":
+		return definitionRank
+	}
+	return otherRank
+}
+
+func objectName(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetName()
+	}
+	return object.GetNamespace() + "/" + object.GetName()
+}
+
+// applier applies one object after the other.
+type applier struct {
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// resource returns where objects of this kind live.
+func (a *applier) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := object.GroupVersionKind()
+	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return a.client.Resource(mapping.Resource), nil
+	}
+	return a.client.Resource(mapping.Resource).Namespace(cmp.Or(object.GetNamespace(), metav1.NamespaceDefault)), nil
+}
+
+func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	resource, err := a.resource(object)
+	if err != nil {
+		return err
+	}
+	if object.GroupVersionKind().GroupKind().String() == "ConfigMap" {
+		_, err := resource.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	isForced := true
+	_, err = resource.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager: fieldManager,
+		Force:        &isForced,
+	})
+	return err
+}
+
+// awaitServed waits until the definitions are established and discovery knows their kinds: the two do not happen at the
+// same moment.
+func (a *applier) awaitServed(ctx context.Context, definitions []*unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, crdPatience)
+	defer cancel()
+	for _, definition := range definitions {
+		for {
+			err := a.checkServed(ctx, definition)
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("CustomResourceDefinition %s is not served: %w", definition.GetName(), err)
+			case <-time.After(processPoll):
+			}
+			a.mapper.Reset()
+		}
+	}
+	return nil
+}
+
+func (a *applier) checkServed(ctx context.Context, definition *unstructured.Unstructured) error {
+	resource, err := a.resource(definition)
+	if err != nil {
+		return err
+	}
+	current, err := resource.Get(ctx, definition.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(current.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	isEstablished := slices.ContainsFunc(conditions, func(entry any) bool {
+		condition, isMap := entry.(map[string]any)
+		return isMap && condition["type"] == "Established" && condition["status"] == "True"
+	})
+	if !isEstablished {
+		return fmt.Errorf("it is not established; its conditions are %v", conditions)
+	}
+	group, _, err := unstructured.NestedString(current.Object, "spec", "group")
+	if err != nil {
+		return err
+	}
+	kind, _, err := unstructured.NestedString(current.Object, "spec", "names", "kind")
+	if err != nil {
+		return err
+	}
+	_, err = a.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+	return err
+}

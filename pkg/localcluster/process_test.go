@@ -1,0 +1,83 @@
+package localcluster
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func startSleep(t *testing.T) *Process {
+	t.Helper()
+	path, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := start(Program{Name: "sleep", Path: path, Args: []string{"600"}}, t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Kill() })
+	return process
+}
+
+func TestAProcessWithAnotherStartTimeIsNeverSignalled(t *testing.T) {
+	process := startSleep(t)
+	stranger := *process
+	stranger.StartTime = "another"
+	for name, end := range map[string]func() error{"stop": stranger.Stop, "kill": stranger.Kill} {
+		if err := end(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !process.IsAlive() {
+			t.Fatalf("%s ended a process that is not the one that was started", name)
+		}
+	}
+	if err := process.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if process.IsAlive() {
+		t.Error("it outlived its stop")
+	}
+	if err := process.Stop(); err != nil {
+		t.Errorf("a second stop: %v", err)
+	}
+}
+
+func TestAProgramThatEndsAtOnceIsReportedWithItsLog(t *testing.T) {
+	path, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{dir: t.TempDir(), state: new(state)}
+	if err := os.Mkdir(c.LogDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Run(testContext(t), Program{Name: "short", Path: path, Args: []string{"-c", "echo out of luck; exit 3"}, ReadyURL: "http://" + loopback + ":1"})
+	if err == nil || !strings.Contains(err.Error(), "out of luck") {
+		t.Errorf("got %v, want the end of the log", err)
+	}
+}
+
+func TestALockIsWaitedFor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster")
+	unlock, err := Lock(t.Context(), dir, func() { t.Error("waits for nobody") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*lockPoll)
+	defer cancel()
+	isWaiting := false
+	if _, err := Lock(ctx, dir, func() { isWaiting = true }); err == nil || !isWaiting {
+		t.Errorf("a second lock: %v, told to wait: %t", err, isWaiting)
+	}
+	time.AfterFunc(2*lockPoll, unlock)
+	again, err := Lock(testContext(t), dir, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}

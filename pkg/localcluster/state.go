@@ -1,0 +1,51 @@
+package localcluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// state is what a cluster's folder says about it: enough to use it, extend it and stop all of it from another process.
+type state struct {
+	Name         string              `json:"name"`
+	IsAttached   bool                `json:"isAttached"`
+	IsDetached   bool                `json:"isDetached"`
+	Kubeconfig   string              `json:"kubeconfig"`
+	MergedInto   string              `json:"mergedInto,omitempty"`
+	Port         int                 `json:"port,omitempty"`
+	EtcdPort     int                 `json:"etcdPort,omitempty"`
+	Binaries     *Binaries           `json:"binaries,omitempty"`
+	NodeCapacity corev1.ResourceList `json:"nodeCapacity,omitempty"`
+	Processes    []*Process          `json:"processes"`
+}
+
+func statePath(dir string) string { return filepath.Join(dir, "state.json") }
+
+func readState(dir string) (*state, error) {
+	content, err := os.ReadFile(statePath(dir))
+	if err != nil {
+		return nil, err
+	}
+	result := new(state)
+	if err := json.Unmarshal(content, result); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", statePath(dir), err)
+	}
+	return result, nil
+}
+
+// write replaces the state file in one step: whoever reads it sees one state or the other.
+func (s *state) write(dir string) error {
+	content, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the state of the cluster: %w", err)
+	}
+	work := statePath(dir) + ".new"
+	if err := os.WriteFile(work, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(work, statePath(dir))
+}

@@ -1,0 +1,260 @@
+package placement
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement/kube"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// need is how much of one resource a class takes.
+type need struct {
+	dim    resources.Dim
+	amount int64
+	short  reason // what a node says that has too little of it
+}
+
+// answers are what is known of every node for one class. All slices are indexed by node slot.
+type answers struct {
+	class    *cluster.Class
+	question *kube.Question
+	needs    []need
+
+	seen  uint64 // how far Cluster.Changes has been followed
+	asked uint64
+
+	specGeneration []uint64 // of the node object that static and preference speak of
+	static         []reason // what the node object alone says
+	preference     []int64  // the part of the score that comes from the node objects
+	preferring     bool     // preference is not zero everywhere
+
+	generation []uint64 // of the node that why and score speak of
+	why        []reason // fits, or why not
+	score      []int64  // valid where it fits
+	heap       []int32  // the slots that fit, best first in the sense of a heap
+	place      []int32  // where a slot stands in the heap, -1 if it does not
+}
+
+func newAnswers(e *Engine, k *cluster.Class) *answers {
+	a := &answers{class: k, question: e.kube.Ask(k)}
+	for d, amount := range k.Request {
+		if amount > 0 {
+			dim := resources.Dim(d)
+			text := "Insufficient " + string(e.cluster.Resources.Name(dim))
+			if dim == resources.Pods {
+				text = "Too many pods"
+			}
+			a.needs = append(a.needs, need{dim: dim, amount: amount, short: e.reason(text)})
+		}
+	}
+	return a
+}
+
+// catchUp looks again at every node that has changed since the class was asked last.
+func (a *answers) catchUp(e *Engine) {
+	changed, next, ok := e.cluster.Changes(a.seen)
+	first := a.place == nil
+	a.seen = next
+	nodes := e.cluster.BySlot()
+	for len(a.place) < len(nodes) {
+		a.specGeneration = append(a.specGeneration, 0)
+		a.static = append(a.static, unknownNode)
+		a.preference = append(a.preference, 0)
+		a.generation = append(a.generation, 0)
+		a.why = append(a.why, unknownNode)
+		a.score = append(a.score, 0)
+		a.place = append(a.place, -1)
+	}
+	if first || !ok {
+		for slot := range nodes {
+			a.readObject(e, int32(slot))
+		}
+		a.prefer(e)
+		a.lookAtAll(e)
+		return
+	}
+	objects := false
+	for _, slot := range changed {
+		objects = a.readObject(e, slot) || objects
+	}
+	if objects && a.prefer(e) {
+		a.lookAtAll(e)
+		return
+	}
+	for _, slot := range changed {
+		a.look(e, slot)
+	}
+}
+
+// readObject brings up to date what the node object alone says, and reports whether the object had changed.
+func (a *answers) readObject(e *Engine, slot int32) bool {
+	n := e.cluster.BySlot()[slot]
+	var generation uint64
+	if n != nil {
+		generation = n.SpecGeneration
+	}
+	if a.specGeneration[slot] == generation && generation != 0 {
+		return false
+	}
+	a.specGeneration[slot] = generation
+	switch {
+	case n == nil || n.Object == nil:
+		a.static[slot] = unknownNode
+	case !n.Ready():
+		a.static[slot] = notReady
+	default:
+		a.static[slot] = e.reason(a.question.Refusal(n))
+	}
+	return true
+}
+
+// prefer brings up to date the part of the score that comes from the node objects. It is normalised over the nodes whose
+// objects pass, not over those that have room at the moment: else every placement could change the score of all nodes. It
+// reports whether any score may have changed.
+func (a *answers) prefer(e *Engine) bool {
+	var passing []*cluster.Node
+	for slot, n := range e.cluster.BySlot() {
+		if a.static[slot] == fits {
+			passing = append(passing, n)
+		}
+	}
+	scores := a.question.Preferences(passing)
+	if scores == nil {
+		if !a.preferring {
+			return false
+		}
+		clear(a.preference)
+		a.preferring = false
+		return true
+	}
+	a.preferring = true
+	for i, n := range passing {
+		a.preference[n.Slot] = scores[i] * framework.Point
+	}
+	return true
+}
+
+// lookAtAll works out every answer and builds the heap in one go.
+func (a *answers) lookAtAll(e *Engine) {
+	a.heap = a.heap[:0]
+	for slot, n := range e.cluster.BySlot() {
+		a.place[slot] = -1
+		if n != nil {
+			a.generation[slot] = n.Generation
+		}
+		if a.why[slot] = a.judge(e, int32(slot), n); a.why[slot] == fits {
+			a.score[slot] = a.rate(e, n)
+			a.place[slot] = int32(len(a.heap))
+			a.heap = append(a.heap, int32(slot))
+		}
+	}
+	for i := len(a.heap)/2 - 1; i >= 0; i-- {
+		a.sink(e, i)
+	}
+}
+
+// look works out the answer for one node and moves it to where it belongs in the heap.
+func (a *answers) look(e *Engine, slot int32) {
+	n := e.cluster.BySlot()[slot]
+	if n != nil {
+		if a.generation[slot] == n.Generation {
+			return // it changed more than once, and was looked at already
+		}
+		a.generation[slot] = n.Generation
+	}
+	if a.why[slot] = a.judge(e, slot, n); a.why[slot] != fits {
+		a.remove(e, slot)
+		return
+	}
+	a.score[slot] = a.rate(e, n)
+	if a.place[slot] < 0 {
+		a.place[slot] = int32(len(a.heap))
+		a.heap = append(a.heap, slot)
+	}
+	a.restore(e, int(a.place[slot]))
+}
+
+func (a *answers) judge(e *Engine, slot int32, n *cluster.Node) reason {
+	if why := a.static[slot]; why != fits {
+		return why
+	}
+	for i := range a.needs {
+		if a.needs[i].amount > n.Free(a.needs[i].dim) {
+			return a.needs[i].short
+		}
+	}
+	for _, filter := range e.filters {
+		if text := filter.RefuseNode(a.class, n); text != "" {
+			return e.reason(text)
+		}
+	}
+	if a.class.HasPorts {
+		return e.reason(a.question.Ports(n))
+	}
+	return fits
+}
+
+func (a *answers) rate(e *Engine, n *cluster.Node) int64 {
+	score := a.preference[n.Slot]
+	for _, scorer := range e.scorers {
+		score += scorer.ScoreNode(a.class, n)
+	}
+	return score
+}
+
+// before reports whether one slot is better than another.
+func (a *answers) before(e *Engine, s, t int32) bool {
+	if a.score[s] != a.score[t] {
+		return a.score[s] > a.score[t]
+	}
+	nodes := e.cluster.BySlot()
+	return nodes[s].Rank < nodes[t].Rank
+}
+
+func (a *answers) swap(i, j int) {
+	a.heap[i], a.heap[j] = a.heap[j], a.heap[i]
+	a.place[a.heap[i]], a.place[a.heap[j]] = int32(i), int32(j)
+}
+
+func (a *answers) sink(e *Engine, i int) {
+	for {
+		best := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(a.heap); child++ {
+			if a.before(e, a.heap[child], a.heap[best]) {
+				best = child
+			}
+		}
+		if best == i {
+			return
+		}
+		a.swap(i, best)
+		i = best
+	}
+}
+
+// restore puts the entry at a position where it belongs.
+func (a *answers) restore(e *Engine, i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !a.before(e, a.heap[i], a.heap[parent]) {
+			break
+		}
+		a.swap(i, parent)
+		i = parent
+	}
+	a.sink(e, i)
+}
+
+func (a *answers) remove(e *Engine, slot int32) {
+	i := int(a.place[slot])
+	if i < 0 {
+		return
+	}
+	last := len(a.heap) - 1
+	a.swap(i, last)
+	a.heap = a.heap[:last]
+	a.place[slot] = -1
+	if i < last {
+		a.restore(e, i)
+	}
+}

@@ -1,0 +1,74 @@
+package placement
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Explain says why Best finds no node for a task: how many nodes refuse for which reason, and of which resources even the
+// best of the nodes of the right kind has too little.
+func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
+	a := e.current(t.Class)
+	refusals := map[*cluster.Node]string{}
+	if len(a.heap) > 0 && e.cluster.DependsOnPods(t.Class) {
+		candidates, texts, _ := e.survey(a)
+		for i, n := range candidates {
+			refusals[n] = texts[i]
+		}
+	}
+	var reasons []verdict.NodeReason
+	for _, n := range e.cluster.Nodes() {
+		text := e.reasons[a.why[n.Slot]]
+		if a.why[n.Slot] == fits {
+			text = refusals[n]
+		}
+		if a.why[n.Slot] == unknownNode || text == "" {
+			continue
+		}
+		i := slices.IndexFunc(reasons, func(r verdict.NodeReason) bool { return r.Reason == text })
+		if i < 0 {
+			i = len(reasons)
+			reasons = append(reasons, verdict.NodeReason{Reason: text, Example: n.Name})
+		}
+		reasons[i].Nodes++
+	}
+	return reasons, e.shortages(a)
+}
+
+// shortages compares what is needed with the most that any node of the right kind has free.
+func (e *Engine) shortages(a *answers) []verdict.Shortage {
+	var short []verdict.Shortage
+	for _, need := range a.needs {
+		if !slices.Contains(a.why, need.short) {
+			continue
+		}
+		var most int64
+		for _, n := range e.cluster.Nodes() {
+			if a.static[n.Slot] == fits {
+				most = max(most, n.Free(need.dim))
+			}
+		}
+		if most < need.amount {
+			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.dim), Need: need.amount, Have: most})
+		}
+	}
+	return short
+}
+
+// refusal is the verdict on a task that found no node.
+func refusal(placer interface {
+	Explain(*cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
+}, t *cluster.Task) *verdict.Verdict {
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode}
+	v.Nodes, v.Shortages = placer.Explain(t)
+	return v
+}
+
+// fraction is what one task takes of the cluster, for placing the large before the small.
+func fraction(c *cluster.Cluster, t *cluster.Task) resources.Ratio {
+	share, _ := resources.DominantShare(t.Request(), c.Total)
+	return share
+}

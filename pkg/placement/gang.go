@@ -1,0 +1,108 @@
+package placement
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Gang places as many of the tasks as their job needs to start. It returns nil if the job is ready then; what was placed
+// is in the transaction. Otherwise it returns why not, and the transaction is as it was.
+//
+// The tasks are placed in the order given. If that fails and they are not all alike, the large are tried before the
+// small: a small task can take the last room that fits a large one, hardly ever the other way round.
+func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+	v := tryGang(s, j, tasks)
+	if v == nil || v.Code != verdict.NotEnoughResources || alike(tasks) {
+		return v
+	}
+	bySize := slices.Clone(tasks)
+	slices.SortStableFunc(bySize, func(t, u *cluster.Task) int {
+		return fraction(s.Cluster, u).Compare(fraction(s.Cluster, t))
+	})
+	if tryGang(s, j, bySize) == nil {
+		return nil
+	}
+	return v
+}
+
+func alike(tasks []*cluster.Task) bool {
+	for _, t := range tasks {
+		if t.Class != tasks[0].Class {
+			return false
+		}
+	}
+	return true
+}
+
+// failure is a class that found no place in this attempt.
+type failure struct {
+	class *cluster.Class
+	why   *verdict.Verdict
+}
+
+func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+	x := s.Begin()
+	before := j.Ready()
+	var failures []failure
+	for _, t := range tasks {
+		if s.IsReady(j) {
+			return nil
+		}
+		if !useful(j, t) || slices.ContainsFunc(failures, func(f failure) bool { return f.class == t.Class }) {
+			continue
+		}
+		if v := One(s, x, t); v != nil {
+			failures = append(failures, failure{class: t.Class, why: v})
+		}
+	}
+	if s.IsReady(j) {
+		return nil
+	}
+	v := worst(failures)
+	if v == nil {
+		v = &verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
+	}
+	v.Placed, v.Wanted = j.Ready(), max(j.MinMember, before+1)
+	x.Undo()
+	return v
+}
+
+// useful reports whether placing a task brings its job nearer to its start: its role still lacks tasks, or any task will
+// do beside those that roles lack.
+func useful(j *cluster.Job, t *cluster.Task) bool {
+	if j.LacksOf(t.Role) > 0 || !j.ChecksRoles() {
+		return true
+	}
+	reserved := 0
+	for _, r := range j.RoleMinimums {
+		reserved += j.LacksOf(r.Role)
+	}
+	return j.MinMember-j.Ready() > reserved
+}
+
+// worst returns the refusal that must be put right first.
+func worst(failures []failure) *verdict.Verdict {
+	var v *verdict.Verdict
+	for _, f := range failures {
+		if v == nil || f.why.Code.Precedes(v.Code) {
+			v = f.why
+		}
+	}
+	return v
+}
+
+// One places one task on the best node, if its queue may take it and there is one. It returns why not, nil if it did.
+func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
+	if v := s.MayAllocate(t); v != nil {
+		return v
+	}
+	n := s.Placer.Best(t)
+	if n == nil {
+		return refusal(s.Placer, t)
+	}
+	x.Place(t, n)
+	return nil
+}

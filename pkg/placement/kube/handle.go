@@ -1,0 +1,180 @@
+package kube
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// handle is what the plugins get from us. It shows them the mirror and runs their work in the calling goroutine. The
+// plugins that are supported use nothing else; a new version of them that does is told so at once.
+type handle struct{ mirror *mirror }
+
+func newHandle(m *mirror) *handle { return &handle{mirror: m} }
+
+var (
+	_ fwk.Handle       = (*handle)(nil)
+	_ fwk.SharedLister = (*handle)(nil)
+)
+
+// unavailable is called by what no supported plugin uses.
+func unavailable(method string) {
+	panic("invariant: a kube-scheduler plugin calls " + method + ", which it has no use for")
+}
+
+// serial runs the plugins' parallel work piece by piece: order and results do not depend on goroutines.
+type serial struct{}
+
+func (serial) Until(_ context.Context, pieces int, work workqueue.DoWorkPieceFunc, _ string) {
+	for i := range pieces {
+		work(i)
+	}
+}
+
+func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h }
+func (h *handle) NodeInfos() fwk.NodeInfoLister          { return h.mirror.shown }
+func (h *handle) Parallelizer() fwk.Parallelizer         { return serial{} }
+
+// SharedInformerFactory is never started: its only use is the lister of namespaces, which the mirror fills.
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.mirror.informers }
+
+func (h *handle) StorageInfos() fwk.StorageInfoLister {
+	unavailable("StorageInfos")
+	return nil
+}
+
+func (h *handle) PodGroupStates() fwk.PodGroupStateLister {
+	unavailable("PodGroupStates")
+	return nil
+}
+
+func (h *handle) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {
+	unavailable("AddNominatedPod")
+}
+
+func (h *handle) DeleteNominatedPodIfExists(*corev1.Pod) { unavailable("DeleteNominatedPodIfExists") }
+
+func (h *handle) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo) {
+	unavailable("UpdateNominatedPod")
+}
+
+func (h *handle) NominatedPodsForNode(string) []fwk.PodInfo {
+	unavailable("NominatedPodsForNode")
+	return nil
+}
+
+func (h *handle) RunPreScorePlugins(context.Context, fwk.CycleState, *corev1.Pod, []fwk.NodeInfo) *fwk.Status {
+	unavailable("RunPreScorePlugins")
+	return nil
+}
+
+func (h *handle) RunScorePlugins(context.Context, fwk.CycleState, *corev1.Pod, []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
+	unavailable("RunScorePlugins")
+	return nil, nil
+}
+
+func (h *handle) RunFilterPlugins(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
+	unavailable("RunFilterPlugins")
+	return nil
+}
+
+func (h *handle) RunPreFilterExtensionAddPod(context.Context, fwk.CycleState, *corev1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status {
+	unavailable("RunPreFilterExtensionAddPod")
+	return nil
+}
+
+func (h *handle) RunPreFilterExtensionRemovePod(context.Context, fwk.CycleState, *corev1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status {
+	unavailable("RunPreFilterExtensionRemovePod")
+	return nil
+}
+
+func (h *handle) RunFilterPluginsWithNominatedPods(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
+	unavailable("RunFilterPluginsWithNominatedPods")
+	return nil
+}
+
+func (h *handle) Activate(klog.Logger, map[string]*corev1.Pod) { unavailable("Activate") }
+
+func (h *handle) IterateOverWaitingPods(func(fwk.WaitingPod)) { unavailable("IterateOverWaitingPods") }
+
+func (h *handle) GetWaitingPod(types.UID) fwk.WaitingPod {
+	unavailable("GetWaitingPod")
+	return nil
+}
+
+func (h *handle) RejectWaitingPod(types.UID) bool {
+	unavailable("RejectWaitingPod")
+	return false
+}
+
+func (h *handle) AddPodInPreBind(types.UID, context.CancelCauseFunc) { unavailable("AddPodInPreBind") }
+
+func (h *handle) GetPodInPreBind(types.UID) fwk.PodInPreBind {
+	unavailable("GetPodInPreBind")
+	return nil
+}
+
+func (h *handle) RemovePodInPreBind(types.UID) { unavailable("RemovePodInPreBind") }
+
+func (h *handle) ClientSet() kubernetes.Interface {
+	unavailable("ClientSet")
+	return nil
+}
+
+func (h *handle) KubeConfig() *rest.Config {
+	unavailable("KubeConfig")
+	return nil
+}
+
+func (h *handle) EventRecorder() events.EventRecorderLogger {
+	unavailable("EventRecorder")
+	return nil
+}
+
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
+	unavailable("SharedDRAManager")
+	return nil
+}
+
+func (h *handle) SharedCSIManager() fwk.CSIManager {
+	unavailable("SharedCSIManager")
+	return nil
+}
+
+func (h *handle) Extenders() []fwk.Extender {
+	unavailable("Extenders")
+	return nil
+}
+
+func (h *handle) APIDispatcher() fwk.APIDispatcher {
+	unavailable("APIDispatcher")
+	return nil
+}
+
+func (h *handle) APICacher() fwk.APICacher {
+	unavailable("APICacher")
+	return nil
+}
+
+func (h *handle) ProfileName() string {
+	unavailable("ProfileName")
+	return ""
+}
+
+func (h *handle) PodGroupManager() fwk.PodGroupManager {
+	unavailable("PodGroupManager")
+	return nil
+}
+
+func (h *handle) SignPod(context.Context, *corev1.Pod) fwk.PodSignature {
+	unavailable("SignPod")
+	return nil
+}

@@ -1,0 +1,180 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodename"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// Weighted is a plugin that scores nodes, and what its score, 0 to 100, is multiplied by.
+type Weighted struct {
+	Name   string
+	Weight int64
+}
+
+// reach is how far a plugin looks, which decides where it is asked.
+type reach uint8
+
+const (
+	looksAtObject reach = iota // the node object
+	looksAtNode                // the pods on the node
+	looksAround                // pods on other nodes
+)
+
+// plugin is one plugin of the kube-scheduler as this package knows it.
+type plugin struct {
+	name            string
+	reach           reach
+	filters, scores bool
+	create          func(context.Context, fwk.Handle, feature.Features) (fwk.Plugin, error)
+	// mayDiffer reports cheaply whether the scores of two nodes could differ for a pod. Without it PreScore says so.
+	mayDiffer func(*mirror, *corev1.Pod) bool
+}
+
+// supported returns the plugins that can be asked for, in the order in which kube-scheduler asks them; the cheap ones
+// come first. Arguments are kube-scheduler's defaults, but for the spread added by default (see the package comment).
+func supported() []plugin {
+	return []plugin{
+		{name: nodeunschedulable.Name, reach: looksAtObject, filters: true, create: with(nodeunschedulable.New, nil)},
+		{name: nodename.Name, reach: looksAtObject, filters: true, create: with(nodename.New, nil)},
+		{name: tainttoleration.Name, reach: looksAtObject, filters: true, scores: true,
+			create:    with(tainttoleration.New, nil),
+			mayDiffer: func(m *mirror, _ *corev1.Pod) bool { return m.softTaints > 0 }},
+		{name: nodeaffinity.Name, reach: looksAtObject, filters: true, scores: true,
+			create: with(nodeaffinity.New, &config.NodeAffinityArgs{})},
+		{name: nodeports.Name, reach: looksAtNode, filters: true, create: with(nodeports.New, nil)},
+		{name: imagelocality.Name, reach: looksAtObject, scores: true,
+			create: func(ctx context.Context, h fwk.Handle, _ feature.Features) (fwk.Plugin, error) {
+				return imagelocality.New(ctx, nil, h)
+			},
+			mayDiffer: func(m *mirror, pod *corev1.Pod) bool { return m.stock.holdsAny(pod) }},
+		{name: podtopologyspread.Name, reach: looksAround, filters: true, scores: true,
+			create: with(podtopologyspread.New, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting})},
+		{name: interpodaffinity.Name, reach: looksAround, filters: true, scores: true,
+			create: with(interpodaffinity.New, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1})},
+	}
+}
+
+func with(create func(context.Context, runtime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error),
+	arguments runtime.Object) func(context.Context, fwk.Handle, feature.Features) (fwk.Plugin, error) {
+	return func(ctx context.Context, h fwk.Handle, features feature.Features) (fwk.Plugin, error) {
+		return create(ctx, arguments, h, features)
+	}
+}
+
+// scorer is a plugin that scores.
+type scorer struct {
+	fwk.ScorePlugin
+	weight    int64
+	mayDiffer func(*mirror, *corev1.Pod) bool
+}
+
+// Plugins are the plugins of one configuration for one model. Like the model they belong to one goroutine.
+type Plugins struct {
+	quiet  context.Context // carries a logger that drops everything: the core does not log
+	mirror *mirror
+
+	filters map[reach][]fwk.FilterPlugin
+	scorers map[reach][]scorer
+
+	infos  []fwk.NodeInfo    // space to work in
+	scores fwk.NodeScoreList // space to work in
+}
+
+// New makes the kube-scheduler's plugins of these names for a model. A weight of 0 leaves a scorer out. A name that is
+// unknown, given twice, or of a plugin that does not filter or score, and a weight that is negative or does not fit into
+// 32 bits, is an error that says which are supported.
+func New(c *cluster.Cluster, filters []string, scores []Weighted) (*Plugins, error) {
+	known := supported()
+	weights := make(map[string]int64, len(scores))
+	for _, s := range scores {
+		if s.Weight < 0 || s.Weight > math.MaxInt32 {
+			return nil, fmt.Errorf("kube-scheduler plugin %q has weight %d, must be 0 to %d", s.Name, s.Weight, math.MaxInt32)
+		}
+		weights[s.Name] = s.Weight
+	}
+	names := make([]string, len(scores))
+	for i, s := range scores {
+		names[i] = s.Name
+	}
+	if err := check("score", names, known, func(k plugin) bool { return k.scores }); err != nil {
+		return nil, err
+	}
+	if err := check("filter", filters, known, func(k plugin) bool { return k.filters }); err != nil {
+		return nil, err
+	}
+	p := &Plugins{
+		quiet:   klog.NewContext(context.Background(), logr.Discard()),
+		mirror:  newMirror(c),
+		filters: map[reach][]fwk.FilterPlugin{},
+		scorers: map[reach][]scorer{},
+	}
+	if err := p.create(known, filters, weights); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// check reports names that cannot be used.
+func check(use string, names []string, known []plugin, can func(plugin) bool) error {
+	var usable []string
+	for _, k := range known {
+		if can(k) {
+			usable = append(usable, k.name)
+		}
+	}
+	for i, name := range names {
+		if !slices.Contains(usable, name) {
+			return fmt.Errorf("kube-scheduler plugin %q is not supported as a %s, supported are %s", name, use,
+				strings.Join(usable, ", "))
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("kube-scheduler plugin %q is given twice as a %s", name, use)
+		}
+	}
+	return nil
+}
+
+func (p *Plugins) create(known []plugin, filters []string, weights map[string]int64) error {
+	h := newHandle(p.mirror)
+	// The gates are those that the process was started with: the plugins behave as in a kube-scheduler with the same.
+	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	for _, k := range known {
+		weight, filter := weights[k.name], slices.Contains(filters, k.name)
+		if weight == 0 && !filter {
+			continue
+		}
+		made, err := k.create(p.quiet, h, features)
+		if err != nil {
+			return fmt.Errorf("kube-scheduler plugin %q: %w", k.name, err)
+		}
+		if filter {
+			p.filters[k.reach] = append(p.filters[k.reach], made.(fwk.FilterPlugin))
+		}
+		if weight > 0 {
+			p.scorers[k.reach] = append(p.scorers[k.reach], scorer{made.(fwk.ScorePlugin), weight, k.mayDiffer})
+		}
+	}
+	return nil
+}

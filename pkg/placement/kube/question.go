@@ -1,0 +1,182 @@
+package kube
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// Question is what the plugins are asked on behalf of a class. It is good for as long as the class is, and always
+// answers for the model as it stands.
+type Question struct {
+	plugins *Plugins
+	pod     *corev1.Pod // the specimen of the class
+
+	state   fwk.CycleState     // what the plugins that need to look no further than a node have worked out
+	refusal string             // of a plugin that cannot read the pod, for any node
+	filters []fwk.FilterPlugin // those of the node object that have a say
+	ports   fwk.FilterPlugin   // nil if the pod wants none
+	scorers []scorer           // those of the node object that have a say
+
+	around around // what surveys know
+}
+
+// unknown is said of a node that has no object. kube-scheduler has no word for it: there such nodes are never asked.
+const unknown = "node(s) were not known"
+
+// Ask lets the plugins read the pods of a class. The same class may be asked for more than once.
+func (p *Plugins) Ask(k *cluster.Class) *Question {
+	q := &Question{plugins: p, pod: k.Pod, state: framework.NewCycleState()}
+	for _, filter := range p.filters[looksAtObject] {
+		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, &q.filters); q.refusal != "" {
+			return q
+		}
+	}
+	var ports []fwk.FilterPlugin
+	for _, filter := range p.filters[looksAtNode] {
+		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, &ports); q.refusal != "" {
+			return q
+		}
+	}
+	if len(ports) > 0 {
+		q.ports = ports[0]
+	}
+	for _, s := range p.scorers[looksAtObject] {
+		if q.refusal = p.preScore(s, q.state, q.pod, nil, &q.scorers); q.refusal != "" {
+			return q
+		}
+	}
+	return q
+}
+
+// Refusal returns why the class cannot be on a node, in the words of kube-scheduler, as far as the node object tells:
+// NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, the first that refuses. It is empty if none does. The
+// answer stands until the node's SpecGeneration changes.
+func (q *Question) Refusal(n *cluster.Node) string {
+	if q.refusal != "" {
+		return q.refusal
+	}
+	i := q.plugins.mirror.of(n)
+	if !i.exists() {
+		return unknown
+	}
+	return q.plugins.filter(q.filters, q.state, q.pod, i.info)
+}
+
+// Preferences returns how much the class likes each of the nodes: the scores of TaintToleration, NodeAffinity and
+// ImageLocality, normalised over these nodes, times their weights. It is nil if the nodes cannot differ, which takes
+// next to no time to find out. All nodes must have an object. The answer stands until the object of any node changes:
+// an image counts for more the more nodes have it.
+func (q *Question) Preferences(nodes []*cluster.Node) []int64 {
+	p := q.plugins
+	if q.refusal != "" || len(nodes) == 0 || !q.prefers() {
+		return nil
+	}
+	p.infos = p.infos[:0]
+	for _, n := range nodes {
+		p.infos = append(p.infos, p.mirror.of(n).info)
+	}
+	totals := make([]int64, len(nodes))
+	for _, s := range q.scorers {
+		p.score(s, q.state, q.pod, p.infos, totals)
+	}
+	return totals
+}
+
+// prefers reports whether the scores of two nodes can differ.
+func (q *Question) prefers() bool {
+	m := q.plugins.mirror
+	m.followObjects()
+	for _, s := range q.scorers {
+		if s.mayDiffer == nil || s.mayDiffer(m, q.pod) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ports returns why the class cannot be on a node on account of the ports of the host that pods there use now, in the
+// words of kube-scheduler, empty if it can.
+func (q *Question) Ports(n *cluster.Node) string {
+	if q.refusal != "" || q.ports == nil {
+		return q.refusal
+	}
+	i := q.plugins.mirror.of(n)
+	if !i.exists() {
+		return unknown
+	}
+	q.plugins.mirror.fill(i)
+	return q.plugins.filter([]fwk.FilterPlugin{q.ports}, q.state, q.pod, i.info)
+}
+
+// preFilter lets a filter read the pod and adds it to those that have a say, unless it has none. If it refuses, it says
+// why.
+func (p *Plugins) preFilter(filter fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
+	say *[]fwk.FilterPlugin) string {
+	if reader, ok := filter.(fwk.PreFilterPlugin); ok {
+		// The names of nodes that PreFilter may narrow the choice to are no loss: Filter refuses all others.
+		_, status := reader.PreFilter(p.quiet, state, pod, nodes)
+		if status.IsSkip() {
+			return ""
+		}
+		if !status.IsSuccess() {
+			return words(filter, status)
+		}
+	}
+	*say = append(*say, filter)
+	return ""
+}
+
+// preScore is preFilter for scores.
+func (p *Plugins) preScore(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, say *[]scorer) string {
+	if reader, ok := s.ScorePlugin.(fwk.PreScorePlugin); ok {
+		status := reader.PreScore(p.quiet, state, pod, nodes)
+		if status.IsSkip() {
+			return ""
+		}
+		if !status.IsSuccess() {
+			return words(s, status)
+		}
+	}
+	*say = append(*say, s)
+	return ""
+}
+
+// filter returns the words of the first filter that refuses a node.
+func (p *Plugins) filter(filters []fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) string {
+	for _, filter := range filters {
+		if status := filter.Filter(p.quiet, state, pod, node); !status.IsSuccess() {
+			return words(filter, status)
+		}
+	}
+	return ""
+}
+
+// score adds the normalised scores of a plugin, times its weight, to the totals of the nodes.
+func (p *Plugins) score(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, totals []int64) {
+	p.scores = p.scores[:0]
+	for _, node := range nodes {
+		score, status := s.Score(p.quiet, state, pod, node)
+		if !status.IsSuccess() {
+			panic("invariant: a pod that was read cannot be scored: " + words(s, status))
+		}
+		p.scores = append(p.scores, fwk.NodeScore{Name: node.Node().Name, Score: score})
+	}
+	if extension := s.ScoreExtensions(); extension != nil {
+		if status := extension.NormalizeScore(p.quiet, state, pod, p.scores); !status.IsSuccess() {
+			panic("invariant: scores cannot be normalised: " + words(s, status))
+		}
+	}
+	for i := range p.scores {
+		totals[i] += p.scores[i].Score * s.weight
+	}
+}
+
+// words returns what a plugin says. It is never empty.
+func words(plugin fwk.Plugin, status *fwk.Status) string {
+	return cmp.Or(status.Message(), plugin.Name()+" refused without a reason")
+}

@@ -1,0 +1,285 @@
+package kube
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// around is what a question knows of pods elsewhere, and its last survey.
+type around struct {
+	seen  uint64 // how far Cluster.Changes has been followed
+	epoch uint64 // the mirror's, when all nodes were looked at; 0 if they never were
+	wants []want
+	views []*view // by slot, nil where there is no node
+	nodes lister  // the views
+
+	state   fwk.CycleState
+	refusal string             // of a plugin that cannot read the pod
+	filters []fwk.FilterPlugin // those that have a say
+
+	candidates []*cluster.Node
+	refusals   []string
+	scores     []int64
+}
+
+// Survey puts candidates, nodes that pass everything else, to the plugins that look at pods elsewhere: PodTopologySpread
+// and InterPodAffinity. It returns for each why the class cannot be there, in the words of kube-scheduler, empty if it
+// can; and the plugins' scores, normalised over the nodes that are left, times their weights, 0 for a node that is
+// refused. The answer is for the model as it stands. What is returned must not be changed and is good until the next
+// survey of the same question. Asking again costs next to nothing if no pod that matters to the class has changed.
+func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores []int64) {
+	m, a := q.plugins.mirror, &q.around
+	changed := q.lookAround()
+	if !changed && slices.Equal(candidates, a.candidates) {
+		return a.refusals, a.scores
+	}
+	m.shown = &a.nodes
+	defer func() { m.shown = &m.own }()
+	if changed {
+		q.prepare()
+	}
+	a.candidates = append(a.candidates[:0], candidates...)
+	a.refusals = append(a.refusals[:0], make([]string, len(candidates))...)
+	a.scores = append(a.scores[:0], make([]int64, len(candidates))...)
+	left := make([]fwk.NodeInfo, 0, len(candidates))
+	for i, n := range candidates {
+		if !m.of(n).exists() {
+			a.refusals[i] = unknown
+			continue
+		}
+		v := a.views[n.Slot]
+		if a.refusals[i] = a.refusal; a.refusal == "" {
+			a.refusals[i] = q.plugins.filter(a.filters, a.state, q.pod, v)
+		}
+		if a.refusals[i] == "" {
+			left = append(left, v)
+		}
+	}
+	q.rate(left)
+	return a.refusals, a.scores
+}
+
+// prepare lets the filters read the pods around.
+func (q *Question) prepare() {
+	a := &q.around
+	a.state, a.refusal, a.filters = framework.NewCycleState(), q.refusal, a.filters[:0]
+	for _, filter := range q.plugins.filters[looksAround] {
+		if a.refusal == "" {
+			a.refusal = q.plugins.preFilter(filter, a.state, q.pod, a.nodes.all, &a.filters)
+		}
+	}
+}
+
+// rate scores the candidates that are left. A plugin that cannot read the pod refuses them.
+func (q *Question) rate(left []fwk.NodeInfo) {
+	if len(left) == 0 {
+		return
+	}
+	a := &q.around
+	var say []scorer
+	for _, s := range q.plugins.scorers[looksAround] {
+		refusal := q.plugins.preScore(s, a.state, q.pod, left, &say)
+		if refusal == "" {
+			continue
+		}
+		for i := range a.refusals {
+			if a.refusals[i] == "" {
+				a.refusals[i] = refusal
+			}
+		}
+		return
+	}
+	if len(say) == 0 {
+		return
+	}
+	totals := make([]int64, len(left))
+	for _, s := range say {
+		q.plugins.score(s, a.state, q.pod, left, totals)
+	}
+	next := 0
+	for i := range a.scores {
+		if a.refusals[i] == "" {
+			a.scores[i] = totals[next]
+			next++
+		}
+	}
+}
+
+// view is a node as a question sees it: of its pods only those that matter.
+type view struct {
+	*framework.NodeInfo
+	generation uint64 // of the node, that the pods are true for
+	epoch      uint64 // of the mirror, that the pods are true for
+
+	pods, withTerms, withAntiTerms []fwk.PodInfo
+}
+
+// GetPods returns the pods on the node that matter.
+func (v *view) GetPods() []fwk.PodInfo { return v.pods }
+
+// GetPodsWithAffinity returns those of them whose own terms speak of the class.
+func (v *view) GetPodsWithAffinity() []fwk.PodInfo { return v.withTerms }
+
+// GetPodsWithRequiredAntiAffinity returns those of them whose required anti-affinity speaks of the class.
+func (v *view) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo { return v.withAntiTerms }
+
+// lookAround brings the views up to date and reports whether anything has changed that may change an answer.
+func (q *Question) lookAround() bool {
+	m, a := q.plugins.mirror, &q.around
+	m.followPods()
+	slots, next, ok := m.cluster.Changes(a.seen)
+	a.seen = next
+	if a.epoch == m.epoch && ok {
+		changed := false
+		for _, slot := range slots {
+			if v := a.views[slot]; v != nil && q.sift(v, m.bySlot[slot]) {
+				changed = true
+			}
+		}
+		if changed {
+			a.list()
+		}
+		return changed
+	}
+	if a.epoch == 0 {
+		a.wants = wantsOf(q.pod)
+	}
+	a.epoch = m.epoch
+	before := a.views
+	a.views = make([]*view, len(m.bySlot))
+	a.nodes.all = a.nodes.all[:0]
+	for _, n := range m.cluster.Nodes() {
+		i := m.bySlot[n.Slot]
+		if !i.exists() {
+			continue
+		}
+		v := &view{NodeInfo: i.info}
+		if n.Slot < len(before) && before[n.Slot] != nil && before[n.Slot].NodeInfo == i.info {
+			v = before[n.Slot]
+		}
+		q.sift(v, i)
+		a.views[n.Slot] = v
+		a.nodes.all = append(a.nodes.all, v)
+	}
+	a.list()
+	return true
+}
+
+// list lists the views that have pods with terms.
+func (a *around) list() {
+	a.nodes.withTerms, a.nodes.withAntiTerms = a.nodes.withTerms[:0], a.nodes.withAntiTerms[:0]
+	for _, node := range a.nodes.all {
+		if len(node.GetPodsWithAffinity()) > 0 {
+			a.nodes.withTerms = append(a.nodes.withTerms, node)
+		}
+		if len(node.GetPodsWithRequiredAntiAffinity()) > 0 {
+			a.nodes.withAntiTerms = append(a.nodes.withAntiTerms, node)
+		}
+	}
+}
+
+// sift finds the pods on a node that matter and reports whether they have changed.
+func (q *Question) sift(v *view, i *image) bool {
+	if v.generation == i.pods && v.epoch == q.around.epoch {
+		return false
+	}
+	v.generation, v.epoch = i.pods, q.around.epoch
+	var space labels.Set
+	if namespace := q.plugins.mirror.cluster.Namespace(q.pod.Namespace); namespace != nil {
+		space = namespace.Labels
+	}
+	before := v.pods
+	v.pods, v.withTerms, v.withAntiTerms = nil, nil, nil
+	for _, pod := range i.info.Pods {
+		anti := anyTerm(pod.GetRequiredAntiAffinityTerms(), q.pod, space)
+		terms := anti || anyTerm(pod.GetRequiredAffinityTerms(), q.pod, space) ||
+			anyWeightedTerm(pod.GetPreferredAffinityTerms(), q.pod, space) ||
+			anyWeightedTerm(pod.GetPreferredAntiAffinityTerms(), q.pod, space)
+		if terms || q.around.asksFor(pod.GetPod()) {
+			v.pods = append(v.pods, pod)
+		}
+		if terms {
+			v.withTerms = append(v.withTerms, pod)
+		}
+		if anti {
+			v.withAntiTerms = append(v.withAntiTerms, pod)
+		}
+	}
+	return !slices.Equal(before, v.pods)
+}
+
+func anyTerm(terms []fwk.AffinityTerm, pod *corev1.Pod, space labels.Set) bool {
+	for i := range terms {
+		if terms[i].Matches(pod, space) {
+			return true
+		}
+	}
+	return false
+}
+
+func anyWeightedTerm(terms []fwk.WeightedAffinityTerm, pod *corev1.Pod, space labels.Set) bool {
+	for i := range terms {
+		if terms[i].Matches(pod, space) {
+			return true
+		}
+	}
+	return false
+}
+
+// want is what a term or constraint of the class asks for: pods of some labels in some namespaces.
+type want struct {
+	selector   labels.Selector
+	namespaces sets.Set[string] // nil means any
+}
+
+// asksFor reports whether the class may ask for a pod. It errs on the side of yes.
+func (a *around) asksFor(pod *corev1.Pod) bool {
+	for i := range a.wants {
+		w := &a.wants[i]
+		if (w.namespaces == nil || w.namespaces.Has(pod.Namespace)) && w.selector.Matches(labels.Set(pod.Labels)) {
+			return true
+		}
+	}
+	return false
+}
+
+// wantsOf reads the terms and constraints of a pod. What cannot be read asks for nothing here; the plugin that cannot
+// read it either refuses the pod.
+func wantsOf(pod *corev1.Pod) []want {
+	var wants []want
+	add := func(term *fwk.AffinityTerm) {
+		w := want{selector: term.Selector, namespaces: term.Namespaces}
+		// Which namespaces a selector stands for may change: it is taken to mean any. Without one it selects nothing.
+		if _, selects := term.NamespaceSelector.Requirements(); selects {
+			w.namespaces = nil
+		}
+		wants = append(wants, w)
+	}
+	info, _ := framework.NewPodInfo(pod)
+	for _, terms := range [][]fwk.AffinityTerm{info.RequiredAffinityTerms, info.RequiredAntiAffinityTerms} {
+		for i := range terms {
+			add(&terms[i])
+		}
+	}
+	for _, terms := range [][]fwk.WeightedAffinityTerm{info.PreferredAffinityTerms, info.PreferredAntiAffinityTerms} {
+		for i := range terms {
+			add(&terms[i].AffinityTerm)
+		}
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		// Match label keys only narrow what the selector asks for.
+		selector, err := metav1.LabelSelectorAsSelector(pod.Spec.TopologySpreadConstraints[i].LabelSelector)
+		if err == nil {
+			wants = append(wants, want{selector: selector, namespaces: sets.New(pod.Namespace)})
+		}
+	}
+	return wants
+}

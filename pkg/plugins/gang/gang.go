@@ -1,0 +1,64 @@
+package gang
+
+import (
+	"cmp"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Name is the name of the plugin in the configuration.
+const Name = "gang"
+
+// Factory makes the plugin.
+func Factory() framework.PluginFactory {
+	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+		return plugin{}, nil
+	}}
+}
+
+type plugin struct{}
+
+func (plugin) Name() string { return Name }
+
+// ValidateJob refuses a job of which too few pods exist. At the door that is as it should be: its pods are made once it
+// is let in.
+func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
+	if j.AtTheDoor() {
+		return nil
+	}
+	if have := j.Valid(); have < j.MinMember {
+		code := verdict.NotEnoughTasks
+		if have+j.Count(cluster.Gated) >= j.MinMember {
+			code = verdict.SchedulingGated
+		}
+		return &verdict.Verdict{Code: code, Help: verdict.HelpJob, Placed: have, Wanted: j.MinMember}
+	}
+	if !j.ChecksRoles() {
+		return nil
+	}
+	for _, r := range j.RoleMinimums {
+		if have := j.RoleValid(r.Role); have < r.Minimum {
+			return &verdict.Verdict{Code: verdict.NotEnoughPodsOfTask, Subject: r.Role, Help: verdict.HelpJob, Placed: have,
+				Wanted: r.Minimum}
+		}
+	}
+	return nil
+}
+
+func (plugin) IsReady(j *cluster.Job) bool { return j.Lacks() == 0 }
+
+func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(urgency(a), urgency(b)) }
+
+// urgency is lowest for a gang that lost pods, then for one that has not started, then for one that only grows.
+func urgency(j *cluster.Job) int {
+	switch {
+	case j.Lacks() == 0:
+		return 2
+	case j.Ready() == 0:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,157 @@
+package resources
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Dim is the position of a resource in a [Vector].
+type Dim int
+
+// The dimensions every [Index] begins with.
+const (
+	CPU    Dim = iota // thousandths of a core
+	Memory            // bytes
+	Pods              // count
+)
+
+// MaxQuantity is the largest amount a single quantity may have; larger ones are cut to it. It is far above any node
+// (256 TiB of memory, 280 billion cores), and low enough that sums over a large cluster cannot overflow.
+const MaxQuantity = int64(1) << 48
+
+// Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one
+// cluster model and, like it, to one goroutine.
+type Index struct {
+	names  []corev1.ResourceName
+	byName map[corev1.ResourceName]Dim
+}
+
+// NewIndex returns an index that holds the three dimensions every pod has.
+func NewIndex() *Index {
+	x := &Index{byName: map[corev1.ResourceName]Dim{}}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
+		x.Dim(name)
+	}
+	return x
+}
+
+// Dim returns the dimension of a resource, and adds one if the name is new.
+func (x *Index) Dim(name corev1.ResourceName) Dim {
+	if d, ok := x.byName[name]; ok {
+		return d
+	}
+	d := Dim(len(x.names))
+	x.names = append(x.names, name)
+	x.byName[name] = d
+	return d
+}
+
+// Find returns the dimension of a resource that has been seen before.
+func (x *Index) Find(name corev1.ResourceName) (Dim, bool) {
+	d, ok := x.byName[name]
+	return d, ok
+}
+
+// Name returns the resource of a dimension.
+func (x *Index) Name(d Dim) corev1.ResourceName { return x.names[d] }
+
+// Len is the number of dimensions.
+func (x *Index) Len() int { return len(x.names) }
+
+// Vector turns a resource list into amounts. Negative quantities count as zero, as they do for the API server, which
+// does not accept them.
+func (x *Index) Vector(list corev1.ResourceList) Vector {
+	x.addAll(list)
+	v := make(Vector, len(x.names))
+	for name, quantity := range list {
+		v[x.byName[name]] = amount(name, quantity)
+	}
+	return v
+}
+
+// Limits turns a resource list into limits: what is not listed is unlimited.
+func (x *Index) Limits(list corev1.ResourceList) Limits {
+	x.addAll(list)
+	l := Limits{}
+	for name, quantity := range list {
+		l.Set(x.byName[name], amount(name, quantity))
+	}
+	return l
+}
+
+// addAll gives dimensions to the new names of a list. New names are added in alphabetical order, so that the order of
+// a map never decides a dimension.
+func (x *Index) addAll(list corev1.ResourceList) {
+	var fresh []string
+	for name := range list {
+		if _, ok := x.byName[name]; !ok {
+			fresh = append(fresh, string(name))
+		}
+	}
+	sort.Strings(fresh)
+	for _, name := range fresh {
+		x.Dim(corev1.ResourceName(name))
+	}
+}
+
+func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
+	value := quantity.Value()
+	if name == corev1.ResourceCPU {
+		value = quantity.MilliValue()
+	}
+	return min(max(value, 0), MaxQuantity)
+}
+
+// List turns a vector back into quantities, leaving out zeros.
+func (x *Index) List(v Vector) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for d, value := range v {
+		if value != 0 {
+			list[x.names[d]] = Quantity(x.names[d], value)
+		}
+	}
+	return list
+}
+
+// LimitList turns limits back into quantities: every dimension that is present, zeros too.
+func (x *Index) LimitList(l Limits) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for d := range Dim(len(x.names)) {
+		if value, ok := l.At(d); ok {
+			list[x.names[d]] = Quantity(x.names[d], value)
+		}
+	}
+	return list
+}
+
+// Quantity returns an amount of a resource in the form Kubernetes users write it.
+func Quantity(name corev1.ResourceName, value int64) resource.Quantity {
+	switch {
+	case name == corev1.ResourceCPU:
+		return *resource.NewMilliQuantity(value, resource.DecimalSI)
+	case inBytes(name):
+		return *resource.NewQuantity(value, resource.BinarySI)
+	}
+	return *resource.NewQuantity(value, resource.DecimalSI)
+}
+
+// Format prints an amount of a resource for a person: "1500m" CPU, "2Gi" memory, "4" devices.
+func Format(name corev1.ResourceName, value int64) string {
+	if value == Unlimited {
+		return "unlimited"
+	}
+	if name != corev1.ResourceCPU && !inBytes(name) {
+		return strconv.FormatInt(value, 10)
+	}
+	quantity := Quantity(name, value)
+	return quantity.String()
+}
+
+func inBytes(name corev1.ResourceName) bool {
+	return name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage || name == corev1.ResourceStorage ||
+		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}

@@ -1,0 +1,256 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
+)
+
+func gang(w *world, name, queue string, size int, options ...func(*corev1.Pod)) {
+	w.apply(fixture.Group(name, queue, int32(size)))
+	for i := range size {
+		w.apply(fixture.Pod(fmt.Sprintf("%s-%d", name, i),
+			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i)}, options...)...))
+	}
+}
+
+func TestAGangStartsWholeOrNotAtAll(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
+	gang(w, "g", "default", 3)
+	if bound := w.run(); len(bound) != 0 {
+		t.Fatalf("bound %v, although the gang does not fit", bound)
+	}
+	reason, message := w.condition("g")
+	want := "2 of the 3 pods that must start together have a place; 0/2 nodes are available: 2 Insufficient cpu (such as n1): " +
+		"cpu: needs 1, has 0, short by 1"
+	if reason != "NotEnoughResources" || message != want {
+		t.Errorf("the reason is %s: %s\nwant %s", reason, message, want)
+	}
+	w.apply(fixture.Node("n3", "cpu=1"))
+	if bound := w.run(); len(bound) != 3 {
+		t.Fatalf("bound %v after a node was added, want all three", bound)
+	}
+	w.cycle()
+	if reason, _ := w.condition("g"); reason != schedulingv1beta1.PodGroupReadyReason {
+		t.Errorf("the reason of a running gang is %q", reason)
+	}
+}
+
+func TestAJobThatNeverFitsHidesNoneBehindIt(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=2"))
+	gang(w, "a", "default", 9)
+	gang(w, "b", "default", 2)
+	if bound := w.run(); len(bound) != 2 || bound["b-0"] != "n1" {
+		t.Errorf("bound %v, want the two pods of b", bound)
+	}
+}
+
+func TestTwoGangsNeverHoldHalfEach(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=3"))
+	gang(w, "a", "default", 2)
+	gang(w, "b", "default", 2)
+	bound := w.run()
+	if len(bound) != 2 || bound["a-0"] == "" || bound["a-1"] == "" {
+		t.Errorf("bound %v, want a whole and nothing of b", bound)
+	}
+}
+
+func TestTheMinimumOfARoleBinds(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	w.apply(fixture.Group("g", "default", 3, fixture.NeedingOf("master", 1), fixture.NeedingOf("worker", 2)))
+	for i := range 4 {
+		w.apply(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i)))
+	}
+	if bound := w.run(); len(bound) != 0 {
+		t.Fatalf("bound %v without a master", bound)
+	}
+	if reason, message := w.condition("g"); reason != "NotEnoughPodsOfTask" || !strings.Contains(message, "task master") {
+		t.Errorf("the reason is %s: %s", reason, message)
+	}
+	w.apply(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
+	if bound := w.run(); bound["master-0"] == "" || len(bound) != 4 {
+		t.Errorf("bound %v, want the master and as many workers as fit", bound)
+	}
+}
+
+func TestTheLargeArePlacedBeforeTheSmallWhereTheirOrderFails(t *testing.T) {
+	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n  - name: nodeorder\n",
+		fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=3"))
+	w.apply(fixture.Group("g", "default", 3))
+	w.apply(fixture.Pod("a", fixture.In("g"), fixture.As("small", 0), fixture.Asks("cpu=1")))
+	w.apply(fixture.Pod("b", fixture.In("g"), fixture.As("small", 1), fixture.Asks("cpu=1")))
+	w.apply(fixture.Pod("c", fixture.In("g"), fixture.As("large", 2), fixture.Asks("cpu=3")))
+	if bound := w.run(); bound["c"] != "n2" || len(bound) != 3 {
+		t.Errorf("bound %v, want c on n2 and the others on n1", bound)
+	}
+}
+
+func TestPodsAreMadeOnlyAfterTheDoor(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=4Gi"))
+	w.apply(fixture.Group("g", "default", 2, fixture.AtTheDoor, fixture.Wanting("cpu=2")))
+	w.cycle()
+	if phase := w.groups[fixture.Key("g")].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
+		t.Fatalf("the phase is %s", phase)
+	}
+	reason, message := w.condition("g")
+	if reason != "NotEnoughTasks" || !strings.HasSuffix(message, "0 of 2") {
+		t.Errorf("the reason is %s: %s", reason, message)
+	}
+}
+
+func TestAJobInAQueueThatDoesNotExistSaysSo(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	gang(w, "g", "nowhere", 1)
+	w.cycle()
+	if reason, message := w.condition("g"); reason != "QueueNotFound" || message != "queue nowhere does not exist" {
+		t.Errorf("the reason is %s: %s", reason, message)
+	}
+	w.apply(fixture.Queue("nowhere"))
+	if bound := w.run(); len(bound) != 1 {
+		t.Errorf("bound %v after the queue was made", bound)
+	}
+}
+
+func TestAClosedQueueStartsNothing(t *testing.T) {
+	closed := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"), closed)
+	gang(w, "g", "q", 1)
+	w.cycle()
+	if reason, _ := w.condition("g"); reason != "QueueClosed" {
+		t.Errorf("the reason is %s", reason)
+	}
+}
+
+func TestNothingIsDecidedTwice(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
+	gang(w, "g", "default", 2)
+	w.cycle()
+	for range 3 {
+		if d := w.cycle(); !d.IsEmpty() {
+			t.Fatalf("a cycle in which nothing happened decided %+v", d)
+		}
+	}
+}
+
+func TestARefusedBindingIsTriedAgainLater(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	gang(w, "g", "default", 1)
+	if d := w.cycle(); len(d.Binds) != 1 {
+		t.Fatalf("decided %+v", d)
+	}
+	w.scheduler.Cluster().Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.now})
+	result := w.scheduler.Cycle(w.now, nil)
+	if len(result.Decisions.Binds) != 0 || !result.Wake.After(w.now) {
+		t.Fatalf("right after the failure: %+v", result)
+	}
+	w.now = result.Wake
+	if d := w.cycle(); len(d.Binds) != 1 {
+		t.Errorf("after the back-off: %+v", d)
+	}
+}
+
+func TestAPanicDropsTheDecisionsOfItsCycleOnly(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	gang(w, "g", "default", 2)
+	sound := w.scheduler.policy.Actions
+	w.scheduler.policy.Actions = append(sound[:len(sound):len(sound)], panics{})
+	result := w.scheduler.Cycle(w.now, nil)
+	if !strings.Contains(result.Panic, "on purpose") || len(result.Decisions.Binds) != 0 {
+		t.Fatalf("the result is %+v", result)
+	}
+	w.scheduler.policy.Actions = sound
+	if bound := w.run(); len(bound) != 2 {
+		t.Errorf("bound %v in the next cycle", bound)
+	}
+}
+
+func TestElasticPodsOfTwoJobsGrowSideBySide(t *testing.T) {
+	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n  - name: drf\n  - name: nodeorder\n",
+		fixture.Node("n1", "cpu=6 memory=64Gi"))
+	for _, name := range []string{"a", "b"} {
+		w.apply(fixture.Group(name, "default", 1))
+		for i := range 6 {
+			w.apply(fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i)))
+		}
+	}
+	bound := w.run()
+	count := map[byte]int{}
+	for pod := range bound {
+		count[pod[0]]++
+	}
+	if count['a'] != 3 || count['b'] != 3 {
+		t.Errorf("bound %v, want three of each", bound)
+	}
+}
+
+func TestWithoutEnqueueAllocateLetsIn(t *testing.T) {
+	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n", fixture.Node("n1", "cpu=4"))
+	w.apply(fixture.Group("g", "default", 1, fixture.AtTheDoor), fixture.Pod("p", fixture.In("g")))
+	if bound := w.run(); len(bound) != 1 {
+		t.Errorf("bound %v", bound)
+	}
+}
+
+func TestPodsThatRequestNothingAreBackfilled(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=1 pods=3"))
+	w.apply(fixture.Group("g", "default", 1))
+	for i := range 4 {
+		w.apply(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("")))
+	}
+	if bound := w.run(); len(bound) != 3 {
+		t.Errorf("bound %v, want as many as the node has places for pods", bound)
+	}
+}
+
+func TestDecisionsDoNotDependOnTheOrderOfArrival(t *testing.T) {
+	build := func(backwards bool) string {
+		var objects []func(*world)
+		for i := range 6 {
+			objects = append(objects, func(w *world) { w.apply(fixture.Node(fmt.Sprintf("n%d", i), "cpu=2 memory=8Gi")) })
+		}
+		for i := range 5 {
+			objects = append(objects, func(w *world) { gang(w, fmt.Sprintf("g%d", i), "default", 3) })
+		}
+		w := newWorld(t, "")
+		for i := range objects {
+			if backwards {
+				i = len(objects) - 1 - i
+			}
+			objects[i](w)
+		}
+		return fmt.Sprintf("%+v", w.cycle())
+	}
+	if forward, backward := build(false), build(true); forward != backward {
+		t.Errorf("forwards:\n%s\nbackwards:\n%s", forward, backward)
+	}
+}
+
+func TestTheOwnersOfPodsAreToldOnceWhyTheyWait(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
+	gang(w, "g", "default", 2)
+	d := w.cycle()
+	if len(d.Pods) != 2 || d.Pods[0].Condition.Reason != corev1.PodReasonUnschedulable {
+		t.Fatalf("told %+v", d.Pods)
+	}
+	w.apply(fixture.Node("n0", "cpu=500m"))
+	if d := w.cycle(); len(d.Pods) != 0 || len(d.Groups) != 1 {
+		t.Errorf("when only a number changed, decided %+v", d)
+	}
+}
+
+func TestTheLoopWakesForTheEndOfABackOff(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	gang(w, "g", "default", 1)
+	w.cycle()
+	w.scheduler.Cluster().Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.now})
+	if wake := w.scheduler.Cycle(w.now, nil).Wake; wake.Sub(w.now) != time.Second {
+		t.Errorf("wakes after %s", wake.Sub(w.now))
+	}
+}

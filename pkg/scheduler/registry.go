@@ -1,0 +1,60 @@
+package scheduler
+
+import (
+	"hekla.sh/hekla/pkg/actions/allocate"
+	"hekla.sh/hekla/pkg/actions/backfill"
+	"hekla.sh/hekla/pkg/actions/enqueue"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/binpack"
+	"hekla.sh/hekla/pkg/plugins/capacity"
+	"hekla.sh/hekla/pkg/plugins/conformance"
+	"hekla.sh/hekla/pkg/plugins/drf"
+	"hekla.sh/hekla/pkg/plugins/gang"
+	"hekla.sh/hekla/pkg/plugins/nodeorder"
+	"hekla.sh/hekla/pkg/plugins/overcommit"
+	"hekla.sh/hekla/pkg/plugins/predicates"
+	"hekla.sh/hekla/pkg/plugins/priority"
+	"hekla.sh/hekla/pkg/plugins/proportion"
+)
+
+// Extension adds to what a configuration may name.
+type Extension func(actions *[]framework.ActionFactory, plugins *[]framework.PluginFactory)
+
+// WithAction adds an action from outside the tree; one of the same name is replaced.
+func WithAction(factory framework.ActionFactory) Extension {
+	return func(actions *[]framework.ActionFactory, _ *[]framework.PluginFactory) { *actions = append(*actions, factory) }
+}
+
+// WithPlugin adds a plugin from outside the tree; one of the same name is replaced.
+func WithPlugin(factory framework.PluginFactory) Extension {
+	return func(_ *[]framework.ActionFactory, plugins *[]framework.PluginFactory) { *plugins = append(*plugins, factory) }
+}
+
+// NewRegistry returns everything that Hekla's configurations may name, and what the extensions add.
+func NewRegistry(extensions ...Extension) *framework.Registry {
+	actions := []framework.ActionFactory{enqueue.Factory(), allocate.Factory(), backfill.Factory()}
+	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
+		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
+		binpack.Factory()}
+	for name, reason := range laterActions {
+		actions = append(actions, framework.ActionFactory{Name: name, Spec: conf.Spec{Unsupported: reason}})
+	}
+	for name, reason := range laterPlugins {
+		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{Unsupported: reason}})
+	}
+	for _, extend := range extensions {
+		extend(&actions, &plugins)
+	}
+	return framework.NewRegistry(actions, plugins)
+}
+
+const notYet = "Hekla does not have it yet; leave it out for now"
+
+// laterActions and laterPlugins are names that Volcano knows and Hekla will: refused with another sentence than a typo.
+var laterActions = map[string]string{"preempt": notYet, "reclaim": notYet, "shuffle": notYet, "gangpreempt": notYet,
+	"gangreclaim": notYet}
+
+var laterPlugins = map[string]string{"sla": notYet, "resourcequota": notYet, "resource-strategy-fit": notYet, "usage": notYet,
+	"nodegroup": notYet, "network-topology-aware": notYet, "task-topology": notYet, "numa-aware": notYet,
+	"deviceshare": notYet, "tdm": notYet, "rescheduling": notYet, "pdb": notYet, "cdp": notYet, "extender": notYet}

@@ -1,0 +1,184 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// statusWriter decides what the statuses of PodGroups, queues and pods are to say.
+type statusWriter struct{ cycle uint64 }
+
+func newStatusWriter() *statusWriter { return &statusWriter{} }
+
+// write adds to the decisions every status that differs from what was decided last. Only jobs and queues that something
+// has happened to are looked at.
+func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decisions) {
+	w.cycle++
+	// Setting phases touches jobs again and changes the bookings of queues, so jobs come first.
+	jobs, _ := c.TakeTouched()
+	for _, j := range jobs {
+		c.SetPhase(j, phaseOf(j))
+		w.writeGroup(j, now, d)
+		w.writePods(j, now, d)
+	}
+	_, queues := c.TakeTouched()
+	for _, q := range queues {
+		w.writeQueue(c, q, d)
+	}
+}
+
+// blocked reports whether something keeps the job from starting. One that has started and wants more pods is not blocked.
+func blocked(j *cluster.Job) bool { return j.Verdict != nil && (j.AtTheDoor() || j.Lacks() > 0) }
+
+// phaseOf works out the phase of a job from what its tasks do (source: Volcano's PodGroup phases). A job that is done stays
+// so when its pods are cleaned away.
+func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
+	finished := j.Count(cluster.Succeeded) + j.Count(cluster.Failed)
+	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown)
+	unfinished := len(j.Tasks()) - finished
+	switch {
+	case j.Count(cluster.Running) > 0 && blocked(j) && !j.AtTheDoor():
+		return schedulingv1beta1.PodGroupUnknown
+	case j.Phase == schedulingv1beta1.PodGroupCompleted && unfinished == 0:
+		return j.Phase
+	case scheduled >= max(j.MinMember, 1) && scheduled == finished:
+		return schedulingv1beta1.PodGroupCompleted
+	case scheduled >= max(j.MinMember, 1):
+		return schedulingv1beta1.PodGroupRunning
+	case j.Phase == schedulingv1beta1.PodGroupInqueue:
+		return j.Phase
+	case j.Count(cluster.Binding) > 0:
+		return schedulingv1beta1.PodGroupInqueue
+	}
+	return schedulingv1beta1.PodGroupPending
+}
+
+func (w *statusWriter) writeGroup(j *cluster.Job, now time.Time, d *cluster.Decisions) {
+	last := &j.Group.Status
+	if j.Decided != nil {
+		last = j.Decided
+	}
+	status := schedulingv1beta1.PodGroupStatus{
+		Phase:     j.Phase,
+		Running:   int32(j.Count(cluster.Running)),
+		Succeeded: int32(j.Count(cluster.Succeeded)),
+		Failed:    int32(j.Count(cluster.Failed)),
+	}
+	status.Conditions = w.conditions(j, last.Conditions, now)
+	if equality.Semantic.DeepEqual(&status, last) {
+		return
+	}
+	w.announce(j, last.Conditions, status.Conditions, d)
+	j.Decided = &status
+	d.Groups = append(d.Groups, cluster.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
+}
+
+// conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once
+// it is placed. A statement that is as before keeps its time.
+func (w *statusWriter) conditions(j *cluster.Job, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
+	var c schedulingv1beta1.PodGroupCondition
+	switch {
+	case blocked(j):
+		c.Type, c.Reason, c.Message = schedulingv1beta1.PodGroupUnschedulableType, string(j.Verdict.Code), j.Verdict.Sentence()
+	case j.Lacks() == 0 && j.Ready() > 0:
+		c.Type, c.Reason = schedulingv1beta1.PodGroupScheduledType, schedulingv1beta1.PodGroupReadyReason
+	default:
+		return nil
+	}
+	c.Status = corev1.ConditionTrue
+	c.LastTransitionTime, c.TransitionID = metav1.NewTime(now.Truncate(time.Second)), strconv.FormatUint(w.cycle, 10)
+	for _, old := range last {
+		if old.Type == c.Type && old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message {
+			c.LastTransitionTime, c.TransitionID = old.LastTransitionTime, old.TransitionID
+		}
+	}
+	return []schedulingv1beta1.PodGroupCondition{c}
+}
+
+// announce makes an Event when the kind of statement about a job changes, not with every number.
+func (w *statusWriter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *cluster.Decisions) {
+	if len(next) == 0 || slices.ContainsFunc(last, func(c schedulingv1beta1.PodGroupCondition) bool {
+		return c.Type == next[0].Type && c.Reason == next[0].Reason
+	}) {
+		return
+	}
+	notice := cluster.Notice{
+		Regarding: corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup",
+			Namespace: j.ID.Namespace, Name: j.ID.Name, UID: j.UID()},
+		Type: corev1.EventTypeNormal, Reason: string(next[0].Type), Message: next[0].Message,
+	}
+	if next[0].Type == schedulingv1beta1.PodGroupUnschedulableType {
+		notice.Type = corev1.EventTypeWarning
+		notice.Message = next[0].Reason + ": " + next[0].Message
+	} else {
+		notice.Message = fmt.Sprintf("%d pods have their nodes, %d are needed", j.Ready(), j.MinMember)
+	}
+	d.Events = append(d.Events, notice)
+}
+
+// writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,
+// so that is said only where nodes would help. The numbers are on the PodGroup: repeating them here would write every pod
+// of a job again whenever one of them changes.
+func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decisions) {
+	if j.Verdict == nil || j.Count(cluster.Pending) == 0 {
+		return
+	}
+	reason := string(j.Verdict.Code)
+	if j.Verdict.Code == verdict.NotEnoughResources {
+		reason = corev1.PodReasonUnschedulable
+	}
+	message := fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name)
+	for _, t := range sortedPending(j) {
+		if t.Told == message || says(t.Pod, reason, message) {
+			continue
+		}
+		t.Told = message
+		d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Condition: corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
+			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		}})
+	}
+}
+
+func sortedPending(j *cluster.Job) []*cluster.Task {
+	var tasks []*cluster.Task
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Pending {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, cluster.CompareTasks)
+	return tasks
+}
+
+func says(pod *corev1.Pod, reason, message string) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message
+		}
+	}
+	return false
+}
+
+func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *cluster.Decisions) {
+	allocated := c.Resources.List(q.Subtree.Allocated)
+	last := q.Object.Status.Allocated
+	if q.Decided != nil {
+		last = q.Decided
+	}
+	if equality.Semantic.DeepEqual(allocated, last) || len(allocated)+len(last) == 0 {
+		return
+	}
+	q.Decided = allocated
+	d.Queues = append(d.Queues, cluster.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated})
+}

@@ -1,0 +1,176 @@
+package verdict
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Code is why a job waits, in one word. It appears as the reason of conditions and in `hekla simulate`.
+type Code string
+
+// The codes, in the order in which they must be put right.
+const (
+	// QueueNotFound: the job names a queue that does not exist.
+	QueueNotFound Code = "QueueNotFound"
+	// QueueInvalid: the queue's place in the tree is wrong (parent missing, a cycle).
+	QueueInvalid Code = "QueueInvalid"
+	// QueueNotLeaf: the queue has child queues, and jobs run in leaves only.
+	QueueNotLeaf Code = "QueueNotLeaf"
+	// QueueClosed: the queue is not Open.
+	QueueClosed Code = "QueueClosed"
+	// NotEnoughTasks: fewer pods exist than the job needs at least.
+	NotEnoughTasks Code = "NotEnoughTasks"
+	// NotEnoughPodsOfTask: fewer pods of one task exist than that task needs at least.
+	NotEnoughPodsOfTask Code = "NotEnoughPodsOfTask"
+	// SchedulingGated: too many of the pods are held by scheduling gates.
+	SchedulingGated Code = "SchedulingGated"
+	// TooLargeForQueue: the job alone is larger than its queue may ever hold.
+	TooLargeForQueue Code = "TooLargeForQueue"
+	// OverCapability: the queue, or a queue above it, would hold more than its capability.
+	OverCapability Code = "OverCapability"
+	// OverShare: the queue holds what it deserves, and others may claim the rest.
+	OverShare Code = "OverShare"
+	// OverCommitted: the jobs already let in ask for all that the cluster has.
+	OverCommitted Code = "OverCommitted"
+	// Refused: a plugin outside the tree says no.
+	Refused Code = "Refused"
+	// NotEnoughResources: no nodes with enough room, of the right kind, for the whole gang at once.
+	NotEnoughResources Code = "NotEnoughResources"
+	// BackingOff: the API server refused a binding; the job is tried again later.
+	BackingOff Code = "BackingOff"
+)
+
+var order = func() map[Code]int {
+	ranks := map[Code]int{}
+	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
+		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, Refused, NotEnoughResources, BackingOff} {
+		ranks[code] = i
+	}
+	return ranks
+}()
+
+// Precedes reports whether c must be put right before d.
+func (c Code) Precedes(d Code) bool { return order[c] < order[d] }
+
+// Help is a set of kinds of change that could turn a refusal around.
+type Help uint8
+
+// The kinds of change.
+const (
+	HelpNode  Help = 1 << iota // a node joins, changes, or gets room
+	HelpQueue                  // a queue changes, or holds less
+	HelpJob                    // the job or one of its pods changes
+	HelpTime                   // time passes
+)
+
+// Shortage is a need that is not met, of one resource, in that resource's unit (see package resources).
+type Shortage struct {
+	Resource corev1.ResourceName
+	Need     int64 // what is asked for
+	Have     int64 // what there is
+}
+
+// NodeReason counts the nodes that refuse for one reason.
+type NodeReason struct {
+	Reason  string // as kube-scheduler words it, "Insufficient cpu"
+	Nodes   int
+	Example string // one such node, the first by name
+}
+
+// Verdict is why a job waits.
+type Verdict struct {
+	Code    Code
+	Subject string // the queue, task or pod that stands in the way; empty if it is the job itself
+	Help    Help
+
+	Placed, Wanted int // how many pods found a place in the attempt, and how many must at the least
+
+	Shortages []Shortage
+	Nodes     []NodeReason
+	Detail    string // what a plugin or the API server adds, a clause without a full stop
+}
+
+// Equal reports whether two verdicts say the same. A nil verdict is no refusal.
+func (v *Verdict) Equal(w *Verdict) bool {
+	if v == nil || w == nil {
+		return v == w
+	}
+	return v.Code == w.Code && v.Sentence() == w.Sentence()
+}
+
+var openings = map[Code]string{
+	QueueNotFound:       "queue %s does not exist",
+	QueueInvalid:        "queue %s has no valid place in the tree",
+	QueueNotLeaf:        "queue %s has child queues; jobs run in queues without children",
+	QueueClosed:         "queue %s is not open",
+	NotEnoughTasks:      "not all pods exist yet",
+	NotEnoughPodsOfTask: "not all pods of task %s exist yet",
+	SchedulingGated:     "pods are held by scheduling gates",
+	TooLargeForQueue:    "the job is larger than queue %s may ever be",
+	OverCapability:      "queue %s is at its capability",
+	OverShare:           "queue %s holds all that it deserves",
+	OverCommitted:       "the jobs already let in ask for all that the cluster has",
+	Refused:             "refused by %s",
+	NotEnoughResources:  "no room",
+	BackingOff:          "the API server refused to bind",
+}
+
+// Sentence says it to a person, with every number.
+func (v *Verdict) Sentence() string {
+	var b strings.Builder
+	opening := openings[v.Code]
+	if strings.Contains(opening, "%s") {
+		opening = fmt.Sprintf(opening, v.Subject)
+	}
+	if v.Code == NotEnoughResources && v.Wanted > 0 {
+		opening = fmt.Sprintf("%d of the %d pods that must start together have a place", v.Placed, v.Wanted)
+	}
+	b.WriteString(opening)
+	if v.Code == NotEnoughTasks || v.Code == NotEnoughPodsOfTask || v.Code == SchedulingGated {
+		fmt.Fprintf(&b, ": %d of %d", v.Placed, v.Wanted)
+	}
+	if v.Code == NotEnoughResources && v.Subject != "" {
+		fmt.Fprintf(&b, "; %s does not fit", v.Subject)
+	}
+	if len(v.Nodes) > 0 {
+		b.WriteString("; " + v.nodeSentence())
+	}
+	for i, s := range v.Shortages {
+		b.WriteString([]string{": ", ", "}[min(i, 1)] + s.String())
+	}
+	if v.Detail != "" {
+		b.WriteString("; " + v.Detail)
+	}
+	return b.String()
+}
+
+// String says "cpu: needs 4, has 1500m, short by 2500m".
+func (s Shortage) String() string {
+	return fmt.Sprintf("%s: needs %s, has %s, short by %s", s.Resource, resources.Format(s.Resource, s.Need),
+		resources.Format(s.Resource, s.Have), resources.Format(s.Resource, s.Need-s.Have))
+}
+
+// nodeSentence is the sentence every user of Kubernetes knows.
+func (v *Verdict) nodeSentence() string {
+	total := 0
+	for _, r := range v.Nodes {
+		total += r.Nodes
+	}
+	reasons := append([]NodeReason(nil), v.Nodes...)
+	sort.Slice(reasons, func(i, j int) bool {
+		if reasons[i].Nodes != reasons[j].Nodes {
+			return reasons[i].Nodes > reasons[j].Nodes
+		}
+		return reasons[i].Reason < reasons[j].Reason
+	})
+	parts := make([]string, len(reasons))
+	for i, r := range reasons {
+		parts[i] = fmt.Sprintf("%d %s (such as %s)", r.Nodes, r.Reason, r.Example)
+	}
+	return fmt.Sprintf("0/%d nodes are available: %s", total, strings.Join(parts, ", "))
+}

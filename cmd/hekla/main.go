@@ -29,7 +29,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newUpCommand(), newDownCommand())
+	command.AddCommand(newUpCommand(), newDownCommand(), newSimulateCommand())
 	return command
 }
 

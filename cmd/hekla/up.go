@@ -116,27 +116,49 @@ func (u *upCommand) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	if !u.isGiven("name") {
+		u.name = cluster.Name()
+	}
 	var dead, deadComponents []string
 	for _, process := range cluster.Processes() {
-		if process.IsAlive() {
-			continue
-		}
-		if isComponent(process.Name) {
+		switch {
+		case process.IsAlive():
+		case isComponent(process.Name):
 			deadComponents = append(deadComponents, process.Name)
-			continue
+		default:
+			dead = append(dead, process.Name)
 		}
-		dead = append(dead, process.Name)
 	}
 	if len(cluster.Processes()) > 0 && len(dead) == 0 {
 		return u.adjust(ctx, cluster, deadComponents)
 	}
-	if len(dead) > 0 {
-		u.say("Of the cluster in %s there run no longer: %s. Starting it again with the data it had.", dir, strings.Join(dead, ", "))
+	if dead = append(dead, deadComponents...); len(dead) > 0 {
+		u.say("Of the cluster %s there run no longer: %s.", u.name, strings.Join(dead, ", "))
 	}
+	u.say("Continuing the cluster %s with the data it had.", u.name)
+	return u.resume(ctx, cluster)
+}
+
+// resume starts a cluster again as it was: with its own nodes, unless another number is asked for, and attached if it
+// was attached.
+func (u *upCommand) resume(ctx context.Context, cluster *localcluster.Cluster) error {
 	if err := cluster.Stop(); err != nil {
 		return err
 	}
-	return u.start(ctx, dir)
+	if !u.isGiven("nodes") && cluster.WasReady() {
+		u.nodes = 0
+	}
+	if cluster.IsAttached() {
+		if u.attach == "" {
+			u.attach = cluster.KubeconfigPath()
+		}
+		nodes, err := cluster.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		u.nodes = max(u.nodes, len(nodes))
+	}
+	return u.start(ctx, cluster.Dir())
 }
 
 // validate turns the flags into what is needed, before anything is started.
@@ -198,6 +220,11 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 	for _, component := range u.selected {
 		if err := component.run(ctx, cluster); err != nil {
 			return errors.Join(err, fmt.Errorf("the rest of the cluster runs; see its logs in %s, then try hekla up again, or hekla down", cluster.LogDir()))
+		}
+	}
+	if u.isGiven("nodes") {
+		if err := u.scale(ctx, cluster); err != nil {
+			return err
 		}
 	}
 	u.say("Ready after %.1f s.", time.Since(u.started).Seconds())

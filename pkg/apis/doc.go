@@ -14,8 +14,10 @@
 //     Volcano cluster applies here unchanged.
 //  2. What a client may write is checked by the schema and CEL rules of the CustomResourceDefinitions under
 //     installer/crds, generated from the markers on these types; no webhook is needed to keep nonsense out.
-//  3. A field that Hekla accepts without acting on it says so in its comment.
-//  4. zz_generated files and everything under pkg/client and installer/crds are made by hack/generate.sh.
+//  3. The rules compile within the cost limits of Kubernetes 1.30 and later. They erase the type of quantities with dyn()
+//     before they compare them: the API server's estimate takes a typed one to be as long as a whole request.
+//  4. A field that Hekla accepts without acting on it says so in its comment.
+//  5. zz_generated files and everything under pkg/client and installer/crds are made by hack/generate.sh.
 //
 // The packages below must not know the scheduler, the controllers or a client: they import only Kubernetes' own API
 // packages.

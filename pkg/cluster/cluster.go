@@ -77,7 +77,7 @@ func New(options Options) *Cluster {
 		terms:      map[string]*term{},
 		labelKeys:  map[string]int{},
 	}
-	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1}
+	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1, Reclaimable: true}
 	return c
 }
 
@@ -174,9 +174,10 @@ func (c *Cluster) Settle() {
 	}
 	if c.classesAreStale {
 		c.classesAreStale = false
-		for _, j := range c.waiting {
+		// Not only of the jobs that wait now: a PodGroup may be late, and a binding may be refused.
+		for _, j := range c.jobs {
 			for _, t := range j.tasks {
-				if t.Status == Pending {
+				if t.Status == Pending || t.Status.Assumed() {
 					c.setClass(t, c.classOf(t.Pod))
 				}
 			}

@@ -100,7 +100,7 @@ func (d *dumper) fields(v reflect.Value, task *Task) any {
 		field := v.Type().Field(i)
 		full := v.Type().Name() + "." + field.Name
 		switch {
-		case d.without[full]:
+		case d.without[full], full == "Task.inNode" && task != nil && task.Node == nil:
 		case full == "Task.Class" && !d.exact:
 			all[field.Name] = d.class(v.Field(i), task)
 		case v.Type() == reflect.TypeFor[Cluster]() && v.Field(i).Kind() == reflect.Map:

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,8 +70,10 @@ func (e Delete) apply(c *Cluster) {
 	case *schedulingv1beta1.Queue:
 		c.dropQueue(object)
 	case *schedulingv1.PriorityClass:
-		delete(c.priorities, object.Name)
-		c.reprioritize()
+		if p := c.priorities[object.Name]; p != nil && p.UID == object.UID {
+			delete(c.priorities, object.Name)
+			c.reprioritize()
+		}
 	case *corev1.Namespace:
 		delete(c.namespaces, object.Name)
 		c.namespacesGeneration++
@@ -90,15 +93,21 @@ func (e BindFailed) apply(c *Cluster) {
 		return
 	}
 	c.release(t, Pending)
-	if j := t.Job; j != nil {
-		pause := lastBackOff
-		if j.failures < 6 {
-			pause = firstBackOff << j.failures
-		}
-		j.failures++
-		j.NotBefore = e.At.Add(min(pause, lastBackOff))
-		j.version++
+	j := t.Job
+	if j == nil {
+		return
 	}
+	j.version++
+	// The bindings of a gang are under way together: what is refused while the job backs off already is the same failure.
+	if e.At.Before(j.NotBefore) {
+		return
+	}
+	pause := lastBackOff
+	if j.failures < 6 {
+		pause = firstBackOff << j.failures
+	}
+	j.failures++
+	j.NotBefore = e.At.Add(min(pause, lastBackOff))
 }
 
 // setPod takes in a pod. What is assumed of it stands until the pod shows otherwise.
@@ -152,12 +161,11 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 	if t.Job != nil {
 		c.settleJob(t.Job)
 	}
-	c.countTerms(t, false)
+	c.countTerms(t, pod, !status.Finished())
 	t.read(pod)
-	c.countTerms(t, true)
 	c.leave(t)
 	c.joinJob(t, ours)
-	if status == Pending || status == Gated {
+	if status == Pending || status == Gated || status.Assumed() {
 		c.setClass(t, c.classOf(pod))
 	} else {
 		c.setClass(t, c.heldClassOf(pod, t.Class))
@@ -170,13 +178,13 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 	c.account(t, +1)
 	if j := t.Job; j != nil {
 		j.version++
-		if status == Bound || status == Running {
+		if was.Assumed() && (status == Bound || status == Running) {
 			j.failures = 0
 		}
 		c.settleJob(j)
 	}
 	shrank := !before.LessEqual(t.Class.Request)
-	if was.Counts() && (shrank || !status.Counts()) {
+	if was.Asks() && (shrank || !status.Asks()) || was.Counts() && !status.Counts() {
 		c.world.queue++
 	}
 	if from != nil {
@@ -233,7 +241,7 @@ func (c *Cluster) release(t *Task, status Status) {
 func (c *Cluster) dropTask(t *Task) {
 	c.release(t, Failed)
 	c.account(t, -1)
-	c.countTerms(t, false)
+	c.countTerms(t, t.Pod, false)
 	c.leaveJob(t)
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
@@ -256,8 +264,13 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 	// The phase is decided here; what the API shows is an echo, except of what was decided before this process began.
 	if j.Group == nil || j.Group.UID != group.UID {
 		j.Phase, j.Decided, j.Verdict = group.Status.Phase, nil, nil
+		j.NotBefore, j.failures = time.Time{}, 0
 	}
+	needed := j.MinResources
 	j.read(c, group)
+	if !needed.LessEqual(j.MinResources) {
+		c.world.queue++ // less of its queue is spoken for
+	}
 	queue := group.Spec.Queue
 	if queue == "" {
 		queue = c.options.DefaultQueue
@@ -273,7 +286,9 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 		return
 	}
 	c.assignQueue(j, "")
-	j.Group, j.Phase, j.Verdict, j.Decided, j.MinResources = nil, "", nil, nil, nil
+	j.read(c, &schedulingv1beta1.PodGroup{})
+	j.Group, j.Phase, j.Verdict, j.Decided, j.Priority = nil, "", nil, nil, 0
+	j.NotBefore, j.failures = time.Time{}, 0
 	c.settleJob(j)
 	c.world.queue++
 	if len(j.tasks) == 0 {
@@ -290,6 +305,7 @@ func (c *Cluster) assignQueue(j *Job, name string) {
 	if old := j.Queue; old != nil {
 		c.spreadUsage(old, &j.Usage, -1)
 		old.Jobs--
+		c.world.queue++
 	}
 	j.QueueName, j.Queue = name, q
 	if q != nil {
@@ -341,7 +357,8 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 
 // sameQueue reports whether nothing that a decision rests on differs: most updates of a queue are our own counts.
 func sameQueue(a, b *schedulingv1beta1.Queue) bool {
-	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State
+	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State &&
+		maps.Equal(a.Annotations, b.Annotations)
 }
 
 func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
@@ -350,7 +367,9 @@ func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
 		return
 	}
 	if q.Name == schedulingv1beta1.RootQueue {
-		q.Object = nil
+		// What its object said goes with it.
+		q.read(c, &schedulingv1beta1.Queue{})
+		q.Object, q.Decided = nil, nil
 	} else {
 		delete(c.queues, q.Name)
 	}

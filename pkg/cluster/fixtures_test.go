@@ -98,7 +98,9 @@ func scheduler(name string) podOption { return func(p *corev1.Pod) { p.Spec.Sche
 
 func deleting(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: birth.Add(time.Hour)} }
 
-func gated(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}} }
+func gated(p *corev1.Pod) {
+	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
+}
 
 // keepsAwayFrom gives a pod required anti-affinity to pods with a label.
 func keepsAwayFrom(name, value string) podOption {

@@ -57,6 +57,7 @@ func (c *Cluster) TakeBack(binds []Bind) {
 
 // LetIn moves a job through the door: from Pending to Inqueue.
 func (c *Cluster) LetIn(j *Job) {
+	invariant(j.AtTheDoor(), "job %s is let in while %s", j.ID, j.Phase)
 	c.log = append(c.log, operation{job: j, phase: j.Phase})
 	c.setPhase(j, schedulingv1beta1.PodGroupInqueue)
 }
@@ -69,6 +70,9 @@ func (c *Cluster) do(t *Task, status Status, n *Node) {
 // SetPhase notes the phase that follows from what the job's tasks do. It is not logged.
 func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 	invariant(len(c.log) == 0, "the phase of job %s is set inside a transaction", j.ID)
+	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
+		c.world.queue++ // what was kept for it is free for others
+	}
 	c.setPhase(j, phase)
 }
 
@@ -150,7 +154,7 @@ func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
 	if t.Status.Counts() {
 		c.spread(j, allocated, t.Class.Request, sign)
 	}
-	if !t.Status.Finished() && t.Status != Releasing {
+	if t.Status.Asks() {
 		c.spread(j, request, t.Class.Request, sign)
 	}
 }

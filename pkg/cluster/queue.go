@@ -40,8 +40,11 @@ type Queue struct {
 	touched bool
 }
 
-// Open reports whether jobs of the queue may start.
+// Open reports whether jobs of the queue may start. A root without object does not stand in the way.
 func (q *Queue) Open() bool {
+	if q.Object == nil {
+		return true
+	}
 	state := q.Object.Status.State
 	return state == "" || state == schedulingv1beta1.QueueStateOpen
 }
@@ -81,17 +84,11 @@ func (c *Cluster) growTree() {
 		q.Parent, q.Children, q.Problem, q.Depth = nil, q.Children[:0], "", 0
 	}
 	for _, q := range queues {
-		if q == root {
-			continue
-		}
-		name := cmp.Or(q.Object.Spec.Parent, schedulingv1beta1.RootQueue)
-		if q.Parent = c.queues[name]; q.Parent == nil {
-			q.Problem = fmt.Sprintf("its parent %q does not exist", name)
+		if q != root {
+			q.Parent = c.queues[q.parentName()]
 		}
 	}
-	for _, q := range queues {
-		c.checkAncestors(q, root)
-	}
+	c.findProblems(queues, root)
 	for _, q := range queues {
 		if q.Problem != "" {
 			q.Parent = nil
@@ -108,22 +105,47 @@ func (c *Cluster) growTree() {
 	c.treeIsStale = false
 }
 
-// checkAncestors walks up from q and notes what keeps it from reaching the root.
-func (c *Cluster) checkAncestors(q, root *Queue) {
-	if q.Problem != "" {
-		return
-	}
-	steps := 0
-	for a := q; a != root; a = a.Parent {
-		if a.Problem != "" && a != q {
-			q.Problem = fmt.Sprintf("queue %s above it: %s", a.Name, a.Problem)
-			return
-		}
-		if steps++; steps > len(c.queues) {
-			q.Problem = "it is below itself: its parents form a cycle"
-			return
+// findProblems notes for every queue what keeps it from reaching the root.
+func (c *Cluster) findProblems(queues []*Queue, root *Queue) {
+	own := map[*Queue]string{}
+	for _, q := range queues {
+		switch {
+		case q == root:
+		case q.Parent == nil:
+			own[q] = fmt.Sprintf("its parent %q does not exist", q.parentName())
+		case c.isBelowItself(q):
+			own[q] = "it is below itself: its parents form a cycle"
 		}
 	}
+	for _, q := range queues {
+		a := q
+		for a != root && own[a] == "" {
+			a = a.Parent
+		}
+		switch a {
+		case root:
+		case q:
+			q.Problem = own[q]
+		default:
+			q.Problem = fmt.Sprintf("queue %s above it: %s", a.Name, own[a])
+		}
+	}
+}
+
+func (c *Cluster) isBelowItself(q *Queue) bool {
+	a := q.Parent
+	// A queue that hangs on a cycle without being part of it never comes back to itself.
+	for range c.queues {
+		if a == nil || a == q {
+			break
+		}
+		a = a.Parent
+	}
+	return a == q
+}
+
+func (q *Queue) parentName() string {
+	return cmp.Or(q.Object.Spec.Parent, schedulingv1beta1.RootQueue)
 }
 
 func (c *Cluster) addUpSubtrees(q *Queue, depth int) {

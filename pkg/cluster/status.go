@@ -35,6 +35,9 @@ func (s Status) Holds() bool { return s >= Allocated && s <= Releasing || s == U
 // holds its room, and no longer counts.
 func (s Status) Counts() bool { return s >= Allocated && s <= Running || s == Unknown }
 
+// Asks reports whether a task in this status counts as requested by its job and its queue, placed or not.
+func (s Status) Asks() bool { return !s.Finished() && s != Releasing }
+
 // Finished reports whether a task in this status is over.
 func (s Status) Finished() bool { return s == Succeeded || s == Failed }
 

@@ -27,8 +27,8 @@ type Task struct {
 	// Told is what its pod's condition was decided to say last, "" before the first.
 	Told string
 
-	inJob, inNode int  // positions in their lists
-	hasTerms      bool // its pod is counted in Cluster.terms
+	inJob, inNode int      // positions in their lists
+	terms         []string // what its pod is counted under in Cluster.terms
 }
 
 // Key returns namespace and name.

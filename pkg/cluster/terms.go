@@ -38,21 +38,22 @@ func hasPodTerms(pod *corev1.Pod) bool {
 	return affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil)
 }
 
-// countTerms counts the terms of a task's pod in or out.
-func (c *Cluster) countTerms(t *Task, in bool) {
-	if t.hasTerms == in || !hasPodTerms(t.Pod) {
-		return
-	}
-	t.hasTerms = in
-	for _, podTerm := range podTerms(t.Pod.Spec.Affinity) {
-		// A term always marshals: it came out of JSON.
-		text, _ := json.Marshal(podTerm)
-		key := t.Pod.Namespace + " " + string(text)
-		if in {
-			c.addTerm(key, t.Pod.Namespace, podTerm)
-		} else {
-			c.dropTerm(key)
+// countTerms counts the terms of a pod, if they matter, instead of those counted for the task before. The new come in
+// before the old go out, so that a term that stays is never gone.
+func (c *Cluster) countTerms(t *Task, pod *corev1.Pod, matter bool) {
+	before := t.terms
+	t.terms = nil
+	if matter && hasPodTerms(pod) {
+		for _, podTerm := range podTerms(pod.Spec.Affinity) {
+			// A term always marshals: it came out of JSON.
+			text, _ := json.Marshal(podTerm)
+			key := pod.Namespace + " " + string(text)
+			c.addTerm(key, pod.Namespace, podTerm)
+			t.terms = append(t.terms, key)
 		}
+	}
+	for _, key := range before {
+		c.dropTerm(key)
 	}
 }
 

@@ -26,6 +26,8 @@ func TestArgumentsHaveTheirTypesHoweverTheyAreWritten(t *testing.T) {
 		"float: 1":                        {func(a Arguments) any { return a.Float("float") }, 1.0},
 		"float: .5":                       {func(a Arguments) any { return a.Float("float") }, 0.5},
 		`float: "1.2"`:                    {func(a Arguments) any { return a.Float("float") }, 1.2},
+		"float: 9223372036854775808":      {func(a Arguments) any { return a.Float("float") }, 1 << 63 * 1.0},
+		"any: [9223372036854775808]":      {func(a Arguments) any { return a.Any("any") }, []any{1 << 63 * 1.0}},
 		"string: a b":                     {func(a Arguments) any { return a.String("string") }, "a b"},
 		"string: 010":                     {func(a Arguments) any { return a.String("string") }, "010"},
 		"string: 2020-01-01":              {func(a Arguments) any { return a.String("string") }, "2020-01-01"},

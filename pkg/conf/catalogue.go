@@ -24,6 +24,9 @@ type Spec struct {
 	// Unsupported, if not empty, refuses a name that Volcano knows. It says why, and what to do instead, as a clause
 	// without a full stop.
 	Unsupported string
+	// NoEffect, if not empty, accepts a name that Volcano knows, with whatever is said about it, leaves it out of what is
+	// in force, and leaves a notice that says why.
+	NoEffect string
 	// Conflicts are the plugins it cannot be configured together with. Naming it on one of the two is enough.
 	Conflicts []Conflict
 	// ReadsMetrics says that the `metrics` block is for this plugin, perhaps among others. Without any such plugin the
@@ -129,8 +132,11 @@ func (a Argument) validate(schema []Argument) error {
 		}
 		return nil
 	}
-	if a.Unsupported == "" && !a.Kind.holds(a.Default) {
-		return fmt.Errorf("kind %d does not hold the default %#v", a.Kind, a.Default)
+	if a.Unsupported != "" {
+		return nil
+	}
+	if err := a.Kind.check(a.Default); err != nil {
+		return err
 	}
 	if a.Check != nil && a.Default != nil {
 		if err := a.Check(a.Default); err != nil {

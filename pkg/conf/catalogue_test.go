@@ -1,9 +1,14 @@
 package conf
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestTheTestCatalogueIsSound(t *testing.T) {
-	if err := volcano().Validate(); err != nil {
+	catalogue := volcano()
+	catalogue.Plugins["nested"] = Spec{Arguments: []Argument{{Name: "a", Kind: Any, Default: map[string]any{"b": []any{1, 1.5, "c", true, nil}}}}}
+	if err := catalogue.Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -21,9 +26,10 @@ func TestACatalogueIsCheckedBeforeAFileIs(t *testing.T) {
 		"a conflict with nobody":     {Catalogue{Plugins: map[string]Spec{"p": {Conflicts: []Conflict{{With: "q"}}}}}, `plugin p: conflicts with "q", which does not exist`},
 		"a nameless argument":        {argument(Argument{Kind: Int}), `plugin p: argument "": it has no name`},
 		"two placeholders":           {argument(Argument{Name: "<a>.<b>", Kind: Int}), `plugin p: argument "<a>.<b>": a name has at most one placeholder, <word> anywhere or .* at its end`},
-		"an argument without a kind": {argument(Argument{Name: "a"}), `plugin p: argument "a": kind 0 does not hold the default <nil>`},
-		"a default of another type":  {argument(Argument{Name: "a", Kind: Float, Default: 1}), `plugin p: argument "a": kind 3 does not hold the default 1`},
-		"a default inside a list":    {argument(Argument{Name: "a", Kind: Any, Default: []any{int64(1)}}), `plugin p: argument "a": kind 7 does not hold the default []interface {}{1}`},
+		"an argument without a kind": {argument(Argument{Name: "a"}), `plugin p: argument "a": it has no kind`},
+		"a default of another type":  {argument(Argument{Name: "a", Kind: Float, Default: 1}), `plugin p: argument "a": its default is 1, of type int: expected a float64`},
+		"a default inside a list":    {argument(Argument{Name: "a", Kind: Any, Default: []any{int64(1)}}), `plugin p: argument "a": its default holds 1, of type int64: expected what YAML makes of a value, see Any`},
+		"a default without end":      {argument(Argument{Name: "a", Kind: Any, Default: map[string]any{"b": math.Inf(1)}}), `plugin p: argument "a": its default is +Inf: expected a finite number`},
 		"a default its check refuses": {argument(Argument{Name: "a", Kind: Int, Default: 1, Check: atLeast(2)}),
 			`plugin p: argument "a": its check refuses the default 1: it must be large enough`},
 		"an argument twice": {argument(Argument{Name: "a", Kind: Int}, Argument{Name: "a", Kind: Int}), `plugin p: argument "a": declared twice`},

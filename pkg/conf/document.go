@@ -8,12 +8,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
 
 // document returns the root of the one YAML document in data, or nil if there is nothing but comments.
 func document(data []byte) (*yaml.Node, error) {
+	// The library would take UTF-16 as well, and number its lines as nobody else does.
+	if !utf8.Valid(data) {
+		return nil, Problems{{Line: 1 + bytes.Count(validPart(data), []byte("\n")), Message: "not a text in UTF-8"}}
+	}
 	documents, err := decode(data)
 	if err != nil {
 		message, _ := strings.CutPrefix(err.Error(), "yaml: ")
@@ -32,6 +37,19 @@ func document(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
+// validPart is data up to the first byte that is not UTF-8.
+func validPart(data []byte) []byte {
+	rest := data
+	for len(rest) > 0 {
+		character, size := utf8.DecodeRune(rest)
+		if character == utf8.RuneError && size == 1 {
+			break
+		}
+		rest = rest[size:]
+	}
+	return data[:len(data)-len(rest)]
+}
+
 func decode(data []byte) ([]*yaml.Node, error) {
 	var documents []*yaml.Node
 	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
@@ -48,26 +66,26 @@ func decode(data []byte) ([]*yaml.Node, error) {
 
 var libraryLine = regexp.MustCompile(`^line \d+: `)
 
-// longestSearched bounds the time that brokenLine takes, which grows with the square of the lines; a real configuration
-// has some hundred.
-const longestSearched = 1000
+// mostReread bounds the bytes that brokenLine reads again and again: a second or two of them, where a configuration of
+// a hundred lines takes a hundredth of that.
+const mostReread = 1 << 25
 
 // brokenLine returns the line at which data stops to be YAML: the one after the longest beginning that is. The line in
 // the library's message is often that of the block around the error, and misses even that by one. A file that is too
 // long to search gets 0.
 func brokenLine(data []byte) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	if len(lines) > longestSearched {
+	if len(lines)*len(data) > mostReread {
 		return 0
 	}
-	end := len(data)
-	for count := len(lines) - 1; count >= 0; count-- {
-		end -= len(lines[count])
+	broken := len(lines)
+	for end := len(data); broken > 1; broken-- {
+		end -= len(lines[broken-1])
 		if _, err := decode(data[:end]); err == nil {
-			return count + 1
+			break
 		}
 	}
-	return 0
+	return broken
 }
 
 // tags are those a plain YAML file has without writing any.

@@ -3,7 +3,10 @@ package conf
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +25,7 @@ const (
 	String                    // string; any scalar, as it is written
 	Duration                  // time.Duration; Go's notation, "90s", "1h30m"
 	StringMap                 // map[string]string; values as they are written
-	Any                       // what YAML makes of it: nil, bool, int, float64, string, []any, map[string]any
+	Any                       // what YAML makes of it: nil, bool, int (or float64 if too large), float64, string, []any, map[string]any
 )
 
 // String says what is expected of a value of this kind.
@@ -40,64 +43,52 @@ func (k Kind) String() string {
 		return "a duration with a unit, such as 30s or 1h"
 	case StringMap:
 		return "a mapping of names to texts"
-	case Any:
-		return "a value"
 	}
-	return "nothing"
+	return "a value"
 }
 
-// holds reports whether a value that comes from Go has the type of the kind; nil has it.
-func (k Kind) holds(value any) bool {
-	ok := value == nil
-	switch k {
-	case Bool:
-		_, isBool := value.(bool)
-		ok = ok || isBool
-	case Int:
-		_, isInt := value.(int)
-		ok = ok || isInt
-	case Float:
-		f, isFloat := value.(float64)
-		ok = ok || isFloat && !math.IsInf(f, 0) && !math.IsNaN(f)
-	case String:
-		_, isString := value.(string)
-		ok = ok || isString
-	case Duration:
-		_, isDuration := value.(time.Duration)
-		ok = ok || isDuration
-	case StringMap:
-		_, isMap := value.(map[string]string)
-		ok = ok || isMap
-	case Any:
-		return holdsAny(value)
-	default:
-		return false
+var goTypes = [...]reflect.Type{Bool: reflect.TypeFor[bool](), Int: reflect.TypeFor[int](), Float: reflect.TypeFor[float64](),
+	String: reflect.TypeFor[string](), Duration: reflect.TypeFor[time.Duration](), StringMap: reflect.TypeFor[map[string]string](),
+	Any: reflect.TypeFor[any]()}
+
+// check reports why a default that comes from Go is not a value of the kind; nil is one of any kind.
+func (k Kind) check(value any) error {
+	switch {
+	case k == 0 || int(k) >= len(goTypes):
+		return errors.New("it has no kind")
+	case value == nil:
+		return nil
+	case k == Any:
+		return checkAny(value)
+	case reflect.TypeOf(value) != goTypes[k]:
+		return fmt.Errorf("its default is %#v, of type %T: expected a %v", value, value, goTypes[k])
 	}
-	return ok
+	if f, isFloat := value.(float64); isFloat && (math.IsInf(f, 0) || math.IsNaN(f)) {
+		return fmt.Errorf("its default is %v: expected a finite number", f)
+	}
+	return nil
 }
 
-func holdsAny(value any) bool {
+func checkAny(value any) error {
+	var elements []any
 	switch v := value.(type) {
 	case nil, bool, int, string:
-		return true
+		return nil
 	case float64:
-		return Float.holds(v)
+		return Float.check(v)
 	case []any:
-		for _, element := range v {
-			if !holdsAny(element) {
-				return false
-			}
-		}
-		return true
+		elements = v
 	case map[string]any:
-		for _, element := range v {
-			if !holdsAny(element) {
-				return false
-			}
-		}
-		return true
+		elements = slices.Collect(maps.Values(v))
+	default:
+		return fmt.Errorf("its default holds %#v, of type %T: expected what YAML makes of a value, see Any", value, value)
 	}
-	return false
+	for _, element := range elements {
+		if err := checkAny(element); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read turns what a file says into a value of the kind. The error says what is wrong, in words that follow "is VALUE: ".
@@ -165,8 +156,10 @@ func readFloat(node *yaml.Node) (float64, error) {
 	switch node.ShortTag() {
 	case "!!int":
 		var whole int
-		whole, err = readInt(node)
-		value = float64(whole)
+		if whole, err = readInt(node); err == nil {
+			return float64(whole), nil
+		}
+		value, err = strconv.ParseFloat(strings.ReplaceAll(node.Value, "_", ""), 64) // too large for an int
 	case "!!float":
 		value, err = strconv.ParseFloat(strings.ReplaceAll(node.Value, "_", ""), 64)
 	case "!!str":
@@ -229,6 +222,9 @@ func readAny(node *yaml.Node) (any, error) {
 		kind = Float
 	}
 	value, err := kind.read(node)
+	if err != nil && kind == Int {
+		value, err = Float.read(node)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s on line %d: %w", show(node), node.Line, err)
 	}

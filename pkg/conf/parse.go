@@ -135,7 +135,7 @@ func (p *parser) configuration(root *yaml.Node) *Configuration {
 	return c
 }
 
-// resolve returns the name and the spec that a name in the file stands for, or false after reporting why it has none.
+// resolve returns the name and the spec that a name in the file stands for, or false after saying why it is left out.
 func (p *parser) resolve(name string, line int, subject, noun string, specs map[string]Spec) (string, Spec, bool) {
 	spec, found := specs[name]
 	canonical := name
@@ -148,6 +148,8 @@ func (p *parser) resolve(name string, line int, subject, noun string, specs map[
 		p.report(line, subject, "there is no %s %s; %s", noun, quote(name), hint(name, known))
 	case spec.Unsupported != "":
 		p.report(line, subject, "Volcano's %s %q is not in Hekla: %s", noun, name, spec.Unsupported)
+	case spec.NoEffect != "":
+		p.notice(line, "%s: %s %q has no effect: %s", subject, noun, name, spec.NoEffect)
 	default:
 		return canonical, spec, true
 	}

@@ -187,6 +187,8 @@ func TestWrongArgumentsAreRefusedWithTheirLine(t *testing.T) {
 		"name: sla\n    arguments: {sla-waiting-time: 30}":                   `line 5: plugin sla: argument sla-waiting-time is 30: expected a duration with a unit, such as 30s or 1h`,
 		"name: usage\n    arguments: {thresholds: 80}":                       `line 5: plugin usage: argument thresholds is 80: expected a mapping of names to texts`,
 		"name: usage\n    arguments: {thresholds: {cpu: {a: b}}}":            `line 5: plugin usage: argument thresholds is a mapping: expected a mapping of names to texts, but "cpu" on line 5 is a mapping`,
+		"name: overcommit\n    arguments: {overcommit-factor: true}":         `line 5: plugin overcommit: argument overcommit-factor is true: expected a number`,
+		"name: rescheduling\n    arguments: {strategies: }":                  `line 5: plugin rescheduling: argument strategies is empty: expected a value`,
 		"name: nodegroup\n    arguments: {strict: maybe}":                    `line 5: plugin nodegroup: argument strict is "maybe": expected true or false`,
 		"name: rescheduling\n    arguments: {strategies: [{a: .nan}]}":       `line 5: plugin rescheduling: argument strategies is a list: .nan on line 5: expected a number`,
 		"name: rescheduling\n    arguments:\n      strategies: {a: 1, a: 2}": `line 6: the key "a" stands here and on line 6; keep the one you mean`,
@@ -279,9 +281,11 @@ func TestBrokenYAMLIsReportedWhereItBreaks(t *testing.T) {
 		"a bracket left open":        {"tiers: [{\n  }]\nmetrics: {type: a\nactions: allocate\n", "line 3: not valid YAML: did not find expected ',' or '}'"},
 		"a colon forgotten":          {"actions: allocate\ntiers\nmetrics: {}\n", "line 2: not valid YAML: could not find expected ':'"},
 		"an unknown reference":       {"actions: allocate\ntiers: *none\n", "line 2: not valid YAML: unknown anchor 'none' referenced"},
-		"no text":                    {"actions: allocate\ntiers: \xff\n", "line 2: not valid YAML: invalid leading UTF-8 octet"},
+		"no text":                    {"actions: allocate\ntiers: \xff\n", "line 2: not a text in UTF-8"},
+		"UTF-16":                     {"\xff\xfea\x00:\x00 \x001\x00", "line 1: not a text in UTF-8"},
+		"a control character":        {"actions: allocate\ntiers: \x01\n", "line 2: not valid YAML: control characters are not allowed"},
 		"a second broken document":   {"actions: allocate\ntiers: []\n---\n}\n", "line 4: not valid YAML: did not find expected node content"},
-		"too many lines to search":   {strings.Repeat("#\n", longestSearched) + "}", "not valid YAML: did not find expected node content"},
+		"too many lines to search":   {strings.Repeat("#\n", 10_000) + "}", "not valid YAML: did not find expected node content"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { refused(t, test.text, test.want) })
@@ -300,5 +304,36 @@ func TestABrokenCatalogueIsNotTheFilesFault(t *testing.T) {
 	var problems Problems
 	if err == nil || errors.As(err, &problems) {
 		t.Errorf("says %v, as if the file were wrong", err)
+	}
+}
+
+func TestWhatIsKnownAndHasNoEffectIsLeftOutWithANotice(t *testing.T) {
+	catalogue := Catalogue{
+		Actions: map[string]Spec{"allocate": {}, "preempt": {NoEffect: "it comes later"}},
+		Plugins: map[string]Spec{"gang": {}, "sla": {NoEffect: "it comes later"}},
+	}
+	c, err := Parse([]byte(`actions: "allocate, preempt"
+tiers:
+- plugins:
+  - name: gang
+  - name: sla
+    enablePreemptable: false
+    arguments: {sla-waiting-time: 1h}
+configurations:
+- name: preempt
+  arguments: {whatever: 1}
+`), catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Actions) != 1 || len(c.Tiers[0].Plugins) != 1 || len(c.ActionArguments["preempt"].values) != 0 {
+		t.Errorf("in force is %s", c)
+	}
+	var lines []int
+	for _, notice := range c.Notices {
+		lines = append(lines, notice.Line)
+	}
+	if len(lines) != 3 || lines[0] != 1 || lines[1] != 5 || lines[2] != 9 {
+		t.Errorf("the notices are %v", c.Notices)
 	}
 }

@@ -50,7 +50,7 @@ func (p *parser) plugin(node *yaml.Node, lines map[string]int) (Plugin, bool) {
 	}
 	lines[name] = line
 	plugin := Plugin{Name: name, Line: line, Arguments: spec.Defaults()}
-	switchedOn := map[Switch]int{}
+	setOn := map[Switch]int{}
 	for _, e := range entriesOf(node) {
 		which, isSwitch := switchByName(e.key)
 		switch {
@@ -59,10 +59,10 @@ func (p *parser) plugin(node *yaml.Node, lines map[string]int) (Plugin, bool) {
 			plugin.Arguments = p.arguments(e, subject, spec.Arguments)
 		case e.key == "arguments": // of a plugin that is reported already
 		case isSwitch:
-			if before, twice := switchedOn[which]; twice {
+			if before, twice := setOn[which]; twice {
 				p.report(e.line, subject, "%s is set here and, by its other spelling, on line %d", e.key, before)
 			}
-			switchedOn[which] = e.line
+			setOn[which] = e.line
 			on, ok := p.read(e, subject, Bool).(bool)
 			plugin.Switches = plugin.Switches.With(which, ok && on)
 		default:

@@ -98,7 +98,7 @@ func render(value any) *yaml.Node {
 	case float64:
 		digits := strconv.FormatFloat(v, 'g', -1, 64)
 		if !strings.ContainsAny(digits, ".e") {
-			digits += ".0" // else it would come back as a whole number
+			digits += ".0" // else it would take the tag !!float to come back as one
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: digits}
 	case string:

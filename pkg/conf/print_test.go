@@ -15,7 +15,7 @@ import (
 
 func TestWhatIsInForceIsPrintedInFull(t *testing.T) {
 	c := parse(t, `{metrics: {address: here}, actions: "allocate,gangreclaim", tiers: [{plugins: [
-  {name: sla, enableHierarchy: true, arguments: {sla-waiting-time: 90m}}, {arguments: {thresholds: {}}, name: usage}]}]}`)
+  {name: sla, enableHierarchy: true, arguments: {sla-waiting-time: 90m}}, {arguments: {thresholds: {}}, name: usage}, {name: overcommit, arguments: {overcommit-factor: "2"}}]}]}`)
 	var switches strings.Builder
 	for s := Switch(1); s <= lastSwitch; s++ {
 		fmt.Fprintf(&switches, "        %v: %v\n", s, s.Default())
@@ -30,6 +30,9 @@ tiers:
 ` + switches.String() + `        arguments:
           thresholds: {}
           usage.weight: 5
+      - name: overcommit
+` + switches.String() + `        arguments:
+          overcommit-factor: 2.0
 configurations:
   - name: reclaim
     arguments:
@@ -211,7 +214,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range accepted {
 		f.Add([]byte(text))
 	}
-	for _, text := range []string{"", "- a", "actions: a: b", "actions: allocate\n---\n", "&a [*a]", "? [a]\n: b", "actions: !!binary x\ntiers: []",
+	for _, text := range []string{"", "- a", "actions: a: b", "actions: allocate\n---\n", "&a [*a]", "? [a]\n: b", "\xff\xfea\x00", "actions: !!binary x\ntiers: []",
 		"actions: allocate\ntiers: [{plugins: [{name: rescheduling, arguments: {strategies: {\"\\0\": -0.0, ? \"\\u2028\" : [~, .5, \"\\x85 \"]}}}]}]"} {
 		f.Add([]byte(text))
 	}

@@ -2,12 +2,14 @@ package controllers_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,10 +38,11 @@ const (
 // The tests share one cluster, in which they play the scheduler and the kubelets, and one process of the controllers,
 // which runs as a user would run it: the real binary with the documented permissions.
 var (
-	cluster *localcluster.Cluster
-	api     client.WithWatch
-	program localcluster.Program
-	process *localcluster.Process
+	cluster  *localcluster.Cluster
+	api      client.Client
+	program  localcluster.Program
+	process  *localcluster.Process
+	auditLog string
 )
 
 func TestMain(m *testing.M) {
@@ -56,8 +60,14 @@ func runWithCluster(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
+	scratch, err := os.MkdirTemp("", "hekla-controllers-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	auditLog = filepath.Join(scratch, "audit.log")
 	cluster, err = localcluster.Start(ctx, localcluster.Options{
-		WithoutKwok: true, Manifests: manifests, Progress: os.Stderr, Verbosity: 1,
+		WithoutKwok: true, Manifests: manifests, Progress: os.Stderr, AuditLog: auditLog,
 	})
 	if err != nil {
 		return 1, err
@@ -76,24 +86,39 @@ func runWithCluster(m *testing.M) (code int, err error) {
 	}
 	config := cluster.Config()
 	config.QPS = -1
-	if api, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+	if api, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}
 	if err := grantDocumentedPermissions(ctx); err != nil {
 		return 1, err
 	}
-	binaries, err := os.MkdirTemp("", "hekla-controllers-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { _ = os.RemoveAll(binaries) }()
-	if err := prepareProgram(ctx, filepath.Join(binaries, "hekla-controllers")); err != nil {
+	if err := prepareProgram(ctx, filepath.Join(scratch, "hekla-controllers")); err != nil {
 		return 1, err
 	}
 	if process, err = cluster.Run(ctx, program); err != nil {
 		return 1, err
 	}
-	return m.Run(), nil
+	if code := m.Run(); code != 0 {
+		return code, nil
+	}
+	return 0, nothingWasForbidden()
+}
+
+// nothingWasForbidden checks the log of all the tests' work for requests that the documented permissions did not cover.
+func nothingWasForbidden() error {
+	log, err := os.ReadFile(process.LogPath)
+	if err != nil {
+		return err
+	}
+	if len(log) == 0 {
+		return fmt.Errorf("the log of the controllers is empty: nothing can be concluded from it")
+	}
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "is forbidden: User") {
+			return fmt.Errorf("the documented permissions do not suffice: %s", line)
+		}
+	}
+	return nil
 }
 
 // prepareProgram builds the binary and decides how it is run: everything on, and a short lease so that a restart after
@@ -194,9 +219,13 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
+// namespaces numbers the namespaces, so that a test can run again while its last namespace is still going.
+var namespaces atomic.Int32
+
 // namespaceFor makes a namespace for one test and removes it after it.
 func namespaceFor(t *testing.T, name string) string {
 	t.Helper()
+	name = fmt.Sprintf("%s-%d", name, namespaces.Add(1))
 	if err := cluster.CreateNamespace(testContext(t), name); err != nil {
 		t.Fatal(err)
 	}
@@ -257,4 +286,36 @@ func changeStatus[T client.Object](t *testing.T, object T, edit func(T)) {
 		edit(object)
 		return api.Status().Update(ctx, object)
 	})
+}
+
+// request is a line of the audit log: what the controllers asked of the API server, and the status code of the answer.
+type request struct {
+	verb, resource string
+	code           int32
+}
+
+// requestsIn counts what the controllers have asked for in a namespace so far.
+func requestsIn(t *testing.T, namespace string) map[request]int {
+	t.Helper()
+	log, err := os.ReadFile(auditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := map[request]int{}
+	for line := range strings.Lines(string(log)) {
+		var entry auditv1.Event
+		if !strings.HasSuffix(line, "\n") {
+			// The server is writing this one just now.
+			continue
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		object := entry.ObjectRef
+		if entry.Stage == auditv1.StageResponseComplete && entry.UserAgent == "hekla-controllers" && object != nil && object.Namespace == namespace {
+			resource := strings.TrimSuffix(object.Resource+"/"+object.Subresource, "/")
+			requests[request{entry.Verb, resource, entry.ResponseStatus.Code}]++
+		}
+	}
+	return requests
 }

@@ -20,6 +20,9 @@ import (
 // same time it may take a minute.
 const startPatience = 2 * time.Minute
 
+// foreignPatience bounds the removal of nodes from a cluster that may be gone.
+const foreignPatience = 30 * time.Second
+
 // Cluster is a running local cluster, or a foreign one with processes of ours beside it. Its methods may be called from
 // several goroutines at once.
 type Cluster struct {
@@ -64,6 +67,9 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 // KubeconfigPath returns the kubeconfig file with all rights.
 func (c *Cluster) KubeconfigPath() string { return c.state.Kubeconfig }
 
+// Name returns what the cluster is called.
+func (c *Cluster) Name() string { return c.state.Name }
+
 // Dir returns the folder with the cluster's data, keys and logs.
 func (c *Cluster) Dir() string { return c.dir }
 
@@ -72,6 +78,13 @@ func (c *Cluster) LogDir() string { return filepath.Join(c.dir, "logs") }
 
 // Server returns the URL of the API server.
 func (c *Cluster) Server() string { return c.config.Host }
+
+// WasReady reports whether the cluster has been up completely, nodes included, since it was made.
+func (c *Cluster) WasReady() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.state.WasReady
+}
 
 // IsAttached reports whether the control plane is a foreign one.
 func (c *Cluster) IsAttached() bool { return c.state.IsAttached }
@@ -155,18 +168,26 @@ func (c *Cluster) Stop() error {
 	if c.isTemporary && len(left) == 0 {
 		return os.RemoveAll(c.dir)
 	}
-	if err := c.state.write(c.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// A cluster that failed before it had a process has no state, and is to leave none.
+	if _, err := os.Stat(statePath(c.dir)); errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(failures...)
+	}
+	if err := c.state.write(c.dir); err != nil {
 		failures = append(failures, fmt.Errorf("write down what still runs: %w", err))
 	}
 	return errors.Join(failures...)
 }
 
 // Delete ends all processes and removes the cluster's data, its context in the kubeconfig it was merged into, and, from
-// a foreign cluster, the nodes this one has added there.
+// a foreign cluster, the nodes this one has added there. A foreign cluster that does not answer keeps nothing else from
+// being removed; the error says that its nodes are left.
 func (c *Cluster) Delete(ctx context.Context) error {
+	var nodesLeft error
 	if c.state.IsAttached {
+		ctx, cancel := context.WithTimeout(ctx, foreignPatience)
+		defer cancel()
 		if err := c.removeAllNodes(ctx); err != nil {
-			return fmt.Errorf("remove the nodes that were added to the attached cluster: %w", err)
+			nodesLeft = fmt.Errorf("the nodes that were added to %s are left there (label %s=%s): %w", c.Server(), clusterLabel, c.state.Name, err)
 		}
 	}
 	if err := c.Stop(); err != nil {
@@ -177,5 +198,5 @@ func (c *Cluster) Delete(ctx context.Context) error {
 			return fmt.Errorf("remove the cluster from %s: %w", c.state.MergedInto, err)
 		}
 	}
-	return os.RemoveAll(c.dir)
+	return errors.Join(nodesLeft, os.RemoveAll(c.dir))
 }

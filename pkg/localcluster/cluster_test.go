@@ -80,6 +80,14 @@ func TestAStoppedClusterIsContinuedWithItsData(t *testing.T) {
 	if _, err := Start(ctx, options); err == nil || !strings.Contains(err.Error(), "runs already") {
 		t.Errorf("a second start in the same folder: got %v, want that the cluster runs already", err)
 	}
+	for _, other := range []Options{
+		{Name: "another", Dir: options.Dir},
+		{Name: options.Name, Dir: options.Dir, Attach: kubeconfig},
+	} {
+		if _, err := Start(ctx, other); err == nil || !strings.Contains(err.Error(), "belongs to") {
+			t.Errorf("a start of something else in the same folder: got %v, want whom it belongs to", err)
+		}
+	}
 	if err := first.CreateNamespace(ctx, "kept"); err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +220,32 @@ func TestAttachedProcessesRunBesideAForeignCluster(t *testing.T) {
 	}
 	if nodes, err := shared.Nodes(ctx); err != nil || len(nodes) != 3 {
 		t.Errorf("the foreign cluster's own nodes: %v, %v", nodes, err)
+	}
+}
+
+func TestWhatWasAttachedIsRemovedThoughTheForeignClusterIsGone(t *testing.T) {
+	ctx := testContext(t)
+	foreign := strings.Replace(foreignKubeconfig, "192.0.2.1", loopback+":1", 1)
+	dir := filepath.Join(t.TempDir(), "attached")
+	c := &Cluster{dir: dir, state: &state{Name: "attached", IsAttached: true, Kubeconfig: filepath.Join(dir, "kubeconfig")}}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.state.Kubeconfig, []byte(foreign), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.state.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Delete(ctx); err == nil || !strings.Contains(err.Error(), "nodes") {
+		t.Errorf("got %v, want that nodes are left", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
 	}
 }
 

@@ -5,6 +5,10 @@
 // Main types: [Binaries] (the programs, built from the modules that go.mod pins), [Options] and [Cluster] (a running
 // cluster or one attached to), [Program] and [Process] (a child), [NodeTemplate] (a kwok node).
 //
+// A pod runs as soon as it is bound and until it is deleted. Two annotations make it end by itself: hekla.sh/run-for, a
+// duration such as 10s, when its restartPolicy is Never or OnFailure; and hekla.sh/exit-code, a code other than 0, with
+// which it then fails when its restartPolicy is Never. The folder stages says this to kwok.
+//
 // Invariants:
 //
 //  1. Everything listens on 127.0.0.1 only. etcd and the API server accept nobody without a client certificate or a

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -286,14 +285,4 @@ func (c *Cluster) awaitServiceAccount(ctx context.Context, namespace string) err
 		case <-time.After(processPoll):
 		}
 	}
-}
-
-// FormatCapacity returns a capacity as a person writes it: "cpu 8, memory 32Gi, pods 110".
-func FormatCapacity(capacity corev1.ResourceList) string {
-	parts := make([]string, 0, len(capacity))
-	for _, name := range slices.Sorted(maps.Keys(capacity)) {
-		quantity := capacity[name]
-		parts = append(parts, string(name)+" "+quantity.String())
-	}
-	return strings.Join(parts, ", ")
 }

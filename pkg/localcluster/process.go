@@ -144,7 +144,10 @@ func (p *Process) waitUntil(ctx context.Context, condition func(context.Context)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not become ready (%w): %w; its log is %s", p.Name, ctx.Err(), err, p.LogPath)
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("interrupted while %s was starting: %w", p.Name, ctx.Err())
+			}
+			return fmt.Errorf("%s did not become ready in time: %w; its log is %s", p.Name, err, p.LogPath)
 		case <-time.After(processPoll):
 		}
 	}
@@ -179,8 +182,22 @@ func answersOK(client *http.Client, url string) func(context.Context) error {
 		defer func() { _ = response.Body.Close() }()
 		body, _ := io.ReadAll(io.LimitReader(response.Body, logTail))
 		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("GET %s answered %s: %s", url, response.Status, strings.TrimSpace(string(body)))
+			return fmt.Errorf("GET %s answered %s: %s", url, response.Status, failedChecks(string(body)))
 		}
 		return nil
 	}
+}
+
+// failedChecks returns, of a health report that lists checks, those that failed; any other text is returned as it is.
+func failedChecks(report string) string {
+	var failed []string
+	for line := range strings.Lines(report) {
+		if check, isFailed := strings.CutPrefix(line, "[-]"); isFailed {
+			failed = append(failed, strings.TrimSpace(check))
+		}
+	}
+	if len(failed) == 0 {
+		return strings.TrimSpace(report)
+	}
+	return strings.Join(failed, ", ")
 }

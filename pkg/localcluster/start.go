@@ -118,6 +118,10 @@ func prepare(options Options, binaries *Binaries) (*Cluster, error) {
 		c.state = new(state)
 	case err != nil:
 		return nil, err
+	case c.state.Name != options.Name:
+		return nil, fmt.Errorf("the folder %s belongs to the cluster %s, not to %s", c.dir, c.state.Name, options.Name)
+	case c.state.IsAttached != (options.Attach != ""):
+		return nil, fmt.Errorf("the folder %s belongs to a cluster that %s", c.dir, attachment(c.state.IsAttached))
 	}
 	for _, process := range c.state.Processes {
 		if process.IsAlive() {
@@ -135,6 +139,13 @@ func prepare(options Options, binaries *Binaries) (*Cluster, error) {
 	return c, nil
 }
 
+func attachment(isAttached bool) string {
+	if isAttached {
+		return "was attached to, and has no control plane here"
+	}
+	return "has its control plane here, and is not attached to another"
+}
+
 // bringUp starts everything, in the order in which one part needs another.
 func (c *Cluster) bringUp(ctx context.Context, options Options) error {
 	if c.state.IsAttached {
@@ -143,9 +154,6 @@ func (c *Cluster) bringUp(ctx context.Context, options Options) error {
 		}
 	} else if err := c.startControlPlane(ctx, options); err != nil {
 		return err
-	}
-	if err := c.state.write(c.dir); err != nil {
-		return fmt.Errorf("write the state of the cluster: %w", err)
 	}
 	if err := c.Apply(ctx, options.Manifests); err != nil {
 		return err
@@ -169,11 +177,16 @@ func (c *Cluster) bringUp(ctx context.Context, options Options) error {
 			return err
 		}
 	}
-	if options.MergeInto == "" {
-		return nil
+	if options.MergeInto != "" {
+		if err := c.mergeInto(options.MergeInto); err != nil {
+			return fmt.Errorf("add the cluster to %s: %w", options.MergeInto, err)
+		}
 	}
-	if err := c.mergeInto(options.MergeInto); err != nil {
-		return fmt.Errorf("add the cluster to %s: %w", options.MergeInto, err)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.state.WasReady = true
+	if err := c.state.write(c.dir); err != nil {
+		return fmt.Errorf("write the state of the cluster: %w", err)
 	}
 	return nil
 }

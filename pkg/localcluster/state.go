@@ -14,6 +14,7 @@ type state struct {
 	Name         string              `json:"name"`
 	IsAttached   bool                `json:"isAttached"`
 	IsDetached   bool                `json:"isDetached"`
+	WasReady     bool                `json:"wasReady"`
 	Kubeconfig   string              `json:"kubeconfig"`
 	MergedInto   string              `json:"mergedInto,omitempty"`
 	Port         int                 `json:"port,omitempty"`

@@ -96,12 +96,22 @@ func worst(failures []failure) *verdict.Verdict {
 
 // One places one task on the best node, if its queue may take it and there is one. It returns why not, nil if it did.
 func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
-	if v := s.MayAllocate(t); v != nil {
+	v := s.MayAllocate(t)
+	if v != nil && v.Code != verdict.OverShare {
 		return v
 	}
 	n := s.Placer.Best(t)
-	if n == nil {
+	switch {
+	case n == nil && v != nil:
+		// A share is a part of the cluster: where no node has room either, it is the cluster that is too small.
+		w := refusal(s.Placer, t)
+		w.Help |= v.Help
+		w.Detail = v.Sentence()
+		return w
+	case n == nil:
 		return refusal(s.Placer, t)
+	case v != nil:
+		return v
 	}
 	x.Place(t, n)
 	return nil

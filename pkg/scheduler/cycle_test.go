@@ -13,7 +13,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-func gang(w *world, name, queue string, size int, options ...func(*corev1.Pod)) {
+func addGang(w *world, name, queue string, size int, options ...func(*corev1.Pod)) {
 	w.apply(fixture.Group(name, queue, int32(size)))
 	for i := range size {
 		w.apply(fixture.Pod(fmt.Sprintf("%s-%d", name, i),
@@ -23,13 +23,14 @@ func gang(w *world, name, queue string, size int, options ...func(*corev1.Pod)) 
 
 func TestAGangStartsWholeOrNotAtAll(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
-	gang(w, "g", "default", 3)
+	addGang(w, "g", "default", 3)
 	if bound := w.run(); len(bound) != 0 {
 		t.Fatalf("bound %v, although the gang does not fit", bound)
 	}
 	reason, message := w.condition("g")
 	want := "2 of the 3 pods that must start together have a place; 0/2 nodes are available: 2 Insufficient cpu (such as n1): " +
-		"cpu: needs 1, has 0, short by 1"
+		"cpu: needs 1, has 0, short by 1; " +
+		"queue default holds all that it deserves: cpu: needs 1, has 0, short by 1; it deserves cpu 2, pods 3"
 	if reason != "NotEnoughResources" || message != want {
 		t.Errorf("the reason is %s: %s\nwant %s", reason, message, want)
 	}
@@ -45,8 +46,8 @@ func TestAGangStartsWholeOrNotAtAll(t *testing.T) {
 
 func TestAJobThatNeverFitsHidesNoneBehindIt(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=2"))
-	gang(w, "a", "default", 9)
-	gang(w, "b", "default", 2)
+	addGang(w, "a", "default", 9)
+	addGang(w, "b", "default", 2)
 	if bound := w.run(); len(bound) != 2 || bound["b-0"] != "n1" {
 		t.Errorf("bound %v, want the two pods of b", bound)
 	}
@@ -54,8 +55,8 @@ func TestAJobThatNeverFitsHidesNoneBehindIt(t *testing.T) {
 
 func TestTwoGangsNeverHoldHalfEach(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=3"))
-	gang(w, "a", "default", 2)
-	gang(w, "b", "default", 2)
+	addGang(w, "a", "default", 2)
+	addGang(w, "b", "default", 2)
 	bound := w.run()
 	if len(bound) != 2 || bound["a-0"] == "" || bound["a-1"] == "" {
 		t.Errorf("bound %v, want a whole and nothing of b", bound)
@@ -107,7 +108,7 @@ func TestPodsAreMadeOnlyAfterTheDoor(t *testing.T) {
 
 func TestAJobInAQueueThatDoesNotExistSaysSo(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
-	gang(w, "g", "nowhere", 1)
+	addGang(w, "g", "nowhere", 1)
 	w.cycle()
 	if reason, message := w.condition("g"); reason != "QueueNotFound" || message != "queue nowhere does not exist" {
 		t.Errorf("the reason is %s: %s", reason, message)
@@ -121,7 +122,7 @@ func TestAJobInAQueueThatDoesNotExistSaysSo(t *testing.T) {
 func TestAClosedQueueStartsNothing(t *testing.T) {
 	closed := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4"), closed)
-	gang(w, "g", "q", 1)
+	addGang(w, "g", "q", 1)
 	w.cycle()
 	if reason, _ := w.condition("g"); reason != "QueueClosed" {
 		t.Errorf("the reason is %s", reason)
@@ -130,7 +131,7 @@ func TestAClosedQueueStartsNothing(t *testing.T) {
 
 func TestNothingIsDecidedTwice(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
-	gang(w, "g", "default", 2)
+	addGang(w, "g", "default", 2)
 	w.cycle()
 	for range 3 {
 		if d := w.cycle(); !d.IsEmpty() {
@@ -141,7 +142,7 @@ func TestNothingIsDecidedTwice(t *testing.T) {
 
 func TestARefusedBindingIsTriedAgainLater(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
-	gang(w, "g", "default", 1)
+	addGang(w, "g", "default", 1)
 	if d := w.cycle(); len(d.Binds) != 1 {
 		t.Fatalf("decided %+v", d)
 	}
@@ -158,7 +159,7 @@ func TestARefusedBindingIsTriedAgainLater(t *testing.T) {
 
 func TestAPanicDropsTheDecisionsOfItsCycleOnly(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
-	gang(w, "g", "default", 2)
+	addGang(w, "g", "default", 2)
 	sound := w.scheduler.policy.Actions
 	w.scheduler.policy.Actions = append(sound[:len(sound):len(sound)], panics{})
 	result := w.scheduler.Cycle(w.now, nil)
@@ -216,7 +217,7 @@ func TestDecisionsDoNotDependOnTheOrderOfArrival(t *testing.T) {
 			objects = append(objects, func(w *world) { w.apply(fixture.Node(fmt.Sprintf("n%d", i), "cpu=2 memory=8Gi")) })
 		}
 		for i := range 5 {
-			objects = append(objects, func(w *world) { gang(w, fmt.Sprintf("g%d", i), "default", 3) })
+			objects = append(objects, func(w *world) { addGang(w, fmt.Sprintf("g%d", i), "default", 3) })
 		}
 		w := newWorld(t, "")
 		for i := range objects {
@@ -234,7 +235,7 @@ func TestDecisionsDoNotDependOnTheOrderOfArrival(t *testing.T) {
 
 func TestTheOwnersOfPodsAreToldOnceWhyTheyWait(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
-	gang(w, "g", "default", 2)
+	addGang(w, "g", "default", 2)
 	d := w.cycle()
 	if len(d.Pods) != 2 || d.Pods[0].Condition.Reason != corev1.PodReasonUnschedulable {
 		t.Fatalf("told %+v", d.Pods)
@@ -247,7 +248,7 @@ func TestTheOwnersOfPodsAreToldOnceWhyTheyWait(t *testing.T) {
 
 func TestTheLoopWakesForTheEndOfABackOff(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
-	gang(w, "g", "default", 1)
+	addGang(w, "g", "default", 1)
 	w.cycle()
 	w.scheduler.Cluster().Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.now})
 	if wake := w.scheduler.Cycle(w.now, nil).Wake; wake.Sub(w.now) != time.Second {

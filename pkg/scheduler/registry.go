@@ -23,12 +23,16 @@ type Extension func(actions *[]framework.ActionFactory, plugins *[]framework.Plu
 
 // WithAction adds an action from outside the tree; one of the same name is replaced.
 func WithAction(factory framework.ActionFactory) Extension {
-	return func(actions *[]framework.ActionFactory, _ *[]framework.PluginFactory) { *actions = append(*actions, factory) }
+	return func(actions *[]framework.ActionFactory, _ *[]framework.PluginFactory) {
+		*actions = append(*actions, factory)
+	}
 }
 
 // WithPlugin adds a plugin from outside the tree; one of the same name is replaced.
 func WithPlugin(factory framework.PluginFactory) Extension {
-	return func(_ *[]framework.ActionFactory, plugins *[]framework.PluginFactory) { *plugins = append(*plugins, factory) }
+	return func(_ *[]framework.ActionFactory, plugins *[]framework.PluginFactory) {
+		*plugins = append(*plugins, factory)
+	}
 }
 
 // NewRegistry returns everything that Hekla's configurations may name, and what the extensions add.
@@ -38,10 +42,10 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
 		binpack.Factory()}
 	for name, reason := range laterActions {
-		actions = append(actions, framework.ActionFactory{Name: name, Spec: conf.Spec{Unsupported: reason}})
+		actions = append(actions, framework.ActionFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
 	for name, reason := range laterPlugins {
-		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{Unsupported: reason}})
+		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
 	for _, extend := range extensions {
 		extend(&actions, &plugins)
@@ -49,9 +53,10 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 	return framework.NewRegistry(actions, plugins)
 }
 
-const notYet = "Hekla does not have it yet; leave it out for now"
+const notYet = "Hekla does not have it yet"
 
-// laterActions and laterPlugins are names that Volcano knows and Hekla will: refused with another sentence than a typo.
+// laterActions and laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a
+// configuration made for Volcano can be taken over as it is.
 var laterActions = map[string]string{"preempt": notYet, "reclaim": notYet, "shuffle": notYet, "gangpreempt": notYet,
 	"gangreclaim": notYet}
 

@@ -34,7 +34,7 @@ const (
 	podEventsSettle = 20 * time.Millisecond
 
 	// idleGrace is how long a PodGroup outlives its last pod: a controller that replaces its only pod keeps its place.
-	idleGrace = 30 * time.Second
+	idleGrace = 10 * time.Second
 
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute

@@ -17,9 +17,9 @@ import (
 // mirror is the model as the plugins see it. Objects and pods are followed apart, since most questions need no pods.
 type mirror struct {
 	cluster    *cluster.Cluster
-	bySlot     []*image // nil where there is no node, or none was looked at
-	stock      stock    // of container images on all nodes
-	softTaints int      // on all nodes
+	bySlot     []*reflection // nil where there is no node, or none was looked at
+	stock      stock         // of container images on all nodes
+	softTaints int           // on all nodes
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
@@ -33,8 +33,8 @@ type mirror struct {
 	spacesAre uint64        // the NamespacesGeneration they are true for
 }
 
-// image is one node as the plugins see it.
-type image struct {
+// reflection is one node as the plugins see it.
+type reflection struct {
 	node       *cluster.Node
 	info       *framework.NodeInfo // without Node while the node has no object
 	object     uint64              // the SpecGeneration that it shows
@@ -43,7 +43,7 @@ type image struct {
 }
 
 // exists reports whether the node is there for the plugins.
-func (i *image) exists() bool { return i != nil && i.info.Node() != nil }
+func (r *reflection) exists() bool { return r != nil && r.info.Node() != nil }
 
 func newMirror(c *cluster.Cluster) *mirror {
 	// Neither a client nor a resync: the factory only has to make listers.
@@ -77,8 +77,8 @@ func (m *mirror) followObjects() {
 	}
 	m.own.all = m.own.all[:0]
 	for _, n := range m.cluster.Nodes() {
-		if i := m.of(n); i.exists() {
-			m.own.all = append(m.own.all, i.info)
+		if r := m.of(n); r.exists() {
+			m.own.all = append(m.own.all, r.info)
 		}
 	}
 	m.listed = m.epoch
@@ -94,8 +94,8 @@ func (m *mirror) followPods() {
 			m.fill(m.bySlot[slot])
 		}
 	} else {
-		for _, i := range m.bySlot {
-			m.fill(i)
+		for _, r := range m.bySlot {
+			m.fill(r)
 		}
 	}
 	generation := m.cluster.NamespacesGeneration()
@@ -114,16 +114,16 @@ func (m *mirror) followPods() {
 }
 
 // of returns what is shown of a node, its object up to date.
-func (m *mirror) of(n *cluster.Node) *image {
+func (m *mirror) of(n *cluster.Node) *reflection {
 	if n.Slot >= len(m.bySlot) || !m.bySlot[n.Slot].shows(n) {
 		m.show(n.Slot)
 	}
 	return m.bySlot[n.Slot]
 }
 
-// shows reports whether the image is one of this node with the object it has now.
-func (i *image) shows(n *cluster.Node) bool {
-	return i != nil && i.node == n && i.object == n.SpecGeneration
+// shows reports whether this is one of this node with the object it has now.
+func (r *reflection) shows(n *cluster.Node) bool {
+	return r != nil && r.node == n && r.object == n.SpecGeneration
 }
 
 // show brings up to date what is shown of the node that has a slot, pods left out.
@@ -135,57 +135,57 @@ func (m *mirror) show(slot int) {
 	if nodes := m.cluster.BySlot(); slot < len(nodes) {
 		n = nodes[slot]
 	}
-	i := m.bySlot[slot]
+	r := m.bySlot[slot]
 	switch {
-	case n != nil && i.shows(n):
+	case n != nil && r.shows(n):
 		return
-	case i.exists():
-		m.hide(i)
+	case r.exists():
+		m.hide(r)
 	}
 	switch {
 	case n == nil:
 		m.bySlot[slot] = nil
 		return
-	case i == nil || i.node != n:
-		i = &image{node: n, info: framework.NewNodeInfo()}
-		m.bySlot[slot] = i
+	case r == nil || r.node != n:
+		r = &reflection{node: n, info: framework.NewNodeInfo()}
+		m.bySlot[slot] = r
 	}
-	i.object = n.SpecGeneration
+	r.object = n.SpecGeneration
 	if n.Object == nil {
 		return
 	}
 	m.epoch++
-	i.info.SetNode(n.Object)
-	i.info.ImageStates = m.stock.add(n.Object.Status.Images)
+	r.info.SetNode(n.Object)
+	r.info.ImageStates = m.stock.add(n.Object.Status.Images)
 	for t := range n.Object.Spec.Taints {
 		if n.Object.Spec.Taints[t].Effect == corev1.TaintEffectPreferNoSchedule {
-			i.softTaints++
+			r.softTaints++
 		}
 	}
-	m.softTaints += i.softTaints
+	m.softTaints += r.softTaints
 }
 
 // hide takes a node out of all that is counted over nodes.
-func (m *mirror) hide(i *image) {
-	m.stock.remove(i.info.ImageStates)
-	m.softTaints -= i.softTaints
-	i.softTaints = 0
-	i.info.RemoveNode()
+func (m *mirror) hide(r *reflection) {
+	m.stock.remove(r.info.ImageStates)
+	m.softTaints -= r.softTaints
+	r.softTaints = 0
+	r.info.RemoveNode()
 	m.epoch++
 }
 
 // fill brings the pods of a node up to date. Of all that a NodeInfo can hold only what the supported plugins read is
 // made, pods and ports: adding up requests, as AddPodInfo does, would take most of the time.
-func (m *mirror) fill(i *image) {
-	if i == nil || i.pods == i.node.Generation {
+func (m *mirror) fill(r *reflection) {
+	if r == nil || r.pods == r.node.Generation {
 		return
 	}
-	i.pods = i.node.Generation
-	info := i.info
+	r.pods = r.node.Generation
+	info := r.info
 	before := slices.Clone(info.Pods)
 	info.Pods = info.Pods[:0]
 	clear(info.UsedPorts)
-	for _, t := range i.node.Tasks() {
+	for _, t := range r.node.Tasks() {
 		if !t.Status.Holds() {
 			continue
 		}

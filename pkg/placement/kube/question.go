@@ -60,11 +60,11 @@ func (q *Question) Refusal(n *cluster.Node) string {
 	if q.refusal != "" {
 		return q.refusal
 	}
-	i := q.plugins.mirror.of(n)
-	if !i.exists() {
+	r := q.plugins.mirror.of(n)
+	if !r.exists() {
 		return unknown
 	}
-	return q.plugins.filter(q.filters, q.state, q.pod, i.info)
+	return q.plugins.filter(q.filters, q.state, q.pod, r.info)
 }
 
 // Preferences returns how much the class likes each of the nodes: the scores of TaintToleration, NodeAffinity and
@@ -105,12 +105,12 @@ func (q *Question) Ports(n *cluster.Node) string {
 	if q.refusal != "" || q.ports == nil {
 		return q.refusal
 	}
-	i := q.plugins.mirror.of(n)
-	if !i.exists() {
+	r := q.plugins.mirror.of(n)
+	if !r.exists() {
 		return unknown
 	}
-	q.plugins.mirror.fill(i)
-	return q.plugins.filter([]fwk.FilterPlugin{q.ports}, q.state, q.pod, i.info)
+	q.plugins.mirror.fill(r)
+	return q.plugins.filter([]fwk.FilterPlugin{q.ports}, q.state, q.pod, r.info)
 }
 
 // preFilter lets a filter read the pod and adds it to those that have a say, unless it has none. If it refuses, it says

@@ -140,7 +140,8 @@ func (q *Question) lookAround() bool {
 	if a.epoch == m.epoch && ok {
 		changed := false
 		for _, slot := range slots {
-			if v := a.views[slot]; v != nil && q.sift(v, m.bySlot[slot]) {
+			// A slot beyond the views is that of a node without an object: with one, the epoch would be another.
+			if int(slot) < len(a.views) && a.views[slot] != nil && q.sift(a.views[slot], m.bySlot[slot]) {
 				changed = true
 			}
 		}
@@ -157,15 +158,15 @@ func (q *Question) lookAround() bool {
 	a.views = make([]*view, len(m.bySlot))
 	a.nodes.all = a.nodes.all[:0]
 	for _, n := range m.cluster.Nodes() {
-		i := m.bySlot[n.Slot]
-		if !i.exists() {
+		r := m.bySlot[n.Slot]
+		if !r.exists() {
 			continue
 		}
-		v := &view{NodeInfo: i.info}
-		if n.Slot < len(before) && before[n.Slot] != nil && before[n.Slot].NodeInfo == i.info {
+		v := &view{NodeInfo: r.info}
+		if n.Slot < len(before) && before[n.Slot] != nil && before[n.Slot].NodeInfo == r.info {
 			v = before[n.Slot]
 		}
-		q.sift(v, i)
+		q.sift(v, r)
 		a.views[n.Slot] = v
 		a.nodes.all = append(a.nodes.all, v)
 	}
@@ -187,18 +188,18 @@ func (a *around) list() {
 }
 
 // sift finds the pods on a node that matter and reports whether they have changed.
-func (q *Question) sift(v *view, i *image) bool {
-	if v.generation == i.pods && v.epoch == q.around.epoch {
+func (q *Question) sift(v *view, r *reflection) bool {
+	if v.generation == r.pods && v.epoch == q.around.epoch {
 		return false
 	}
-	v.generation, v.epoch = i.pods, q.around.epoch
+	v.generation, v.epoch = r.pods, q.around.epoch
 	var space labels.Set
 	if namespace := q.plugins.mirror.cluster.Namespace(q.pod.Namespace); namespace != nil {
 		space = namespace.Labels
 	}
 	before := v.pods
 	v.pods, v.withTerms, v.withAntiTerms = nil, nil, nil
-	for _, pod := range i.info.Pods {
+	for _, pod := range r.info.Pods {
 		anti := anyTerm(pod.GetRequiredAntiAffinityTerms(), q.pod, space)
 		terms := anti || anyTerm(pod.GetRequiredAffinityTerms(), q.pod, space) ||
 			anyWeightedTerm(pod.GetPreferredAffinityTerms(), q.pod, space) ||

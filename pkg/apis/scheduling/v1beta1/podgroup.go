@@ -81,7 +81,7 @@ type PodGroupSpec struct {
 	// means that the gang is let in without asking.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !quantity(string(self[r])).isLessThan(quantity('0')))",message="quantities cannot be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !quantity(string(dyn(self)[r])).isLessThan(quantity('0')))",message="quantities cannot be negative"
 	// +optional
 	MinResources *corev1.ResourceList `json:"minResources,omitempty"`
 

@@ -36,7 +36,7 @@ spec:
             x-kubernetes-int-or-string: true
 `
 
-const polished = `---
+const rewritten = `---
 spec:
   description: What is wanted.
   properties:
@@ -45,7 +45,6 @@ spec:
         anyOf:
           - type: integer
           - type: string
-        maxLength: 64
         pattern: ^[0-9]+$
         x-kubernetes-int-or-string: true
       description: The ceiling.
@@ -63,24 +62,24 @@ spec:
             x-kubernetes-int-or-string: true
 `
 
-func TestPolishDropsForeignDocumentationAndBoundsOurQuantities(t *testing.T) {
+func TestDocumentationOfEmbeddedTypesIsDroppedAndOurOwnKept(t *testing.T) {
 	once, err := rewrite([]byte(written), []string{"template"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(polished, string(once)); diff != "" {
+	if diff := cmp.Diff(rewritten, string(once)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	twice, err := rewrite(once, []string{"template"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(polished, string(twice)); diff != "" {
-		t.Errorf("polishing twice (-want +got):\n%s", diff)
+	if diff := cmp.Diff(rewritten, string(twice)); diff != "" {
+		t.Errorf("rewriting twice (-want +got):\n%s", diff)
 	}
 }
 
-func TestEveryFileOfTheDirectoryIsPolishedInPlace(t *testing.T) {
+func TestEveryFileOfTheDirectoryIsRewrittenInPlace(t *testing.T) {
 	directory := t.TempDir()
 	for _, name := range []string{"a.yaml", "b.yaml"} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(written), 0o600); err != nil {
@@ -95,7 +94,7 @@ func TestEveryFileOfTheDirectoryIsPolishedInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(polished, string(content)); diff != "" {
+		if diff := cmp.Diff(rewritten, string(content)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

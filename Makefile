@@ -1,0 +1,57 @@
+# The builds of this project and of the control plane it is tested on share one build cache, so all are made without cgo.
+export CGO_ENABLED := 0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X hekla.sh/hekla/pkg/version.Version=$(VERSION)
+
+CORE := ./pkg/resources/... ./pkg/verdict/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./pkg/placement/... \
+	./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./pkg/edge/...
+
+.PHONY: all
+all: build
+
+.PHONY: build
+build: ## Build hekla, hekla-scheduler and hekla-controllers into bin/.
+	go build -ldflags "$(LDFLAGS)" -o bin/hekla ./cmd/hekla
+	go build -ldflags "$(LDFLAGS)" -o bin/hekla-scheduler ./cmd/scheduler
+	go build -ldflags "$(LDFLAGS)" -o bin/hekla-controllers ./cmd/controllers
+
+.PHONY: test
+test: build ## Run every test. The first run builds a control plane, which takes some minutes.
+	go test -timeout 20m ./...
+
+.PHONY: race
+race: ## Run the tests of the core packages under the race detector.
+	CGO_ENABLED=1 go test -race -short -timeout 20m $(CORE)
+
+.PHONY: lint
+lint: ## Check the format, go vet and staticcheck.
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-ed: $$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+.PHONY: generate
+generate: ## Make deepcopy, clients, CRDs and the installer anew.
+	hack/generate.sh
+
+.PHONY: check-generated
+check-generated: generate ## Fail if what is generated is stale.
+	git diff --exit-code -- pkg/apis pkg/client installer
+	@test -z "$$(git status --porcelain -- pkg/apis pkg/client installer)" || { git status --short -- pkg/apis pkg/client installer; exit 1; }
+
+.PHONY: bench
+bench: build ## Run the benchmarks: decisions in process, and bindings on a local cluster beside a plain loop.
+	go test -run '^$$' -bench . -benchmem ./pkg/...
+	bin/hekla bench
+
+.PHONY: demo
+demo: build ## Bring up a local cluster and watch gangs wait and start.
+	bin/hekla demo
+
+.PHONY: clean-demo
+clean-demo: build ## Remove the cluster of the demo.
+	bin/hekla down
+
+.PHONY: help
+help: ## Show this.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20

@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// drawn makes the choices of a property test.
+func drawn(t *rapid.T) chooser {
+	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
+}
+
+// same fails the test if two dumps differ.
+func same(t *rapid.T, what string, before, after any) {
+	t.Helper()
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Fatalf("%s (-before +after):\n%s", what, diff)
+	}
+}
+
+func TestWhateverHappensTheModelIsSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(drawn(t))
+		steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
+		for name, action := range w.actions() {
+			steps[name] = func(*rapid.T) { action() }
+		}
+		t.Repeat(steps)
+	})
+}
+
+func TestUndoRestoresTheModelBitForBit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(drawn(t))
+		steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
+		for name, action := range w.actions() {
+			steps[name] = func(*rapid.T) { action() }
+		}
+		attempt := func(t *rapid.T) {
+			w.settle()
+			before := exactly(w.model)
+			marks, dumps := []int{}, []any{}
+			for range 1 + w.choose(4) {
+				marks, dumps = append(marks, w.model.Mark()), append(dumps, exactly(w.model))
+				for range w.choose(4) {
+					w.try()
+					sound(t, w.model)
+				}
+			}
+			for i, mark := range slices.Backward(marks) {
+				if w.choose(2) == 1 {
+					w.model.Undo(mark)
+					same(t, "after undoing an inner transaction", dumps[i], exactly(w.model))
+				}
+			}
+			w.model.Undo(0)
+			same(t, "after undoing all", before, exactly(w.model))
+		}
+		steps["attempt"], steps["attempt again"] = attempt, attempt
+		t.Repeat(steps)
+	})
+}
+
+// A model does not depend on its history: told afresh of what exists now, and of what it had decided, it is the same.
+// From this follows that neither the order of events, nor their number, nor events that were missed show anywhere.
+func TestTheModelIsWhatARestartedOneWouldBe(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(drawn(t))
+		steps := map[string]func(*rapid.T){}
+		for name, action := range w.actions() {
+			steps[name] = func(*rapid.T) { action() }
+		}
+		compare := func(t *rapid.T) {
+			w.settle()
+			again := w.again()
+			sound(t, again)
+			same(t, "after a restart", meaning(w.model), meaning(again))
+		}
+		steps["compare"], steps["compare again"] = compare, compare
+		t.Repeat(steps)
+		compare(t)
+	})
+}
+
+func TestObjectsMayComeInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(drawn(t))
+		for range 30 {
+			[]func(){w.setPod, w.setPod, w.setPod, w.setNode, w.setGroup, w.setQueue, w.setClass}[w.choose(7)]()
+		}
+		first, second := w.again(), w.again()
+		same(t, "in another order", meaning(first), meaning(second))
+		same(t, "classes in another order", classmates(first), classmates(second))
+		for i, n := range first.Nodes() {
+			if second.Nodes()[i].Name != n.Name {
+				t.Fatalf("node %d is %s or %s", i, n.Name, second.Nodes()[i].Name)
+			}
+		}
+		for i, j := range first.Jobs() {
+			if second.Jobs()[i].ID != j.ID {
+				t.Fatalf("job %d is %s or %s", i, j.ID, second.Jobs()[i].ID)
+			}
+		}
+	})
+}
+
+// Events of different objects may come in any order, as long as those of each object stay in theirs.
+func TestEventsOfDifferentObjectsCommute(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(drawn(t))
+		for range 40 {
+			w.events()[w.choose(len(w.events()))]()
+		}
+		w.settle()
+		shuffled := w.shuffled()
+		sound(t, shuffled)
+		same(t, "in another order", meaning(w.model), meaning(shuffled))
+	})
+}
+
+func TestTheOrdersAreTotal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(drawn(t))
+		for range 3 {
+			p := pod(rapid.SampledFrom(podNames).Draw(t, "name"), born(birth.AddDate(0, 0, w.choose(3))))
+			if index := w.choose(4); index > 0 {
+				annotated("volcano.sh/task-index", string(rune('0'+index)))(p)
+			}
+			w.model.Apply(Set{p})
+		}
+		tasks := w.sorted(func(*Task) bool { return true })
+		for _, a := range tasks {
+			for _, b := range tasks {
+				if CompareTasks(a, b) != -CompareTasks(b, a) || (a == b) != (CompareTasks(a, b) == 0) {
+					t.Fatalf("the order of %s and %s is not one", a.Key(), b.Key())
+				}
+				for _, c := range tasks {
+					if CompareTasks(a, b) < 0 && CompareTasks(b, c) < 0 && CompareTasks(a, c) >= 0 {
+						t.Fatalf("%s, %s and %s are in a circle", a.Key(), b.Key(), c.Key())
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,351 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// chooser makes all random choices: it returns a number from 0 to n-1. Zero is the plainest choice.
+type chooser func(n int) int
+
+func (choose chooser) oneOf(words ...string) string { return words[choose(len(words))] }
+
+// world is a small imaginary cluster, and the model that hears of it. What exists is kept, so that another model can be
+// told of it afresh.
+type world struct {
+	choose  chooser
+	model   *Cluster
+	exists  map[string]runtime.Object // by kind and name
+	heard   map[string][]Event        // all events, by kind and name
+	uids    int
+	now     time.Time
+	lastPod map[string]*corev1.Pod // by name, pods that are gone too
+}
+
+func newWorld(choose chooser) *world {
+	return &world{choose: choose, model: New(Options{SchedulerNames: []string{"volcano"}}), exists: map[string]runtime.Object{},
+		heard: map[string][]Event{}, now: birth, lastPod: map[string]*corev1.Pod{}}
+}
+
+// tell has the model hear of an object.
+func (w *world) tell(id string, events ...Event) {
+	w.heard[id] = append(w.heard[id], events...)
+	w.model.Apply(events...)
+}
+
+// born gives an object a name, an identity, and an age that is its own.
+func (w *world) born(name string) metav1.ObjectMeta {
+	w.uids++
+	return metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("%s-%d", name, w.uids)),
+		CreationTimestamp: metav1.Time{Time: birth.Add(time.Duration(w.uids) * time.Second)}}
+}
+
+// set shows an object that exists or is new; make is told the metadata of its life so far.
+func (w *world) set(kind, name string, make func(metav1.ObjectMeta) runtime.Object) {
+	id := kind + " " + name
+	var object runtime.Object
+	switch old := w.exists[id]; {
+	case old == nil:
+		object = make(w.born(name))
+	case w.choose(6) == 5:
+		// Deleted and made again; sometimes nobody sees that it was gone, or sees it too late.
+		object = make(w.born(name))
+		switch w.choose(3) {
+		case 0:
+			w.tell(id, Delete{old})
+		case 1:
+			w.tell(id, Set{object}, Delete{old})
+		}
+	default:
+		meta := *old.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
+		meta.Annotations, meta.Labels = nil, nil
+		object = make(meta)
+	}
+	w.exists[id] = object
+	w.tell(id, Set{object})
+}
+
+func (w *world) drop(kind, name string) {
+	id := kind + " " + name
+	if object := w.exists[id]; object != nil {
+		delete(w.exists, id)
+		w.tell(id, Delete{object})
+	}
+}
+
+var (
+	podNames   = []string{"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"}
+	nodeNames  = []string{"n0", "n1", "n2"}
+	groupNames = []string{"g0", "g1", "g2"}
+	queueNames = []string{"default", "q0", "q1", "q2", "root"}
+	classNames = []string{"low", "high"}
+)
+
+func (w *world) amounts() corev1.ResourceList {
+	return list(w.choose.oneOf("cpu=1", "", "cpu=2 memory=1Gi", "memory=2Gi", "cpu=1 nvidia.com/gpu=1", "cpu=500m example.com/device=3"))
+}
+
+func (w *world) setPod() {
+	name := w.choose.oneOf(podNames...)
+	w.set("pod", name, func(meta metav1.ObjectMeta) runtime.Object {
+		meta.Namespace = namespace
+		p := &corev1.Pod{ObjectMeta: meta}
+		p.Annotations, p.Labels = map[string]string{}, map[string]string{}
+		p.Spec.SchedulerName = w.choose.oneOf("volcano", "volcano", "volcano", "other")
+		p.Spec.Containers = []corev1.Container{{Name: "main"}}
+		p.Spec.Containers[0].Resources.Requests = w.amounts()
+		in(w.choose.oneOf("g0", "g1", "g2", "g3"))(p)
+		role(w.choose.oneOf("worker", "master"))(p)
+		labelled("app", w.choose.oneOf("a", "b"))(p)
+		if before := w.lastPod[name]; before != nil && before.UID == p.UID {
+			p.Spec.NodeName = before.Spec.NodeName // a pod never leaves its node
+		}
+		w.vary(p)
+		w.lastPod[name] = p
+		return p
+	})
+}
+
+// vary gives a pod, now and then, something that is not plain.
+func (w *world) vary(p *corev1.Pod) {
+	for range w.choose(4) {
+		switch w.choose(9) {
+		case 0, 1:
+			if p.Spec.NodeName == "" {
+				p.Spec.NodeName = w.choose.oneOf("n0", "n1", "n2", "nowhere")
+			}
+		case 2:
+			p.Status.Phase = corev1.PodRunning
+		case 3:
+			p.Status.Phase = []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}[w.choose(3)]
+		case 4:
+			deleting(p)
+		case 5:
+			gated(p)
+		case 6:
+			keepsAwayFrom(w.choose.oneOf("app", "role"), w.choose.oneOf("a", "b"))(p)
+		case 7:
+			listensOn(8080)(p)
+		case 8:
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main",
+				Resources: &corev1.ResourceRequirements{Requests: list("cpu=3")}}}
+		}
+	}
+}
+
+func (w *world) dropPod() { w.drop("pod", w.choose.oneOf(podNames...)) }
+
+func (w *world) setNode() {
+	name := w.choose.oneOf(nodeNames...)
+	w.set("node", name, func(meta metav1.ObjectMeta) runtime.Object {
+		n := &corev1.Node{ObjectMeta: meta}
+		n.Status.Allocatable = list(w.choose.oneOf("cpu=4 memory=8Gi pods=10", "cpu=1", "cpu=8 nvidia.com/gpu=2", ""))
+		if w.choose(4) == 3 {
+			notReady(n)
+		}
+		n.Spec.Unschedulable = w.choose(4) == 3
+		return n
+	})
+}
+
+func (w *world) dropNode() { w.drop("node", w.choose.oneOf(nodeNames...)) }
+
+func (w *world) setGroup() {
+	name := w.choose.oneOf(groupNames...)
+	w.set("group", name, func(meta metav1.ObjectMeta) runtime.Object {
+		meta.Namespace = namespace
+		g := &schedulingv1beta1.PodGroup{ObjectMeta: meta}
+		g.Spec.Queue = w.choose.oneOf("", "q0", "q1", "q2", "root", "nowhere")
+		g.Spec.MinMember = int32(w.choose(4))
+		g.Spec.PriorityClassName = w.choose.oneOf("", "low", "high", "unknown")
+		if w.choose(2) == 1 {
+			needed := w.amounts()
+			g.Spec.MinResources = &needed
+		}
+		if w.choose(3) == 2 {
+			g.Spec.MinTaskMember = map[string]int32{"worker": int32(w.choose(3)), "master": 1}
+		}
+		return g
+	})
+}
+
+func (w *world) dropGroup() { w.drop("group", w.choose.oneOf(groupNames...)) }
+
+func (w *world) setQueue() {
+	name := w.choose.oneOf(queueNames...)
+	w.set("queue", name, func(meta metav1.ObjectMeta) runtime.Object {
+		q := &schedulingv1beta1.Queue{ObjectMeta: meta}
+		q.Generation++
+		q.Spec.Parent = w.choose.oneOf("", "root", "q0", "q1", "q2", "default", "nowhere")
+		q.Spec.Weight, q.Spec.Priority = int32(w.choose(3)), int32(w.choose(3))
+		q.Spec.Capability, q.Spec.Deserved = w.amounts(), w.amounts()
+		if w.choose(4) == 3 {
+			q.Status.State = schedulingv1beta1.QueueStateClosed
+		}
+		return q
+	})
+}
+
+func (w *world) dropQueue() { w.drop("queue", w.choose.oneOf(queueNames...)) }
+
+func (w *world) setClass() {
+	name := w.choose.oneOf(classNames...)
+	w.set("class", name, func(meta metav1.ObjectMeta) runtime.Object {
+		return &schedulingv1.PriorityClass{ObjectMeta: meta, Value: int32(w.choose(5)) - 2, GlobalDefault: w.choose(3) == 2}
+	})
+}
+
+func (w *world) dropClass() { w.drop("class", w.choose.oneOf(classNames...)) }
+
+func (w *world) settle() { w.model.Settle() }
+
+// refuse has a binding refused, if there is one; sometimes one that is of no concern any more.
+func (w *world) refuse() {
+	w.now = w.now.Add(time.Duration(w.choose(5)) * time.Second)
+	name := w.choose.oneOf(podNames...)
+	if p := w.lastPod[name]; p != nil {
+		w.model.Apply(BindFailed{Pod: key(name), UID: p.UID, At: w.now})
+	}
+}
+
+// sorted returns the tasks that pass, by name.
+func (w *world) sorted(pass func(*Task) bool) []*Task {
+	var tasks []*Task
+	for _, t := range w.model.tasks {
+		if pass(t) {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b *Task) int { return CompareNames(a.Key(), b.Key()) })
+	return tasks
+}
+
+// try does one thing that an action may do, if there is anything to do.
+func (w *world) try() {
+	switch w.choose(4) {
+	case 0, 1:
+		tasks := w.sorted(func(t *Task) bool { return t.Status == Pending && t.Job != nil })
+		if nodes := w.model.Nodes(); len(tasks) > 0 && len(nodes) > 0 {
+			w.model.Place(tasks[w.choose(len(tasks))], nodes[w.choose(len(nodes))])
+		}
+	case 2:
+		if tasks := w.sorted(func(t *Task) bool { return t.Status == Allocated }); len(tasks) > 0 {
+			w.model.Commit(tasks[w.choose(len(tasks))])
+		}
+	case 3:
+		jobs := slices.DeleteFunc(w.model.Jobs(), func(j *Job) bool { return !j.AtTheDoor() })
+		if len(jobs) > 0 {
+			w.model.LetIn(jobs[w.choose(len(jobs))])
+		}
+	}
+}
+
+// keep does what a cycle does: some of it is tried and undone, the rest stays, and all that was placed is committed.
+func (w *world) keep() {
+	w.settle()
+	for range 1 + w.choose(4) {
+		w.try()
+	}
+	mark := w.model.Mark()
+	for range w.choose(3) {
+		w.try()
+	}
+	w.model.Undo(mark)
+	for _, t := range w.sorted(func(t *Task) bool { return t.Status == Allocated }) {
+		w.model.Commit(t)
+	}
+	w.model.Keep()
+}
+
+// setPhase does what the end of a cycle does.
+func (w *world) setPhase() {
+	if jobs := w.model.Jobs(); len(jobs) > 0 {
+		phases := []schedulingv1beta1.PodGroupPhase{schedulingv1beta1.PodGroupPending, schedulingv1beta1.PodGroupRunning,
+			schedulingv1beta1.PodGroupUnknown, schedulingv1beta1.PodGroupInqueue}
+		w.model.SetPhase(jobs[w.choose(len(jobs))], phases[w.choose(len(phases))])
+	}
+}
+
+// takeBack takes back a decision that was not handed out.
+func (w *world) takeBack() {
+	if tasks := w.sorted(func(t *Task) bool { return t.Status == Binding }); len(tasks) > 0 {
+		t := tasks[w.choose(len(tasks))]
+		w.model.TakeBack([]Bind{{Pod: t.Key(), UID: t.UID()}})
+	}
+}
+
+// actions are all that can happen, by name.
+func (w *world) actions() map[string]func() {
+	return map[string]func(){
+		"set pod": w.setPod, "set another pod": w.setPod, "set a third pod": w.setPod, "drop pod": w.dropPod,
+		"set node": w.setNode, "drop node": w.dropNode, "set group": w.setGroup, "drop group": w.dropGroup,
+		"set queue": w.setQueue, "drop queue": w.dropQueue, "set class": w.setClass, "drop class": w.dropClass,
+		"settle": w.settle, "refuse": w.refuse, "keep": w.keep, "set phase": w.setPhase, "take back": w.takeBack,
+	}
+}
+
+// events are the actions that are told from outside, and may happen whatever the model decides.
+func (w *world) events() []func() {
+	return []func(){w.setPod, w.setPod, w.setPod, w.setPod, w.dropPod, w.setNode, w.dropNode, w.setGroup, w.setGroup,
+		w.dropGroup, w.setQueue, w.setQueue, w.dropQueue, w.setClass, w.dropClass}
+}
+
+// shuffled returns a model that hears all that this one heard, in another order, but of each object in the same.
+func (w *world) shuffled() *Cluster {
+	var turns []string
+	for id, events := range w.heard {
+		for range events {
+			turns = append(turns, id)
+		}
+	}
+	slices.Sort(turns)
+	next := map[string]int{}
+	c := New(w.model.options)
+	for len(turns) > 0 {
+		i := w.choose(len(turns))
+		id := turns[i]
+		turns = slices.Delete(turns, i, i+1)
+		c.Apply(w.heard[id][next[id]])
+		next[id]++
+		if w.choose(5) == 4 {
+			c.Settle()
+		}
+	}
+	c.Settle()
+	return c
+}
+
+// again returns a model that is told now, in some order, of all that exists, and what was decided here.
+func (w *world) again() *Cluster {
+	objects := make([]string, 0, len(w.exists))
+	for id := range w.exists {
+		objects = append(objects, id)
+	}
+	slices.Sort(objects)
+	c := New(w.model.options)
+	for len(objects) > 0 {
+		i := w.choose(len(objects))
+		c.Apply(Set{w.exists[objects[i]]})
+		objects = slices.Delete(objects, i, i+1)
+	}
+	c.Settle()
+	for _, t := range w.sorted(func(t *Task) bool { return t.Status == Binding }) {
+		c.Place(c.Task(t.Key()), c.nodeNamed(t.Node.Name))
+		c.Commit(c.Task(t.Key()))
+	}
+	c.Keep()
+	for _, j := range w.model.Jobs() {
+		c.SetPhase(c.Job(j.ID), j.Phase)
+	}
+	c.Settle()
+	return c
+}

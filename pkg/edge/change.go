@@ -1,0 +1,136 @@
+package edge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// errObjectGone says that the object a status was for does not exist any more, though one of the same name may.
+var errObjectGone = errors.New("the object is gone")
+
+// operation is one step of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// onlyIf keeps a patch from applying to another object of the same name. The API server ignores metadata in a write to
+// the status of a custom resource, so a UID there would check nothing.
+func onlyIf(uid types.UID) operation { return operation{"test", "/metadata/uid", uid} }
+
+// patch sends a patch of a status.
+func patch(ctx context.Context, client rest.Interface, resource string, k key, kind types.PatchType, body any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return client.Patch(kind).NamespaceIfScoped(k.namespace, k.namespace != "").Resource(resource).Name(k.name).
+		SubResource("status").Body(encoded).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
+}
+
+// explain turns the refusal of a patch into errObjectGone if that is what it means.
+func explain(refusal error, uid types.UID, look func() (metav1.Object, error)) error {
+	if apierrors.IsNotFound(refusal) {
+		return errObjectGone
+	}
+	if !isFinal(refusal) && !apierrors.IsConflict(refusal) {
+		return refusal
+	}
+	live, err := look()
+	if apierrors.IsNotFound(err) || err == nil && live.GetUID() != uid {
+		return errObjectGone
+	}
+	return refusal
+}
+
+// groupChange writes the whole status of a PodGroup: all of it is the scheduler's.
+type groupChange cluster.GroupStatus
+
+func (c groupChange) key() key       { return key{groupKind, c.Job.Namespace, c.Job.Name} }
+func (c groupChange) uid() types.UID { return c.UID }
+
+// urgent is true of a new phase: a controller waits for it with the pods.
+func (c groupChange) urgent(last change) bool {
+	before, ok := last.(groupChange)
+	return !ok || before.UID != c.UID || before.Status.Phase != c.Status.Phase
+}
+
+func (c groupChange) write(ctx context.Context, clients *Clients) error {
+	scheduling := clients.Batch.SchedulingV1beta1()
+	err := patch(ctx, scheduling.RESTClient(), "podgroups", c.key(), types.JSONPatchType,
+		[]operation{onlyIf(c.UID), {"add", "/status", &c.Status}})
+	if err == nil {
+		return nil
+	}
+	return explain(err, c.UID, func() (metav1.Object, error) {
+		return scheduling.PodGroups(c.Job.Namespace).Get(ctx, c.Job.Name, metav1.GetOptions{})
+	})
+}
+
+// queueChange writes what a queue holds. The rest of its status is the controllers'.
+type queueChange cluster.QueueStatus
+
+func (c queueChange) key() key                { return key{queueKind, "", c.Queue} }
+func (c queueChange) uid() types.UID          { return c.UID }
+func (c queueChange) urgent(last change) bool { return last.uid() != c.UID }
+
+func (c queueChange) write(ctx context.Context, clients *Clients) error {
+	scheduling := clients.Batch.SchedulingV1beta1()
+	send := func(operations ...operation) error {
+		return patch(ctx, scheduling.RESTClient(), "queues", c.key(), types.JSONPatchType, operations)
+	}
+	allocated := c.Allocated
+	if allocated == nil {
+		allocated = corev1.ResourceList{}
+	}
+	err := send(onlyIf(c.UID), operation{"add", "/status/allocated", allocated})
+	if err == nil {
+		return nil
+	}
+	version := ""
+	err = explain(err, c.UID, func() (metav1.Object, error) {
+		live, err := scheduling.Queues().Get(ctx, c.Queue, metav1.GetOptions{})
+		if err == nil {
+			version = live.ResourceVersion
+		}
+		return live, err
+	})
+	if version == "" || err == errObjectGone {
+		return err
+	}
+	// A queue that no controller has seen yet has no status to add to. One is made, unless anything has happened to the
+	// queue since it was read.
+	return send(operation{"test", "/metadata/resourceVersion", version},
+		operation{"add", "/status", map[string]any{"allocated": allocated}})
+}
+
+// podChange writes one condition of a pod.
+type podChange cluster.PodCondition
+
+func (c podChange) key() key                { return key{podKind, c.Pod.Namespace, c.Pod.Name} }
+func (c podChange) uid() types.UID          { return c.UID }
+func (c podChange) urgent(last change) bool { return last.uid() != c.UID }
+
+func (c podChange) write(ctx context.Context, clients *Clients) error {
+	core := clients.Core.CoreV1()
+	err := patch(ctx, core.RESTClient(), "pods", c.key(), types.StrategicMergePatchType, map[string]any{
+		"metadata": map[string]any{"uid": c.UID},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{c.Condition}},
+	})
+	if err == nil {
+		return nil
+	}
+	return explain(err, c.UID, func() (metav1.Object, error) {
+		return core.Pods(c.Pod.Namespace).Get(ctx, c.Pod.Name, metav1.GetOptions{})
+	})
+}

@@ -1,0 +1,48 @@
+package edge
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"hekla.sh/hekla/pkg/client/clientset/versioned"
+)
+
+// Clients are the connections to the API server. All share one HTTP/2 connection and one limit of requests.
+type Clients struct {
+	// Core speaks protobuf, which costs a fraction of JSON for pods and nodes.
+	Core kubernetes.Interface
+	// Batch is for our own kinds, which exist as JSON only.
+	Batch versioned.Interface
+
+	qps float32
+}
+
+// Connect makes the clients. qps and burst bound the requests of all of them together; both must be positive.
+func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
+	if qps <= 0 || burst <= 0 {
+		return nil, fmt.Errorf("requests per second must be positive: qps is %g, burst is %d", qps, burst)
+	}
+	config = rest.CopyConfig(config)
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(qps, burst)
+	// Lists are large and the API server is near: inflating them costs more than receiving them.
+	config.DisableCompression = true
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("API client: %w", err)
+	}
+	batch, err := versioned.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("API client for our own kinds: %w", err)
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	core, err := kubernetes.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("API client: %w", err)
+	}
+	return &Clients{Core: core, Batch: batch, qps: qps}, nil
+}

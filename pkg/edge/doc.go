@@ -1,0 +1,49 @@
+// Package edge stands between the Kubernetes API and the model: what the API shows becomes events, and decisions become
+// writes.
+//
+// Main types: [Clients] are the connections to the API server; [Inbox] watches and keeps the events that were not taken
+// yet; [Outbox] carries decisions out; [Lead] runs a function for as long as this process is the leader.
+//
+// Invariants:
+//
+//  1. Nothing here waits for the API server on behalf of the loop: [Inbox.Take] and [Outbox.Do] only touch memory.
+//  2. The inbox holds at most two events per object, however long it is not emptied: that the object it replaced is gone,
+//     and what it is now. What was never taken and is outdated is never seen.
+//  3. The first Take after [Inbox.WaitSynced] returns the whole cluster, from lists that are no older than the call of
+//     [Inbox.Start]. Nothing may be decided before.
+//  4. A binding names the UID of its pod and the API server binds a pod only once, so no repetition, race or deposed
+//     leader binds a pod twice or binds one that was made anew under the same name.
+//  5. A binding ends in what the API server showed: the pod is bound, or gone, or a live read after the last attempt
+//     shows it without a node; only then [cluster.BindFailed] is reported. Time alone ends none.
+//  6. Statuses are coalesced: at most one waits per object, the newest; it is tried until it is written, replaced, or its
+//     object is gone. Only fields that are the scheduler's own are written, and never to another object of the same name.
+//  7. Binds go first. While any waits, statuses pass at a trickle.
+//  8. When leadership is lost every request under way is broken off and none is started.
+//
+// The caches are filled after leadership was won, not before. A standby then costs next to nothing, and the lists with
+// which a leader begins are newer than everything the leader before it wrote, because they are read through to etcd. The
+// price is the time of a list at take-over: about a second per 50,000 pods, after a wait of up to fifteen for the Lease.
+//
+// It must not know policy: package framework and all above it. Time is read here, the loop gets it as an argument.
+//
+// # Permissions
+//
+// ClusterRole (verbs per resource):
+//
+//	""                      pods                             get list watch
+//	""                      pods/binding                     create
+//	""                      pods/status                      patch
+//	""                      nodes namespaces                 list watch
+//	events.k8s.io           events                           create patch
+//	scheduling.volcano.sh   podgroups queues                 get list watch
+//	scheduling.volcano.sh   podgroups/status queues/status   patch
+//	scheduling.k8s.io       priorityclasses                  list watch
+//
+// Role in the namespace of the Lease and of the configuration (volcano-system):
+//
+//	coordination.k8s.io     leases                                          create
+//	coordination.k8s.io     leases named as --leader-elect-resource-name    get update
+//	""                      configmaps named as in --scheduler-configmap    get list watch
+//
+// The last is needed only when the configuration is read from the API instead of a file.
+package edge

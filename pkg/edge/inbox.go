@@ -1,0 +1,216 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"hekla.sh/hekla/pkg/client/informers/externalversions"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// InboxOptions say what is watched.
+type InboxOptions struct {
+	// NodeSelector limits the nodes to those that carry one of these labels, each as "key:value"; empty takes all. What
+	// runs on other nodes counts for its queue, and nothing is placed there.
+	NodeSelector []string
+	// IgnorePriorityClasses leaves the PriorityClasses out, so that every job has priority 0.
+	IgnorePriorityClasses bool
+}
+
+// Inbox watches the cluster and keeps what happened until it is taken.
+type Inbox struct {
+	queue *eventQueue
+	nodes []label
+
+	core  informers.SharedInformerFactory
+	batch externalversions.SharedInformerFactory
+	kinds []*watchedKind
+}
+
+// label is one label that a node may have.
+type label struct{ key, value string }
+
+// watchedKind is how far the cache of a kind is.
+type watchedKind struct {
+	name         string
+	registration cache.ResourceEventHandlerRegistration
+
+	mutex   sync.Mutex
+	problem error // why it could not be listed or watched, last
+}
+
+// NewInbox returns an inbox that watches nothing before [Inbox.Start].
+func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
+	i := &Inbox{
+		queue: newEventQueue(),
+		core: informers.NewSharedInformerFactoryWithOptions(clients.Core, 0,
+			informers.WithTransform(slim), informers.WithTweakListOptions(readThrough)),
+		batch: externalversions.NewSharedInformerFactoryWithOptions(clients.Batch, 0,
+			externalversions.WithTransform(slim), externalversions.WithTweakListOptions(readThrough)),
+	}
+	for _, selector := range options.NodeSelector {
+		name, value, ok := strings.Cut(selector, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("node selector %q: expected a label as key:value", selector)
+		}
+		i.nodes = append(i.nodes, label{name, strings.TrimSpace(value)})
+	}
+	scheduling := i.batch.Scheduling().V1beta1()
+	watched := map[string]cache.SharedIndexInformer{
+		"pods":       i.core.Core().V1().Pods().Informer(),
+		"nodes":      i.core.Core().V1().Nodes().Informer(),
+		"namespaces": i.core.Core().V1().Namespaces().Informer(),
+		"podgroups":  scheduling.PodGroups().Informer(),
+		"queues":     scheduling.Queues().Informer(),
+	}
+	if !options.IgnorePriorityClasses {
+		watched["priorityclasses"] = i.core.Scheduling().V1().PriorityClasses().Informer()
+	}
+	for name, informer := range watched {
+		if err := i.watch(name, informer); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", name, err)
+		}
+	}
+	return i, nil
+}
+
+// readThrough makes the first list as new as the moment of asking. The cache of an API server may be minutes behind, and
+// a leader that begins from it could act on a cluster that is gone.
+func readThrough(options *metav1.ListOptions) {
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion = ""
+	}
+}
+
+func (i *Inbox) watch(name string, informer cache.SharedIndexInformer) error {
+	w := &watchedKind{name: name}
+	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		w.mutex.Lock()
+		w.problem = err
+		w.mutex.Unlock()
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	}); err != nil {
+		return err
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(o any, _ bool) { i.seen(o.(object)) },
+		UpdateFunc: func(before, now any) { i.replaced(before.(object), now.(object)) },
+		DeleteFunc: i.deleted,
+	})
+	if err != nil {
+		return err
+	}
+	w.registration = registration
+	i.kinds = append(i.kinds, w)
+	return nil
+}
+
+func (i *Inbox) seen(o object) {
+	if i.isOurs(o) {
+		i.queue.set(o)
+	}
+}
+
+func (i *Inbox) replaced(before, now object) {
+	if before.GetResourceVersion() == now.GetResourceVersion() {
+		return
+	}
+	// After a gap in the watch an object and the one that took its name show as one update.
+	if i.isOurs(before) && (before.GetUID() != now.GetUID() || !i.isOurs(now)) {
+		i.queue.delete(before)
+	}
+	i.seen(now)
+}
+
+func (i *Inbox) deleted(o any) {
+	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = tombstone.Obj
+	}
+	if deleted, ok := o.(object); ok && i.isOurs(deleted) {
+		i.queue.delete(deleted)
+	}
+}
+
+// isOurs is false for the nodes that the selector leaves out.
+func (i *Inbox) isOurs(o object) bool {
+	node, ok := o.(*corev1.Node)
+	return !ok || len(i.nodes) == 0 || slices.ContainsFunc(i.nodes, func(l label) bool {
+		value, has := node.Labels[l.key]
+		return has && value == l.value
+	})
+}
+
+// Start begins to list and watch, until the context ends; [Inbox.Wait] then waits for the last goroutine.
+func (i *Inbox) Start(ctx context.Context) {
+	i.core.StartWithContext(ctx)
+	i.batch.StartWithContext(ctx)
+}
+
+// Wait returns when everything that Start started has ended.
+func (i *Inbox) Wait() {
+	i.core.Shutdown()
+	i.batch.Shutdown()
+}
+
+// WaitSynced returns when everything that there was at the start can be taken. If the context ends before, the error
+// names what could not be listed, and why.
+func (i *Inbox) WaitSynced(ctx context.Context) error {
+	synced := make([]cache.InformerSynced, len(i.kinds))
+	for n, w := range i.kinds {
+		synced[n] = w.registration.HasSynced
+	}
+	if cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil
+	}
+	errs := []error{fmt.Errorf("the lists of the cluster are not complete: %w", context.Cause(ctx))}
+	for _, w := range i.kinds {
+		if w.registration.HasSynced() {
+			continue
+		}
+		w.mutex.Lock()
+		problem := w.problem
+		w.mutex.Unlock()
+		if problem == nil {
+			problem = errors.New("the API server has not sent all of them")
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", w.name, problem))
+	}
+	return errors.Join(errs...)
+}
+
+// Wake receives when there is something to take.
+func (i *Inbox) Wake() <-chan struct{} { return i.queue.wake }
+
+// Poke makes Wake receive once although there may be nothing to take.
+func (i *Inbox) Poke() { i.queue.poke() }
+
+// Take returns what happened since it was called last, and uses up the wake-up for it. Objects come in the order in which
+// they first had an event.
+func (i *Inbox) Take() []cluster.Event { return i.queue.take() }
+
+// Refuse reports to the taker that a binding was refused for good; it is for [OutboxOptions].
+func (i *Inbox) Refuse(e cluster.BindFailed) {
+	i.queue.add(key{refusalKind, e.Pod.Namespace, e.Pod.Name}, e, false)
+}
+
+// InboxStats are what an inbox has been through.
+type InboxStats struct {
+	// Waiting is how many objects have events that were not taken yet.
+	Waiting int
+	// Coalesced is how many events took the place of another that was not taken yet.
+	Coalesced uint64
+}
+
+// Stats returns the numbers at this moment.
+func (i *Inbox) Stats() InboxStats {
+	return InboxStats{Waiting: i.queue.length(), Coalesced: i.queue.coalescedCount()}
+}

@@ -1,0 +1,211 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+const (
+	// statusWorkers write the statuses of PodGroups and queues, as many again the conditions of pods, apart from them so
+	// that ten thousand pods that wait do not hold up the phase of a PodGroup.
+	statusWorkers = 3
+	// busyShare is the part of the allowed requests that statuses may take while binds wait: one in a hundred, twenty a
+	// second by default.
+	busyShare = 100
+	// The events that are shown: ten a second after a first hundred. The library writes each in a goroutine of its own, and
+	// nobody reads more.
+	eventsPerSecond, eventsAtOnce = 10, 100
+	// longestNote is the most the API accepts in an event.
+	longestNote = 1024
+)
+
+// OutboxOptions are what an outbox needs beside the connection.
+type OutboxOptions struct {
+	// Name is the scheduler's, shown as the source of events.
+	Name string
+	// Refuse is told of bindings that were refused for good; see [Inbox.Refuse].
+	Refuse func(cluster.BindFailed)
+	// Observe is told how each binding ended, and how long after it was handed over. Nil observes nothing.
+	Observe func(result BindResult, took time.Duration)
+	Logger  logr.Logger
+}
+
+// Outbox carries decisions out.
+type Outbox struct {
+	options OutboxOptions
+	binder  *binder
+	jobs    *statusWriter // PodGroups and queues
+	pods    *statusWriter
+
+	broadcaster   events.EventBroadcaster
+	recorder      events.EventRecorder
+	eventLimit    flowcontrol.RateLimiter
+	droppedEvents atomic.Uint64
+	shutEvents    sync.Once
+	isClosed      atomic.Bool
+	stop          context.CancelFunc
+}
+
+// NewOutbox returns an outbox that keeps what it is given until [Outbox.Start].
+func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
+	o := &Outbox{
+		options:     options,
+		binder:      newBinder(clients.Core.CoreV1(), options.Logger),
+		eventLimit:  flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
+		broadcaster: events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.Core.EventsV1()}),
+		stop:        func() {},
+	}
+	o.recorder = o.broadcaster.NewRecorder(scheme.Scheme, options.Name)
+	trickle := flowcontrol.NewTokenBucketRateLimiter(max(clients.qps/busyShare, 1), 1)
+	isBusy := func() bool { return o.binder.queue.Len() > 0 }
+	o.jobs = newStatusWriter(clients, trickle, isBusy, options.Logger)
+	o.pods = newStatusWriter(clients, trickle, isBusy, options.Logger)
+	o.binder.settle, o.binder.finished = o.settle, o.finished
+	return o
+}
+
+// Start begins to write. When the context ends, every request under way is broken off and none is started.
+func (o *Outbox) Start(ctx context.Context) error {
+	ctx, o.stop = context.WithCancel(ctx)
+	o.binder.start(ctx)
+	o.jobs.start(ctx, statusWorkers)
+	o.pods.start(ctx, statusWorkers)
+	if err := o.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("start to write events: %w", err)
+	}
+	return nil
+}
+
+// Do takes over decisions. It never waits; after [Outbox.Drain] it does nothing.
+func (o *Outbox) Do(d cluster.Decisions) {
+	if o.isClosed.Load() {
+		return
+	}
+	for _, c := range d.Groups {
+		o.jobs.put(groupChange(c))
+	}
+	for _, c := range d.Queues {
+		o.jobs.put(queueChange(c))
+	}
+	for _, c := range d.Pods {
+		o.pods.put(podChange(c))
+	}
+	for _, b := range d.Binds {
+		o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID)
+	}
+	o.binder.add(d.Binds)
+	for _, n := range d.Events {
+		o.Show(n)
+	}
+}
+
+// Show writes an event, unless there were too many lately.
+func (o *Outbox) Show(n cluster.Notice) {
+	if !o.eventLimit.TryAccept() {
+		o.droppedEvents.Add(1)
+		return
+	}
+	note := n.Message
+	if len(note) > longestNote {
+		note = strings.ToValidUTF8(note[:longestNote-len("…")], "") + "…"
+	}
+	regarding := n.Regarding
+	o.recorder.Eventf(&regarding, nil, n.Type, n.Reason, "Scheduling", "%s", note)
+}
+
+// settle waits until no condition of a pod is being written: one that arrived after the binding would say of a pod that
+// has its node that it has none.
+func (o *Outbox) settle(ctx context.Context, b cluster.Bind) {
+	if sending := o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID); sending != nil {
+		select {
+		case <-sending:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (o *Outbox) finished(t *binding, result BindResult, err error) {
+	now := time.Now()
+	if o.options.Observe != nil {
+		o.options.Observe(result, now.Sub(t.handed))
+	}
+	if result != Refused {
+		return
+	}
+	o.options.Logger.Error(err, "Binding was refused", "pod", t.Pod, "node", t.Node, "requests", t.requests)
+	o.Show(cluster.Notice{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.UID},
+		Type:      corev1.EventTypeWarning, Reason: "FailedBinding", Message: fmt.Sprintf("binding to node %s: %v", t.Node, err),
+	})
+	o.options.Refuse(cluster.BindFailed{Pod: t.Pod, UID: t.UID, At: now})
+}
+
+// Drain closes the outbox in good order: nothing new is begun, statuses are dropped, for the next leader works them out
+// anew, and the bindings under way are finished together with the rest of their gangs, so that none is left in halves. It
+// returns when all that is over, or with an error when the context ends before.
+func (o *Outbox) Drain(ctx context.Context) error {
+	o.isClosed.Store(true)
+	o.jobs.queue.ShutDown()
+	o.pods.queue.ShutDown()
+	o.binder.close()
+	var err error
+	select {
+	case <-o.binder.idle:
+	case <-ctx.Done():
+		s := o.Stats()
+		err = fmt.Errorf("%d bindings were not finished in time: %w", s.Waiting+s.InFlight, context.Cause(ctx))
+	}
+	o.stop()
+	o.Wait()
+	return err
+}
+
+// Wait returns when the last worker has ended, after the context of Start did.
+func (o *Outbox) Wait() {
+	o.binder.workers.Wait()
+	o.jobs.workers.Wait()
+	o.pods.workers.Wait()
+	o.shutEvents.Do(o.broadcaster.Shutdown)
+}
+
+// OutboxStats are what an outbox has to do, and what it has done.
+type OutboxStats struct {
+	Waiting  int // bindings not under way: not begun, or pausing
+	InFlight int // bindings under way
+	Repeated int // steps that had to be repeated so far
+
+	StatusesWaiting int
+	StatusesWritten uint64
+	StatusesFailed  uint64 // attempts
+	EventsDropped   uint64
+}
+
+// Stats returns the numbers at this moment.
+func (o *Outbox) Stats() OutboxStats {
+	o.binder.mutex.Lock()
+	outstanding := o.binder.outstanding
+	o.binder.mutex.Unlock()
+	inFlight := int(o.binder.inFlight.Load())
+	s := OutboxStats{
+		Waiting: max(outstanding-inFlight, 0), InFlight: inFlight, Repeated: int(o.binder.repeated.Load()),
+		StatusesWaiting: o.jobs.waiting() + o.pods.waiting(), EventsDropped: o.droppedEvents.Load(),
+	}
+	for _, w := range []*statusWriter{o.jobs, o.pods} {
+		written, failed := w.counts()
+		s.StatusesWritten += written
+		s.StatusesFailed += failed
+	}
+	return s
+}

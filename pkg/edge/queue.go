@@ -1,0 +1,159 @@
+package edge
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// kind tells the lanes of the queue apart.
+type kind uint8
+
+const (
+	unknownKind kind = iota
+	podKind
+	nodeKind
+	groupKind
+	queueKind
+	priorityKind
+	namespaceKind
+	refusalKind
+)
+
+var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "refusal"}
+
+func (k kind) String() string { return kindNames[k] }
+
+func kindOf(object runtime.Object) kind {
+	switch object.(type) {
+	case *corev1.Pod:
+		return podKind
+	case *corev1.Node:
+		return nodeKind
+	case *schedulingv1beta1.PodGroup:
+		return groupKind
+	case *schedulingv1beta1.Queue:
+		return queueKind
+	case *schedulingv1.PriorityClass:
+		return priorityKind
+	case *corev1.Namespace:
+		return namespaceKind
+	}
+	return unknownKind
+}
+
+// object is what every watched kind is.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+type key struct {
+	kind            kind
+	namespace, name string
+}
+
+func keyOf(o object) key { return key{kindOf(o), o.GetNamespace(), o.GetName()} }
+
+// news is what happened to one object since the events were taken last.
+type news struct {
+	// gone is the deletion of the object that the taker knows, if it was deleted. It must outlive whatever follows under
+	// the same name: a deletion of the successor would not tell the taker that the predecessor is gone.
+	gone cluster.Event
+	// last is what happened last.
+	last cluster.Event
+}
+
+// eventQueue keeps events in the order in which their objects first had any, the newest state for each.
+type eventQueue struct {
+	mutex     sync.Mutex
+	entries   []news
+	positions map[key]int
+	coalesced uint64
+	wake      chan struct{}
+}
+
+func newEventQueue() *eventQueue {
+	return &eventQueue{positions: map[key]int{}, wake: make(chan struct{}, 1)}
+}
+
+func (q *eventQueue) set(o object)    { q.add(keyOf(o), cluster.Set{Object: o}, false) }
+func (q *eventQueue) delete(o object) { q.add(keyOf(o), cluster.Delete{Object: o}, true) }
+
+func (q *eventQueue) add(k key, e cluster.Event, isDeletion bool) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	position, known := q.positions[k]
+	if !known {
+		position = len(q.entries)
+		q.positions[k] = position
+		q.entries = append(q.entries, news{})
+	}
+	entry := &q.entries[position]
+	if known {
+		q.coalesced++
+	}
+	if isDeletion && entry.gone == nil {
+		entry.gone, entry.last = e, nil
+	} else {
+		entry.last = e
+	}
+	q.poke()
+}
+
+// poke wakes the taker. Calls between two takes wake it once.
+func (q *eventQueue) poke() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *eventQueue) take() []cluster.Event {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	// Whatever came before this moment is about to be returned: nobody need be woken for it.
+	select {
+	case <-q.wake:
+	default:
+	}
+	events := make([]cluster.Event, 0, len(q.entries))
+	for i := range q.entries {
+		if entry := &q.entries[i]; entry.gone != nil {
+			events = append(events, entry.gone)
+		}
+		if entry := &q.entries[i]; entry.last != nil {
+			events = append(events, entry.last)
+		}
+	}
+	clear(q.entries)
+	q.entries = q.entries[:0]
+	clear(q.positions)
+	// After the first lists the buffers are as large as the cluster; from then on a handful of events is the rule.
+	if cap(q.entries) > retainedEntries && len(events) < cap(q.entries)/4 {
+		q.entries, q.positions = nil, map[key]int{}
+	}
+	return events
+}
+
+// retainedEntries is the size from which the buffers of the queue are given back when they were mostly empty: 16,384
+// entries are half a megabyte.
+const retainedEntries = 1 << 14
+
+func (q *eventQueue) length() int {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.entries)
+}
+
+func (q *eventQueue) coalescedCount() uint64 {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.coalesced
+}

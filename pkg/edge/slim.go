@@ -1,0 +1,99 @@
+package edge
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// slim drops from an object that was just decoded what no decision reads. The caches and the model hold every object of
+// the cluster, and this is most of each. What stays of a pod is what places it: whatever the kube-scheduler's plugins
+// look at, and all that tells pods apart. It may be applied twice.
+func slim(o any) (any, error) {
+	if m, ok := o.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+		delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	}
+	switch o := o.(type) {
+	case *corev1.Pod:
+		slimPod(o)
+	case *corev1.Node:
+		o.Status.Addresses, o.Status.VolumesInUse, o.Status.VolumesAttached, o.Status.Config = nil, nil, nil, nil
+		o.Status.NodeInfo = corev1.NodeSystemInfo{}
+	}
+	return o, nil
+}
+
+func slimPod(pod *corev1.Pod) {
+	spec, status := &pod.Spec, &pod.Status
+	slimContainers(spec.InitContainers)
+	slimContainers(spec.Containers)
+	slimStatuses(status.InitContainerStatuses)
+	slimStatuses(status.ContainerStatuses)
+	pod.Spec = corev1.PodSpec{
+		Volumes:                       placedVolumes(spec.Volumes),
+		InitContainers:                spec.InitContainers,
+		Containers:                    spec.Containers,
+		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
+		NodeSelector:                  spec.NodeSelector,
+		NodeName:                      spec.NodeName,
+		HostNetwork:                   spec.HostNetwork,
+		Affinity:                      spec.Affinity,
+		SchedulerName:                 spec.SchedulerName,
+		Tolerations:                   spec.Tolerations,
+		PriorityClassName:             spec.PriorityClassName,
+		Priority:                      spec.Priority,
+		PreemptionPolicy:              spec.PreemptionPolicy,
+		Overhead:                      spec.Overhead,
+		TopologySpreadConstraints:     spec.TopologySpreadConstraints,
+		SchedulingGates:               spec.SchedulingGates,
+		ResourceClaims:                spec.ResourceClaims,
+		Resources:                     spec.Resources,
+		SchedulingGroup:               spec.SchedulingGroup,
+	}
+	pod.Status = corev1.PodStatus{
+		Phase:                                status.Phase,
+		Conditions:                           status.Conditions,
+		Reason:                               status.Reason,
+		NominatedNodeName:                    status.NominatedNodeName,
+		StartTime:                            status.StartTime,
+		InitContainerStatuses:                status.InitContainerStatuses,
+		ContainerStatuses:                    status.ContainerStatuses,
+		ResourceClaimStatuses:                status.ResourceClaimStatuses,
+		ExtendedResourceClaimStatus:          status.ExtendedResourceClaimStatus,
+		NodeAllocatableResourceClaimStatuses: status.NodeAllocatableResourceClaimStatuses,
+		AllocatedResources:                   status.AllocatedResources,
+		Resources:                            status.Resources,
+	}
+}
+
+// slimContainers keeps what the requests are counted from, ports and images.
+func slimContainers(containers []corev1.Container) {
+	for i := range containers {
+		c := &containers[i]
+		containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources,
+			RestartPolicy: c.RestartPolicy}
+	}
+}
+
+// slimStatuses keeps what an in-place resize is counted from.
+func slimStatuses(statuses []corev1.ContainerStatus) {
+	for i := range statuses {
+		s := &statuses[i]
+		statuses[i] = corev1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources, Resources: s.Resources}
+	}
+}
+
+// placedVolumes drops the volumes that can be mounted anywhere. Nearly every pod has one, for the token of its
+// ServiceAccount.
+func placedVolumes(volumes []corev1.Volume) []corev1.Volume {
+	var placed []corev1.Volume
+	for _, volume := range volumes {
+		v := &volume.VolumeSource
+		isAnywhere := v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil ||
+			v.EmptyDir != nil || v.HostPath != nil
+		if !isAnywhere {
+			placed = append(placed, volume)
+		}
+	}
+	return placed
+}

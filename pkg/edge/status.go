@@ -1,0 +1,199 @@
+package edge
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// change is a status that is to be written.
+type change interface {
+	// key names the object.
+	key() key
+	uid() types.UID
+	// urgent reports whether somebody waits for this change after the one written last.
+	urgent(last change) bool
+	// write writes it; errObjectGone says that the object it is for does not exist any more.
+	write(ctx context.Context, clients *Clients) error
+}
+
+const (
+	// statusRest is how long an object rests after its status was written, unless somebody waits for the next one. The
+	// pods of a gang of a hundred start one by one; nobody needs a hundred numbers for that.
+	statusRest = time.Second
+	// The back-off of a status that could not be written.
+	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute
+)
+
+// slot is what is known of an object whose status waits, is being written, or was written a moment ago.
+type slot struct {
+	next      change        // what to write next, nil if nothing
+	last      change        // what was written last, nil if that failed
+	isResting bool          // it is looked at again without being asked
+	isVoid    bool          // what is being written must not be tried again
+	sending   chan struct{} // closed when the request under way has returned; nil while there is none
+}
+
+// statusWriter writes statuses, for each object one at a time and the newest.
+type statusWriter struct {
+	clients *Clients
+	queue   workqueue.TypedRateLimitingInterface[key]
+	// trickle bounds the writes while isBusy; it is shared by all writers.
+	trickle flowcontrol.RateLimiter
+	isBusy  func() bool
+	logger  logr.Logger
+	workers sync.WaitGroup
+
+	mutex   sync.Mutex
+	slots   map[key]*slot
+	written uint64
+	failed  uint64
+}
+
+func newStatusWriter(clients *Clients, trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *statusWriter {
+	return &statusWriter{
+		clients: clients, trickle: trickle, isBusy: isBusy, logger: logger, slots: map[key]*slot{},
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstStatusRetry, lastStatusRetry)),
+	}
+}
+
+func (w *statusWriter) start(ctx context.Context, workers int) {
+	for range workers {
+		w.workers.Go(func() {
+			for w.next(ctx) {
+			}
+		})
+	}
+	context.AfterFunc(ctx, w.queue.ShutDown)
+}
+
+// put makes a change the one to be written next for its object.
+func (w *statusWriter) put(c change) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	k := c.key()
+	s := w.slots[k]
+	if s == nil {
+		s = &slot{}
+		w.slots[k] = s
+		w.queue.Add(k)
+	} else if s.isResting && s.last != nil && c.urgent(s.last) {
+		w.queue.Add(k)
+	}
+	s.next = c
+}
+
+// drop forgets what waits for an object, and returns what closes when a write under way has returned, nil if none is.
+func (w *statusWriter) drop(k key, uid types.UID) <-chan struct{} {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	s := w.slots[k]
+	if s == nil {
+		return nil
+	}
+	if s.next != nil && s.next.uid() == uid {
+		s.next = nil
+	}
+	s.isVoid = s.sending != nil
+	return s.sending
+}
+
+// next writes one status. It returns false when there will be nothing more.
+func (w *statusWriter) next(ctx context.Context) bool {
+	k, isOver := w.queue.Get()
+	if isOver {
+		return false
+	}
+	defer w.queue.Done(k)
+	if w.hasNext(k) && w.isBusy() && w.trickle.Wait(ctx) != nil {
+		return true
+	}
+	c, sent := w.begin(k)
+	if c == nil {
+		return true
+	}
+	err := c.write(ctx, w.clients)
+	close(sent)
+	w.end(ctx, k, c, err)
+	return true
+}
+
+func (w *statusWriter) hasNext(k key) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	s := w.slots[k]
+	return s != nil && s.next != nil
+}
+
+// begin returns what is to be written for an object, nil if nothing is, and what to close when the request has returned.
+func (w *statusWriter) begin(k key) (change, chan struct{}) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	s := w.slots[k]
+	if s == nil {
+		return nil, nil
+	}
+	c := s.next
+	if c == nil {
+		delete(w.slots, k)
+		w.queue.Forget(k)
+		return nil, nil
+	}
+	s.next, s.isResting, s.isVoid, s.sending = nil, false, false, make(chan struct{})
+	return c, s.sending
+}
+
+// end decides how it goes on with an object after a write.
+func (w *statusWriter) end(ctx context.Context, k key, c change, err error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	s := w.slots[k]
+	s.sending, s.isResting, s.last = nil, true, nil
+	switch {
+	case err == nil:
+		w.written++
+		w.queue.Forget(k)
+		s.last = c
+		if s.next != nil && s.next.urgent(c) {
+			w.queue.Add(k)
+		} else {
+			w.queue.AddAfter(k, statusRest)
+		}
+	case err == errObjectGone:
+		w.queue.Forget(k)
+		w.queue.Add(k)
+	case ctx.Err() == nil:
+		w.failed++
+		w.logger.V(1).Info("Status was not written; it will be tried again", "kind", k.kind.String(), "namespace", k.namespace,
+			"name", k.name, "error", err)
+		if s.next == nil && !s.isVoid {
+			s.next = c
+		}
+		w.queue.AddRateLimited(k)
+	}
+}
+
+// waiting is how many objects have a status that is not written yet.
+func (w *statusWriter) waiting() int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	count := 0
+	for _, s := range w.slots {
+		if s.next != nil || s.sending != nil {
+			count++
+		}
+	}
+	return count
+}
+
+func (w *statusWriter) counts() (written, failed uint64) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.written, w.failed
+}

@@ -1,0 +1,178 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+const (
+	notNear   = "node(s) didn't match pod affinity rules"
+	notApart  = "node(s) didn't match pod anti-affinity rules"
+	unwelcome = "node(s) didn't satisfy existing pods anti-affinity rules"
+	uneven    = "node(s) didn't match pod topology spread constraints"
+	noDomain  = "node(s) didn't match pod topology spread constraints (missing required label)"
+)
+
+// threeNodes are two nodes in zone a and one in zone b.
+func threeNodes() []any {
+	return []any{node("a1", labelled(zone, "a")), node("a2", labelled(zone, "a")), node("b1", labelled(zone, "b"))}
+}
+
+func TestSurveyRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
+	cases := map[string]struct {
+		others []any
+		pod    *corev1.Pod
+		want   map[string]string
+	}{
+		"nothing is asked for": {nil, pod("a"), map[string]string{"a1": "", "a2": "", "b1": ""}},
+		"near a pod that is there": {[]any{pod("db", app("db"), on("a1"))}, pod("a", near("db", zone)),
+			map[string]string{"a1": "", "a2": "", "b1": notNear}},
+		"near a pod that is nowhere": {nil, pod("a", near("db", zone)),
+			map[string]string{"a1": notNear, "a2": notNear, "b1": notNear}},
+		"near its own kind, the first of them": {nil, pod("a", app("x"), near("x", zone)),
+			map[string]string{"a1": "", "a2": "", "b1": ""}},
+		"near a pod of another namespace": {[]any{pod("db", app("db"), on("a1"), in("other"))}, pod("a", near("db", zone)),
+			map[string]string{"a1": notNear, "a2": notNear, "b1": notNear}},
+		"apart from a pod": {[]any{pod("db", app("db"), on("a1"))}, pod("a", apart("db", zone)),
+			map[string]string{"a1": notApart, "a2": notApart, "b1": ""}},
+		"a pod that wants to be alone": {[]any{pod("db", apart("x", zone), on("a1"))}, pod("a", app("x")),
+			map[string]string{"a1": unwelcome, "a2": unwelcome, "b1": ""}},
+		"spread evenly": {[]any{pod("x1", app("x"), on("a1"))}, pod("a", app("x"), spread("x", zone, 1, corev1.DoNotSchedule)),
+			map[string]string{"a1": uneven, "a2": uneven, "b1": ""}},
+		"spread over a label that a node lacks": {[]any{node("c1")}, pod("a", app("x"), spread("x", zone, 1, corev1.DoNotSchedule)),
+			map[string]string{"a1": "", "a2": "", "b1": "", "c1": noDomain}},
+		"spread over the nodes that its selector leaves": {[]any{node("a2", labelled(zone, "a"), labelled("disk", "ssd")),
+			pod("x1", app("x"), on("a1"))},
+			pod("a", app("x"), selecting("disk", "ssd"), spread("x", zone, 1, corev1.DoNotSchedule)),
+			map[string]string{"a1": "", "a2": "", "b1": ""}},
+		"a term that cannot be read": {nil, pod("a", near("no label value", zone)),
+			map[string]string{"a1": "parsing pod", "a2": "parsing pod", "b1": "parsing pod"}},
+		"a constraint that cannot be read": {nil, pod("a", spread("no label value", zone, 1, corev1.ScheduleAnyway)),
+			map[string]string{"a1": "Invalid value", "a2": "Invalid value", "b1": "Invalid value"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(append(threeNodes(), c.others...), c.pod)...)
+			got, _ := w.survey(w.ask("a"))
+			for name, want := range c.want {
+				if (got[name] == "") != (want == "") || !strings.Contains(got[name], want) {
+					t.Errorf("node %s: got %q, want %q", name, got[name], want)
+				}
+			}
+		})
+	}
+}
+
+func TestSurveySeesWhatTheTransactionPlacesAndUndoes(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("x1", app("x"), apart("x", zone)), pod("x2", app("x"), apart("x", zone)),
+		pod("plain", app("x")), pod("y", app("y")))...)
+	// The class that first has nothing against any node must notice the anti-affinity that comes later.
+	plain, twin := w.ask("plain"), w.ask("x2")
+	expect := func(when string, q *Question, a1, a2, b1 string) {
+		t.Helper()
+		got, _ := w.survey(q)
+		if diff := cmp.Diff(map[string]string{"a1": a1, "a2": a2, "b1": b1}, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", when, diff)
+		}
+	}
+	expect("at first", plain, "", "", "")
+	expect("at first", twin, "", "", "")
+	mark := w.cluster.Mark()
+	w.cluster.Place(w.task("x1"), w.cluster.Node("a1"))
+	expect("after a pod was placed", plain, unwelcome, unwelcome, "")
+	expect("after a pod was placed", twin, notApart, notApart, "")
+	w.cluster.Undo(mark)
+	expect("after it was undone", plain, "", "", "")
+	expect("after it was undone", twin, "", "", "")
+	w.cluster.Place(w.task("x1"), w.cluster.Node("b1"))
+	w.cluster.Place(w.task("y"), w.cluster.Node("a1"))
+	w.cluster.Keep()
+	expect("after it was placed elsewhere", plain, "", "", unwelcome)
+	expect("after it was placed elsewhere", twin, "", "", notApart)
+}
+
+func TestSurveyFollowsSelectedNamespaces(t *testing.T) {
+	space := func(team string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{"team": team}}}
+	}
+	selective := pod("a")
+	selectTeam := term("db", zone)
+	selectTeam.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}
+	requireApart(selective, selectTeam)
+	w := newWorld(t, append(threeNodes(), selective, pod("db", app("db"), in("other"), on("a1")))...)
+	q := w.ask("a")
+	for _, step := range []struct {
+		change any
+		want   string
+	}{
+		{space("blue"), ""}, {space("red"), notApart}, {cluster.Delete{Object: space("red")}, ""}, {space("red"), notApart},
+	} {
+		w.apply(step.change)
+		if got, _ := w.survey(q); got["a2"] != step.want || got["b1"] != "" {
+			t.Errorf("got %q and %q, want %q and none", got["a2"], got["b1"], step.want)
+		}
+	}
+}
+
+func TestSurveyScoresAreNormalisedOverTheNodesThatAreLeft(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), node("c1", labelled(zone, "c")), pod("db", app("db"), on("a1")),
+		pod("foe", app("foe"), on("b1")), pod("a", preferringNear("db", zone, 10), apart("foe", zone)))...)
+	_, scores := w.survey(w.ask("a"))
+	if diff := cmp.Diff(map[string]int64{"a1": 200, "a2": 200, "b1": 0, "c1": 0}, scores); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSurveyAnswersAgainUnlessSomethingThatMattersChanged(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("a", app("x"), apart("x", zone)), pod("b", app("x")), pod("y", app("y")))...)
+	q := w.ask("a")
+	read := func() *Question {
+		w.survey(q)
+		return q
+	}
+	state := read().around.state
+	w.cluster.Place(w.task("y"), w.cluster.Node("a1"))
+	if read().around.state != state {
+		t.Error("the plugins were asked again although a pod was placed that no term asks for")
+	}
+	w.cluster.Place(w.task("b"), w.cluster.Node("a1"))
+	if read().around.state == state {
+		t.Error("the plugins were not asked again although a pod was placed that a term asks for")
+	}
+}
+
+func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
+	q := w.ask("a")
+	for _, c := range []struct{ node, want string }{{"a1", ""}, {"b1", notNear}, {"a2", ""}} {
+		refusals, scores := q.Survey([]*cluster.Node{w.cluster.Node(c.node)})
+		if len(refusals) != 1 || len(scores) != 1 || refusals[0] != c.want {
+			t.Errorf("node %s: got %q and %v, want %q", c.node, refusals, scores, c.want)
+		}
+	}
+	if refusals, scores := q.Survey(nil); len(refusals) != 0 || len(scores) != 0 {
+		t.Errorf("for no candidates: got %q and %v", refusals, scores)
+	}
+}
+
+func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("db", app("db"), on("ghost")), pod("a", near("db", zone)))...)
+	q := w.ask("a")
+	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
+		t.Errorf("got %v", got)
+	}
+	w.apply(node("ghost", labelled(zone, "a")))
+	if got, _ := w.survey(q); got["ghost"] != "" || got["a1"] != "" || got["b1"] != notNear {
+		t.Errorf("after the node came: got %v", got)
+	}
+	w.apply(cluster.Delete{Object: node("ghost")})
+	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
+		t.Errorf("after the node went: got %v", got)
+	}
+}

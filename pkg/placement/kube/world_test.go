@@ -1,0 +1,255 @@
+package kube
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// schedulerName makes a pod ours.
+const schedulerName = "volcano"
+
+var (
+	allFilters = []string{"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
+		"PodTopologySpread", "InterPodAffinity"}
+	allScores = []Weighted{{"TaintToleration", 3}, {"NodeAffinity", 2}, {"PodTopologySpread", 2}, {"InterPodAffinity", 2},
+		{"ImageLocality", 1}}
+)
+
+// world is a model under test.
+type world struct {
+	t       testing.TB
+	cluster *cluster.Cluster
+	plugins *Plugins
+}
+
+func newWorld(t testing.TB, objects ...any) *world {
+	t.Helper()
+	w := &world{t: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{schedulerName}})}
+	w.apply(objects...)
+	plugins, err := New(w.cluster, allFilters, allScores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.plugins = plugins
+	return w
+}
+
+func (w *world) apply(objects ...any) {
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *corev1.Node:
+			w.cluster.Apply(cluster.Set{Object: o})
+		case *corev1.Pod:
+			w.cluster.Apply(cluster.Set{Object: o})
+		case *corev1.Namespace:
+			w.cluster.Apply(cluster.Set{Object: o})
+		case cluster.Event:
+			w.cluster.Apply(o)
+		default:
+			w.t.Fatalf("cannot apply a %T", o)
+		}
+	}
+	w.cluster.Settle()
+}
+
+func (w *world) task(name string) *cluster.Task {
+	w.t.Helper()
+	t := w.cluster.Task(types.NamespacedName{Namespace: "default", Name: name})
+	if t == nil {
+		w.t.Fatalf("there is no pod %s", name)
+	}
+	return t
+}
+
+func (w *world) ask(name string) *Question { return w.plugins.Ask(w.task(name).Class) }
+
+// survey returns what a survey of all nodes says, by node.
+func (w *world) survey(q *Question) (refusals map[string]string, scores map[string]int64) {
+	refusals, scores = map[string]string{}, map[string]int64{}
+	said, points := q.Survey(w.cluster.Nodes())
+	for i, n := range w.cluster.Nodes() {
+		refusals[n.Name], scores[n.Name] = said[i], points[i]
+	}
+	return refusals, scores
+}
+
+type nodeOption func(*corev1.Node)
+type podOption func(*corev1.Pod)
+
+var uids int
+
+// node makes a node that has its name as a host name.
+func node(name string, options ...nodeOption) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node " + name),
+		Labels: map[string]string{corev1.LabelHostname: name}}}
+	for _, option := range options {
+		option(n)
+	}
+	return n
+}
+
+func labelled(key, value string) nodeOption {
+	return func(n *corev1.Node) { n.Labels[key] = value }
+}
+
+func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
+
+func tainted(effect corev1.TaintEffect) nodeOption {
+	return func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "only", Value: "gpu", Effect: effect})
+	}
+}
+
+func having(image string, bytes int64) nodeOption {
+	return func(n *corev1.Node) {
+		n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{image}, SizeBytes: bytes})
+	}
+}
+
+// pod makes a pod of ours in the namespace default that waits.
+func pod(name string, options ...podOption) *corev1.Pod {
+	uids++
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(fmt.Sprint("p", uids)),
+			Labels: map[string]string{}},
+		Spec: corev1.PodSpec{SchedulerName: schedulerName, Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
+	}
+	for _, option := range options {
+		option(p)
+	}
+	return p
+}
+
+func on(node string) podOption { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+
+func app(value string) podOption { return func(p *corev1.Pod) { p.Labels["app"] = value } }
+
+func in(namespace string) podOption { return func(p *corev1.Pod) { p.Namespace = namespace } }
+
+func running(name string) podOption {
+	return func(p *corev1.Pod) { p.Spec.Containers[0].Image = name }
+}
+
+func port(number int32) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports, corev1.ContainerPort{HostPort: number, ContainerPort: number})
+	}
+}
+
+func tolerating(key string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+	}
+}
+
+func selecting(key, value string) podOption {
+	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
+}
+
+func affinity(p *corev1.Pod) *corev1.Affinity {
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &corev1.Affinity{}
+	}
+	return p.Spec.Affinity
+}
+
+func nodeAffinity(p *corev1.Pod) *corev1.NodeAffinity {
+	if affinity(p).NodeAffinity == nil {
+		affinity(p).NodeAffinity = &corev1.NodeAffinity{}
+	}
+	return affinity(p).NodeAffinity
+}
+
+func preferringNodes(key, value string, weight int32) podOption {
+	return func(p *corev1.Pod) {
+		a := nodeAffinity(p)
+		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}}}})
+	}
+}
+
+func requiringFields(terms ...corev1.NodeSelectorTerm) podOption {
+	return func(p *corev1.Pod) {
+		nodeAffinity(p).RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: terms}
+	}
+}
+
+func named(names ...string) corev1.NodeSelectorTerm {
+	var term corev1.NodeSelectorTerm
+	for _, name := range names {
+		term.MatchFields = append(term.MatchFields, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField,
+			Operator: corev1.NodeSelectorOpIn, Values: []string{name}})
+	}
+	return term
+}
+
+func apps(value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": value}}
+}
+
+func term(value, key string) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{LabelSelector: apps(value), TopologyKey: key}
+}
+
+// near makes a pod need another of an app in its domain.
+func near(value, key string) podOption {
+	return func(p *corev1.Pod) { requireNear(p, term(value, key)) }
+}
+
+func requireNear(p *corev1.Pod, t corev1.PodAffinityTerm) {
+	a := affinity(p)
+	if a.PodAffinity == nil {
+		a.PodAffinity = &corev1.PodAffinity{}
+	}
+	a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, t)
+}
+
+// apart keeps a pod out of the domains of an app.
+func apart(value, key string) podOption {
+	return func(p *corev1.Pod) { requireApart(p, term(value, key)) }
+}
+
+func requireApart(p *corev1.Pod, t corev1.PodAffinityTerm) {
+	a := affinity(p)
+	if a.PodAntiAffinity == nil {
+		a.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, t)
+}
+
+func preferringNear(value, key string, weight int32) podOption {
+	return func(p *corev1.Pod) { preferNear(p, term(value, key), weight) }
+}
+
+func preferNear(p *corev1.Pod, t corev1.PodAffinityTerm, weight int32) {
+	a := affinity(p)
+	if a.PodAffinity == nil {
+		a.PodAffinity = &corev1.PodAffinity{}
+	}
+	a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
+		corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: t})
+}
+
+func preferApart(p *corev1.Pod, t corev1.PodAffinityTerm, weight int32) {
+	a := affinity(p)
+	if a.PodAntiAffinity == nil {
+		a.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
+		corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: t})
+}
+
+// spread spreads the pods of an app over domains.
+func spread(value, key string, skew int32, otherwise corev1.UnsatisfiableConstraintAction) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: otherwise, LabelSelector: apps(value)})
+	}
+}

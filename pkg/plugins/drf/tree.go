@@ -1,0 +1,205 @@
+package drf
+
+import (
+	"cmp"
+	"math/bits"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+const (
+	whole = int64(1) << 52 // all that the cluster has of a resource
+	most  = whole << 8     // what a node may come to at the most; only a cluster that lost nearly all its nodes gets there
+	grain = 12             // how many of the last binary digits are noise
+)
+
+// tree is the queues' hierarchy with the jobs as its leaves.
+type tree struct {
+	cluster *cluster.Cluster
+	root    *node
+	paths   map[*cluster.Queue][]*node // from the root to the queue
+	leaves  map[*cluster.Job]*node
+	full    []bool // by dimension: the cluster has nothing left
+}
+
+type node struct {
+	parent   *node
+	children []*node
+	byName   map[string]*node
+	job      *cluster.Job // of a leaf
+	weight   int64        // in thousandths
+
+	parts     []int64 // what it holds of the cluster, by dimension
+	share     int64   // the largest of parts
+	saturated bool    // nothing below it can use more
+	stale     bool    // parts, share and saturated are out of date
+}
+
+func newTree(c *cluster.Cluster) *tree {
+	t := &tree{cluster: c, root: &node{weight: one, stale: true}, paths: map[*cluster.Queue][]*node{},
+		leaves: map[*cluster.Job]*node{}, full: make([]bool, c.Resources.Len())}
+	t.root.parts = make([]int64, len(t.full))
+	return t
+}
+
+func (t *tree) add(parent *node, weight int64) *node {
+	n := &node{parent: parent, weight: weight, parts: make([]int64, len(t.full)), stale: true}
+	parent.children = append(parent.children, n)
+	return n
+}
+
+// addQueue adds a node for a queue, and those on the way to it that are not there yet. The node is its own, below the
+// one its path ends in: other queues may have the same path, or one that goes on.
+func (t *tree) addQueue(q *cluster.Queue, p position) {
+	n := t.root
+	path := []*node{n}
+	for _, s := range p.steps {
+		child := n.byName[s.name]
+		if child == nil {
+			child = t.add(n, s.weight)
+			if n.byName == nil {
+				n.byName = map[string]*node{}
+			}
+			n.byName[s.name] = child
+		}
+		n = child
+		path = append(path, n)
+	}
+	t.paths[q] = append(path, t.add(n, one))
+}
+
+func (t *tree) addJob(j *cluster.Job, queue *node) {
+	n := t.add(queue, one)
+	n.job = j
+	t.leaves[j] = n
+}
+
+// stain marks what follows from a job's usage as out of date.
+func (t *tree) stain(j *cluster.Job) {
+	for n := t.leaves[j]; n != nil && !n.stale; n = n.parent {
+		n.stale = true
+	}
+}
+
+// refresh works out again what is out of date.
+func (t *tree) refresh() {
+	if !t.root.stale {
+		return
+	}
+	if t.readFull() {
+		t.root.stainAll()
+	}
+	t.settle(t.root)
+}
+
+// readFull notes of which resources the cluster has nothing left, and reports whether that has changed. It bears on
+// every job that wants them.
+func (t *tree) readFull() (changed bool) {
+	for i := range t.full {
+		d := resources.Dim(i)
+		full := t.cluster.Used.At(d) >= t.cluster.Total.At(d)
+		changed = changed || full != t.full[i]
+		t.full[i] = full
+	}
+	return changed
+}
+
+func (n *node) stainAll() {
+	n.stale = true
+	for _, child := range n.children {
+		child.stainAll()
+	}
+}
+
+func (t *tree) settle(n *node) {
+	if !n.stale {
+		return
+	}
+	n.stale = false
+	if n.job != nil {
+		t.settleJob(n)
+	} else {
+		for _, child := range n.children {
+			t.settle(child)
+		}
+		n.sum()
+	}
+	n.share = 0
+	for _, part := range n.parts {
+		n.share = max(n.share, part)
+	}
+}
+
+// settleJob reads what a job holds. It is saturated if it has all it wants of some resource, or wants one of which
+// nothing is left.
+func (t *tree) settleJob(n *node) {
+	usage := &n.job.Usage
+	n.saturated = false
+	for i := range n.parts {
+		d := resources.Dim(i)
+		n.parts[i] = part(usage.Allocated.At(d), t.cluster.Total.At(d))
+		if wants := usage.Request.At(d); wants > 0 && (usage.Allocated.At(d) >= wants || t.full[i]) {
+			n.saturated = true
+		}
+	}
+}
+
+// sum adds up the children. Those that hold something and could use more are scaled down to the least of them.
+func (n *node) sum() {
+	least := most
+	n.saturated = true
+	for _, child := range n.children {
+		if !child.saturated {
+			n.saturated = false
+			if child.share > 0 {
+				least = min(least, child.share)
+			}
+		}
+	}
+	clear(n.parts)
+	for _, child := range n.children {
+		for i, part := range child.parts {
+			if !child.saturated && part > 0 {
+				part = scale(part, least, child.share)
+			}
+			n.parts[i] = min(n.parts[i]+part, most)
+		}
+	}
+}
+
+// part is an amount as a part of a total. What the cluster has nothing of is part of nothing.
+func part(amount, total int64) int64 {
+	switch {
+	case amount <= 0 || total <= 0:
+		return 0
+	case amount/total >= most/whole:
+		return most
+	}
+	return scale(whole, amount, total)
+}
+
+// scale is value × up / down, rounded down. The result must fit.
+func scale(value, up, down int64) int64 {
+	high, low := bits.Mul64(uint64(value), uint64(up))
+	result, _ := bits.Div64(high, low, uint64(down))
+	return int64(result)
+}
+
+// compareNodes puts first what can use more, then the smaller weighted share. Nodes below different parents are compared
+// as well, if all above them is equal.
+func compareNodes(a, b *node) int {
+	switch {
+	case a.saturated && !b.saturated:
+		return 1
+	case b.saturated && !a.saturated:
+		return -1
+	}
+	return cmp.Compare(a.weighted(), b.weighted())
+}
+
+// weighted is the share over the weight, without the digits that rounding may have touched.
+func (n *node) weighted() int64 {
+	const half = 1 << (grain - 1)
+	return (scale(n.share, one, n.weight) + half) >> grain
+}

@@ -1,0 +1,110 @@
+package quota
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Ceiling returns what a queue may hold at most, in each of a number of dimensions: the room above it that nobody is
+// guaranteed and what is guaranteed to itself, but not more than its capability. The sum of all guarantees out of the
+// room includes its own.
+func Ceiling(dims int, room, guarantees, own resources.Vector, capability resources.Limits) resources.Vector {
+	ceiling := make(resources.Vector, dims)
+	for i := range ceiling {
+		d := resources.Dim(i)
+		// A cluster that shrank may have less than it guarantees. Then guarantees are all there is.
+		ceiling[i] = min(max(room.At(d)-guarantees.At(d), 0)+own.At(d), capability.Value(d))
+	}
+	return ceiling
+}
+
+// Worst returns the largest ratio of what is allocated to what is deserved, over the resources of which counted has any.
+// It is infinite where something is held and nothing deserved.
+func Worst(allocated, deserved, counted resources.Vector) resources.Ratio {
+	worst := resources.Ratio{Den: 1}
+	for i, have := range allocated {
+		d := resources.Dim(i)
+		if have <= 0 || counted.At(d) <= 0 {
+			continue
+		}
+		if ratio := (resources.Ratio{Num: have, Den: deserved.At(d)}); ratio.Compare(worst) > 0 {
+			worst = ratio
+		}
+	}
+	return worst
+}
+
+// Claim is what a task or a job asks of a queue.
+type Claim struct {
+	whole  resources.Vector // what it wants in all
+	has    resources.Vector // what of it the queue holds for it already
+	atDoor bool             // competes with jobs that were let in, not only with what is placed
+}
+
+// OfTask is the claim of a task that is to be placed.
+func OfTask(t *cluster.Task) Claim { return Claim{whole: t.Request()} }
+
+// OfJob is the claim of a job that wants to be let in: its minResources, less what it holds already.
+func OfJob(j *cluster.Job) Claim {
+	return Claim{whole: j.MinResources, has: j.Usage.Allocated, atDoor: true}
+}
+
+func (c Claim) need(d resources.Dim) int64 { return c.whole.At(d) - c.has.At(d) }
+
+// taken is what the claim competes with. Jobs that were let in count at their minimum: with what they still lack, and
+// without what they hold beyond it.
+func (c Claim) taken(u *cluster.Usage, d resources.Dim) int64 {
+	if c.atDoor {
+		return u.Allocated.At(d) + u.Inqueue.At(d) - u.Elastic.At(d)
+	}
+	return u.Allocated.At(d)
+}
+
+// Fits reports whether the claim fits under a limit beside what is taken.
+func (c Claim) Fits(u *cluster.Usage, limit resources.Vector) bool {
+	for i := range c.whole {
+		d := resources.Dim(i)
+		if need := c.need(d); need > 0 && need > limit.At(d)-c.taken(u, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// Shortages returns what is missing for the claim to fit, by dimension.
+func (c Claim) Shortages(index *resources.Index, u *cluster.Usage, limit resources.Vector) []verdict.Shortage {
+	var shortages []verdict.Shortage
+	for i := range c.whole {
+		d := resources.Dim(i)
+		need, have := c.need(d), max(limit.At(d)-c.taken(u, d), 0)
+		if need > 0 && need > have {
+			shortages = append(shortages, verdict.Shortage{Resource: index.Name(d), Need: need, Have: have})
+		}
+	}
+	return shortages
+}
+
+// beyond returns what is missing for the claim to fit if nothing else were there.
+func (c Claim) beyond(index *resources.Index, limit resources.Vector) []verdict.Shortage {
+	return Claim{whole: c.whole}.Shortages(index, &cluster.Usage{}, limit)
+}
+
+// Refusal says why a claim does not fit under the ceiling of a queue with this usage.
+func (c Claim) Refusal(index *resources.Index, q *cluster.Queue, u *cluster.Usage, ceiling resources.Vector) *verdict.Verdict {
+	v := &verdict.Verdict{Code: verdict.OverCapability, Subject: q.Name, Help: verdict.HelpQueue}
+	if v.Shortages = c.beyond(index, ceiling); v.Shortages != nil {
+		v.Code = verdict.TooLargeForQueue
+		v.Help |= verdict.HelpJob
+	} else {
+		v.Shortages = c.Shortages(index, u, ceiling)
+	}
+	for _, s := range v.Shortages {
+		d, _ := index.Find(s.Resource)
+		if ceiling.At(d) < q.Capability.Value(d) {
+			v.Help |= verdict.HelpNode
+			v.Detail = "the size of the cluster, or what other queues are guaranteed, leaves it no more"
+		}
+	}
+	return v
+}

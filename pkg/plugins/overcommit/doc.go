@@ -1,0 +1,13 @@
+// Package overcommit is the plugin that keeps the door while the cluster is full: a job is let in as long as what jobs
+// were let in for, and do not hold yet, fits into the cluster times overcommit-factor, beside all that is used.
+//
+// Invariants:
+//
+//  1. What a job that was let in holds counts once: as used, no longer as booked.
+//  2. Only resources that the job's minResources name are looked at. A job without minResources is let in.
+//  3. The factor is taken as it is written, in decimal: 1.2 of 10 GiB is 12 GiB to the byte.
+//
+// A factor below 1 would keep a part of the cluster empty for ever. As in Volcano it counts as 1.2.
+//
+// It must not know queues: their limits are kept by proportion and capacity.
+package overcommit

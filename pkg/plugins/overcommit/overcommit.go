@@ -1,0 +1,100 @@
+package overcommit
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Name is the name of the plugin in the configuration.
+const Name = "overcommit"
+
+const (
+	factorKey     = "overcommit-factor"
+	defaultFactor = 1.2
+)
+
+// Factory makes the plugin.
+func Factory() framework.PluginFactory {
+	return framework.PluginFactory{
+		Name: Name,
+		Spec: conf.Spec{Arguments: []conf.Argument{{Name: factorKey, Kind: conf.Float, Default: defaultFactor,
+			Doc: "How many times the cluster may be asked for. Below 1 it counts as 1.2, as in Volcano."}}},
+		New: newPlugin,
+	}
+}
+
+type plugin struct {
+	cluster *cluster.Cluster
+	factor  *big.Rat
+	limit   resources.Vector // the cluster times the factor
+}
+
+func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
+	factor := arguments.Float(factorKey)
+	if factor < 1 {
+		factor = defaultFactor
+	}
+	// The shortest decimal that reads as this float is what the user wrote; the float itself is a little off.
+	written, ok := new(big.Rat).SetString(strconv.FormatFloat(factor, 'g', -1, 64))
+	if !ok {
+		return nil, fmt.Errorf("%s: %v is not a number", factorKey, factor)
+	}
+	return &plugin{factor: written}, nil
+}
+
+func (*plugin) Name() string { return Name }
+
+func (p *plugin) OpenSession(s *framework.Session) {
+	p.cluster = s.Cluster
+	p.limit = p.limit[:0]
+	for d, total := range s.Cluster.Total {
+		p.limit.Set(resources.Dim(d), p.times(total))
+	}
+}
+
+// times multiplies by the factor and rounds down.
+func (p *plugin) times(amount int64) int64 {
+	product := new(big.Int).Mul(big.NewInt(amount), p.factor.Num())
+	if product.Quo(product, p.factor.Denom()); !product.IsInt64() {
+		return resources.Unlimited
+	}
+	return product.Int64()
+}
+
+// MayEnqueue permits a job for which there is room beside what is used and what is booked.
+func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
+	for i := range j.MinResources {
+		if d := resources.Dim(i); p.need(j, d) > max(p.room(d), 0) {
+			return framework.Reject, p.refusal(j)
+		}
+	}
+	return framework.Permit, nil
+}
+
+// need is what a job would have booked of a resource once it is let in.
+func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
+	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d), 0)
+}
+
+// room is what may still be booked of a resource.
+func (p *plugin) room(d resources.Dim) int64 {
+	return p.limit.At(d) - p.cluster.Used.At(d) - p.cluster.Root().Subtree.Inqueue.At(d)
+}
+
+func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {
+	v := &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue}
+	for i := range j.MinResources {
+		d := resources.Dim(i)
+		if need, have := p.need(j, d), max(p.room(d), 0); need > have {
+			v.Shortages = append(v.Shortages, verdict.Shortage{Resource: p.cluster.Resources.Name(d), Need: need, Have: have})
+		}
+	}
+	return v
+}

@@ -1,0 +1,117 @@
+package proportion
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// portion is what one queue gets of one resource.
+type portion struct {
+	weight     int64
+	floor, top int64 // the least and the most it gets; floor ≤ top
+	amount     int64 // what it gets
+
+	rising   bool
+	fraction uint64 // what rounding down left of it, in parts of the sum of weights
+}
+
+// mark is a level at which a portion starts to rise or has reached its top.
+type mark struct {
+	level   resources.Ratio
+	portion int
+	starts  bool
+}
+
+// divider divides amounts. It keeps its memory between calls.
+type divider struct {
+	portions []portion
+	marks    []mark
+	rising   []int
+}
+
+// divide pours total into the portions. Each gets its weight times the level, kept between its floor and its top; the
+// level is the highest at which there is enough. It may change the floors.
+//
+// Rounds of pouring and taking back, the way it is usually put, come only near the level, and stop nowhere in particular
+// with whole numbers. Between two marks the sum grows evenly, so the level is found exactly by one walk over the marks.
+func (v *divider) divide(total int64) {
+	v.set(total)
+	slices.SortFunc(v.marks, func(a, b mark) int { return a.level.Compare(b.level) })
+	var settled, weights int64 // the sum of what does not rise, and the weights of what does
+	for i := range v.portions {
+		settled += v.portions[i].amount
+	}
+	for _, m := range v.marks {
+		if (resources.Ratio{Num: total - settled, Den: weights}).Compare(m.level) <= 0 {
+			break
+		}
+		p := &v.portions[m.portion]
+		p.rising = m.starts
+		if m.starts {
+			settled -= p.floor
+			weights += p.weight
+		} else {
+			p.amount = p.top
+			settled += p.top
+			weights -= p.weight
+		}
+	}
+	if weights > 0 {
+		v.share(total-settled, uint64(weights))
+	}
+}
+
+// set puts every portion at its floor and notes its marks.
+func (v *divider) set(total int64) {
+	var floors int64
+	for i := range v.portions {
+		floors += v.portions[i].floor
+	}
+	v.marks = v.marks[:0]
+	for i := range v.portions {
+		p := &v.portions[i]
+		if floors > total {
+			p.floor, p.top = 0, p.floor
+		}
+		p.amount, p.rising = p.floor, false
+		if p.floor < p.top {
+			v.marks = append(v.marks,
+				mark{level: resources.Ratio{Num: p.floor, Den: p.weight}, portion: i, starts: true},
+				mark{level: resources.Ratio{Num: p.top, Den: p.weight}, portion: i})
+		}
+	}
+}
+
+// share divides an amount among the rising portions by weight. What rounding leaves goes to the largest fractions.
+func (v *divider) share(amount int64, weights uint64) {
+	v.rising = v.rising[:0]
+	left := amount
+	for i := range v.portions {
+		p := &v.portions[i]
+		if !p.rising {
+			continue
+		}
+		high, low := bits.Mul64(uint64(p.weight), uint64(amount))
+		whole, fraction := bits.Div64(high, low, weights)
+		p.amount, p.fraction = int64(whole), fraction
+		left -= p.amount
+		if fraction > 0 {
+			v.rising = append(v.rising, i)
+		}
+	}
+	if left == 0 {
+		return
+	}
+	slices.SortFunc(v.rising, func(a, b int) int {
+		if c := cmp.Compare(v.portions[b].fraction, v.portions[a].fraction); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	for _, i := range v.rising[:left] {
+		v.portions[i].amount++
+	}
+}

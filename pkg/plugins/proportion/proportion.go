@@ -1,0 +1,166 @@
+package proportion
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/internal/quota"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Name is the name of the plugin in the configuration.
+const Name = "proportion"
+
+// Factory makes the plugin.
+func Factory() framework.PluginFactory {
+	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+		return &plugin{}, nil
+	}}
+}
+
+type plugin struct {
+	cluster *cluster.Cluster
+	limits  map[*cluster.Queue]limits
+	divider divider
+}
+
+// limits are what a queue deserves, and what it may hold at most.
+type limits struct{ deserved, ceiling resources.Vector }
+
+func (*plugin) Name() string { return Name }
+
+func (p *plugin) OpenSession(s *framework.Session) {
+	before := p.limits
+	p.cluster = s.Cluster
+	p.limit()
+	p.wake(s, before)
+}
+
+// limit works out what every queue deserves that has jobs or guarantees.
+func (p *plugin) limit() {
+	total, dims := p.cluster.Total, p.cluster.Resources.Len()
+	var guarantees resources.Vector
+	queues := slices.DeleteFunc(p.cluster.Queues(), func(q *cluster.Queue) bool {
+		if q.Object == nil {
+			return true
+		}
+		guarantees.Add(q.Guarantee)
+		return q.Jobs == 0 && q.Guarantee.IsZero()
+	})
+	slices.SortFunc(queues, cluster.CompareQueues)
+	list := make([]limits, len(queues))
+	for n, q := range queues {
+		list[n].deserved = make(resources.Vector, dims)
+		list[n].ceiling = quota.Ceiling(dims, total, guarantees, q.Guarantee, q.Capability)
+	}
+	portions := slices.Grow(p.divider.portions[:0], len(queues))[:len(queues)]
+	p.divider.portions = portions
+	for i := range dims {
+		d := resources.Dim(i)
+		for n, q := range queues {
+			floor := q.Guarantee.At(d)
+			top := max(min(wanted(q).At(d), list[n].ceiling[d]), floor)
+			portions[n] = portion{weight: q.Weight, floor: floor, top: top}
+		}
+		p.divider.divide(total.At(d))
+		for n := range list {
+			list[n].deserved[d] = portions[n].amount
+		}
+	}
+	p.limits = make(map[*cluster.Queue]limits, len(queues))
+	for n, q := range queues {
+		p.limits[q] = list[n]
+	}
+}
+
+// wanted is what a queue would hold if there were room for all.
+func wanted(q *cluster.Queue) resources.Vector {
+	if q.Problem != "" || !q.Open() {
+		return q.Own.Allocated
+	}
+	return q.Own.Request
+}
+
+// wake makes jobs worth another look whose queue deserves more than in the session before. That happens when others want
+// less, which is no event of this queue.
+func (p *plugin) wake(s *framework.Session, before map[*cluster.Queue]limits) {
+	for _, j := range s.Cluster.Waiting() {
+		if v := j.Verdict; v == nil || v.Code != verdict.OverShare {
+			continue
+		}
+		if !p.limits[j.Queue].deserved.LessEqual(before[j.Queue].deserved) {
+			s.Judge(j, nil)
+		}
+	}
+}
+
+// CompareQueues puts more priority first, then the smaller share.
+func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
+	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
+		return c
+	}
+	return p.share(a).Compare(p.share(b))
+}
+
+func (p *plugin) share(q *cluster.Queue) resources.Ratio {
+	return quota.Worst(q.Own.Allocated, p.limits[q].deserved, p.cluster.Total)
+}
+
+// Share is what the queue deserves, and how far it has come.
+func (p *plugin) Share(q *cluster.Queue) framework.Share {
+	return framework.Share{Deserved: p.limits[q].deserved, Share: p.share(q)}
+}
+
+// Overused holds back a queue that wants more and has all that it deserves, of every resource.
+func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
+	deserved := p.limits[q].deserved
+	if !deserved.LessEqual(q.Own.Allocated) || q.Own.Request.LessEqual(q.Own.Allocated) {
+		return nil
+	}
+	return p.refusal(q, nil)
+}
+
+// MayAllocate lets a queue grow up to what it deserves, in the resources that the task requests.
+func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
+	deserved, claim := p.limits[q].deserved, quota.OfTask(t)
+	if claim.Fits(&q.Own, deserved) {
+		return nil
+	}
+	return p.refusal(q, claim.Shortages(p.cluster.Resources, &q.Own, deserved))
+}
+
+func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {
+	return &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpQueue | verdict.HelpNode,
+		Shortages: shortages, Detail: p.deserves(q)}
+}
+
+// deserves says what a queue deserves. It leaves out what the queue holds: that changes all the time, and with it every
+// status it is written to would.
+func (p *plugin) deserves(q *cluster.Queue) string {
+	var amounts []string
+	for i, amount := range p.limits[q].deserved {
+		if amount > 0 {
+			name := p.cluster.Resources.Name(resources.Dim(i))
+			amounts = append(amounts, string(name)+" "+resources.Format(name, amount))
+		}
+	}
+	if amounts == nil {
+		return "it deserves nothing"
+	}
+	return "it deserves " + strings.Join(amounts, ", ")
+}
+
+// MayEnqueue lets a job in that fits under the ceiling of its queue, beside the jobs already let in.
+func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
+	q, claim := j.Queue, quota.OfJob(j)
+	ceiling := p.limits[q].ceiling
+	if claim.Fits(&q.Own, ceiling) {
+		return framework.Permit, nil
+	}
+	return framework.Reject, claim.Refusal(p.cluster.Resources, q, &q.Own, ceiling)
+}

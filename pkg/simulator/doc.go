@@ -1,0 +1,17 @@
+// Package simulator is a make-believe cluster around the real scheduler: manifests in, decisions out.
+//
+// Main types: [Input] is what the files say; [Simulation] runs the cycles of the scheduler against it, with a clock of its
+// own, one second a cycle; [Report] is everything that was decided and the state at the end, as JSON or for a person.
+//
+// What surrounds the scheduler in a real cluster is quick here: controllers make PodGroups and pods as soon as they may,
+// bound pods run before the next cycle, and pods that are being deleted are gone by then.
+//
+// Invariants:
+//
+//  1. Nothing is read that is not understood: an unknown kind or field, or an object given twice, is an error with its
+//     place, and nothing is simulated.
+//  2. The decisions are those of the same loop, actions and plugins as in the real scheduler.
+//  3. The same input gives the same report, byte for byte, whatever the order of files and documents.
+//
+// It must not know how decisions are made, and has no connection to any cluster.
+package simulator

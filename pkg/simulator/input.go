@@ -1,0 +1,162 @@
+package simulator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Input is the cluster that a simulation starts with, with all defaults filled in that an API server would.
+type Input struct {
+	// Configuration is the text of the scheduler's configuration, "" if the input holds none.
+	Configuration string
+	// ConfigurationPlace is where it stands, for messages.
+	ConfigurationPlace string
+	// Newest is the newest creation time of the input.
+	Newest time.Time
+
+	pods   []*corev1.Pod
+	groups []*schedulingv1beta1.PodGroup
+	jobs   []*batchv1alpha1.Job
+	others []runtime.Object // what is given to the model as it is: nodes, queues, priority classes, namespaces
+
+	namespaces map[string]*corev1.Namespace
+	priorities map[string]*schedulingv1.PriorityClass
+}
+
+// Read reads files, folders, or with "-" the standard input. All errors name the place.
+func Read(paths []string, stdin io.Reader) (*Input, error) {
+	if len(paths) == 0 {
+		return nil, errors.New("no file is given; name one with -f")
+	}
+	r := newReader(stdin)
+	for _, path := range paths {
+		if err := r.readPath(path); err != nil {
+			return nil, err
+		}
+	}
+	// From here on nothing depends on the order of the documents.
+	slices.SortFunc(r.objects, func(a, b object) int { return cmp.Compare(sortKey(a), sortKey(b)) })
+	in := &Input{namespaces: map[string]*corev1.Namespace{}, priorities: map[string]*schedulingv1.PriorityClass{}}
+	for _, o := range r.objects {
+		if err := in.add(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.place, err)
+		}
+	}
+	in.addQueue(schedulingv1beta1.RootQueue)
+	in.addQueue(schedulingv1beta1.DefaultQueue)
+	for _, pod := range in.pods {
+		in.completePod(pod)
+	}
+	return in, nil
+}
+
+func sortKey(o object) string {
+	accessor, _ := meta.Accessor(o.Object)
+	return o.GetObjectKind().GroupVersionKind().Kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
+}
+
+func (in *Input) add(o object) error {
+	accessor, err := meta.Accessor(o.Object)
+	if err != nil {
+		return err
+	}
+	if accessor.GetUID() == "" {
+		accessor.SetUID(types.UID(sortKey(o)))
+	}
+	if created := accessor.GetCreationTimestamp().Time; created.After(in.Newest) {
+		in.Newest = created
+	}
+	switch decoded := o.Object.(type) {
+	case *corev1.ConfigMap:
+		if in.Configuration != "" {
+			return fmt.Errorf("the scheduler's configuration is also given in %s", in.ConfigurationPlace)
+		}
+		in.Configuration, in.ConfigurationPlace = decoded.Data[ConfigurationKey], o.place
+	case *corev1.Pod:
+		in.pods = append(in.pods, decoded)
+	case *schedulingv1beta1.PodGroup:
+		in.groups = append(in.groups, decoded)
+	case *batchv1alpha1.Job:
+		in.jobs = append(in.jobs, decoded)
+	case *corev1.Node:
+		if decoded.Status.Allocatable == nil {
+			decoded.Status.Allocatable = decoded.Status.Capacity
+		}
+		in.others = append(in.others, decoded)
+	case *schedulingv1beta1.Queue:
+		completeQueue(decoded)
+		in.others = append(in.others, decoded)
+	case *schedulingv1.PriorityClass:
+		in.priorities[decoded.Name] = decoded
+		in.others = append(in.others, decoded)
+	case *corev1.Namespace:
+		in.namespaces[decoded.Name] = decoded
+		in.others = append(in.others, decoded)
+	}
+	return nil
+}
+
+func (in *Input) addQueue(name string) {
+	if slices.ContainsFunc(in.others, func(o runtime.Object) bool {
+		q, ok := o.(*schedulingv1beta1.Queue)
+		return ok && q.Name == name
+	}) {
+		return
+	}
+	q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("Queue /" + name)}}
+	if name == schedulingv1beta1.RootQueue {
+		q.Spec.Reclaimable = new(bool)
+	}
+	completeQueue(q)
+	in.others = append(in.others, q)
+}
+
+func completeQueue(q *schedulingv1beta1.Queue) {
+	q.Spec.Weight = max(q.Spec.Weight, 1)
+	q.Status.State = cmp.Or(q.Status.State, schedulingv1beta1.QueueStateOpen)
+}
+
+// completePod fills in what the API server would: the scheduler, the phase, and the priority of its class.
+func (in *Input) completePod(pod *corev1.Pod) {
+	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+	pod.Status.Phase = cmp.Or(pod.Status.Phase, corev1.PodPending)
+	if pod.Spec.Priority != nil {
+		return
+	}
+	class := in.priorities[pod.Spec.PriorityClassName]
+	if class == nil && pod.Spec.PriorityClassName == "" {
+		class = in.defaultPriority()
+	}
+	var value int32
+	if class != nil {
+		value, pod.Spec.PriorityClassName = class.Value, class.Name
+		if pod.Spec.PreemptionPolicy == nil {
+			pod.Spec.PreemptionPolicy = class.PreemptionPolicy
+		}
+	}
+	pod.Spec.Priority = &value
+}
+
+func (in *Input) defaultPriority() *schedulingv1.PriorityClass {
+	var found *schedulingv1.PriorityClass
+	for _, class := range in.priorities {
+		if class.GlobalDefault && (found == nil || class.Value < found.Value) {
+			found = class
+		}
+	}
+	return found
+}

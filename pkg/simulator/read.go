@@ -1,0 +1,193 @@
+package simulator
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/pkg/apis"
+)
+
+// ConfigurationKey is the key of the ConfigMap under which the scheduler's configuration stands.
+const ConfigurationKey = "volcano-scheduler.conf"
+
+// object is one object of the input and where it stands.
+type object struct {
+	runtime.Object
+	place string
+}
+
+// reader collects objects.
+type reader struct {
+	scheme  *runtime.Scheme
+	decoder runtime.Decoder
+	objects []object
+	seen    map[string]string // kind, namespace and name → place
+	stdin   io.Reader
+}
+
+func newReader(stdin io.Reader) *reader {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
+		storagev1.AddToScheme, apis.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic("invariant: the API types can be registered: " + err.Error())
+		}
+	}
+	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	return &reader{scheme: scheme, decoder: codecs.UniversalDeserializer(), seen: map[string]string{}, stdin: stdin}
+}
+
+// kinds are those that a simulation understands, as "group/version Kind".
+var kinds = map[string]bool{
+	"v1 Node": true, "v1 Pod": true, "v1 Namespace": true, "v1 ResourceQuota": true, "v1 PersistentVolume": true,
+	"v1 PersistentVolumeClaim": true, "v1 ConfigMap": true, "storage.k8s.io/v1 StorageClass": true,
+	"scheduling.k8s.io/v1 PriorityClass": true, "policy/v1 PodDisruptionBudget": true,
+	"scheduling.volcano.sh/v1beta1 Queue": true, "scheduling.volcano.sh/v1beta1 PodGroup": true,
+	"batch.volcano.sh/v1alpha1 Job": true,
+}
+
+// readPath reads a file, all YAML and JSON files below a folder, or with "-" the standard input.
+func (r *reader) readPath(path string) error {
+	if path == "-" {
+		return r.readDocuments("standard input", r.stdin)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return r.readFile(path)
+	}
+	found := false
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+			return err
+		}
+		found = true
+		return r.readFile(file)
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s holds no .yaml, .yml or .json file", path)
+	}
+	return err
+}
+
+func (r *reader) readFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return r.readDocuments(path, file)
+}
+
+func (r *reader) readDocuments(name string, from io.Reader) error {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(from))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		place := fmt.Sprintf("%s, document %d", name, number)
+		if err != nil {
+			return fmt.Errorf("%s: %w", place, err)
+		}
+		text, err := yaml.YAMLToJSONStrict(document)
+		if err != nil {
+			return fmt.Errorf("%s: %w", place, err)
+		}
+		if bytes.Equal(text, []byte("null")) {
+			number-- // nothing but comments between two separators is no document
+			continue
+		}
+		if err := r.readObject(place, text); err != nil {
+			return err
+		}
+	}
+}
+
+// header is what every object begins with, and what a list holds.
+type header struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Items      []json.RawMessage `json:"items"`
+	Metadata   struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"metadata"`
+}
+
+func (r *reader) readObject(place string, text []byte) error {
+	var h header
+	if err := json.Unmarshal(text, &h); err != nil {
+		return fmt.Errorf("%s: this is no Kubernetes object: %w", place, err)
+	}
+	if h.Kind == "" || h.APIVersion == "" {
+		return fmt.Errorf("%s: apiVersion or kind is missing", place)
+	}
+	if strings.HasSuffix(h.Kind, "List") {
+		for i, item := range h.Items {
+			if err := r.readObject(fmt.Sprintf("%s, items[%d]", place, i), item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !kinds[h.APIVersion+" "+h.Kind] {
+		return fmt.Errorf("%s: a simulation knows no kind %s of %s", place, h.Kind, h.APIVersion)
+	}
+	place = fmt.Sprintf("%s, %s %s", place, h.Kind, strings.TrimPrefix(h.Metadata.Namespace+"/"+h.Metadata.Name, "/"))
+	decoded, _, err := r.decoder.Decode(text, nil, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %s", place, strings.TrimPrefix(err.Error(), "strict decoding error: "))
+	}
+	return r.add(place, decoded)
+}
+
+func (r *reader) add(place string, decoded runtime.Object) error {
+	kind := decoded.GetObjectKind().GroupVersionKind().Kind
+	accessor, err := meta.Accessor(decoded)
+	if err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	if accessor.GetName() == "" {
+		return fmt.Errorf("%s: metadata.name is missing", place)
+	}
+	if clusterScoped[kind] {
+		accessor.SetNamespace("")
+	} else if accessor.GetNamespace() == "" {
+		accessor.SetNamespace(corev1.NamespaceDefault)
+	}
+	key := kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
+	if first, ok := r.seen[key]; ok {
+		return fmt.Errorf("%s: given twice, first in %s", place, first)
+	}
+	r.seen[key] = place
+	if config, ok := decoded.(*corev1.ConfigMap); ok && config.Data[ConfigurationKey] == "" {
+		return fmt.Errorf("%s: data has no key %s; a simulation has no use for other ConfigMaps", place, ConfigurationKey)
+	}
+	r.objects = append(r.objects, object{Object: decoded, place: place})
+	return nil
+}
+
+var clusterScoped = map[string]bool{"Node": true, "Namespace": true, "PersistentVolume": true, "StorageClass": true,
+	"PriorityClass": true, "Queue": true}

@@ -1,0 +1,297 @@
+package simulator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/controllers/job"
+	"hekla.sh/hekla/pkg/controllers/podgroup"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+// Options are how a simulation is run.
+type Options struct {
+	SchedulerNames []string
+	Now            time.Time // when it begins; zero: the newest creation time of the input
+	Cycles         int       // how many cycles, if not UntilStable
+	UntilStable    bool      // until two cycles in a row decide nothing
+	MaxCycles      int       // the most cycles with UntilStable
+	Grace          bool      // pods that are being deleted live out their grace period
+}
+
+// ErrNotStable says that the most cycles passed without two in a row that decide nothing.
+var ErrNotStable = errors.New("not stable")
+
+// quiet is how many cycles in a row without a decision are a rest.
+const quiet = 2
+
+// simulation is one run.
+type simulation struct {
+	options   Options
+	input     *Input
+	scheduler *scheduler.Scheduler
+	now       time.Time
+	events    []cluster.Event
+
+	pods   map[types.NamespacedName]*corev1.Pod
+	groups map[cluster.JobID]*schedulingv1beta1.PodGroup
+	jobs   map[cluster.JobID]*batchv1alpha1.Job // by their PodGroup, until their pods are made
+	names  map[cluster.JobID]string             // what a person calls the job of a PodGroup
+	report *Report
+}
+
+// Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
+func Run(input *Input, policy *framework.Policy, options Options) (*Report, error) {
+	s := &simulation{
+		options:   options,
+		input:     input,
+		scheduler: scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: options.SchedulerNames}}),
+		now:       options.Now,
+		pods:      map[types.NamespacedName]*corev1.Pod{},
+		groups:    map[cluster.JobID]*schedulingv1beta1.PodGroup{},
+		jobs:      map[cluster.JobID]*batchv1alpha1.Job{},
+		names:     map[cluster.JobID]string{},
+		report:    newReport(),
+	}
+	if s.now.IsZero() {
+		s.now = input.Newest
+	}
+	if err := s.scheduler.Use(policy); err != nil {
+		return nil, err
+	}
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	resting := 0
+	for s.report.Cycles < s.options.limit() && !(options.UntilStable && resting == quiet) {
+		decided, err := s.cycle()
+		if err != nil {
+			return nil, err
+		}
+		if resting++; decided {
+			resting = 0
+		}
+	}
+	s.report.Stable = resting >= quiet
+	s.report.finish(s)
+	if options.UntilStable && !s.report.Stable {
+		return s.report, ErrNotStable
+	}
+	return s.report, nil
+}
+
+func (o Options) limit() int {
+	if o.UntilStable {
+		return o.MaxCycles
+	}
+	return o.Cycles
+}
+
+// begin puts the input into the cluster, and what controllers make of it.
+func (s *simulation) begin() error {
+	for _, o := range s.input.others {
+		s.set(o)
+	}
+	for _, g := range s.input.groups {
+		s.setGroup(g)
+	}
+	for _, j := range s.input.jobs {
+		if err := s.beginJob(j.DeepCopy()); err != nil {
+			return err
+		}
+	}
+	for _, pod := range s.input.pods {
+		s.setPod(s.grouped(pod))
+	}
+	return nil
+}
+
+// beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over makes
+// nothing.
+func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
+	batchv1alpha1.SetDefaults(j)
+	if problems := job.Validate(j); len(problems) > 0 {
+		return fmt.Errorf("Job %s/%s: %w", j.Namespace, j.Name, problems.ToAggregate())
+	}
+	switch j.Status.State.Phase {
+	case "", batchv1alpha1.Pending, batchv1alpha1.Running:
+	default:
+		return nil
+	}
+	if !slices.Contains(s.options.SchedulerNames, j.Spec.SchedulerName) {
+		return nil
+	}
+	group := job.BuildPodGroup(j, s.priorityOf)
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	s.jobs[id] = j
+	if s.groups[id] == nil {
+		group.UID = types.UID("PodGroup " + id.String())
+		group.CreationTimestamp = j.CreationTimestamp
+		s.setGroup(group)
+	}
+	return nil
+}
+
+func (s *simulation) priorityOf(class string) int32 {
+	if found := s.input.priorities[class]; found != nil {
+		return found.Value
+	}
+	return 0
+}
+
+// grouped gives a pod of ours that names no PodGroup one of its own, as the controller does.
+func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
+	if !slices.Contains(s.options.SchedulerNames, pod.Spec.SchedulerName) ||
+		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" {
+		return pod
+	}
+	around := podgroup.Surroundings{}
+	if namespace := s.input.namespaces[pod.Namespace]; namespace != nil {
+		around.Namespace = namespace.Annotations
+	}
+	group, _ := podgroup.Build(pod, around)
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	if s.groups[id] == nil {
+		group.UID = types.UID("PodGroup " + id.String())
+		group.CreationTimestamp = pod.CreationTimestamp
+		s.setGroup(group)
+	}
+	pod = pod.DeepCopy()
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, schedulingv1beta1.KubeGroupNameAnnotationKey, group.Name)
+	return pod
+}
+
+func (s *simulation) set(o runtime.Object) { s.events = append(s.events, cluster.Set{Object: o}) }
+
+func (s *simulation) setPod(pod *corev1.Pod) {
+	s.pods[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
+	s.set(pod)
+}
+
+func (s *simulation) setGroup(group *schedulingv1beta1.PodGroup) {
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	s.groups[id] = group
+	s.names[id] = group.Namespace + "/" + nameOf(group)
+	s.set(group)
+}
+
+// nameOf is what a person calls the job of a PodGroup: where a controller made it for an object, that object's name.
+func nameOf(group *schedulingv1beta1.PodGroup) string {
+	owner := metav1.GetControllerOfNoCopy(group)
+	if owner != nil && (group.Name == owner.Name+"-"+string(owner.UID) ||
+		strings.HasPrefix(group.Name, schedulingv1beta1.PodGroupNamePrefix)) {
+		return owner.Name
+	}
+	return group.Name
+}
+
+// cycle runs one cycle, a second of the cluster's time, and reports whether anything was decided or is on its way. When
+// the cycle lets jobs in, their pods are made within the same second and the scheduler looks again.
+func (s *simulation) cycle() (bool, error) {
+	s.report.Cycles++
+	decided := s.leaving()
+	for again := true; again; {
+		result := s.scheduler.Cycle(s.now, s.events)
+		if result.Panic != "" {
+			return false, fmt.Errorf("the scheduler failed in cycle %d, please report this: %s", s.report.Cycles, result.Panic)
+		}
+		s.events = nil
+		s.carryOut(&result.Decisions)
+		decided = decided || len(result.Decisions.Binds) > 0
+		again = s.makePods()
+	}
+	s.now = s.now.Add(time.Second)
+	s.clearAway()
+	return decided, nil
+}
+
+// carryOut does what was decided: bound pods run before the next cycle.
+func (s *simulation) carryOut(d *cluster.Decisions) {
+	for _, b := range d.Binds {
+		s.report.Binds = append(s.report.Binds, Bind{Cycle: s.report.Cycles, Pod: b.Pod.String(), Node: b.Node})
+		pod := s.pods[b.Pod].DeepCopy()
+		now := metav1.NewTime(s.now)
+		pod.Spec.NodeName = b.Node
+		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+		s.setPod(pod)
+	}
+	for _, g := range d.Groups {
+		group := s.groups[g.Job].DeepCopy()
+		group.Status = g.Status
+		s.groups[g.Job] = group
+		s.set(group)
+	}
+}
+
+// makePods makes the pods of the Jobs that have been let in. It reports whether it made any.
+func (s *simulation) makePods() bool {
+	ids := make([]cluster.JobID, 0, len(s.jobs))
+	for id := range s.jobs {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, cluster.CompareNames)
+	made := false
+	for _, id := range ids {
+		if phase := s.groups[id].Status.Phase; phase == "" || phase == schedulingv1beta1.PodGroupPending {
+			continue
+		}
+		j := s.jobs[id]
+		delete(s.jobs, id)
+		for i := range j.Spec.Tasks {
+			for index := range int(j.Spec.Tasks[i].Replicas) {
+				pod := job.BuildPod(j, &j.Spec.Tasks[i], index)
+				key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+				if s.pods[key] != nil {
+					continue
+				}
+				pod.UID = types.UID("Pod " + key.String())
+				pod.CreationTimestamp = metav1.NewTime(s.now)
+				s.input.completePod(pod)
+				s.setPod(pod)
+				made = true
+			}
+		}
+	}
+	return made
+}
+
+// leaving reports whether any pod is being deleted.
+func (s *simulation) leaving() bool {
+	for _, pod := range s.pods {
+		if pod.DeletionTimestamp != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// clearAway removes the pods that are being deleted, with Options.Grace only those whose time is up.
+func (s *simulation) clearAway() {
+	var gone []*corev1.Pod
+	for _, pod := range s.pods {
+		if pod.DeletionTimestamp != nil && (!s.options.Grace || !pod.DeletionTimestamp.After(s.now)) {
+			gone = append(gone, pod)
+		}
+	}
+	slices.SortFunc(gone, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, pod := range gone {
+		delete(s.pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		s.events = append(s.events, cluster.Delete{Object: pod})
+	}
+}

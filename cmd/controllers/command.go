@@ -138,6 +138,8 @@ func newLogger(verbosity int) (logr.Logger, error) {
 	config.Level = zap.NewAtomicLevelAt(zapcore.Level(-verbosity))
 	config.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	config.OutputPaths, config.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
+	// The message and its values say where it went wrong; a stack through a work queue says nothing.
+	config.DisableStacktrace = true
 	// A log that drops lines is of no use on the day it is needed, and there are few.
 	config.Sampling = nil
 	logger, err := config.Build()

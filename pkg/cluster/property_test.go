@@ -24,6 +24,7 @@ func same(t *rapid.T, what string, before, after any) {
 func TestWhateverHappensTheModelIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawn(t))
+		w.fill()
 		steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
 		for name, action := range w.actions() {
 			steps[name] = func(*rapid.T) { action() }
@@ -35,6 +36,7 @@ func TestWhateverHappensTheModelIsSound(t *testing.T) {
 func TestUndoRestoresTheModelBitForBit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawn(t))
+		w.fill()
 		steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
 		for name, action := range w.actions() {
 			steps[name] = func(*rapid.T) { action() }
@@ -69,6 +71,7 @@ func TestUndoRestoresTheModelBitForBit(t *testing.T) {
 func TestTheModelIsWhatARestartedOneWouldBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawn(t))
+		w.fill()
 		steps := map[string]func(*rapid.T){}
 		for name, action := range w.actions() {
 			steps[name] = func(*rapid.T) { action() }

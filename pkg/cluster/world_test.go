@@ -94,8 +94,9 @@ func (w *world) amounts() corev1.ResourceList {
 	return list(w.choose.oneOf("cpu=1", "", "cpu=2 memory=1Gi", "memory=2Gi", "cpu=1 nvidia.com/gpu=1", "cpu=500m example.com/device=3"))
 }
 
-func (w *world) setPod() {
-	name := w.choose.oneOf(podNames...)
+func (w *world) setPod() { w.makePod(w.choose.oneOf(podNames...)) }
+
+func (w *world) makePod(name string) {
 	w.set("pod", name, func(meta metav1.ObjectMeta) runtime.Object {
 		meta.Namespace = namespace
 		p := &corev1.Pod{ObjectMeta: meta}
@@ -144,8 +145,9 @@ func (w *world) vary(p *corev1.Pod) {
 
 func (w *world) dropPod() { w.drop("pod", w.choose.oneOf(podNames...)) }
 
-func (w *world) setNode() {
-	name := w.choose.oneOf(nodeNames...)
+func (w *world) setNode() { w.makeNode(w.choose.oneOf(nodeNames...)) }
+
+func (w *world) makeNode(name string) {
 	w.set("node", name, func(meta metav1.ObjectMeta) runtime.Object {
 		n := &corev1.Node{ObjectMeta: meta}
 		n.Status.Allocatable = list(w.choose.oneOf("cpu=4 memory=8Gi pods=10", "cpu=1", "cpu=8 nvidia.com/gpu=2", ""))
@@ -159,8 +161,9 @@ func (w *world) setNode() {
 
 func (w *world) dropNode() { w.drop("node", w.choose.oneOf(nodeNames...)) }
 
-func (w *world) setGroup() {
-	name := w.choose.oneOf(groupNames...)
+func (w *world) setGroup() { w.makeGroup(w.choose.oneOf(groupNames...)) }
+
+func (w *world) makeGroup(name string) {
 	w.set("group", name, func(meta metav1.ObjectMeta) runtime.Object {
 		meta.Namespace = namespace
 		g := &schedulingv1beta1.PodGroup{ObjectMeta: meta}
@@ -180,8 +183,9 @@ func (w *world) setGroup() {
 
 func (w *world) dropGroup() { w.drop("group", w.choose.oneOf(groupNames...)) }
 
-func (w *world) setQueue() {
-	name := w.choose.oneOf(queueNames...)
+func (w *world) setQueue() { w.makeQueue(w.choose.oneOf(queueNames...)) }
+
+func (w *world) makeQueue(name string) {
 	w.set("queue", name, func(meta metav1.ObjectMeta) runtime.Object {
 		q := &schedulingv1beta1.Queue{ObjectMeta: meta}
 		q.Generation++
@@ -197,8 +201,9 @@ func (w *world) setQueue() {
 
 func (w *world) dropQueue() { w.drop("queue", w.choose.oneOf(queueNames...)) }
 
-func (w *world) setClass() {
-	name := w.choose.oneOf(classNames...)
+func (w *world) setClass() { w.makeClass(w.choose.oneOf(classNames...)) }
+
+func (w *world) makeClass(name string) {
 	w.set("class", name, func(meta metav1.ObjectMeta) runtime.Object {
 		return &schedulingv1.PriorityClass{ObjectMeta: meta, Value: int32(w.choose(5)) - 2, GlobalDefault: w.choose(3) == 2}
 	})
@@ -280,6 +285,22 @@ func (w *world) takeBack() {
 	if tasks := w.sorted(func(t *Task) bool { return t.Status == Binding }); len(tasks) > 0 {
 		t := tasks[w.choose(len(tasks))]
 		w.model.TakeBack([]Bind{{Pod: t.Key(), UID: t.UID()}})
+	}
+}
+
+// fill makes most of what there can be, so that what follows meets something.
+func (w *world) fill() {
+	for _, name := range nodeNames {
+		w.makeNode(name)
+	}
+	for _, name := range queueNames[:3] {
+		w.makeQueue(name)
+	}
+	for _, name := range groupNames {
+		w.makeGroup(name)
+	}
+	for _, name := range podNames {
+		w.makePod(name)
 	}
 }
 

@@ -33,17 +33,32 @@ type Session struct {
 	// Binds are the decisions of the session in the order in which they were made, gangs together.
 	Binds []cluster.Bind
 
+	// Subject is the job that is being looked at, for telling whose fault a panic is.
+	Subject *cluster.Job
+
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
 	placed []*cluster.Task // by open transactions
 }
 
+// Open returns an open session.
+func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
+	s := NewSession(c, policy, placer, now)
+	s.Open()
+	return s
+}
+
+// NewSession returns a session that is not open yet.
+func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
+	return &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{}}
+}
+
 // Open holds the model still: it settles it, opens the plugins, and sorts out which jobs are to be looked at. A job that
 // is wrong is judged here and left out; so is one for which nothing has changed since it was judged.
-func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
+func (s *Session) Open() {
+	c, now := s.Cluster, s.Now
 	c.Settle()
-	s := &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{}}
-	for _, plugin := range policy.openers {
+	for _, plugin := range s.Policy.openers {
 		plugin.OpenSession(s)
 	}
 	for _, j := range c.Waiting() {
@@ -63,11 +78,11 @@ func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Ses
 	for _, jobs := range s.jobs {
 		slices.SortFunc(jobs, cluster.CompareJobs)
 	}
-	return s
 }
 
 // Validate says what is wrong with a job or its queue; nil means nothing.
 func (s *Session) Validate(j *cluster.Job) *verdict.Verdict {
+	s.Subject = j
 	q := j.Queue
 	refusal := func(code verdict.Code, detail string) *verdict.Verdict {
 		return &verdict.Verdict{Code: code, Subject: j.QueueName, Help: verdict.HelpQueue, Detail: detail}

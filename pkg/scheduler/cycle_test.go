@@ -10,6 +10,8 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -169,6 +171,27 @@ func TestAPanicDropsTheDecisionsOfItsCycleOnly(t *testing.T) {
 	w.scheduler.policy.Actions = sound
 	if bound := w.run(); len(bound) != 2 {
 		t.Errorf("bound %v in the next cycle", bound)
+	}
+}
+
+func TestAJobOverWhichTheSchedulerFailsIsLeftAlone(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	addGang(w, "a", "default", 1)
+	addGang(w, "b", "default", 1)
+	w.scheduler.policy.Actions = []framework.Action{panicsOver{name: "a"}, w.scheduler.policy.Actions[1]}
+	failures := 0
+	for range 6 {
+		if result := w.scheduler.Cycle(w.now, nil); result.Panic != "" {
+			failures++
+		} else if len(result.Decisions.Binds) == 1 && result.Decisions.Binds[0].Pod.Name == "b-0" {
+			break
+		}
+	}
+	if failures != maxPanics {
+		t.Errorf("the scheduler failed %d times, want %d", failures, maxPanics)
+	}
+	if v := w.scheduler.Cluster().Job(fixture.Key("a")).Verdict; v == nil || v.Code != verdict.Quarantined {
+		t.Errorf("the verdict is %+v", v)
 	}
 }
 

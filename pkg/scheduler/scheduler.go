@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/placement"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Options are what a scheduler is made with.
@@ -25,6 +26,8 @@ type Scheduler struct {
 	engine  *placement.Engine
 	observe func(part, name string) func()
 	writer  *statusWriter
+	// suspects counts the panics over a job.
+	suspects map[cluster.JobID]int
 }
 
 // New returns a scheduler that knows nothing yet and does nothing until [Scheduler.Use] gives it a policy.
@@ -33,7 +36,8 @@ func New(options Options) *Scheduler {
 	if observe == nil {
 		observe = func(string, string) func() { return func() {} }
 	}
-	return &Scheduler{cluster: cluster.New(options.Cluster), observe: observe, writer: newStatusWriter()}
+	return &Scheduler{cluster: cluster.New(options.Cluster), observe: observe, writer: newStatusWriter(),
+		suspects: map[cluster.JobID]int{}}
 }
 
 // Use puts a policy in force from the next cycle on. If the placement engine cannot be made for it, the policy before
@@ -71,33 +75,38 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 		return Result{}
 	}
 	session, problem := s.run(now)
-	end := s.observe("close", "")
-	defer end()
-	if problem != "" {
-		return Result{Panic: problem, Wake: now.Add(panicPause)}
+	defer s.observe("close", "")()
+	if problem == "" {
+		result = Result{Wake: s.cluster.NextDeadline(now)}
+		result.Decisions.Binds = session.Binds
+	} else {
+		result = Result{Wake: now.Add(panicPause), Panic: problem}
 	}
-	result.Decisions.Binds = session.Binds
 	s.writer.write(s.cluster, now, &result.Decisions)
-	result.Wake = s.cluster.NextDeadline(now)
 	return result
 }
 
 // panicPause keeps a cycle that panics every time from spinning.
 const panicPause = time.Second
 
-// run runs the actions. If one panics, everything it did is undone and all decisions of the cycle are dropped.
+// maxPanics is how often the scheduler may fail over a job before it leaves it alone: more than once, since the fault may
+// lie in a state of the world that has passed; not much more, since no job is placed in a cycle that fails.
+const maxPanics = 3
+
+// run runs the actions. If one panics, everything it did is undone, all bindings of the cycle are dropped, and the job that
+// was being looked at comes under suspicion.
 func (s *Scheduler) run(now time.Time) (session *framework.Session, problem string) {
+	session = framework.NewSession(s.cluster, s.policy, s.engine, now)
 	defer func() {
 		if cause := recover(); cause != nil {
 			problem = fmt.Sprintf("%v\n%s", cause, debug.Stack())
 			s.cluster.Undo(0)
-			if session != nil {
-				s.cluster.TakeBack(session.Binds)
-			}
+			s.cluster.TakeBack(session.Binds)
+			s.suspect(session.Subject, cause)
 		}
 	}()
 	end := s.observe("open", "")
-	session = framework.Open(s.cluster, s.policy, s.engine, now)
+	session.Open()
 	end()
 	for _, action := range s.policy.Actions {
 		end := s.observe("action", action.Name())
@@ -105,4 +114,14 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 		end()
 	}
 	return session, ""
+}
+
+func (s *Scheduler) suspect(j *cluster.Job, cause any) {
+	if j == nil {
+		return
+	}
+	if s.suspects[j.ID]++; s.suspects[j.ID] >= maxPanics {
+		delete(s.suspects, j.ID)
+		s.cluster.Judge(j, &verdict.Verdict{Code: verdict.Quarantined, Help: verdict.HelpJob, Detail: fmt.Sprint(cause)})
+	}
 }

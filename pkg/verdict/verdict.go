@@ -41,6 +41,8 @@ const (
 	Refused Code = "Refused"
 	// NotEnoughResources: no nodes with enough room, of the right kind, for the whole gang at once.
 	NotEnoughResources Code = "NotEnoughResources"
+	// Quarantined: looking at the job made the scheduler fail, more than once; it is left alone until it changes.
+	Quarantined Code = "Quarantined"
 	// BackingOff: the API server refused a binding; the job is tried again later.
 	BackingOff Code = "BackingOff"
 )
@@ -48,7 +50,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, Refused, NotEnoughResources, BackingOff} {
+		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, Refused, NotEnoughResources, Quarantined, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -117,6 +119,7 @@ var openings = map[Code]string{
 	OverCommitted:       "the jobs already let in ask for all that the cluster has",
 	Refused:             "refused by %s",
 	NotEnoughResources:  "no room",
+	Quarantined:         "the scheduler fails over this job and leaves it alone until it changes",
 	BackingOff:          "the API server refused to bind",
 }
 

@@ -101,6 +101,7 @@ func (r *run) serve(q *cluster.Queue) bool {
 // place places the next part of a job and reports whether there is more to place.
 func (r *run) place(j *cluster.Job) bool {
 	s := r.session
+	s.Subject = j
 	tasks, known := r.pending[j]
 	if !known {
 		tasks = s.Pending(j)

@@ -44,6 +44,7 @@ func (action) Execute(s *framework.Session) {
 
 // fill places the tasks of a job that request nothing.
 func fill(s *framework.Session, j *cluster.Job) {
+	s.Subject = j
 	tasks := slices.DeleteFunc(s.Pending(j), func(t *cluster.Task) bool { return !t.BestEffort() })
 	if len(tasks) == 0 {
 		return

@@ -41,6 +41,7 @@ func (action) Execute(s *framework.Session) {
 }
 
 func knock(s *framework.Session, j *cluster.Job) {
+	s.Subject = j
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil {
 			s.Judge(j, v)

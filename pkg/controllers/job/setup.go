@@ -59,9 +59,11 @@ func Add(mgr manager.Manager, options Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsByJob, indexByJob); err != nil {
 		return fmt.Errorf("indexing pods by Job: %w", err)
 	}
-	// Asked for here so that it is filled before the first Job comes.
-	if _, err := mgr.GetCache().GetInformer(ctx, &schedulingv1.PriorityClass{}); err != nil {
-		return fmt.Errorf("watching PriorityClasses: %w", err)
+	// Asked for here so that a process that says it is ready has them, and the first Job finds its PriorityClass.
+	for _, object := range []client.Object{&batch.Job{}, &scheduling.PodGroup{}, &schedulingv1.PriorityClass{}} {
+		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
+			return fmt.Errorf("watching %T: %w", object, err)
+		}
 	}
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).

@@ -73,9 +73,11 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	// Asked for here so that it is filled before the first pod comes.
-	if _, err := mgr.GetCache().GetInformer(ctx, namespaces); err != nil {
-		return fmt.Errorf("watching namespaces: %w", err)
+	// Asked for here so that a process that says it is ready has them, and the first pod finds its namespace.
+	for _, object := range []client.Object{&scheduling.PodGroup{}, namespaces} {
+		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
+			return fmt.Errorf("watching %T: %w", object, err)
+		}
 	}
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).

@@ -43,10 +43,15 @@ type Options struct {
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder(Name)}
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &scheduling.PodGroup{}, groupsByQueue,
+	ctx := context.Background()
+	err := mgr.GetFieldIndexer().IndexField(ctx, &scheduling.PodGroup{}, groupsByQueue,
 		func(object client.Object) []string { return []string{queueOf(object)} })
 	if err != nil {
 		return fmt.Errorf("indexing PodGroups by queue: %w", err)
+	}
+	// Asked for here so that a process that says it is ready has them.
+	if _, err := mgr.GetCache().GetInformer(ctx, &scheduling.Queue{}); err != nil {
+		return fmt.Errorf("watching Queues: %w", err)
 	}
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).

@@ -19,7 +19,7 @@ type Question struct {
 	state   fwk.CycleState     // what the plugins that need to look no further than a node have worked out
 	refusal string             // of a plugin that cannot read the pod, for any node
 	filters []fwk.FilterPlugin // those of the node object that have a say
-	ports   fwk.FilterPlugin   // nil if the pod wants none
+	ports   []fwk.FilterPlugin // those of the node's ports that have a say
 	scorers []scorer           // those of the node object that have a say
 
 	around around // what surveys know
@@ -36,14 +36,10 @@ func (p *Plugins) Ask(k *cluster.Class) *Question {
 			return q
 		}
 	}
-	var ports []fwk.FilterPlugin
 	for _, filter := range p.filters[looksAtNode] {
-		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, &ports); q.refusal != "" {
+		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, &q.ports); q.refusal != "" {
 			return q
 		}
-	}
-	if len(ports) > 0 {
-		q.ports = ports[0]
 	}
 	for _, s := range p.scorers[looksAtObject] {
 		if q.refusal = p.preScore(s, q.state, q.pod, nil, &q.scorers); q.refusal != "" {
@@ -102,7 +98,7 @@ func (q *Question) prefers() bool {
 // Ports returns why the class cannot be on a node on account of the ports of the host that pods there use now, in the
 // words of kube-scheduler, empty if it can.
 func (q *Question) Ports(n *cluster.Node) string {
-	if q.refusal != "" || q.ports == nil {
+	if q.refusal != "" || len(q.ports) == 0 {
 		return q.refusal
 	}
 	r := q.plugins.mirror.of(n)
@@ -110,7 +106,7 @@ func (q *Question) Ports(n *cluster.Node) string {
 		return unknown
 	}
 	q.plugins.mirror.fill(r)
-	return q.plugins.filter([]fwk.FilterPlugin{q.ports}, q.state, q.pod, r.info)
+	return q.plugins.filter(q.ports, q.state, q.pod, r.info)
 }
 
 // preFilter lets a filter read the pod and adds it to those that have a say, unless it has none. If it refuses, it says

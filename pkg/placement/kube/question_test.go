@@ -44,6 +44,16 @@ func TestNamesAndWeightsThatCannotBeUsedAreErrorsThatSayWhatCan(t *testing.T) {
 	}
 }
 
+func TestAPluginThatReachesForMoreThanItIsGivenIsTold(t *testing.T) {
+	defer func() {
+		want := "invariant: a kube-scheduler plugin calls ClientSet, which it has no use for"
+		if got := recover(); got != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}()
+	newHandle(newMirror(cluster.New(cluster.Options{}))).ClientSet()
+}
+
 func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 	cases := map[string]struct {
 		pod  *corev1.Pod

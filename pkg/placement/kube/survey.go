@@ -43,6 +43,10 @@ func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores
 	}
 	m.shown = &a.nodes
 	defer func() { m.shown = &m.own }()
+	// Should a plugin panic, the epoch stays unset: the next survey begins anew, and does not take half an answer for a
+	// whole one.
+	epoch := a.epoch
+	a.epoch = 0
 	if changed {
 		q.prepare()
 	}
@@ -64,6 +68,7 @@ func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores
 		}
 	}
 	q.rate(left)
+	a.epoch = epoch
 	return a.refusals, a.scores
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -158,6 +159,25 @@ func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
 	}
 	if refusals, scores := q.Survey(nil); len(refusals) != 0 || len(scores) != 0 {
 		t.Errorf("for no candidates: got %q and %v", refusals, scores)
+	}
+}
+
+func TestSurveyBeginsAnewAfterAPanic(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
+	q := w.ask("a")
+	filters := w.plugins.filters[looksAround]
+	w.plugins.filters[looksAround] = append([]fwk.FilterPlugin{nil}, filters...)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("a plugin that is nil does not panic")
+			}
+		}()
+		w.survey(q)
+	}()
+	w.plugins.filters[looksAround] = filters
+	if got, _ := w.survey(q); got["a1"] != "" || got["b1"] != notNear {
+		t.Errorf("got %v", got)
 	}
 }
 

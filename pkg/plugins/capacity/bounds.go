@@ -34,11 +34,12 @@ func (p *plugin) boundTree(queues []*cluster.Queue) {
 	p.guarantee(root)
 	p.bound(root, p.cluster.Total, p.bounds[root].guarantee)
 	p.boundChildren(root)
-	var deserved resources.Vector
+	b := p.bounds[root]
+	b.deserved, b.counted = nil, nil
 	for _, child := range root.Children {
-		deserved.Add(p.bounds[child].deserved)
+		b.deserved.Add(p.bounds[child].deserved)
+		b.counted.Add(p.bounds[child].counted)
 	}
-	p.bounds[root].deserved, p.bounds[root].counted = deserved, p.cluster.Total
 	// A queue without a place in the tree starts nothing; what it holds is shown against what it says.
 	for _, q := range queues {
 		if q.Problem != "" {

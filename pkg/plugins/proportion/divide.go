@@ -38,12 +38,8 @@ type divider struct {
 // Rounds of pouring and taking back, the way it is usually put, come only near the level, and stop nowhere in particular
 // with whole numbers. Between two marks the sum grows evenly, so the level is found exactly by one walk over the marks.
 func (v *divider) divide(total int64) {
-	v.set(total)
+	settled, weights := v.set(total)
 	slices.SortFunc(v.marks, func(a, b mark) int { return a.level.Compare(b.level) })
-	var settled, weights int64 // the sum of what does not rise, and the weights of what does
-	for i := range v.portions {
-		settled += v.portions[i].amount
-	}
 	for _, m := range v.marks {
 		if (resources.Ratio{Num: total - settled, Den: weights}).Compare(m.level) <= 0 {
 			break
@@ -64,8 +60,9 @@ func (v *divider) divide(total int64) {
 	}
 }
 
-// set puts every portion at its floor and notes its marks.
-func (v *divider) set(total int64) {
+// set puts every portion at its floor and notes its marks. It returns the sum of the portions that do not rise from
+// level zero, and the weights of those that do.
+func (v *divider) set(total int64) (settled, weights int64) {
 	var floors int64
 	for i := range v.portions {
 		floors += v.portions[i].floor
@@ -76,13 +73,19 @@ func (v *divider) set(total int64) {
 		if floors > total {
 			p.floor, p.top = 0, p.floor
 		}
-		p.amount, p.rising = p.floor, false
-		if p.floor < p.top {
-			v.marks = append(v.marks,
-				mark{level: resources.Ratio{Num: p.floor, Den: p.weight}, portion: i, starts: true},
-				mark{level: resources.Ratio{Num: p.top, Den: p.weight}, portion: i})
+		p.amount, p.rising = p.floor, p.floor == 0 && p.top > 0
+		switch {
+		case p.rising:
+			weights += p.weight
+		case p.floor < p.top:
+			v.marks = append(v.marks, mark{level: resources.Ratio{Num: p.floor, Den: p.weight}, portion: i, starts: true})
 		}
+		if p.floor < p.top {
+			v.marks = append(v.marks, mark{level: resources.Ratio{Num: p.top, Den: p.weight}, portion: i})
+		}
+		settled += p.amount
 	}
+	return settled, weights
 }
 
 // share divides an amount among the rising portions by weight. What rounding leaves goes to the largest fractions.

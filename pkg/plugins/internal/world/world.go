@@ -54,7 +54,9 @@ func (w *World) Remove(object runtime.Object) { w.Apply(cluster.Delete{Object: o
 
 // Open opens a session, with nobody to find nodes.
 func (w *World) Open() *framework.Session {
-	return framework.Open(w.Cluster, w.policy, nil, fixture.Birth.Add(time.Hour))
+	s := framework.NewSession(w.Cluster, w.policy, nil, fixture.Birth.Add(time.Hour))
+	s.Open()
+	return s
 }
 
 // JobNamed returns a job, which must exist.

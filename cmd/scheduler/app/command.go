@@ -1,0 +1,175 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/edge"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/metrics"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/pkg/version"
+)
+
+// NewCommand returns the scheduler as a command, with what the extensions add to its actions and plugins. Its context is
+// the request to stop in good order.
+func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
+	o := newOptions()
+	command := &cobra.Command{
+		Use:   "hekla-scheduler",
+		Short: "Place the pods of batch jobs",
+		Args:  cobra.NoArgs,
+		// A mistake in the configuration of a server deserves a sentence, not a page of flags.
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if o.showVersion {
+				_, err := fmt.Fprintln(command.OutOrStdout(), "hekla-scheduler", version.Version)
+				return err
+			}
+			o.complete()
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.run(command.Context(), command.OutOrStdout(), scheduler.NewRegistry(extensions...))
+		},
+	}
+	o.addFlags(command.Flags())
+	return command
+}
+
+// run runs the scheduler until the context ends or it cannot go on; the latter is an error.
+func (o *options) run(ctx context.Context, out io.Writer, registry *framework.Registry) error {
+	logger, err := newLogger(o.verbosity)
+	if err != nil {
+		return err
+	}
+	klog.SetLogger(logger)
+	for _, sentence := range ineffectiveFlags(o.flags) {
+		logger.Info("Warning: " + sentence)
+	}
+	if o.printConfig && o.schedulerConfigMap == "" {
+		return o.printTo(ctx, out, o.fileSource(), registry)
+	}
+	restConfig, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("no way to the API server (--kubeconfig=%q, --master=%q): %w", o.kubeconfig, o.master, err)
+	}
+	restConfig.UserAgent = "hekla-scheduler/" + version.Version
+	clients, err := edge.Connect(restConfig, o.qps, o.burst)
+	if err != nil {
+		return err
+	}
+	src := o.fileSource()
+	// A file wins: it is what Volcano's users have.
+	if namespace, name, _ := o.configMap(); name != "" && o.schedulerConf == "" {
+		src = configMap{client: clients.Core, namespace: namespace, name: name}
+	}
+	if o.printConfig {
+		return o.printTo(ctx, out, src, registry)
+	}
+	return o.schedule(ctx, restConfig, clients, src, registry, logger)
+}
+
+func (o *options) fileSource() source {
+	if o.schedulerConf == "" {
+		return noSource{}
+	}
+	return file{path: o.schedulerConf, poll: filePoll}
+}
+
+// printTo prints the configuration that a start would put in force.
+func (o *options) printTo(ctx context.Context, out io.Writer, src source, registry *framework.Registry) error {
+	d, catalogue := src.read(ctx), registry.Catalogue()
+	if d.place == "" {
+		_, err := out.Write(conf.Default(catalogue).YAML())
+		return err
+	}
+	if d.problem != nil {
+		return fmt.Errorf("%s: %w", d.place, d.problem)
+	}
+	configuration, err := conf.Parse(d.text, catalogue)
+	if err != nil {
+		return fmt.Errorf("%s:\n%w", d.place, err)
+	}
+	if _, err := registry.Build(configuration); err != nil {
+		return fmt.Errorf("%s: %w", d.place, err)
+	}
+	_, err = out.Write(configuration.YAML())
+	return err
+}
+
+// schedule serves, waits for leadership, and leads.
+func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients *edge.Clients, src source,
+	registry *framework.Registry, logger logr.Logger) error {
+	numbers := metrics.New()
+	chosen := &policies{registry: registry, catalogue: registry.Catalogue(), logger: logger.WithName("configuration"),
+		judge: numbers, isStrict: o.disableDefaultConf}
+	r, err := newRunner(o, clients, src, chosen, numbers, logger)
+	if err != nil {
+		return err
+	}
+	isAlive := r.isAlive
+	lead := func(ctx context.Context) error { return r.lead(ctx, context.WithoutCancel(ctx)) }
+	if o.leaderElection.LeaderElect {
+		election, err := edge.NewElection(restConfig, o.leaderElection)
+		if err != nil {
+			return err
+		}
+		isAlive = func() error {
+			if err := election.Check(); err != nil {
+				return err
+			}
+			return r.isAlive()
+		}
+		lead = func(ctx context.Context) error {
+			logger.Info("Waiting for leadership", "candidate", election.Identity(),
+				"lease", o.leaderElection.ResourceNamespace+"/"+o.leaderElection.ResourceName)
+			return election.Lead(ctx, func(leading context.Context) error { return r.lead(ctx, leading) })
+		}
+	}
+	if o.enableMetrics || o.enablePprof {
+		s, err := o.serve(o.listenAddress, o.metricsHandler(numbers.Handler()), logger)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+	}
+	if o.enableHealthz {
+		s, err := o.serve(o.healthzAddress, healthHandler(isAlive, r.isReady), logger)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+	}
+	logger.Info("Scheduler starts", "version", version.Version, "schedulerNames", o.schedulerNames)
+	err = lead(ctx)
+	logger.Info("Scheduler ends")
+	return err
+}
+
+// newLogger writes one JSON object per line to standard error. Verbosity counts as everywhere in Kubernetes.
+func newLogger(verbosity int) (logr.Logger, error) {
+	config := zap.NewProductionConfig()
+	config.Level = zap.NewAtomicLevelAt(zapcore.Level(-verbosity))
+	config.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	config.OutputPaths, config.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
+	// A log that drops lines is of no use on the day it is needed, and there are few.
+	config.Sampling = nil
+	logger, err := config.Build()
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("opening the log: %w", err)
+	}
+	return zapr.NewLogger(logger), nil
+}

@@ -1,0 +1,208 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/config"
+	configoptions "k8s.io/component-base/config/options"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// options are the values of the flags.
+type options struct {
+	master, kubeconfig string
+	qps                float32
+	burst              int
+
+	schedulerNames      []string
+	defaultQueue        string
+	nodeSelector        []string
+	usePriorityClasses  bool
+	schedulePeriod      time.Duration
+	resourceSyncTimeout time.Duration
+	schedulerConf       string
+	schedulerConfigMap  string
+	disableDefaultConf  bool
+	printConfig         bool
+	listenAddress       string
+	enableMetrics       bool
+	enablePprof         bool
+	healthzAddress      string
+	enableHealthz       bool
+	caFile              string
+	certFile, keyFile   string
+	lockNamespace       string
+	leaderElection      config.LeaderElectionConfiguration
+	verbosity           int
+	showVersion         bool
+	flags               *pflag.FlagSet
+}
+
+func newOptions() *options {
+	return &options{leaderElection: config.LeaderElectionConfiguration{
+		LeaderElect:   true,
+		LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+		RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+		RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
+		ResourceLock:  resourcelock.LeasesResourceLock,
+		// Volcano's own Lease, so that the two never run at the same time by accident.
+		ResourceName:      schedulingv1beta1.DefaultSchedulerName,
+		ResourceNamespace: "volcano-system",
+	}}
+}
+
+func (o *options) addFlags(flags *pflag.FlagSet) {
+	o.flags = flags
+	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	flags.StringVar(&o.master, "master", "", "Address of the API server; overrides the one in the kubeconfig.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of a kubeconfig. Empty uses the pod's own ServiceAccount.")
+	flags.Float32Var(&o.qps, "kube-api-qps", 2000, "Requests per second to the API server at most.")
+	flags.IntVar(&o.burst, "kube-api-burst", 2000, "Requests to the API server in a burst at most.")
+
+	flags.StringArrayVar(&o.schedulerNames, "scheduler-name", []string{schedulingv1beta1.DefaultSchedulerName},
+		"Place pods with this schedulerName; may be repeated.")
+	flags.StringVar(&o.defaultQueue, "default-queue", schedulingv1beta1.DefaultQueue, "Queue of jobs that name none.")
+	flags.StringSliceVar(&o.nodeSelector, "node-selector", nil,
+		"Place pods only on nodes with one of these labels, each as key:value. Empty uses all nodes.")
+	flags.BoolVar(&o.usePriorityClasses, "priority-class", true, "Let the PriorityClass of a PodGroup rank its job.")
+	flags.DurationVar(&o.schedulePeriod, "schedule-period", time.Second,
+		"Longest time between two cycles. Events start one at once.")
+	flags.DurationVar(&o.resourceSyncTimeout, "resource-sync-timeout", time.Minute,
+		"How long the first lists of all objects may take. After that the process ends with an error that names what is "+
+			"missing; it never schedules without.")
+
+	flags.StringVar(&o.schedulerConf, "scheduler-conf", "",
+		"File with actions, tiers and arguments. A change is in force within a second or two.")
+	flags.StringVar(&o.schedulerConfigMap, "scheduler-configmap", "",
+		"ConfigMap to read them from instead, as NAMESPACE/NAME; its key is "+configurationKey+".")
+	flags.BoolVar(&o.disableDefaultConf, "disable-default-scheduler-config", false,
+		"End with an error if there is no usable configuration at the start, rather than use the default.")
+	flags.BoolVar(&o.printConfig, "print-config", false, "Print the configuration that would be in force, and exit.")
+
+	flags.StringVar(&o.listenAddress, "listen-address", ":8080", "Address of /metrics.")
+	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
+	flags.BoolVar(&o.enablePprof, "enable-pprof", false, "Serve /debug/pprof/ on the address of /metrics.")
+	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
+	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
+	flags.StringVar(&o.certFile, "tls-cert-file", "", "Certificate with which to serve all these by HTTPS.")
+	flags.StringVar(&o.keyFile, "tls-private-key-file", "", "Key that matches --tls-cert-file.")
+	flags.StringVar(&o.caFile, "ca-cert-file", "",
+		"With --tls-cert-file: authorities by which the certificate of a client is checked, if it sends one.")
+
+	configoptions.BindLeaderElectionFlags(&o.leaderElection, flags)
+	flags.StringVar(&o.lockNamespace, "lock-object-namespace", "", "Old name of --leader-elect-resource-namespace.")
+	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
+	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
+	addVolcanoFlags(flags)
+}
+
+// complete fills in what follows from other flags.
+func (o *options) complete() {
+	if o.lockNamespace != "" && !o.flags.Changed("leader-elect-resource-namespace") {
+		o.leaderElection.ResourceNamespace = o.lockNamespace
+	}
+	// Schedulers of other names are no rivals.
+	if !o.flags.Changed("leader-elect-resource-name") {
+		o.leaderElection.ResourceName = strings.Join(o.schedulerNames, "-")
+	}
+}
+
+// validate says, flag by flag, what cannot be meant.
+func (o *options) validate() error {
+	var problems []error
+	invalid := func(flag string, value any, why string) {
+		problems = append(problems, fmt.Errorf("--%s=%v: %s", flag, value, why))
+	}
+	if o.qps <= 0 {
+		invalid("kube-api-qps", o.qps, "must be above 0")
+	}
+	if o.burst < 1 {
+		invalid("kube-api-burst", o.burst, "must be at least 1")
+	}
+	if len(o.schedulerNames) == 0 || slices.Contains(o.schedulerNames, "") {
+		invalid("scheduler-name", strings.Join(o.schedulerNames, ","), "a scheduler without a name has no pods")
+	}
+	if o.defaultQueue == "" {
+		invalid("default-queue", "", "must be set")
+	}
+	for flag, value := range map[string]time.Duration{
+		"schedule-period": o.schedulePeriod, "resource-sync-timeout": o.resourceSyncTimeout,
+	} {
+		if value <= 0 {
+			invalid(flag, value, "must be above 0")
+		}
+	}
+	if _, _, err := o.configMap(); err != nil {
+		problems = append(problems, err)
+	}
+	for flag, address := range map[string]string{"listen-address": o.listenAddress, "healthz-address": o.healthzAddress} {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			invalid(flag, address, "must be HOST:PORT or :PORT")
+		}
+	}
+	if (o.certFile == "") != (o.keyFile == "") {
+		invalid("tls-cert-file", o.certFile, "needs --tls-private-key-file, and the other way round")
+	}
+	if o.caFile != "" && o.certFile == "" {
+		invalid("ca-cert-file", o.caFile, "has no meaning without --tls-cert-file")
+	}
+	if o.verbosity < 0 || o.verbosity > 10 {
+		invalid("v", o.verbosity, "must be from 0 to 10")
+	}
+	problems = append(problems, o.validateElection()...)
+	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(problems...)
+}
+
+func (o *options) validateElection() (problems []error) {
+	election := &o.leaderElection
+	if !election.LeaderElect {
+		return nil
+	}
+	invalid := func(flag string, value any, why string) {
+		problems = append(problems, fmt.Errorf("--leader-elect-%s=%v: %s", flag, value, why))
+	}
+	lease, renew, retry := election.LeaseDuration.Duration, election.RenewDeadline.Duration, election.RetryPeriod.Duration
+	if lease <= renew {
+		invalid("lease-duration", lease, fmt.Sprintf("must be longer than the renew deadline, %s", renew))
+	}
+	// The elector adds up to a fifth to each retry.
+	if renew <= retry+retry/5 {
+		invalid("renew-deadline", renew, fmt.Sprintf("must be longer than 1.2 retry periods of %s", retry))
+	}
+	if retry <= 0 {
+		invalid("retry-period", retry, "must be above 0")
+	}
+	if election.ResourceLock != resourcelock.LeasesResourceLock {
+		invalid("resource-lock", election.ResourceLock, "only leases is supported")
+	}
+	if election.ResourceName == "" {
+		invalid("resource-name", "", "must be set")
+	}
+	if election.ResourceNamespace == "" {
+		invalid("resource-namespace", "", "must be set")
+	}
+	return problems
+}
+
+// configMap returns where the ConfigMap is; both are empty if none is given.
+func (o *options) configMap() (namespace, name string, err error) {
+	if o.schedulerConfigMap == "" {
+		return "", "", nil
+	}
+	namespace, name, ok := strings.Cut(o.schedulerConfigMap, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return "", "", fmt.Errorf("--scheduler-configmap=%s: must be NAMESPACE/NAME", o.schedulerConfigMap)
+	}
+	return namespace, name, nil
+}

@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/edge"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/metrics"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+const (
+	// coalesce is how long a cycle waits for more after the first event. It is short for a person, and long enough that a
+	// storm of a thousand events a second makes fifty cycles of it.
+	coalesce = 20 * time.Millisecond
+	// auditPeriod is how often the totals of the model are compared with its pods.
+	auditPeriod = 5 * time.Minute
+	// drainPatience bounds an orderly stop. Kubernetes gives a pod thirty seconds.
+	drainPatience = 20 * time.Second
+	// stuckAfter is how long the loop may show no sign of life. A cycle takes milliseconds.
+	stuckAfter = 2 * time.Minute
+)
+
+// runner is the scheduler from the moment it leads.
+type runner struct {
+	options   *options
+	clients   *edge.Clients
+	source    source
+	policies  *policies
+	metrics   *metrics.Metrics
+	logger    logr.Logger
+	inbox     *edge.Inbox
+	outbox    *edge.Outbox
+	scheduler *scheduler.Scheduler
+
+	policy    atomic.Pointer[framework.Policy] // offered and not taken
+	isLeading atomic.Bool
+	isSynced  atomic.Bool
+	lastCycle atomic.Int64 // in nanoseconds since 1970, 0 before the loop
+
+	lastTotals, lastAudit time.Time
+}
+
+// newRunner puts the parts together. Nothing runs yet.
+func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *metrics.Metrics, logger logr.Logger) (*runner, error) {
+	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger}
+	var err error
+	r.inbox, err = edge.NewInbox(clients, edge.InboxOptions{
+		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--node-selector: %w", err)
+	}
+	r.outbox = edge.NewOutbox(clients, edge.OutboxOptions{
+		Name: o.schedulerNames[0], Refuse: r.inbox.Refuse, Observe: m.Bind, Logger: logger.WithName("outbox"),
+	})
+	r.scheduler = scheduler.New(scheduler.Options{
+		Cluster: cluster.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue}, Observe: m.Observe,
+	})
+	p.offer, p.show = r.offer, r.outbox.Show
+	m.Watch(r.inbox.Stats, r.outbox.Stats)
+	return r, nil
+}
+
+func (r *runner) offer(policy *framework.Policy) {
+	r.policy.Store(policy)
+	r.inbox.Poke()
+}
+
+// lead runs the scheduler until the context ends, then finishes what was begun; or until leadership is lost, then ends at
+// once.
+func (r *runner) lead(ctx, leading context.Context) error {
+	r.isLeading.Store(true)
+	r.metrics.Leading(true)
+	defer r.metrics.Leading(false)
+	// Two lives: what decides ends when the context does, what writes goes on until that is written or leadership ends.
+	leading, end := context.WithCancel(leading)
+	defer r.outbox.Wait()
+	defer end()
+	running, stop := context.WithCancel(leading)
+	defer context.AfterFunc(ctx, stop)()
+	if err := r.outbox.Start(leading); err != nil {
+		return err
+	}
+	first := r.source.read(running)
+	if err := r.policies.begin(first); err != nil {
+		return err
+	}
+	var watchers sync.WaitGroup
+	defer watchers.Wait()
+	defer stop()
+	watchers.Go(func() { r.source.watch(running, first, r.policies.update) })
+	r.inbox.Start(running)
+	defer r.inbox.Wait()
+	defer stop()
+	if err := r.sync(running); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	pace := scheduler.Pace{Coalesce: coalesce, Period: r.options.schedulePeriod}
+	r.scheduler.Run(running, clock.RealClock{}, taker{r}, reporter{r}, pace)
+	if leading.Err() != nil {
+		return edge.ErrLeadershipLost
+	}
+	r.logger.Info("Stopping", "bindsToFinish", r.outbox.Stats().InFlight)
+	patience, cancel := context.WithTimeout(leading, drainPatience)
+	defer cancel()
+	return r.outbox.Drain(patience)
+}
+
+// sync waits for the caches.
+func (r *runner) sync(ctx context.Context) error {
+	begin := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.resourceSyncTimeout,
+		fmt.Errorf("not within --resource-sync-timeout=%s", r.options.resourceSyncTimeout))
+	defer cancel()
+	if err := r.inbox.WaitSynced(ctx); err != nil {
+		return err
+	}
+	r.isSynced.Store(true)
+	r.lastCycle.Store(time.Now().UnixNano())
+	r.logger.Info("Caches are complete", "objects", r.inbox.Stats().Waiting, "took", time.Since(begin).String())
+	return nil
+}
+
+// isAlive is an error if the loop is stuck.
+func (r *runner) isAlive() error {
+	last := r.lastCycle.Load()
+	if since := time.Since(time.Unix(0, last)); last != 0 && since > stuckAfter+r.options.schedulePeriod {
+		return fmt.Errorf("the last cycle ended %s ago", since.Round(time.Second))
+	}
+	return nil
+}
+
+// isReady is an error while this process leads and cannot decide yet. One that waits for leadership is ready for that.
+func (r *runner) isReady() error {
+	if r.isLeading.Load() && !r.isSynced.Load() {
+		return errors.New("the caches are not complete yet")
+	}
+	return nil
+}
+
+// taker is the inbox as the loop sees it.
+type taker struct{ *runner }
+
+func (t taker) Wake() <-chan struct{} { return t.inbox.Wake() }
+
+// Take takes the events first: that uses up the wake-up, and a policy offered after it brings a new one.
+func (t taker) Take() ([]cluster.Event, *framework.Policy) {
+	events := t.inbox.Take()
+	return events, t.policy.Swap(nil)
+}
+
+// reporter is the outbox as the loop sees it. It runs on the goroutine that owns the model.
+type reporter struct{ *runner }
+
+func (r reporter) Do(decisions cluster.Decisions) { r.outbox.Do(decisions) }
+
+func (r reporter) Report(result scheduler.Result, refused error) {
+	now := time.Now()
+	r.lastCycle.Store(now.UnixNano())
+	r.metrics.Cycle(result.Panic != "")
+	if refused != nil {
+		r.policies.rejected(refused, r.scheduler.Policy() != nil)
+	}
+	if result.Panic != "" {
+		r.logger.Error(errors.New(result.Panic), "A cycle broke; its decisions were dropped")
+		return
+	}
+	if now.Sub(r.lastTotals) >= metrics.TotalsPeriod {
+		r.runner.lastTotals = now
+		r.metrics.Totals(r.scheduler.Cluster(), r.scheduler.Policy())
+	}
+	if r.lastAudit.IsZero() {
+		r.runner.lastAudit = now
+	}
+	if now.Sub(r.lastAudit) >= auditPeriod {
+		r.runner.lastAudit = now
+		r.audit()
+	}
+}
+
+// longestAuditLog bounds how many differences of one audit are logged: the first tell what is wrong.
+const longestAuditLog = 20
+
+func (r *runner) audit() {
+	mismatches := r.scheduler.Cluster().Audit()
+	r.metrics.Audit(len(mismatches))
+	if len(mismatches) > 0 {
+		r.logger.Error(errors.New("the model does not add up"), "Audit", "mismatches", len(mismatches),
+			"first", mismatches[:min(len(mismatches), longestAuditLog)])
+	}
+}

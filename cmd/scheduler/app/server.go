@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// server serves over HTTP until it is closed.
+type server struct {
+	http     *http.Server
+	listener net.Listener
+}
+
+// serve opens an address at once, so that one in use is an error of the start, and serves in the background.
+func (o *options) serve(address string, handler http.Handler, logger logr.Logger) (*server, error) {
+	settings, err := o.tls()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serve on %s: %w", address, err)
+	}
+	if settings != nil {
+		listener = tls.NewListener(listener, settings)
+	}
+	// A profile takes as long as it is asked to, everything else milliseconds.
+	s := &server{listener: listener, http: &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
+	}}
+	go func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error(err, "Serving ended", "address", address)
+		}
+	}()
+	return s, nil
+}
+
+// address is where the server listens.
+func (s *server) address() string { return s.listener.Addr().String() }
+
+func (s *server) close() { _ = s.http.Close() }
+
+// tls returns the settings for HTTPS, nil if there is no certificate.
+func (o *options) tls() (*tls.Config, error) {
+	if o.certFile == "" {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert-file=%s, --tls-private-key-file=%s: %w", o.certFile, o.keyFile, err)
+	}
+	settings := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	if o.caFile == "" {
+		return settings, nil
+	}
+	authorities, err := os.ReadFile(o.caFile)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-cert-file: %w", err)
+	}
+	settings.ClientCAs, settings.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+	if !settings.ClientCAs.AppendCertsFromPEM(authorities) {
+		return nil, fmt.Errorf("--ca-cert-file=%s: it holds no certificate", o.caFile)
+	}
+	return settings, nil
+}
+
+// metricsHandler serves metrics and, if asked for, profiles.
+func (o *options) metricsHandler(metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	if o.enableMetrics {
+		mux.Handle("GET /metrics", metrics)
+	}
+	if o.enablePprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	}
+	return mux
+}
+
+// healthHandler serves what the kubelet asks.
+func healthHandler(isAlive, isReady func() error) http.Handler {
+	answer := func(check func() error) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			_, _ = w.Write([]byte("ok"))
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", answer(isAlive))
+	mux.HandleFunc("GET /readyz", answer(isReady))
+	return mux
+}

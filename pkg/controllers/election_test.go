@@ -1,0 +1,71 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+func TestAWaitingReplicaTakesOverFromOneThatDies(t *testing.T) {
+	first := newJob(namespaceFor(t, "election"), "first", task("a", 1))
+	create(t, first)
+	awaitJob(t, first, func(status *batch.JobStatus) bool { return status.State.Phase == batch.Pending })
+	health, err := localcluster.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := program
+	second.Name = "hekla-controllers-2"
+	second.Args = slices.Clone(program.Args)
+	for i, argument := range second.Args {
+		if strings.HasPrefix(argument, "--healthz-address=") {
+			second.Args[i] = fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)
+		}
+	}
+	// A replica is ready while it waits, or a roll-out of two could never finish.
+	second.ReadyURL = fmt.Sprintf("http://127.0.0.1:%d/readyz", health)
+	replica, err := cluster.Run(testContext(t), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := awaitLeader(t, func(holder string) bool { return holder != "" })
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := replica.Stop(); err != nil {
+			t.Error(err)
+		}
+		if process, err = cluster.Run(context.Background(), program); err != nil {
+			t.Fatal(err)
+		}
+	})
+	job := newJob(first.Namespace, "second", task("a", 1))
+	create(t, job)
+	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Phase == batch.Pending })
+	awaitLeader(t, func(holder string) bool { return holder != "" && holder != leader })
+}
+
+// awaitLeader waits until the holder of the Lease is as wanted, and returns it.
+func awaitLeader(t *testing.T, isWanted func(holder string) bool) string {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	eventually(t, func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKey{Namespace: system, Name: "vc-controller-manager"}, lease); err != nil {
+			return err
+		}
+		if holder := lease.Spec.HolderIdentity; holder == nil || !isWanted(*holder) {
+			return fmt.Errorf("the Lease is %+v", lease.Spec)
+		}
+		return nil
+	})
+	return *lease.Spec.HolderIdentity
+}

@@ -1,0 +1,13 @@
+// Package metrics is what the scheduler shows to Prometheus: under Volcano's names where Volcano has the number, so that
+// dashboards and alerts stay as they are, and under hekla_ where it has none.
+//
+// Main types: [Metrics] has all of them and a registry of its own; its methods are called by whoever knows the number.
+//
+// Invariants:
+//
+//  1. A number that is shown is true of some moment in the last [TotalsPeriod]; nothing is shown that nobody counts.
+//  2. What is gone is not shown: series of queues and jobs are made anew from the model each time.
+//  3. The hot path pays for a few observations per cycle and one per binding, and for nothing per pod or node.
+//
+// It must not decide anything, and nothing may be decided on it.
+package metrics

@@ -1,0 +1,130 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// TotalsPeriod is how often [Metrics.Totals] is to be called: as often as anybody scrapes, and seldom enough that ten
+// thousand queues cost nothing.
+const TotalsPeriod = 5 * time.Second
+
+// totals shows the numbers of the model as they were when they were read last. The model belongs to one goroutine and
+// scrapes come from another, so the numbers are made there and only handed over here.
+type totals struct {
+	mutex   sync.Mutex
+	samples []prometheus.Metric
+}
+
+// Describe sends nothing: which series there are depends on the queues and resources there are.
+func (t *totals) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the numbers read last.
+func (t *totals) Collect(metrics chan<- prometheus.Metric) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, sample := range t.samples {
+		metrics <- sample
+	}
+}
+
+// Totals reads the numbers of queues and jobs from the model, on the goroutine that owns it. A nil policy has no shares.
+func (m *Metrics) Totals(c *cluster.Cluster, policy *framework.Policy) {
+	r := reader{index: c.Resources}
+	for _, q := range c.Queues() {
+		if q.Object != nil {
+			r.queue(q, policy)
+		}
+	}
+	waiting := 0
+	for _, j := range c.Waiting() {
+		if pending := j.Count(cluster.Pending); j.Group != nil && j.Verdict != nil {
+			waiting++
+			r.add(taskCount, float64(pending), j.ID.String())
+		}
+	}
+	r.add(jobCount, float64(waiting))
+	m.totals.mutex.Lock()
+	defer m.totals.mutex.Unlock()
+	m.totals.samples = r.samples
+}
+
+func description(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(volcano+"_"+name, help, labels, nil)
+}
+
+// amounts describe one vector of a queue: Volcano has a name for CPU, one for memory, and one for all the rest.
+type amounts struct{ cpu, memory, scalar *prometheus.Desc }
+
+func amountsOf(what, help string) amounts {
+	return amounts{
+		cpu:    description("queue_"+what+"_milli_cpu", help+" of CPU in thousandths.", "queue_name"),
+		memory: description("queue_"+what+"_memory_bytes", help+" of memory.", "queue_name"),
+		scalar: description("queue_"+what+"_scalar_resources", help+" of any other resource, in its base unit.", "queue_name", "resource"),
+	}
+}
+
+var (
+	allocated  = amountsOf("allocated", "What the queue and those below it hold")
+	request    = amountsOf("request", "What the queue and those below it hold and wait for")
+	inqueue    = amountsOf("inqueue", "What jobs let into the queue still lack of their minimum")
+	deserved   = amountsOf("deserved", "What the queue may hold by right")
+	capability = amountsOf("capacity", "What the queue may hold at most")
+	shareOf    = description("queue_share", "Largest ratio of what the queue holds to what it deserves.", "queue_name")
+	weightOf   = description("queue_weight", "Weight of the queue.", "queue_name")
+	taskCount  = description("unschedule_task_count", "Pods of a waiting job that have no node.", "job_id")
+	jobCount   = description("unschedule_job_count", "Jobs that wait because something stands in their way.")
+)
+
+// reader collects samples.
+type reader struct {
+	index   *resources.Index
+	samples []prometheus.Metric
+}
+
+func (r *reader) add(d *prometheus.Desc, value float64, labels ...string) {
+	r.samples = append(r.samples, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
+}
+
+func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
+	r.vector(allocated, q.Name, q.Subtree.Allocated)
+	r.vector(request, q.Name, q.Subtree.Request)
+	r.vector(inqueue, q.Name, q.Subtree.Inqueue)
+	r.add(weightOf, float64(q.Weight), q.Name)
+	for d := range q.Capability.Len() {
+		if value, ok := q.Capability.At(resources.Dim(d)); ok {
+			r.amount(capability, q.Name, resources.Dim(d), value)
+		}
+	}
+	if policy == nil || q.Problem != "" {
+		return
+	}
+	if share, ok := policy.Share(q); ok {
+		r.vector(deserved, q.Name, share.Deserved)
+		r.add(shareOf, share.Share.Float(), q.Name)
+	}
+}
+
+func (r *reader) vector(a amounts, queue string, v resources.Vector) {
+	for d, value := range v {
+		r.amount(a, queue, resources.Dim(d), value)
+	}
+}
+
+func (r *reader) amount(a amounts, queue string, d resources.Dim, value int64) {
+	switch name := r.index.Name(d); name {
+	case corev1.ResourceCPU:
+		r.add(a.cpu, float64(value), queue)
+	case corev1.ResourceMemory:
+		r.add(a.memory, float64(value), queue)
+	default:
+		r.add(a.scalar, float64(value), queue, string(name))
+	}
+}

@@ -1,0 +1,331 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/internal/world"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// running is a job that has one pod, which runs.
+func running(name, queue, asks string) []runtime.Object {
+	return []runtime.Object{fixture.Group(name, queue, 1, fixture.Wanting(asks)),
+		fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(asks), fixture.On("n1"))}
+}
+
+// pending is a job that was let in and has one pod, which waits.
+func pending(name, queue, asks string) []runtime.Object {
+	return []runtime.Object{fixture.Group(name, queue, 1), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(asks))}
+}
+
+// knocking is a job at the door.
+func knocking(name, queue, minimum string) runtime.Object {
+	return fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting(minimum))
+}
+
+func sentence(v *verdict.Verdict) string {
+	if v == nil {
+		return ""
+	}
+	return v.Sentence()
+}
+
+func share(w *world.World, s *framework.Session, queue string) (corev1.ResourceList, resources.Ratio) {
+	got, _ := s.Policy.Share(w.Queue(queue))
+	return w.Resources.List(got.Deserved), got.Share
+}
+
+func TestTheShareIsTheWorstRatioToWhatIsDeserved(t *testing.T) {
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi"),
+		fixture.Queue("qa", world.Deserving("cpu=2 memory=2Gi")), fixture.Queue("qb", world.Deserving("cpu=2 memory=2Gi")),
+		fixture.Queue("qc", world.Deserving("cpu=2 memory=4Gi")), fixture.Queue("cpu-only", world.Deserving("cpu=4")),
+		fixture.Queue("without"), fixture.Queue("guaranteed", world.Deserving("cpu=1"), world.Guaranteed("cpu=2")),
+		fixture.Queue("capped", world.Deserving("cpu=8"), world.Capped("cpu=4")),
+		fixture.Queue("no-right-to-devices", world.Deserving("cpu=8 nvidia.com/gpu=0")))
+	w.Set(fixture.Node("n2", "nvidia.com/gpu=1"))
+	for queue, asks := range map[string]string{"qa": "cpu=1 memory=1Gi", "qb": "cpu=3 memory=2Gi", "qc": "cpu=1 memory=3Gi",
+		"cpu-only": "cpu=1 memory=9Gi", "without": "cpu=1", "guaranteed": "cpu=1", "capped": "cpu=1",
+		"no-right-to-devices": "nvidia.com/gpu=1"} {
+		w.Set(running("in-"+queue, queue, asks)...)
+	}
+	s := w.Open()
+	for queue, want := range map[string]resources.Ratio{"qa": {Num: 1, Den: 2}, "qb": {Num: 3, Den: 2}, "qc": {Num: 3, Den: 4},
+		"cpu-only": {Num: 1, Den: 4}, "without": {Num: 1, Den: 1}, "guaranteed": {Num: 1, Den: 2}, "capped": {Num: 1, Den: 4},
+		"no-right-to-devices": {Num: 1, Den: 0}} {
+		if _, got := share(w, s, queue); got.Compare(want) != 0 {
+			t.Errorf("the share of %s is %v, should be %v", queue, got, want)
+		}
+	}
+}
+
+func TestQueuesAreServedByPriorityThenByShareThenThoseThatDeserveSomething(t *testing.T) {
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=32"), fixture.Queue("nothing"),
+		fixture.Queue("as-deserved", world.Deserving("cpu=1")), fixture.Queue("half", world.Deserving("cpu=2")),
+		fixture.Queue("quarter", world.Deserving("cpu=4")), fixture.Queue("double", world.Deserving("cpu=500m")),
+		fixture.Queue("high", world.Deserving("cpu=100m"), world.Ranking(7)))
+	order := []string{"high", "quarter", "half", "as-deserved", "nothing", "double"}
+	for _, queue := range order {
+		w.Set(running("in-"+queue, queue, "cpu=1")...)
+	}
+	s := w.Open()
+	for i, queue := range order {
+		for _, later := range order[i+1:] {
+			if a, b := w.Queue(queue), w.Queue(later); s.CompareQueues(a, b) >= 0 || s.CompareQueues(b, a) <= 0 {
+				t.Errorf("%s should be served before %s", queue, later)
+			}
+		}
+	}
+}
+
+func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
+	for name, test := range map[string]struct {
+		queues []runtime.Object
+		pod    []runtime.Object
+		want   *verdict.Verdict
+	}{
+		"which is its capability": {
+			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=3"))}, pending("j", "q", "cpu=2"),
+			&verdict.Verdict{Code: verdict.OverCapability, Subject: "q", Help: verdict.HelpQueue,
+				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 2000, Have: 1000}}}},
+		"even if it is over it in something else": {
+			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=4 memory=1Gi"))}, pending("j", "q", "cpu=2"), nil},
+		"and less what others are guaranteed": {
+			[]runtime.Object{fixture.Queue("q"), fixture.Queue("safe", world.Guaranteed("cpu=14"))}, pending("j", "q", "cpu=1"),
+			&verdict.Verdict{Code: verdict.OverCapability, Subject: "q", Help: verdict.HelpQueue | verdict.HelpNode,
+				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 1000, Have: 0}},
+				Detail:    "the size of the cluster, or what other queues are guaranteed, leaves it no more"}},
+		"but with what it is guaranteed itself": {
+			[]runtime.Object{fixture.Queue("q", world.Guaranteed("cpu=1")), fixture.Queue("safe", world.Guaranteed("cpu=13"))},
+			pending("j", "q", "cpu=1"), nil},
+		"or never": {
+			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=3"))}, pending("j", "q", "cpu=4 memory=1Gi"),
+			&verdict.Verdict{Code: verdict.TooLargeForQueue, Subject: "q", Help: verdict.HelpQueue | verdict.HelpJob,
+				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 4000, Have: 3000}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi")).Set(test.queues...)
+			w.Set(running("held", "q", "cpu=2 memory=2Gi")...).Set(test.pod...)
+			if diff := cmp.Diff(test.want, w.Open().MayAllocate(w.TaskNamed("j-0"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTheDoorLooksAtWhatIsAskedFor(t *testing.T) {
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", world.Capped("cpu=2 memory=2Gi")),
+		knocking("cpu", "q", "cpu=1"), knocking("memory", "q", "cpu=1 memory=1Gi"), knocking("nothing", "q", ""))
+	w.Set(running("held", "q", "cpu=1 memory=3Gi")...)
+	s := w.Open()
+	for job, want := range map[string]string{"cpu": "", "nothing": "",
+		"memory": "queue q is at its capability: memory: needs 1Gi, has 0, short by 1Gi"} {
+		if diff := cmp.Diff(want, sentence(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
+			t.Errorf("job %s: %s", job, diff)
+		}
+	}
+}
+
+func TestAJobTooLargeForItsQueueStaysOutside(t *testing.T) {
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), fixture.Queue("c1", world.Capped("cpu=1 memory=1Gi")),
+		knocking("j", "c1", "cpu=8 memory=8Gi"))
+	want := "the job is larger than queue c1 may ever be: cpu: needs 8, has 1, short by 7, memory: needs 8Gi, has 1Gi, short by 7Gi"
+	if diff := cmp.Diff(want, sentence(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOneOfTwoChildrenPassesTheParentsDoor(t *testing.T) {
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"),
+		fixture.Queue("q6", world.Capped("cpu=2 memory=4Gi")), fixture.Queue("q61", world.Below("q6")), fixture.Queue("q62", world.Below("q6")),
+		knocking("pg10", "q61", "cpu=2 memory=4Gi"), knocking("pg11", "q62", "cpu=2 memory=4Gi"))
+	s := w.Open()
+	if v := s.MayEnqueue(w.JobNamed("pg10")); v != nil {
+		t.Fatal(v.Sentence())
+	}
+	s.LetIn(w.JobNamed("pg10"))
+	want := "queue q6 is at its capability: cpu: needs 2, has 0, short by 2, memory: needs 4Gi, has 0, short by 4Gi"
+	if diff := cmp.Diff(want, sentence(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheHighestQueueThatIsFullIsNamed(t *testing.T) {
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("top", world.Capped("cpu=2")),
+		fixture.Queue("middle", world.Below("top")), fixture.Queue("leaf", world.Below("middle"), world.Capped("cpu=1")))
+	w.Set(pending("j", "leaf", "cpu=3")...).Set(pending("k", "leaf", "cpu=2")...)
+	s := w.Open()
+	for task, want := range map[string]string{
+		"j-0": "the job is larger than queue top may ever be: cpu: needs 3, has 2, short by 1",
+		"k-0": "the job is larger than queue leaf may ever be: cpu: needs 2, has 1, short by 1",
+	} {
+		if diff := cmp.Diff(want, sentence(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
+			t.Errorf("task %s: %s", task, diff)
+		}
+	}
+}
+
+func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=10"), fixture.Queue("a"),
+		fixture.Queue("b"), fixture.Queue("b1", world.Below("b"), world.Guaranteed("cpu=3")), fixture.Queue("b2", world.Below("b")))
+	w.Set(pending("ja", "a", "cpu=8")...).Set(pending("jb", "b2", "cpu=8")...).Set(pending("jc", "b1", "cpu=10")...)
+	s := w.Open()
+	// Three of the ten are b1's: a may have seven, b all ten, and of them b2 seven.
+	for task, have := range map[string]int64{"ja-0": 7000, "jb-0": 7000} {
+		v := s.MayAllocate(w.TaskNamed(task))
+		if v == nil || len(v.Shortages) != 1 || v.Shortages[0].Have != have {
+			t.Errorf("task %s: %v, should have %d", task, v, have)
+		}
+	}
+	if v := s.MayAllocate(w.TaskNamed("jc-0")); v != nil {
+		t.Error(v.Sentence())
+	}
+}
+
+func TestAJobInAQueueWithChildrenIsRefusedAndNoOther(t *testing.T) {
+	objects := []runtime.Object{fixture.Node("n1", "cpu=8"), fixture.Queue("parent"), fixture.Queue("child", world.Below("parent")), fixture.Queue("other")}
+	for _, queue := range []string{"parent", "child", "other"} {
+		objects = append(objects, pending("in-"+queue, queue, "cpu=1")...)
+	}
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(objects...)
+	s := w.Open()
+	want := &verdict.Verdict{Code: verdict.QueueNotLeaf, Subject: "parent", Help: verdict.HelpQueue}
+	if diff := cmp.Diff(want, w.JobNamed("in-parent").Verdict); diff != "" {
+		t.Error(diff)
+	}
+	if len(s.Jobs(w.Queue("parent"))) != 0 || len(s.Jobs(w.Queue("child"))) != 1 || len(s.Jobs(w.Queue("other"))) != 1 {
+		t.Error("not the jobs of the leaves, and they alone, are looked at")
+	}
+	if w = world.New(t, Factory(), "").Set(objects...); len(w.Open().Queues()) != 3 {
+		t.Error("without the hierarchy a queue with children is a queue like others")
+	}
+}
+
+func TestABrokenQueueStopsNoOther(t *testing.T) {
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("orphan", world.Below("nowhere"),
+		world.Deserving("cpu=2"), world.Guaranteed("cpu=1")), fixture.Queue("x", world.Below("y")), fixture.Queue("y", world.Below("x")), fixture.Queue("fine"))
+	w.Set(running("held", "orphan", "cpu=1")...).Set(pending("a", "orphan", "cpu=1")...).Set(pending("b", "x", "cpu=1")...).
+		Set(pending("c", "fine", "cpu=7")...)
+	s := w.Open()
+	if got := s.Queues(); len(got) != 1 || got[0].Name != "fine" {
+		t.Errorf("queues %v are looked at", got)
+	}
+	if v := s.MayAllocate(w.TaskNamed("c-0")); v != nil {
+		t.Error(v.Sentence())
+	}
+	if deserved, got := share(w, s, "orphan"); got.Compare(resources.Ratio{Num: 1, Den: 2}) != 0 || deserved.Cpu().Value() != 2 {
+		t.Errorf("the orphan is shown with %v and %v", deserved, got)
+	}
+}
+
+func TestTheRootDeservesWhatItsChildrenDo(t *testing.T) {
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"), fixture.Queue("root"),
+		fixture.Queue("a", world.Deserving("cpu=2")), fixture.Queue("a1", world.Below("a"), world.Deserving("cpu=1")), fixture.Queue("b", world.Deserving("cpu=4 memory=1Gi")))
+	w.Set(running("j", "a1", "cpu=3")...)
+	deserved, got := share(w, w.Open(), "root")
+	if diff := cmp.Diff(fixture.List("cpu=6 memory=1Gi"), deserved); diff != "" {
+		t.Error(diff)
+	}
+	if got.Float() != 0.5 {
+		t.Errorf("its share is %v, should be a half", got)
+	}
+}
+
+func TestBranchesAreComparedWhereTheyPart(t *testing.T) {
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=32"),
+		fixture.Queue("rich", world.Deserving("cpu=4")), fixture.Queue("poor", world.Deserving("cpu=4")),
+		fixture.Queue("rich-and-idle", world.Below("rich"), world.Deserving("cpu=2")),
+		fixture.Queue("rich-and-busy", world.Below("rich"), world.Deserving("cpu=2")),
+		fixture.Queue("poor-and-busy", world.Below("poor"), world.Deserving("cpu=1")),
+		fixture.Queue("urgent", world.Below("rich"), world.Ranking(1)))
+	w.Set(running("j", "rich-and-busy", "cpu=3")...).Set(running("k", "poor-and-busy", "cpu=2")...)
+	s := w.Open()
+	// The leaf that holds twice its share is before the idle one, because its parent is further below.
+	order := []string{"urgent", "poor-and-busy", "rich-and-idle", "rich-and-busy", "poor", "rich"}
+	for i, queue := range order {
+		for _, later := range order[i+1:] {
+			if a, b := w.Queue(queue), w.Queue(later); s.CompareQueues(a, b) >= 0 || s.CompareQueues(b, a) <= 0 {
+				t.Errorf("%s should be served before %s", queue, later)
+			}
+		}
+	}
+}
+
+func TestArgumentsForLaterAreAcceptedAndLeaveANotice(t *testing.T) {
+	catalogue := conf.Catalogue{Plugins: map[string]conf.Spec{Name: Factory().Spec}, Actions: map[string]conf.Spec{"allocate": {}}}
+	parsed, err := conf.Parse([]byte(`actions: allocate
+tiers:
+- plugins:
+  - name: capacity
+    arguments:
+      ancestorReclaimLevel: 1
+      capacity.DynamicResourceAllocationEnable: true
+`), catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parsed.Notices) != 2 {
+		t.Errorf("notices are %v, should be one for each argument", parsed.Notices)
+	}
+}
+
+func benchmarkSession(b *testing.B, on ...conf.Switch) (*world.World, *framework.Session) {
+	w := world.New(b, Factory(), "", on...)
+	for i := range 1000 {
+		w.Set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=64 memory=256Gi nvidia.com/gpu=8"))
+	}
+	for i := range 1000 {
+		name, options := fmt.Sprintf("q%d", i), []world.Option{world.Deserving("cpu=32 memory=64Gi"), world.Guaranteed("cpu=1")}
+		if i >= 10 {
+			options = append(options, world.Below(fmt.Sprintf("q%d", i/10)))
+		}
+		w.Set(fixture.Queue(name, options...))
+		if i >= 100 {
+			w.Set(pending("in-"+name, name, "cpu=1 memory=1Gi nvidia.com/gpu=1")...)
+		}
+	}
+	return w, w.Open()
+}
+
+func BenchmarkOpenSessionWithAThousandQueues(b *testing.B) {
+	for _, hierarchical := range []bool{false, true} {
+		b.Run(fmt.Sprintf("hierarchical=%t", hierarchical), func(b *testing.B) {
+			_, s := benchmarkSession(b)
+			p := &plugin{hierarchical: hierarchical}
+			b.ReportAllocs()
+			for b.Loop() {
+				p.OpenSession(s)
+			}
+		})
+	}
+}
+
+func BenchmarkMayAllocate(b *testing.B) {
+	w, s := benchmarkSession(b, conf.EnableHierarchy)
+	t := w.TaskNamed("in-q999-0")
+	b.ReportAllocs()
+	for b.Loop() {
+		if v := s.MayAllocate(t); v != nil {
+			b.Fatal(v.Sentence())
+		}
+	}
+}
+
+func BenchmarkOrderingAThousandQueues(b *testing.B) {
+	_, s := benchmarkSession(b, conf.EnableHierarchy)
+	queues := slices.Clone(s.Queues())
+	b.ReportAllocs()
+	for b.Loop() {
+		slices.SortFunc(queues, s.CompareQueues)
+		slices.Reverse(queues)
+	}
+}

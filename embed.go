@@ -14,7 +14,7 @@ var GoMod []byte
 //go:embed go.sum
 var GoSum []byte
 
-// Installer holds the folder installer: what `kubectl apply` puts onto a cluster.
+// Installer holds installer/hekla.yaml: what `kubectl apply` puts onto a cluster.
 //
-//go:embed installer
+//go:embed installer/hekla.yaml
 var Installer embed.FS

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes everything that is made from the types under pkg/apis: deep copies, CustomResourceDefinitions, and the typed
-# clients, listers and informers. Running it twice changes nothing; CI runs it and fails on a difference:
+# clients, listers and informers. It also puts the parts of the installer into one file. Running it twice changes
+# nothing; CI runs it and fails on a difference:
 #
 #   hack/generate.sh && git diff --exit-code
 set -euo pipefail
@@ -38,3 +39,14 @@ for part in clientset listers informers; do
   rm -rf "pkg/client/$part"
   cp -R "$work/$part" "pkg/client/$part"
 done
+
+# The definitions begin with a line --- of their own.
+{
+  echo '# Installs Hekla: kubectl apply -f hekla.yaml. Made by hack/generate.sh from the other files of this folder.'
+  cat installer/namespace.yaml installer/crds/*.yaml
+  for part in access configuration scheduler controllers; do
+    echo ---
+    cat "installer/$part.yaml"
+  done
+} > "$work/hekla.yaml"
+mv "$work/hekla.yaml" installer/hekla.yaml

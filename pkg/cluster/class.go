@@ -64,7 +64,12 @@ func (c *Cluster) request(pod *corev1.Pod) resources.Vector {
 	return v
 }
 
-func nonZero(pod *corev1.Pod) [2]int64 {
+// nonZero returns what kube-scheduler counts for balance. Where every container says what it requests, that is the
+// request, and need not be added up again.
+func nonZero(pod *corev1.Pod, request resources.Vector) [2]int64 {
+	if requestsAll(pod.Spec.InitContainers) && requestsAll(pod.Spec.Containers) {
+		return [2]int64{request.At(resources.CPU), request.At(resources.Memory)}
+	}
 	options := requestOptions
 	options.NonMissingContainerRequests = defaultRequests
 	if resourcehelper.IsPodLevelRequestsSet(pod) {
@@ -78,43 +83,74 @@ func nonZero(pod *corev1.Pod) [2]int64 {
 	return [2]int64{list.Cpu().MilliValue(), list.Memory().Value()}
 }
 
+func requestsAll(containers []corev1.Container) bool {
+	for i := range containers {
+		requests := containers[i].Resources.Requests
+		_, cpu := requests[corev1.ResourceCPU]
+		if _, memory := requests[corev1.ResourceMemory]; !cpu || !memory {
+			return false
+		}
+	}
+	return true
+}
+
 // shape is what tells two classes apart, besides the request.
 type shape struct {
-	Namespace   string                            `json:",omitempty"`
-	Labels      map[string]string                 `json:",omitempty"`
-	NodeName    string                            `json:",omitempty"`
-	Selector    map[string]string                 `json:",omitempty"`
-	Affinity    *corev1.Affinity                  `json:",omitempty"`
-	Tolerations []corev1.Toleration               `json:",omitempty"`
-	Spread      []corev1.TopologySpreadConstraint `json:",omitempty"`
-	Ports       []corev1.ContainerPort            `json:",omitempty"`
-	Images      []string                          `json:",omitempty"`
+	Namespace    string                            `json:",omitempty"`
+	Labels       map[string]string                 `json:",omitempty"`
+	Selector     map[string]string                 `json:",omitempty"`
+	Affinity     *corev1.Affinity                  `json:",omitempty"`
+	Tolerations  []corev1.Toleration               `json:",omitempty"`
+	Spread       []corev1.TopologySpreadConstraint `json:",omitempty"`
+	Ports        []corev1.ContainerPort            `json:",omitempty"`
+	Images       []string                          `json:",omitempty"`
+	VolumeImages []string                          `json:",omitempty"`
 }
 
 // classOf returns the class of a pod that waits.
 func (c *Cluster) classOf(pod *corev1.Pod) *Class {
-	request, balance := c.request(pod), nonZero(pod)
+	request := c.request(pod)
 	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
 		Spread: pod.Spec.TopologySpreadConstraints}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			s.Images = append(s.Images, containers[i].Image)
-			for _, port := range containers[i].Ports {
-				if port.HostPort > 0 {
-					s.Ports = append(s.Ports, port)
-				}
-			}
-		}
-	}
+	s.readContainers(&pod.Spec)
 	hasTerms := hasPodTerms(pod) || len(s.Spread) > 0
 	if len(c.terms) > 0 || hasTerms {
 		s.Namespace, s.Labels = pod.Namespace, c.labelsThatMatter(pod)
 	}
 	// The parts of a pod always marshal: they came out of JSON.
 	rest, _ := json.Marshal(&s)
-	k := c.intern(pod, request, balance, string(rest))
+	k := c.intern(pod, request, nonZero(pod, request), string(rest))
 	k.HasPorts, k.HasTerms = len(s.Ports) > 0, hasTerms
 	return k
+}
+
+// readContainers reads which ports of the host and which images a pod wants. Init containers hold their ports only if they
+// are sidecars.
+func (s *shape) readContainers(spec *corev1.PodSpec) {
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		s.Images = append(s.Images, c.Image)
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			s.readPorts(c)
+		}
+	}
+	for i := range spec.Containers {
+		s.Images = append(s.Images, spec.Containers[i].Image)
+		s.readPorts(&spec.Containers[i])
+	}
+	for i := range spec.Volumes {
+		if image := spec.Volumes[i].Image; image != nil {
+			s.VolumeImages = append(s.VolumeImages, image.Reference)
+		}
+	}
+}
+
+func (s *shape) readPorts(c *corev1.Container) {
+	for _, port := range c.Ports {
+		if port.HostPort > 0 {
+			s.Ports = append(s.Ports, port)
+		}
+	}
 }
 
 // heldClassOf returns the class of a pod that has its node: only what it takes matters. If it waited here before and
@@ -124,7 +160,7 @@ func (c *Cluster) heldClassOf(pod *corev1.Pod, before *Class) *Class {
 	if before != nil && before.Request.Equal(request) {
 		return before
 	}
-	return c.intern(pod, request, nonZero(pod), "held")
+	return c.intern(pod, request, nonZero(pod, request), "held")
 }
 
 // intern returns the class with these properties. All that is read from the specimen is in the key, so it is true of

@@ -312,7 +312,7 @@ func TestARestartInTheMiddleCreatesNothingTwice(t *testing.T) {
 			err = fmt.Errorf("%d pods, want %d", len(pods), replicas)
 		}
 		for name, pod := range early {
-			if err == nil && pods[name].UID != pod.UID {
+			if again := pods[name]; err == nil && (again == nil || again.UID != pod.UID) {
 				err = fmt.Errorf("%s was made twice", name)
 			}
 		}

@@ -81,6 +81,7 @@ type binder struct {
 	settle   func(context.Context, cluster.Bind) // waits until no other write to the pod is under way
 	finished func(*binding, BindResult, error)
 	logger   logr.Logger
+	backOff  wait.Backoff
 	workers  sync.WaitGroup
 
 	inFlight, repeated atomic.Int64
@@ -92,7 +93,7 @@ type binder struct {
 }
 
 func newBinder(pods typedcorev1.CoreV1Interface, logger logr.Logger) *binder {
-	return &binder{pods: pods, logger: logger, idle: make(chan struct{}),
+	return &binder{pods: pods, logger: logger, backOff: bindBackOff, idle: make(chan struct{}),
 		queue: workqueue.NewTypedDelayingQueue[*binding]()}
 }
 
@@ -116,7 +117,7 @@ func (b *binder) add(binds []cluster.Bind) {
 	var last *binding
 	now := time.Now()
 	for _, bind := range binds {
-		t := &binding{Bind: bind, handed: now, backOff: bindBackOff}
+		t := &binding{Bind: bind, handed: now, backOff: b.backOff}
 		if last != nil && last.Job == bind.Job {
 			t.gang = last.gang
 		} else {

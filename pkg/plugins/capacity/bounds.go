@@ -51,7 +51,7 @@ func (p *plugin) boundTree(queues []*cluster.Queue) {
 
 // guarantee works out what a queue and all below it are guaranteed, children first.
 func (p *plugin) guarantee(q *cluster.Queue) resources.Vector {
-	b := &bounds{}
+	b := &bounds{guarantee: make(resources.Vector, p.cluster.Resources.Len())}
 	for _, child := range q.Children {
 		b.guarantee.Add(p.guarantee(child))
 	}

@@ -145,28 +145,38 @@ func (t *tree) settleJob(n *node) {
 	}
 }
 
-// sum adds up the children. Those that hold something and could use more are scaled down to the least of them.
+// sum adds up the children. Those that hold something and could use more are scaled down to the least of them, by weight.
+//
+// Volcano scales to the least share as such. Then a node whose children have unequal weights looks smaller than it is
+// even when they are exactly balanced, and gets more than its own weight is worth.
 func (n *node) sum() {
-	least := most
+	var least *node
 	n.saturated = true
 	for _, child := range n.children {
-		if !child.saturated {
-			n.saturated = false
-			if child.share > 0 {
-				least = min(least, child.share)
-			}
+		if child.saturated {
+			continue
+		}
+		n.saturated = false
+		if child.share > 0 && (least == nil || child.ratio().Compare(least.ratio()) < 0) {
+			least = child
 		}
 	}
 	clear(n.parts)
 	for _, child := range n.children {
+		share := child.share
+		if !child.saturated && share > 0 {
+			share = scale(least.share, child.weight, least.weight)
+		}
 		for i, part := range child.parts {
-			if !child.saturated && part > 0 {
-				part = scale(part, least, child.share)
+			if part > 0 {
+				n.parts[i] = min(n.parts[i]+scale(part, share, child.share), most)
 			}
-			n.parts[i] = min(n.parts[i]+part, most)
 		}
 	}
 }
+
+// ratio is the share over the weight.
+func (n *node) ratio() resources.Ratio { return resources.Ratio{Num: n.share, Den: n.weight} }
 
 // part is an amount as a part of a total. What the cluster has nothing of is part of nothing.
 func part(amount, total int64) int64 {

@@ -1,0 +1,146 @@
+package edge
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+func newPod(name string, uid types.UID, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid},
+		Spec:       corev1.PodSpec{NodeName: node},
+	}
+}
+
+// world is what somebody knows who is told events: by name the UID, and the state as its node.
+type world map[string][2]string
+
+// tell takes in an event the way the model does: a deletion is only believed of the object that is known.
+func (w world) tell(e cluster.Event) {
+	switch e := e.(type) {
+	case cluster.Set:
+		pod := e.Object.(*corev1.Pod)
+		w[pod.Name] = [2]string{string(pod.UID), pod.Spec.NodeName}
+	case cluster.Delete:
+		pod := e.Object.(*corev1.Pod)
+		if w[pod.Name][0] == string(pod.UID) {
+			delete(w, pod.Name)
+		}
+	}
+}
+
+func TestWhoeverTakesSeldomKnowsTheSameAsWhoSeesEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := newEventQueue()
+		truth, known := world{}, world{}
+		lives := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"set": func(t *rapid.T) {
+				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+				uid := truth[name][0]
+				if uid == "" {
+					lives++
+					uid = fmt.Sprint(lives)
+				}
+				pod := newPod(name, types.UID(uid), fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "node")))
+				truth.tell(cluster.Set{Object: pod})
+				q.set(pod)
+			},
+			"delete": func(t *rapid.T) {
+				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+				if uid := truth[name][0]; uid != "" {
+					pod := newPod(name, types.UID(uid), "")
+					truth.tell(cluster.Delete{Object: pod})
+					q.delete(pod)
+				}
+			},
+			"take": func(t *rapid.T) {
+				events := q.take()
+				if len(events) > 2*3 {
+					t.Fatalf("%d events of three objects", len(events))
+				}
+				for _, e := range events {
+					known.tell(e)
+				}
+				if diff := cmp.Diff(truth, known); diff != "" {
+					t.Fatalf("known after a take (-truth +known):\n%s", diff)
+				}
+			},
+		})
+	})
+}
+
+func TestAPodDeletedTwiceBetweenTwoTakesIsGone(t *testing.T) {
+	q := newEventQueue()
+	q.delete(newPod("a", "1", ""))
+	q.set(newPod("a", "2", ""))
+	q.delete(newPod("a", "2", ""))
+	known := world{"a": {"1", ""}}
+	for _, e := range q.take() {
+		known.tell(e)
+	}
+	if len(known) > 0 {
+		t.Errorf("still known: %v", known)
+	}
+}
+
+func TestObjectsComeInTheOrderOfTheirFirstEventWithTheirLastState(t *testing.T) {
+	q := newEventQueue()
+	for _, name := range []string{"b", "a", "c"} {
+		q.set(newPod(name, types.UID(name), ""))
+	}
+	q.set(newPod("b", "b", "node"))
+	var got []string
+	for _, e := range q.take() {
+		pod := e.(cluster.Set).Object.(*corev1.Pod)
+		got = append(got, pod.Name+" "+pod.Spec.NodeName)
+	}
+	if diff := cmp.Diff([]string{"b node", "a ", "c "}, got); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+	if q.coalescedCount() != 1 {
+		t.Errorf("%d events coalesced, want 1", q.coalescedCount())
+	}
+}
+
+func TestOneWakeUpStandsForAllThatIsTaken(t *testing.T) {
+	q := newEventQueue()
+	q.set(newPod("a", "1", ""))
+	<-q.wake
+	q.set(newPod("b", "2", ""))
+	if taken := len(q.take()); taken != 2 {
+		t.Fatalf("took %d events, want 2", taken)
+	}
+	select {
+	case <-q.wake:
+		t.Error("woken for nothing")
+	default:
+	}
+	q.poke()
+	select {
+	case <-q.wake:
+	default:
+		t.Error("a poke does not wake")
+	}
+}
+
+func TestALargeBufferIsGivenBack(t *testing.T) {
+	q := newEventQueue()
+	for i := range retainedEntries + 1 {
+		q.set(newPod(fmt.Sprint(i), types.UID(fmt.Sprint(i)), ""))
+	}
+	q.take()
+	q.set(newPod("a", "1", ""))
+	q.take()
+	if cap(q.entries) != 0 {
+		t.Errorf("room for %d entries is kept for one", cap(q.entries))
+	}
+}

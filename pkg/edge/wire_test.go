@@ -1,0 +1,390 @@
+package edge
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// wire is an API server for the pods p0, p1 …, reduced to what goes over the wire for a binding, which answers as a script
+// says. Where the script has ended it binds.
+type wire struct {
+	mutex    sync.Mutex
+	pods     map[string]*corev1.Pod
+	script   []answer
+	sent     []string // names of the pods of which a binding came in
+	reads    int
+	gate     chan struct{} // if not nil, bindings wait here
+	arrivals chan string
+}
+
+// answer answers a request for a binding. It returns nil when the reply is lost.
+type answer func(w *wire, pod *corev1.Pod, node string) *metav1.Status
+
+var success = &metav1.Status{Status: metav1.StatusSuccess}
+
+func bindIt(_ *wire, pod *corev1.Pod, node string) *metav1.Status {
+	switch {
+	case pod == nil:
+		return statusOf(apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p0"))
+	case pod.Spec.NodeName != "":
+		return statusOf(apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, nil))
+	}
+	pod.Spec.NodeName = node
+	return success
+}
+
+func statusOf(err *apierrors.StatusError) *metav1.Status { return &err.ErrStatus }
+
+// replyWith answers without binding.
+func replyWith(code int, reason metav1.StatusReason) answer {
+	return func(*wire, *corev1.Pod, string) *metav1.Status {
+		return &metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason)}
+	}
+}
+
+// replyLost binds, and nobody hears of it.
+func replyLost(w *wire, pod *corev1.Pod, node string) *metav1.Status {
+	bindIt(w, pod, node)
+	return nil
+}
+
+// requestLost does not bind, and nobody hears of it.
+func requestLost(*wire, *corev1.Pod, string) *metav1.Status { return nil }
+
+// boundMeanwhile lets somebody else be faster.
+func boundMeanwhile(w *wire, pod *corev1.Pod, _ string) *metav1.Status {
+	pod.Spec.NodeName = "other"
+	return bindIt(w, pod, "")
+}
+
+// deletedMeanwhile lets the pod go while the request is on its way.
+func deletedMeanwhile(w *wire, pod *corev1.Pod, _ string) *metav1.Status {
+	delete(w.pods, pod.Name)
+	return bindIt(w, nil, "")
+}
+
+// recreatedMeanwhile puts another pod in its place; the UID in the binding does not match then.
+func recreatedMeanwhile(w *wire, pod *corev1.Pod, _ string) *metav1.Status {
+	w.pods[pod.Name] = newPod(pod.Name, "successor", "")
+	return statusOf(apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, pod.Name, nil))
+}
+
+// deletingMeanwhile begins the deletion of the pod.
+func deletingMeanwhile(_ *wire, pod *corev1.Pod, _ string) *metav1.Status {
+	now := metav1.Now()
+	pod.DeletionTimestamp = &now
+	return statusOf(apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, nil))
+}
+
+func (w *wire) ServeHTTP(reply http.ResponseWriter, request *http.Request) {
+	path := strings.Split(strings.TrimPrefix(request.URL.Path, "/api/v1/namespaces/default/pods/"), "/")
+	switch {
+	case request.Method == http.MethodGet && len(path) == 1:
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.reads++
+		if pod := w.pods[path[0]]; pod != nil {
+			send(reply, http.StatusOK, pod)
+		} else {
+			missing := statusOf(apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, path[0]))
+			send(reply, int(missing.Code), missing)
+		}
+	case request.Method == http.MethodPost && len(path) == 2 && path[1] == "binding":
+		w.bind(reply, request, path[0])
+	default:
+		// Events.
+		send(reply, http.StatusCreated, &metav1.Status{Status: metav1.StatusSuccess})
+	}
+}
+
+func (w *wire) bind(reply http.ResponseWriter, _ *http.Request, name string) {
+	if w.gate != nil {
+		w.arrivals <- name
+		<-w.gate
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.sent = append(w.sent, name)
+	respond := answer(bindIt)
+	if len(w.script) > 0 {
+		respond, w.script = w.script[0], w.script[1:]
+	}
+	status := respond(w, w.pods[name], "node")
+	if status == nil {
+		panic(http.ErrAbortHandler)
+	}
+	code := http.StatusCreated
+	if status.Status != metav1.StatusSuccess {
+		code = int(status.Code)
+	}
+	send(reply, code, status)
+}
+
+func send(reply http.ResponseWriter, code int, object any) {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		object.APIVersion, object.Kind = "v1", "Pod"
+	case *metav1.Status:
+		object.APIVersion, object.Kind = "v1", "Status"
+	}
+	reply.Header().Set("Content-Type", "application/json")
+	if code == http.StatusTooManyRequests {
+		reply.Header().Set("Retry-After", "1")
+	}
+	reply.WriteHeader(code)
+	_ = json.NewEncoder(reply).Encode(object)
+}
+
+// outcome is what came of bindings.
+type outcome struct {
+	mutex   sync.Mutex
+	results []BindResult
+	refused []types.UID
+}
+
+// startWire starts an outbox that talks to the wire. It ends, and leaves nothing behind, with the test.
+func startWire(t *testing.T, w *wire) (*Outbox, *outcome) {
+	t.Helper()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	clients, err := Connect(&rest.Config{Host: server.URL}, 2000, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &outcome{}
+	o := NewOutbox(clients, OutboxOptions{
+		Name: "test", Logger: logr.Discard(),
+		Refuse: func(e cluster.BindFailed) {
+			out.mutex.Lock()
+			defer out.mutex.Unlock()
+			out.refused = append(out.refused, e.UID)
+		},
+		Observe: func(result BindResult, _ time.Duration) {
+			out.mutex.Lock()
+			defer out.mutex.Unlock()
+			out.results = append(out.results, result)
+		},
+	})
+	o.binder.backOff = wait.Backoff{Duration: time.Millisecond, Factor: 1.5, Steps: 10}
+	if err := o.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.Wait)
+	return o, out
+}
+
+func bindsOf(job string, pods ...string) []cluster.Bind {
+	var binds []cluster.Bind
+	for _, name := range pods {
+		binds = append(binds, cluster.Bind{
+			Pod: types.NamespacedName{Namespace: "default", Name: name}, UID: types.UID("uid-" + name), Node: "node",
+			Job: cluster.JobID{Namespace: "default", Name: job},
+		})
+	}
+	return binds
+}
+
+func newWire(pods ...string) *wire {
+	w := &wire{pods: map[string]*corev1.Pod{}, arrivals: make(chan string, 1000)}
+	for _, name := range pods {
+		w.pods[name] = newPod(name, types.UID("uid-"+name), "")
+	}
+	return w
+}
+
+func repeat(a answer, times int) []answer {
+	var script []answer
+	for range times {
+		script = append(script, a)
+	}
+	return script
+}
+
+func TestABindingEndsInWhatTheAPIServerShows(t *testing.T) {
+	for name, test := range map[string]struct {
+		script []answer
+		want   BindResult
+		sent   int
+		reads  int
+	}{
+		"bound at once":                         {nil, Bound, 1, 0},
+		"the pod is gone":                       {[]answer{deletedMeanwhile}, Gone, 1, 1},
+		"another pod has its name":              {[]answer{recreatedMeanwhile}, Gone, 1, 1},
+		"the pod is being deleted":              {[]answer{deletingMeanwhile}, Gone, 1, 1},
+		"somebody else was faster":              {[]answer{boundMeanwhile}, Elsewhere, 1, 1},
+		"bound, and the reply was lost":         {[]answer{replyLost}, Bound, 1, 1},
+		"not bound, and the request was lost":   {[]answer{requestLost}, Bound, 2, 1},
+		"a conflict with another write":         {[]answer{replyWith(409, metav1.StatusReasonConflict)}, Bound, 2, 1},
+		"too many requests":                     {[]answer{replyWith(429, metav1.StatusReasonTooManyRequests)}, Bound, 2, 0},
+		"unavailable for a while":               {repeat(replyWith(503, metav1.StatusReasonServiceUnavailable), 3), Bound, 4, 3},
+		"a time-out of the server":              {[]answer{replyWith(504, metav1.StatusReasonTimeout)}, Bound, 2, 1},
+		"not authorized until the token is new": {[]answer{replyWith(401, metav1.StatusReasonUnauthorized)}, Bound, 2, 1},
+		"forbidden":                             {repeat(replyWith(403, metav1.StatusReasonForbidden), 9), Refused, 1, 1},
+		"invalid":                               {repeat(replyWith(422, metav1.StatusReasonInvalid), 9), Refused, 1, 1},
+		"not understood":                        {repeat(replyWith(400, metav1.StatusReasonBadRequest), 9), Refused, 1, 1},
+		"broken for good":                       {repeat(replyWith(500, metav1.StatusReasonInternalError), 99), Refused, maxBindRequests, maxBindRequests},
+		"lost again and again, bound at last":   {append(repeat(requestLost, 3), replyLost), Bound, 4, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire("p0")
+			w.script = test.script
+			o, out := startWire(t, w)
+			o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
+			if err := o.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]BindResult{test.want}, out.results); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if len(w.sent) != test.sent || w.reads != test.reads {
+				t.Errorf("%d requests and %d reads, want %d and %d", len(w.sent), w.reads, test.sent, test.reads)
+			}
+			if wantRefused := test.want == Refused; wantRefused != (len(out.refused) == 1) {
+				t.Errorf("refusals reported: %v", out.refused)
+			}
+		})
+	}
+}
+
+func TestAnUnknownOutcomeIsReadUntilItIsKnown(t *testing.T) {
+	w := newWire("p0")
+	var failures int
+	proxy := http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
+		// The API server is away for longer than the requests for a binding would be repeated.
+		if request.Method == http.MethodGet && failures < 3*maxBindRequests {
+			failures++
+			panic(http.ErrAbortHandler)
+		}
+		w.ServeHTTP(reply, request)
+	})
+	w.script = []answer{replyLost}
+	o, out := startWire(t, w)
+	server := httptest.NewServer(proxy)
+	defer server.Close()
+	clients, err := Connect(&rest.Config{Host: server.URL}, 2000, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.binder.pods = clients.Core.CoreV1()
+	o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
+	if err := o.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]BindResult{Bound}, out.results); diff != "" || len(w.sent) != 1 {
+		t.Errorf("sent %d times, result (-want +got):\n%s", len(w.sent), diff)
+	}
+}
+
+func podNames(prefix string, count int) []string {
+	var names []string
+	for i := range count {
+		names = append(names, prefix+string(rune('a'+i)))
+	}
+	return names
+}
+
+func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
+	names := podNames("p", 26)
+	w := newWire(names...)
+	w.gate = make(chan struct{})
+	o, _ := startWire(t, w)
+	o.Do(cluster.Decisions{Binds: bindsOf("job", names...)})
+	first := map[string]bool{}
+	for range bindWorkers {
+		first[<-w.arrivals] = true
+	}
+	for _, name := range names[:bindWorkers] {
+		if !first[name] {
+			t.Errorf("%s is not among the first %d", name, bindWorkers)
+		}
+	}
+	select {
+	case name := <-w.arrivals:
+		t.Errorf("%s is under way as well", name)
+	case <-time.After(20 * time.Millisecond):
+	}
+	if s := o.Stats(); s.InFlight != bindWorkers || s.Waiting != len(names)-bindWorkers {
+		t.Errorf("%d under way and %d waiting", s.InFlight, s.Waiting)
+	}
+	close(w.gate)
+	if err := o.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
+	first, second, third := podNames("f", 10), podNames("s", 10), podNames("t", 10)
+	w := newWire(append(append(append([]string{}, first...), second...), third...)...)
+	w.gate = make(chan struct{})
+	o, out := startWire(t, w)
+	var binds []cluster.Bind
+	binds = append(binds, bindsOf("first", first...)...)
+	binds = append(binds, bindsOf("second", second...)...)
+	binds = append(binds, bindsOf("third", third...)...)
+	o.Do(cluster.Decisions{Binds: binds})
+	for range bindWorkers {
+		<-w.arrivals
+	}
+	drained := make(chan error)
+	go func() { drained <- o.Drain(t.Context()) }()
+	for !o.isClosed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	close(w.gate)
+	if err := <-drained; err != nil {
+		t.Fatal(err)
+	}
+	o.Do(cluster.Decisions{Binds: bindsOf("late", first[0])})
+	bound := map[bool]int{}
+	for name, pod := range w.pods {
+		if pod.Spec.NodeName != "" {
+			bound[strings.HasPrefix(name, "t")]++
+		}
+	}
+	if bound[false] != 20 || bound[true] != 0 {
+		t.Errorf("%d pods of the gangs that were begun are bound, want 20; %d of the other, want 0", bound[false], bound[true])
+	}
+	unsent := 0
+	for _, result := range out.results {
+		if result == Unsent {
+			unsent++
+		}
+	}
+	if unsent != 10 {
+		t.Errorf("%d bindings were reported as not sent, want 10", unsent)
+	}
+}
+
+func TestADrainGivesUpWhenItsTimeIsOver(t *testing.T) {
+	w := newWire("p0")
+	w.gate = make(chan struct{})
+	o, _ := startWire(t, w)
+	o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
+	<-w.arrivals
+	defer close(w.gate)
+	expired, cancel := contextWithTimeout(t, 10*time.Millisecond)
+	defer cancel()
+	err := o.Drain(expired)
+	if err == nil || !strings.Contains(err.Error(), "1 bindings were not finished in time") {
+		t.Errorf("got %v", err)
+	}
+}

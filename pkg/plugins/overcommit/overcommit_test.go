@@ -1,0 +1,160 @@
+package overcommit
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/plugins/internal/world"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// knocking is a job at the door.
+func knocking(name, minimum string) runtime.Object {
+	return fixture.Group(name, "q", 1, fixture.AtTheDoor, fixture.Wanting(minimum))
+}
+
+func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *world.World {
+	return world.New(tb, Factory(), arguments).Set(fixture.Node("n1", "cpu=2 memory=4Gi"), fixture.Node("n2", "cpu=4 memory=16Gi"),
+		fixture.Queue("q")).Set(objects...)
+}
+
+func TestTheDoorIsOpenALittleWiderThanTheCluster(t *testing.T) {
+	w := sixCPUs(t, "", fixture.Group("booked", "q", 1, fixture.Wanting("cpu=2 memory=2Gi")), knocking("fits", "cpu=2 memory=2Gi"),
+		knocking("exactly", "cpu=5200m"), knocking("too-much", "cpu=5201m"), knocking("huge", "cpu=20 memory=20Gi"),
+		fixture.Group("silent", "q", 1, fixture.AtTheDoor), knocking("empty", ""))
+	s := w.Open()
+	for job, want := range map[string]string{
+		"fits": "", "exactly": "", "silent": "", "empty": "",
+		"too-much": "the jobs already let in ask for all that the cluster has: cpu: needs 5201m, has 5200m, short by 1m",
+		"huge":     "the jobs already let in ask for all that the cluster has: cpu: needs 20, has 5200m, short by 14800m",
+	} {
+		got := ""
+		if v := s.MayEnqueue(w.JobNamed(job)); v != nil {
+			got = v.Sentence()
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("job %s: %s", job, diff)
+		}
+	}
+	s.LetIn(w.JobNamed("fits"))
+	want := &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue,
+		Shortages: []verdict.Shortage{{Resource: "cpu", Need: 5200, Have: 3200}}}
+	if diff := cmp.Diff(want, s.MayEnqueue(w.JobNamed("exactly"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatAJobHoldsIsNotCountedTwice(t *testing.T) {
+	w := sixCPUs(t, "overcommit-factor: 1", fixture.Group("half", "q", 1, fixture.Wanting("cpu=4")),
+		fixture.Pod("a", fixture.In("half"), fixture.Asks("cpu=2"), fixture.On("n2")),
+		fixture.Pod("b", fixture.In("half"), fixture.Asks("cpu=2")), knocking("j", "cpu=2"), knocking("k", "cpu=2001m"))
+	s := w.Open()
+	for range 2 {
+		// The second time round the job's other pod is on its way, which makes no difference.
+		if v := s.MayEnqueue(w.JobNamed("j")); v != nil {
+			t.Fatal(v.Sentence())
+		}
+		if s.MayEnqueue(w.JobNamed("k")) == nil {
+			t.Fatal("more is let in than there is")
+		}
+		if b := w.TaskNamed("b"); b.Status == cluster.Pending {
+			s.Begin().Place(b, w.Node("n1"))
+		}
+	}
+}
+
+func TestPodsOfOthersTakeRoom(t *testing.T) {
+	foreign := fixture.Pod("foreign", fixture.Asks("cpu=4"), fixture.On("n2"))
+	foreign.Spec.SchedulerName = "default-scheduler"
+	w := sixCPUs(t, "overcommit-factor: 1", foreign, knocking("j", "cpu=3"))
+	if v := w.Open().MayEnqueue(w.JobNamed("j")); v == nil || v.Shortages[0].Have != 2000 {
+		t.Errorf("verdict %v, should say that there are two CPUs", v)
+	}
+}
+
+func TestTheFactorIsTakenAsItIsWritten(t *testing.T) {
+	for arguments, want := range map[string]int64{
+		"":                             12 << 30,
+		"overcommit-factor: 1.2":       12 << 30,
+		`overcommit-factor: "1.2"`:     12 << 30,
+		"overcommit-factor: 1":         10 << 30,
+		"overcommit-factor: 2":         20 << 30,
+		"overcommit-factor: 0.5":       12 << 30, // counts as 1.2
+		"overcommit-factor: -3":        12 << 30,
+		"overcommit-factor: 1.0000001": 10<<30 + 1073,
+		"overcommit-factor: 1e30":      resources.Unlimited,
+	} {
+		w := world.New(t, Factory(), arguments).Set(fixture.Node("n", "memory=10Gi"), fixture.Queue("q"), knocking("j", "memory=1"))
+		s := w.Open()
+		if v := s.MayEnqueue(w.JobNamed("j")); v != nil {
+			t.Fatal(v.Sentence())
+		}
+		factory := Factory()
+		made, err := factory.New(s.Policy.Configuration.Tiers[0].Plugins[0].Switches, s.Policy.Configuration.Tiers[0].Plugins[0].Arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := made.(*plugin)
+		p.OpenSession(s)
+		if got := p.limit.At(resources.Memory); got != want {
+			t.Errorf("%q: the door is open to %d bytes, should be %d", arguments, got, want)
+		}
+	}
+}
+
+func TestNeverIsMoreLetInThanTheFactorAllows(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := sixCPUs(t, "overcommit-factor: 1.5")
+		for i := range rapid.IntRange(1, 9).Draw(r, "jobs") {
+			name, cpu := fmt.Sprintf("j%d", i), rapid.IntRange(1, 6000).Draw(r, "cpu")
+			w.Set(knocking(name, fmt.Sprintf("cpu=%dm", cpu)), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(fmt.Sprintf("cpu=%dm", cpu))))
+		}
+		s := w.Open()
+		const limit = 9000
+		for _, j := range s.Jobs(w.Queue("q")) {
+			before := w.Used.At(resources.CPU) + w.Root().Subtree.Inqueue.At(resources.CPU)
+			fits := before+j.MinResources.At(resources.CPU) <= limit
+			if let := s.MayEnqueue(j) == nil; let != fits {
+				t.Fatalf("beside %d of %d, %v is let in: %t", before, limit, j.MinResources, let)
+			} else if !let {
+				continue
+			}
+			s.LetIn(j)
+			if rapid.Bool().Draw(r, "placed") {
+				x := s.Begin()
+				x.Place(s.Pending(j)[0], w.Node("n2"))
+				x.Commit()
+			}
+		}
+	})
+}
+
+func BenchmarkOpenSession(b *testing.B) {
+	w := sixCPUs(b, "")
+	s := w.Open()
+	factory := Factory()
+	made, _ := factory.New(s.Policy.Configuration.Tiers[0].Plugins[0].Switches, s.Policy.Configuration.Tiers[0].Plugins[0].Arguments)
+	p := made.(*plugin)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.OpenSession(s)
+	}
+}
+
+func BenchmarkMayEnqueue(b *testing.B) {
+	w := sixCPUs(b, "", knocking("j", "cpu=1 memory=1Gi"))
+	s := w.Open()
+	b.ReportAllocs()
+	for b.Loop() {
+		if v := s.MayEnqueue(w.JobNamed("j")); v != nil {
+			b.Fatal(v.Sentence())
+		}
+	}
+}

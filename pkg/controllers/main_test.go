@@ -154,14 +154,9 @@ func prepareProgram(ctx context.Context, path string) error {
 // grantDocumentedPermissions makes the ServiceAccount and gives it what the table in doc.go says, and nothing else. So
 // the table is true, or these tests fail.
 func grantDocumentedPermissions(ctx context.Context) error {
-	content, err := os.ReadFile("doc.go")
+	clusterRules, namespaceRules, err := documentedRules()
 	if err != nil {
 		return err
-	}
-	_, table, found := strings.Cut(string(content), "// ClusterRole (verbs per resource):")
-	clusterTable, namespaceTable, foundToo := strings.Cut(table, "// Role in the namespace of the Lease")
-	if !found || !foundToo {
-		return fmt.Errorf("doc.go has no table of permissions")
 	}
 	if err := cluster.CreateNamespace(ctx, system); err != nil {
 		return err
@@ -171,10 +166,10 @@ func grantDocumentedPermissions(ctx context.Context) error {
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: serviceAccount, Namespace: system}}
 	for _, object := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: namespaced},
-		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rulesOf(clusterTable)},
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: clusterRules},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: serviceAccount}},
-		&rbacv1.Role{ObjectMeta: namespaced, Rules: rulesOf(namespaceTable)},
+		&rbacv1.Role{ObjectMeta: namespaced, Rules: namespaceRules},
 		&rbacv1.RoleBinding{ObjectMeta: namespaced, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: serviceAccount}},
 	} {
@@ -183,6 +178,20 @@ func grantDocumentedPermissions(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// documentedRules reads the table of permissions in doc.go: for the whole cluster, and for the Lease's namespace.
+func documentedRules() (forCluster, forNamespace []rbacv1.PolicyRule, err error) {
+	content, err := os.ReadFile("doc.go")
+	if err != nil {
+		return nil, nil, err
+	}
+	_, table, found := strings.Cut(string(content), "// ClusterRole (verbs per resource):")
+	clusterTable, namespaceTable, foundToo := strings.Cut(table, "// Role in the namespace of the Lease")
+	if !found || !foundToo {
+		return nil, nil, fmt.Errorf("doc.go has no table of permissions")
+	}
+	return rulesOf(clusterTable), rulesOf(namespaceTable), nil
 }
 
 // rulesOf reads the lines "//<tab>group  resources…  [named name]  verbs…".

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -163,6 +164,7 @@ type outcome struct {
 // startWire starts an outbox that talks to the wire. It ends, and leaves nothing behind, with the test.
 func startWire(t *testing.T, w *wire) (*Outbox, *outcome) {
 	t.Helper()
+	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
@@ -190,6 +192,23 @@ func startWire(t *testing.T, w *wire) (*Outbox, *outcome) {
 	}
 	t.Cleanup(o.Wait)
 	return o, out
+}
+
+// finish waits until everything that was handed over is finished.
+func finish(t *testing.T, o *Outbox) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		s := o.Stats()
+		if s.Waiting+s.InFlight == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not finished: %+v", s)
+		}
+	}
+	if err := o.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func bindsOf(job string, pods ...string) []cluster.Bind {
@@ -249,9 +268,7 @@ func TestABindingEndsInWhatTheAPIServerShows(t *testing.T) {
 			w.script = test.script
 			o, out := startWire(t, w)
 			o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
-			if err := o.Drain(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, o)
 			if diff := cmp.Diff([]BindResult{test.want}, out.results); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
@@ -286,9 +303,7 @@ func TestAnUnknownOutcomeIsReadUntilItIsKnown(t *testing.T) {
 	}
 	o.binder.pods = clients.Core.CoreV1()
 	o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
-	if err := o.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if diff := cmp.Diff([]BindResult{Bound}, out.results); diff != "" || len(w.sent) != 1 {
 		t.Errorf("sent %d times, result (-want +got):\n%s", len(w.sent), diff)
 	}
@@ -326,9 +341,7 @@ func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
 		t.Errorf("%d under way and %d waiting", s.InFlight, s.Waiting)
 	}
 	close(w.gate)
-	if err := o.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 }
 
 func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
@@ -381,7 +394,7 @@ func TestADrainGivesUpWhenItsTimeIsOver(t *testing.T) {
 	o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
 	<-w.arrivals
 	defer close(w.gate)
-	expired, cancel := contextWithTimeout(t, 10*time.Millisecond)
+	expired, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	err := o.Drain(expired)
 	if err == nil || !strings.Contains(err.Error(), "1 bindings were not finished in time") {

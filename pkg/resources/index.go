@@ -99,11 +99,18 @@ func (x *Index) addAll(list corev1.ResourceList) {
 }
 
 func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
-	value := quantity.Value()
+	convert, most := quantity.Value, MaxQuantity
 	if name == corev1.ResourceCPU {
-		value = quantity.MilliValue()
+		convert, most = quantity.MilliValue, MaxQuantity/1000
 	}
-	return min(max(value, 0), MaxQuantity)
+	// What does not fit into an int64 becomes anything when it is converted, so the bounds come first.
+	switch {
+	case quantity.Sign() <= 0:
+		return 0
+	case quantity.CmpInt64(most+1) >= 0:
+		return MaxQuantity
+	}
+	return min(convert(), MaxQuantity)
 }
 
 // List turns a vector back into quantities, leaving out zeros.

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 )
@@ -84,17 +85,18 @@ func (v Vector) FloorZero() {
 }
 
 // AtMost lowers v to w where it is larger, in place.
-func (v Vector) AtMost(w Vector) {
-	for d := range v {
-		v[d] = min(v[d], w.At(Dim(d)))
+func (v *Vector) AtMost(w Vector) {
+	v.grow(len(w))
+	for d := range *v {
+		(*v)[d] = min((*v)[d], w.At(Dim(d)))
 	}
 }
 
 // AtLeast raises v to w where it is smaller, in place.
 func (v *Vector) AtLeast(w Vector) {
 	v.grow(len(w))
-	for d, value := range w {
-		(*v)[d] = max((*v)[d], value)
+	for d := range *v {
+		(*v)[d] = max((*v)[d], w.At(Dim(d)))
 	}
 }
 
@@ -174,17 +176,12 @@ type Ratio struct{ Num, Den int64 }
 // Compare returns -1, 0 or 1, exactly.
 func (r Ratio) Compare(s Ratio) int {
 	if r.Den == 0 || s.Den == 0 {
-		return r.rank() - s.rank()
+		return cmp.Compare(r.rank(), s.rank())
 	}
 	// Cross products do not fit 64 bits; a float would make two different shares equal.
 	aHigh, aLow := bits.Mul64(uint64(r.Num), uint64(s.Den))
 	bHigh, bLow := bits.Mul64(uint64(s.Num), uint64(r.Den))
-	switch {
-	case aHigh != bHigh:
-		return compare(aHigh, bHigh)
-	default:
-		return compare(aLow, bLow)
-	}
+	return cmp.Or(cmp.Compare(aHigh, bHigh), cmp.Compare(aLow, bLow))
 }
 
 // rank orders ratios of which at least one has no denominator: finite before infinite.
@@ -207,16 +204,6 @@ func (r Ratio) Float() float64 {
 		return math.Inf(1)
 	}
 	return float64(r.Num) / float64(r.Den)
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // DominantShare returns the largest ratio of v to total over the dimensions in which total is positive, and the

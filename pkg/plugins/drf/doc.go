@@ -4,8 +4,8 @@
 // With the switch enableHierarchy queues are ordered too, by a tree that two annotations draw: volcano.sh/hierarchy is
 // the path of a queue in it (root/science/physics), volcano.sh/hierarchy-weights the weight of each step (1/100/50).
 // Jobs are the leaves. What a node holds is the sum of its children, of which those that could use more are counted as
-// if all had as little, for their weight, as the least of them, so that no child pays for what its sibling cannot use; its share is the
-// largest part of that. A node is saturated if no job below it can use more.
+// if all had as little, for their weight, as the least of them, so that no child pays for what its sibling cannot use;
+// its share is the largest part of that. A node is saturated if no job below it can use more.
 //
 // Main types: flat orders jobs; hierarchical orders queues as well, by a tree of nodes; position is what the annotations
 // of a queue say.

@@ -74,7 +74,9 @@ func (h *hierarchical) grow() *tree {
 		t.addQueue(q, h.positions[q])
 	}
 	for _, j := range h.cluster.Jobs() {
-		if path := t.paths[j.Queue]; path != nil {
+		path := t.paths[j.Queue]
+		// A job that is over wants nothing, and must not pass for one that could use more.
+		if isOver := j.Usage.Request.IsZero() && !j.AtTheDoor(); path != nil && !isOver {
 			t.addJob(j, path[len(path)-1])
 		}
 	}

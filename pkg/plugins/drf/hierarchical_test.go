@@ -110,6 +110,20 @@ func TestWhatCanUseMoreIsServedFirstThoughItsShareIsLarger(t *testing.T) {
 	}
 }
 
+func TestAJobThatIsOverDoesNotPassForOneThatCouldUseMore(t *testing.T) {
+	full := wanting("full", "a", 1, "cpu=1")
+	fixture.On("n")(full[1].(*corev1.Pod))
+	over := wanting("over", "a", 1, "cpu=1")
+	over[1].(*corev1.Pod).Status.Phase = corev1.PodSucceeded
+	busy := wanting("busy", "b", 3, "cpu=1")
+	fixture.On("n")(busy[1].(*corev1.Pod))
+	fixture.On("n")(busy[2].(*corev1.Pod))
+	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10"), at("a", "root/a", "1/1"), at("b", "root/b", "1/1")}, full, over, busy)
+	if s := w.Open(); s.CompareQueues(w.Queue("b"), w.Queue("a")) >= 0 {
+		t.Error("the queue of a job that is over is first")
+	}
+}
+
 func TestAPlacementThatIsTakenBackLeavesNoTraceInTheOrder(t *testing.T) {
 	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10"), at("a", "root/x/a", "1/1/1"), at("b", "root/y/b", "1/1/1")},
 		wanting("ja", "a", 3, "cpu=1"), wanting("jb", "b", 3, "cpu=1"))
@@ -226,7 +240,6 @@ func drawWorld(t *rapid.T, tb testing.TB) *world.World {
 
 // place places some pods at random, and now and then takes one back.
 func place(t *rapid.T, w *world.World, s *framework.Session) {
-	x := s.Begin()
 	for range rapid.IntRange(0, 12).Draw(t, "placements") {
 		if len(s.Queues()) == 0 {
 			return
@@ -235,13 +248,12 @@ func place(t *rapid.T, w *world.World, s *framework.Session) {
 		if len(pending) == 0 {
 			continue
 		}
-		y := s.Begin()
-		y.Place(pending[0], w.Node("n"))
+		x := s.Begin()
+		x.Place(pending[0], w.Node("n"))
 		if rapid.Bool().Draw(t, "taken back") {
-			y.Undo()
+			x.Undo()
 		}
 	}
-	_ = x
 }
 
 func TestTheOrderOfQueuesIsAStrictWeakOrder(t *testing.T) {

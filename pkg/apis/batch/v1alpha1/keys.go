@@ -28,7 +28,7 @@ const (
 	// JobTypeKey carries the user's own kind of workload; a label only, copied from the Job.
 	JobTypeKey = "volcano.sh/job-type"
 
-	// PodTemplateKey identifies the template the pod was made from, as <job UID>-<task>; an annotation only. Pods that
+	// PodTemplateKey identifies the template the pod was made from, as <job>-<task>; an annotation only. Pods that
 	// share it are equal in everything but name.
 	PodTemplateKey = "volcano.sh/template-uid"
 

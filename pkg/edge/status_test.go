@@ -1,0 +1,182 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// note is a change that is written into a log.
+type note struct {
+	name    string
+	life    types.UID
+	text    string
+	isNews  bool // somebody waits for it
+	written *notes
+}
+
+// notes is a log of what was written and when.
+type notes struct {
+	begin   time.Time
+	lines   []string
+	answers []error       // to the next writes; success when there are none left
+	takes   time.Duration // how long a write takes
+	busy    atomic.Int32
+}
+
+func (n note) key() key           { return key{groupKind, "default", n.name} }
+func (n note) uid() types.UID     { return n.life }
+func (n note) urgent(change) bool { return n.isNews }
+func (n note) write(ctx context.Context, _ *Clients) error {
+	if n.written.busy.Add(1) > 1 {
+		return errors.New("two writes at once")
+	}
+	defer n.written.busy.Add(-1)
+	select {
+	case <-time.After(n.written.takes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var answer error
+	if len(n.written.answers) > 0 {
+		answer, n.written.answers = n.written.answers[0], n.written.answers[1:]
+	}
+	line := fmt.Sprintf("%s %s", time.Since(n.written.begin).Round(100*time.Millisecond), n.text)
+	if answer != nil {
+		line += ": " + answer.Error()
+	}
+	n.written.lines = append(n.written.lines, line)
+	return answer
+}
+
+// writing runs a test with a writer on a clock that stands still while anything is busy.
+func writing(t *testing.T, isBusy *bool, test func(t *testing.T, w *statusWriter, n *notes)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newStatusWriter(nil, flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return *isBusy }, logr.Discard())
+		w.start(ctx, 2)
+		test(t, w, &notes{begin: time.Now()})
+		cancel()
+		w.workers.Wait()
+	})
+}
+
+func expectNotes(t *testing.T, n *notes, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, n.lines); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyTheNewestStatusIsWrittenAfterARest(t *testing.T) {
+	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+		w.put(note{name: "a", text: "1", written: n})
+		for i := 2; i <= 15; i++ {
+			time.Sleep(100 * time.Millisecond)
+			w.put(note{name: "a", text: fmt.Sprint(i), written: n})
+		}
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "0s 1", "1s 11", "2s 15")
+		if len(w.slots) > 0 {
+			t.Errorf("%d objects are remembered after a minute of rest", len(w.slots))
+		}
+	})
+}
+
+func TestAStatusThatSomebodyWaitsForDoesNotRest(t *testing.T) {
+	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+		n.takes = 200 * time.Millisecond
+		w.put(note{name: "a", text: "1", written: n})
+		time.Sleep(300 * time.Millisecond)
+		w.put(note{name: "a", text: "2", isNews: true, written: n})
+		time.Sleep(100 * time.Millisecond)
+		w.put(note{name: "a", text: "3", isNews: true, written: n}) // while 2 is under way
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "200ms 1", "500ms 2", "700ms 3")
+	})
+}
+
+func TestAStatusThatFailsIsTriedUntilItIsReplaced(t *testing.T) {
+	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+		failure := errors.New("no")
+		n.answers = []error{failure, failure, failure}
+		w.put(note{name: "a", text: "1", written: n})
+		time.Sleep(time.Second)
+		w.put(note{name: "a", text: "2", isNews: true, written: n})
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "0s 1: no", "500ms 1: no", "1.5s 2: no", "3.5s 2")
+		if written, failed := w.counts(); written != 1 || failed != 3 {
+			t.Errorf("counted %d writes and %d failures", written, failed)
+		}
+	})
+}
+
+func TestAStatusOfAnObjectThatIsGoneIsForgotten(t *testing.T) {
+	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+		n.answers = []error{errObjectGone}
+		w.put(note{name: "a", text: "1", written: n})
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "0s 1: the object is gone")
+		if len(w.slots) > 0 {
+			t.Errorf("%d objects are remembered", len(w.slots))
+		}
+		w.put(note{name: "a", life: "next", text: "2", written: n})
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "0s 1: the object is gone", "1m0s 2")
+	})
+}
+
+func TestAStatusThatWasDroppedIsNotTriedAgain(t *testing.T) {
+	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+		n.takes = time.Second
+		n.answers = []error{errors.New("no")}
+		w.put(note{name: "a", life: "1", text: "1", written: n})
+		synctest.Wait()
+		sending := w.drop(note{name: "a"}.key(), "1")
+		begin := time.Now()
+		<-sending
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("the write was over after %s, want when it returned", took)
+		}
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "1s 1: no")
+		if w.drop(note{name: "a"}.key(), "1") != nil {
+			t.Error("a write is under way")
+		}
+	})
+}
+
+func TestStatusesTrickleWhileBindsWait(t *testing.T) {
+	isBusy := true
+	writing(t, &isBusy, func(t *testing.T, w *statusWriter, n *notes) {
+		for _, name := range []string{"a", "b", "c"} {
+			w.put(note{name: name, text: name, written: n})
+		}
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "0s a", "1s b", "2s c")
+	})
+}
+
+func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newStatusWriter(nil, nil, func() bool { return false }, logr.Discard())
+		w.start(ctx, 2)
+		n := &notes{begin: time.Now(), takes: time.Second}
+		w.put(note{name: "a", text: "1", written: n})
+		synctest.Wait()
+		cancel()
+		w.workers.Wait()
+		w.put(note{name: "b", text: "2", written: n})
+		expectNotes(t, n)
+	})
+}

@@ -1,0 +1,123 @@
+package verdict
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// declared reads the codes out of the source, so that none can be forgotten below.
+func declared(t *testing.T) []Code {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "verdict.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []Code
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			if name, ok := spec.Type.(*ast.Ident); ok && name.Name == "Code" {
+				text, _ := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+				if spec.Names[0].Name != text {
+					t.Errorf("code %s is spelt %q", spec.Names[0].Name, text)
+				}
+				codes = append(codes, Code(text))
+			}
+		}
+		return true
+	})
+	return codes
+}
+
+func TestCodesAreOrderedAsTheyAreDeclared(t *testing.T) {
+	codes := declared(t)
+	if len(codes) < 14 {
+		t.Fatalf("found %d codes", len(codes))
+	}
+	for i, a := range codes {
+		for j, b := range codes {
+			if a.Precedes(b) != (i < j) {
+				t.Errorf("%s precedes %s: %t", a, b, a.Precedes(b))
+			}
+		}
+	}
+}
+
+func TestEveryCodeHasASentenceOfItsOwn(t *testing.T) {
+	seen := map[string]Code{}
+	for _, code := range declared(t) {
+		sentence := (&Verdict{Code: code, Subject: "research"}).Sentence()
+		if sentence == "" || strings.Contains(sentence, "%!") || strings.Contains(sentence, "%s") {
+			t.Errorf("%s says %q", code, sentence)
+		}
+		if other, ok := seen[sentence]; ok {
+			t.Errorf("%s and %s both say %q", code, other, sentence)
+		}
+		seen[sentence] = code
+	}
+}
+
+func TestASentenceSaysEveryNumber(t *testing.T) {
+	short := []Shortage{{Resource: "cpu", Need: 4000, Have: 1500}, {Resource: "memory", Need: 2 << 30, Have: 1 << 30}}
+	for want, v := range map[string]*Verdict{
+		"queue research does not exist": {Code: QueueNotFound, Subject: "research"},
+		"queue research has no valid place in the tree; its parent \"lab\" does not exist": {
+			Code: QueueInvalid, Subject: "research", Detail: "its parent \"lab\" does not exist"},
+		"not all pods exist yet: 2 of 3":                {Code: NotEnoughTasks, Placed: 2, Wanted: 3},
+		"not all pods of task worker exist yet: 0 of 4": {Code: NotEnoughPodsOfTask, Subject: "worker", Wanted: 4},
+		"pods are held by scheduling gates: 1 of 2":     {Code: SchedulingGated, Placed: 1, Wanted: 2},
+		"refused by quota; ask again tomorrow":          {Code: Refused, Subject: "quota", Detail: "ask again tomorrow"},
+		"queue research is at its capability: cpu: needs 4, has 1500m, short by 2500m, memory: needs 2Gi, has 1Gi, short by 1Gi": {
+			Code: OverCapability, Subject: "research", Shortages: short},
+		"no room": {Code: NotEnoughResources},
+		"2 of the 3 pods that must start together have a place; p-2 does not fit; 0/5 nodes are available: " +
+			"3 Insufficient cpu (such as a), 1 node(s) were cordoned (such as d), 1 node(s) were not ready (such as e): " +
+			"cpu: needs 4, has 1500m, short by 2500m": {Code: NotEnoughResources, Subject: "p-2", Placed: 2, Wanted: 3, Shortages: short[:1],
+			Nodes: []NodeReason{{"node(s) were not ready", 1, "e"}, {"Insufficient cpu", 3, "a"}, {"node(s) were cordoned", 1, "d"}}},
+	} {
+		if have := v.Sentence(); have != want {
+			t.Errorf("have %q\nwant %q", have, want)
+		}
+	}
+}
+
+func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
+	nodes := []NodeReason{{"Insufficient cpu", 3, "a"}, {"node(s) were not ready", 1, "e"}}
+	swapped := []NodeReason{nodes[1], nodes[0]}
+	for name, test := range map[string]struct {
+		a, b *Verdict
+		want bool
+	}{
+		"none and none":                {nil, nil, true},
+		"none and some":                {nil, &Verdict{Code: OverShare}, false},
+		"some and none":                {&Verdict{Code: OverShare}, nil, false},
+		"the same":                     {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverShare, Subject: "q"}, true},
+		"another subject":              {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverShare, Subject: "r"}, false},
+		"another code":                 {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverCapability, Subject: "q"}, false},
+		"another number":               {&Verdict{Code: NotEnoughTasks, Wanted: 2}, &Verdict{Code: NotEnoughTasks, Wanted: 3}, false},
+		"node reasons in other order":  {&Verdict{Code: NotEnoughResources, Nodes: nodes}, &Verdict{Code: NotEnoughResources, Nodes: swapped}, true},
+		"a shortage beyond the first":  {&Verdict{Code: OverShare, Shortages: []Shortage{{"cpu", 2, 1}}}, &Verdict{Code: OverShare, Shortages: []Shortage{{"cpu", 2, 1}, {"pods", 2, 1}}}, false},
+		"another word of who refuses":  {&Verdict{Code: Refused, Subject: "q", Detail: "a"}, &Verdict{Code: Refused, Subject: "q", Detail: "b"}, false},
+		"two kinds of what could help": {&Verdict{Code: OverShare, Help: HelpNode}, &Verdict{Code: OverShare, Help: HelpQueue}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if have := test.a.Equal(test.b); have != test.want {
+				t.Errorf("equal: %t, want %t", have, test.want)
+			}
+		})
+	}
+	if nodes[0].Reason != "Insufficient cpu" || swapped[0].Reason != "node(s) were not ready" {
+		t.Error("rendering a sentence reorders the verdict")
+	}
+}
+
+func TestAShortageOfWhatIsUnlimitedCanBeSaid(t *testing.T) {
+	if have := (Shortage{Resource: "memory", Need: resources.Unlimited, Have: 1 << 30}).String(); !strings.Contains(have, "needs unlimited") {
+		t.Errorf("have %q", have)
+	}
+}

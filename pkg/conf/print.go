@@ -15,9 +15,10 @@ import (
 
 // YAML prints what is in force: every switch, every argument that has a value, aliases resolved, in an order that does
 // not depend on the file. Parsing it gives an equal configuration. It holds the secrets of the metrics block.
-func (c *Configuration) YAML() []byte { return c.print(c.Metrics) }
+func (c *Configuration) YAML() []byte { return c.print(c.Metrics, true) }
 
-// String is [Configuration.YAML] for logs: the secrets of the metrics block are left out.
+// String is [Configuration.YAML] for logs: the secrets of the metrics block and the switches that are as by default are
+// left out.
 func (c *Configuration) String() string {
 	metrics := maps.Clone(c.Metrics)
 	for key := range metrics {
@@ -25,17 +26,17 @@ func (c *Configuration) String() string {
 			metrics[key] = "(not shown)"
 		}
 	}
-	return string(c.print(metrics))
+	return string(c.print(metrics, false))
 }
 
-func (c *Configuration) print(metrics map[string]string) []byte {
+func (c *Configuration) print(metrics map[string]string, allSwitches bool) []byte {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	put(root, "actions", text(strings.Join(c.Actions, ", ")))
 	tiers := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, tier := range c.Tiers {
 		plugins := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, plugin := range tier.Plugins {
-			plugins.Content = append(plugins.Content, plugin.node())
+			plugins.Content = append(plugins.Content, plugin.node(allSwitches))
 		}
 		node := &yaml.Node{Kind: yaml.MappingNode}
 		put(node, "plugins", plugins)
@@ -72,11 +73,13 @@ func (c *Configuration) print(metrics map[string]string) []byte {
 	return out.Bytes()
 }
 
-func (p Plugin) node() *yaml.Node {
+func (p Plugin) node(allSwitches bool) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	put(node, "name", name(p.Name))
 	for s := Switch(1); s <= lastSwitch; s++ {
-		put(node, s.String(), render(p.Switches.On(s)))
+		if on := p.Switches.On(s); allSwitches || on != s.Default() {
+			put(node, s.String(), render(on))
+		}
 	}
 	if len(p.Arguments.values) > 0 {
 		put(node, "arguments", render(p.Arguments.values))

@@ -121,7 +121,7 @@ func (w *statusWriter) announce(j *cluster.Job, last, next []schedulingv1beta1.P
 		notice.Type = corev1.EventTypeWarning
 		notice.Message = next[0].Reason + ": " + next[0].Message
 	} else {
-		notice.Message = fmt.Sprintf("%d pods have their nodes, %d are needed", j.Ready(), j.MinMember)
+		notice.Message = fmt.Sprintf("%d pods have their nodes; the minimum is %d", j.Ready(), j.MinMember)
 	}
 	d.Events = append(d.Events, notice)
 }

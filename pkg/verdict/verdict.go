@@ -35,7 +35,7 @@ const (
 	OverCapability Code = "OverCapability"
 	// OverShare: the queue holds what it deserves, and others may claim the rest.
 	OverShare Code = "OverShare"
-	// OverCommitted: the jobs already let in ask for all that the cluster has.
+	// OverCommitted: with what the jobs already let in ask for, the cluster has no more to promise.
 	OverCommitted Code = "OverCommitted"
 	// Refused: a plugin outside the tree says no.
 	Refused Code = "Refused"
@@ -116,7 +116,7 @@ var openings = map[Code]string{
 	TooLargeForQueue:    "the job is larger than queue %s may ever be",
 	OverCapability:      "queue %s is at its capability",
 	OverShare:           "queue %s holds all that it deserves",
-	OverCommitted:       "the jobs already let in ask for all that the cluster has",
+	OverCommitted:       "the cluster can promise no more to jobs",
 	Refused:             "refused by %s",
 	NotEnoughResources:  "no room",
 	Quarantined:         "the scheduler fails over this job and leaves it alone until it changes",

@@ -32,8 +32,8 @@ func TestTheDoorIsOpenALittleWiderThanTheCluster(t *testing.T) {
 	s := w.Open()
 	for job, want := range map[string]string{
 		"fits": "", "exactly": "", "silent": "", "empty": "",
-		"too-much": "the jobs already let in ask for all that the cluster has: cpu: needs 5201m, has 5200m, short by 1m",
-		"huge":     "the jobs already let in ask for all that the cluster has: cpu: needs 20, has 5200m, short by 14800m",
+		"too-much": "the cluster can promise no more to jobs: cpu: needs 5201m, has 5200m, short by 1m",
+		"huge":     "the cluster can promise no more to jobs: cpu: needs 20, has 5200m, short by 14800m",
 	} {
 		got := ""
 		if v := s.MayEnqueue(w.JobNamed(job)); v != nil {

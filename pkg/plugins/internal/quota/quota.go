@@ -56,7 +56,7 @@ func (c Claim) need(d resources.Dim) int64 { return c.whole.At(d) - c.has.At(d) 
 // without what they hold beyond it.
 func (c Claim) taken(u *cluster.Usage, d resources.Dim) int64 {
 	if c.atDoor {
-		return u.Allocated.At(d) - u.Elastic.At(d)
+		return u.Allocated.At(d) + u.Inqueue.At(d) - u.Elastic.At(d)
 	}
 	return u.Allocated.At(d)
 }

@@ -1,0 +1,18 @@
+// Package benchmark measures, on a fresh local cluster, how many pods a second hekla-scheduler binds, beside the limit
+// that the same API server sets: a loop that sends one Binding request after the other and decides nothing.
+//
+// Main types: [Options] and [Run]; [Report] is all that was measured, as JSON and as text; behind them, a load is the pods
+// of one measurement, an observer watches them get their nodes, and a window is the time in which that happens.
+//
+// Invariants:
+//
+//  1. Both contenders bind as many pods, equal but for their schedulerName, to as many nodes, in one cluster, under the
+//     same ServiceAccount and with the same client settings. Which of them begins alternates from run to run.
+//  2. All pods of a measurement exist, and the cluster is at rest, before its clock starts.
+//  3. Rates are taken from outside: from when a watch shows the pods' nodes, never from what a contender says of itself.
+//  4. A measurement counts only if it was right: each pod bound once, every gang whole, no node over-committed. What was
+//     not is a violation in the report.
+//  5. Nothing in a report is typed in: machine, versions and numbers are read where they are.
+//
+// It must not know how the scheduler decides: to it, it is a process that a function starts.
+package benchmark

@@ -1,0 +1,579 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// space makes a namespace for one test.
+func space(t *testing.T, clients *Clients) string {
+	t.Helper()
+	made, err := clients.Core.CoreV1().Namespaces().Create(boundedContext(t),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Name
+}
+
+func createPod(t *testing.T, clients *Clients, namespace, name string) *corev1.Pod {
+	t.Helper()
+	made, err := clients.Core.CoreV1().Pods(namespace).Create(boundedContext(t), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{SchedulerName: "volcano", Containers: []corev1.Container{{
+			Name: "main", Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
+		}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func deletePod(t *testing.T, clients *Clients, pod *corev1.Pod) {
+	t.Helper()
+	if err := clients.Core.CoreV1().Pods(pod.Namespace).Delete(boundedContext(t), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func createGroup(t *testing.T, clients *Clients, namespace, name string) *schedulingv1beta1.PodGroup {
+	t.Helper()
+	made, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Create(boundedContext(t), &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{MinMember: 1},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func createQueue(t *testing.T, clients *Clients) *schedulingv1beta1.Queue {
+	t.Helper()
+	made, err := clients.Batch.SchedulingV1beta1().Queues().Create(boundedContext(t), &schedulingv1beta1.Queue{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Spec: schedulingv1beta1.QueueSpec{Weight: 3},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// startInbox starts an inbox and returns when its caches are complete.
+func startInbox(t *testing.T, clients *Clients, options InboxOptions) *Inbox {
+	t.Helper()
+	inbox, err := NewInbox(clients, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(inbox.Wait)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	inbox.Start(ctx)
+	if err := inbox.WaitSynced(boundedContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	return inbox
+}
+
+// await takes events until one is as wanted.
+func await(t *testing.T, inbox *Inbox, what string, isIt func(cluster.Event) bool) cluster.Event {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		for _, e := range inbox.Take() {
+			if isIt(e) {
+				return e
+			}
+		}
+		select {
+		case <-inbox.Wake():
+		case <-deadline:
+			t.Fatalf("%s was never delivered", what)
+		}
+	}
+}
+
+// isSet matches the state of an object that fulfils a condition.
+func isSet[T object](uid types.UID, condition func(T) bool) func(cluster.Event) bool {
+	return func(e cluster.Event) bool {
+		set, ok := e.(cluster.Set)
+		if !ok {
+			return false
+		}
+		o, ok := set.Object.(T)
+		return ok && o.GetUID() == uid && condition(o)
+	}
+}
+
+func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
+	clients, _ := adminClients(t)
+	ctx := boundedContext(t)
+	namespace := space(t, clients)
+	pod, group, queue := createPod(t, clients, namespace, "pod"), createGroup(t, clients, namespace, "group"), createQueue(t, clients)
+	class, err := clients.Core.SchedulingV1().PriorityClasses().Create(ctx,
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Value: 7}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := clients.Core.CoreV1().Nodes().Create(ctx,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: map[string]string{"pool": "a"}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	inbox := startInbox(t, clients, InboxOptions{})
+	first := map[types.UID]object{}
+	for _, e := range inbox.Take() {
+		o := e.(cluster.Set).Object.(object)
+		first[o.GetUID()] = o
+		if o.GetManagedFields() != nil {
+			t.Errorf("%T %s has managed fields", o, o.GetName())
+		}
+	}
+	for _, made := range []object{pod, group, queue, class, node} {
+		if first[made.GetUID()] == nil {
+			t.Errorf("%T %s is missing", made, made.GetName())
+		}
+	}
+	if seen, ok := first[pod.UID].(*corev1.Pod); ok && seen.Spec.Containers[0].Env != nil {
+		t.Error("the pod carries its environment")
+	}
+
+	deletePod(t, clients, pod)
+	await(t, inbox, "the deletion", func(e cluster.Event) bool {
+		deletion, ok := e.(cluster.Delete)
+		return ok && deletion.Object.(object).GetUID() == pod.UID
+	})
+	again := createPod(t, clients, namespace, "pod")
+	await(t, inbox, "the pod of the same name", isSet(again.UID, func(*corev1.Pod) bool { return true }))
+}
+
+func TestNodesThatTheSelectorLeavesOutAreNotThere(t *testing.T) {
+	clients, _ := adminClients(t)
+	ctx := boundedContext(t)
+	nodes := clients.Core.CoreV1().Nodes()
+	create := func(pool string) *corev1.Node {
+		node, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: map[string]string{"pool": pool}}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node
+	}
+	inside, outside := create("in"), create("out")
+	inbox := startInbox(t, clients, InboxOptions{NodeSelector: []string{"zone: x", "pool: in"}})
+	for _, e := range inbox.Take() {
+		if o := e.(cluster.Set).Object.(object); o.GetUID() == outside.UID {
+			t.Error("a node without the label is there")
+		}
+	}
+	move := func(node *corev1.Node, pool string) {
+		patch := []byte(`{"metadata":{"labels":{"pool":"` + pool + `"}}}`)
+		if _, err := nodes.Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(outside, "in")
+	await(t, inbox, "the node that joined", isSet(outside.UID, func(*corev1.Node) bool { return true }))
+	move(inside, "out")
+	await(t, inbox, "the node that left", func(e cluster.Event) bool {
+		deletion, ok := e.(cluster.Delete)
+		return ok && deletion.Object.(object).GetUID() == inside.UID
+	})
+	if _, err := NewInbox(clients, InboxOptions{NodeSelector: []string{"pool"}}); err == nil || !strings.Contains(err.Error(), `"pool"`) {
+		t.Errorf("a selector without value: got %v", err)
+	}
+}
+
+// startOutbox starts an outbox and returns a channel with the result of each binding.
+func startOutbox(t *testing.T, clients *Clients) (*Outbox, <-chan BindResult) {
+	t.Helper()
+	results := make(chan BindResult, 100)
+	o := NewOutbox(clients, OutboxOptions{
+		Name: "volcano", Logger: logr.Discard(), Refuse: func(cluster.BindFailed) {},
+		Observe: func(result BindResult, _ time.Duration) { results <- result },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(o.Wait)
+	t.Cleanup(cancel)
+	if err := o.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return o, results
+}
+
+func bindOf(pod *corev1.Pod, node string) cluster.Decisions {
+	return cluster.Decisions{Binds: []cluster.Bind{{
+		Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID, Node: node,
+	}}}
+}
+
+func expectResult(t *testing.T, results <-chan BindResult, want BindResult) {
+	t.Helper()
+	select {
+	case got := <-results:
+		if got != want {
+			t.Errorf("the binding ended as %s, want %s", got, want)
+		}
+	case <-time.After(patience):
+		t.Fatalf("the binding did not end, want %s", want)
+	}
+}
+
+func nodeOf(t *testing.T, clients *Clients, pod *corev1.Pod) string {
+	t.Helper()
+	live, err := clients.Core.CoreV1().Pods(pod.Namespace).Get(boundedContext(t), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live.Spec.NodeName
+}
+
+func TestAPodIsBoundOnceAndNeverItsSuccessor(t *testing.T) {
+	clients, _ := adminClients(t)
+	namespace := space(t, clients)
+	o, results := startOutbox(t, clients)
+	pod := createPod(t, clients, namespace, "pod")
+	o.Do(bindOf(pod, "one"))
+	expectResult(t, results, Bound)
+	o.Do(bindOf(pod, "one"))
+	expectResult(t, results, Bound)
+	o.Do(bindOf(pod, "two"))
+	expectResult(t, results, Elsewhere)
+	if node := nodeOf(t, clients, pod); node != "one" {
+		t.Errorf("the pod is on %s", node)
+	}
+	deletePod(t, clients, pod)
+	o.Do(bindOf(pod, "one"))
+	expectResult(t, results, Gone)
+	successor := createPod(t, clients, namespace, "pod")
+	o.Do(bindOf(pod, "one"))
+	expectResult(t, results, Gone)
+	if node := nodeOf(t, clients, successor); node != "" {
+		t.Errorf("the successor was bound to %s", node)
+	}
+}
+
+// eventually polls a condition until it returns "".
+func eventually(t *testing.T, condition func(ctx context.Context) string) {
+	t.Helper()
+	ctx := boundedContext(t)
+	for {
+		problem := condition(ctx)
+		if problem == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(problem)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// settled waits until nothing is left to write.
+func settled(t *testing.T, o *Outbox) {
+	t.Helper()
+	eventually(t, func(context.Context) string {
+		if o.Stats().StatusesWaiting > 0 {
+			return "statuses are still waiting"
+		}
+		return ""
+	})
+}
+
+func TestThePodGroupGetsItsWholeStatusAndItsNamesakeNone(t *testing.T) {
+	clients, _ := adminClients(t)
+	namespace := space(t, clients)
+	o, _ := startOutbox(t, clients)
+	group := createGroup(t, clients, namespace, "group")
+	groups := clients.Batch.SchedulingV1beta1().PodGroups(namespace)
+	status := schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{{
+		Type: schedulingv1beta1.PodGroupUnschedulableType, Status: corev1.ConditionTrue, TransitionID: "1",
+		LastTransitionTime: metav1.Now().Rfc3339Copy(), Reason: "NotEnoughResources", Message: "2 short",
+	}}}
+	write := func(uid types.UID, status schedulingv1beta1.PodGroupStatus) schedulingv1beta1.PodGroupStatus {
+		t.Helper()
+		o.Do(cluster.Decisions{Groups: []cluster.GroupStatus{{
+			Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, Status: status,
+		}}})
+		settled(t, o)
+		live, err := groups.Get(boundedContext(t), "group", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return live.Status
+	}
+	if diff := cmp.Diff(status, write(group.UID, status)); diff != "" {
+		t.Errorf("first status (-want +got):\n%s", diff)
+	}
+	// The conditions are gone in the next one, and with the new phase it does not rest.
+	running := schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupRunning, Running: 1}
+	if diff := cmp.Diff(running, write(group.UID, running)); diff != "" {
+		t.Errorf("second status (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(running, write("another", status)); diff != "" {
+		t.Errorf("status after a write for another UID (-want +got):\n%s", diff)
+	}
+	if err := groups.Delete(boundedContext(t), "group", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.Do(cluster.Decisions{Groups: []cluster.GroupStatus{{
+		Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID, Status: status,
+	}}})
+	settled(t, o)
+	if failed := o.Stats().StatusesFailed; failed != 0 {
+		t.Errorf("%d attempts failed; that an object is gone is no failure", failed)
+	}
+}
+
+func TestOfAQueueOnlyWhatItHoldsIsWritten(t *testing.T) {
+	clients, _ := adminClients(t)
+	o, _ := startOutbox(t, clients)
+	queue := createQueue(t, clients)
+	queues := clients.Batch.SchedulingV1beta1().Queues()
+	write := func(uid types.UID, allocated corev1.ResourceList) schedulingv1beta1.QueueStatus {
+		t.Helper()
+		o.Do(cluster.Decisions{Queues: []cluster.QueueStatus{{Queue: queue.Name, UID: uid, Allocated: allocated}}})
+		settled(t, o)
+		live, err := queues.Get(boundedContext(t), queue.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return live.Status
+	}
+	both := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), "example.com/gpu": resource.MustParse("1")}
+	got := write(queue.UID, both)
+	if diff := cmp.Diff(schedulingv1beta1.QueueStatus{Allocated: both}, got); diff != "" {
+		t.Fatalf("of a queue that had no status (-want +got):\n%s", diff)
+	}
+	patch := []byte(`{"status":{"state":"Open","running":4}}`)
+	if _, err := queues.Patch(boundedContext(t), queue.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	less := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	want := schedulingv1beta1.QueueStatus{State: "Open", Running: 4, Allocated: less}
+	if diff := cmp.Diff(want, write(queue.UID, less)); diff != "" {
+		t.Errorf("beside the controllers' fields (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, write("another", both)); diff != "" {
+		t.Errorf("after a write for another UID (-want +got):\n%s", diff)
+	}
+	want.Allocated = corev1.ResourceList{}
+	if diff := cmp.Diff(want, write(queue.UID, nil)); diff != "" {
+		t.Errorf("of an empty queue (-want +got):\n%s", diff)
+	}
+}
+
+func TestOfAPodOneConditionIsWrittenAndNoneOnceItIsBound(t *testing.T) {
+	clients, _ := adminClients(t)
+	namespace := space(t, clients)
+	o, results := startOutbox(t, clients)
+	pod := createPod(t, clients, namespace, "pod")
+	pods := clients.Core.CoreV1().Pods(namespace)
+	foreign := []byte(`{"status":{"conditions":[{"type":"Foreign","status":"True"}]}}`)
+	if _, err := pods.Patch(boundedContext(t), "pod", types.StrategicMergePatchType, foreign, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	decide := func(uid types.UID, message string) cluster.Decisions {
+		return cluster.Decisions{Pods: []cluster.PodCondition{{
+			Pod: types.NamespacedName{Namespace: namespace, Name: "pod"}, UID: uid,
+			Condition: corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message},
+		}}}
+	}
+	conditions := func() map[string]string {
+		settled(t, o)
+		live, err := pods.Get(boundedContext(t), "pod", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, c := range live.Status.Conditions {
+			found[string(c.Type)] = string(c.Status) + " " + c.Message
+		}
+		return found
+	}
+	o.Do(decide(pod.UID, "no room"))
+	want := map[string]string{"Foreign": "True ", "PodScheduled": "False no room"}
+	if diff := cmp.Diff(want, conditions()); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	o.Do(decide("another", "somebody else's"))
+	if diff := cmp.Diff(want, conditions()); diff != "" {
+		t.Errorf("conditions after a write for another UID (-want +got):\n%s", diff)
+	}
+	o.Do(decide(pod.UID, "still no room"))
+	o.Do(bindOf(pod, "node"))
+	expectResult(t, results, Bound)
+	time.Sleep(2 * statusRest)
+	want["PodScheduled"] = "True "
+	if diff := cmp.Diff(want, conditions()); diff != "" {
+		t.Errorf("conditions of the bound pod (-want +got):\n%s", diff)
+	}
+}
+
+func TestEventsAreShownWithTheirObject(t *testing.T) {
+	clients, _ := adminClients(t)
+	namespace := space(t, clients)
+	o, _ := startOutbox(t, clients)
+	pod := createPod(t, clients, namespace, "pod")
+	o.Do(cluster.Decisions{Events: []cluster.Notice{{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "pod", UID: pod.UID},
+		Type:      corev1.EventTypeWarning, Reason: "Waiting", Message: strings.Repeat("é", 1000),
+	}}})
+	eventually(t, func(ctx context.Context) string {
+		list, err := clients.Core.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		switch {
+		case err != nil:
+			return err.Error()
+		case len(list.Items) != 1:
+			return "there is no event"
+		}
+		e := list.Items[0]
+		if e.Reason != "Waiting" || e.ReportingController != "volcano" || e.Regarding.UID != pod.UID || !strings.HasSuffix(e.Note, "é…") {
+			t.Errorf("the event is %+v", e)
+		}
+		return ""
+	})
+}
+
+func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
+	admin, c := adminClients(t)
+	clusterRules, rules := documentedRules(t)
+	if len(clusterRules) != 8 || len(rules) != 3 {
+		t.Fatalf("read %d and %d rules from the package comment", len(clusterRules), len(rules))
+	}
+	config := confined(t, c, admin.Core, "confined", clusterRules, rules)
+	clients, err := Connect(config, 2000, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := space(t, admin)
+	pod, group, queue := createPod(t, admin, namespace, "pod"), createGroup(t, admin, namespace, "group"), createQueue(t, admin)
+	election := defaultElection
+	election.ResourceName, election.ResourceNamespace = "volcano", "volcano-system"
+	e, err := NewElection(config, election)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = e.Lead(boundedContext(t), func(context.Context) error {
+		startInbox(t, clients, InboxOptions{})
+		o, results := startOutbox(t, clients)
+		d := bindOf(pod, "node")
+		d.Groups = []cluster.GroupStatus{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID}}
+		d.Queues = []cluster.QueueStatus{{Queue: queue.Name, UID: queue.UID}}
+		o.Do(d)
+		expectResult(t, results, Bound)
+		other := createPod(t, admin, namespace, "other")
+		o.Do(cluster.Decisions{Pods: []cluster.PodCondition{{
+			Pod: types.NamespacedName{Namespace: namespace, Name: "other"}, UID: other.UID,
+			Condition: corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse},
+		}}})
+		o.Show(cluster.Notice{
+			Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "other"}, Type: corev1.EventTypeNormal, Reason: "Test",
+		})
+		settled(t, o)
+		if s := o.Stats(); s.StatusesWritten != 3 || s.StatusesFailed != 0 {
+			t.Errorf("%d statuses were written and %d attempts failed, want 3 and 0", s.StatusesWritten, s.StatusesFailed)
+		}
+		eventually(t, func(ctx context.Context) string {
+			list, err := admin.Core.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil || len(list.Items) == 0 {
+				return "the event was not written"
+			}
+			return ""
+		})
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+
+	blind, err := Connect(confined(t, c, admin.Core, "blind", nil, nil), 2000, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox, err := NewInbox(blind, InboxOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	inbox.Start(ctx)
+	err = inbox.WaitSynced(ctx)
+	if err == nil || !strings.Contains(err.Error(), "podgroups: ") || !strings.Contains(err.Error(), "is forbidden") {
+		t.Errorf("without permissions: got %v", err)
+	}
+	cancel()
+	inbox.Wait()
+}
+
+func TestASecondProcessLeadsWhenTheFirstHasLostItsLease(t *testing.T) {
+	_, c := adminClients(t)
+	settings := defaultElection
+	settings.ResourceName = "contested"
+	settings.LeaseDuration.Duration, settings.RenewDeadline.Duration, settings.RetryPeriod.Duration = 3*time.Second, 2*time.Second, 200*time.Millisecond
+	lead := func(name string) (election *Election, led <-chan struct{}, result <-chan error) {
+		election, err := NewElection(c.Config(), settings)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		began, ended := make(chan struct{}), make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		go func() {
+			ended <- election.Lead(ctx, func(leading context.Context) error {
+				close(began)
+				select {
+				case <-leading.Done():
+				case <-ctx.Done():
+				}
+				return nil
+			})
+		}()
+		return election, began, ended
+	}
+	wait := func(what string, led <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-led:
+		case <-time.After(patience):
+			t.Fatal(what)
+		}
+	}
+	first, firstLed, firstResult := lead("first")
+	wait("the first never led", firstLed)
+	second, secondLed, _ := lead("second")
+	// Somebody takes the Lease away by hand.
+	clients, _ := adminClients(t)
+	patch := []byte(`{"spec":{"holderIdentity":"somebody"}}`)
+	if _, err := clients.Core.CoordinationV1().Leases("default").Patch(boundedContext(t), "contested", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-firstResult:
+		if !errors.Is(err, ErrLeadershipLost) {
+			t.Errorf("the first ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the first leads without its Lease")
+	}
+	wait("the second never led", secondLed)
+	if first.IsLeader() || !second.IsLeader() || first.Identity() == second.Identity() {
+		t.Error("they do not know who leads")
+	}
+}

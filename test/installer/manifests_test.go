@@ -1,0 +1,196 @@
+package installer
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+
+	"hekla.sh/hekla"
+	"hekla.sh/hekla/cmd/scheduler/app"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+// manifests are the objects of the installer that these tests look at.
+type manifests struct {
+	namespaces          []corev1.Namespace
+	accounts            []metav1.ObjectMeta
+	clusterRoles        []rbacv1.ClusterRole
+	clusterRoleBindings []rbacv1.ClusterRoleBinding
+	roles               []rbacv1.Role
+	roleBindings        []rbacv1.RoleBinding
+	configMaps          []corev1.ConfigMap
+	deployments         []appsv1.Deployment
+	budgets             []policyv1.PodDisruptionBudget
+	services            []corev1.Service
+}
+
+func read(t *testing.T) *manifests {
+	t.Helper()
+	objects, err := localcluster.ReadManifests(hekla.Installer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(manifests)
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "Namespace":
+			keep(t, object, &m.namespaces)
+		case "ServiceAccount":
+			m.accounts = append(m.accounts, metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace()})
+		case "ClusterRole":
+			keep(t, object, &m.clusterRoles)
+		case "ClusterRoleBinding":
+			keep(t, object, &m.clusterRoleBindings)
+		case "Role":
+			keep(t, object, &m.roles)
+		case "RoleBinding":
+			keep(t, object, &m.roleBindings)
+		case "ConfigMap":
+			keep(t, object, &m.configMaps)
+		case "Deployment":
+			keep(t, object, &m.deployments)
+		case "PodDisruptionBudget":
+			keep(t, object, &m.budgets)
+		case "Service":
+			keep(t, object, &m.services)
+		case "CustomResourceDefinition", "ResourceQuota":
+		default:
+			t.Errorf("%s %s: no test looks at objects of this kind", object.GetKind(), object.GetName())
+		}
+	}
+	if len(m.deployments) != 2 || len(m.configMaps) != 1 || len(m.namespaces) != 1 {
+		t.Fatalf("%d Deployments, %d ConfigMaps and %d Namespaces, want 2, 1 and 1", len(m.deployments), len(m.configMaps), len(m.namespaces))
+	}
+	return m
+}
+
+// keep appends the object as its type has it. A field that the type does not know is an error.
+func keep[T any](t *testing.T, object *unstructured.Unstructured, to *[]T) {
+	t.Helper()
+	typed := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
+		t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	*to = append(*to, *typed)
+}
+
+func TestPodsKeepToTheRestrictedStandard(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	in := read(t)
+	for _, d := range in.deployments {
+		pod := d.Spec.Template
+		result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec))
+		if !result.Allowed {
+			t.Errorf("Deployment %s: %s", d.Name, result.ForbiddenDetail())
+		}
+		// That the evaluator sees anything at all: the same pod with one of its confinements taken off.
+		pod.Spec.SecurityContext.RunAsNonRoot = nil
+		if policy.AggregateCheckResults(evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec)).Allowed {
+			t.Errorf("Deployment %s passes as root, too", d.Name)
+		}
+	}
+	if got := in.namespaces[0].Labels["pod-security.kubernetes.io/enforce"]; got != "restricted" {
+		t.Errorf("the namespace enforces %q, want restricted", got)
+	}
+}
+
+func TestProgramsSurviveTheLossOfANode(t *testing.T) {
+	in := read(t)
+	for _, d := range in.deployments {
+		spec := d.Spec.Template.Spec
+		if d.Spec.Replicas == nil || *d.Spec.Replicas < 2 {
+			t.Errorf("%s has one replica", d.Name)
+		}
+		if spec.PriorityClassName != "system-cluster-critical" {
+			t.Errorf("%s has the priority class %q", d.Name, spec.PriorityClassName)
+		}
+		selected := labels.Set(d.Spec.Template.Labels)
+		if len(spec.TopologySpreadConstraints) != 1 || spec.TopologySpreadConstraints[0].TopologyKey != corev1.LabelHostname {
+			t.Errorf("the replicas of %s need not be on different nodes", d.Name)
+		} else if selector, err := metav1.LabelSelectorAsSelector(spec.TopologySpreadConstraints[0].LabelSelector); err != nil || !selector.Matches(selected) {
+			t.Errorf("%s spreads other pods than its own (%v)", d.Name, err)
+		}
+		budgets := 0
+		for _, b := range in.budgets {
+			if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && selector.Matches(selected) {
+				budgets++
+			}
+		}
+		if budgets != 1 {
+			t.Errorf("%s has %d PodDisruptionBudgets, want 1", d.Name, budgets)
+		}
+		container := spec.Containers[0]
+		if !strings.Contains(strings.Join(container.Args, " "), "--leader-elect=true") {
+			t.Errorf("%s has several replicas and no leader", d.Name)
+		}
+		for probe, is := range map[string]bool{"liveness": container.LivenessProbe != nil, "readiness": container.ReadinessProbe != nil} {
+			if !is {
+				t.Errorf("%s has no %s probe", d.Name, probe)
+			}
+		}
+		if container.Resources.Requests.Cpu().IsZero() || container.Resources.Requests.Memory().IsZero() {
+			t.Errorf("%s requests no CPU or no memory", d.Name)
+		}
+		if security := container.SecurityContext; security == nil || security.ReadOnlyRootFilesystem == nil || !*security.ReadOnlyRootFilesystem {
+			t.Errorf("%s can write to its root file system", d.Name)
+		}
+	}
+}
+
+func TestMetricsCanBeReached(t *testing.T) {
+	in := read(t)
+	for _, d := range in.deployments {
+		found := false
+		for _, s := range in.services {
+			if !labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(d.Spec.Template.Labels)) {
+				continue
+			}
+			for _, port := range d.Spec.Template.Spec.Containers[0].Ports {
+				found = found || port.Name == s.Spec.Ports[0].TargetPort.String() && port.ContainerPort == s.Spec.Ports[0].Port
+			}
+		}
+		if !found {
+			t.Errorf("no Service leads to the metrics of %s", d.Name)
+		}
+	}
+}
+
+func TestTheSchedulerUnderstandsItsFlagsAndItsConfiguration(t *testing.T) {
+	in := read(t)
+	c := in.configMaps[0]
+	configuration, err := conf.Parse([]byte(c.Data["volcano-scheduler.conf"]), scheduler.NewRegistry().Catalogue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(configuration.Notices) > 0 {
+		t.Errorf("the configuration says something to no effect: %v", configuration.Notices)
+	}
+	for _, d := range in.deployments {
+		if d.Name != "volcano-scheduler" {
+			continue
+		}
+		command := app.NewCommand()
+		if err := command.ParseFlags(d.Spec.Template.Spec.Containers[0].Args); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := command.Flag("scheduler-configmap").Value.String(), c.Namespace+"/"+c.Name; got != want {
+			t.Errorf("the scheduler reads the ConfigMap %s, the installer has %s", got, want)
+		}
+	}
+}

@@ -49,8 +49,8 @@ type Cluster struct {
 	namespacesGeneration uint64
 
 	waiting       []*Job   // jobs that have something to place, or wait at the door
-	touchedJobs   []*Job   // changed since TakeTouched
-	touchedQueues []*Queue // changed since TakeTouched
+	touchedJobs   []*Job   // changed since TakeTouchedJobs
+	touchedQueues []*Queue // changed since TakeTouchedQueues
 
 	log        []operation
 	generation uint64
@@ -138,21 +138,30 @@ func (c *Cluster) Namespaces() []*corev1.Namespace {
 // NamespacesGeneration grows whenever a namespace comes, changes or goes.
 func (c *Cluster) NamespacesGeneration() uint64 { return c.namespacesGeneration }
 
-// TakeTouched returns the jobs and queues that changed since it was called last, sorted, jobs without PodGroup left out.
-func (c *Cluster) TakeTouched() ([]*Job, []*Queue) {
-	jobs, queues := c.touchedJobs, c.touchedQueues
-	c.touchedJobs, c.touchedQueues = nil, nil
+// TakeTouchedJobs returns the jobs that changed since it was called last, by namespace and name; those without PodGroup
+// are left out.
+func (c *Cluster) TakeTouchedJobs() []*Job {
+	jobs := c.touchedJobs
+	c.touchedJobs = nil
 	for _, j := range jobs {
 		j.touched = false
 	}
+	jobs = slices.DeleteFunc(jobs, func(j *Job) bool { return j.Group == nil || c.jobs[j.ID] != j })
+	slices.SortFunc(jobs, func(a, b *Job) int { return CompareNames(a.ID, b.ID) })
+	return jobs
+}
+
+// TakeTouchedQueues returns the queues that changed, or of which a descendant did, since it was called last, by name;
+// those without object are left out.
+func (c *Cluster) TakeTouchedQueues() []*Queue {
+	queues := c.touchedQueues
+	c.touchedQueues = nil
 	for _, q := range queues {
 		q.touched = false
 	}
-	jobs = slices.DeleteFunc(jobs, func(j *Job) bool { return j.Group == nil || c.jobs[j.ID] != j })
-	slices.SortFunc(jobs, func(a, b *Job) int { return CompareNames(a.ID, b.ID) })
 	queues = slices.DeleteFunc(queues, func(q *Queue) bool { return q.Object == nil || c.queues[q.Name] != q })
 	slices.SortFunc(queues, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
-	return jobs, queues
+	return queues
 }
 
 // Settle brings up to date what is derived from many objects at once: ranks, the queue tree, classes. It must be called

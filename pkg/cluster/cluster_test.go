@@ -223,7 +223,7 @@ func TestWhatChangedIsToldOnceAndInOrder(t *testing.T) {
 		Set{group("gone", "q")}, Delete{group("gone", "q")}, Set{queue("gone", "")}, Delete{queue("gone", "")})
 	names := func() []string {
 		var all []string
-		jobs, queues := c.TakeTouched()
+		jobs, queues := c.TakeTouchedJobs(), c.TakeTouchedQueues()
 		for _, j := range jobs {
 			all = append(all, j.ID.Name)
 		}

@@ -106,7 +106,7 @@ func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdic
 		// A share is a part of the cluster: where no node has room either, it is the cluster that is too small.
 		w := refusal(s.Placer, t)
 		w.Help |= v.Help
-		w.Detail = v.Sentence()
+		w.Detail = (&verdict.Verdict{Code: v.Code, Subject: v.Subject}).Sentence()
 		return w
 	case n == nil:
 		return refusal(s.Placer, t)

@@ -32,7 +32,7 @@ func TestAGangStartsWholeOrNotAtAll(t *testing.T) {
 	reason, message := w.condition("g")
 	want := "2 of the 3 pods that must start together have a place; 0/2 nodes are available: 2 Insufficient cpu (such as n1): " +
 		"cpu: needs 1, has 0, short by 1; " +
-		"queue default holds all that it deserves: cpu: needs 1, has 0, short by 1; it deserves cpu 2, pods 3"
+		"queue default holds all that it deserves"
 	if reason != "NotEnoughResources" || message != want {
 		t.Errorf("the reason is %s: %s\nwant %s", reason, message, want)
 	}
@@ -156,6 +156,21 @@ func TestARefusedBindingIsTriedAgainLater(t *testing.T) {
 	w.now = result.Wake
 	if d := w.cycle(); len(d.Binds) != 1 {
 		t.Errorf("after the back-off: %+v", d)
+	}
+}
+
+func TestAQueueSaysWhatItsSubtreeHolds(t *testing.T) {
+	child := fixture.Queue("child", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "parent" })
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Queue("parent"), child)
+	addGang(w, "g", "child", 2, fixture.Asks("cpu=1 memory=1Gi"))
+	d := w.cycle()
+	if len(d.Queues) != 2 || d.Queues[0].Queue != "child" || d.Queues[1].Queue != "parent" {
+		t.Fatalf("the statuses of queues are %+v", d.Queues)
+	}
+	for _, q := range d.Queues {
+		if q.Allocated.Cpu().String() != "2" || q.Allocated.Memory().String() != "2Gi" || q.Allocated.Pods().Value() != 2 {
+			t.Errorf("queue %s holds %v", q.Queue, q.Allocated)
+		}
 	}
 }
 

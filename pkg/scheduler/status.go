@@ -24,15 +24,14 @@ func newStatusWriter() *statusWriter { return &statusWriter{} }
 // has happened to are looked at.
 func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decisions) {
 	w.cycle++
-	// Setting phases touches jobs again and changes the bookings of queues, so jobs come first.
-	jobs, _ := c.TakeTouched()
-	for _, j := range jobs {
+	for _, j := range c.TakeTouchedJobs() {
 		c.SetPhase(j, phaseOf(j))
 		w.writeGroup(j, now, d)
 		w.writePods(j, now, d)
 	}
-	_, queues := c.TakeTouched()
-	for _, q := range queues {
+	// Setting phases touched some jobs again; nothing of that is left to be said.
+	c.TakeTouchedJobs()
+	for _, q := range c.TakeTouchedQueues() {
 		w.writeQueue(c, q, d)
 	}
 }

@@ -107,6 +107,9 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 		"but with what it is guaranteed itself": {
 			[]runtime.Object{fixture.Queue("q", world.Guaranteed("cpu=1")), fixture.Queue("safe", world.Guaranteed("cpu=13"))},
 			pending("j", "q", "cpu=1"), nil},
+		"all of it, though the cluster has less than all guarantees": {
+			[]runtime.Object{fixture.Queue("q", world.Guaranteed("cpu=3")), fixture.Queue("safe", world.Guaranteed("cpu=20"))},
+			pending("j", "q", "cpu=1"), nil},
 		"or never": {
 			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=3"))}, pending("j", "q", "cpu=4 memory=1Gi"),
 			&verdict.Verdict{Code: verdict.TooLargeForQueue, Subject: "q", Help: verdict.HelpQueue | verdict.HelpJob,
@@ -175,12 +178,13 @@ func TestTheHighestQueueThatIsFullIsNamed(t *testing.T) {
 }
 
 func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=10"), fixture.Queue("a"),
-		fixture.Queue("b"), fixture.Queue("b1", world.Below("b"), world.Guaranteed("cpu=3")), fixture.Queue("b2", world.Below("b")))
-	w.Set(pending("ja", "a", "cpu=8")...).Set(pending("jb", "b2", "cpu=8")...).Set(pending("jc", "b1", "cpu=10")...)
+	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=20"), fixture.Queue("a"),
+		fixture.Queue("b", world.Capped("cpu=10")), fixture.Queue("b1", world.Below("b"), world.Guaranteed("cpu=3")),
+		fixture.Queue("b2", world.Below("b"), world.Deserving("cpu=9")))
+	w.Set(pending("ja", "a", "cpu=20")...).Set(pending("jb", "b2", "cpu=8")...).Set(pending("jc", "b1", "cpu=10")...)
 	s := w.Open()
-	// Three of the ten are b1's: a may have seven, b all ten, and of them b2 seven.
-	for task, have := range map[string]int64{"ja-0": 7000, "jb-0": 7000} {
+	// Three of the twenty are b1's: a may have seventeen, b its ten, and of them b2 seven.
+	for task, have := range map[string]int64{"ja-0": 17000, "jb-0": 7000} {
 		v := s.MayAllocate(w.TaskNamed(task))
 		if v == nil || len(v.Shortages) != 1 || v.Shortages[0].Have != have {
 			t.Errorf("task %s: %v, should have %d", task, v, have)
@@ -188,6 +192,9 @@ func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
 	}
 	if v := s.MayAllocate(w.TaskNamed("jc-0")); v != nil {
 		t.Error(v.Sentence())
+	}
+	if deserved, _ := share(w, s, "b2"); deserved.Cpu().Value() != 7 {
+		t.Errorf("b2 deserves %v, which is not the seven it may have", deserved)
 	}
 }
 

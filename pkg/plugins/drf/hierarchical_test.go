@@ -110,6 +110,71 @@ func TestWhatCanUseMoreIsServedFirstThoughItsShareIsLarger(t *testing.T) {
 	}
 }
 
+// nodesOf returns the nodes directly below the root, by name.
+func nodesOf(w *world.World, s *framework.Session) map[string]*node {
+	h := &hierarchical{}
+	h.OpenSession(s)
+	h.tree = h.grow()
+	h.tree.refresh()
+	return h.tree.root.byName
+}
+
+// placed makes all pods of a job run.
+func placed(objects []runtime.Object) []runtime.Object {
+	for _, pod := range objects[1:] {
+		fixture.On("n")(pod.(*corev1.Pod))
+	}
+	return objects
+}
+
+func TestWhatAChildHasThatCanUseNoMoreCountsInFull(t *testing.T) {
+	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=20"), at("done", "root/two/done", "1/1/1"), at("growing", "root/two/growing", "1/1/1"),
+		at("one", "root/one", "1/1")}, placed(wanting("j1", "done", 6, "cpu=1")), wanting("j2", "growing", 2, "cpu=1"), wanting("j3", "one", 6, "cpu=1"))
+	s := w.Open()
+	s.Begin().Place(w.TaskNamed("j2-0"), w.Node("n"))
+	for i := range 5 {
+		s.Begin().Place(w.TaskNamed(fmt.Sprintf("j3-%d", i)), w.Node("n"))
+	}
+	if two, one := nodesOf(w, s)["two"], nodesOf(w, s)["one"]; two.share != 7*whole/20 || one.share != 5*whole/20 {
+		t.Errorf("the shares are %d and %d, should be seven and five of twenty", two.share, one.share)
+	}
+}
+
+func TestChildrenInBalanceCountInFullWhateverTheirWeights(t *testing.T) {
+	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=24"), at("a", "root/a", "1/3"), at("b1", "root/b/b1", "1/1/2"), at("b2", "root/b/b2", "1/1/1")},
+		wanting("ja", "a", 19, "cpu=1"), wanting("jb1", "b1", 5, "cpu=1"), wanting("jb2", "b2", 3, "cpu=1"))
+	s := w.Open()
+	for name, pods := range map[string]int{"ja": 18, "jb1": 4, "jb2": 2} {
+		for i := range pods - 1 {
+			s.Begin().Place(w.TaskNamed(fmt.Sprintf("%s-%d", name, i)), w.Node("n"))
+		}
+	}
+	for _, last := range []string{"ja-17", "jb1-3", "jb2-1"} {
+		s.Begin().Place(w.TaskNamed(last), w.Node("n"))
+	}
+	// The cluster is full now, so that nothing can use more; seen without that, the branches are in balance.
+	h := &hierarchical{}
+	h.OpenSession(s)
+	h.tree = h.grow()
+	w.Total.Set(0, 24001)
+	h.tree.refresh()
+	a, b := h.tree.root.byName["a"], h.tree.root.byName["b"]
+	if a.saturated || b.saturated || a.weighted() != b.weighted() {
+		t.Errorf("the weighted shares are %d and %d", a.weighted(), b.weighted())
+	}
+}
+
+func TestEqualSharesStayEqualThroughTheArithmetic(t *testing.T) {
+	// A third, a sixth and a half of a half, none of which is a whole number of anything, against the half in one piece.
+	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=12"), at("parts", "root/parts", "1/1"), at("whole", "root/whole", "1/1")},
+		placed(wanting("j1", "parts", 1, "cpu=2")), placed(wanting("j2", "parts", 1, "cpu=1")), placed(wanting("j3", "parts", 1, "cpu=3")),
+		placed(wanting("j4", "whole", 1, "cpu=6")))
+	nodes := nodesOf(w, w.Open())
+	if parts, whole := nodes["parts"], nodes["whole"]; parts.share == whole.share || parts.weighted() != whole.weighted() {
+		t.Errorf("the shares are %d and %d", parts.share, whole.share)
+	}
+}
+
 func TestAJobThatIsOverDoesNotPassForOneThatCouldUseMore(t *testing.T) {
 	full := wanting("full", "a", 1, "cpu=1")
 	fixture.On("n")(full[1].(*corev1.Pod))

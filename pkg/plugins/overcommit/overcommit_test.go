@@ -55,6 +55,8 @@ func TestWhatAJobHoldsIsNotCountedTwice(t *testing.T) {
 	w := sixCPUs(t, "overcommit-factor: 1", fixture.Group("half", "q", 1, fixture.Wanting("cpu=4")),
 		fixture.Pod("a", fixture.In("half"), fixture.Asks("cpu=2"), fixture.On("n2")),
 		fixture.Pod("b", fixture.In("half"), fixture.Asks("cpu=2")), knocking("j", "cpu=2"), knocking("k", "cpu=2001m"))
+	// Nor does a job at the door ask for what it holds. What is left for the others is not what it was.
+	w.Set(knocking("l", "cpu=2"), fixture.Pod("c", fixture.In("l"), fixture.Asks("cpu=1"), fixture.On("n1")))
 	s := w.Open()
 	for range 2 {
 		// The second time round the job's other pod is on its way, which makes no difference.

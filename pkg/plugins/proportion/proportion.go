@@ -34,15 +34,9 @@ type limits struct{ deserved, ceiling resources.Vector }
 
 func (*plugin) Name() string { return Name }
 
+// OpenSession works out what every queue deserves that has jobs or guarantees.
 func (p *plugin) OpenSession(s *framework.Session) {
-	before := p.limits
 	p.cluster = s.Cluster
-	p.limit()
-	p.wake(s, before)
-}
-
-// limit works out what every queue deserves that has jobs or guarantees.
-func (p *plugin) limit() {
 	total, dims := p.cluster.Total, p.cluster.Resources.Len()
 	var guarantees resources.Vector
 	queues := slices.DeleteFunc(p.cluster.Queues(), func(q *cluster.Queue) bool {
@@ -86,19 +80,6 @@ func wanted(q *cluster.Queue) resources.Vector {
 	return q.Own.Request
 }
 
-// wake makes jobs worth another look whose queue deserves more than in the session before. That happens when others want
-// less, which is no event of this queue.
-func (p *plugin) wake(s *framework.Session, before map[*cluster.Queue]limits) {
-	for _, j := range s.Cluster.Waiting() {
-		if v := j.Verdict; v == nil || v.Code != verdict.OverShare {
-			continue
-		}
-		if !p.limits[j.Queue].deserved.LessEqual(before[j.Queue].deserved) {
-			s.Judge(j, nil)
-		}
-	}
-}
-
 // CompareQueues puts more priority first, then the smaller share.
 func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
@@ -136,16 +117,17 @@ func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 
 func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpQueue | verdict.HelpNode,
-		Shortages: shortages, Detail: p.deserves(q)}
+		Shortages: shortages, Detail: p.deserves(q, shortages)}
 }
 
-// deserves says what a queue deserves. It leaves out what the queue holds: that changes all the time, and with it every
-// status it is written to would.
-func (p *plugin) deserves(q *cluster.Queue) string {
+// deserves says what a queue deserves of what is short, or of everything. It leaves out what the queue holds: that changes
+// all the time, and every status it is written to would change with it.
+func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string {
 	var amounts []string
 	for i, amount := range p.limits[q].deserved {
-		if amount > 0 {
-			name := p.cluster.Resources.Name(resources.Dim(i))
+		name := p.cluster.Resources.Name(resources.Dim(i))
+		isShort := slices.ContainsFunc(shortages, func(s verdict.Shortage) bool { return s.Resource == name })
+		if isShort || len(shortages) == 0 && amount > 0 {
 			amounts = append(amounts, string(name)+" "+resources.Format(name, amount))
 		}
 	}

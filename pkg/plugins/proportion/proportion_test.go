@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/verdict"
@@ -35,6 +37,8 @@ func holding(queue string, pods int, asks, node string) []runtime.Object {
 	}
 	return objects
 }
+
+func youngest(q *schedulingv1beta1.Queue) { q.CreationTimestamp.Time = fixture.Birth.Add(time.Hour) }
 
 // deserved says what a queue deserves of one resource.
 func deserved(w *world.World, s *framework.Session, queue string, name corev1.ResourceName) int64 {
@@ -80,6 +84,10 @@ func TestQueuesDeserve(t *testing.T) {
 			[][]runtime.Object{{fixture.Node("n1", "cpu=99 nvidia.com/gpu=8"), fixture.Queue("q1"), fixture.Queue("q2"), fixture.Queue("q3")},
 				wanting("q1", 5, "nvidia.com/gpu=1"), wanting("q2", 5, "nvidia.com/gpu=1"), wanting("q3", 5, "nvidia.com/gpu=1")},
 			gpu, map[string]int64{"q1": 3, "q2": 3, "q3": 2}},
+		"the unit that rounding leaves, the older first": {
+			[][]runtime.Object{{fixture.Node("n1", "cpu=99 nvidia.com/gpu=3"), fixture.Queue("a-younger", youngest), fixture.Queue("b-older")},
+				wanting("a-younger", 5, "nvidia.com/gpu=1"), wanting("b-older", 5, "nvidia.com/gpu=1")},
+			gpu, map[string]int64{"a-younger": 1, "b-older": 2}},
 		"only what they hold while they are closed": {
 			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", world.Closed), fixture.Queue("q2")},
 				holding("q1", 1, "cpu=1", "n1"), {fixture.Pod("late", fixture.In("of-q1"), fixture.Asks("cpu=9"))},
@@ -167,7 +175,7 @@ func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
 	x := s.Begin()
 	x.Place(first, w.Node("n1"))
 	want := &verdict.Verdict{Code: verdict.OverShare, Subject: "q1", Help: verdict.HelpQueue | verdict.HelpNode,
-		Shortages: []verdict.Shortage{{Resource: "cpu", Need: 1500, Have: 500}}, Detail: "it deserves cpu 2, pods 3"}
+		Shortages: []verdict.Shortage{{Resource: "cpu", Need: 1500, Have: 500}}, Detail: "it deserves cpu 2"}
 	if diff := cmp.Diff(want, s.MayAllocate(second)); diff != "" {
 		t.Error(diff)
 	}
@@ -233,6 +241,9 @@ func TestTheDoor(t *testing.T) {
 				fixture.Pod("e-0", fixture.In("elastic"), fixture.Asks("cpu=1"), fixture.On("n1")),
 				fixture.Pod("e-1", fixture.In("elastic"), fixture.Asks("cpu=1"), fixture.On("n1"))}, held...),
 			at("j", "q", "cpu=1"), ""},
+		"does not ask twice for what a job holds": {
+			append([]runtime.Object{fixture.Pod("j-0", fixture.In("j"), fixture.Asks("cpu=1"), fixture.On("n1"))}, held...),
+			at("j", "q", "cpu=2"), ""},
 		"looks only at what is asked for": {
 			[]runtime.Object{fixture.Group("fat", "q", 1, fixture.Wanting("memory=9Gi")), fixture.Pod("f", fixture.In("fat"), fixture.Asks("memory=9Gi"), fixture.On("n1"))},
 			at("j", "q", "cpu=4"), ""},

@@ -75,10 +75,12 @@ type bench struct {
 	Options
 	proc    procfs.FS
 	cluster *localcluster.Cluster
-	clients *edge.Clients // with all rights
-	binder  *edge.Clients // with those of the scheduler
-	nodes   []string
-	report  *Report
+	// controlPlane is the processes of the cluster.
+	controlPlane []*localcluster.Process
+	clients      *edge.Clients // with all rights
+	binder       *edge.Clients // with those of the scheduler
+	nodes        []string
+	report       *Report
 }
 
 // Run measures. What was measured wrongly, and why, is in [Report.Violations]; an error means that there is no report.
@@ -94,8 +96,10 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := b.start(ctx); err != nil {
 		return nil, err
 	}
-	err = b.measureAll(ctx)
-	return b.report, errors.Join(err, b.cluster.Stop())
+	if err := errors.Join(b.measureAll(ctx), b.cluster.Stop()); err != nil {
+		return nil, err
+	}
+	return b.report, nil
 }
 
 // start brings up the cluster with all that stays the same through the measurements.
@@ -119,6 +123,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 }
 
 func (b *bench) prepare(ctx context.Context) (err error) {
+	b.controlPlane = b.cluster.Processes()
 	if b.clients, err = edge.Connect(b.cluster.Config(), unlimited, unlimited); err != nil {
 		return err
 	}

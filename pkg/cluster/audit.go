@@ -86,6 +86,12 @@ func (c *Cluster) auditNodes(a *audit) {
 		a.vector("node "+n.Name+" releasing", n.Releasing, f.releasing)
 		a.vector("node "+n.Name+" promised", n.Promised, f.promised)
 		a.int("node "+n.Name+" tasks", len(n.tasks), f.tasks)
+		if n.Object == nil && f.tasks == 0 {
+			a.found = append(a.found, fmt.Sprintf("node %s is known, though neither it nor a pod of it is left", n.Name))
+		}
+		if n.Slot >= len(c.bySlot) || c.bySlot[n.Slot] != n {
+			a.found = append(a.found, fmt.Sprintf("node %s is not listed in its slot %d", n.Name, n.Slot))
+		}
 		if n.NonZero != f.nonZero {
 			a.found = append(a.found, fmt.Sprintf("node %s balance is %v, should be %v", n.Name, n.NonZero, f.nonZero))
 		}
@@ -97,6 +103,7 @@ func (c *Cluster) auditNodes(a *audit) {
 	a.vector("cluster total", c.Total, total)
 	a.vector("cluster used", c.Used, used)
 	a.int("nodes by rank", len(c.byRank), len(c.nodes))
+	a.int("slots in use", len(c.bySlot)-len(c.freeSlots), len(c.nodes))
 	a.int("classes", len(c.classes), len(classes))
 	for k, tasks := range classes {
 		a.int("tasks of a class", k.tasks, tasks)
@@ -113,8 +120,17 @@ func (c *Cluster) auditJobs(a *audit) {
 	for id, j := range c.jobs {
 		var counts [statuses]int
 		var u Usage
+		roles := map[string]*[statuses]int{}
+		for role := range j.roles {
+			roles[role] = &[statuses]int{}
+		}
 		for _, t := range members[j] {
 			counts[t.Status]++
+			if t.inJob >= len(j.tasks) || j.tasks[t.inJob] != t || roles[t.Role] == nil {
+				a.found = append(a.found, fmt.Sprintf("task %s is not listed in its job %s", t.Key(), id))
+				continue
+			}
+			roles[t.Role][t.Status]++
 			if t.Status.Counts() {
 				u.Allocated.Add(t.Request())
 			}
@@ -131,6 +147,11 @@ func (c *Cluster) auditJobs(a *audit) {
 		a.int(what+" tasks", len(j.tasks), len(members[j]))
 		if counts != j.counts {
 			a.found = append(a.found, fmt.Sprintf("%s counts are %v, should be %v", what, j.counts, counts))
+		}
+		for role, counts := range roles {
+			if *counts != *j.roles[role] {
+				a.found = append(a.found, fmt.Sprintf("%s counts of role %s are %v, should be %v", what, role, *j.roles[role], *counts))
+			}
 		}
 		if j.wantsAttention() && !j.waiting {
 			a.found = append(a.found, what+" wants attention and is not listed as waiting")

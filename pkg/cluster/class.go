@@ -66,8 +66,9 @@ func (c *Cluster) request(pod *corev1.Pod) resources.Vector {
 
 // nonZero returns what kube-scheduler counts for balance. Where every container says what it requests, that is the
 // request, and need not be added up again.
-func nonZero(pod *corev1.Pod, request resources.Vector) [2]int64 {
-	if requestsAll(pod.Spec.InitContainers) && requestsAll(pod.Spec.Containers) {
+func (c *Cluster) nonZero(pod *corev1.Pod, request resources.Vector) [2]int64 {
+	// Where a resize is infeasible, what counts is what the kubelet reports instead.
+	if !resourcehelper.IsPodResizeInfeasible(pod) && requestsAll(pod.Spec.InitContainers) && requestsAll(pod.Spec.Containers) {
 		return [2]int64{request.At(resources.CPU), request.At(resources.Memory)}
 	}
 	options := requestOptions
@@ -79,8 +80,8 @@ func nonZero(pod *corev1.Pod, request resources.Vector) [2]int64 {
 			delete(options.NonMissingContainerRequests, name)
 		}
 	}
-	list := resourcehelper.PodRequests(pod, options)
-	return [2]int64{list.Cpu().MilliValue(), list.Memory().Value()}
+	v := c.Resources.Vector(resourcehelper.PodRequests(pod, options))
+	return [2]int64{v.At(resources.CPU), v.At(resources.Memory)}
 }
 
 func requestsAll(containers []corev1.Container) bool {
@@ -119,7 +120,7 @@ func (c *Cluster) classOf(pod *corev1.Pod) *Class {
 	}
 	// The parts of a pod always marshal: they came out of JSON.
 	rest, _ := json.Marshal(&s)
-	k := c.intern(pod, request, nonZero(pod, request), string(rest))
+	k := c.intern(pod, request, c.nonZero(pod, request), string(rest))
 	k.HasPorts, k.HasTerms = len(s.Ports) > 0, hasTerms
 	return k
 }
@@ -160,7 +161,7 @@ func (c *Cluster) heldClassOf(pod *corev1.Pod, before *Class) *Class {
 	if before != nil && before.Request.Equal(request) {
 		return before
 	}
-	return c.intern(pod, request, nonZero(pod, request), "held")
+	return c.intern(pod, request, c.nonZero(pod, request), "held")
 }
 
 // intern returns the class with these properties. All that is read from the specimen is in the key, so it is true of

@@ -253,18 +253,26 @@ func TestWhatChangedIsToldOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func TestAJobWaitsWhileItHasSomethingToPlaceOrIsAtTheDoor(t *testing.T) {
+func TestAJobWaitsWhileItHasSomethingToPlaceOrLacksPodsOrIsAtTheDoor(t *testing.T) {
 	running := at(schedulingv1beta1.PodGroupRunning)
 	for name, test := range map[string]struct {
 		events []Event
 		want   bool
 	}{
-		"at the door, without pods":   {[]Event{Set{group("g", "")}}, true},
-		"at the door by name":         {[]Event{Set{group("g", "", at(schedulingv1beta1.PodGroupPending))}}, true},
-		"let in, without pods":        {[]Event{Set{group("g", "", at(schedulingv1beta1.PodGroupInqueue))}}, false},
-		"let in, with a pod":          {[]Event{Set{group("g", "", at(schedulingv1beta1.PodGroupInqueue))}, Set{pod("p", in("g"))}}, true},
-		"running, with another pod":   {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"))}}, true},
-		"running, with a gated pod":   {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"), gated)}}, false},
+		"at the door, without pods": {[]Event{Set{group("g", "")}}, true},
+		"at the door by name":       {[]Event{Set{group("g", "", at(schedulingv1beta1.PodGroupPending))}}, true},
+		"let in, without pods":      {[]Event{Set{group("g", "", at(schedulingv1beta1.PodGroupInqueue))}}, true},
+		"let in, with a pod":        {[]Event{Set{group("g", "", at(schedulingv1beta1.PodGroupInqueue))}, Set{pod("p", in("g"))}}, true},
+		"running, with another pod": {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"))}}, true},
+		"running, with a gated pod": {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"), gated)}}, true},
+		"running, and a gated pod more": {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"), on("n"))}, Set{pod("q", in("g"), gated)}},
+			false},
+		"all that it needs are done": {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"), on("n"), phase(corev1.PodSucceeded))}},
+			false},
+		"all that it needs were done, and are cleaned away": {[]Event{Set{group("g", "", running)},
+			Set{pod("p", in("g"), on("n"), phase(corev1.PodSucceeded))}, Delete{pod("p")}}, true},
+		"completed, and its pods are cleaned away": {[]Event{Set{group("g", "", at(schedulingv1beta1.PodGroupCompleted))},
+			Set{pod("p", in("g"), on("n"), phase(corev1.PodSucceeded))}, Delete{pod("p")}}, false},
 		"running, all pods placed":    {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"))}, Set{pod("p", in("g"), on("n"))}}, false},
 		"running, then it is deleted": {[]Event{Set{group("g", "", running)}, Set{pod("p", in("g"))}, Delete{group("g", "")}}, false},
 		"deleted, then made again":    {[]Event{Set{group("g", "")}, Delete{group("g", "")}, Set{group("g", "")}}, true},

@@ -221,7 +221,7 @@ func (c *Cluster) leaveJob(t *Task) {
 	j.tasks = j.tasks[:len(j.tasks)-1]
 	t.Job = nil
 	j.version++
-	c.touch(j)
+	c.attend(j)
 	if len(j.tasks) == 0 && j.Group == nil {
 		delete(c.jobs, j.ID)
 	}

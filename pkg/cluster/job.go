@@ -151,6 +151,13 @@ func (j *Job) LacksOf(role string) int {
 	return 0
 }
 
+// Over reports whether the job is done: as many of its tasks as must start together have finished, and no others are left. A
+// job that is done stays so when its pods are cleaned away.
+func (j *Job) Over() bool {
+	finished := j.counts[Succeeded] + j.counts[Failed]
+	return finished == len(j.tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
+}
+
 // CompareJobs is the order of jobs where no plugin has a say: the older first, then by UID and name.
 func CompareJobs(a, b *Job) int {
 	if c := a.Created().Compare(b.Created()); c != 0 {

@@ -91,7 +91,7 @@ func (c *Cluster) move(t *Task, status Status, n *Node) {
 			j.count(t, -1)
 			t.Status = status
 			j.count(t, +1)
-			c.touch(j)
+			c.attend(j)
 		}
 		t.Status = status
 		return
@@ -182,6 +182,16 @@ func (c *Cluster) settleJob(j *Job) {
 		c.spreadOne(j, inqueue, dim, lacking-j.Usage.Inqueue.At(dim))
 		c.spreadOne(j, elastic, dim, max(have-need, 0)-j.Usage.Elastic.At(dim))
 	}
+	c.attend(j)
+}
+
+// attend lists a job that has changed where it is to be looked at.
+func (c *Cluster) attend(j *Job) {
+	c.list(j)
+}
+
+// list notes that a job has changed, and that it waits if it does.
+func (c *Cluster) list(j *Job) {
 	c.touch(j)
 	if j.wantsAttention() && !j.waiting {
 		j.waiting = true
@@ -189,9 +199,10 @@ func (c *Cluster) settleJob(j *Job) {
 	}
 }
 
-// wantsAttention reports whether an action may have something to do for the job.
+// wantsAttention reports whether an action may have something to do for the job, or something is to be said of it: one that
+// was let in and lacks pods waits for them, and its owner is to know.
 func (j *Job) wantsAttention() bool {
-	return j.Group != nil && (j.counts[Pending] > 0 || j.AtTheDoor())
+	return j.Group != nil && (j.counts[Pending] > 0 || j.AtTheDoor() || j.Lacks() > 0 && !j.Over())
 }
 
 // AtTheDoor reports whether the job waits to be let in by enqueue.

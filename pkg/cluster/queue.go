@@ -101,6 +101,7 @@ func (c *Cluster) growTree() {
 		if q.Problem != "" {
 			q.Subtree = q.Own.clone()
 		}
+		c.touchQueue(q) // what a queue holds changes also with what hangs below it
 	}
 	c.treeIsStale = false
 }

@@ -43,7 +43,7 @@ var BindResults = []BindResult{Bound, Gone, Elsewhere, Refused, Unsent}
 const (
 	// bindWorkers is how many bindings are under way at once. The API server takes a millisecond or two for each and works
 	// on as many as it has cores; a few more on their way keep it busy, and many more only make each of them slower.
-	bindWorkers = 16
+	bindWorkers = 32
 	// requestTimeout bounds one request, here and at the server. A healthy server answers within a second.
 	requestTimeout = 15 * time.Second
 	// maxBindRequests is how often one binding is sent. With the back-off it outlasts a restart of the API server; then

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -312,13 +313,13 @@ func TestAnUnknownOutcomeIsReadUntilItIsKnown(t *testing.T) {
 func podNames(prefix string, count int) []string {
 	var names []string
 	for i := range count {
-		names = append(names, prefix+string(rune('a'+i)))
+		names = append(names, fmt.Sprintf("%s%02d", prefix, i))
 	}
 	return names
 }
 
 func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
-	names := podNames("p", 26)
+	names := podNames("p", bindWorkers+10)
 	w := newWire(names...)
 	w.gate = make(chan struct{})
 	o, _ := startWire(t, w)
@@ -345,7 +346,7 @@ func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
 }
 
 func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
-	first, second, third := podNames("f", 10), podNames("s", 10), podNames("t", 10)
+	first, second, third := podNames("f", bindWorkers-2), podNames("s", 10), podNames("t", 10)
 	w := newWire(append(append(append([]string{}, first...), second...), third...)...)
 	w.gate = make(chan struct{})
 	o, out := startWire(t, w)
@@ -373,8 +374,8 @@ func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
 			bound[strings.HasPrefix(name, "t")]++
 		}
 	}
-	if bound[false] != 20 || bound[true] != 0 {
-		t.Errorf("%d pods of the gangs that were begun are bound, want 20; %d of the other, want 0", bound[false], bound[true])
+	if want := len(first) + len(second); bound[false] != want || bound[true] != 0 {
+		t.Errorf("%d pods of the gangs that were begun are bound, want %d; %d of the other, want 0", bound[false], want, bound[true])
 	}
 	unsent := 0
 	for _, result := range out.results {

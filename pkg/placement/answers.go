@@ -77,12 +77,22 @@ func (a *answers) catchUp(e *Engine) {
 	for _, slot := range changed {
 		objects = a.readObject(e, slot) || objects
 	}
-	if objects && a.prefer(e) {
+	switch {
+	case objects && a.prefer(e):
 		a.lookAtAll(e)
-		return
-	}
-	for _, slot := range changed {
-		a.look(e, slot)
+	case objects:
+		// A slot may be empty now, or be another node's with another rank: entries cannot be moved one by one in a heap
+		// where several are out of place at once.
+		for _, slot := range changed {
+			a.look(e, slot)
+		}
+		a.build(e)
+	default:
+		for _, slot := range changed {
+			if a.look(e, slot) {
+				a.move(e, slot)
+			}
+		}
 	}
 }
 
@@ -136,14 +146,18 @@ func (a *answers) prefer(e *Engine) bool {
 
 // lookAtAll works out every answer and builds the heap in one go.
 func (a *answers) lookAtAll(e *Engine) {
-	a.heap = a.heap[:0]
 	for slot, n := range e.cluster.BySlot() {
+		a.work(e, int32(slot), n)
+	}
+	a.build(e)
+}
+
+// build makes the heap of all that fits.
+func (a *answers) build(e *Engine) {
+	a.heap = a.heap[:0]
+	for slot := range a.place {
 		a.place[slot] = -1
-		if n != nil {
-			a.generation[slot] = n.Generation
-		}
-		if a.why[slot] = a.judge(e, int32(slot), n); a.why[slot] == fits {
-			a.score[slot] = a.rate(e, n)
+		if a.why[slot] == fits {
 			a.place[slot] = int32(len(a.heap))
 			a.heap = append(a.heap, int32(slot))
 		}
@@ -153,20 +167,32 @@ func (a *answers) lookAtAll(e *Engine) {
 	}
 }
 
-// look works out the answer for one node and moves it to where it belongs in the heap.
-func (a *answers) look(e *Engine, slot int32) {
+// look works out the answer for one node, and reports whether it may have changed: a node that changed more than once is
+// looked at once.
+func (a *answers) look(e *Engine, slot int32) bool {
 	n := e.cluster.BySlot()[slot]
+	if n != nil && a.generation[slot] == n.Generation {
+		return false
+	}
+	a.work(e, slot, n)
+	return true
+}
+
+func (a *answers) work(e *Engine, slot int32, n *cluster.Node) {
 	if n != nil {
-		if a.generation[slot] == n.Generation {
-			return // it changed more than once, and was looked at already
-		}
 		a.generation[slot] = n.Generation
 	}
-	if a.why[slot] = a.judge(e, slot, n); a.why[slot] != fits {
+	if a.why[slot] = a.judge(e, slot, n); a.why[slot] == fits {
+		a.score[slot] = a.rate(e, n)
+	}
+}
+
+// move puts a node to where it belongs in the heap.
+func (a *answers) move(e *Engine, slot int32) {
+	if a.why[slot] != fits {
 		a.remove(e, slot)
 		return
 	}
-	a.score[slot] = a.rate(e, n)
 	if a.place[slot] < 0 {
 		a.place[slot] = int32(len(a.heap))
 		a.heap = append(a.heap, slot)

@@ -207,8 +207,9 @@ func (l *life) vary(q *schedulingv1beta1.Queue) {
 	q.Spec.Capability = fixture.List(l.choose.oneOf("", "cpu=3", "cpu=6 memory=4Gi", "pods=3"))
 	q.Spec.Deserved = fixture.List(l.choose.oneOf("", "cpu=2", "cpu=4 memory=2Gi"))
 	q.Spec.Guarantee.Resource = fixture.List(l.choose.oneOf("", "", "cpu=1"))
-	if path := l.choose.oneOf("", "", "root/a", "root/a/"+q.Name, "root//"); path != "" {
-		q.Annotations = map[string]string{"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": "1/2/3"[:len("1/2")]}
+	q.Annotations = nil
+	if path := l.choose.oneOf("", "", "root/a", "root/b", "root//"); path != "" {
+		q.Annotations = map[string]string{"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": "1/2"}
 	}
 }
 
@@ -254,6 +255,9 @@ func (l *life) makeGroup(name string) {
 		}
 	}
 	set(l, l.groups, name, g)
+	if g.Status.Phase == schedulingv1beta1.PodGroupPending && l.choose(2) == 1 {
+		return
+	}
 	for i := range size {
 		l.makePod(fmt.Sprintf("%s-%d", name, i), name)
 	}

@@ -36,20 +36,21 @@ func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decis
 	}
 }
 
-// blocked reports whether something keeps the job from starting. One that has started and wants more pods is not blocked.
-func blocked(j *cluster.Job) bool { return j.Verdict != nil && (j.AtTheDoor() || j.Lacks() > 0) }
+// blocked reports whether something keeps the job from starting. One that has started and wants more pods is not blocked,
+// nor is one that is done.
+func blocked(j *cluster.Job) bool {
+	return j.Verdict != nil && (j.AtTheDoor() || j.Lacks() > 0) && !j.Over()
+}
 
-// phaseOf works out the phase of a job from what its tasks do (source: Volcano's PodGroup phases). A job that is done stays
-// so when its pods are cleaned away.
+// phaseOf works out the phase of a job from what its tasks do (source: Volcano's PodGroup phases).
 func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	finished := j.Count(cluster.Succeeded) + j.Count(cluster.Failed)
 	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown)
-	unfinished := len(j.Tasks()) - finished
 	switch {
 	case j.Count(cluster.Running) > 0 && blocked(j) && !j.AtTheDoor():
 		return schedulingv1beta1.PodGroupUnknown
-	case j.Phase == schedulingv1beta1.PodGroupCompleted && unfinished == 0:
-		return j.Phase
+	case j.Over():
+		return schedulingv1beta1.PodGroupCompleted
 	case scheduled >= max(j.MinMember, 1) && scheduled == finished:
 		return schedulingv1beta1.PodGroupCompleted
 	case scheduled >= max(j.MinMember, 1):

@@ -29,7 +29,7 @@ func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hekla-scheduler",
 		Short: "Place the pods of batch jobs",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		// A mistake in the configuration of a server deserves a sentence, not a page of flags.
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -47,6 +47,16 @@ func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 	}
 	o.addFlags(command.Flags())
 	return command
+}
+
+// noArguments refuses what is no flag, except a redirection that no shell has seen: the manifests of Volcano have it.
+func noArguments(_ *cobra.Command, arguments []string) error {
+	for _, argument := range arguments {
+		if argument != "2>&1" {
+			return fmt.Errorf("argument %q is not understood: there are only flags", argument)
+		}
+	}
+	return nil
 }
 
 // run runs the scheduler until the context ends or it cannot go on; the latter is an error.

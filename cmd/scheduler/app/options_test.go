@@ -50,7 +50,7 @@ func TestFlagsHaveVolcanosNamesAndDefaults(t *testing.T) {
 
 func TestACommandLineMadeForVolcanoIsAcceptedAndSaysWhatHasNoEffect(t *testing.T) {
 	o := parse(t, "--logtostderr", "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf", "--enable-healthz=true",
-		"--enable-metrics=true", "--leader-elect=false", "-v=3", "2>&1", "--percentage-nodes-to-find=50",
+		"--enable-metrics=true", "--leader-elect=false", "-v=3", "--percentage-nodes-to-find=50",
 		"--feature-gates=CSIStorage=true", "--node-worker-threads", "20", "--cache-dumper=false", "--skip_headers")
 	if err := o.validate(); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestTheLastGoodConfigurationStaysInForce(t *testing.T) {
 	}
 	p.update(inAPI(badConfiguration))
 	r.expect(t, 1, 1, 1, "allocate")
-	want := `The configuration before it stays in force. volcano-scheduler.conf: line 2: plugin gnag: `
+	want := `The configuration before it stays in force. volcano-scheduler.conf: line 2: tiers: there is no plugin "gnag"`
 	if n := r.shown[0]; n.Type != corev1.EventTypeWarning || n.Regarding.Name != "b" || !strings.HasPrefix(n.Message, want) {
 		t.Errorf("shown %+v, want %s…", n, want)
 	}

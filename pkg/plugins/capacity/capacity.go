@@ -24,8 +24,10 @@ func Factory() framework.PluginFactory {
 			{Name: "ancestorReclaimLevel", Kind: conf.Int, Default: 0,
 				Doc:      "How many levels of queues above one may lend it their share when it takes from others.",
 				NoEffect: "queues do not take from each other yet"},
-			{Name: "capacity.DynamicResourceAllocationEnable", Kind: conf.Bool, Doc: "Counts resource claims.", NoEffect: noClaims},
-			{Name: "capacity.DRAConsumableCapacityEnable", Kind: conf.Bool, Doc: "Counts parts of shared devices.", NoEffect: noClaims},
+			{Name: "capacity.DynamicResourceAllocationEnable", Kind: conf.Bool, Doc: "Counts resource claims.",
+				NoEffect: noClaims},
+			{Name: "capacity.DRAConsumableCapacityEnable", Kind: conf.Bool, Doc: "Counts parts of shared devices.",
+				NoEffect: noClaims},
 		}},
 		New: func(on conf.Switches, _ conf.Arguments) (framework.Plugin, error) {
 			return &plugin{hierarchical: on.On(conf.EnableHierarchy)}, nil

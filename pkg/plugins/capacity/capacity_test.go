@@ -33,13 +33,6 @@ func knocking(name, queue, minimum string) runtime.Object {
 	return fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting(minimum))
 }
 
-func sentence(v *verdict.Verdict) string {
-	if v == nil {
-		return ""
-	}
-	return v.Sentence()
-}
-
 func share(w *world.World, s *framework.Session, queue string) (corev1.ResourceList, resources.Ratio) {
 	got, _ := s.Policy.Share(w.Queue(queue))
 	return w.Resources.List(got.Deserved), got.Share
@@ -49,18 +42,19 @@ func TestTheShareIsTheWorstRatioToWhatIsDeserved(t *testing.T) {
 	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi"),
 		fixture.Queue("qa", world.Deserving("cpu=2 memory=2Gi")), fixture.Queue("qb", world.Deserving("cpu=2 memory=2Gi")),
 		fixture.Queue("qc", world.Deserving("cpu=2 memory=4Gi")), fixture.Queue("cpu-only", world.Deserving("cpu=4")),
-		fixture.Queue("without"), fixture.Queue("guaranteed", world.Deserving("cpu=1"), world.Guaranteed("cpu=2")),
+		fixture.Queue("without"), fixture.Queue("guaranteed-only", world.Guaranteed("cpu=5")),
+		fixture.Queue("guaranteed", world.Deserving("cpu=1"), world.Guaranteed("cpu=2")),
 		fixture.Queue("capped", world.Deserving("cpu=8"), world.Capped("cpu=4")),
 		fixture.Queue("no-right-to-devices", world.Deserving("cpu=8 nvidia.com/gpu=0")))
 	w.Set(fixture.Node("n2", "nvidia.com/gpu=1"))
 	for queue, asks := range map[string]string{"qa": "cpu=1 memory=1Gi", "qb": "cpu=3 memory=2Gi", "qc": "cpu=1 memory=3Gi",
-		"cpu-only": "cpu=1 memory=9Gi", "without": "cpu=1", "guaranteed": "cpu=1", "capped": "cpu=1",
+		"cpu-only": "cpu=1 memory=9Gi", "without": "cpu=1", "guaranteed-only": "cpu=1", "guaranteed": "cpu=1", "capped": "cpu=1",
 		"no-right-to-devices": "nvidia.com/gpu=1"} {
 		w.Set(running("in-"+queue, queue, asks)...)
 	}
 	s := w.Open()
 	for queue, want := range map[string]resources.Ratio{"qa": {Num: 1, Den: 2}, "qb": {Num: 3, Den: 2}, "qc": {Num: 3, Den: 4},
-		"cpu-only": {Num: 1, Den: 4}, "without": {Num: 1, Den: 1}, "guaranteed": {Num: 1, Den: 2}, "capped": {Num: 1, Den: 4},
+		"cpu-only": {Num: 1, Den: 4}, "without": {Num: 1, Den: 1}, "guaranteed-only": {Num: 1, Den: 5}, "guaranteed": {Num: 1, Den: 2}, "capped": {Num: 1, Den: 4},
 		"no-right-to-devices": {Num: 1, Den: 0}} {
 		if _, got := share(w, s, queue); got.Compare(want) != 0 {
 			t.Errorf("the share of %s is %v, should be %v", queue, got, want)
@@ -131,8 +125,8 @@ func TestTheDoorLooksAtWhatIsAskedFor(t *testing.T) {
 	w.Set(running("held", "q", "cpu=1 memory=3Gi")...)
 	s := w.Open()
 	for job, want := range map[string]string{"cpu": "", "nothing": "",
-		"memory": "queue q is at its capability: memory: needs 1Gi, has 0, short by 1Gi"} {
-		if diff := cmp.Diff(want, sentence(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
+		"memory": "OverCapability q: memory: needs 1Gi, has 0, short by 1Gi"} {
+		if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)
 		}
 	}
@@ -141,8 +135,8 @@ func TestTheDoorLooksAtWhatIsAskedFor(t *testing.T) {
 func TestAJobTooLargeForItsQueueStaysOutside(t *testing.T) {
 	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), fixture.Queue("c1", world.Capped("cpu=1 memory=1Gi")),
 		knocking("j", "c1", "cpu=8 memory=8Gi"))
-	want := "the job is larger than queue c1 may ever be: cpu: needs 8, has 1, short by 7, memory: needs 8Gi, has 1Gi, short by 7Gi"
-	if diff := cmp.Diff(want, sentence(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+	want := "TooLargeForQueue c1: cpu: needs 8, has 1, short by 7: memory: needs 8Gi, has 1Gi, short by 7Gi"
+	if diff := cmp.Diff(want, world.Tell(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -153,11 +147,11 @@ func TestOneOfTwoChildrenPassesTheParentsDoor(t *testing.T) {
 		knocking("pg10", "q61", "cpu=2 memory=4Gi"), knocking("pg11", "q62", "cpu=2 memory=4Gi"))
 	s := w.Open()
 	if v := s.MayEnqueue(w.JobNamed("pg10")); v != nil {
-		t.Fatal(v.Sentence())
+		t.Fatal(world.Tell(v))
 	}
 	s.LetIn(w.JobNamed("pg10"))
-	want := "queue q6 is at its capability: cpu: needs 2, has 0, short by 2, memory: needs 4Gi, has 0, short by 4Gi"
-	if diff := cmp.Diff(want, sentence(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
+	want := "OverCapability q6: cpu: needs 2, has 0, short by 2: memory: needs 4Gi, has 0, short by 4Gi"
+	if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -168,10 +162,10 @@ func TestTheHighestQueueThatIsFullIsNamed(t *testing.T) {
 	w.Set(pending("j", "leaf", "cpu=3")...).Set(pending("k", "leaf", "cpu=2")...)
 	s := w.Open()
 	for task, want := range map[string]string{
-		"j-0": "the job is larger than queue top may ever be: cpu: needs 3, has 2, short by 1",
-		"k-0": "the job is larger than queue leaf may ever be: cpu: needs 2, has 1, short by 1",
+		"j-0": "TooLargeForQueue top: cpu: needs 3, has 2, short by 1",
+		"k-0": "TooLargeForQueue leaf: cpu: needs 2, has 1, short by 1",
 	} {
-		if diff := cmp.Diff(want, sentence(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
+		if diff := cmp.Diff(want, world.Tell(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
 			t.Errorf("task %s: %s", task, diff)
 		}
 	}
@@ -191,7 +185,7 @@ func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
 		}
 	}
 	if v := s.MayAllocate(w.TaskNamed("jc-0")); v != nil {
-		t.Error(v.Sentence())
+		t.Error(world.Tell(v))
 	}
 	if deserved, _ := share(w, s, "b2"); deserved.Cpu().Value() != 7 {
 		t.Errorf("b2 deserves %v, which is not the seven it may have", deserved)
@@ -227,7 +221,7 @@ func TestABrokenQueueStopsNoOther(t *testing.T) {
 		t.Errorf("queues %v are looked at", got)
 	}
 	if v := s.MayAllocate(w.TaskNamed("c-0")); v != nil {
-		t.Error(v.Sentence())
+		t.Error(world.Tell(v))
 	}
 	if deserved, got := share(w, s, "orphan"); got.Compare(resources.Ratio{Num: 1, Den: 2}) != 0 || deserved.Cpu().Value() != 2 {
 		t.Errorf("the orphan is shown with %v and %v", deserved, got)
@@ -322,7 +316,7 @@ func BenchmarkMayAllocate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if v := s.MayAllocate(t); v != nil {
-			b.Fatal(v.Sentence())
+			b.Fatal(world.Tell(v))
 		}
 	}
 }

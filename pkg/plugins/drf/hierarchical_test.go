@@ -135,8 +135,11 @@ func TestWhatAChildHasThatCanUseNoMoreCountsInFull(t *testing.T) {
 	for i := range 5 {
 		s.Begin().Place(w.TaskNamed(fmt.Sprintf("j3-%d", i)), w.Node("n"))
 	}
-	if two, one := nodesOf(w, s)["two"], nodesOf(w, s)["one"]; two.share != 7*whole/20 || one.share != 5*whole/20 {
-		t.Errorf("the shares are %d and %d, should be seven and five of twenty", two.share, one.share)
+	for name, twentieths := range map[string]int64{"two": 7, "one": 5} {
+		got, want := nodesOf(w, s)[name], &node{share: twentieths * whole / 20, weight: one}
+		if got.weighted() != want.weighted() {
+			t.Errorf("the share of %s is %d, should be %d twentieths", name, got.share, twentieths)
+		}
 	}
 }
 
@@ -186,6 +189,21 @@ func TestAJobThatIsOverDoesNotPassForOneThatCouldUseMore(t *testing.T) {
 	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10"), at("a", "root/a", "1/1"), at("b", "root/b", "1/1")}, full, over, busy)
 	if s := w.Open(); s.CompareQueues(w.Queue("b"), w.Queue("a")) >= 0 {
 		t.Error("the queue of a job that is over is first")
+	}
+}
+
+func TestWhatWantsAResourceThatIsUsedUpIsServedLast(t *testing.T) {
+	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 nvidia.com/gpu=1"), at("blocked", "root/blocked", "1/1"), at("busy", "root/busy", "1/1")},
+		wanting("j1", "blocked", 1, "nvidia.com/gpu=1"), wanting("j2", "busy", 4, "cpu=1"), wanting("j3", "busy", 1, "nvidia.com/gpu=1"))
+	s := w.Open()
+	s.Begin().Place(w.TaskNamed("j2-0"), w.Node("n"))
+	blocked, busy := w.Queue("blocked"), w.Queue("busy")
+	if s.CompareQueues(blocked, busy) >= 0 {
+		t.Error("the queue that holds nothing is not first while there is a device")
+	}
+	s.Begin().Place(w.TaskNamed("j3-0"), w.Node("n"))
+	if s.CompareQueues(blocked, busy) <= 0 {
+		t.Error("the queue that waits for a device is first although there is none")
 	}
 }
 

@@ -40,9 +40,6 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	total, dims := p.cluster.Total, p.cluster.Resources.Len()
 	var guarantees resources.Vector
 	queues := slices.DeleteFunc(p.cluster.Queues(), func(q *cluster.Queue) bool {
-		if q.Object == nil {
-			return true
-		}
 		guarantees.Add(q.Guarantee)
 		return q.Jobs == 0 && q.Guarantee.IsZero()
 	})

@@ -170,7 +170,7 @@ func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
 	s := w.Open()
 	first, second := w.TaskNamed("q1-0"), w.TaskNamed("q1-1")
 	if v := s.MayAllocate(first); v != nil {
-		t.Fatal(v.Sentence())
+		t.Fatal(world.Tell(v))
 	}
 	x := s.Begin()
 	x.Place(first, w.Node("n1"))
@@ -181,7 +181,7 @@ func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
 	}
 	x.Undo()
 	if v := s.MayAllocate(second); v != nil {
-		t.Errorf("after the undo: %s", v.Sentence())
+		t.Errorf("after the undo: %s", world.Tell(v))
 	}
 }
 
@@ -190,11 +190,11 @@ func TestAQueueWithAllItDeservesIsHeldBackOnlyIfItWantsMore(t *testing.T) {
 	w.Set(holding("q1", 1, "cpu=1", "n1")...).Set(holding("q2", 1, "cpu=1", "n1")...)
 	w.Set(fixture.Pod("more", fixture.In("of-q1"), fixture.Asks("cpu=1")))
 	s := w.Open()
-	if v := s.Overused(w.Queue("q1")); v == nil || v.Sentence() != "queue q1 holds all that it deserves; it deserves cpu 1, pods 1" {
+	if v := s.Overused(w.Queue("q1")); world.Tell(v) != "OverShare q1; it deserves cpu 1, pods 1" {
 		t.Errorf("q1 wants more than it deserves: %v", v)
 	}
 	if v := s.Overused(w.Queue("q2")); v != nil {
-		t.Errorf("q2 wants nothing more: %s", v.Sentence())
+		t.Errorf("q2 wants nothing more: %s", world.Tell(v))
 	}
 }
 
@@ -213,7 +213,7 @@ func TestAJobIsLookedAtAgainWhenOthersWantLess(t *testing.T) {
 		t.Fatal("the job is not looked at although its queue deserves more now")
 	}
 	if v := s.MayAllocate(w.TaskNamed("q1-0")); v != nil {
-		t.Error(v.Sentence())
+		t.Error(world.Tell(v))
 	}
 }
 
@@ -231,11 +231,11 @@ func TestTheDoor(t *testing.T) {
 	}{
 		"lets in what fits beside the rest": {held, at("j", "q", "cpu=2"), ""},
 		"refuses what does not": {held, at("j", "q", "cpu=3"),
-			"queue q is at its capability: cpu: needs 3, has 2, short by 1"},
+			"OverCapability q: cpu: needs 3, has 2, short by 1"},
 		"counts jobs that were let in by what they still lack": {
 			append([]runtime.Object{fixture.Group("in", "q", 1, fixture.Wanting("cpu=3")),
 				fixture.Pod("in-0", fixture.In("in"), fixture.Asks("cpu=1"), fixture.On("n1"))}, held...),
-			at("j", "q", "cpu=1"), "queue q is at its capability: cpu: needs 1, has 0, short by 1"},
+			at("j", "q", "cpu=1"), "OverCapability q: cpu: needs 1, has 0, short by 1"},
 		"does not count what jobs hold beyond their minimum": {
 			append([]runtime.Object{fixture.Group("elastic", "q", 1, fixture.Wanting("cpu=1")),
 				fixture.Pod("e-0", fixture.In("elastic"), fixture.Asks("cpu=1"), fixture.On("n1")),
@@ -248,20 +248,16 @@ func TestTheDoor(t *testing.T) {
 			[]runtime.Object{fixture.Group("fat", "q", 1, fixture.Wanting("memory=9Gi")), fixture.Pod("f", fixture.In("fat"), fixture.Asks("memory=9Gi"), fixture.On("n1"))},
 			at("j", "q", "cpu=4"), ""},
 		"says when a job can never fit": {nil, at("j", "q", "cpu=8 memory=8Gi"),
-			"the job is larger than queue q may ever be: cpu: needs 8, has 4, short by 4, memory: needs 8Gi, has 4Gi, short by 4Gi"},
+			"TooLargeForQueue q: cpu: needs 8, has 4, short by 4: memory: needs 8Gi, has 4Gi, short by 4Gi"},
 		"says when the cluster is too small": {nil, at("j", "other", "cpu=17"),
-			"the job is larger than queue other may ever be: cpu: needs 17, has 12, short by 5; " +
+			"TooLargeForQueue other: cpu: needs 17, has 12, short by 5; " +
 				"the size of the cluster, or what other queues are guaranteed, leaves it no more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), capped, fixture.Queue("other"),
 				fixture.Queue("safe", world.Guaranteed("cpu=4")))
 			w.Set(test.objects...).Set(test.job)
-			got := ""
-			if v := w.Open().MayEnqueue(w.JobNamed("j")); v != nil {
-				got = v.Sentence()
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, world.Tell(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -274,7 +270,7 @@ func TestAJobThatIsLetInLeavesLessForTheNext(t *testing.T) {
 		fixture.Group("b", "q", 1, fixture.AtTheDoor, fixture.Wanting("cpu=3")))
 	s := w.Open()
 	if v := s.MayEnqueue(w.JobNamed("a")); v != nil {
-		t.Fatal(v.Sentence())
+		t.Fatal(world.Tell(v))
 	}
 	s.LetIn(w.JobNamed("a"))
 	if v := s.MayEnqueue(w.JobNamed("b")); v == nil || v.Code != verdict.OverCapability {
@@ -324,7 +320,7 @@ func BenchmarkMayAllocate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if v := p.MayAllocate(t.Job.Queue, t); v != nil {
-			b.Fatal(v.Sentence())
+			b.Fatal(world.Tell(v))
 		}
 	}
 }

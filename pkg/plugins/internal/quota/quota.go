@@ -91,7 +91,9 @@ func (c Claim) beyond(index *resources.Index, limit resources.Vector) []verdict.
 }
 
 // Refusal says why a claim does not fit under the ceiling of a queue with this usage.
-func (c Claim) Refusal(index *resources.Index, q *cluster.Queue, u *cluster.Usage, ceiling resources.Vector) *verdict.Verdict {
+func (c Claim) Refusal(
+	index *resources.Index, q *cluster.Queue, u *cluster.Usage, ceiling resources.Vector,
+) *verdict.Verdict {
 	v := &verdict.Verdict{Code: verdict.OverCapability, Subject: q.Name, Help: verdict.HelpQueue}
 	if v.Shortages = c.beyond(index, ceiling); v.Shortages != nil {
 		v.Code = verdict.TooLargeForQueue

@@ -1,8 +1,7 @@
-// Package world is a model with one plugin in force, for the tests of plugins: a cluster made of the objects users
-// write, and sessions on it. What a test asks, it asks the session, as an action would.
 package world
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -77,6 +77,23 @@ func (w *World) TaskNamed(name string) *cluster.Task {
 		w.tb.Fatalf("there is no task %s", name)
 	}
 	return t
+}
+
+// Tell says what a verdict says, as its parts and not as the sentence users read: "OverCapability q: cpu: needs 2, has 1,
+// short by 1; detail". Nil is "".
+func Tell(v *verdict.Verdict) string {
+	if v == nil {
+		return ""
+	}
+	parts := []string{strings.TrimSpace(string(v.Code) + " " + v.Subject)}
+	for _, s := range v.Shortages {
+		parts = append(parts, s.String())
+	}
+	text := strings.Join(parts, ": ")
+	if v.Detail != "" {
+		text += "; " + v.Detail
+	}
+	return text
 }
 
 // Check fails the test if the totals of the model are wrong.

@@ -1,0 +1,111 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// bindingRequest is a Binding that the API server has carried out.
+const bindingRequest = "POST pods/binding 201"
+
+// check compares what the API server shows now with what must hold, and adds what does not to the report.
+func (b *bench) check(ctx context.Context, l *load, w *window, writes Writes) error {
+	// All namespaces: a node is full whoever fills it.
+	pods, err := b.clients.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	nodes, err := b.clients.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the nodes: %w", err)
+	}
+	_, _, err = w.observer.progress()
+	if err != nil {
+		return err
+	}
+	w.observer.mutex.Lock()
+	problems := slices.Clone(w.observer.problems)
+	w.observer.mutex.Unlock()
+	problems = append(problems, judge(l, pods.Items, nodes.Items, writes[bindingRequest])...)
+	for _, problem := range problems {
+		b.report.Violations = append(b.report.Violations, l.name+": "+problem)
+	}
+	return nil
+}
+
+// judge says what is wrong with a load after so many bindings, given all pods and nodes of the cluster.
+func judge(l *load, pods []corev1.Pod, nodes []corev1.Node, bindings int) []string {
+	var problems []string
+	bound, there := 0, 0
+	boundOfGang := make(map[string]int)
+	for i := range pods {
+		if pods[i].Labels[loadLabel] != l.name {
+			continue
+		}
+		there++
+		if pods[i].Spec.NodeName != "" {
+			bound++
+			boundOfGang[pods[i].Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]]++
+		}
+	}
+	if there != l.pods {
+		problems = append(problems, fmt.Sprintf("there are %d pods, and not %d", there, l.pods))
+	}
+	if bound != l.pods {
+		problems = append(problems, fmt.Sprintf("%d of %d pods are bound", bound, l.pods))
+	}
+	if bindings != bound {
+		problems = append(problems, fmt.Sprintf("%d bindings were carried out for %d bound pods", bindings, bound))
+	}
+	for _, gang := range slices.Sorted(maps.Keys(boundOfGang)) {
+		if count := boundOfGang[gang]; count != l.gang {
+			problems = append(problems, fmt.Sprintf("the gang %s is not whole: %d of %d pods are bound", gang, count, l.gang))
+		}
+	}
+	return append(problems, overcommitted(pods, nodes)...)
+}
+
+// overcommitted names the nodes whose pods request more than there is, and pods on nodes that are not there.
+func overcommitted(pods []corev1.Pod, nodes []corev1.Node) []string {
+	used := make(map[string]corev1.ResourceList)
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		requests[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+		if used[pod.Spec.NodeName] == nil {
+			used[pod.Spec.NodeName] = corev1.ResourceList{}
+		}
+		for name, quantity := range requests {
+			sum := used[pod.Spec.NodeName][name]
+			sum.Add(quantity)
+			used[pod.Spec.NodeName][name] = sum
+		}
+	}
+	var problems []string
+	for i := range nodes {
+		node := &nodes[i]
+		for name, sum := range used[node.Name] {
+			if has := node.Status.Allocatable[name]; sum.Cmp(has) > 0 {
+				problems = append(problems, fmt.Sprintf("node %s is over-committed: its pods request %s of %s, and it has %s", node.Name, sum.String(), name, has.String()))
+			}
+		}
+		delete(used, node.Name)
+	}
+	for node := range used {
+		problems = append(problems, fmt.Sprintf("pods are bound to %s, which is no node", node))
+	}
+	slices.Sort(problems)
+	return problems
+}

@@ -1,0 +1,3 @@
+// Package world is a model with one plugin in force, for the tests of plugins: a cluster made of the objects users
+// write, and sessions on it. What a test asks, it asks the session, as an action would.
+package world

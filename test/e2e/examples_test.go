@@ -1,0 +1,340 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+// examples are the tests of the files of example, by file.
+var examples = map[string]func(*testing.T){
+	"01-gang-job.yaml":            theGangWaitsForItsThirdNode,
+	"02-several-tasks.yaml":       theTasksStartTogether,
+	"03-two-queues.yaml":          theQueuesShareThreeToOne,
+	"04-hierarchical-queues.yaml": theParentQueueHoldsItsCapability,
+	"scheduler-configmap.yaml":    theFullConfigurationIsTheDefault,
+}
+
+func TestExamplesRunToTheirEnd(t *testing.T) {
+	files, err := os.ReadDir(filepath.Join(root, "example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		test, isThere := examples[file.Name()]
+		if !isThere {
+			t.Errorf("no test runs %s", file.Name())
+			continue
+		}
+		t.Run(file.Name(), func(t *testing.T) {
+			test(t)
+			nothingWasForbidden(t)
+		})
+	}
+}
+
+// apply applies an example, and removes what it made when the test ends.
+func apply(t *testing.T, file string) {
+	t.Helper()
+	path := filepath.Join(root, "example", file)
+	t.Cleanup(func() {
+		for _, arguments := range [][]string{
+			{"delete", "jobs.batch.volcano.sh", "--all"},
+			// The garbage collector would find them, too; of kinds that are new to a cluster it hears after half a minute.
+			{"delete", "pods", "--all"},
+			{"delete", "queues", "--field-selector=metadata.name!=root,metadata.name!=default"},
+			{"apply", "-f", filepath.Join(root, "installer/configuration.yaml")},
+		} {
+			if _, err := runKubectl(context.Background(), arguments...); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	kubectl(t, "apply", "-f", path)
+}
+
+func jobOf(ctx context.Context, name string) (*batchv1alpha1.Job, error) {
+	return batch.BatchV1alpha1().Jobs(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
+}
+
+// awaitPhase waits until a Job is in a phase, and returns it.
+func awaitPhase(t *testing.T, name string, phase batchv1alpha1.JobPhase) *batchv1alpha1.Job {
+	t.Helper()
+	var last *batchv1alpha1.Job
+	eventually(t, func(ctx context.Context) error {
+		job, err := jobOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		if last = job; job.Status.State.Phase != phase {
+			return fmt.Errorf("Job %s is %s (%s: %s), want %s", name, job.Status.State.Phase, job.Status.State.Reason, job.Status.State.Message, phase)
+		}
+		return nil
+	})
+	return last
+}
+
+// awaitReason waits until a pending Job says why it waits.
+func awaitReason(t *testing.T, name, reason string, numbers ...string) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		job, err := jobOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		state := job.Status.State
+		isMissing := func(number string) bool { return !strings.Contains(state.Message, number) }
+		if state.Phase != batchv1alpha1.Pending || state.Reason != reason || slices.ContainsFunc(numbers, isMissing) {
+			return fmt.Errorf("Job %s is %s (%s: %s), want %s (%s: …%s…)", name, state.Phase, state.Reason, state.Message,
+				batchv1alpha1.Pending, reason, strings.Join(numbers, "…"))
+		}
+		return nil
+	})
+}
+
+func podsOf(ctx context.Context, job string) ([]corev1.Pod, error) {
+	pods, err := core.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{batchv1alpha1.JobNameKey: job}.String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pods.Items, nil
+}
+
+// awaitRunning waits until that many pods of a Job run.
+func awaitRunning(t *testing.T, job string, count int) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		pods, err := podsOf(ctx, job)
+		if err != nil {
+			return err
+		}
+		running := 0
+		for i := range pods {
+			if pods[i].Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		if running != count {
+			return fmt.Errorf("%d pods of %s run, want %d", running, job, count)
+		}
+		return nil
+	})
+}
+
+func theGangWaitsForItsThirdNode(t *testing.T) {
+	haveNodes(t, 2)
+	apply(t, "01-gang-job.yaml")
+	awaitReason(t, "gang", "NotEnoughResources", "2 of the 3 pods", "cpu: needs 5, has 3, short by 2")
+	pods, err := podsOf(t.Context(), "gang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pods) != 3 {
+		t.Errorf("the gang has %d pods, want 3", len(pods))
+	}
+	for i := range pods {
+		if pods[i].Spec.NodeName != "" {
+			t.Errorf("%s is bound, and the gang cannot start", pods[i].Name)
+		}
+	}
+	began := time.Now()
+	haveNodes(t, 3)
+	awaitRunning(t, "gang", 3)
+	took := time.Since(began)
+	t.Logf("all three pods ran %s after the node was asked for", took.Round(time.Millisecond))
+	if took > 5*time.Second {
+		t.Errorf("the gang started %s after there was room for it", took)
+	}
+	job := awaitPhase(t, "gang", batchv1alpha1.Running)
+	if job.Status.State.Message != "" {
+		t.Errorf("a Job that runs says %q", job.Status.State.Message)
+	}
+	awaitPhase(t, "gang", batchv1alpha1.Completed)
+}
+
+func theTasksStartTogether(t *testing.T) {
+	// Five pods need 8.5 CPUs, the minimum 4.5: on one node of 8 the launcher and three workers have a place.
+	haveNodes(t, 1)
+	apply(t, "02-several-tasks.yaml")
+	awaitRunning(t, "several-tasks", 4)
+	job := awaitPhase(t, "several-tasks", batchv1alpha1.Running)
+	if got := job.Status.TaskStatusCount["launcher"].Phase[corev1.PodRunning]; got != 1 {
+		t.Errorf("%d launchers run, want 1", got)
+	}
+	job = awaitPhase(t, "several-tasks", batchv1alpha1.Completed)
+	if job.Status.Succeeded != 5 {
+		t.Errorf("%d pods succeeded, want 5", job.Status.Succeeded)
+	}
+}
+
+func theQueuesShareThreeToOne(t *testing.T) {
+	haveNodes(t, 3)
+	apply(t, "03-two-queues.yaml")
+	want := map[string]int64{"production": 18, "research": 6}
+	eventually(t, func(ctx context.Context) error {
+		for name, cpus := range want {
+			queue, err := batch.SchedulingV1beta1().Queues().Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			allocated := queue.Status.Allocated[corev1.ResourceCPU]
+			if allocated.Value() != cpus {
+				return fmt.Errorf("queue %s holds %s CPUs, want %d", name, allocated.String(), cpus)
+			}
+		}
+		return nil
+	})
+	for _, name := range []string{"nightly-report", "experiment"} {
+		awaitPhase(t, name, batchv1alpha1.Completed)
+	}
+}
+
+func theParentQueueHoldsItsCapability(t *testing.T) {
+	haveNodes(t, 3)
+	apply(t, "04-hierarchical-queues.yaml")
+	awaitRunning(t, "train", 12)
+	awaitRunning(t, "serve", 8)
+	awaitReason(t, "more", "OverCapability", "company", "cpu: needs 4, has 0, short by 4")
+	for _, name := range []string{"train", "serve", "more"} {
+		awaitPhase(t, name, batchv1alpha1.Completed)
+	}
+}
+
+func theFullConfigurationIsTheDefault(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "example/scheduler-configmap.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, "scheduler-configmap.yaml")
+	configMaps := core.CoreV1().ConfigMaps(systemNamespace)
+	object, err := configMaps.Get(t.Context(), "volcano-scheduler-configmap", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// That all of it is said, nothing to no effect, and nothing but defaults.
+	catalogue := scheduler.NewRegistry().Catalogue()
+	configuration, err := conf.Parse([]byte(object.Data["volcano-scheduler.conf"]), catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(configuration.Notices) > 0 {
+		t.Errorf("the example says something to no effect: %v", configuration.Notices)
+	}
+	const binpack = "  - name: binpack\n"
+	if plain, err := conf.Parse([]byte(conf.DefaultYAML+binpack), catalogue); err != nil || !configuration.Equal(plain) {
+		t.Errorf("the example differs from the defaults (%v):\n%s", err, configuration)
+	}
+	for name, spec := range catalogue.Plugins {
+		if spec.AliasOf != "" || spec.NoEffect != "" || spec.Unsupported != "" {
+			continue
+		}
+		if !strings.Contains(string(content), "name: "+name) {
+			t.Errorf("the example does not mention the plugin %s", name)
+		}
+		for _, argument := range spec.Arguments {
+			if argument.NoEffect != "" || argument.Unsupported != "" {
+				continue
+			}
+			key, _, _ := strings.Cut(argument.Name, "<")
+			if !strings.Contains(string(content), key) {
+				t.Errorf("the example does not mention the argument %s of the plugin %s", argument.Name, name)
+			}
+		}
+	}
+}
+
+// What docs/configuration.md says of a mistake.
+func TestAMistakeInTheConfigurationIsToldAndChangesNothing(t *testing.T) {
+	refused := func(ctx context.Context) float64 { return metric(ctx, t, "hekla_configuration_reload_failures_total") }
+	before := refused(t.Context())
+	configMaps := core.CoreV1().ConfigMaps(systemNamespace)
+	object, err := configMaps.Get(t.Context(), "volcano-scheduler-configmap", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := object.Data["volcano-scheduler.conf"]
+	object.Data["volcano-scheduler.conf"] = strings.Replace(good, "name: gang", "name: gnag", 1)
+	if _, err := configMaps.Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		if refused(ctx) == before {
+			return fmt.Errorf("the metric is still %v", before)
+		}
+		events, err := core.EventsV1().Events(systemNamespace).List(ctx, metav1.ListOptions{
+			FieldSelector: "regarding.name=volcano-scheduler-configmap",
+		})
+		if err != nil {
+			return err
+		}
+		for _, event := range events.Items {
+			if event.Type == corev1.EventTypeWarning && strings.Contains(event.Note, "line 5") && strings.Contains(event.Note, "gnag") {
+				return nil
+			}
+		}
+		return fmt.Errorf("%d Events with the ConfigMap, none that names the line", len(events.Items))
+	})
+	// The configuration before is still in force.
+	haveNodes(t, 3)
+	apply(t, "01-gang-job.yaml")
+	awaitRunning(t, "gang", 3)
+	nothingWasForbidden(t)
+}
+
+// metric reads a metric of the scheduler that has no labels.
+func metric(ctx context.Context, t *testing.T, name string) float64 {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsURL, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	family := families[name]
+	if family == nil || len(family.Metric) != 1 {
+		t.Fatalf("the scheduler has no metric %s", name)
+	}
+	return family.Metric[0].GetCounter().GetValue()
+}
+
+// The real admission controller judges the pods of the Deployments, not only the evaluator that test/installer asks.
+func TestThePodsOfTheInstallerAreAdmitted(t *testing.T) {
+	eventually(t, func(ctx context.Context) error {
+		for _, name := range []string{"volcano-scheduler", "volcano-controllers"} {
+			pods, err := core.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+			if err != nil {
+				return err
+			}
+			if len(pods.Items) != 2 {
+				return fmt.Errorf("%s has %d pods, want 2", name, len(pods.Items))
+			}
+		}
+		return nil
+	})
+}

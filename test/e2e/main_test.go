@@ -1,0 +1,230 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"hekla.sh/hekla"
+	"hekla.sh/hekla/pkg/client/clientset/versioned"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+const (
+	// root is the folder of the module.
+	root = "../.."
+	// systemNamespace is where the installer puts everything.
+	systemNamespace = "volcano-system"
+	// patience bounds every wait. It is reached only by a failure.
+	patience = time.Minute
+	// poll is how often is looked.
+	poll = 50 * time.Millisecond
+)
+
+// The shared cluster and what talks to it.
+var (
+	cluster *localcluster.Cluster
+	core    kubernetes.Interface
+	batch   versioned.Interface
+	// programs is the folder of our executables.
+	programs string
+	// metricsURL is where the scheduler serves its metrics.
+	metricsURL string
+)
+
+func TestMain(m *testing.M) {
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	ctx := context.Background()
+	if programs, err = os.MkdirTemp("", "hekla-e2e-"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
+	if err := build(ctx); err != nil {
+		return 1, err
+	}
+	if cluster, err = localcluster.Start(ctx, localcluster.Options{Nodes: 2, Progress: os.Stderr}); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	if core, err = kubernetes.NewForConfig(cluster.Config()); err != nil {
+		return 1, err
+	}
+	if batch, err = versioned.NewForConfig(cluster.Config()); err != nil {
+		return 1, err
+	}
+	if output, err := runKubectl(ctx, "apply", "-f", filepath.Join(root, "installer/hekla.yaml")); err != nil {
+		return 1, fmt.Errorf("%w\n%s", err, output)
+	}
+	for _, name := range []string{"volcano-controllers", "volcano-scheduler"} {
+		if err := runDeployment(ctx, name); err != nil {
+			return 1, err
+		}
+	}
+	return m.Run(), nil
+}
+
+// build makes our executables under the names they have in the image.
+func build(ctx context.Context) error {
+	for _, name := range []string{"scheduler", "controllers"} {
+		command := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(programs, "hekla-"+name), "./cmd/"+name)
+		command.Dir = root
+		command.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if output, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("build cmd/%s: %w\n%s", name, err, output)
+		}
+	}
+	return nil
+}
+
+// runDeployment runs what a Deployment of the installer says, as a process beside the cluster: its command, its
+// arguments but for the addresses, its ServiceAccount.
+func runDeployment(ctx context.Context, name string) error {
+	objects, err := localcluster.ReadManifests(hekla.Installer)
+	if err != nil {
+		return err
+	}
+	var deployment appsv1.Deployment
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" && object.GetName() == name {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
+				return err
+			}
+		}
+	}
+	spec := deployment.Spec.Template.Spec
+	if len(spec.Containers) != 1 || len(spec.Containers[0].Command) != 1 {
+		return fmt.Errorf("Deployment %s has not one container with a command", name)
+	}
+	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(ctx, systemNamespace, spec.ServiceAccountName)
+	if err != nil {
+		return err
+	}
+	health, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	metrics, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	arguments := []string{"--kubeconfig=" + kubeconfig}
+	for _, argument := range spec.Containers[0].Args {
+		switch flag, _, _ := strings.Cut(argument, "="); flag {
+		case "--healthz-address":
+			argument = flag + "=" + health
+		case "--listen-address":
+			argument = flag + "=" + metrics
+		}
+		arguments = append(arguments, argument)
+	}
+	if name == "volcano-scheduler" {
+		metricsURL = "http://" + metrics + "/metrics"
+	}
+	_, err = cluster.Run(ctx, localcluster.Program{
+		Name: name, Path: filepath.Join(programs, spec.Containers[0].Command[0]), Args: arguments,
+		ReadyURL: "http://" + health + "/readyz",
+	})
+	return err
+}
+
+func freeAddress() (string, error) {
+	port, err := localcluster.FreePort()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
+}
+
+func runKubectl(ctx context.Context, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, cluster.Kubectl(), arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.KubeconfigPath())
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(arguments, " "), err, output)
+	}
+	return string(output), nil
+}
+
+func kubectl(t *testing.T, arguments ...string) string {
+	t.Helper()
+	output, err := runKubectl(t.Context(), arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+// eventually looks until there is nothing to complain about.
+func eventually(t *testing.T, complaint func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := complaint(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %v", patience, err)
+		case <-time.After(poll):
+		}
+	}
+}
+
+// haveNodes brings the cluster to that many nodes.
+func haveNodes(t *testing.T, count int) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		nodes, err := cluster.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		if missing := count - len(nodes); missing > 0 {
+			_, err := cluster.AddNodes(ctx, missing, localcluster.NodeTemplate{})
+			return err
+		}
+		removed, busy, err := cluster.RemoveIdleNodes(ctx, len(nodes)-count)
+		if err == nil && len(removed) < len(nodes)-count {
+			err = fmt.Errorf("nodes in use: %v", busy)
+		}
+		return err
+	})
+}
+
+// The API server forgets nothing that was refused: the programs write it to their logs.
+func nothingWasForbidden(t *testing.T) {
+	t.Helper()
+	for _, process := range cluster.Processes() {
+		if !slices.Contains([]string{"volcano-scheduler", "volcano-controllers"}, process.Name) {
+			continue
+		}
+		log, err := os.ReadFile(process.LogPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(log)) {
+			if strings.Contains(strings.ToLower(line), "forbidden") {
+				t.Errorf("%s lacks a right: %s", process.Name, line)
+			}
+		}
+	}
+}

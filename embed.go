@@ -1,5 +1,5 @@
 // Package hekla carries the files of the module root that the executables need wherever they run: the module's own
-// requirements, from which the local cluster is built, and the installer's manifests.
+// requirements, from which the local cluster is built, the installer's manifests, and the examples.
 package hekla
 
 import "embed"
@@ -18,3 +18,8 @@ var GoSum []byte
 //
 //go:embed installer/hekla.yaml
 var Installer embed.FS
+
+// Examples holds the folder example: what the demo submits.
+//
+//go:embed example
+var Examples embed.FS

@@ -175,11 +175,20 @@ func (b *bench) measureAll(ctx context.Context) error {
 				return err
 			}
 		}
-		run.Ratio = run.Hekla.PodsPerSecond / run.PlainLoop.PodsPerSecond
+		run.Ratio = ratio(run.Hekla.PodsPerSecond, run.PlainLoop.PodsPerSecond)
+		run.RunningRatio = ratio(run.Hekla.PodsRunningPerSecond, run.PlainLoop.PodsRunningPerSecond)
 		b.report.Runs = append(b.report.Runs, run)
 	}
 	b.report.Median = medianOf(b.report.Runs)
 	return nil
+}
+
+// ratio is 0 of what was not measured.
+func ratio(of, to float64) float64 {
+	if to == 0 {
+		return 0
+	}
+	return of / to
 }
 
 func (b *bench) say(format string, values ...any) {

@@ -28,30 +28,30 @@ func (b *bench) check(ctx context.Context, l *load, w *window, writes Writes) er
 	if err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
-	_, _, err = w.observer.progress()
-	if err != nil {
-		return err
-	}
 	w.observer.mutex.Lock()
 	problems := slices.Clone(w.observer.problems)
 	w.observer.mutex.Unlock()
-	problems = append(problems, judge(l, pods.Items, nodes.Items, writes[bindingRequest])...)
+	problems = append(problems, judge(l, pods.Items, nodes.Items, writes[bindingRequest], b.PodsRun)...)
 	for _, problem := range problems {
 		b.report.Violations = append(b.report.Violations, l.name+": "+problem)
 	}
 	return nil
 }
 
-// judge says what is wrong with a load after so many bindings, given all pods and nodes of the cluster.
-func judge(l *load, pods []corev1.Pod, nodes []corev1.Node, bindings int) []string {
+// judge says what is wrong with a load after so many bindings, given all pods and nodes of the cluster, and whether
+// bound pods should run.
+func judge(l *load, pods []corev1.Pod, nodes []corev1.Node, bindings int, mustRun bool) []string {
 	var problems []string
-	bound, there := 0, 0
+	there, bound, running := 0, 0, 0
 	boundOfGang := make(map[string]int)
 	for i := range pods {
 		if pods[i].Labels[loadLabel] != l.name {
 			continue
 		}
 		there++
+		if pods[i].Status.Phase == corev1.PodRunning {
+			running++
+		}
 		if pods[i].Spec.NodeName != "" {
 			bound++
 			boundOfGang[pods[i].Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]]++
@@ -62,6 +62,9 @@ func judge(l *load, pods []corev1.Pod, nodes []corev1.Node, bindings int) []stri
 	}
 	if bound != l.pods {
 		problems = append(problems, fmt.Sprintf("%d of %d pods are bound", bound, l.pods))
+	}
+	if mustRun && running != l.pods {
+		problems = append(problems, fmt.Sprintf("%d of %d pods run", running, l.pods))
 	}
 	if bindings != bound {
 		problems = append(problems, fmt.Sprintf("%d bindings were carried out for %d bound pods", bindings, bound))

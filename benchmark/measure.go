@@ -72,6 +72,11 @@ func (b *bench) measure(ctx context.Context, number int, c contender, run func(c
 	if err != nil {
 		return Measurement{}, fmt.Errorf("%s, run %d: %w", c.name, number, err)
 	}
+	if b.PodsRun {
+		if err := w.await(ctx, o.running); err != nil {
+			return Measurement{}, err
+		}
+	}
 	after, err := b.writes(ctx)
 	if err != nil {
 		return Measurement{}, err
@@ -100,7 +105,7 @@ func (b *bench) runPlainLoop(ctx context.Context, l *load, w *window) (*ProcessU
 			return nil, fmt.Errorf("bind the pod %s: %w", l.podName(i), err)
 		}
 	}
-	return nil, w.await(ctx)
+	return nil, w.awaitBound(ctx)
 }
 
 // runScheduler starts the scheduler, lets it work and then idle, and stops it.
@@ -108,8 +113,11 @@ func (b *bench) runScheduler(ctx context.Context, _ *load, w *window) (use *Proc
 	if w.process, err = b.StartScheduler(ctx, b.cluster); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, w.process.Stop()) }()
-	if err := w.await(ctx); err != nil {
+	defer func() {
+		err = errors.Join(err, w.process.Stop())
+		w.process = nil
+	}()
+	if err := w.awaitBound(ctx); err != nil {
 		return nil, err
 	}
 	select {
@@ -127,35 +135,40 @@ func (b *bench) runScheduler(ctx context.Context, _ *load, w *window) (use *Proc
 	}, nil
 }
 
-// await returns when all pods have a node, or when none got one for so long that the rest will not; the check finds those.
-func (w *window) await(ctx context.Context) error {
+// awaitBound returns when all pods have a node, or will get none, and takes the meters' readings at that moment.
+func (w *window) awaitBound(ctx context.Context) (err error) {
+	if err := w.await(ctx, w.observer.bound); err != nil {
+		return err
+	}
+	w.atLast, err = w.bench.usage(w.process)
+	return err
+}
+
+// await returns when all pods are as far as they should be, or when nothing has come on for so long that nothing will;
+// the check finds what was left behind.
+func (w *window) await(ctx context.Context, all <-chan struct{}) error {
 	ticker := time.NewTicker(stallPoll)
 	defer ticker.Stop()
+	begin := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.observer.all:
-			return w.close()
+		case <-all:
+			return nil
 		case now := <-ticker.C:
-			_, last, err := w.observer.progress()
+			last, err := w.observer.progress()
 			if err != nil {
 				return err
 			}
 			if w.process != nil && !w.process.IsAlive() {
 				return fmt.Errorf("%s ended by itself; see %s", w.process.Name, w.process.LogPath)
 			}
-			if now.Sub(last) > stallPatience && now.Sub(w.started) > stallPatience {
-				return w.close()
+			if now.Sub(last) > stallPatience && now.Sub(begin) > stallPatience {
+				return nil
 			}
 		}
 	}
-}
-
-// close takes the meters' readings at the end of the window.
-func (w *window) close() (err error) {
-	w.atLast, err = w.bench.usage(w.process)
-	return err
 }
 
 // measurement is what was seen through the window.
@@ -165,6 +178,7 @@ func (w *window) measurement() Measurement {
 	defer o.mutex.Unlock()
 	m := Measurement{
 		PodsBound:              len(o.nodes),
+		PodsRunningAtLast:      o.runsAtLast,
 		ControlPlaneCPUSeconds: w.atLast.controlPlane - w.before.controlPlane,
 		OtherCPUSeconds:        w.atLast.other - w.before.other,
 	}
@@ -178,6 +192,9 @@ func (w *window) measurement() Measurement {
 	if m.FirstToLastSeconds > 0 {
 		// The first pod opens the time in which the others are bound.
 		m.PodsPerSecond = float64(len(o.nodes)-1) / m.FirstToLastSeconds
+	}
+	if len(o.runs) > 0 {
+		m.PodsRunningPerSecond = float64(len(o.runs)) / o.lastRun.Sub(w.started).Seconds()
 	}
 	return m
 }

@@ -16,16 +16,20 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// observer sees from outside when each pod of a load gets its node.
+// observer sees from outside when each pod of a load gets its node, and when it runs.
 type observer struct {
-	wanted int
-	all    chan struct{} // closed when all pods have a node
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
+	wanted  int
+	bound   chan struct{} // closed when all pods have a node
+	running chan struct{} // closed when all pods run
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
 
 	mutex       sync.Mutex
 	nodes       map[types.UID]string // of the pods that have one
 	first, last time.Time            // when the first of them got it, and the last
+	runs        map[types.UID]bool   // the pods that have been Running
+	lastRun     time.Time            // when the last of them became so
+	runsAtLast  int                  // how many they were when the last pod got its node
 	problems    []string             // what no pod may do
 	err         error                // why there is nothing more to see
 }
@@ -66,7 +70,10 @@ func (b *bench) observe(ctx context.Context, l *load) (*observer, error) {
 }
 
 func newObserver(wanted int) *observer {
-	return &observer{wanted: wanted, all: make(chan struct{}), nodes: make(map[types.UID]string, wanted)}
+	return &observer{
+		wanted: wanted, bound: make(chan struct{}), running: make(chan struct{}),
+		nodes: make(map[types.UID]string, wanted), runs: make(map[types.UID]bool, wanted),
+	}
 }
 
 // stop ends the watch.
@@ -88,16 +95,28 @@ func (o *observer) see(event watch.Event, now time.Time) {
 		o.problems = append(o.problems, fmt.Sprintf("pod %s was deleted", pod.Name))
 		return
 	}
+	o.seeNode(pod, now)
+	if pod.Status.Phase == corev1.PodRunning && !o.runs[pod.UID] {
+		o.runs[pod.UID] = true
+		o.lastRun = now
+		if len(o.runs) == o.wanted {
+			close(o.running)
+		}
+	}
+}
+
+// seeNode takes in which node a pod has. The caller holds the mutex.
+func (o *observer) seeNode(pod *corev1.Pod, now time.Time) {
 	switch node := o.nodes[pod.UID]; {
 	case pod.Spec.NodeName == node:
 	case node == "":
 		if len(o.nodes) == 0 {
 			o.first = now
 		}
-		o.last = now
+		o.last, o.runsAtLast = now, len(o.runs)
 		o.nodes[pod.UID] = pod.Spec.NodeName
 		if len(o.nodes) == o.wanted {
-			close(o.all)
+			close(o.bound)
 		}
 	default:
 		o.problems = append(o.problems, fmt.Sprintf("pod %s was bound to %q, then to %q", pod.Name, node, pod.Spec.NodeName))
@@ -112,9 +131,12 @@ func (o *observer) fail(err error) {
 	}
 }
 
-// progress returns how many pods have a node, when the last of them got it, and why nothing more can be seen.
-func (o *observer) progress() (bound int, last time.Time, err error) {
+// progress returns when anything was seen last that brings a pod on, and why nothing more can be seen.
+func (o *observer) progress() (last time.Time, err error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	return len(o.nodes), o.last, o.err
+	if o.lastRun.After(o.last) {
+		return o.lastRun, o.err
+	}
+	return o.last, o.err
 }

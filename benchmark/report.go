@@ -70,6 +70,8 @@ type Pair struct {
 	Hekla          Measurement `json:"hekla"`
 	// Ratio is Hekla's pods per second, divided by the plain loop's.
 	Ratio float64 `json:"ratio"`
+	// RunningRatio is the same of the pods that came to run per second; 0 if none should.
+	RunningRatio float64 `json:"runningRatio,omitempty"`
 }
 
 // Measurement is what one contender did.
@@ -82,6 +84,11 @@ type Measurement struct {
 	StartToFirstSeconds    float64 `json:"startToFirstSeconds"`
 	StartToLastSeconds     float64 `json:"startToLastSeconds"`
 	FirstToLastSeconds     float64 `json:"firstToLastSeconds"`
+	// PodsRunningAtLast is how many pods ran when the last one was bound: a contender that is fast leaves kwok behind, and
+	// then the API server has work left over.
+	PodsRunningAtLast int `json:"podsRunningAtLast"`
+	// PodsRunningPerSecond counts from the start until the last pod runs, so that nothing is left over.
+	PodsRunningPerSecond float64 `json:"podsRunningPerSecond"`
 	// Process is what the contender's own process used. The plain loop has none: it runs in the benchmark's.
 	Process *ProcessUse `json:"process,omitempty"`
 	// ControlPlaneCPUSeconds is what the cluster's processes used from the start to the last binding.
@@ -105,8 +112,11 @@ type Median struct {
 	PlainLoopPodsPerSecond      float64 `json:"plainLoopPodsPerSecond"`
 	HeklaPodsPerSecond          float64 `json:"heklaPodsPerSecond"`
 	HeklaPodsPerSecondFromStart float64 `json:"heklaPodsPerSecondFromStart"`
-	// Ratio is the median of the runs' ratios, not the ratio of the medians.
+	// Ratio is the median of the runs' ratios, not the ratio of the medians; RunningRatio too.
 	Ratio                         float64 `json:"ratio"`
+	PlainLoopPodsRunningPerSecond float64 `json:"plainLoopPodsRunningPerSecond"`
+	HeklaPodsRunningPerSecond     float64 `json:"heklaPodsRunningPerSecond"`
+	RunningRatio                  float64 `json:"runningRatio,omitempty"`
 	HeklaCPUSeconds               float64 `json:"heklaCPUSeconds"`
 	HeklaCPUSecondsAfterIdle      float64 `json:"heklaCPUSecondsAfterIdle"`
 	HeklaPeakMemoryBytes          float64 `json:"heklaPeakMemoryBytes"`
@@ -173,6 +183,9 @@ func medianOf(runs []Pair) Median {
 		HeklaPodsPerSecond:            of(func(p *Pair) float64 { return p.Hekla.PodsPerSecond }),
 		HeklaPodsPerSecondFromStart:   of(func(p *Pair) float64 { return p.Hekla.PodsPerSecondFromStart }),
 		Ratio:                         of(func(p *Pair) float64 { return p.Ratio }),
+		PlainLoopPodsRunningPerSecond: of(func(p *Pair) float64 { return p.PlainLoop.PodsRunningPerSecond }),
+		HeklaPodsRunningPerSecond:     of(func(p *Pair) float64 { return p.Hekla.PodsRunningPerSecond }),
+		RunningRatio:                  of(func(p *Pair) float64 { return p.RunningRatio }),
 		HeklaCPUSeconds:               of(func(p *Pair) float64 { return p.Hekla.Process.CPUSeconds }),
 		HeklaCPUSecondsAfterIdle:      of(func(p *Pair) float64 { return p.Hekla.Process.CPUSecondsAfterIdle }),
 		HeklaPeakMemoryBytes:          of(func(p *Pair) float64 { return float64(p.Hekla.Process.PeakMemoryBytes) }),

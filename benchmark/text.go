@@ -20,23 +20,21 @@ func (r *Report) WriteText(out io.Writer) error {
 		p.Pods, p.Pod.CPU, p.Pod.Memory, p.Gang, p.Nodes, p.Node.CPU, p.Node.Memory, p.Node.Pods)
 	line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
 	line("")
-	line("run\twho\tpods/s\tpods/s from start\tfirst to last\tCPU\tCPU after idle\tpeak memory\tcontrol plane CPU\tCPU of others")
+	line("run\t\tbound/s\tfrom start\trunning/s\tseconds\tCPU s\tafter idle\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		rows := []string{row(i+1, "plain loop", &run.PlainLoop), row(i+1, "Hekla", &run.Hekla)}
+		rows := []string{row("plain loop", &run.PlainLoop), row("Hekla", &run.Hekla)}
 		if !run.PlainLoopFirst {
 			slices.Reverse(rows)
 		}
-		for _, row := range rows {
-			line("%s", row)
+		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t\t", run.Ratio, run.RunningRatio)) {
+			line("%d\t%s", i+1, row)
 		}
-		line("%d\tratio\t%.2f", i+1, run.Ratio)
 	}
-	line("")
-	line("median\tplain loop\t%.0f", m.PlainLoopPodsPerSecond)
-	line("median\tHekla\t%.0f\t%.0f\t\t%.2f s\t%.2f s\t%.0f MiB", m.HeklaPodsPerSecond, m.HeklaPodsPerSecondFromStart,
-		m.HeklaCPUSeconds, m.HeklaCPUSecondsAfterIdle, mebibytes(m.HeklaPeakMemoryBytesAfterIdle))
-	line("median\tratio\t%.2f", m.Ratio)
+	line("median\tplain loop\t%.0f\t\t%.0f\t\t\t\t\t\t", m.PlainLoopPodsPerSecond, m.PlainLoopPodsRunningPerSecond)
+	line("median\tHekla\t%.0f\t%.0f\t%.0f\t\t%.2f\t%.2f\t%.0f\t\t", m.HeklaPodsPerSecond, m.HeklaPodsPerSecondFromStart,
+		m.HeklaPodsRunningPerSecond, m.HeklaCPUSeconds, m.HeklaCPUSecondsAfterIdle, mebibytes(m.HeklaPeakMemoryBytesAfterIdle))
+	line("median\tratio\t%.2f\t\t%.2f\t\t\t\t\t\t", m.Ratio, m.RunningRatio)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -44,25 +42,27 @@ func (r *Report) WriteText(out io.Writer) error {
 }
 
 // row is one measurement as a line of the table.
-func row(number int, who string, m *Measurement) string {
+func row(who string, m *Measurement) string {
 	process := "\t\t"
 	if use := m.Process; use != nil {
-		process = fmt.Sprintf("%.2f s\t%.2f s\t%.0f MiB", use.CPUSeconds, use.CPUSecondsAfterIdle, mebibytes(float64(use.PeakMemoryBytesAfterIdle)))
+		process = fmt.Sprintf("%.2f\t%.2f\t%.0f", use.CPUSeconds, use.CPUSecondsAfterIdle, mebibytes(float64(use.PeakMemoryBytesAfterIdle)))
 	}
-	return fmt.Sprintf("%d\t%s\t%.0f\t%.0f\t%.2f s\t%s\t%.1f s\t%.1f s", number, who, m.PodsPerSecond, m.PodsPerSecondFromStart,
-		m.FirstToLastSeconds, process, m.ControlPlaneCPUSeconds, m.OtherCPUSeconds)
+	return fmt.Sprintf("%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%.1f\t%.1f", who, m.PodsPerSecond, m.PodsPerSecondFromStart,
+		m.PodsRunningPerSecond, m.FirstToLastSeconds, process, m.ControlPlaneCPUSeconds, m.OtherCPUSeconds)
 }
 
 // writeDetails writes what else was requested of the API server, and what went wrong.
 func (r *Report) writeDetails(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	last := &r.Runs[len(r.Runs)-1]
-	requests := maps.Clone(last.PlainLoop.APIWrites)
-	maps.Copy(requests, last.Hekla.APIWrites)
-	line("\nwrites in run %d, of everybody\tplain loop\tHekla", len(r.Runs))
-	for _, request := range slices.Sorted(maps.Keys(requests)) {
-		line("%s\t%d\t%d", request, last.PlainLoop.APIWrites[request], last.Hekla.APIWrites[request])
+	if number := len(r.Runs); number > 0 {
+		plainLoop, hekla := r.Runs[number-1].PlainLoop.APIWrites, r.Runs[number-1].Hekla.APIWrites
+		requests := maps.Clone(plainLoop)
+		maps.Copy(requests, hekla)
+		line("\nwrites of everybody in run %d\tplain loop\tHekla", number)
+		for _, request := range slices.Sorted(maps.Keys(requests)) {
+			line("%s\t%d\t%d", request, plainLoop[request], hekla[request])
+		}
 	}
 	line("")
 	for _, violation := range r.Violations {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -75,10 +76,16 @@ func bench(command *cobra.Command, options benchmark.Options, output string) err
 	if err != nil {
 		return err
 	}
+	return writeReport(command.OutOrStdout(), report, output)
+}
+
+// writeReport writes the report, and fails if it holds violations.
+func writeReport(out io.Writer, report *benchmark.Report, output string) error {
+	var err error
 	if output == "text" {
-		err = report.WriteText(command.OutOrStdout())
+		err = report.WriteText(out)
 	} else {
-		encoder := json.NewEncoder(command.OutOrStdout())
+		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(report)
 	}
@@ -86,7 +93,7 @@ func bench(command *cobra.Command, options benchmark.Options, output string) err
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if count := len(report.Violations); count > 0 {
-		return fmt.Errorf("%d things went wrong, so the numbers count for nothing: see the violations in the report", count)
+		return fmt.Errorf("the numbers count for nothing: the report holds %d violations", count)
 	}
 	return nil
 }

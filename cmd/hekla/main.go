@@ -29,7 +29,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newUpCommand(), newDownCommand(), newSimulateCommand(), newBenchCommand())
+	command.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newSimulateCommand(), newBenchCommand())
 	return command
 }
 

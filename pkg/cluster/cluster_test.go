@@ -172,7 +172,7 @@ func TestAGangThatWasMadeAgainDoesNotBackOff(t *testing.T) {
 }
 
 func TestChangesTellsWhichNodesChangedSince(t *testing.T) {
-	c := newCluster(Set{node("a", "cpu=4")}, Set{node("b", "cpu=4")}, Set{pod("p")})
+	c := newCluster(Set{node("b", "cpu=4")}, Set{node("a", "cpu=4")}, Set{pod("p")})
 	a, b := int32(c.Node("a").Slot), int32(c.Node("b").Slot)
 	_, since, ok := c.Changes(0)
 	if !ok {
@@ -205,6 +205,12 @@ func TestChangesForgetsTheOldestAndSaysSo(t *testing.T) {
 	_, middle, ok := c.Changes(first)
 	if ok {
 		t.Error("more changes are remembered than there is space for")
+	}
+	if slots, _, ok := c.Changes(c.dropped); !ok || len(slots) != len(c.changes) {
+		t.Error("the oldest change that is remembered is not told")
+	}
+	if _, _, ok := c.Changes(c.dropped - 1); ok {
+		t.Error("a change that is forgotten is said not to be")
 	}
 	for range 10 {
 		c.changed(c.Node("n"))

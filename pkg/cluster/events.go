@@ -324,6 +324,7 @@ func (c *Cluster) spreadUsage(q *Queue, u *Usage, sign int) {
 	}
 	change(&q.Own, u)
 	for ; q != nil && !c.treeIsStale; q = q.Parent {
+		c.touchQueue(q)
 		change(&q.Subtree, u)
 	}
 }

@@ -138,6 +138,7 @@ func TestAPromiseKeptElsewhereIsRoomThatHelps(t *testing.T) {
 	if c.world.node == before {
 		t.Error("the room promised on the node is free, and nobody who waits for room will look")
 	}
+	sound(t, c)
 	before = c.world.node
 	c.Apply(Set{pod("q")})
 	c.move(c.Task(key("q")), Pipelined, c.Node("n"))

@@ -76,6 +76,13 @@ func TestTheQueueTree(t *testing.T) {
 				"a": "queue q above it: it is below itself: its parents form a cycle",
 				"q": "it is below itself: its parents form a cycle",
 				"r": "it is below itself: its parents form a cycle"}},
+		"does without a large circle, and what hangs on it": {
+			[]*schedulingv1beta1.Queue{queue("q", "r"), queue("r", "s"), queue("s", "t"), queue("t", "u"), queue("u", "q"), queue("a", "u")}, nil,
+			cores{"q": 1, "r": 2, "s": 3}, words{
+				"a": "queue u above it: it is below itself: its parents form a cycle",
+				"q": "it is below itself: its parents form a cycle", "r": "it is below itself: its parents form a cycle",
+				"s": "it is below itself: its parents form a cycle", "t": "it is below itself: its parents form a cycle",
+				"u": "it is below itself: its parents form a cycle"}},
 		"moves a queue with all below it": {
 			[]*schedulingv1beta1.Queue{queue("q", "r"), queue("r", ""), queue("s", "")}, []Event{Set{queue("r", "s")}},
 			cores{"q": 1, "r": 3, "s": 6, "root": 6}, words{}},

@@ -38,6 +38,7 @@ type Session struct {
 
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
+	judged map[*cluster.Job]bool
 	placed []*cluster.Task // by open transactions
 }
 
@@ -50,7 +51,8 @@ func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Ses
 
 // NewSession returns a session that is not open yet.
 func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
-	return &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{}}
+	return &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
+		judged: map[*cluster.Job]bool{}}
 }
 
 // Open holds the model still: it settles it, opens the plugins, and sorts out which jobs are to be looked at. A job that
@@ -67,6 +69,10 @@ func (s *Session) Open() {
 		}
 		if v := s.Validate(j); v != nil {
 			c.Judge(j, v)
+			continue
+		}
+		if !j.AtTheDoor() && j.Count(cluster.Pending) == 0 {
+			c.Judge(j, nil) // what was said of it was said of pods that are no more
 			continue
 		}
 		if s.jobs[j.Queue] == nil {
@@ -200,5 +206,15 @@ func (s *Session) IsReady(j *cluster.Job) bool {
 	return true
 }
 
-// Judge notes why a job waits; nil says that nothing stands in its way.
-func (s *Session) Judge(j *cluster.Job, v *verdict.Verdict) { s.Cluster.Judge(j, v) }
+// Judge notes why a job waits; nil says that nothing stands in its way. Refusals that are given in one session, by one
+// action after another, are of different tasks of the job: they are held together.
+func (s *Session) Judge(j *cluster.Job, v *verdict.Verdict) {
+	if v != nil && s.judged[j] {
+		v = j.Verdict.With(v)
+	}
+	s.judged[j] = true
+	s.Cluster.Judge(j, v)
+}
+
+// Judged reports whether anything was said of a job in this session.
+func (s *Session) Judged(j *cluster.Job) bool { return s.judged[j] }

@@ -113,8 +113,9 @@ func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
 }
 
 func (r *reader) vector(a amounts, queue string, v resources.Vector) {
-	for d, value := range v {
-		r.amount(a, queue, resources.Dim(d), value)
+	// Zeros too: a series that ends where the amount does looks like one that was not scraped.
+	for d := range r.index.Len() {
+		r.amount(a, queue, resources.Dim(d), v.At(resources.Dim(d)))
 	}
 }
 

@@ -22,10 +22,11 @@ func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 	slices.SortStableFunc(bySize, func(t, u *cluster.Task) int {
 		return fraction(s.Cluster, u).Compare(fraction(s.Cluster, t))
 	})
-	if tryGang(s, j, bySize) == nil {
+	w := tryGang(s, j, bySize)
+	if w == nil {
 		return nil
 	}
-	return v
+	return v.With(w)
 }
 
 func alike(tasks []*cluster.Task) bool {
@@ -37,37 +38,32 @@ func alike(tasks []*cluster.Task) bool {
 	return true
 }
 
-// failure is a class that found no place in this attempt.
-type failure struct {
-	class *cluster.Class
-	why   *verdict.Verdict
-}
-
 func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	x := s.Begin()
 	before := j.Ready()
-	var failures []failure
+	var failed []*cluster.Class
+	var v *verdict.Verdict
 	for _, t := range tasks {
 		if s.IsReady(j) {
 			return nil
 		}
-		if !useful(j, t) || slices.ContainsFunc(failures, func(f failure) bool { return f.class == t.Class }) {
+		if !useful(j, t) || slices.Contains(failed, t.Class) {
 			continue
 		}
-		if v := One(s, x, t); v != nil {
-			failures = append(failures, failure{class: t.Class, why: v})
+		if w := One(s, x, t); w != nil {
+			failed, v = append(failed, t.Class), v.With(w)
 		}
 	}
 	if s.IsReady(j) {
 		return nil
 	}
-	v := worst(failures)
-	if v == nil {
-		v = &verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
+	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
+	if v != nil {
+		refusal = *v // who gave it may hold on to it
 	}
-	v.Placed, v.Wanted = j.Ready(), max(j.MinMember, before+1)
+	refusal.Placed, refusal.Wanted = j.Ready(), max(j.MinMember, before+1)
 	x.Undo()
-	return v
+	return &refusal
 }
 
 // useful reports whether placing a task brings its job nearer to its start: its role still lacks tasks, or any task will
@@ -81,17 +77,6 @@ func useful(j *cluster.Job, t *cluster.Task) bool {
 		reserved += j.LacksOf(r.Role)
 	}
 	return j.MinMember-j.Ready() > reserved
-}
-
-// worst returns the refusal that must be put right first.
-func worst(failures []failure) *verdict.Verdict {
-	var v *verdict.Verdict
-	for _, f := range failures {
-		if v == nil || f.why.Code.Precedes(v.Code) {
-			v = f.why
-		}
-	}
-	return v
 }
 
 // One places one task on the best node, if its queue may take it and there is one. It returns why not, nil if it did.

@@ -74,11 +74,11 @@ var (
 	groupNames = []string{"g0", "g1", "g2", "g3", "g4"}
 )
 
-func newLife(choose chooser) *life {
-	l := &life{choose: choose, scheduler: newScheduler(), now: fixture.Birth.Add(time.Hour), nodes: map[string]*corev1.Node{},
+// newLife begins under a configuration.
+func newLife(choose chooser, configuration string) *life {
+	l := &life{choose: choose, scheduler: newScheduler(), configuration: configuration, now: fixture.Birth.Add(time.Hour), nodes: map[string]*corev1.Node{},
 		queues: map[string]*schedulingv1beta1.Queue{}, groups: map[string]*schedulingv1beta1.PodGroup{},
 		pods: map[string]*corev1.Pod{}, ranks: map[string]*schedulingv1.PriorityClass{}}
-	l.reconfigure()
 	for _, name := range nodeNames[:3] {
 		l.makeNode(name)
 	}
@@ -358,9 +358,9 @@ func (l *life) answer() {
 	})
 }
 
-// bind has a binding succeed, if the pod is still the one that was meant.
+// bind has a binding succeed, if the pod is still the one that was meant and is not being deleted.
 func (l *life) bind(b cluster.Bind) {
-	if p := l.pods[b.Pod.Name]; p != nil && p.UID == b.UID && p.Spec.NodeName == "" {
+	if p := l.pods[b.Pod.Name]; p != nil && p.UID == b.UID && p.DeletionTimestamp == nil {
 		change(l, l.pods, b.Pod.Name, func(p *corev1.Pod) {
 			p.Spec.NodeName = b.Node
 			if l.choose(2) == 1 {

@@ -105,6 +105,22 @@ func (v *Verdict) Equal(w *Verdict) bool {
 	return v.Code == w.Code && v.Sentence() == w.Sentence()
 }
 
+// With holds two refusals of one job together: it returns the one that must be put right first, v if neither must, with the
+// help of both, since what helps a part of a job may be enough. Neither is changed; nil is no refusal.
+func (v *Verdict) With(w *Verdict) *Verdict {
+	switch {
+	case v == nil:
+		return w
+	case w == nil:
+		return v
+	case w.Code.Precedes(v.Code):
+		v, w = w, v
+	}
+	both := *v
+	both.Help |= w.Help
+	return &both
+}
+
 var openings = map[Code]string{
 	QueueNotFound:       "queue %s does not exist",
 	QueueInvalid:        "queue %s has no valid place in the tree",

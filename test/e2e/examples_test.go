@@ -14,11 +14,13 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/localcluster"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
@@ -171,17 +173,29 @@ func theGangWaitsForItsThirdNode(t *testing.T) {
 }
 
 func theTasksStartTogether(t *testing.T) {
-	// Five pods need 8.5 CPUs, the minimum 4.5: on one node of 8 the launcher and three workers have a place.
-	haveNodes(t, 1)
+	// Of a node with 2 CPUs the launcher takes 200m and each worker 400m: four of the six have a place.
+	haveNodes(t, 0)
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("32Gi"),
+		corev1.ResourcePods: resource.MustParse("110"),
+	}
+	if _, err := cluster.AddNodes(t.Context(), 1, localcluster.NodeTemplate{Prefix: "small-", Capacity: capacity}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.RemoveNode(context.Background(), "small-1"); err != nil {
+			t.Error(err)
+		}
+	})
 	apply(t, "02-several-tasks.yaml")
-	awaitRunning(t, "several-tasks", 4)
+	awaitRunning(t, "several-tasks", 5)
 	job := awaitPhase(t, "several-tasks", batchv1alpha1.Running)
 	if got := job.Status.TaskStatusCount["launcher"].Phase[corev1.PodRunning]; got != 1 {
 		t.Errorf("%d launchers run, want 1", got)
 	}
 	job = awaitPhase(t, "several-tasks", batchv1alpha1.Completed)
-	if job.Status.Succeeded != 5 {
-		t.Errorf("%d pods succeeded, want 5", job.Status.Succeeded)
+	if job.Status.Succeeded != 7 {
+		t.Errorf("%d pods succeeded, want 7", job.Status.Succeeded)
 	}
 }
 

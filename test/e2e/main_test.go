@@ -97,36 +97,45 @@ func build(ctx context.Context) error {
 	return nil
 }
 
-// runDeployment runs what a Deployment of the installer says, as a process beside the cluster: its command, its
-// arguments but for the addresses, its ServiceAccount.
 func runDeployment(ctx context.Context, name string) error {
+	program, err := programOf(ctx, name)
+	if err == nil {
+		_, err = cluster.Run(ctx, program)
+	}
+	return err
+}
+
+// programOf returns what a Deployment of the installer says, as a process beside the cluster: its command, its arguments
+// but for the addresses, its ServiceAccount.
+func programOf(ctx context.Context, name string) (localcluster.Program, error) {
+	failed := func(err error) (localcluster.Program, error) { return localcluster.Program{}, err }
 	objects, err := localcluster.ReadManifests(hekla.Installer)
 	if err != nil {
-		return err
+		return failed(err)
 	}
 	var deployment appsv1.Deployment
 	for _, object := range objects {
 		if object.GetKind() == "Deployment" && object.GetName() == name {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
-				return err
+				return failed(err)
 			}
 		}
 	}
 	spec := deployment.Spec.Template.Spec
 	if len(spec.Containers) != 1 || len(spec.Containers[0].Command) != 1 {
-		return fmt.Errorf("Deployment %s has not one container with a command", name)
+		return failed(fmt.Errorf("Deployment %s has not one container with a command", name))
 	}
 	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(ctx, systemNamespace, spec.ServiceAccountName)
 	if err != nil {
-		return err
+		return failed(err)
 	}
 	health, err := freeAddress()
 	if err != nil {
-		return err
+		return failed(err)
 	}
 	metrics, err := freeAddress()
 	if err != nil {
-		return err
+		return failed(err)
 	}
 	arguments := []string{"--kubeconfig=" + kubeconfig}
 	for _, argument := range spec.Containers[0].Args {
@@ -141,11 +150,10 @@ func runDeployment(ctx context.Context, name string) error {
 	if name == "volcano-scheduler" {
 		metricsURL = "http://" + metrics + "/metrics"
 	}
-	_, err = cluster.Run(ctx, localcluster.Program{
+	return localcluster.Program{
 		Name: name, Path: filepath.Join(programs, spec.Containers[0].Command[0]), Args: arguments,
 		ReadyURL: "http://" + health + "/readyz",
-	})
-	return err
+	}, nil
 }
 
 func freeAddress() (string, error) {

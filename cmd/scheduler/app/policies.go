@@ -61,6 +61,8 @@ func (p *policies) begin(d document) error {
 	} else if p.isStrict {
 		return errors.New("neither --scheduler-conf nor --scheduler-configmap names a configuration, " +
 			"and the default is disabled by --disable-default-scheduler-config")
+	} else {
+		p.judge.ConfigurationUsed()
 	}
 	return p.useDefault()
 }

@@ -127,9 +127,9 @@ func (r *run) place(j *cluster.Job) bool {
 }
 
 // placeNext places the first of the tasks that finds room and returns those behind it; what does not fit now is left for
-// a later cycle. The verdict is that of the first that does not fit, if none does.
+// a later cycle. The verdict is on all of them, if none fits.
 func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*cluster.Task, *verdict.Verdict) {
-	var first *verdict.Verdict
+	var why *verdict.Verdict
 	var failed []*cluster.Class
 	for i, t := range tasks {
 		if t.BestEffort() || slices.Contains(failed, t.Class) {
@@ -139,12 +139,9 @@ func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*clus
 		if v == nil {
 			return tasks[i+1:], nil
 		}
-		failed = append(failed, t.Class)
-		if first == nil {
-			first = v
-		}
+		failed, why = append(failed, t.Class), why.With(v)
 	}
-	return nil, first
+	return nil, why
 }
 
 // remaining returns the tasks that are still to be placed. BestEffort tasks beyond the minimum are for backfill.

@@ -53,19 +53,20 @@ func fill(s *framework.Session, j *cluster.Job) {
 	if !s.IsReady(j) {
 		if v := placement.Gang(s, j, tasks); v != nil {
 			// What allocate said of the whole job is nearer the truth than what is said of a part.
-			if j.Verdict == nil {
+			if !s.Judged(j) {
 				s.Judge(j, v)
 			}
 			return
 		}
 	}
+	var failed []*cluster.Class
 	for _, t := range tasks {
-		if t.Status != cluster.Pending {
+		if t.Status != cluster.Pending || slices.Contains(failed, t.Class) {
 			continue
 		}
 		if v := placement.One(s, x, t); v != nil {
+			failed = append(failed, t.Class)
 			s.Judge(j, v)
-			break
 		}
 	}
 	x.Commit()

@@ -1,0 +1,15 @@
+// Package demo shows on a local cluster how gangs wait and start: it submits the files of the folder example one after
+// the other, adds a node in the middle, and shows in the terminal what happens.
+//
+// Main types: [Demo] is one performance; a scene is what is to be seen at one moment (nodes, jobs, queues); a stage shows
+// scenes: a screen draws them anew in place, a log prints a line for each change.
+//
+// Invariants:
+//
+//  1. Everything shown is read from the API server, as any user could; nothing is known beforehand.
+//  2. The objects of a demo before are removed first, and nothing else; what others have in the cluster stays.
+//  3. Every wait is bounded, and its error says what was waited for and what there was instead.
+//  4. On a terminal nothing is drawn outside of its width, and the cursor is there again at the end, whatever the end is.
+//
+// It must not know the scheduler, nor how the cluster came up.
+package demo

@@ -28,7 +28,7 @@ race: ## Run the tests of the core packages under the race detector.
 lint: ## Check the format, go vet and staticcheck.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-ed: $$unformatted"; exit 1; }
 	go vet ./...
-	go tool staticcheck ./...
+	go tool staticcheck $$(go list ./... | grep -v /pkg/client/) # what is generated is the generator's to mend
 
 .PHONY: generate
 generate: ## Make deepcopy, clients, CRDs and the installer anew.

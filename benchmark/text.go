@@ -57,7 +57,8 @@ func (r *Report) writeDetails(out io.Writer) error {
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
 	if number := len(r.Runs); number > 0 {
 		plainLoop, hekla := r.Runs[number-1].PlainLoop.APIWrites, r.Runs[number-1].Hekla.APIWrites
-		requests := maps.Clone(plainLoop)
+		requests := make(Writes)
+		maps.Copy(requests, plainLoop)
 		maps.Copy(requests, hekla)
 		line("\nwrites of everybody in run %d\tplain loop\tHekla", number)
 		for _, request := range slices.Sorted(maps.Keys(requests)) {

@@ -83,26 +83,26 @@ func (b *bench) peakMemory(pid int) (uint64, error) {
 
 // rest returns when the cluster has nothing left to do.
 func (b *bench) rest(ctx context.Context) error {
-	deadline := time.Now().Add(restPatience)
 	before, err := b.usage(nil)
-	for isAtRest := false; !isAtRest; {
-		if err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the cluster did not come to rest within %s: its processes still use more than %.1f CPUs", restPatience, restCPUs)
-		}
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(restPatience); time.Now().Before(deadline); {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(restTime):
 		}
-		var now usage
-		now, err = b.usage(nil)
-		isAtRest = err == nil && now.controlPlane-before.controlPlane < restCPUs*restTime.Seconds()
+		now, err := b.usage(nil)
+		if err != nil {
+			return err
+		}
+		if now.controlPlane-before.controlPlane < restCPUs*restTime.Seconds() {
+			return nil
+		}
 		before = now
 	}
-	return nil
+	return fmt.Errorf("the cluster did not come to rest within %s: its processes still use more than %.1f CPUs", restPatience, restCPUs)
 }
 
 // Writes are requests that change something, by what they ask for: "POST pods/binding 201".

@@ -27,6 +27,21 @@ func listensOn(port int32) podOption {
 	}
 }
 
+func initListensOn(port int32, stays bool) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "init", Ports: []corev1.ContainerPort{{HostPort: port}}}}
+		if stays {
+			p.Spec.InitContainers[0].RestartPolicy = &always
+		}
+	}
+}
+
+func mounts(image string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}}
+	}
+}
+
 func spreadBy(label string) podOption {
 	return func(p *corev1.Pod) {
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone",
@@ -47,6 +62,9 @@ func TestPodsShareAClassExactlyIfTheyAreEqualToPlacement(t *testing.T) {
 		"gangs and roles":                {in("g"), role("worker"), true},
 		"zero and absent, to the node":   {asks("cpu=1 nvidia.com/gpu=0"), asks("cpu=1"), true},
 		"ports that are not the host's":  {listensOn(0), asks("cpu=1"), true},
+		"ports of what is over by then":  {initListensOn(8080, false), initListensOn(8081, false), true},
+		"ports of sidecars":              {initListensOn(8080, true), initListensOn(8081, true), false},
+		"images that are mounted":        {mounts("a"), mounts("b"), false},
 		"requests":                       {asks("cpu=1"), asks("cpu=2"), false},
 		"what balance assumes":           {asks("cpu=1 memory=0"), asks("cpu=1"), false},
 		"selectors":                      {selects("zone", "a"), selects("zone", "b"), false},
@@ -124,7 +142,7 @@ func TestLabelsThatASelectorAsksForTellClassesApart(t *testing.T) {
 		"forgotten and known again": func(c *Cluster) {
 			c.Apply(selector, gang, a, b)
 			c.Settle()
-			c.Apply(Delete{selector.Object})
+			c.Apply(Delete(selector))
 			c.Settle()
 			c.Apply(a, b)
 			c.Settle()

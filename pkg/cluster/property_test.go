@@ -134,18 +134,28 @@ func TestTheOrdersAreTotal(t *testing.T) {
 			}
 			w.model.Apply(Set{p})
 		}
-		tasks := w.sorted(func(*Task) bool { return true })
-		for _, a := range tasks {
-			for _, b := range tasks {
-				if CompareTasks(a, b) != -CompareTasks(b, a) || (a == b) != (CompareTasks(a, b) == 0) {
-					t.Fatalf("the order of %s and %s is not one", a.Key(), b.Key())
-				}
-				for _, c := range tasks {
-					if CompareTasks(a, b) < 0 && CompareTasks(b, c) < 0 && CompareTasks(a, c) >= 0 {
-						t.Fatalf("%s, %s and %s are in a circle", a.Key(), b.Key(), c.Key())
-					}
+		for range 4 {
+			w.setGroup()
+			w.setQueue()
+		}
+		total(t, w.sorted(func(*Task) bool { return true }), CompareTasks)
+		total(t, w.model.Jobs(), CompareJobs)
+		total(t, w.model.Queues(), CompareQueues)
+	})
+}
+
+// total fails the test if an order has two that are neither before nor after each other, or a circle.
+func total[T comparable](t *rapid.T, all []T, compare func(a, b T) int) {
+	for _, a := range all {
+		for _, b := range all {
+			if compare(a, b) != -compare(b, a) || (a == b) != (compare(a, b) == 0) {
+				t.Fatalf("the order of %v and %v is not one", a, b)
+			}
+			for _, c := range all {
+				if compare(a, b) < 0 && compare(b, c) < 0 && compare(a, c) >= 0 {
+					t.Fatalf("%v, %v and %v are in a circle", a, b, c)
 				}
 			}
 		}
-	})
+	}
 }

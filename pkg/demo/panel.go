@@ -60,25 +60,30 @@ func panel(s scene, width int) []line {
 	}
 	lines = append(lines, line{{dim, "JOBS"}})
 	for _, j := range s.jobs {
-		texts := j.lines()
-		lines = append(lines, line{{"", fmt.Sprintf("  %-16s  ", j.name)}, {j.look(), texts[0]}})
-		for _, text := range texts[1:] {
-			wrapped := wrap(text, width-6)
-			for _, part := range wrapped[:min(len(wrapped), maxReasonLines)] {
-				lines = append(lines, line{{yellow, "    " + part}})
-			}
+		lines = append(lines, line{{"", fmt.Sprintf("  %-16s  ", j.name)}, {j.look(), fmt.Sprintf("%-9s  %s", j.phase, j.progress())}})
+		if j.message == "" {
+			continue
+		}
+		wrapped := wrap(j.reason+": "+j.message, width-6)
+		for _, part := range wrapped[:min(len(wrapped), maxReasonLines)] {
+			lines = append(lines, line{{yellow, "    " + part}})
 		}
 	}
 	return lines
 }
 
-// lines says how far a job has come, and below it why it waits.
-func (j job) lines() []string {
-	lines := []string{fmt.Sprintf("%-9s  %d of %d pods run, %d done, starts with %d at least", j.phase, j.running, j.size, j.done, j.minimum)}
+// progress says how far a job has come.
+func (j job) progress() string {
+	return fmt.Sprintf("%d of %d pods run, %d done; needs %d to start", j.running, j.size, j.done, j.minimum)
+}
+
+// String says how far a job has come, and why it waits.
+func (j job) String() string {
+	text := fmt.Sprintf("job %s: %s, %s", j.name, j.phase, j.progress())
 	if j.message != "" {
-		lines = append(lines, j.reason+": "+j.message)
+		text += "; " + j.reason + ": " + j.message
 	}
-	return lines
+	return text
 }
 
 func (j job) look() string {
@@ -126,12 +131,21 @@ func (s scene) has(name string) bool {
 
 // String is the state of the jobs, for errors.
 func (s scene) String() string {
-	var parts []string
-	for _, j := range s.jobs {
-		parts = append(parts, fmt.Sprintf("job %s: %s", j.name, strings.Join(j.lines(), "; ")))
-	}
-	if len(parts) == 0 {
+	if len(s.jobs) == 0 {
 		return "no job"
+	}
+	parts := make([]string, len(s.jobs))
+	for i, j := range s.jobs {
+		parts[i] = j.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// holdings says what the queues hold.
+func (s scene) holdings() string {
+	parts := make([]string, len(s.queues))
+	for i, q := range s.queues {
+		parts[i] = q.name + " " + cpus(q.used)
 	}
 	return strings.Join(parts, ", ")
 }

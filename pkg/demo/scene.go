@@ -27,7 +27,7 @@ type node struct {
 
 // job is how far a job has come.
 type job struct {
-	name, queue                  string
+	name                         string
 	phase                        batchv1alpha1.JobPhase
 	running, done, minimum, size int32
 	reason, message              string
@@ -110,7 +110,7 @@ func (d *Demo) lookAtNodes(ctx context.Context, s *scene) error {
 
 func jobOf(j *batchv1alpha1.Job) job {
 	state := j.Status.State
-	result := job{name: j.Name, queue: j.Spec.Queue, phase: state.Phase, running: j.Status.Running, done: j.Status.Succeeded,
+	result := job{name: j.Name, phase: state.Phase, running: j.Status.Running, done: j.Status.Succeeded,
 		minimum: j.Spec.MinAvailable, reason: state.Reason, message: state.Message}
 	for _, task := range j.Spec.Tasks {
 		result.size += task.Replicas

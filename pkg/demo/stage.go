@@ -22,10 +22,15 @@ type stage interface {
 
 // transcript is a stage without a terminal: a line for each change that matters.
 type transcript struct {
-	output io.Writer
-	began  time.Time
-	last   scene
+	output   io.Writer
+	began    time.Time
+	last     scene
+	holdings string    // what was said last of the queues
+	saidAt   time.Time // and when
 }
+
+// sumUp is how often at most is said what the queues hold, which changes with every pod.
+const sumUp = time.Second
 
 func (t *transcript) say(sentence string) error {
 	return t.print("%s", sentence)
@@ -44,9 +49,15 @@ func (t *transcript) show(s scene) error {
 		if before.phase == j.phase && before.reason == j.reason && before.message == j.message {
 			continue
 		}
-		if err := t.print("  job %s: %s", j.name, strings.Join(j.lines(), "; ")); err != nil {
+		if err := t.print("  %s", j); err != nil {
 			return err
 		}
+	}
+	if holdings := s.holdings(); holdings != t.holdings && time.Since(t.saidAt) >= sumUp {
+		if err := t.print("  queues hold CPUs: %s", holdings); err != nil {
+			return err
+		}
+		t.holdings, t.saidAt = holdings, time.Now()
 	}
 	t.last = s
 	return nil

@@ -111,11 +111,11 @@ func (o *Outbox) Do(d cluster.Decisions) {
 	}
 }
 
-// Show writes an event, unless there were too many lately.
-func (o *Outbox) Show(n cluster.Notice) {
+// Show writes an event and returns true, unless there were too many lately.
+func (o *Outbox) Show(n cluster.Notice) bool {
 	if !o.eventLimit.TryAccept() {
 		o.droppedEvents.Add(1)
-		return
+		return false
 	}
 	note := n.Message
 	if len(note) > longestNote {
@@ -123,6 +123,7 @@ func (o *Outbox) Show(n cluster.Notice) {
 	}
 	regarding := n.Regarding
 	o.recorder.Eventf(&regarding, nil, n.Type, n.Reason, "Scheduling", "%s", note)
+	return true
 }
 
 // settle waits until no condition of a pod is being written: one that arrived after the binding would say of a pod that
@@ -144,11 +145,14 @@ func (o *Outbox) finished(t *binding, result BindResult, err error) {
 	if result != Refused {
 		return
 	}
-	o.options.Logger.Error(err, "Binding was refused", "pod", t.Pod, "node", t.Node, "requests", t.requests)
-	o.Show(cluster.Notice{
+	isShown := o.Show(cluster.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.UID},
 		Type:      corev1.EventTypeWarning, Reason: "FailedBinding", Message: fmt.Sprintf("binding to node %s: %v", t.Node, err),
 	})
+	// What refuses one pod, a missing permission for instance, refuses thousands.
+	if isShown {
+		o.options.Logger.Error(err, "Binding was refused", "pod", t.Pod, "node", t.Node, "requests", t.requests)
+	}
 	o.options.Refuse(cluster.BindFailed{Pod: t.Pod, UID: t.UID, At: now})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,7 @@ type note struct {
 
 // notes is a log of what was written and when.
 type notes struct {
+	mutex   sync.Mutex
 	begin   time.Time
 	lines   []string
 	answers []error       // to the next writes; success when there are none left
@@ -46,6 +48,8 @@ func (n note) write(ctx context.Context, _ *Clients) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	n.written.mutex.Lock()
+	defer n.written.mutex.Unlock()
 	var answer error
 	if len(n.written.answers) > 0 {
 		answer, n.written.answers = n.written.answers[0], n.written.answers[1:]
@@ -72,6 +76,9 @@ func writing(t *testing.T, isBusy *bool, test func(t *testing.T, w *statusWriter
 
 func expectNotes(t *testing.T, n *notes, want ...string) {
 	t.Helper()
+	synctest.Wait()
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
 	if diff := cmp.Diff(want, n.lines); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}

@@ -73,18 +73,20 @@ func TestTotalsAreShownUnderVolcanosNames(t *testing.T) {
 	c.Judge(c.Jobs()[0], &verdict.Verdict{Code: verdict.NotEnoughResources})
 	m.Totals(c, nil)
 	expect(t, m, "volcano_queue_", map[string]string{
-		`volcano_queue_allocated_milli_cpu{queue_name="q"}`:                                     "500",
-		`volcano_queue_allocated_memory_bytes{queue_name="q"}`:                                  "1.073741824e+09",
-		`volcano_queue_allocated_scalar_resources{queue_name="q",resource="ephemeral-storage"}`: "0",
-		`volcano_queue_allocated_scalar_resources{queue_name="q",resource="example.com/gpu"}`:   "2",
-		`volcano_queue_allocated_scalar_resources{queue_name="q",resource="pods"}`:              "1",
-		`volcano_queue_capacity_milli_cpu{queue_name="q"}`:                                      "8000",
-		`volcano_queue_request_milli_cpu{queue_name="q"}`:                                       "1000",
-		`volcano_queue_request_memory_bytes{queue_name="q"}`:                                    "2.147483648e+09",
-		`volcano_queue_request_scalar_resources{queue_name="q",resource="ephemeral-storage"}`:   "0",
-		`volcano_queue_request_scalar_resources{queue_name="q",resource="example.com/gpu"}`:     "4",
-		`volcano_queue_request_scalar_resources{queue_name="q",resource="pods"}`:                "2",
-		`volcano_queue_weight{queue_name="q"}`:                                                  "3",
+		`volcano_queue_allocated_milli_cpu{queue_name="q"}`:                                   "500",
+		`volcano_queue_allocated_memory_bytes{queue_name="q"}`:                                "1.073741824e+09",
+		`volcano_queue_allocated_scalar_resources{queue_name="q",resource="example.com/gpu"}`: "2",
+		`volcano_queue_allocated_scalar_resources{queue_name="q",resource="pods"}`:            "1",
+		`volcano_queue_capacity_milli_cpu{queue_name="q"}`:                                    "8000",
+		`volcano_queue_request_milli_cpu{queue_name="q"}`:                                     "1000",
+		`volcano_queue_request_memory_bytes{queue_name="q"}`:                                  "2.147483648e+09",
+		`volcano_queue_request_scalar_resources{queue_name="q",resource="example.com/gpu"}`:   "4",
+		`volcano_queue_request_scalar_resources{queue_name="q",resource="pods"}`:              "2",
+		`volcano_queue_inqueue_milli_cpu{queue_name="q"}`:                                     "0",
+		`volcano_queue_inqueue_memory_bytes{queue_name="q"}`:                                  "0",
+		`volcano_queue_inqueue_scalar_resources{queue_name="q",resource="example.com/gpu"}`:   "0",
+		`volcano_queue_inqueue_scalar_resources{queue_name="q",resource="pods"}`:              "0",
+		`volcano_queue_weight{queue_name="q"}`:                                                "3",
 	})
 	expect(t, m, "volcano_unschedule_", map[string]string{
 		`volcano_unschedule_job_count`:                        "1",

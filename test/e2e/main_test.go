@@ -86,12 +86,14 @@ func runAll(m *testing.M) (code int, err error) {
 
 // build makes our executables under the names they have in the image.
 func build(ctx context.Context) error {
-	for _, name := range []string{"scheduler", "controllers"} {
-		command := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(programs, "hekla-"+name), "./cmd/"+name)
+	for name, source := range map[string]string{
+		"hekla": "./cmd/hekla", "hekla-scheduler": "./cmd/scheduler", "hekla-controllers": "./cmd/controllers",
+	} {
+		command := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(programs, name), source)
 		command.Dir = root
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("build cmd/%s: %w\n%s", name, err, output)
+			return fmt.Errorf("build %s: %w\n%s", source, err, output)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/zapr"
@@ -66,6 +67,10 @@ func (o *options) run(ctx context.Context, out io.Writer, registry *framework.Re
 		return err
 	}
 	klog.SetLogger(logger)
+	// The libraries log through klog, which has a level of its own.
+	if err := new(klog.Level).Set(strconv.Itoa(o.verbosity)); err != nil {
+		return fmt.Errorf("--v=%d: %w", o.verbosity, err)
+	}
 	for _, sentence := range ineffectiveFlags(o.flags) {
 		logger.Info("Warning: " + sentence)
 	}
@@ -177,6 +182,8 @@ func newLogger(verbosity int) (logr.Logger, error) {
 	config.OutputPaths, config.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
 	// A log that drops lines is of no use on the day it is needed, and there are few.
 	config.Sampling = nil
+	// Where a line comes from is in the line; what breaks brings its own stack.
+	config.DisableStacktrace = true
 	logger, err := config.Build()
 	if err != nil {
 		return logr.Logger{}, fmt.Errorf("opening the log: %w", err)

@@ -114,9 +114,21 @@ func (p *policies) put(d document, configuration *conf.Configuration) error {
 	for _, notice := range configuration.Notices {
 		p.logger.Info("Part of the configuration has no effect", "place", d.place, "notice", notice.String())
 	}
-	p.logger.Info("Configuration will be in force from the next cycle on", "place", d.place, "configuration", configuration.String())
+	p.logger.Info("Configuration will be in force from the next cycle on", "place", d.place, "actions", configuration.Actions,
+		"plugins", plugins(configuration))
 	p.offer(policy)
 	return nil
+}
+
+// plugins are the names of the plugins, in order.
+func plugins(configuration *conf.Configuration) []string {
+	var names []string
+	for _, tier := range configuration.Tiers {
+		for _, plugin := range tier.Plugins {
+			names = append(names, plugin.Name)
+		}
+	}
+	return names
 }
 
 // rejected says that the loop could not use what it was offered last, and whether it has another one in force. If it has

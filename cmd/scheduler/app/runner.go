@@ -66,7 +66,7 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 	r.scheduler = scheduler.New(scheduler.Options{
 		Cluster: cluster.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue}, Observe: m.Observe,
 	})
-	p.offer, p.show = r.offer, r.outbox.Show
+	p.offer, p.show = r.offer, func(n cluster.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
 	return r, nil
 }

@@ -1,0 +1,275 @@
+package placement_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
+	"hekla.sh/hekla/pkg/placement/kube"
+	"hekla.sh/hekla/pkg/plugins/binpack"
+	"hekla.sh/hekla/pkg/plugins/gang"
+	"hekla.sh/hekla/pkg/plugins/nodeorder"
+	"hekla.sh/hekla/pkg/plugins/predicates"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// tb is what both tests and property tests can do.
+type tb interface {
+	Helper()
+	Errorf(format string, arguments ...any)
+	Fatalf(format string, arguments ...any)
+}
+
+// atMost is a plugin from outside the tree that lets no node hold more than so many pods.
+type atMost int
+
+func (atMost) Name() string { return "at-most" }
+
+func (m atMost) RefuseNode(_ *cluster.Class, n *cluster.Node) string {
+	if len(n.Tasks()) >= int(m) {
+		return "node(s) held enough"
+	}
+	return ""
+}
+
+// world is a model, an engine and a session on them.
+type world struct {
+	tb
+	cluster *cluster.Cluster
+	policy  *framework.Policy
+	engine  *placement.Engine
+	session *framework.Session
+}
+
+// newWorld returns a world with these plugins, in one tier.
+func newWorld(t tb, plugins ...string) *world {
+	t.Helper()
+	if len(plugins) == 0 {
+		plugins = []string{"gang", "predicates", "nodeorder"}
+	}
+	registry := framework.NewRegistry([]framework.ActionFactory{{Name: "none", New: func(conf.Arguments) (framework.Action, error) { return none{}, nil }}},
+		[]framework.PluginFactory{gang.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(),
+			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }}})
+	text := "actions: none\ntiers:\n- plugins:\n"
+	for _, name := range plugins {
+		text += "  - name: " + name + "\n"
+	}
+	parsed, err := conf.Parse([]byte(text), registry.Catalogue())
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	policy, err := registry.Build(parsed)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	w := &world{tb: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), policy: policy}
+	if w.engine, err = placement.New(w.cluster, policy); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return w.set(fixture.Queue("default"))
+}
+
+type none struct{}
+
+func (none) Name() string               { return "none" }
+func (none) Execute(*framework.Session) {}
+
+func (w *world) set(objects ...runtime.Object) *world {
+	for _, object := range objects {
+		w.cluster.Apply(cluster.Set{Object: object})
+	}
+	return w
+}
+
+func (w *world) remove(object runtime.Object) { w.cluster.Apply(cluster.Delete{Object: object}) }
+
+// open opens a session.
+func (w *world) open() *framework.Session {
+	w.session = framework.Open(w.cluster, w.policy, w.engine, fixture.Birth.Add(time.Hour))
+	return w.session
+}
+
+func (w *world) task(name string) *cluster.Task {
+	w.Helper()
+	t := w.cluster.Task(fixture.Key(name))
+	if t == nil {
+		w.Fatalf("there is no task %s", name)
+	}
+	return t
+}
+
+func (w *world) job(name string) *cluster.Job { return w.cluster.Job(fixture.Key(name)) }
+
+// answer is what is known of one node.
+type answer struct {
+	why   string
+	score int64
+}
+
+// ask works everything out for this one question: it remembers nothing and skips nothing.
+func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.Node]answer) {
+	scores := make([]kube.Weighted, len(w.policy.KubeScores))
+	for i, s := range w.policy.KubeScores {
+		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
+	}
+	plugins, err := kube.New(w.cluster, w.policy.KubeFilters, scores)
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	question := plugins.Ask(t.Class)
+	answers = map[*cluster.Node]answer{}
+	var passing, candidates []*cluster.Node
+	for _, n := range w.cluster.Nodes() {
+		switch {
+		case n.Object == nil:
+		case !isReady(n.Object):
+			answers[n] = answer{why: "node(s) were not ready"}
+		default:
+			answers[n] = answer{why: question.Refusal(n)}
+			if answers[n].why == "" {
+				passing = append(passing, n)
+			}
+		}
+	}
+	preferences := question.Preferences(passing)
+	for i, n := range passing {
+		a := answer{why: w.refusal(question, t.Class, n)}
+		if preferences != nil {
+			a.score = preferences[i] * framework.Point
+		}
+		for _, scorer := range w.policy.Scorers {
+			a.score += scorer.ScoreNode(t.Class, n)
+		}
+		if answers[n] = a; a.why == "" {
+			candidates = append(candidates, n)
+		}
+	}
+	refusals, around := question.Survey(candidates)
+	for i, n := range candidates {
+		a := answer{why: refusals[i], score: answers[n].score + around[i]*framework.Point}
+		if answers[n] = a; a.why == "" && (best == nil || a.score > answers[best].score) {
+			best = n
+		}
+	}
+	return best, answers
+}
+
+// refusal is why a node whose object passes has no room all the same; the room is counted from its pods.
+func (w *world) refusal(question *kube.Question, k *cluster.Class, n *cluster.Node) string {
+	used := w.cluster.Resources.Vector(nil)
+	for _, t := range n.Tasks() {
+		used.Add(t.Request())
+	}
+	for d, amount := range k.Request {
+		name := w.cluster.Resources.Name(dim(d))
+		if amount > 0 && used.At(dim(d))+amount > n.Allocatable.At(dim(d)) {
+			if name == corev1.ResourcePods {
+				return "Too many pods"
+			}
+			return "Insufficient " + string(name)
+		}
+	}
+	for _, filter := range w.policy.Filters {
+		if why := filter.RefuseNode(k, n); why != "" {
+			return why
+		}
+	}
+	return question.Ports(n)
+}
+
+func isReady(n *corev1.Node) bool {
+	return len(n.Status.Conditions) == 0 || n.Status.Conditions[0].Status == corev1.ConditionTrue
+}
+
+// check holds the engine's answer for a task against one that is worked out afresh.
+func (w *world) check(t *cluster.Task) {
+	w.Helper()
+	best, answers := w.ask(t)
+	got := w.engine.Best(t)
+	if got != best {
+		w.Fatalf("for %s the engine says %s, worked out afresh it is %s\n%s", t.Key().Name, nameOf(got), nameOf(best), w.describe(answers))
+	}
+	if best != nil {
+		return
+	}
+	reasons, _ := w.engine.Explain(t)
+	want := map[string]int{}
+	for _, a := range answers {
+		want[a.why]++
+	}
+	have := map[string]int{}
+	for _, r := range reasons {
+		have[r.Reason] = r.Nodes
+	}
+	if fmt.Sprint(have) != fmt.Sprint(want) {
+		w.Fatalf("for %s the engine counts %v, worked out afresh it is %v", t.Key().Name, have, want)
+	}
+}
+
+func nameOf(n *cluster.Node) string {
+	if n == nil {
+		return "none"
+	}
+	return n.Name
+}
+
+func (w *world) describe(answers map[*cluster.Node]answer) string {
+	var b strings.Builder
+	for _, n := range w.cluster.Nodes() {
+		fmt.Fprintf(&b, "%s: %+v\n", n.Name, answers[n])
+	}
+	return b.String()
+}
+
+// spreading keeps the pods with a label evenly over the values of a label of the nodes.
+func spreading(key, app string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{MaxSkew: 1,
+			TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}})
+	}
+}
+
+func inZone(zone string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels["zone"] = zone } }
+
+func tainted(n *corev1.Node) {
+	n.Spec.Taints = []corev1.Taint{{Key: "kept", Value: "free", Effect: corev1.TaintEffectNoSchedule}}
+}
+
+func notReady(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+}
+
+// gangOf is a PodGroup and as many pods, let in, all of which must start.
+func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
+	objects := []runtime.Object{fixture.Group(name, "default", int32(size))}
+	for i := range size {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, i),
+			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i), fixture.Labelled("app", name)}, options...)...))
+	}
+	return objects
+}
+
+func placeAll(t *testing.T, w *world, job string) map[string]string {
+	t.Helper()
+	s := w.open()
+	j := w.job(job)
+	if v := placement.Gang(s, j, s.Pending(j)); v != nil {
+		t.Fatalf("%s is refused: %s", job, v.Sentence())
+	}
+	places := map[string]string{}
+	for _, task := range j.Tasks() {
+		if task.Node != nil {
+			places[task.Key().Name] = task.Node.Name
+		}
+	}
+	return places
+}

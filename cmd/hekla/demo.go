@@ -102,7 +102,7 @@ func sayWhatNext(output io.Writer, cluster *localcluster.Cluster, which []string
 	for _, row := range [][2]string{
 		{"export KUBECONFIG=" + cluster.KubeconfigPath(), ""},
 		{"alias kubectl=" + kubectl, ""},
-		{"kubectl get vcjobs,queues -A", "what there is"},
+		{"kubectl get vcjob,queue -A", "what there is"},
 		{"kubectl apply -f example/01-gang-job.yaml", "a job of your own"},
 		{"kubectl -n volcano-system edit configmap volcano-scheduler-configmap", "what the scheduler does; in force at once"},
 		{instruction("up", append(slices.Clone(which), "--nodes=5")), "more nodes, or fewer"},

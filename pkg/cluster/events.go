@@ -127,7 +127,7 @@ func (c *Cluster) setPod(pod *corev1.Pod) {
 		return
 	}
 	if t == nil {
-		t = &Task{Pod: pod, inJob: -1}
+		t = &Task{inJob: -1}
 		c.tasks[key] = t
 		t.Status = Failed // holds and counts nothing until it is moved
 		c.setClass(t, c.heldClassOf(pod, nil))
@@ -155,6 +155,10 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 		status, node = t.Status, t.Node
 	}
 	was, from, before := t.Status, t.Node, t.Class.Request
+	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.Equal(c.request(pod)) {
+		c.restate(t, pod, status)
+		return
+	}
 
 	// Everything the totals depend on changes between taking the task out of them and putting it back.
 	c.account(t, -1)
@@ -192,6 +196,23 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 			c.world.node++
 		}
 		c.forgetEmpty(from)
+	}
+}
+
+// restate takes in a pod that takes and asks what it did: most updates are of conditions. Neither its node nor, unless it
+// got on, its job has changed, so nothing that was worked out of them is out of date.
+func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
+	t.Pod = pod
+	if t.Status == status {
+		return
+	}
+	assumed := t.Status.Assumed()
+	c.move(t, status, t.Node)
+	if j := t.Job; j != nil {
+		j.version++
+		if assumed {
+			j.failures = 0
+		}
 	}
 }
 

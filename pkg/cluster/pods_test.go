@@ -209,6 +209,60 @@ func TestTakeBackFreesWhatWasDecidedAndNeverHandedOut(t *testing.T) {
 	sound(t, c)
 }
 
+func TestAnUpdateOfAPodThatNoDecisionRestsOnDisturbsNobody(t *testing.T) {
+	first := func(p *corev1.Pod) { p.Generation = 1 }
+	condition := func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled}} }
+	running := phase(corev1.PodRunning)
+	for name, test := range map[string]struct {
+		before, after       *corev1.Pod
+		nodeHears, jobHears bool
+	}{
+		"a condition of one that waits":  {pod("p", in("g"), first), pod("p", in("g"), first, condition), false, false},
+		"a condition of one that runs":   {pod("p", in("g"), on("n"), running, first), pod("p", in("g"), on("n"), running, first, condition), false, false},
+		"it is bound and starts":         {pod("p", in("g"), on("n"), first), pod("p", in("g"), on("n"), running, first), false, true},
+		"it holds more than it asks for": {pod("p", in("g"), on("n"), first), pod("p", in("g"), on("n"), first, holds("main", "cpu=3", "cpu=3")), true, true},
+		"its labels change":              {pod("p", in("g"), on("n"), first), pod("p", in("g"), on("n"), first, labelled("a", "b")), true, true},
+		"its gang changes":               {pod("p", on("n"), first), pod("p", in("g"), on("n"), first), true, true},
+		"it is bound by somebody else":   {pod("p", in("g"), first), pod("p", in("g"), on("n"), first), true, true},
+		"it is on its way out":           {pod("p", in("g"), on("n"), first), pod("p", in("g"), on("n"), first, deleting), true, true},
+		"it has finished":                {pod("p", in("g"), on("n"), first), pod("p", in("g"), on("n"), first, phase(corev1.PodFailed)), true, true},
+		"its spec changes":               {pod("p", in("g"), on("n"), first), pod("p", in("g"), on("n"), func(p *corev1.Pod) { p.Generation = 2 }), true, true},
+		"nobody counts its generations":  {pod("p", in("g"), on("n")), pod("p", in("g"), on("n"), condition), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(Set{node("n", "cpu=4")}, Set{group("g", "")}, Set{test.before})
+			_, since, _ := c.Changes(0)
+			version := c.Job(key("g")).version
+			c.Apply(Set{test.after})
+			slots, _, _ := c.Changes(since)
+			if (len(slots) > 0) != test.nodeHears || (c.Job(key("g")).version != version) != test.jobHears {
+				t.Errorf("the node changes: %t, the job: %t", len(slots) > 0, c.Job(key("g")).version != version)
+			}
+			if c.Task(key("p")).Pod != test.after {
+				t.Error("the pod is not the last one seen")
+			}
+			sound(t, c)
+		})
+	}
+}
+
+func TestABindingThatIsConfirmedChangesNoNode(t *testing.T) {
+	first := func(p *corev1.Pod) { p.Generation = 1 }
+	c := newCluster(Set{node("n", "cpu=4")}, Set{group("g", "")}, Set{pod("p", in("g"), first)}, Set{pod("q", in("g"), first)})
+	c.refuse("q", birth)
+	c.bind("p", "n")
+	_, since, _ := c.Changes(0)
+	c.Apply(Set{pod("p", in("g"), on("n"), first)})
+	status(t, c, "p", Bound, "n")
+	if slots, _, _ := c.Changes(since); len(slots) != 0 {
+		t.Error("all that was worked out of the node is thrown away, though it holds what it held")
+	}
+	if c.Job(key("g")).failures != 0 {
+		t.Error("a success does not end a row of refusals")
+	}
+	sound(t, c)
+}
+
 func TestATaskReadsItsRoleIndexAndPriorityFromItsPod(t *testing.T) {
 	important := func(p *corev1.Pod) { value := int32(7); p.Spec.Priority = &value }
 	for name, test := range map[string]struct {

@@ -8,6 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+// samePod reports whether nothing that a decision rests on differs between two states of a pod, but perhaps its node and
+// its status.
+func samePod(a, b *corev1.Pod) bool {
+	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
+		maps.Equal(a.Annotations, b.Annotations)
+}
+
 // sameNode reports whether nothing that a decision rests on differs between two states of a node. Most updates are
 // heartbeats.
 func sameNode(a, b *corev1.Node) bool {

@@ -99,6 +99,12 @@ func (w *world) setPod() { w.makePod(w.choose.oneOf(podNames...)) }
 func (w *world) makePod(name string) {
 	w.set("pod", name, func(meta metav1.ObjectMeta) runtime.Object {
 		meta.Namespace = namespace
+		if before := w.lastPod[name]; before != nil && before.UID == meta.UID && w.choose(3) == 2 {
+			p := w.restated(before)
+			w.lastPod[name] = p
+			return p
+		}
+		meta.Generation++
 		p := &corev1.Pod{ObjectMeta: meta}
 		p.Annotations, p.Labels = map[string]string{}, map[string]string{}
 		p.Spec.SchedulerName = w.choose.oneOf("volcano", "volcano", "volcano", "other")
@@ -114,6 +120,29 @@ func (w *world) makePod(name string) {
 		w.lastPod[name] = p
 		return p
 	})
+}
+
+// restated changes what may change of a pod while its generation stays: its status, its node, its labels.
+func (w *world) restated(before *corev1.Pod) *corev1.Pod {
+	p := before.DeepCopy()
+	switch w.choose(6) {
+	case 0:
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled})
+	case 1:
+		p.Status.Phase = []corev1.PodPhase{corev1.PodRunning, corev1.PodPending, corev1.PodSucceeded, corev1.PodUnknown}[w.choose(4)]
+	case 2:
+		if p.Spec.NodeName == "" {
+			p.Spec.NodeName = w.choose.oneOf(nodeNames...)
+		}
+	case 3:
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main",
+			Resources: &corev1.ResourceRequirements{Requests: list(w.choose.oneOf("cpu=3", "cpu=500m"))}}}
+	case 4:
+		labelled("app", w.choose.oneOf("a", "b"))(p)
+	case 5:
+		role(w.choose.oneOf("worker", "master"))(p)
+	}
+	return p
 }
 
 // vary gives a pod, now and then, something that is not plain.

@@ -19,13 +19,18 @@ func TestTheHeapServesTheLeastWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rank := rapid.IntRange(0, 5)
 		var items []*item
-		for id := range rapid.IntRange(0, 12).Draw(t, "items") {
-			items = append(items, &item{rank.Draw(t, "rank"), id})
+		made := 0
+		newItem := func(t *rapid.T) *item {
+			made++
+			return &item{rank.Draw(t, "rank"), made}
+		}
+		for range rapid.IntRange(0, 12).Draw(t, "items") {
+			items = append(items, newItem(t))
 		}
 		h := framework.NewHeap(slices.Clone(items), compare)
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
-				i := &item{rank.Draw(t, "rank"), 100 + len(items)}
+				i := newItem(t)
 				items = append(items, i)
 				h.Push(i)
 			},

@@ -113,7 +113,7 @@ func TestQueuesAreOrderedByPlugins(t *testing.T) {
 }
 
 func TestOneGuardIsEnoughToRefuse(t *testing.T) {
-	s := open(policyOf(t, nil, []framework.Plugin{validator{}, guard{limit{"lenient", true}}, guard{limit{"strict", false}}}), gangs(1)...)
+	s := open(policyOf(t, nil, []framework.Plugin{limit{"lenient", true}, limit{"strict", false}}), gangs(1)...)
 	task := s.Cluster.Task(fixture.Key("j0-0"))
 	if v := s.MayAllocate(task); v == nil || v.Subject != "strict" {
 		t.Errorf("the guard says %+v", v)
@@ -126,16 +126,6 @@ func TestOneGuardIsEnoughToRefuse(t *testing.T) {
 	}
 }
 
-// guard is a limit that validates no jobs.
-type guard struct{ limit }
-
-func (guard) ValidateJob() {}
-
-// validator is a plugin that takes part in nothing.
-type validator struct{}
-
-func (validator) Name() string { return "idle" }
-
 func TestSwitchesTurnEveryJudgeOff(t *testing.T) {
 	for which, ask := range map[conf.Switch]func(*framework.Session, *cluster.Task) bool{
 		conf.EnabledOverused:    func(s *framework.Session, t *cluster.Task) bool { return s.Overused(t.Job.Queue) == nil },
@@ -143,7 +133,7 @@ func TestSwitchesTurnEveryJudgeOff(t *testing.T) {
 		conf.EnableJobReady:     func(s *framework.Session, t *cluster.Task) bool { return s.IsReady(t.Job) },
 	} {
 		t.Run(which.String(), func(t *testing.T) {
-			strict := []framework.Plugin{guard{limit{"strict", false}}}
+			strict := []framework.Plugin{limit{"strict", false}}
 			s := open(policyOf(t, nil, strict), gangs(1)...)
 			if ask(s, s.Cluster.Task(fixture.Key("j0-0"))) {
 				t.Error("it is not asked when it is on")

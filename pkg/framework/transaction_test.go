@@ -12,6 +12,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -117,17 +118,27 @@ func tasks(c *cluster.Cluster) []*cluster.Task {
 	return all
 }
 
+// amounts are those that are not zero: a vector may or may not hold zeros.
+func amounts(v resources.Vector) (all string) {
+	for d, amount := range v {
+		if amount != 0 {
+			all += fmt.Sprintf("%d=%d ", d, amount)
+		}
+	}
+	return all
+}
+
 // sketch is all that a decision could see of a model.
 func sketch(c *cluster.Cluster) string {
 	var b strings.Builder
 	for _, n := range c.Nodes() {
-		fmt.Fprintln(&b, n.Name, n.Used, n.NonZero, len(n.Tasks()))
+		fmt.Fprintln(&b, n.Name, amounts(n.Used), n.NonZero, len(n.Tasks()))
 	}
 	for _, task := range tasks(c) {
 		fmt.Fprintln(&b, task.Key(), task.Status, task.Node)
 	}
 	for _, j := range c.Jobs() {
-		fmt.Fprintln(&b, j.ID, j.Usage, j.Ready(), j.Queue.Subtree)
+		fmt.Fprintln(&b, j.ID, amounts(j.Usage.Allocated), amounts(j.Usage.Elastic), j.Ready(), amounts(j.Queue.Subtree.Allocated))
 	}
 	return b.String()
 }

@@ -115,10 +115,10 @@ func (l limit) answer() *verdict.Verdict {
 	return refusal(l.Name())
 }
 
-func (l limit) Overused(*cluster.Queue) *verdict.Verdict                    { return l.answer() }
+func (l limit) Overused(*cluster.Queue) *verdict.Verdict                   { return l.answer() }
 func (l limit) MayAllocate(*cluster.Queue, *cluster.Task) *verdict.Verdict { return l.answer() }
-func (l limit) ValidateJob(*cluster.Job) *verdict.Verdict                   { return l.answer() }
-func (l limit) IsReady(*cluster.Job) bool                                   { return l.lenient }
+func (l limit) ValidateJob(*cluster.Job) *verdict.Verdict                  { return l.answer() }
+func (l limit) IsReady(*cluster.Job) bool                                  { return l.lenient }
 
 // follower knows what is placed, from what it is told alone.
 type follower struct {

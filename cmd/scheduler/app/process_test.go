@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -63,8 +65,10 @@ func startCluster() (*localcluster.Cluster, error) {
 	return c, c.CreateNamespace(ctx, systemNamespace)
 }
 
+// world is what a test sees of the cluster. Names of objects end in suffix, so that tests can be repeated.
 type world struct {
 	t       *testing.T
+	suffix  string
 	cluster *localcluster.Cluster
 	core    kubernetes.Interface
 	batch   versioned.Interface
@@ -77,7 +81,7 @@ func newWorld(t *testing.T) *world {
 	}
 	realCluster.once.Do(func() { realCluster.cluster, realCluster.err = startCluster() })
 	must(t, realCluster.err)
-	w := &world{t: t, cluster: realCluster.cluster}
+	w := &world{t: t, cluster: realCluster.cluster, suffix: rand.String(5)}
 	var err error
 	w.core, err = kubernetes.NewForConfig(w.cluster.Config())
 	must(t, err)
@@ -221,29 +225,30 @@ func (w *world) isBound(name string, size int) {
 
 func TestTheSecondProcessTakesOverWhenTheFirstStops(t *testing.T) {
 	w := newWorld(t)
-	first := w.start()
+	lease, one, two := "--leader-elect-resource-name=volcano-"+w.suffix, "one-"+w.suffix, "two-"+w.suffix
+	first := w.start(lease)
 	w.shows(first, "hekla_leading 1")
 	w.ready(first)
-	second := w.start()
+	second := w.start(lease)
 	w.ready(second)
-	w.gang("one", 3)
-	w.isBound("one", 3)
+	w.gang(one, 3)
+	w.isBound(one, 3)
 	w.shows(first, `hekla_binds_total{result="bound"} 3`)
 	w.shows(second, "hekla_leading 0")
 	w.eventually(func(ctx context.Context) error {
-		group, err := w.batch.SchedulingV1beta1().PodGroups("default").Get(ctx, "one", metav1.GetOptions{})
+		group, err := w.batch.SchedulingV1beta1().PodGroups("default").Get(ctx, one, metav1.GetOptions{})
 		if err == nil && group.Status.Phase != v1beta1.PodGroupRunning {
 			return fmt.Errorf("the PodGroup is %s", group.Status.Phase)
 		}
 		return err
 	})
-	w.gang("two", 2)
+	w.gang(two, 2)
 	first.stop()
 	if err := w.ends(first); err != nil {
 		t.Errorf("the first ended with %v", err)
 	}
 	w.shows(second, "hekla_leading 1")
-	w.isBound("two", 2)
+	w.isBound(two, 2)
 	if _, err := get(t.Context(), "http://"+second.health+"/healthz"); err != nil {
 		t.Error(err)
 	}
@@ -251,14 +256,15 @@ func TestTheSecondProcessTakesOverWhenTheFirstStops(t *testing.T) {
 
 func TestLosingTheLeaseEndsTheProcessWithAnError(t *testing.T) {
 	w := newWorld(t)
-	p := w.start("--leader-elect-resource-name=lost", "--leader-elect-renew-deadline=1s", "--leader-elect-lease-duration=2s")
+	name := "lost-" + w.suffix
+	p := w.start("--leader-elect-resource-name="+name, "--scheduler-name=nobody", "--leader-elect-renew-deadline=1s", "--leader-elect-lease-duration=2s")
 	w.shows(p, "hekla_leading 1")
-	must(t, w.core.CoordinationV1().Leases(systemNamespace).Delete(t.Context(), "lost", metav1.DeleteOptions{}))
-	lease := leaseOf("lost", "somebody", metav1.NowMicro())
+	must(t, w.core.CoordinationV1().Leases(systemNamespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	lease := leaseOf(name, "somebody", metav1.NowMicro())
 	w.eventually(func(ctx context.Context) error {
 		_, err := w.core.CoordinationV1().Leases(systemNamespace).Create(ctx, lease, metav1.CreateOptions{})
 		if err != nil {
-			_ = w.core.CoordinationV1().Leases(systemNamespace).Delete(ctx, "lost", metav1.DeleteOptions{})
+			_ = w.core.CoordinationV1().Leases(systemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
 		}
 		return err
 	})
@@ -269,21 +275,32 @@ func TestLosingTheLeaseEndsTheProcessWithAnError(t *testing.T) {
 
 func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 	w := newWorld(t)
+	name := "conf-" + w.suffix
 	maps := w.core.CoreV1().ConfigMaps(systemNamespace)
 	write := func(text string) {
 		t.Helper()
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "conf"}, Data: map[string]string{configurationKey: text}}
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{configurationKey: text}}
 		_, err := maps.Update(t.Context(), object, metav1.UpdateOptions{})
 		must(t, err)
 	}
-	_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "conf"}}, metav1.CreateOptions{})
+	_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	must(t, err)
-	p := w.start("--leader-elect=false", "--scheduler-configmap="+systemNamespace+"/conf", "--scheduler-name=nobody")
+	p := w.start("--leader-elect=false", "--scheduler-configmap="+systemNamespace+"/"+name, "--scheduler-name=nobody")
 	w.ready(p)
 	w.shows(p, "hekla_configuration_valid 0") // there is no key
 	write(goodConfiguration)
 	w.shows(p, "hekla_configuration_valid 1")
-	w.shows(p, `volcano_action_scheduling_latency_milliseconds_bucket{action="allocate",le="+Inf"} 1`)
+	// The action that it leaves out runs no more.
+	w.eventually(func(ctx context.Context) error {
+		before, err := w.counts(ctx, p)
+		for now := before; err == nil && now["allocate"] < before["allocate"]+2; now, err = w.counts(ctx, p) {
+			if now["enqueue"] != before["enqueue"] {
+				return errors.New("enqueue still runs")
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return err
+	})
 	write(badConfiguration)
 	w.shows(p, "hekla_configuration_valid 0")
 	w.shows(p, "hekla_configuration_reload_failures_total 2")
@@ -293,18 +310,32 @@ func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 			return err
 		}
 		for _, e := range events.Items {
-			if e.Regarding.Name == "conf" && strings.Contains(e.Note, `line 2: tiers: there is no plugin "gnag"`) {
+			if e.Regarding.Name == name && strings.Contains(e.Note, `line 2: tiers: there is no plugin "gnag"`) {
 				return nil
 			}
 		}
 		return errors.New("no event explains the invalid configuration")
 	})
-	must(t, maps.Delete(t.Context(), "conf", metav1.DeleteOptions{}))
+	must(t, maps.Delete(t.Context(), name, metav1.DeleteOptions{}))
 	w.shows(p, "hekla_configuration_reload_failures_total 3")
 	p.stop()
 	if err := w.ends(p); err != nil {
 		t.Error(err)
 	}
+}
+
+// counts returns how often each action ran.
+func (w *world) counts(ctx context.Context, p *process) (map[string]int, error) {
+	body, err := get(ctx, "http://"+p.numbers+"/metrics")
+	counts := map[string]int{}
+	for line := range strings.Lines(body) {
+		rest, ok := strings.CutPrefix(line, `volcano_action_scheduling_latency_milliseconds_count{action="`)
+		action, count, found := strings.Cut(strings.TrimSpace(rest), `"} `)
+		if ok && found {
+			counts[action], err = strconv.Atoi(count)
+		}
+	}
+	return counts, err
 }
 
 func TestAStartThatCannotSucceedSaysWhy(t *testing.T) {

@@ -180,7 +180,8 @@ func (w *window) measurement() Measurement {
 		PodsBound:              len(o.nodes),
 		PodsRunningAtLast:      o.runsAtLast,
 		ControlPlaneCPUSeconds: w.atLast.controlPlane - w.before.controlPlane,
-		OtherCPUSeconds:        w.atLast.other - w.before.other,
+		// The kernel counts a machine in ticks and a process exactly, so that of a quiet machine less than nothing may be left.
+		OtherCPUSeconds: max(w.atLast.other-w.before.other, 0),
 	}
 	if len(o.nodes) == 0 {
 		return m

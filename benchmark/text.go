@@ -23,32 +23,40 @@ func (r *Report) WriteText(out io.Writer) error {
 	line("run\t\tbound/s\tfrom start\trunning/s\tseconds\tCPU s\tafter idle\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		rows := []string{row("plain loop", &run.PlainLoop), row("Hekla", &run.Hekla)}
+		rows := []string{r.row("plain loop", &run.PlainLoop), r.row("Hekla", &run.Hekla)}
 		if !run.PlainLoopFirst {
 			slices.Reverse(rows)
 		}
-		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t\t", run.Ratio, run.RunningRatio)) {
+		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%s\t\t\t\t\t\t", run.Ratio, r.running("%.2f", run.RunningRatio))) {
 			line("%d\t%s", i+1, row)
 		}
 	}
-	line("median\tplain loop\t%.0f\t\t%.0f\t\t\t\t\t\t", m.PlainLoopPodsPerSecond, m.PlainLoopPodsRunningPerSecond)
-	line("median\tHekla\t%.0f\t%.0f\t%.0f\t\t%.2f\t%.2f\t%.0f\t\t", m.HeklaPodsPerSecond, m.HeklaPodsPerSecondFromStart,
-		m.HeklaPodsRunningPerSecond, m.HeklaCPUSeconds, m.HeklaCPUSecondsAfterIdle, mebibytes(m.HeklaPeakMemoryBytesAfterIdle))
-	line("median\tratio\t%.2f\t\t%.2f\t\t\t\t\t\t", m.Ratio, m.RunningRatio)
+	line("median\tplain loop\t%.0f\t\t%s\t\t\t\t\t\t", m.PlainLoopPodsPerSecond, r.running("%.0f", m.PlainLoopPodsRunningPerSecond))
+	line("median\tHekla\t%.0f\t%.0f\t%s\t\t%.2f\t%.2f\t%.0f\t\t", m.HeklaPodsPerSecond, m.HeklaPodsPerSecondFromStart,
+		r.running("%.0f", m.HeklaPodsRunningPerSecond), m.HeklaCPUSeconds, m.HeklaCPUSecondsAfterIdle, mebibytes(m.HeklaPeakMemoryBytesAfterIdle))
+	line("median\tratio\t%.2f\t\t%s\t\t\t\t\t\t", m.Ratio, r.running("%.2f", m.RunningRatio))
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	return r.writeDetails(out)
 }
 
+// running formats a number about pods that run, which there is only if pods should.
+func (r *Report) running(format string, number float64) string {
+	if !r.Parameters.PodsRun {
+		return ""
+	}
+	return fmt.Sprintf(format, number)
+}
+
 // row is one measurement as a line of the table.
-func row(who string, m *Measurement) string {
+func (r *Report) row(who string, m *Measurement) string {
 	process := "\t\t"
 	if use := m.Process; use != nil {
 		process = fmt.Sprintf("%.2f\t%.2f\t%.0f", use.CPUSeconds, use.CPUSecondsAfterIdle, mebibytes(float64(use.PeakMemoryBytesAfterIdle)))
 	}
-	return fmt.Sprintf("%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%.1f\t%.1f", who, m.PodsPerSecond, m.PodsPerSecondFromStart,
-		m.PodsRunningPerSecond, m.FirstToLastSeconds, process, m.ControlPlaneCPUSeconds, m.OtherCPUSeconds)
+	return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%.2f\t%s\t%.1f\t%.1f", who, m.PodsPerSecond, m.PodsPerSecondFromStart,
+		r.running("%.0f", m.PodsRunningPerSecond), m.FirstToLastSeconds, process, m.ControlPlaneCPUSeconds, m.OtherCPUSeconds)
 }
 
 // writeDetails writes what else was requested of the API server, and what went wrong.

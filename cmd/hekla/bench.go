@@ -22,9 +22,9 @@ func newBenchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how many pods a second are bound, beside a plain loop of Binding requests",
-		Long: `Starts a fresh local cluster and lets two contenders bind pods there, in turn: a loop that sends one Binding request
-after the other, which is the limit that this API server sets on this machine, and hekla-scheduler, started as hekla up
-starts it once all pods are there. Prints what it measured, and what was wrong with it if anything was.
+		Long: `Starts a fresh local cluster and lets two contenders bind pods there, in turn: the yardstick, a plain loop that sends one
+Binding request after the other and decides nothing; and hekla-scheduler, started as hekla up starts it once all pods
+are there. Prints what it measured, and what was wrong with it if anything was.
 
 Nothing else should run on the machine meanwhile; the report says what did.
 

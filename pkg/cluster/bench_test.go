@@ -70,7 +70,8 @@ func BenchmarkTakingInPodsThatRun(b *testing.B) {
 func BenchmarkHearingThatAPodRuns(b *testing.B) {
 	c := newCluster(append(queues(), nodes(1)...)...)
 	c.Apply(Set{group("g", "q")})
-	bound, running := Set{pod("p", in("g"), on("n0"))}, Set{pod("p", in("g"), on("n0"), phase(corev1.PodRunning))}
+	first := func(p *corev1.Pod) { p.Generation = 1 }
+	bound, running := Set{pod("p", in("g"), on("n0"), first)}, Set{pod("p", in("g"), on("n0"), first, phase(corev1.PodRunning))}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Apply(bound)

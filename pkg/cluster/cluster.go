@@ -238,7 +238,7 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 }
 
 // Changes returns the slots of the nodes that changed since a position, oldest first, and the position to ask from next.
-// ok is false if that is too long ago to tell: then any node may have changed.
+// ok is false if that is too long ago to tell: then any node may have changed. The slots are good until the next operation.
 func (c *Cluster) Changes(since uint64) (slots []int32, next uint64, ok bool) {
 	next = c.dropped + uint64(len(c.changes))
 	if since < c.dropped {

@@ -51,9 +51,12 @@ func (e Set) apply(c *Cluster) {
 		c.priorities[object.Name] = object
 		c.reprioritize()
 	case *corev1.Namespace:
+		before := c.namespaces[object.Name]
 		c.namespaces[object.Name] = object
-		c.namespacesGeneration++
-		c.world.node++
+		if before == nil || !maps.Equal(before.Labels, object.Labels) {
+			c.namespacesGeneration++
+			c.world.node++
+		}
 	}
 }
 
@@ -75,8 +78,10 @@ func (e Delete) apply(c *Cluster) {
 			c.reprioritize()
 		}
 	case *corev1.Namespace:
-		delete(c.namespaces, object.Name)
-		c.namespacesGeneration++
+		if before := c.namespaces[object.Name]; before != nil && before.UID == object.UID {
+			delete(c.namespaces, object.Name)
+			c.namespacesGeneration++
+		}
 	}
 }
 
@@ -283,9 +288,16 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 	id := JobID{Namespace: group.Namespace, Name: group.Name}
 	j := c.jobNamed(id)
 	// The phase is decided here; what the API shows is an echo, except of what was decided before this process began.
-	if j.Group == nil || j.Group.UID != group.UID {
+	switch {
+	case j.Group == nil || j.Group.UID != group.UID:
 		j.Phase, j.Decided, j.Verdict = group.Status.Phase, nil, nil
 		j.NotBefore, j.failures = time.Time{}, 0
+	case sameGroup(j.Group, group):
+		j.Group = group
+		return
+	case j.Group.Generation != group.Generation:
+		// What made a binding fail may have been mended.
+		j.NotBefore = time.Time{}
 	}
 	needed := j.MinResources
 	j.read(c, group)

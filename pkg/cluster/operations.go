@@ -31,7 +31,8 @@ func (c *Cluster) Undo(mark int) {
 	}
 }
 
-// Keep forgets the undo log: what was done since it was kept last stays.
+// Keep forgets the undo log: what was done since it was kept last stays. A task that was placed and not committed stays
+// placed too, and nothing will ever free it; to commit first is for the caller.
 func (c *Cluster) Keep() { c.log = c.log[:0] }
 
 // Place puts a waiting task on a node. Whether it fits is for the caller to know.

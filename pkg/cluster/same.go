@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // samePod reports whether nothing that a decision rests on differs between two states of a pod, but perhaps its node and
@@ -29,4 +31,11 @@ func sameNode(a, b *corev1.Node) bool {
 		slices.EqualFunc(a.Status.Images, b.Status.Images, func(s, t corev1.ContainerImage) bool {
 			return s.SizeBytes == t.SizeBytes && slices.Equal(s.Names, t.Names)
 		})
+}
+
+// sameGroup reports whether nothing that a decision rests on differs between two states of a PodGroup. Most updates are
+// our own statuses.
+func sameGroup(a, b *schedulingv1beta1.PodGroup) bool {
+	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Annotations, b.Annotations) &&
+		maps.Equal(a.Labels, b.Labels)
 }

@@ -56,8 +56,15 @@ var order = func() map[Code]int {
 	return ranks
 }()
 
-// Precedes reports whether c must be put right before d.
-func (c Code) Precedes(d Code) bool { return order[c] < order[d] }
+// Precedes reports whether c must be put right before d. A code that is not of this list comes last.
+func (c Code) Precedes(d Code) bool { return c.rank() < d.rank() }
+
+func (c Code) rank() int {
+	if rank, ok := order[c]; ok {
+		return rank
+	}
+	return len(order)
+}
 
 // Help is a set of kinds of change that could turn a refusal around.
 type Help uint8

@@ -56,9 +56,8 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 		}
 	}
 	for name := range arguments.Each(resourcePrefix) {
-		resource := corev1.ResourceName(strings.TrimPrefix(name, resourcePrefix))
-		if _, listed := p.weights[resource]; !listed {
-			return nil, fmt.Errorf("%s has a weight, but binpack.resources does not list %s", name, resource)
+		if _, listed := p.weights[corev1.ResourceName(name)]; !listed {
+			return nil, fmt.Errorf("%s has a weight, but binpack.resources does not list %s", resourcePrefix+name, name)
 		}
 	}
 	return p, nil

@@ -1,0 +1,124 @@
+package docs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// blocks returns what stands on a page between lines ```kind and ```.
+func blocks(t *testing.T, path, kind string) []string {
+	t.Helper()
+	var found []string
+	var current *strings.Builder
+	for line := range strings.Lines(page(t, path)) {
+		fence, isFence := strings.CutPrefix(strings.TrimRight(line, "\n"), "```")
+		switch {
+		case isFence && current != nil:
+			found, current = append(found, current.String()), nil
+		case isFence && fence == kind:
+			current = new(strings.Builder)
+		case isFence:
+			current = new(strings.Builder)
+			current.WriteString(otherKind)
+		case current != nil:
+			current.WriteString(line)
+		}
+	}
+	found = slices.DeleteFunc(found, func(block string) bool { return strings.HasPrefix(block, otherKind) })
+	if len(found) == 0 {
+		t.Fatalf("%s has no block of %q", path, kind)
+	}
+	return found
+}
+
+// otherKind marks blocks that were not asked for.
+const otherKind = "\x00"
+
+// run runs a command in the root of the module.
+func run(t *testing.T, name string, arguments ...string) (output string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, arguments...)
+	command.Dir = ".."
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	text, err := command.CombinedOutput()
+	return string(text), err
+}
+
+// build builds a program and returns its path.
+func build(t *testing.T, source string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	if output, err := run(t, "go", "build", "-o", program, source); err != nil {
+		t.Fatalf("build %s: %v\n%s", source, err, output)
+	}
+	return program
+}
+
+func TestThePluginOnTheArchitecturePageWorks(t *testing.T) {
+	dir := t.TempDir()
+	source, configuration := filepath.Join(dir, "main.go"), filepath.Join(dir, "scheduler.conf")
+	for path, content := range map[string]string{
+		source:        blocks(t, "architecture.md", "go")[0],
+		configuration: "actions: allocate\ntiers:\n- plugins:\n  - name: newest\n  - name: gang\n",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	output, err := run(t, build(t, source), "--print-config", "--scheduler-conf="+configuration)
+	if err != nil || !strings.Contains(output, "name: newest") {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// The pages quote what simulate says of the first example.
+func TestTheSimulationOnThePagesSaysWhatItSays(t *testing.T) {
+	commands := strings.Fields(blocks(t, "simulate.md", "sh")[0])
+	if commands[0] != "bin/hekla" {
+		t.Fatalf("the first command on the page is %q", commands[0])
+	}
+	output, err := run(t, build(t, "./cmd/hekla"), commands[1:]...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	if want := blocks(t, "simulate.md", "")[0]; strings.TrimSpace(output) != strings.TrimSpace(want) {
+		t.Errorf("it says\n%s\nthe page quotes\n%s", output, want)
+	}
+	_, sentence, _ := strings.Cut(strings.TrimSpace(output), "waits: ")
+	if !strings.Contains(page(t, "why-pending.md"), sentence) {
+		t.Errorf("why-pending.md does not quote %q", sentence)
+	}
+	_, numbers, _ := strings.Cut(sentence, ": ")
+	readme := strings.Join(strings.Fields(page(t, "../README.md")), " ")
+	if !strings.Contains(readme, numbers) {
+		t.Errorf("the README does not quote %q", numbers)
+	}
+}
+
+// The page quotes what is said of this file.
+func TestTheMistakesOnTheConfigurationPageAreToldSo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scheduler.conf")
+	wrong := `actions: "enqueue, alocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+    enableJobOrdr: true
+  - name: binpack
+    arguments:
+      binpack.weight: many
+`
+	if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, err := run(t, build(t, "./cmd/scheduler"), "--print-config", "--scheduler-conf="+file)
+	if err == nil {
+		t.Fatal("the mistakes are accepted")
+	}
+	if want := blocks(t, "configuration.md", "")[0]; !strings.HasSuffix(strings.TrimSpace(output), strings.TrimSpace(want)) {
+		t.Errorf("it says\n%s\nthe page quotes\n%s", output, want)
+	}
+}

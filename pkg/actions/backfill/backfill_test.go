@@ -1,0 +1,98 @@
+package backfill_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/actions/allocate"
+	"hekla.sh/hekla/pkg/actions/backfill"
+	"hekla.sh/hekla/pkg/actions/internal/stage"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+func newStage(t *testing.T, l *stage.Limits) *stage.Stage {
+	return stage.New(t, []framework.ActionFactory{allocate.Factory(), backfill.Factory()}, stage.Gang{}, ports{}, l)
+}
+
+// ports has the pods of one port kept apart.
+type ports struct{}
+
+func (ports) Name() string          { return "ports" }
+func (ports) KubeFilters() []string { return []string{"NodePorts"} }
+
+func expect(t *testing.T, got []string, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+		t.Errorf("what is bound differs (-want +got):\n%s", diff)
+	}
+}
+
+func add(s *stage.Stage, name string, index int, options ...func(*corev1.Pod)) {
+	s.Set(fixture.Pod(name, append([]func(*corev1.Pod){fixture.In("g"), fixture.As("worker", index)}, options...)...))
+}
+
+func TestPodsThatRequestNothingArePlacedAndNoOthers(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0))
+	add(s, "p0", 0, fixture.Asks("cpu=1"))
+	add(s, "p1", 1, fixture.Asks(""))
+	add(s, "p2", 2, fixture.Asks(""))
+	expect(t, s.Run(backfill.Name), "p1 p2")
+}
+
+func TestANodeTakesAsManyAsItHasPlacesFor(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9 pods=2")).Gang("g", "default", 0, 4, "")
+	expect(t, s.Run(backfill.Name), "g-0 g-1")
+	want := []verdict.NodeReason{{Reason: "Too many pods", Nodes: 1, Example: "n0"}}
+	if v := s.Verdict("g"); v == nil || cmp.Diff(want, v.Nodes) != "" {
+		t.Errorf("the verdict is %+v", v)
+	}
+}
+
+// One that fits nowhere must not keep others of its job from a place.
+func TestAPodThatFitsNowhereHidesNoneBehindIt(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0))
+	add(s, "p0", 0, fixture.Asks(""), fixture.OnPort(8080))
+	add(s, "p1", 1, fixture.Asks(""), fixture.OnPort(8080))
+	add(s, "p2", 2, fixture.Asks(""))
+	expect(t, s.Run(backfill.Name), "p0 p2")
+	if s.Code("g") != verdict.NotEnoughResources {
+		t.Errorf("the verdict is %s", s.Code("g"))
+	}
+}
+
+func TestAGangOfPodsThatRequestNothingStartsWholeOrNotAtAll(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9 pods=2")).Gang("a", "default", 3, 3, "").Gang("b", "default", 2, 2, "")
+	expect(t, s.Run(backfill.Name), "b-0 b-1")
+}
+
+func TestAJobAtTheDoorIsLeftOutside(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0, fixture.AtTheDoor))
+	add(s, "p0", 0, fixture.Asks(""))
+	expect(t, s.Run(backfill.Name), "")
+}
+
+// What allocate said of pods that wait for their queue stands beside what is said here of pods that wait for a node.
+func TestWhatHelpsEitherKindOfPodIsRemembered(t *testing.T) {
+	s := newStage(t, &stage.Limits{Overuses: map[string]int{"default": 0}}).Set(fixture.Node("n0", "cpu=9 pods=0"), fixture.Group("g", "default", 0))
+	add(s, "p0", 0, fixture.Asks("cpu=1"))
+	add(s, "p1", 1, fixture.Asks(""))
+	expect(t, s.Run(allocate.Name, backfill.Name), "")
+	if v := s.Verdict("g"); v == nil || v.Code != verdict.OverShare || v.Help != verdict.HelpQueue|verdict.HelpNode {
+		t.Errorf("the verdict is %+v", v)
+	}
+}
+
+func TestWhatAllocateSaidOfAWholeGangStands(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=1"), fixture.Group("g", "default", 2))
+	add(s, "p0", 0, fixture.Asks("cpu=2"))
+	add(s, "p1", 1, fixture.Asks(""))
+	expect(t, s.Run(allocate.Name, backfill.Name), "")
+	if s.Code("g") != verdict.NotEnoughResources {
+		t.Errorf("the verdict is %s", s.Code("g"))
+	}
+}

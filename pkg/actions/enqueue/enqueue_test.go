@@ -1,0 +1,75 @@
+package enqueue_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hekla.sh/hekla/pkg/actions/enqueue"
+	"hekla.sh/hekla/pkg/actions/internal/stage"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+func newStage(t *testing.T, l *stage.Limits) *stage.Stage {
+	return stage.New(t, []framework.ActionFactory{enqueue.Factory()}, stage.Gang{}, l)
+}
+
+func isIn(s *stage.Stage, name string) bool { return !s.Job(fixture.Key(name)).AtTheDoor() }
+
+func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
+	l := &stage.Limits{Doors: map[string]int{"default": 0}}
+	s := newStage(t, l).Set(fixture.Group("g", "default", 3, fixture.AtTheDoor))
+	s.Run(enqueue.Name)
+	if !isIn(s, "g") || len(l.Asked) != 0 {
+		t.Errorf("let in is %t, asked about %v", isIn(s, "g"), l.Asked)
+	}
+}
+
+func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
+	s := newStage(t, &stage.Limits{Doors: map[string]int{"default": 3}}).Set(
+		fixture.Group("a", "default", 4, fixture.AtTheDoor, fixture.Wanting("pods=4")),
+		fixture.Group("b", "default", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")))
+	s.Run(enqueue.Name)
+	if isIn(s, "a") || !isIn(s, "b") || s.Code("a") != verdict.OverCommitted {
+		t.Errorf("a is in: %t, %s; b is in: %t", isIn(s, "a"), s.Code("a"), isIn(s, "b"))
+	}
+}
+
+func TestAJobThatIsLetInIsBookedAtOnce(t *testing.T) {
+	s := newStage(t, &stage.Limits{Doors: map[string]int{"default": 5}}).Set(
+		fixture.Group("a", "default", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")),
+		fixture.Group("b", "default", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")))
+	s.Run(enqueue.Name)
+	if !isIn(s, "a") || isIn(s, "b") {
+		t.Errorf("a is in: %t, b is in: %t", isIn(s, "a"), isIn(s, "b"))
+	}
+	s.Run(enqueue.Name)
+	if isIn(s, "b") {
+		t.Error("the booking does not last")
+	}
+}
+
+func TestQueuesTakeTurnsAndTheirJobsComeInOrder(t *testing.T) {
+	l := &stage.Limits{}
+	s := newStage(t, l).Set(fixture.Queue("other"))
+	for _, name := range []string{"d", "c", "a", "b"} {
+		queue := map[string]string{"a": "default", "b": "default", "c": "other", "d": "other"}[name]
+		s.Set(fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting("pods=1")))
+	}
+	s.Run(enqueue.Name)
+	// Both queues hold nothing all the time: the one that is first is served until its jobs are through.
+	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, l.Asked); diff != "" {
+		t.Errorf("the order differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestAJobThatIsInIsNotAskedAboutAgain(t *testing.T) {
+	l := &stage.Limits{}
+	s := newStage(t, l).Gang("g", "default", 1, 1, "cpu=1")
+	s.Run(enqueue.Name)
+	if len(l.Asked) != 0 {
+		t.Errorf("asked about %v", l.Asked)
+	}
+}

@@ -112,7 +112,7 @@ func simulatedPolicy(input *simulator.Input, file string, command *cobra.Command
 		}
 		place = file
 	}
-	if len(text) == 0 {
+	if len(text) == 0 && file == "" {
 		return registry.Build(conf.Default(registry.Catalogue()))
 	}
 	configuration, err := conf.Parse(text, registry.Catalogue())

@@ -51,6 +51,9 @@ func Read(paths []string, stdin io.Reader) (*Input, error) {
 	// From here on nothing depends on the order of the documents.
 	slices.SortFunc(r.objects, func(a, b object) int { return cmp.Compare(sortKey(a), sortKey(b)) })
 	in := &Input{namespaces: map[string]*corev1.Namespace{}, priorities: map[string]*schedulingv1.PriorityClass{}}
+	for name, value := range systemPriorities {
+		in.priorities[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+	}
 	for _, o := range r.objects {
 		if err := in.add(o); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.place, err)
@@ -63,6 +66,9 @@ func Read(paths []string, stdin io.Reader) (*Input, error) {
 	}
 	return in, nil
 }
+
+// systemPriorities are the classes that every cluster has.
+var systemPriorities = map[string]int32{"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 func sortKey(o object) string {
 	accessor, _ := meta.Accessor(o.Object)
@@ -130,10 +136,16 @@ func completeQueue(q *schedulingv1beta1.Queue) {
 	q.Status.State = cmp.Or(q.Status.State, schedulingv1beta1.QueueStateOpen)
 }
 
-// completePod fills in what the API server would: the scheduler, the phase, and the priority of its class.
+// completePod fills in what the API server would, as far as it matters here: the scheduler, the phase, what containers
+// request, the ports of a pod on the host's network, and the priority of its class.
 func (in *Input) completePod(pod *corev1.Pod) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 	pod.Status.Phase = cmp.Or(pod.Status.Phase, corev1.PodPending)
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			completeContainer(&containers[i], pod.Spec.HostNetwork)
+		}
+	}
 	if pod.Spec.Priority != nil {
 		return
 	}
@@ -149,6 +161,24 @@ func (in *Input) completePod(pod *corev1.Pod) {
 		}
 	}
 	pod.Spec.Priority = &value
+}
+
+// completeContainer has a container request what it is limited to, where it does not say what it requests.
+func completeContainer(c *corev1.Container, hostNetwork bool) {
+	for name, limit := range c.Resources.Limits {
+		if _, ok := c.Resources.Requests[name]; ok {
+			continue
+		}
+		if c.Resources.Requests == nil {
+			c.Resources.Requests = corev1.ResourceList{}
+		}
+		c.Resources.Requests[name] = limit
+	}
+	for i := range c.Ports {
+		if hostNetwork && c.Ports[i].HostPort == 0 {
+			c.Ports[i].HostPort = c.Ports[i].ContainerPort
+		}
+	}
 }
 
 func (in *Input) defaultPriority() *schedulingv1.PriorityClass {

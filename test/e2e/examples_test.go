@@ -13,7 +13,9 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -351,4 +353,41 @@ func TestThePodsOfTheInstallerAreAdmitted(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestWhoMayEditANamespaceMaySubmitJobsInIt(t *testing.T) {
+	for role, want := range map[string]map[string]bool{
+		"view": {"get": true, "list": true, "create": false, "delete": false},
+		"edit": {"get": true, "list": true, "create": true, "delete": true},
+	} {
+		user := role + "er"
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+			RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: role},
+		}
+		bindings := core.RbacV1().RoleBindings(metav1.NamespaceDefault)
+		if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := bindings.Delete(context.Background(), user, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		for verb, isAllowed := range want {
+			eventually(t, func(ctx context.Context) error {
+				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+					User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Namespace: metav1.NamespaceDefault, Verb: verb, Group: "batch.volcano.sh", Resource: "jobs",
+					},
+				}}
+				review, err := core.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+				if err == nil && review.Status.Allowed != isAllowed {
+					err = fmt.Errorf("whoever may %s may %s Jobs: %t, want %t", role, verb, review.Status.Allowed, isAllowed)
+				}
+				return err
+			})
+		}
+	}
 }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hekla.sh/hekla/pkg/simulator"
+)
+
+const manifests = `
+apiVersion: v1
+kind: Node
+metadata: {name: n1, creationTimestamp: "2026-03-02T06:00:00Z"}
+status: {allocatable: {cpu: '2', memory: 4Gi, pods: '9'}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, creationTimestamp: "2026-03-02T06:00:00Z"}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: '1'}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: q, creationTimestamp: "2026-03-02T06:00:01Z"}
+spec: {schedulerName: mine, containers: [{name: main, resources: {requests: {cpu: '1'}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: old, deletionTimestamp: "2026-03-02T06:00:09Z"}
+spec: {schedulerName: other, nodeName: n1, containers: [{name: main, resources: {requests: {cpu: '2'}}}]}
+status: {phase: Running}
+`
+
+func configMap(text string) string {
+	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  volcano-scheduler.conf: |\n    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
+}
+
+// run runs the command in this process and returns its exit code and what it printed.
+func run(t *testing.T, stdin string, arguments ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	command := newCommand()
+	var out, errs bytes.Buffer
+	command.SetIn(strings.NewReader(stdin))
+	command.SetOut(&out)
+	command.SetErr(&errs)
+	command.SetArgs(append([]string{"simulate"}, arguments...))
+	if err := command.Execute(); err != nil {
+		return exitCode(err), out.String(), errs.String() + err.Error()
+	}
+	return 0, out.String(), errs.String()
+}
+
+func report(t *testing.T, stdout string) *simulator.Report {
+	t.Helper()
+	r := &simulator.Report{}
+	if err := json.Unmarshal([]byte(stdout), r); err != nil {
+		t.Fatalf("%v in\n%s", err, stdout)
+	}
+	return r
+}
+
+func TestSimulateExitsWithTheCodeThatIsPromised(t *testing.T) {
+	for name, test := range map[string]struct {
+		stdin     string
+		arguments []string
+		code      int
+		want      string // in what is said to the person
+	}{
+		"one cycle":                {manifests, []string{"-f", "-"}, 0, ""},
+		"until rest":               {manifests, []string{"-f", "-", "--until-stable"}, 0, ""},
+		"no rest in time":          {manifests, []string{"-f", "-", "--until-stable", "--max-cycles", "2"}, 3, "not stable within 2 cycles"},
+		"no file":                  {"", nil, 1, "no file is given"},
+		"a file that is not there": {"", []string{"-f", "nowhere.yaml"}, 1, "nowhere.yaml"},
+		"an unknown kind":          {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", []string{"-f", "-"}, 1, "knows no kind Secret"},
+		"an unknown flag":          {manifests, []string{"-f", "-", "--fast"}, 1, "--fast"},
+		"an argument":              {manifests, []string{"-f", "-", "more"}, 1, "more"},
+		"an unknown output":        {manifests, []string{"-f", "-", "-o", "xml"}, 1, `--output "xml"`},
+		"no cycles":                {manifests, []string{"-f", "-", "--cycles", "0"}, 1, "--cycles"},
+		"no most cycles":           {manifests, []string{"-f", "-", "--until-stable", "--max-cycles", "0"}, 1, "--max-cycles"},
+		"cycles until rest":        {manifests, []string{"-f", "-", "--cycles", "2", "--until-stable"}, 1, "until-stable"},
+		"a time that is none":      {manifests, []string{"-f", "-", "--now", "today"}, 1, `--now "today"`},
+		"a bad configuration":      {manifests + configMap("actions: allocate\ntears: []"), []string{"-f", "-"}, 1, "standard input, document 5, ConfigMap c: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := run(t, test.stdin, test.arguments...)
+			if code != test.code || !strings.Contains(stderr, test.want) {
+				t.Errorf("the code is %d, said is %q; want %d and %q", code, stderr, test.code, test.want)
+			}
+			if (code == 1) != (stdout == "") {
+				t.Errorf("with the code %d it prints %q", code, stdout)
+			}
+		})
+	}
+}
+
+func TestSimulateHasAClockOfItsOwn(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments []string
+		cycle     int
+	}{
+		"leaving pods are gone at once":         {nil, 2},
+		"or when their time is up":              {[]string{"--grace"}, 9},
+		"as seen from when it is said to begin": {[]string{"--grace", "--now", "2026-03-02T06:00:07Z"}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, stdout, stderr := run(t, manifests, append(test.arguments, "-f", "-", "--until-stable", "-o", "json")...)
+			r := report(t, stdout)
+			if len(r.Binds) != 1 || r.Binds[0].Pod != "default/p" || r.Binds[0].Cycle != test.cycle {
+				t.Errorf("bound %+v, want default/p in cycle %d; %s", r.Binds, test.cycle, stderr)
+			}
+		})
+	}
+}
+
+func TestSimulateRunsAsManyCyclesAsItIsTold(t *testing.T) {
+	_, stdout, _ := run(t, manifests, "-f", "-", "--cycles", "4", "-o", "json")
+	if r := report(t, stdout); r.Cycles != 4 || !r.Stable {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+func TestSimulateTellsAPersonUnlessItIsAskedForJSON(t *testing.T) {
+	if _, stdout, _ := run(t, manifests, "-f", "-", "--until-stable"); !strings.HasPrefix(stdout, "Cycle 2\n  bind  default/p") {
+		t.Errorf("it prints\n%s", stdout)
+	}
+}
+
+func TestSimulatePlacesThePodsOfTheSchedulersItIsNamed(t *testing.T) {
+	_, stdout, _ := run(t, manifests, "-f", "-", "--until-stable", "-o", "json", "--scheduler-name", "mine", "--scheduler-name", "volcano")
+	if r := report(t, stdout); len(r.Binds) != 2 {
+		t.Errorf("bound %+v", r.Binds)
+	}
+}
+
+func TestTheConfigurationIsThatOfTheFileElseThatOfTheManifests(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scheduler.conf")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bound := func(manifests string, arguments ...string) int {
+		t.Helper()
+		code, stdout, stderr := run(t, manifests, append(arguments, "-f", "-", "--until-stable", "-o", "json")...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		return len(report(t, stdout).Binds)
+	}
+	const idle, busy = "actions: enqueue\ntiers: []", "actions: \"enqueue, allocate\"\ntiers: []"
+	if got := bound(manifests + configMap(idle)); got != 0 {
+		t.Errorf("the configuration of the manifests does not count: %d bound", got)
+	}
+	write(busy)
+	if got := bound(manifests+configMap(idle), "--config", file); got != 1 {
+		t.Errorf("the file does not win: %d bound", got)
+	}
+	write("")
+	if code, _, stderr := run(t, manifests, "-f", "-", "--config", file); code != 1 || !strings.Contains(stderr, file+": ") {
+		t.Errorf("an empty file: the code is %d, said is %q", code, stderr)
+	}
+	write("actions: \"allocate, reclaim\"\ntiers: []")
+	if _, _, stderr := run(t, manifests, "-f", "-", "--config", file); !strings.Contains(stderr, "hekla: "+file+": ") || !strings.Contains(stderr, "reclaim") {
+		t.Errorf("of an action that has no effect it is said %q", stderr)
+	}
+	if code, _, _ := run(t, manifests, "-f", "-", "--config", "nowhere.conf"); code != 1 {
+		t.Errorf("of a file that is not there the code is %d", code)
+	}
+}

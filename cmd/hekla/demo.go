@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,11 @@ of a demo before are removed.`,
 			if err != nil {
 				return err
 			}
-			if err := show.Run(command.Context()); err != nil {
+			err = show.Run(command.Context())
+			if errors.Is(err, context.Canceled) {
+				err = errors.New("interrupted")
+			}
+			if err != nil {
 				return fmt.Errorf("%w\nThe cluster goes on running. %s stops it", err, instruction("down", which))
 			}
 			return sayWhatNext(command.OutOrStdout(), cluster, which)

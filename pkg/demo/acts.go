@@ -81,8 +81,9 @@ func (d *Demo) queuesShare(ctx context.Context) error {
 	if err := d.submit(ctx, asItIs, "production", "research", "nightly-report", "experiment"); err != nil {
 		return err
 	}
-	_, err := d.until(ctx, "both jobs are Completed", func(s scene) bool {
-		return isCompleted("nightly-report")(s) && isCompleted("experiment")(s)
+	_, err := d.until(ctx, "both jobs are Completed and their queues empty", func(s scene) bool {
+		isInUse := func(q queue) bool { return q.used > 0 && (q.name == "production" || q.name == "research") }
+		return isCompleted("nightly-report")(s) && isCompleted("experiment")(s) && !slices.ContainsFunc(s.queues, isInUse)
 	})
 	return err
 }

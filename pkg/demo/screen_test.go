@@ -109,7 +109,6 @@ func TestTheSceneIsDrawnAnewInPlaceBelowWhatIsSaid(t *testing.T) {
 	want := `
 first
 
-
 second
 
 NODES

@@ -96,19 +96,23 @@ const (
 
 // screen is a stage on a terminal: what is said scrolls by, below it is the scene, drawn anew in place.
 type screen struct {
-	terminal *os.File
-	drawn    int // lines of the scene, above the cursor
-	last     scene
-	frame    string
+	terminal  *os.File
+	hasSpoken bool
+	drawn     int // lines of the scene, above the cursor
+	last      scene
+	frame     string
 }
 
 func (c *screen) say(sentence string) error {
 	width, _ := c.size()
-	text := "\n" + bold + strings.Join(wrap(sentence, width), "\n") + plain + "\n\n"
+	text := bold + strings.Join(wrap(sentence, width), "\n") + plain + "\n\n"
+	if !c.hasSpoken {
+		text = "\n" + text
+	}
 	if _, err := io.WriteString(c.terminal, c.back()+eraseBelow+text); err != nil {
 		return err
 	}
-	c.drawn, c.frame = 0, ""
+	c.hasSpoken, c.drawn, c.frame = true, 0, ""
 	return c.show(c.last)
 }
 

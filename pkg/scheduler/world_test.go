@@ -56,10 +56,6 @@ func (w *world) apply(objects ...runtime.Object) {
 	}
 }
 
-func (w *world) remove(object runtime.Object) {
-	w.scheduler.Cluster().Apply(cluster.Delete{Object: object})
-}
-
 // cycle runs one cycle and audits the model.
 func (w *world) cycle() cluster.Decisions {
 	w.tb.Helper()

@@ -58,16 +58,22 @@ func apply(t *testing.T, file string) {
 	t.Helper()
 	path := filepath.Join(root, "example", file)
 	t.Cleanup(func() {
+		ctx := context.Background()
 		for _, arguments := range [][]string{
 			{"delete", "jobs.batch.volcano.sh", "--all"},
-			// The garbage collector would find them, too; of kinds that are new to a cluster it hears after half a minute.
-			{"delete", "pods", "--all"},
 			{"delete", "queues", "--field-selector=metadata.name!=root,metadata.name!=default"},
 			{"apply", "-f", filepath.Join(root, "installer/configuration.yaml")},
 		} {
-			if _, err := runKubectl(context.Background(), arguments...); err != nil {
+			if _, err := runKubectl(ctx, arguments...); err != nil {
 				t.Error(err)
 			}
+		}
+		// The garbage collector would find them, too; of kinds that are new to a cluster it hears after half a minute.
+		if err := core.CoreV1().Pods(metav1.NamespaceDefault).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := runKubectl(ctx, "wait", "pods", "--all", "--for=delete", "--timeout=60s"); err != nil {
+			t.Error(err)
 		}
 	})
 	kubectl(t, "apply", "-f", path)

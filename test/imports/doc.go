@@ -1,0 +1,6 @@
+// Package imports holds the house together: it reads the sources of the module and checks that imports point down only,
+// from floor to floor, and that the packages which decide stay pure: no API calls, no clock, no goroutines, no state of a
+// package's own.
+//
+// The floors are those of the architecture. A new package is refused until the table says on which floor it stands.
+package imports

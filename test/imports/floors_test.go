@@ -1,0 +1,96 @@
+package imports
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// floors are the rooms of the house, from the ground up. A package belongs to the room with the longest name that it is in
+// or below. What is in a room may import its own room and the floors below, never its own floor's other rooms.
+var floors = [][]string{
+	{"pkg/resources", "pkg/version", "."},
+	{"pkg/verdict", "pkg/apis", "pkg/conf"},
+	{"pkg/cluster", "pkg/client", "test/fixture"},
+	{"pkg/edge", "pkg/framework", "pkg/controllers", "pkg/admission", "pkg/localcluster"},
+	{"pkg/placement"},
+	{"pkg/eviction"},
+	{"pkg/plugins"},
+	{"pkg/actions"},
+	{"pkg/scheduler"},
+	{"pkg/simulator", "pkg/metrics"},
+	{"pkg/demo", "benchmark"},
+	{"cmd/scheduler", "cmd/controllers", "cmd/hekla", "test", "docs"},
+}
+
+// home returns the room and the floor of a package.
+func home(name string) (room string, floor int, ok bool) {
+	name = cmp.Or(name, ".")
+	for i, rooms := range floors {
+		for _, r := range rooms {
+			if isIn(name, r) && (!ok || len(r) > len(room)) {
+				room, floor, ok = r, i, true
+			}
+		}
+	}
+	return room, floor, ok
+}
+
+// checkFloor says what is wrong with the imports of a file.
+func checkFloor(s *source) []string {
+	room, floor, ok := home(s.room)
+	if !ok {
+		return []string{fmt.Sprintf("package %s stands on no floor: name it in the table", s.room)}
+	}
+	var wrong []string
+	for _, name := range s.imports() {
+		imported, ours := inside(name)
+		if !ours {
+			continue
+		}
+		otherRoom, otherFloor, ok := home(imported)
+		if !ok || otherRoom != room && otherFloor >= floor {
+			wrong = append(wrong, fmt.Sprintf("%s/%s imports %s, which is not below it", s.room, s.name, cmp.Or(imported, "the root")))
+		}
+	}
+	return wrong
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, wrong := range checkFloor(s) {
+			t.Error(wrong)
+		}
+	}
+}
+
+func TestAnImportThatPointsUpIsNoticed(t *testing.T) {
+	for name, test := range map[string]struct {
+		room, imported string
+		want           string // part of what is said, "" if nothing is wrong
+	}{
+		"down":                       {"pkg/scheduler", "pkg/cluster", ""},
+		"within a room":              {"pkg/actions/allocate", "pkg/actions/enqueue", ""},
+		"the root":                   {"pkg/localcluster", "", ""},
+		"up":                         {"pkg/cluster", "pkg/framework", "imports pkg/framework"},
+		"the edge knows no actions":  {"pkg/edge", "pkg/actions/allocate", "imports pkg/actions/allocate"},
+		"the edge knows no plugins":  {"pkg/edge", "pkg/plugins/gang", "imports pkg/plugins/gang"},
+		"the edge knows no loop":     {"pkg/edge", "pkg/scheduler", "imports pkg/scheduler"},
+		"nor the contract":           {"pkg/edge", "pkg/framework", "imports pkg/framework"},
+		"a plugin knows no action":   {"pkg/plugins/gang", "pkg/actions/allocate", "imports pkg/actions/allocate"},
+		"the core knows no edge":     {"pkg/framework", "pkg/edge", "imports pkg/edge"},
+		"a package without a floor":  {"pkg/helpers", "pkg/cluster", "stands on no floor"},
+		"one that is like another":   {"pkg/schedulers", "pkg/cluster", "stands on no floor"},
+		"importing one without":      {"pkg/scheduler", "pkg/helpers", "imports pkg/helpers"},
+		"placement knows no plugins": {"pkg/placement/kube", "pkg/plugins/predicates", "imports pkg/plugins/predicates"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			imported := strings.TrimSuffix(module+"/"+test.imported, "/")
+			wrong := strings.Join(checkFloor(snippet(t, test.room, fmt.Sprintf("package p\nimport _ %q\n", imported))), "; ")
+			if !strings.Contains(wrong, test.want) || test.want == "" && wrong != "" {
+				t.Errorf("said is %q, want %q", wrong, test.want)
+			}
+		})
+	}
+}

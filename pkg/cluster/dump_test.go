@@ -25,7 +25,7 @@ var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
 	"Cluster.namespacesGeneration", "Cluster.world",
 	"Cluster.classes", "Cluster.ranksAreStale", "Cluster.treeIsStale", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
-	"Task.inNode", "Job.version", "Job.judged", "Job.NotBefore", "Job.failures", "Class.key", "Class.Pod",
+	"Task.inNode", "Job.version", "Job.judged", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
 }
 
 // exactly dumps the model bit for bit.

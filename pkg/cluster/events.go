@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Event is one thing that happened outside the model: [Set], [Delete] or [BindFailed].
@@ -24,9 +25,10 @@ type Delete struct{ Object runtime.Object }
 // BindFailed says that a binding was refused for good: the pod was not bound and no attempt is under way. The job backs
 // off until a time that grows with each failure in a row.
 type BindFailed struct {
-	Pod types.NamespacedName
-	UID types.UID
-	At  time.Time
+	Pod    types.NamespacedName
+	UID    types.UID
+	At     time.Time
+	Reason string // what the API server said, a clause
 }
 
 // Apply takes in what happened. [Cluster.Settle] must follow before the next decision.
@@ -113,6 +115,7 @@ func (e BindFailed) apply(c *Cluster) {
 	}
 	j.failures++
 	j.NotBefore = e.At.Add(min(pause, lastBackOff))
+	c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 }
 
 // setPod takes in a pod. What is assumed of it stands until the pod shows otherwise.

@@ -153,7 +153,7 @@ func (o *Outbox) finished(t *binding, result BindResult, err error) {
 	if isShown {
 		o.options.Logger.Error(err, "Binding was refused", "pod", t.Pod, "node", t.Node, "requests", t.requests)
 	}
-	o.options.Refuse(cluster.BindFailed{Pod: t.Pod, UID: t.UID, At: now})
+	o.options.Refuse(cluster.BindFailed{Pod: t.Pod, UID: t.UID, At: now, Reason: err.Error()})
 }
 
 // Drain closes the outbox in good order: nothing new is begun, statuses are dropped, for the next leader works them out

@@ -148,10 +148,14 @@ func TestARefusedBindingIsTriedAgainLater(t *testing.T) {
 	if d := w.cycle(); len(d.Binds) != 1 {
 		t.Fatalf("decided %+v", d)
 	}
-	w.scheduler.Cluster().Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.now})
+	w.scheduler.Cluster().Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.now, Reason: "it is full"})
 	result := w.scheduler.Cycle(w.now, nil)
 	if len(result.Decisions.Binds) != 0 || !result.Wake.After(w.now) {
 		t.Fatalf("right after the failure: %+v", result)
+	}
+	want := "the API server refused to bind pod g-0, and the job is tried again later; it is full"
+	if c := result.Decisions.Groups[0].Status.Conditions[0]; c.Reason != string(verdict.BackingOff) || c.Message != want {
+		t.Errorf("the job is told %s: %s", c.Reason, c.Message)
 	}
 	w.now = result.Wake
 	if d := w.cycle(); len(d.Binds) != 1 {

@@ -143,7 +143,7 @@ var openings = map[Code]string{
 	Refused:             "refused by %s",
 	NotEnoughResources:  "no room",
 	Quarantined:         "the scheduler fails over this job and leaves it alone until it changes",
-	BackingOff:          "the API server refused to bind",
+	BackingOff:          "the API server refused to bind pod %s, and the job is tried again later",
 }
 
 // Sentence says it to a person, with every number.

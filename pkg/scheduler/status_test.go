@@ -1,0 +1,152 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// inState is a pod of the gang g, as it is after a word.
+func inState(i int, state string) *corev1.Pod {
+	p := fixture.Pod(fmt.Sprintf("p%d", i), fixture.In("g"), fixture.As("worker", i))
+	if state != "pending" && state != "gated" {
+		fixture.On("n1")(p)
+	}
+	switch state {
+	case "gated":
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}}
+	case "bound":
+		p.Status.Phase = corev1.PodPending
+	case "succeeded":
+		p.Status.Phase = corev1.PodSucceeded
+	case "failed":
+		p.Status.Phase = corev1.PodFailed
+	case "leaving":
+		p.DeletionTimestamp = &metav1.Time{Time: fixture.Birth}
+	}
+	return p
+}
+
+func TestThePhaseFollowsFromThePods(t *testing.T) {
+	const (
+		pending, inqueue, running = schedulingv1beta1.PodGroupPending, schedulingv1beta1.PodGroupInqueue, schedulingv1beta1.PodGroupRunning
+		unknown, completed        = schedulingv1beta1.PodGroupUnknown, schedulingv1beta1.PodGroupCompleted
+		unschedulable, scheduled  = schedulingv1beta1.PodGroupUnschedulableType, schedulingv1beta1.PodGroupScheduledType
+		nothing                   = schedulingv1beta1.PodGroupConditionType("")
+		small, large              = "cpu=2", "cpu=9"
+	)
+	for name, test := range map[string]struct {
+		was       schedulingv1beta1.PodGroupPhase
+		minimum   int32
+		node      string
+		pods      []string
+		phase     schedulingv1beta1.PodGroupPhase
+		condition schedulingv1beta1.PodGroupConditionType
+	}{
+		"at the door, and no pods yet":             {pending, 2, large, nil, inqueue, unschedulable},
+		"let in, and its pods wait":                {inqueue, 3, small, []string{"pending", "pending", "pending"}, inqueue, unschedulable},
+		"let in, and placed":                       {inqueue, 2, large, []string{"pending", "pending"}, inqueue, scheduled},
+		"bound, and none runs yet":                 {inqueue, 2, large, []string{"bound", "bound"}, running, scheduled},
+		"running":                                  {inqueue, 2, large, []string{"running", "bound"}, running, scheduled},
+		"running, and another waits for room":      {running, 2, small, []string{"running", "running", "pending"}, running, scheduled},
+		"a pod was lost":                           {running, 2, large, []string{"running"}, unknown, unschedulable},
+		"a pod was lost and came back, no room":    {running, 3, small, []string{"running", "running", "pending"}, unknown, unschedulable},
+		"a pod was lost and came back, with room":  {running, 3, large, []string{"running", "running", "pending"}, inqueue, scheduled},
+		"a pod is being deleted":                   {running, 2, large, []string{"running", "leaving"}, unknown, unschedulable},
+		"some have succeeded":                      {running, 2, large, []string{"running", "succeeded"}, running, scheduled},
+		"one has failed":                           {running, 2, large, []string{"running", "failed"}, unknown, unschedulable},
+		"all have succeeded":                       {running, 2, large, []string{"succeeded", "succeeded"}, completed, scheduled},
+		"all are over, one way or the other":       {running, 2, large, []string{"succeeded", "failed"}, completed, nothing},
+		"all have failed":                          {running, 2, large, []string{"failed", "failed"}, completed, nothing},
+		"over, and its pods are cleaned away":      {completed, 2, large, nil, completed, nothing},
+		"over, and some pods are cleaned away":     {completed, 2, large, []string{"succeeded"}, completed, nothing},
+		"fewer than the minimum have failed":       {inqueue, 2, large, []string{"failed"}, inqueue, unschedulable},
+		"a gate holds it back":                     {inqueue, 2, large, []string{"pending", "gated"}, inqueue, unschedulable},
+		"without a minimum, and nothing there yet": {inqueue, 0, large, nil, inqueue, nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := fixture.Group("g", "default", test.minimum)
+			g.Status.Phase = test.was
+			w := newWorld(t, "{actions: \"enqueue, allocate, backfill\", tiers: [{plugins: [{name: gang}]}]}", fixture.Node("n1", test.node), g)
+			for i, state := range test.pods {
+				w.apply(inState(i, state))
+			}
+			w.cycle()
+			j := w.scheduler.Cluster().Job(fixture.Key("g"))
+			if j.Phase != test.phase {
+				t.Errorf("the phase is %s, want %s", j.Phase, test.phase)
+			}
+			var condition schedulingv1beta1.PodGroupConditionType
+			for _, c := range w.groups[fixture.Key("g")].Status.Conditions {
+				condition = c.Type
+			}
+			if condition != test.condition {
+				t.Errorf("the condition is %q, want %q: %+v", condition, test.condition, j.Verdict)
+			}
+			// Another cycle, in which nothing has happened, changes nothing.
+			if w.cycle(); j.Phase != test.phase {
+				t.Errorf("without any event the phase becomes %s", j.Phase)
+			}
+		})
+	}
+}
+
+// A queue holds what its jobs hold, and what those below it hold; its status says so whenever that changes, also when the
+// tree does.
+func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
+	below := func(parent string) *schedulingv1beta1.Queue {
+		return fixture.Queue("leaf", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = parent })
+	}
+	w := newWorld(t, "", fixture.Node("n1", "cpu=9"), fixture.Queue("a"), fixture.Queue("b"), below("a"))
+	addGang(w, "g", "leaf", 2)
+	holds := map[string]int64{}
+	look := func() {
+		t.Helper()
+		for _, q := range w.cycle().Queues {
+			holds[q.Queue] = q.Allocated.Cpu().Value()
+		}
+	}
+	look()
+	if holds["leaf"] != 2 || holds["a"] != 2 || holds["b"] != 0 {
+		t.Errorf("the queues hold %v", holds)
+	}
+	w.apply(below("b"))
+	look()
+	if holds["leaf"] != 2 || holds["a"] != 0 || holds["b"] != 2 {
+		t.Errorf("below another parent the queues hold %v", holds)
+	}
+	w.apply(fixture.Group("g", "a", 2))
+	look()
+	if holds["leaf"] != 0 || holds["a"] != 2 || holds["b"] != 0 {
+		t.Errorf("when the job is in another queue they hold %v", holds)
+	}
+}
+
+// The owner of a job that was let in and whose pods do not come, or go, is told.
+func TestAJobThatLacksPodsSaysSo(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
+	w.apply(fixture.Group("g", "default", 2))
+	w.cycle()
+	if reason, message := w.condition("g"); reason != "NotEnoughTasks" || message != "not all pods exist yet: 0 of 2" {
+		t.Errorf("before there are pods it says %s: %s", reason, message)
+	}
+	w.apply(inState(0, "gated"), inState(1, "gated"))
+	w.cycle()
+	if reason, _ := w.condition("g"); reason != "SchedulingGated" {
+		t.Errorf("of gated pods it says %s", reason)
+	}
+	for i := range 2 {
+		p := inState(i, "gated")
+		w.scheduler.Cluster().Apply(cluster.Delete{Object: p})
+	}
+	w.cycle()
+	if reason, _ := w.condition("g"); reason != "NotEnoughTasks" {
+		t.Errorf("when they are gone it says %s", reason)
+	}
+}

@@ -141,6 +141,7 @@ func installer() ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("the embedded installer: %w", err)
 	}
 	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
-		return object.GetKind() == "Deployment"
+		// What is for our pods has no use here: the programs run as processes beside the cluster.
+		return slices.Contains([]string{"Deployment", "Service", "PodDisruptionBudget"}, object.GetKind())
 	}), nil
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"slices"
 	"sort"
 	"time"
 
@@ -63,6 +64,18 @@ type Job struct {
 
 // Tasks returns the job's tasks, in no particular order. The caller must not change it.
 func (j *Job) Tasks() []*Task { return j.tasks }
+
+// Pending returns the job's tasks that wait for a node, in an order.
+func (j *Job) Pending(compare func(a, b *Task) int) []*Task {
+	var tasks []*Task
+	for _, t := range j.tasks {
+		if t.Status == Pending {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, compare)
+	return tasks
+}
 
 // Count is the number of tasks in a status.
 func (j *Job) Count(s Status) int { return j.counts[s] }

@@ -146,16 +146,7 @@ func (s *Session) CompareTasks(a, b *cluster.Task) int {
 }
 
 // Pending returns the tasks of a job that wait for a node, in the order in which they are placed.
-func (s *Session) Pending(j *cluster.Job) []*cluster.Task {
-	var tasks []*cluster.Task
-	for _, t := range j.Tasks() {
-		if t.Status == cluster.Pending {
-			tasks = append(tasks, t)
-		}
-	}
-	slices.SortFunc(tasks, s.CompareTasks)
-	return tasks
-}
+func (s *Session) Pending(j *cluster.Job) []*cluster.Task { return j.Pending(s.CompareTasks) }
 
 // MayEnqueue asks whether a job may pass the door; nil means yes.
 func (s *Session) MayEnqueue(j *cluster.Job) *verdict.Verdict {

@@ -43,6 +43,9 @@ func (x Transaction) Undo() {
 // Commit turns what was placed into decisions.
 func (x Transaction) Commit() {
 	s := x.session
+	if x.mark != 0 {
+		panic("invariant: a transaction inside another is committed, which the other could not undo")
+	}
 	for _, t := range s.placed[x.first:] {
 		s.Cluster.Commit(t)
 		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID})

@@ -60,6 +60,17 @@ func TestWhatAnInnerTransactionPlacedIsCommittedWithTheOuter(t *testing.T) {
 	}
 }
 
+func TestATransactionInsideAnotherCannotBeCommitted(t *testing.T) {
+	s := open(policyOf(t, nil), gangs(1)...)
+	s.Begin().Place(s.Cluster.Task(fixture.Key("j0-0")), s.Cluster.Node("n0"))
+	defer func() {
+		if recover() == nil {
+			t.Error("it is committed")
+		}
+	}()
+	s.Begin().Commit()
+}
+
 // Whatever is placed, nested and taken back, a follower that only listens knows what is placed, and the model is as it was
 // once all is taken back.
 func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {

@@ -34,7 +34,7 @@ func New(c *cluster.Cluster, policy *framework.Policy) (*Engine, error) {
 	}
 	e := &Engine{cluster: c, filters: policy.Filters, scorers: policy.Scorers, kube: plugins,
 		answers: map[*cluster.Class]*answers{}, byText: map[string]reason{}}
-	for _, text := range []string{"", "node(s) are unknown", "node(s) were not ready"} {
+	for _, text := range []string{"", "node(s) are unknown", "node(s) were not ready", "node(s) were refused for a reason of their own"} {
 		e.reason(text)
 	}
 	return e, nil
@@ -48,11 +48,19 @@ const (
 	fits reason = iota
 	unknownNode
 	notReady
+	manyReasons
 )
+
+// maxReasons bounds the texts that are kept. There are a few dozen, unless a plugin puts numbers or names into its own:
+// then what is beyond is not told apart.
+const maxReasons = 1 << 12
 
 func (e *Engine) reason(text string) reason {
 	r, ok := e.byText[text]
 	if !ok {
+		if len(e.reasons) >= maxReasons {
+			return manyReasons
+		}
 		r = reason(len(e.reasons))
 		e.reasons = append(e.reasons, text)
 		e.byText[text] = r

@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -205,6 +206,36 @@ func TestMoreClassesThanAreRememberedAreAnsweredRightly(t *testing.T) {
 	}
 	x.Undo()
 	w.check(w.task("p-000"))
+}
+
+// counts is a plugin from outside the tree that has something else to say each time.
+type counts struct{ asked int }
+
+func (*counts) Name() string { return "counts" }
+
+func (c *counts) RefuseNode(*cluster.Class, *cluster.Node) string {
+	c.asked++
+	return fmt.Sprintf("node(s) were refused for the %dth time", c.asked)
+}
+
+// Reasons are numbered. However many there are, none may be taken for another, above all not for none.
+func TestAFilterThatNeverSaysTheSameTwiceIsHeard(t *testing.T) {
+	w := newWorld(t, "binpack")
+	w.policy.Filters = []framework.NodeFilter{&counts{}}
+	var err error
+	if w.engine, err = placement.New(w.cluster, w.policy); err != nil {
+		t.Fatal(err)
+	}
+	w.set(gangOf("g", 1)...)
+	for round := range 70 {
+		for i := range 1000 {
+			w.set(fixture.Node(fmt.Sprintf("n%d", i), fmt.Sprintf("cpu=%d", 1+round)))
+		}
+		w.open()
+		if n := w.engine.Best(w.task("g-0")); n != nil {
+			t.Fatalf("placed on %s, which is refused", n.Name)
+		}
+	}
 }
 
 func TestOfEquallyGoodNodesTheFirstByNameIsChosen(t *testing.T) {

@@ -61,10 +61,15 @@ func TestPodsOfAGangSpreadOverZones(t *testing.T) {
 func TestPodsOfAGangDoNotShareAPortOfTheHost(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"))
 	w.set(gangOf("g", 2, fixture.OnPort(8080))...)
-	if places := placeAll(t, w, "g"); distinct(places) != 2 {
-		t.Errorf("placed %v", places)
+	s := w.open()
+	x := s.Begin()
+	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+		t.Fatal(v.Sentence())
 	}
-	w.session.Begin().Commit()
+	x.Commit()
+	if s.Binds[0].Node == s.Binds[1].Node {
+		t.Errorf("decided %v", s.Binds)
+	}
 	w.set(gangOf("h", 1, fixture.OnPort(8080))...)
 	w.open()
 	reasons, _ := w.engine.Explain(w.task("h-0"))
@@ -109,9 +114,9 @@ func TestTheMinimumOfEveryRoleIsPlacedFirst(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=4"))
 	w.set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
 	for i := range 5 {
-		w.set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.WithPriority(9)))
+		w.set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i)))
 	}
-	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
+	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 9)))
 	places := placeAll(t, w, "g")
 	if len(places) != 3 || places["master-0"] == "" || places["worker-0"] == "" || places["worker-1"] == "" {
 		t.Errorf("placed %v", places)

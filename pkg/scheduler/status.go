@@ -138,7 +138,7 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decis
 		reason = corev1.PodReasonUnschedulable
 	}
 	message := fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name)
-	for _, t := range sortedPending(j) {
+	for _, t := range j.Pending(cluster.CompareTasks) {
 		if t.Told == message || says(t.Pod, reason, message) {
 			continue
 		}
@@ -148,17 +148,6 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decis
 			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 		}})
 	}
-}
-
-func sortedPending(j *cluster.Job) []*cluster.Task {
-	var tasks []*cluster.Task
-	for _, t := range j.Tasks() {
-		if t.Status == cluster.Pending {
-			tasks = append(tasks, t)
-		}
-	}
-	slices.SortFunc(tasks, cluster.CompareTasks)
-	return tasks
 }
 
 func says(pod *corev1.Pod, reason, message string) bool {

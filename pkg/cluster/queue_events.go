@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"maps"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
+	q := c.queues[object.Name]
+	if q == nil {
+		q = &Queue{Name: object.Name}
+		c.queues[object.Name] = q
+	}
+	isNew := q.Object == nil
+	if isNew || q.Object.UID != object.UID {
+		q.Decided = nil
+	}
+	if !isNew && sameQueue(q.Object, object) {
+		q.Object = object
+		return
+	}
+	q.read(c, object)
+	c.treeIsStale = true
+	c.world.queue++
+	c.touchQueue(q)
+	if isNew {
+		for _, j := range c.jobs {
+			if j.Group != nil && j.QueueName == q.Name {
+				c.assignQueue(j, q.Name)
+			}
+		}
+	}
+}
+
+// sameQueue reports whether nothing that a decision rests on differs: most updates of a queue are our own counts.
+func sameQueue(a, b *schedulingv1beta1.Queue) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State &&
+		maps.Equal(a.Annotations, b.Annotations)
+}
+
+func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
+	q := c.queues[object.Name]
+	if q == nil || q.Object == nil || q.Object.UID != object.UID {
+		return
+	}
+	if q.Name == schedulingv1beta1.RootQueue {
+		// What its object said goes with it.
+		q.read(c, &schedulingv1beta1.Queue{})
+		q.Object, q.Decided = nil, nil
+	} else {
+		delete(c.queues, q.Name)
+	}
+	for _, j := range c.jobs {
+		if j.Queue == q {
+			c.assignQueue(j, j.QueueName)
+		}
+	}
+	c.treeIsStale = true
+	c.world.queue++
+}

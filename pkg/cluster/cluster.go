@@ -213,6 +213,9 @@ func (c *Cluster) Hopeful(j *Job, now time.Time) bool {
 		return false
 	case v == nil, j.judged.job != j.version, v.Help&verdict.HelpTime != 0:
 		return true
+	case v.Help == 0:
+		// Whoever gave it did not think of what would help. It must not keep the job waiting for ever.
+		return j.judged != stamp{node: c.world.node, queue: c.world.queue, job: j.version}
 	default:
 		return v.Help&verdict.HelpNode != 0 && j.judged.node != c.world.node ||
 			v.Help&verdict.HelpQueue != 0 && j.judged.queue != c.world.queue

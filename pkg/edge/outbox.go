@@ -21,9 +21,10 @@ const (
 	// statusWorkers write the statuses of PodGroups and queues, as many again the conditions of pods, apart from them so
 	// that ten thousand pods that wait do not hold up the phase of a PodGroup.
 	statusWorkers = 3
-	// busyShare is the part of the allowed requests that statuses may take while binds wait: one in a hundred, twenty a
-	// second by default.
-	busyShare = 100
+	// busyShare is the part of the allowed requests that statuses may take while binds wait: one in twenty, a hundred a
+	// second by default. Less would hold up the jobs behind: their pods are made only when it is written that they were
+	// let in.
+	busyShare = 20
 	// The events that are shown: ten a second after a first hundred. The library writes each in a goroutine of its own, and
 	// nobody reads more.
 	eventsPerSecond, eventsAtOnce = 10, 100

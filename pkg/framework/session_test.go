@@ -196,6 +196,23 @@ func TestAJobIsLookedAtAgainOnlyWhenWhatWouldHelpHasHappened(t *testing.T) {
 	}
 }
 
+func TestARefusalThatNamesNoHelpIsLookedAtWhenAnythingHasHappened(t *testing.T) {
+	policy := policyOf(t, nil)
+	for name, event := range map[string]cluster.Event{
+		"a node": cluster.Set{Object: fixture.Node("n2", "cpu=1")}, "a queue": cluster.Set{Object: fixture.Queue("another")},
+	} {
+		s := open(policy, gangs(1)...)
+		s.Judge(s.Cluster.Job(fixture.Key("j0")), &verdict.Verdict{Code: verdict.Refused})
+		if len(framework.Open(s.Cluster, policy, nil, now).Queues()) > 0 {
+			t.Error("looked at although nothing has happened")
+		}
+		s.Cluster.Apply(event)
+		if len(framework.Open(s.Cluster, policy, nil, now).Queues()) == 0 {
+			t.Errorf("not looked at although there is %s", name)
+		}
+	}
+}
+
 func TestWhatIsSaidOfPartsOfAJobIsHeldTogether(t *testing.T) {
 	s := open(policyOf(t, nil), gangs(1)...)
 	j := s.Cluster.Job(fixture.Key("j0"))

@@ -61,7 +61,11 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdi
 	if v != nil {
 		refusal = *v // who gave it may hold on to it
 	}
-	refusal.Placed, refusal.Wanted = j.Ready(), max(j.MinMember, before+1)
+	refusal.Wanted = j.MinMember
+	if j.Lacks() == 0 { // then it is not its own numbers that keep it from being ready
+		refusal.Wanted = max(j.MinMember, before+1)
+	}
+	refusal.Placed = min(j.Ready(), refusal.Wanted-j.Lacks()) // a surplus of one role is no substitute for another
 	x.Undo()
 	return &refusal
 }

@@ -123,6 +123,19 @@ func TestTheMinimumOfEveryRoleIsPlacedFirst(t *testing.T) {
 	}
 }
 
+func TestASurplusOfOneRoleIsNotCountedForAnother(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=3"))
+	w.set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
+	for i := range 3 {
+		w.set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.On("n0")))
+	}
+	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
+	s := w.open()
+	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Placed != 2 || v.Wanted != 3 {
+		t.Errorf("the verdict is %+v", v)
+	}
+}
+
 func TestTheRoomOfARoleThatCannotBePlacedIsGivenBack(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=4"))
 	w.set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))

@@ -33,7 +33,7 @@ type Session struct {
 	// Binds are the decisions of the session in the order in which they were made, gangs together.
 	Binds []cluster.Bind
 
-	// Subject is the job that is being looked at, for telling whose fault a panic is.
+	// Subject is the job that is being looked at, nil if none is, for telling whose fault a panic is; see LookAt.
 	Subject *cluster.Job
 
 	queues []*cluster.Queue
@@ -87,8 +87,20 @@ func (s *Session) Open() {
 }
 
 // Validate says what is wrong with a job or its queue; nil means nothing.
-func (s *Session) Validate(j *cluster.Job) *verdict.Verdict {
+func (s *Session) Validate(j *cluster.Job) (v *verdict.Verdict) {
+	s.LookAt(j, func() { v = s.validate(j) })
+	return v
+}
+
+// LookAt notes that a job is being looked at while a function runs. If that panics, the job comes under suspicion.
+func (s *Session) LookAt(j *cluster.Job, look func()) {
+	before := s.Subject
 	s.Subject = j
+	look()
+	s.Subject = before
+}
+
+func (s *Session) validate(j *cluster.Job) *verdict.Verdict {
 	q := j.Queue
 	refusal := func(code verdict.Code, detail string) *verdict.Verdict {
 		return &verdict.Verdict{Code: code, Subject: j.QueueName, Help: verdict.HelpQueue, Detail: detail}

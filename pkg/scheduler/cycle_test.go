@@ -193,6 +193,16 @@ func TestAPanicDropsTheDecisionsOfItsCycleOnly(t *testing.T) {
 	}
 }
 
+func TestAnEventThatCannotBeTakenInKeepsNoOtherOut(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	var nobody *corev1.Pod // stands for whatever the model stumbles over
+	result := w.scheduler.Cycle(w.now, []cluster.Event{cluster.Set{Object: nobody},
+		cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod("p", fixture.In("g"))}})
+	if result.Panic == "" || len(result.Decisions.Binds) != 1 {
+		t.Errorf("the result is %+v", result)
+	}
+}
+
 func TestAJobOverWhichTheSchedulerFailsIsLeftAlone(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
 	addGang(w, "a", "default", 1)

@@ -6,8 +6,8 @@
 // Invariants:
 //
 //  1. A cycle is pure: the same events, configuration and time give the same decisions, byte for byte.
-//  2. A panic inside a cycle is contained: what the cycle decided is dropped, the model is as it was before the actions,
-//     and the next cycle starts as usual.
+//  2. A panic inside a cycle is contained: if an action panics, no binding of the cycle leaves and the model holds none of
+//     them; if an event cannot be taken in, the others still are; and the next cycle starts as usual.
 //  3. A status is decided only when it differs from what the API shows and from what was decided last.
 //  4. A new policy takes effect between cycles, whole, or not at all.
 //

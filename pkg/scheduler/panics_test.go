@@ -17,9 +17,11 @@ func (panicsOver) Name() string { return "panics" }
 func (p panicsOver) Execute(s *framework.Session) {
 	for _, q := range s.Queues() {
 		for _, j := range s.Jobs(q) {
-			if s.Subject = j; j.ID.Name == p.name {
-				panic("on purpose")
-			}
+			s.LookAt(j, func() {
+				if j.ID.Name == p.name {
+					panic("on purpose")
+				}
+			})
 		}
 	}
 }

@@ -70,20 +70,36 @@ type Result struct {
 // Cycle takes in what happened, runs the pipeline once, and returns what is to be done.
 func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result) {
 	defer s.observe("cycle", "")()
-	s.cluster.Apply(events...)
+	for _, e := range events {
+		// One object that cannot be taken in must not keep all others out.
+		contained(&result, func() { s.cluster.Apply(e) })
+	}
 	if s.policy == nil {
-		return Result{}
+		return result
 	}
 	session, problem := s.run(now)
 	defer s.observe("close", "")()
 	if problem == "" {
-		result = Result{Wake: s.cluster.NextDeadline(now)}
 		result.Decisions.Binds = session.Binds
 	} else {
-		result = Result{Wake: now.Add(panicPause), Panic: problem}
+		result.Panic = problem
 	}
-	s.writer.write(s.cluster, now, &result.Decisions)
+	contained(&result, func() { s.writer.write(s.cluster, now, &result.Decisions) })
+	result.Wake = s.cluster.NextDeadline(now)
+	if result.Panic != "" {
+		result.Wake = now.Add(panicPause)
+	}
 	return result
+}
+
+// contained runs a part of the cycle that nothing has to be undone of. If it panics, the result says so.
+func contained(result *Result, part func()) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			result.Panic = fmt.Sprintf("%v\n%s", cause, debug.Stack())
+		}
+	}()
+	part()
 }
 
 // panicPause keeps a cycle that panics every time from spinning.

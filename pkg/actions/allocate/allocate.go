@@ -90,7 +90,9 @@ func (r *run) serve(q *cluster.Queue) bool {
 		}
 		return false
 	}
-	if r.place(jobs.First()) {
+	more := false
+	s.LookAt(jobs.First(), func() { more = r.place(jobs.First()) })
+	if more {
 		jobs.FixFirst()
 	} else {
 		jobs.Pop()
@@ -101,7 +103,6 @@ func (r *run) serve(q *cluster.Queue) bool {
 // place places the next part of a job and reports whether there is more to place.
 func (r *run) place(j *cluster.Job) bool {
 	s := r.session
-	s.Subject = j
 	tasks, known := r.pending[j]
 	if !known {
 		tasks = s.Pending(j)

@@ -36,7 +36,7 @@ func (action) Execute(s *framework.Session) {
 		slices.SortFunc(jobs, s.CompareJobs)
 		for _, j := range jobs {
 			if !j.AtTheDoor() {
-				fill(s, j)
+				s.LookAt(j, func() { fill(s, j) })
 			}
 		}
 	}
@@ -44,7 +44,6 @@ func (action) Execute(s *framework.Session) {
 
 // fill places the tasks of a job that request nothing.
 func fill(s *framework.Session, j *cluster.Job) {
-	s.Subject = j
 	tasks := slices.DeleteFunc(s.Pending(j), func(t *cluster.Task) bool { return !t.BestEffort() })
 	if len(tasks) == 0 {
 		return

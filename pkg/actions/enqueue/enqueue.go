@@ -33,7 +33,8 @@ func (action) Execute(s *framework.Session) {
 	turn := framework.NewHeap(queues, s.CompareQueues)
 	for turn.Len() > 0 {
 		q := turn.Pop()
-		knock(s, jobs[q].Pop())
+		j := jobs[q].Pop()
+		s.LookAt(j, func() { knock(s, j) })
 		if jobs[q].Len() > 0 {
 			turn.Push(q)
 		}
@@ -41,7 +42,6 @@ func (action) Execute(s *framework.Session) {
 }
 
 func knock(s *framework.Session, j *cluster.Job) {
-	s.Subject = j
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil {
 			s.Judge(j, v)

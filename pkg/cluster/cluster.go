@@ -195,31 +195,55 @@ func (c *Cluster) Settle() {
 }
 
 // stamp is how often each kind of change that could help a waiting job has happened.
-type stamp struct{ node, queue, job uint64 }
+type stamp struct{ node, queue, pod, job uint64 }
 
 // Judge notes why a job waits; nil clears it. The job need not be tried again before [Cluster.Hopeful].
 func (c *Cluster) Judge(j *Job, v *verdict.Verdict) {
-	j.judged = stamp{node: c.world.node, queue: c.world.queue, job: j.version}
+	j.judged = c.present(j)
 	if !j.Verdict.Equal(v) {
 		c.touch(j)
 	}
 	j.Verdict = v
 }
 
-// Hopeful reports whether anything has happened that could help a job since it was judged.
+// present is what the world looks like now to a job.
+func (c *Cluster) present(j *Job) stamp {
+	now := c.world
+	now.job = j.version
+	return now
+}
+
+// longestRest is after how long a job is looked at again though nothing seems to have happened that could help: should a
+// change be missed for what it is, a job waits for minutes, not for ever (source: kube-scheduler does the same).
+const longestRest = 5 * time.Minute
+
+// Hopeful reports whether anything has happened that could help a job since it was judged, or it has rested for long. The
+// caller looks at the job if it says yes.
 func (c *Cluster) Hopeful(j *Job, now time.Time) bool {
-	switch v := j.Verdict; {
-	case now.Before(j.NotBefore):
+	if now.Before(j.NotBefore) {
 		return false
-	case v == nil, j.judged.job != j.version, v.Help&verdict.HelpTime != 0:
+	}
+	hasRested := !j.lookedAt.IsZero() && now.Sub(j.lookedAt) >= longestRest
+	hopeful := hasRested || c.isHelped(j)
+	if hopeful || j.lookedAt.IsZero() {
+		j.lookedAt = now
+	}
+	return hopeful
+}
+
+// isHelped reports whether anything has happened that the job's verdict hopes for.
+func (c *Cluster) isHelped(j *Job) bool {
+	v, then := j.Verdict, j.judged
+	switch {
+	case v == nil, then.job != j.version, v.Help&verdict.HelpTime != 0:
 		return true
 	case v.Help == 0:
 		// Whoever gave it did not think of what would help. It must not keep the job waiting for ever.
-		return j.judged != stamp{node: c.world.node, queue: c.world.queue, job: j.version}
-	default:
-		return v.Help&verdict.HelpNode != 0 && j.judged.node != c.world.node ||
-			v.Help&verdict.HelpQueue != 0 && j.judged.queue != c.world.queue
+		return then != c.present(j)
 	}
+	return v.Help&verdict.HelpNode != 0 && then.node != c.world.node ||
+		v.Help&verdict.HelpQueue != 0 && then.queue != c.world.queue ||
+		v.Help&verdict.HelpPod != 0 && then.pod != c.world.pod
 }
 
 // Reconsider makes every judged job worth another look: the rules have changed.

@@ -17,7 +17,7 @@ import (
 var leftOut = []string{
 	"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.touchedJobs",
 	"Cluster.touchedQueues", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Queue.touched",
-	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector",
+	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.pod",
 }
 
 // arrival are the fields that show in which order, or how often, something happened.
@@ -25,7 +25,7 @@ var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
 	"Cluster.namespacesGeneration", "Cluster.world",
 	"Cluster.classes", "Cluster.ranksAreStale", "Cluster.treeIsStale", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
-	"Task.inNode", "Job.version", "Job.judged", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
+	"Task.inNode", "Job.version", "Job.judged", "Job.lookedAt", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
 }
 
 // exactly dumps the model bit for bit.

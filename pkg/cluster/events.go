@@ -168,6 +168,9 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 		return
 	}
 
+	if status.Holds() && (from != node || t.Pod != nil && !maps.Equal(t.Pod.Labels, pod.Labels)) {
+		c.world.pod++
+	}
 	// Everything the totals depend on changes between taking the task out of them and putting it back.
 	c.account(t, -1)
 	if t.Job != nil {

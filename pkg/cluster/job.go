@@ -59,6 +59,8 @@ type Job struct {
 	version uint64 // grows with every change of the job or its pods from outside
 	judged  stamp  // what the world looked like when Verdict was given
 
+	lookedAt time.Time // when Hopeful said yes last
+
 	waiting, touched bool // membership in the cluster's lists
 }
 

@@ -45,6 +45,7 @@ func (c *Cluster) Place(t *Task, n *Node) {
 func (c *Cluster) Commit(t *Task) {
 	invariant(t.Status == Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, Binding, t.Node)
+	c.world.pod++
 }
 
 // TakeBack frees tasks whose binding was decided and never handed out.

@@ -5,6 +5,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/placement/kube"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // need is how much of one resource a class takes.
@@ -33,6 +34,10 @@ type answers struct {
 	score      []int64  // valid where it fits
 	heap       []int32  // the slots that fit, best first in the sense of a heap
 	place      []int32  // where a slot stands in the heap, -1 if it does not
+
+	explained bool // reasons and short are of the answers as they are now
+	reasons   []verdict.NodeReason
+	short     []verdict.Shortage
 }
 
 func newAnswers(e *Engine, k *cluster.Class) *answers {
@@ -54,6 +59,7 @@ func newAnswers(e *Engine, k *cluster.Class) *answers {
 func (a *answers) catchUp(e *Engine) {
 	changed, next, ok := e.cluster.Changes(a.seen)
 	first := a.place == nil
+	a.explained = a.explained && ok && len(changed) == 0
 	a.seen = next
 	nodes := e.cluster.BySlot()
 	for len(a.place) < len(nodes) {

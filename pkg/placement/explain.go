@@ -4,16 +4,21 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Explain says why Best finds no node for a task: how many nodes refuse for which reason, and of which resources even the
-// best of the nodes of the right kind has too little.
+// best of the nodes of the right kind has too little. The caller must not change what is returned.
 func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	a := e.current(t.Class)
+	depends := e.cluster.DependsOnPods(t.Class)
+	if a.explained && !depends {
+		return a.reasons, a.short
+	}
 	refusals := map[*cluster.Node]string{}
-	if len(a.heap) > 0 && e.cluster.DependsOnPods(t.Class) {
+	if len(a.heap) > 0 && depends {
 		candidates, texts, _ := e.survey(a)
 		for i, n := range candidates {
 			refusals[n] = texts[i]
@@ -35,7 +40,8 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 		}
 		reasons[i].Nodes++
 	}
-	return reasons, e.shortages(a)
+	a.reasons, a.short, a.explained = reasons, e.shortages(a), true
+	return a.reasons, a.short
 }
 
 // shortages compares what is needed with the most that any node of the right kind has free.
@@ -59,11 +65,12 @@ func (e *Engine) shortages(a *answers) []verdict.Shortage {
 }
 
 // refusal is the verdict on a task that found no node.
-func refusal(placer interface {
-	Explain(*cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
-}, t *cluster.Task) *verdict.Verdict {
+func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode}
-	v.Nodes, v.Shortages = placer.Explain(t)
+	if s.Cluster.DependsOnPods(t.Class) {
+		v.Help |= verdict.HelpPod
+	}
+	v.Nodes, v.Shortages = s.Placer.Explain(t)
 	return v
 }
 

@@ -11,11 +11,12 @@ import (
 // Gang places as many of the tasks as their job needs to start. It returns nil if the job is ready then; what was placed
 // is in the transaction. Otherwise it returns why not, and the transaction is as it was.
 //
-// The tasks are placed in the order given. If that fails and they are not all alike, the large are tried before the
-// small: a small task can take the last room that fits a large one, hardly ever the other way round.
+// The tasks are placed in the order given. If that fails and they are not all alike, the large are tried before the small:
+// a small task can take the last room that fits a large one, hardly ever the other way round. If there are more tasks than
+// the job needs, the small alone may do, so they are tried last.
 func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := tryGang(s, j, tasks)
-	if v == nil || v.Code != verdict.NotEnoughResources || alike(tasks) {
+	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || alike(tasks) {
 		return v
 	}
 	bySize := slices.Clone(tasks)
@@ -23,6 +24,11 @@ func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 		return fraction(s.Cluster, u).Compare(fraction(s.Cluster, t))
 	})
 	w := tryGang(s, j, bySize)
+	if w != nil && len(tasks) > j.Lacks() {
+		slices.Reverse(bySize)
+		v = v.With(w)
+		w = tryGang(s, j, bySize)
+	}
 	if w == nil {
 		return nil
 	}
@@ -43,19 +49,26 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdi
 	before := j.Ready()
 	var failed []*cluster.Class
 	var v *verdict.Verdict
-	for _, t := range tasks {
+	for again := true; again; {
+		placed := x.Placed()
+		for _, t := range tasks {
+			if s.IsReady(j) {
+				return nil
+			}
+			if t.Status != cluster.Pending || !useful(j, t) || slices.Contains(failed, t.Class) {
+				continue
+			}
+			if w := One(s, x, t); w != nil {
+				failed, v = append(failed, t.Class), v.With(w)
+			}
+		}
 		if s.IsReady(j) {
 			return nil
 		}
-		if !useful(j, t) || slices.Contains(failed, t.Class) {
-			continue
-		}
-		if w := One(s, x, t); w != nil {
-			failed, v = append(failed, t.Class), v.With(w)
-		}
-	}
-	if s.IsReady(j) {
-		return nil
+		// What was placed may draw to it what found no place before.
+		hopeless := len(failed)
+		failed = slices.DeleteFunc(failed, s.Cluster.DependsOnPods)
+		again = x.Placed() > placed && len(failed) < hopeless
 	}
 	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
 	if v != nil {
@@ -93,12 +106,12 @@ func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdic
 	switch {
 	case n == nil && v != nil:
 		// A share is a part of the cluster: where no node has room either, it is the cluster that is too small.
-		w := refusal(s.Placer, t)
+		w := refusal(s, t)
 		w.Help |= v.Help
 		w.Detail = (&verdict.Verdict{Code: v.Code, Subject: v.Subject}).Sentence()
 		return w
 	case n == nil:
-		return refusal(s.Placer, t)
+		return refusal(s, t)
 	case v != nil:
 		return v
 	}

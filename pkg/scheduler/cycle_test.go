@@ -307,3 +307,53 @@ func TestTheLoopWakesForTheEndOfABackOff(t *testing.T) {
 		t.Errorf("wakes after %s", wake.Sub(w.now))
 	}
 }
+
+func TestAPodThatFollowsAnotherIsPlacedOnceThatOneIs(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Node("n2", "cpu=4 memory=8Gi"))
+	w.apply(fixture.Group("follower", "default", 1))
+	w.apply(fixture.Pod("f", fixture.In("follower"), fixture.Near("app", "leader")))
+	if bound := w.run(); len(bound) != 0 {
+		t.Fatalf("bound %v before there is anybody to follow", bound)
+	}
+	w.apply(fixture.Group("leading", "default", 1), fixture.Pod("l", fixture.In("leading"), fixture.Labelled("app", "leader")))
+	node := w.run()["l"]
+	if bound := w.run(); bound["f"] != node {
+		t.Errorf("bound %v, want f beside l on %s", bound, node)
+	}
+}
+
+func TestTheFollowersOfAGangNeedNotComeAfterItsLeader(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=8Gi"))
+	w.apply(fixture.Group("g", "default", 3))
+	for i := range 2 {
+		w.apply(fixture.Pod(fmt.Sprintf("f-%d", i), fixture.In("g"), fixture.As("follower", i), fixture.Near("app", "leader")))
+	}
+	w.apply(fixture.Pod("l", fixture.In("g"), fixture.As("leader", 2), fixture.Labelled("app", "leader")))
+	if bound := w.run(); len(bound) != 3 {
+		t.Errorf("bound %v, want all three", bound)
+	}
+}
+
+func TestTheSmallAloneStartAJobThatNeedsNoMore(t *testing.T) {
+	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n", fixture.Node("n1", "cpu=6"))
+	w.apply(fixture.Group("g", "default", 2))
+	for i, cpu := range []string{"6", "3", "3"} {
+		w.apply(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu="+cpu)))
+	}
+	if bound := w.run(); len(bound) != 2 || bound["p-0"] != "" {
+		t.Errorf("bound %v, want the two small ones", bound)
+	}
+}
+
+func TestAJobIsLookedAtAgainAfterALongRest(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
+	addGang(w, "g", "default", 2)
+	w.cycle()
+	j := w.scheduler.Cluster().Job(fixture.Key("g"))
+	if w.scheduler.Cluster().Hopeful(j, w.now.Add(time.Minute)) {
+		t.Error("a minute later, though nothing has happened")
+	}
+	if !w.scheduler.Cluster().Hopeful(j, w.now.Add(time.Hour)) {
+		t.Error("not even an hour later")
+	}
+}

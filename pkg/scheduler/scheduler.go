@@ -119,6 +119,11 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 			s.cluster.Undo(0)
 			s.cluster.TakeBack(session.Binds)
 			s.suspect(session.Subject, cause)
+			// It may have been interrupted in the middle of catching up with the model. It was made once for this policy, so
+			// it can be made again.
+			if engine, err := placement.New(s.cluster, s.policy); err == nil {
+				s.engine = engine
+			}
 		}
 	}()
 	end := s.observe("open", "")
@@ -127,6 +132,9 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	for _, action := range s.policy.Actions {
 		end := s.observe("action", action.Name())
 		action.Execute(session)
+		if s.cluster.Mark() != 0 {
+			panic("invariant: action " + action.Name() + " left a transaction open")
+		}
 		end()
 	}
 	return session, ""

@@ -75,6 +75,7 @@ const (
 	HelpQueue                  // a queue changes, or holds less
 	HelpJob                    // the job or one of its pods changes
 	HelpTime                   // time passes
+	HelpPod                    // a pod gets a node, or other labels: it may attract or repel others
 )
 
 // Shortage is a need that is not met, of one resource, in that resource's unit (see package resources).

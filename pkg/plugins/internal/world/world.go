@@ -54,9 +54,7 @@ func (w *World) Remove(object runtime.Object) { w.Apply(cluster.Delete{Object: o
 
 // Open opens a session, with nobody to find nodes.
 func (w *World) Open() *framework.Session {
-	s := framework.NewSession(w.Cluster, w.policy, nil, fixture.Birth.Add(time.Hour))
-	s.Open()
-	return s
+	return framework.Open(w.Cluster, w.policy, nil, fixture.Birth.Add(time.Hour))
 }
 
 // JobNamed returns a job, which must exist.

@@ -14,6 +14,7 @@ func (c *Cluster) Audit() []string {
 	c.auditNodes(a)
 	c.auditJobs(a)
 	c.auditQueues(a)
+	c.auditPlans(a)
 	a.int("terms generation of labels", len(c.labelKeys), c.countLabelKeys())
 	return a.found
 }
@@ -73,14 +74,14 @@ func (c *Cluster) auditNodes(a *audit) {
 			f.used.Add(t.Request())
 			f.nonZero[0] += t.Class.NonZero[0]
 			f.nonZero[1] += t.Class.NonZero[1]
-			if t.Status == Releasing {
+			if t.Status.Leaves() {
 				f.releasing.Add(t.Request())
 			}
 		case t.Status == Pipelined:
 			f.promised.Add(t.Request())
 		}
 	}
-	var total, used resources.Vector
+	var total, used, releasing, promised resources.Vector
 	for n, f := range fresh {
 		a.vector("node "+n.Name+" used", n.Used, f.used)
 		a.vector("node "+n.Name+" releasing", n.Releasing, f.releasing)
@@ -98,10 +99,14 @@ func (c *Cluster) auditNodes(a *audit) {
 		if n.ready {
 			total.Add(n.Allocatable)
 			used.Add(f.used)
+			releasing.Add(f.releasing)
+			promised.Add(f.promised)
 		}
 	}
 	a.vector("cluster total", c.Total, total)
 	a.vector("cluster used", c.Used, used)
+	a.vector("cluster releasing", c.Releasing, releasing)
+	a.vector("cluster promised", c.Promised, promised)
 	a.int("nodes by rank", len(c.byRank), len(c.nodes))
 	a.int("slots in use", len(c.bySlot)-len(c.freeSlots), len(c.nodes))
 	a.int("classes", len(c.classes), len(classes))
@@ -134,7 +139,7 @@ func (c *Cluster) auditJobs(a *audit) {
 			if t.Status.Counts() {
 				u.Allocated.Add(t.Request())
 			}
-			if !t.Status.Finished() && t.Status != Releasing {
+			if t.Status.Asks() {
 				u.Request.Add(t.Request())
 			}
 		}

@@ -27,8 +27,9 @@ type Cluster struct {
 	Resources *resources.Index
 	// Total is what all ready nodes have.
 	Total resources.Vector
-	// Used is what is taken of Total.
-	Used resources.Vector
+	// Used is what is taken of Total; Releasing is the part of Used that is on its way out, Promised what is promised on
+	// ready nodes beside Used.
+	Used, Releasing, Promised resources.Vector
 
 	options    Options
 	nodes      map[string]*Node
@@ -41,6 +42,14 @@ type Cluster struct {
 	classes    map[string]*Class
 	priorities map[string]*schedulingv1.PriorityClass
 	namespaces map[string]*corev1.Namespace
+	budgets    map[string][]*Budget               // by namespace, sorted by name
+	quotas     map[string][]*corev1.ResourceQuota // by namespace, sorted by name
+
+	budgetsGeneration uint64 // grows when a budget comes, changes what it selects, or goes
+
+	plans   map[JobID]*Plan
+	ended   []*Plan                        // cancelled since TakeCancelledPlans
+	leaving map[types.NamespacedName]*Task // being deleted, by name
 
 	terms           map[string]*term
 	labelKeys       map[string]int
@@ -76,6 +85,10 @@ func New(options Options) *Cluster {
 		namespaces: map[string]*corev1.Namespace{},
 		terms:      map[string]*term{},
 		labelKeys:  map[string]int{},
+		budgets:    map[string][]*Budget{},
+		quotas:     map[string][]*corev1.ResourceQuota{},
+		plans:      map[JobID]*Plan{},
+		leaving:    map[types.NamespacedName]*Task{},
 	}
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1, Reclaimable: true}
 	return c
@@ -256,10 +269,19 @@ func (c *Cluster) Reconsider() {
 // NextDeadline returns the earliest time after now at which time alone makes a difference, zero if there is none.
 func (c *Cluster) NextDeadline(now time.Time) time.Time {
 	var next time.Time
-	for _, j := range c.waiting {
-		if j.NotBefore.After(now) && (next.IsZero() || j.NotBefore.Before(next)) {
-			next = j.NotBefore
+	sooner := func(when time.Time) {
+		if when.After(now) && (next.IsZero() || when.Before(next)) {
+			next = when
 		}
+	}
+	for _, t := range c.leaving {
+		sooner(t.due())
+	}
+	for _, p := range c.plans {
+		sooner(p.Deadline)
+	}
+	for _, j := range c.waiting {
+		sooner(j.NotBefore)
 	}
 	return next
 }
@@ -300,6 +322,12 @@ func (c *Cluster) touchQueue(q *Queue) {
 		q.touched = true
 		c.touchedQueues = append(c.touchedQueues, q)
 	}
+}
+
+// neverPreempts reports whether the PriorityClass of a name says that its pods evict nobody.
+func (c *Cluster) neverPreempts(name string) bool {
+	class := c.priorities[name]
+	return class != nil && class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
 }
 
 // priorityOf resolves the name of a PriorityClass: its value, else the value of the default class, else 0.

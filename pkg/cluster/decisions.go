@@ -10,6 +10,8 @@ import (
 // Decisions are what a cycle wants done outside. Each part is in the order in which it was decided.
 type Decisions struct {
 	Binds  []Bind
+	Plans  []PlanStart
+	Ended  []PlanEnd
 	Groups []GroupStatus
 	Queues []QueueStatus
 	Pods   []PodCondition
@@ -18,7 +20,7 @@ type Decisions struct {
 
 // IsEmpty reports whether nothing is to be done.
 func (d *Decisions) IsEmpty() bool {
-	return len(d.Binds)+len(d.Groups)+len(d.Queues)+len(d.Pods)+len(d.Events) == 0
+	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Queues)+len(d.Pods)+len(d.Events) == 0
 }
 
 // Bind says that a pod is to be bound to a node. Its outcome comes back as events: the pod with its node, or
@@ -28,6 +30,60 @@ type Bind struct {
 	UID  types.UID
 	Node string
 	Job  JobID
+}
+
+// PlanStart says that room is to be made for a job, in this order: the plan is recorded, its nominations and then its
+// victims are marked, and only when all that is written, the evictions are sent. Its outcome comes back as events: the
+// victims being deleted and gone, or [PlanFailed] when a step is refused for good.
+type PlanStart struct {
+	ID  string
+	Job JobID     // the taker; zero if the evictions are for nobody, which then needs no record
+	UID types.UID // of the taker's PodGroup
+	// Record is the status of the taker's PodGroup that holds the plan, whole.
+	Record      GroupStatus
+	Nominations []Nomination
+	Evictions   []Eviction
+}
+
+// PlanEnd says that a plan is cancelled: what of it was not sent must not be, and what was written is taken back.
+type PlanEnd struct {
+	ID  string
+	Job JobID
+	Why string // a clause
+	// Nominations are the pods that lose their promise; Node is empty.
+	Nominations []Nomination
+	// Spared are the victims that stay.
+	Spared []Spared
+}
+
+// Nomination says which node a pod is promised, none if Node is empty.
+type Nomination struct {
+	Pod  types.NamespacedName
+	UID  types.UID
+	Node string
+	Job  JobID
+}
+
+// Eviction says that a pod is to be evicted.
+type Eviction struct {
+	Pod    types.NamespacedName
+	UID    types.UID
+	Node   string
+	Giver  JobID // the pod's job
+	For    JobID // the taker
+	Action string
+	Law    string
+	// Message says to the pod's owner who takes the room, by which law, with the numbers.
+	Message string
+	// PastBudget is set if the pod is to be deleted even though a disruption budget does not allow it, or without asking
+	// for one.
+	PastBudget bool
+}
+
+// Spared is a victim that stays after all.
+type Spared struct {
+	Pod types.NamespacedName
+	UID types.UID
 }
 
 // GroupStatus is what the status of a PodGroup is to be, whole. A newer one replaces an older one that is not written

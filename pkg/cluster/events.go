@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Event is one thing that happened outside the model: [Set], [Delete] or [BindFailed].
+// Event is one thing that happened outside the model: [Set], [Delete], [BindFailed] or [PlanFailed].
 type Event interface{ apply(*Cluster) }
 
 // Set says that an object exists and looks like this. Kinds that the model does not hold are ignored.
@@ -52,6 +53,10 @@ func (e Set) apply(c *Cluster) {
 	case *schedulingv1.PriorityClass:
 		c.priorities[object.Name] = object
 		c.reprioritize()
+	case *policyv1.PodDisruptionBudget:
+		c.setBudget(object)
+	case *corev1.ResourceQuota:
+		c.setQuota(object)
 	case *corev1.Namespace:
 		before := c.namespaces[object.Name]
 		c.namespaces[object.Name] = object
@@ -79,6 +84,10 @@ func (e Delete) apply(c *Cluster) {
 			delete(c.priorities, object.Name)
 			c.reprioritize()
 		}
+	case *policyv1.PodDisruptionBudget:
+		c.dropBudget(object)
+	case *corev1.ResourceQuota:
+		c.dropQuota(object)
 	case *corev1.Namespace:
 		if before := c.namespaces[object.Name]; before != nil && before.UID == object.UID {
 			delete(c.namespaces, object.Name)
@@ -106,16 +115,20 @@ func (e BindFailed) apply(c *Cluster) {
 	}
 	j.version++
 	// The bindings of a gang are under way together: what is refused while the job backs off already is the same failure.
-	if e.At.Before(j.NotBefore) {
-		return
+	if !e.At.Before(j.NotBefore) {
+		c.backOff(j, e.At)
+		c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 	}
+}
+
+// backOff keeps a job waiting after a failure.
+func (c *Cluster) backOff(j *Job, at time.Time) {
 	pause := lastBackOff
 	if j.failures < 6 {
 		pause = firstBackOff << j.failures
 	}
 	j.failures++
-	j.NotBefore = e.At.Add(min(pause, lastBackOff))
-	c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
+	j.NotBefore = at.Add(min(pause, lastBackOff))
 }
 
 // setPod takes in a pod. What is assumed of it stands until the pod shows otherwise.
@@ -162,14 +175,25 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 	case t.Status.Assumed() && status == Pending:
 		status, node = t.Status, t.Node
 	}
+	switch {
+	case t.Status == Evicting && t.Node == node && (status == Bound || status == Running):
+		t.was, status = status, Evicting // decided, and on its way
+	case t.Status == Lingering && status == Releasing:
+		status = Lingering
+	}
 	was, from, before := t.Status, t.Node, t.Class.Request
 	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.Equal(c.request(pod)) {
 		c.restate(t, pod, status)
 		return
 	}
 
-	if status.Holds() && (from != node || t.Pod != nil && !maps.Equal(t.Pod.Labels, pod.Labels)) {
+	if status.Holds() && (from != node || t.Pod != nil && (!maps.Equal(t.Pod.Labels, pod.Labels) ||
+		t.Pod.Annotations[schedulingv1beta1.PreemptableKey] != pod.Annotations[schedulingv1beta1.PreemptableKey])) {
 		c.world.pod++
+	}
+	t.budgetsWhen = 0
+	if t.Status == Evicting {
+		c.spend(t, false)
 	}
 	// Everything the totals depend on changes between taking the task out of them and putting it back.
 	c.account(t, -1)
@@ -191,6 +215,10 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 	}
 	t.Status = status
 	c.account(t, +1)
+	if status == Evicting {
+		c.spend(t, true)
+	}
+	c.follow(t)
 	if j := t.Job; j != nil {
 		j.version++
 		if was.Assumed() && (status == Bound || status == Running) {
@@ -203,7 +231,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 		c.world.queue++
 	}
 	if from != nil {
-		if shrank || t.Node != from {
+		if shrank || t.Node != from || status.Leaves() && !was.Leaves() {
 			c.world.node++
 		}
 		c.forgetEmpty(from)
@@ -274,6 +302,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.release(t, Failed)
 	c.account(t, -1)
 	c.countTerms(t, t.Pod, false)
+	c.outlive(t)
 	c.leaveJob(t)
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
@@ -305,6 +334,9 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		// What made a binding fail may have been mended.
 		j.NotBefore = time.Time{}
 	}
+	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.PreemptableKey] != group.Annotations[schedulingv1beta1.PreemptableKey] {
+		c.world.pod++ // its pods may be evicted now, or no more
+	}
 	needed := j.MinResources
 	j.read(c, group)
 	if !needed.LessEqual(j.MinResources) {
@@ -323,6 +355,9 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	j := c.jobs[JobID{Namespace: group.Namespace, Name: group.Name}]
 	if j == nil || j.Group == nil || j.Group.UID != group.UID {
 		return
+	}
+	if j.Plan != nil {
+		c.Cancel(j.Plan, "the job is gone")
 	}
 	c.assignQueue(j, "")
 	j.read(c, &schedulingv1beta1.PodGroup{})
@@ -374,9 +409,11 @@ func (c *Cluster) reprioritize() {
 		if j.Group == nil {
 			continue
 		}
-		if priority := c.priorityOf(j.Group.Spec.PriorityClassName); priority != j.Priority {
-			j.Priority = priority
+		priority, never := c.priorityOf(j.Group.Spec.PriorityClassName), c.neverPreempts(j.Group.Spec.PriorityClassName)
+		if priority != j.Priority || never != j.NeverPreempts {
+			j.Priority, j.NeverPreempts = priority, never
 			j.version++
+			c.world.queue++ // who may take from whom has changed
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -41,7 +42,9 @@ type Job struct {
 	RoleMinimums []RoleMinimum // sorted by role
 	MinResources resources.Vector
 	Priority     int32
-	Phase        schedulingv1beta1.PodGroupPhase
+	// NeverPreempts is set if the job's PriorityClass says that it evicts nobody.
+	NeverPreempts bool
+	Phase         schedulingv1beta1.PodGroupPhase
 
 	Usage Usage
 
@@ -52,6 +55,9 @@ type Job struct {
 	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
 	NotBefore time.Time
 	failures  int
+
+	// Plan is how room is being made for the job, nil if none is.
+	Plan *Plan
 
 	tasks   []*Task
 	counts  [statuses]int
@@ -166,6 +172,15 @@ func (j *Job) LacksOf(role string) int {
 	return 0
 }
 
+// IsLone reports whether the PodGroup was made for one pod alone, with no workload behind it (law A3).
+func (j *Job) IsLone() bool {
+	if j.Group == nil {
+		return false
+	}
+	owner := metav1.GetControllerOfNoCopy(j.Group)
+	return owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1"
+}
+
 // Over reports whether the job is done: as many of its tasks as must start together have finished, and no others are left. A
 // job that is done stays so when its pods are cleaned away.
 func (j *Job) Over() bool {
@@ -208,4 +223,5 @@ func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
 	}
 	sort.Slice(j.RoleMinimums, func(a, b int) bool { return j.RoleMinimums[a].Role < j.RoleMinimums[b].Role })
 	j.Priority = c.priorityOf(group.Spec.PriorityClassName)
+	j.NeverPreempts = c.neverPreempts(group.Spec.PriorityClassName)
 }

@@ -13,7 +13,7 @@ type Node struct {
 
 	Allocatable resources.Vector
 	Used        resources.Vector // by all tasks that hold room, those on their way out included
-	Releasing   resources.Vector // the part of Used that is on its way out
+	Releasing   resources.Vector // the part of Used that is on its way out and can be counted on
 	Promised    resources.Vector // to pipelined tasks
 
 	// NonZero is what kube-scheduler counts for balance: milli-CPU and bytes of the tasks that hold room, with its
@@ -52,6 +52,12 @@ func (n *Node) Room(request resources.Vector) bool {
 func (n *Node) Free(d resources.Dim) int64 {
 	idle := n.Allocatable.At(d) - n.Used.At(d)
 	return min(idle, idle+n.Releasing.At(d)-n.Promised.At(d))
+}
+
+// Future is what will be free of one resource once what leaves has left and what is promised has come. It is negative
+// if more is promised than there will be.
+func (n *Node) Future(d resources.Dim) int64 {
+	return n.Allocatable.At(d) - n.Used.At(d) + n.Releasing.At(d) - n.Promised.At(d)
 }
 
 func isReady(node *corev1.Node) bool {

@@ -37,6 +37,8 @@ func (c *Cluster) showNode(n *Node, object *corev1.Node) {
 	if n.ready {
 		c.Total.Sub(n.Allocatable)
 		c.Used.Sub(n.Used)
+		c.Releasing.Sub(n.Releasing)
+		c.Promised.Sub(n.Promised)
 	}
 	n.Object, n.ready, n.Allocatable = object, false, nil
 	if object != nil {
@@ -46,6 +48,8 @@ func (c *Cluster) showNode(n *Node, object *corev1.Node) {
 	if n.ready {
 		c.Total.Add(n.Allocatable)
 		c.Used.Add(n.Used)
+		c.Releasing.Add(n.Releasing)
+		c.Promised.Add(n.Promised)
 	}
 	c.changed(n)
 	n.SpecGeneration = n.Generation

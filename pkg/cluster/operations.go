@@ -41,6 +41,31 @@ func (c *Cluster) Place(t *Task, n *Node) {
 	c.do(t, Allocated, n)
 }
 
+// Pipeline promises a waiting task the room that a node will have. Whether it fits is for the caller to know.
+func (c *Cluster) Pipeline(t *Task, n *Node) {
+	invariant(t.Status == Pending, "task %s is promised room while %s", t.Key(), t.Status)
+	c.do(t, Pipelined, n)
+}
+
+// Unpipeline takes a promise back.
+func (c *Cluster) Unpipeline(t *Task) {
+	invariant(t.Status == Pipelined, "task %s is to lose its promise while %s", t.Key(), t.Status)
+	c.do(t, Pending, nil)
+}
+
+// Evict counts a task that has its node as one that leaves.
+func (c *Cluster) Evict(t *Task) {
+	invariant(t.Status == Bound || t.Status == Running, "task %s is evicted while %s", t.Key(), t.Status)
+	t.was = t.Status
+	c.do(t, Evicting, t.Node)
+}
+
+// Spare takes an eviction back.
+func (c *Cluster) Spare(t *Task) {
+	invariant(t.Status == Evicting, "task %s is spared while %s", t.Key(), t.Status)
+	c.do(t, t.was, t.Node)
+}
+
 // Commit hands a placed task to the edge: it stays where it is until the outside world says otherwise.
 func (c *Cluster) Commit(t *Task) {
 	invariant(t.Status == Allocated, "task %s is committed while %s", t.Key(), t.Status)
@@ -98,6 +123,9 @@ func (c *Cluster) move(t *Task, status Status, n *Node) {
 		t.Status = status
 		return
 	}
+	if (status == Evicting) != (t.Status == Evicting) {
+		c.spend(t, status == Evicting)
+	}
 	c.account(t, -1)
 	if t.Node != n {
 		c.leave(t)
@@ -108,6 +136,7 @@ func (c *Cluster) move(t *Task, status Status, n *Node) {
 	}
 	t.Status = status
 	c.account(t, +1)
+	c.follow(t)
 	if t.Job != nil {
 		c.settleJob(t.Job)
 	}
@@ -137,12 +166,18 @@ func (c *Cluster) account(t *Task, sign int64) {
 			if n.ready {
 				c.Used.AddScaled(request, sign)
 			}
-			if t.Status == Releasing {
+			if t.Status.Leaves() {
 				n.Releasing.AddScaled(request, sign)
+				if n.ready {
+					c.Releasing.AddScaled(request, sign)
+				}
 			}
 			c.changed(n)
 		case t.Status == Pipelined:
 			n.Promised.AddScaled(request, sign)
+			if n.ready {
+				c.Promised.AddScaled(request, sign)
+			}
 			c.changed(n)
 		}
 	}

@@ -14,7 +14,9 @@ const (
 	Binding                 // handed to the edge; the API server has not confirmed yet
 	Bound                   // has a node, does not run yet
 	Running
+	Evicting  // its eviction was decided, the API does not show it yet; holds its room until it is gone
 	Releasing // is being deleted; holds its room until it is gone
+	Lingering // is being deleted and should be gone for a while; nobody counts on its room
 	Succeeded
 	Failed
 	Unknown // its node has lost contact; holds its room
@@ -22,21 +24,25 @@ const (
 	statuses // how many there are
 )
 
-var statusNames = [statuses]string{"Pending", "Gated", "Pipelined", "Allocated", "Binding", "Bound", "Running", "Releasing",
-	"Succeeded", "Failed", "Unknown"}
+var statusNames = [statuses]string{"Pending", "Gated", "Pipelined", "Allocated", "Binding", "Bound", "Running", "Evicting",
+	"Releasing", "Lingering", "Succeeded", "Failed", "Unknown"}
 
 // String returns the status as Volcano spells it.
 func (s Status) String() string { return statusNames[s] }
 
 // Holds reports whether a task in this status takes room on its node now.
-func (s Status) Holds() bool { return s >= Allocated && s <= Releasing || s == Unknown }
+func (s Status) Holds() bool { return s >= Allocated && s <= Lingering || s == Unknown }
 
-// Counts reports whether a task in this status counts as allocated for its job and its queue. What is being deleted
-// holds its room, and no longer counts.
-func (s Status) Counts() bool { return s >= Allocated && s <= Running || s == Unknown }
+// Counts reports whether a task in this status counts as allocated for its job and its queue. What is on its way out
+// holds its room, and no longer counts; what is promised room counts already, so that the totals are those of the time
+// after all that was decided.
+func (s Status) Counts() bool { return s >= Pipelined && s <= Running || s == Unknown }
+
+// Leaves reports whether a task in this status is on its way out and its room can be counted on.
+func (s Status) Leaves() bool { return s == Evicting || s == Releasing }
 
 // Asks reports whether a task in this status counts as requested by its job and its queue, placed or not.
-func (s Status) Asks() bool { return !s.Finished() && s != Releasing }
+func (s Status) Asks() bool { return !s.Finished() && (s < Evicting || s > Lingering) }
 
 // Finished reports whether a task in this status is over.
 func (s Status) Finished() bool { return s == Succeeded || s == Failed }
@@ -44,7 +50,7 @@ func (s Status) Finished() bool { return s == Succeeded || s == Failed }
 // weighs reports whether a task counts the same in every total in two statuses.
 func (s Status) weighs(r Status) bool {
 	return s.Holds() == r.Holds() && s.Counts() == r.Counts() && s.Finished() == r.Finished() &&
-		(s == Releasing) == (r == Releasing) && (s == Pipelined) == (r == Pipelined)
+		s.Leaves() == r.Leaves() && (s == Evicting) == (r == Evicting) && (s == Pipelined) == (r == Pipelined)
 }
 
 // Assumed reports whether the status is ours alone: decided here, not seen in the API yet.

@@ -27,6 +27,14 @@ type Task struct {
 	// Told is what its pod's condition was decided to say last, "" before the first.
 	Told string
 
+	// Evicts is the plan that the task leaves for, nil if none does.
+	Evicts *Plan
+
+	was Status // what it was before it was to be evicted
+
+	budgets     []*Budget // that cover its pod
+	budgetsWhen uint64    // the budgetsGeneration they are true for, 0 if they were never looked up
+
 	inJob, inNode int      // positions in their lists
 	terms         []string // what its pod is counted under in Cluster.terms
 }
@@ -60,6 +68,66 @@ func CompareTasks(a, b *Task) int {
 		return c
 	}
 	return cmp.Compare(a.UID(), b.UID())
+}
+
+// Started is when the pod started, or got its node, or was created: the first of these that is known.
+func (t *Task) Started() time.Time {
+	if start := t.Pod.Status.StartTime; start != nil {
+		return start.Time
+	}
+	for i := range t.Pod.Status.Conditions {
+		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return t.Created()
+}
+
+// Mark is what the pod says about being evicted (volcano.sh/preemptable): its annotation, else its label, else the
+// annotation or label of its PodGroup. ok is false if none says anything.
+func (t *Task) Mark() (mark string, ok bool) {
+	const key = schedulingv1beta1.PreemptableKey
+	if mark, ok = t.Pod.Annotations[key]; ok {
+		return mark, true
+	}
+	if mark, ok = t.Pod.Labels[key]; ok {
+		return mark, true
+	}
+	if t.Job == nil || t.Job.Group == nil {
+		return "", false
+	}
+	if mark, ok = t.Job.Group.Annotations[key]; ok {
+		return mark, true
+	}
+	mark, ok = t.Job.Group.Labels[key]
+	return mark, ok
+}
+
+// NeverPreempts reports whether the pod, or the PriorityClass of its job, says that it evicts nobody (law P6).
+func (t *Task) NeverPreempts() bool {
+	policy := t.Pod.Spec.PreemptionPolicy
+	return policy != nil && *policy == corev1.PreemptNever || t.Job != nil && t.Job.NeverPreempts
+}
+
+// lingersAfter is how long after its time a pod that is being deleted may still be expected to go: the kubelet and the
+// watch take their seconds.
+const lingersAfter = 30 * time.Second
+
+// Grace is how long the pod may take to end after it was told to.
+func (t *Task) Grace() time.Duration {
+	if seconds := t.Pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
+		return time.Duration(*seconds) * time.Second
+	}
+	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+}
+
+// due is when nobody counts any longer on the task going, zero if it is not being deleted. The API sets the time of
+// deletion to when the grace period ends.
+func (t *Task) due() time.Time {
+	if t.Status != Releasing || t.Pod.DeletionTimestamp == nil {
+		return time.Time{}
+	}
+	return t.Pod.DeletionTimestamp.Add(lingersAfter)
 }
 
 // read takes over what the pod says of the task itself. An index or priority that cannot be read counts as not given.

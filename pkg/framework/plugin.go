@@ -2,6 +2,7 @@ package framework
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -77,11 +78,10 @@ type ReadinessJudge interface {
 	IsReady(j *cluster.Job) bool
 }
 
-// Follower is told of every task that is placed in a session, and of every one that is taken back. It is for plugins
-// that keep totals the model does not have.
+// Follower is told of every task that comes to count, or counts no longer, for its job and its queue in a session: placed,
+// promised room, evicted, or any of that taken back. It is for plugins that keep totals the model does not have.
 type Follower interface {
-	TaskPlaced(t *cluster.Task)
-	TaskTakenBack(t *cluster.Task)
+	TaskMoved(t *cluster.Task)
 }
 
 // NodeFilter says why a node cannot hold pods of a class, whatever room it has; "" if it can (enablePredicate). It may
@@ -122,7 +122,12 @@ type Hierarchical interface {
 	IsHierarchical() bool
 }
 
-// Sharer is implemented by plugins that give queues a share. It is for display: metrics, status, simulate.
+// Sharer is implemented by plugins that give queues a share. The first that does decides; it has no switch.
 type Sharer interface {
+	// Share is what the queue deserves and how far it has come, as the model stands.
 	Share(q *cluster.Queue) Share
+	// IsSurplus reports whether what would leave a queue, of the resources that are wanted, lies all above what the queue
+	// deserves (law Q1): in one of them at least the queue has as much as it deserves without it. What a share does not
+	// speak of is no part of it.
+	IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool
 }

@@ -3,6 +3,7 @@ package framework
 import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // Policy is a configuration turned into actions and plugins, with everybody who has a say already collected per question.
@@ -21,9 +22,17 @@ type Policy struct {
 	readiness   []ReadinessJudge
 	followers   []Follower
 	sharers     []Sharer
+	takeJudges  []TakeJudge
+
+	// By tier.
+	starvation     [][]StarvationJudge
+	preemptVoters  [][]PreemptVoter
+	reclaimVoters  [][]ReclaimVoter
+	victimChoosers [][]VictimChooser
 
 	// Filters, Scorers, KubeFilters and KubeScores are what the placement engine is made of.
 	Filters     []NodeFilter
+	Vetoers     []NodeVetoer
 	Scorers     []NodeScorer
 	KubeFilters []string
 	KubeScores  []KubeScore
@@ -50,6 +59,15 @@ func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
 	return Share{}, false
 }
 
+// IsSurplus asks the plugin that gives shares whether what would leave a queue lies above its share; without any, all that
+// a queue holds does.
+func (p *Policy) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
+	for _, plugin := range p.sharers {
+		return plugin.IsSurplus(q, leaving, wanted)
+	}
+	return true
+}
+
 // collect notes in what a plugin has a say.
 func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.openers, plugin, true)
@@ -64,10 +82,13 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.readiness, plugin, on.On(conf.EnableJobReady))
 	add(&p.Filters, plugin, on.On(conf.EnablePredicate))
 	add(&p.Scorers, plugin, on.On(conf.EnableNodeOrder))
-	for len(p.doorKeepers) <= tier {
-		p.doorKeepers = append(p.doorKeepers, nil)
-	}
-	add(&p.doorKeepers[tier], plugin, on.On(conf.EnableJobEnqueued))
+	add(&p.Vetoers, plugin, on.On(conf.EnablePredicate))
+	add(&p.takeJudges, plugin, on.On(conf.EnablePreemptive))
+	addToTier(&p.doorKeepers, tier, plugin, on.On(conf.EnableJobEnqueued))
+	addToTier(&p.starvation, tier, plugin, on.On(conf.EnableJobStarving))
+	addToTier(&p.preemptVoters, tier, plugin, on.On(conf.EnablePreemptable))
+	addToTier(&p.reclaimVoters, tier, plugin, on.On(conf.EnableReclaimable))
+	addToTier(&p.victimChoosers, tier, plugin, on.On(conf.EnabledVictim))
 	if k, ok := plugin.(KubeFilterer); ok && on.On(conf.EnablePredicate) {
 		p.KubeFilters = append(p.KubeFilters, k.KubeFilters()...)
 	}
@@ -77,6 +98,14 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	if h, ok := plugin.(Hierarchical); ok && h.IsHierarchical() {
 		p.Hierarchical = true
 	}
+}
+
+// addToTier is add for lists by tier.
+func addToTier[T any](lists *[][]T, tier int, plugin Plugin, on bool) {
+	for len(*lists) <= tier {
+		*lists = append(*lists, nil)
+	}
+	add(&(*lists)[tier], plugin, on)
 }
 
 // add appends a plugin to the list of those that implement an interface, if its switch is on.

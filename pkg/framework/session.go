@@ -13,13 +13,25 @@ import (
 type Placer interface {
 	// Best returns the best node that a task fits on now, nil if there is none.
 	Best(t *cluster.Task) *cluster.Node
+	// Fits reports whether a task fits on a node now.
+	Fits(t *cluster.Task, n *cluster.Node) bool
 	// Explain says why Best found none: the reasons of the nodes, and what is short.
 	Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
 }
 
+// Outlook finds nodes as they will be once what leaves has left and what is promised has come. The placement engine
+// implements it too.
+type Outlook interface {
+	Placer
+	// CanOpen reports whether a task could be on a node if no pod were there: no eviction opens a node that says no (law
+	// K1).
+	CanOpen(t *cluster.Task, n *cluster.Node) bool
+}
+
 // Share is what a queue may hold by right.
 type Share struct {
-	Deserved resources.Vector
+	// Deserved has no limit where the share does not speak of a resource.
+	Deserved resources.Limits
 	Share    resources.Ratio // the largest ratio of allocated to deserved
 }
 
@@ -28,6 +40,7 @@ type Session struct {
 	Cluster *cluster.Cluster
 	Policy  *Policy
 	Placer  Placer
+	Outlook Outlook // nil where nobody is ever evicted
 	Now     time.Time
 
 	// Binds are the decisions of the session in the order in which they were made, gangs together.
@@ -36,10 +49,14 @@ type Session struct {
 	// Subject is the job that is being looked at, nil if none is, for telling whose fault a panic is; see LookAt.
 	Subject *cluster.Job
 
+	// Plans are the plans decided in the session, in the order in which they were made.
+	Plans []*Planned
+
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
 	judged map[*cluster.Job]bool
 	placed []*cluster.Task // by open transactions
+	moved  []*cluster.Task // by open transactions, in whatever way
 }
 
 // Open returns an open session.
@@ -60,11 +77,13 @@ func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time
 func (s *Session) Open() {
 	c, now := s.Cluster, s.Now
 	c.Settle()
+	c.Expire(now)
 	for _, plugin := range s.Policy.openers {
 		plugin.OpenSession(s)
 	}
 	for _, j := range c.Waiting() {
-		if !c.Hopeful(j, now) {
+		// For a job with a plan room is being made: while its victims leave it plans nothing new (law K6).
+		if j.Plan != nil || !c.Hopeful(j, now) {
 			continue
 		}
 		if v := s.Validate(j); v != nil {

@@ -3,25 +3,55 @@ package framework
 import "hekla.sh/hekla/pkg/cluster"
 
 // Transaction brackets what an action tries. It ends with [Transaction.Undo] or, if it is not inside another, with
-// [Transaction.Commit].
+// [Transaction.Commit] or [Transaction.Promise].
 type Transaction struct {
 	session *Session
 	mark    int // in the undo log of the model
 	first   int // in Session.placed
+	moved   int // in Session.moved
 }
 
 // Begin opens a transaction. One inside another ends before it; committing the outer one keeps both.
 func (s *Session) Begin() Transaction {
-	return Transaction{session: s, mark: s.Cluster.Mark(), first: len(s.placed)}
+	return Transaction{session: s, mark: s.Cluster.Mark(), first: len(s.placed), moved: len(s.moved)}
 }
 
 // Place puts a waiting task on a node.
 func (x Transaction) Place(t *cluster.Task, n *cluster.Node) {
+	x.session.Cluster.Place(t, n)
+	x.session.placed = append(x.session.placed, t)
+	x.note(t)
+}
+
+// Pipeline promises a waiting task the room that a node will have.
+func (x Transaction) Pipeline(t *cluster.Task, n *cluster.Node) {
+	x.session.Cluster.Pipeline(t, n)
+	x.note(t)
+}
+
+// Unpipeline takes a promise back.
+func (x Transaction) Unpipeline(t *cluster.Task) {
+	x.session.Cluster.Unpipeline(t)
+	x.note(t)
+}
+
+// Evict counts a task as one that leaves.
+func (x Transaction) Evict(t *cluster.Task) {
+	x.session.Cluster.Evict(t)
+	x.note(t)
+}
+
+// Spare takes an eviction back, whichever came after it.
+func (x Transaction) Spare(t *cluster.Task) {
+	x.session.Cluster.Spare(t)
+	x.note(t)
+}
+
+func (x Transaction) note(t *cluster.Task) {
 	s := x.session
-	s.Cluster.Place(t, n)
-	s.placed = append(s.placed, t)
+	s.moved = append(s.moved, t)
 	for _, plugin := range s.Policy.followers {
-		plugin.TaskPlaced(t)
+		plugin.TaskMoved(t)
 	}
 }
 
@@ -31,27 +61,53 @@ func (x Transaction) Placed() int { return len(x.session.placed) - x.first }
 // Undo takes back everything since Begin.
 func (x Transaction) Undo() {
 	s := x.session
-	for i := len(s.placed) - 1; i >= x.first; i-- {
+	s.Cluster.Undo(x.mark)
+	for i := len(s.moved) - 1; i >= x.moved; i-- {
 		for _, plugin := range s.Policy.followers {
-			plugin.TaskTakenBack(s.placed[i])
+			plugin.TaskMoved(s.moved[i])
 		}
 	}
-	s.placed = s.placed[:x.first]
-	s.Cluster.Undo(x.mark)
+	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]
 }
 
 // Commit turns what was placed into decisions.
 func (x Transaction) Commit() {
 	s := x.session
-	if x.mark != 0 {
-		panic("invariant: a transaction inside another is committed, which the other could not undo")
-	}
+	x.mustBeOutermost()
 	for _, t := range s.placed[x.first:] {
 		s.Cluster.Commit(t)
 		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID})
 	}
-	s.placed = s.placed[:x.first]
+	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]
 	s.Cluster.Keep()
+}
+
+// Planned is a plan that was decided in a session, and what is to be written about it. The plan is nil for evictions that
+// nobody takes the room of.
+type Planned struct {
+	Plan      *cluster.Plan
+	Evictions []cluster.Eviction
+}
+
+// Promise turns what was promised and evicted into a plan that is in force.
+func (x Transaction) Promise(p *Planned) {
+	s := x.session
+	x.mustBeOutermost()
+	if len(s.placed) > x.first {
+		panic("invariant: a plan is made in a transaction that places tasks for good")
+	}
+	s.moved = s.moved[:x.moved]
+	s.Cluster.Keep()
+	if p.Plan != nil {
+		s.Cluster.Adopt(p.Plan)
+	}
+	s.Plans = append(s.Plans, p)
+}
+
+func (x Transaction) mustBeOutermost() {
+	if x.mark != 0 {
+		panic("invariant: a transaction inside another is committed, which the other could not undo")
+	}
 }
 
 // LetIn moves a job through the door, for good.

@@ -107,7 +107,7 @@ func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
 		return
 	}
 	if share, ok := policy.Share(q); ok {
-		r.vector(deserved, q.Name, share.Deserved)
+		r.vector(deserved, q.Name, share.Deserved.Vector())
 		r.add(shareOf, share.Share.Float(), q.Name)
 	}
 }

@@ -89,7 +89,7 @@ func (r *Report) finish(s *simulation) {
 	for _, q := range c.Queues() {
 		row := Queue{Queue: q.Name, Allocated: printed(c.Resources.List(q.Subtree.Allocated)), Deserved: map[string]string{}}
 		if share, ok := s.scheduler.Policy().Share(q); ok {
-			row.Deserved = printed(c.Resources.List(share.Deserved))
+			row.Deserved = printed(c.Resources.List(share.Deserved.Vector()))
 			if value := share.Share.Float(); !math.IsInf(value, 0) {
 				row.Share = &value
 			}

@@ -39,6 +39,8 @@ const (
 	OverCommitted Code = "OverCommitted"
 	// Refused: a plugin outside the tree says no.
 	Refused Code = "Refused"
+	// MakingRoom: the nodes are chosen, and pods are leaving them for the job.
+	MakingRoom Code = "MakingRoom"
 	// NotEnoughResources: no nodes with enough room, of the right kind, for the whole gang at once.
 	NotEnoughResources Code = "NotEnoughResources"
 	// Quarantined: looking at the job made the scheduler fail, more than once; it is left alone until it changes.
@@ -50,7 +52,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, Refused, NotEnoughResources, Quarantined, BackingOff} {
+		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, Refused, MakingRoom, NotEnoughResources, Quarantined, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -92,6 +94,12 @@ type NodeReason struct {
 	Example string // one such node, the first by name
 }
 
+// Spared counts the pods that may not leave for the job, for one reason.
+type Spared struct {
+	Reason string // beginning with the law, if it is one
+	Pods   int
+}
+
 // Verdict is why a job waits.
 type Verdict struct {
 	Code    Code
@@ -102,7 +110,12 @@ type Verdict struct {
 
 	Shortages []Shortage
 	Nodes     []NodeReason
-	Detail    string // what a plugin or the API server adds, a clause without a full stop
+	// Spared says why no room was made: the pods that may not leave, by reason, the most frequent first. It is for a job
+	// that looked for victims.
+	Spared []Spared
+	// Looked is set if the job looked for victims.
+	Looked bool
+	Detail string // what a plugin or the API server adds, a clause without a full stop
 }
 
 // Equal reports whether two verdicts say the same. A nil verdict is no refusal.
@@ -130,6 +143,7 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 }
 
 var openings = map[Code]string{
+	MakingRoom:          "room is being made",
 	QueueNotFound:       "queue %s does not exist",
 	QueueInvalid:        "queue %s has no valid place in the tree",
 	QueueNotLeaf:        "queue %s has child queues; jobs run in queues without children",
@@ -173,7 +187,25 @@ func (v *Verdict) Sentence() string {
 	if v.Detail != "" {
 		b.WriteString("; " + v.Detail)
 	}
+	b.WriteString(v.sparedSentence())
 	return b.String()
+}
+
+// sparedSentence says why nobody leaves for the job.
+func (v *Verdict) sparedSentence() string {
+	if !v.Looked {
+		return ""
+	}
+	if len(v.Spared) == 0 {
+		return "; no pod could make room for it"
+	}
+	total := 0
+	parts := make([]string, len(v.Spared))
+	for i, s := range v.Spared {
+		total += s.Pods
+		parts[i] = fmt.Sprintf("%d by %s", s.Pods, s.Reason)
+	}
+	return fmt.Sprintf("; %d pods may not leave for it: %s", total, strings.Join(parts, ", "))
 }
 
 // String says "cpu: needs 4, has 1500m, short by 2500m".

@@ -105,7 +105,14 @@ func (p *plugin) refusal(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
 
 // Share is what the queue deserves, and how far it has come.
 func (p *plugin) Share(q *cluster.Queue) framework.Share {
-	return framework.Share{Deserved: p.bounds[q].deserved, Share: p.share(q)}
+	b := p.bounds[q]
+	return framework.Share{Deserved: quota.Limits(b.deserved, b.counted), Share: p.share(q)}
+}
+
+// IsSurplus reports whether what would leave a queue lies above what it deserves.
+func (p *plugin) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
+	b := p.bounds[q]
+	return quota.IsSurplus(p.usage(q).Allocated, quota.Limits(b.deserved, b.counted), leaving, wanted)
 }
 
 func (p *plugin) share(q *cluster.Queue) resources.Ratio {

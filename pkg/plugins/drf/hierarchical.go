@@ -39,11 +39,8 @@ func (h *hierarchical) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.QueueInvalid, Subject: j.Queue.Name, Help: verdict.HelpQueue, Detail: err.Error()}
 }
 
-// TaskPlaced and TaskTakenBack note that the shares above a job are out of date.
-func (h *hierarchical) TaskPlaced(t *cluster.Task)    { h.stain(t) }
-func (h *hierarchical) TaskTakenBack(t *cluster.Task) { h.stain(t) }
-
-func (h *hierarchical) stain(t *cluster.Task) {
+// TaskMoved notes that the shares above a job are out of date.
+func (h *hierarchical) TaskMoved(t *cluster.Task) {
 	if h.tree != nil {
 		h.tree.stain(t.Job)
 	}

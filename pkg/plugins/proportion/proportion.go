@@ -91,7 +91,12 @@ func (p *plugin) share(q *cluster.Queue) resources.Ratio {
 
 // Share is what the queue deserves, and how far it has come.
 func (p *plugin) Share(q *cluster.Queue) framework.Share {
-	return framework.Share{Deserved: p.limits[q].deserved, Share: p.share(q)}
+	return framework.Share{Deserved: quota.Limits(p.limits[q].deserved, p.cluster.Total), Share: p.share(q)}
+}
+
+// IsSurplus reports whether what would leave a queue lies above what it deserves.
+func (p *plugin) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
+	return quota.IsSurplus(q.Own.Allocated, quota.Limits(p.limits[q].deserved, p.cluster.Total), leaving, wanted)
 }
 
 // Overused holds back a queue that wants more and has all that it deserves, of every resource.

@@ -35,6 +35,35 @@ func Worst(allocated, deserved, counted resources.Vector) resources.Ratio {
 	return worst
 }
 
+// IsSurplus reports whether what would leave lies above what is deserved, of the resources that are wanted: in one of them
+// at least that the share speaks of, as much as is deserved stays. What the share does not speak of at all is above it.
+func IsSurplus(allocated resources.Vector, deserved resources.Limits, leaving, wanted resources.Vector) bool {
+	speaks := false
+	for i, amount := range leaving {
+		d := resources.Dim(i)
+		limit, ok := deserved.At(d)
+		if amount <= 0 || !ok || d == resources.Pods {
+			continue
+		}
+		speaks = true
+		if wanted.At(d) > 0 && allocated.At(d)-amount >= limit {
+			return true
+		}
+	}
+	return !speaks
+}
+
+// Limits are amounts as limits of the resources that count.
+func Limits(amounts, counted resources.Vector) resources.Limits {
+	var limits resources.Limits
+	for i, amount := range amounts {
+		if d := resources.Dim(i); counted.At(d) > 0 {
+			limits.Set(d, amount)
+		}
+	}
+	return limits
+}
+
 // Claim is what a task or a job asks of a queue.
 type Claim struct {
 	whole  resources.Vector // what it wants in all

@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Budget is a PodDisruptionBudget: how many of the pods it covers may be evicted.
+type Budget struct {
+	Namespace, Name string
+
+	object   *policyv1.PodDisruptionBudget
+	selector labels.Selector
+	spent    int // evictions that were decided and that the API does not show yet
+}
+
+// Covers reports whether the budget is about a task's pod.
+func (b *Budget) Covers(t *Task) bool {
+	if t.Pod.Namespace != b.Namespace || !b.selector.Matches(labels.Set(t.Pod.Labels)) {
+		return false
+	}
+	// What the API server has counted as disrupted is not counted twice.
+	_, isDisrupted := b.object.Status.DisruptedPods[t.Pod.Name]
+	return !isDisrupted
+}
+
+// Left is how many more evictions the budget allows, those that were decided taken off. It may be negative.
+func (b *Budget) Left() int { return int(b.object.Status.DisruptionsAllowed) - b.spent }
+
+// Budgets returns the budgets that cover a task's pod, by name. The caller must not change the slice.
+func (c *Cluster) Budgets(t *Task) []*Budget {
+	all := c.budgets[t.Pod.Namespace]
+	if len(all) == 0 {
+		return nil
+	}
+	if t.budgetsWhen != c.budgetsGeneration {
+		t.budgetsWhen = c.budgetsGeneration
+		t.budgets = nil
+		for _, b := range all {
+			if b.Covers(t) {
+				t.budgets = append(t.budgets, b)
+			}
+		}
+	}
+	return t.budgets
+}
+
+// spend notes that an eviction under a budget was decided, or is no longer under way.
+func (c *Cluster) spend(t *Task, decided bool) {
+	for _, b := range c.Budgets(t) {
+		if decided {
+			b.spent++
+		} else {
+			b.spent--
+		}
+	}
+}
+
+func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
+	list := c.budgets[object.Namespace]
+	i, found := slices.BinarySearchFunc(list, object.Name, func(b *Budget, name string) int { return cmp.Compare(b.Name, name) })
+	if found && equality.Semantic.DeepEqual(list[i].object.Spec, object.Spec) &&
+		equality.Semantic.DeepEqual(list[i].object.Status, object.Status) {
+		list[i].object = object
+		return
+	}
+	// A selector that cannot be read covers nothing; the API server admits none.
+	selector, err := metav1.LabelSelectorAsSelector(object.Spec.Selector)
+	if err != nil {
+		selector = labels.Nothing()
+	}
+	b := &Budget{Namespace: object.Namespace, Name: object.Name, object: object, selector: selector}
+	if found {
+		list[i] = b
+	} else {
+		c.budgets[object.Namespace] = slices.Insert(list, i, b)
+	}
+	c.recount(object.Namespace)
+}
+
+func (c *Cluster) dropBudget(object *policyv1.PodDisruptionBudget) {
+	before := c.budgets[object.Namespace]
+	c.budgets[object.Namespace] = slices.DeleteFunc(before, func(b *Budget) bool {
+		return b.Name == object.Name && b.object.UID == object.UID
+	})
+	if len(c.budgets[object.Namespace]) == 0 {
+		delete(c.budgets, object.Namespace)
+	}
+	c.recount(object.Namespace)
+}
+
+// recount finds out anew which budgets cover which tasks, and counts the evictions under way.
+func (c *Cluster) recount(namespace string) {
+	c.budgetsGeneration++
+	c.world.pod++
+	for _, b := range c.budgets[namespace] {
+		b.spent = 0
+	}
+	// All evictions under way, wherever they were decided: there are few.
+	for _, t := range c.tasks {
+		if t.Status == Evicting && t.Pod.Namespace == namespace {
+			c.spend(t, true)
+		}
+	}
+}
+
+// Quotas returns the ResourceQuotas of a namespace, by name. The caller must not change them.
+func (c *Cluster) Quotas(namespace string) []*corev1.ResourceQuota { return c.quotas[namespace] }
+
+func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
+	list := c.quotas[object.Namespace]
+	i, found := slices.BinarySearchFunc(list, object.Name, func(q *corev1.ResourceQuota, name string) int { return cmp.Compare(q.Name, name) })
+	switch {
+	case !found:
+		c.quotas[object.Namespace] = slices.Insert(list, i, object)
+	case equality.Semantic.DeepEqual(list[i].Spec, object.Spec) && equality.Semantic.DeepEqual(list[i].Status, object.Status):
+		list[i] = object
+		return
+	default:
+		list[i] = object
+	}
+	c.world.queue++
+}
+
+func (c *Cluster) dropQuota(object *corev1.ResourceQuota) {
+	c.quotas[object.Namespace] = slices.DeleteFunc(c.quotas[object.Namespace], func(q *corev1.ResourceQuota) bool {
+		return q.Name == object.Name && q.UID == object.UID
+	})
+	if len(c.quotas[object.Namespace]) == 0 {
+		delete(c.quotas, object.Namespace)
+	}
+	c.world.queue++
+}

@@ -1,0 +1,155 @@
+package framework
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Departure is the question whether pods may leave for another. The model shows the plan as far as it has come: victims
+// that were chosen before are gone, and the taker's pods that have found their room are there (law T2). The pods in
+// question are still there.
+type Departure struct {
+	Taker *cluster.Job
+	// For is the taker's pod that needs the room, not placed yet; nil while its job stands at the door.
+	For *cluster.Task
+	// Victims go together: one pod, or all pods of a gang that hold room. All are of one job, of the queue Giver.
+	Victims []*cluster.Task
+	// Whole is set if the victims are all of their gang.
+	Whole bool
+}
+
+// Giver is the job that the victims belong to.
+func (d *Departure) Giver() *cluster.Job { return d.Victims[0].Job }
+
+// Leaving is what the victims hold together.
+func (d *Departure) Leaving() resources.Vector {
+	if len(d.Victims) == 1 {
+		return d.Victims[0].Request()
+	}
+	var sum resources.Vector
+	for _, t := range d.Victims {
+		sum.Add(t.Request())
+	}
+	return sum
+}
+
+// PreemptVoter has a say in which pods leave for a job of their own queue, for a pod of their own job, or for a lone pod
+// (enablePreemptable). A Reject comes with why, in a few words that are the same for all pods it holds for, beginning with
+// the law if it is one: they are counted and shown to the taker's owner. Of a tier that has any say all who do not abstain
+// must permit, and lower tiers are not asked (law T1).
+type PreemptVoter interface {
+	VotePreempt(d *Departure) (Vote, string)
+}
+
+// ReclaimVoter is the same for pods that leave for a job of another queue (enableReclaimable).
+type ReclaimVoter interface {
+	VoteReclaim(d *Departure) (Vote, string)
+}
+
+// TakeJudge says whether a queue may take what other queues of its priority hold above their shares, to place one more
+// task (enablePreemptive): law Q4. A verdict says why not; all must agree. Without any judge no queue may.
+type TakeJudge interface {
+	MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
+}
+
+// StarvationJudge says whether a job lacks enough for pods of others to leave for it (enableJobStarving). The judges of the
+// first tier that has any must agree; without any, a job with a pod that waits is starving. Inside a job it is not asked.
+type StarvationJudge interface {
+	IsStarving(j *cluster.Job) bool
+}
+
+// VictimChooser names pods that are to leave though nobody takes their room (enabledVictim): their time is up, or they
+// stand in the wrong place. The action shuffle asks. Of the first tier that names any, all are evicted. Each comes with why,
+// a clause.
+type VictimChooser interface {
+	ChooseVictims() []Chosen
+}
+
+// Chosen is a pod that is to leave, and why.
+type Chosen struct {
+	Task *cluster.Task
+	Why  string
+}
+
+// NodeVetoer refuses a node that would be chosen for pods of a class, in the words that are shown; "" if it agrees
+// (enablePredicate). Unlike a NodeFilter it is asked only about nodes that pass everything else, the best first, until it
+// agrees to one: it may cost something to ask. Its answer stands until the node changes.
+type NodeVetoer interface {
+	VetoNode(k *cluster.Class, n *cluster.Node) string
+}
+
+// IsStarving asks whether a job lacks enough for pods of others to leave for it.
+func (s *Session) IsStarving(j *cluster.Job) bool {
+	for _, tier := range s.Policy.starvation {
+		for _, judge := range tier {
+			if !judge.IsStarving(j) {
+				return false
+			}
+		}
+		if len(tier) > 0 {
+			return true
+		}
+	}
+	return j.Count(cluster.Pending) > 0
+}
+
+// MayTake asks whether a queue may take from queues of its own priority; nil means yes.
+func (s *Session) MayTake(t *cluster.Task) *verdict.Verdict {
+	for _, judge := range s.Policy.takeJudges {
+		if v := judge.MayTake(t.Job.Queue, t); v != nil {
+			return v
+		}
+	}
+	if len(s.Policy.takeJudges) == 0 {
+		return &verdict.Verdict{Code: verdict.OverShare, Subject: t.Job.Queue.Name, Help: verdict.HelpQueue,
+			Detail: "no plugin gives queues a share"}
+	}
+	return nil
+}
+
+// Poll is the question which tiers decide on victims between queues, or within one.
+type Poll struct {
+	session *Session
+	reclaim bool
+	// From is the first tier that is asked; see Tiers.
+	From int
+}
+
+// PollPreempt returns the poll of PreemptVoters.
+func (s *Session) PollPreempt() Poll { return Poll{session: s} }
+
+// PollReclaim returns the poll of ReclaimVoters.
+func (s *Session) PollReclaim() Poll { return Poll{session: s, reclaim: true} }
+
+// Tiers is how many tiers there are.
+func (p Poll) Tiers() int { return len(p.session.Policy.preemptVoters) }
+
+// Ask asks whether victims may leave. by is the tier that decided, Tiers if none has a say; then nobody objects. why says
+// what the first who objects says, "" if they may leave.
+func (p Poll) Ask(d *Departure) (why string, by int) {
+	for tier := p.From; tier < p.Tiers(); tier++ {
+		answered := false
+		if p.reclaim {
+			for _, voter := range p.session.Policy.reclaimVoters[tier] {
+				vote, reason := voter.VoteReclaim(d)
+				if vote == Reject {
+					return reason, tier
+				}
+				answered = answered || vote == Permit
+			}
+		} else {
+			for _, voter := range p.session.Policy.preemptVoters[tier] {
+				vote, reason := voter.VotePreempt(d)
+				if vote == Reject {
+					return reason, tier
+				}
+				answered = answered || vote == Permit
+			}
+		}
+		if answered {
+			return "", tier
+		}
+	}
+	return "", p.Tiers()
+}

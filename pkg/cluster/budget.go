@@ -66,8 +66,13 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 	list := c.budgets[object.Namespace]
 	i, found := slices.BinarySearchFunc(list, object.Name, func(b *Budget, name string) int { return cmp.Compare(b.Name, name) })
 	if found && equality.Semantic.DeepEqual(list[i].object.Spec, object.Spec) &&
-		equality.Semantic.DeepEqual(list[i].object.Status, object.Status) {
-		list[i].object = object
+		equality.Semantic.DeepEqual(list[i].object.Status.DisruptedPods, object.Status.DisruptedPods) {
+		// It covers what it did: most updates are of its counts.
+		b := list[i]
+		if object.Status.DisruptionsAllowed > b.object.Status.DisruptionsAllowed {
+			c.world.pod++
+		}
+		b.object = object
 		return
 	}
 	// A selector that cannot be read covers nothing; the API server admits none.
@@ -78,6 +83,7 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 	b := &Budget{Namespace: object.Namespace, Name: object.Name, object: object, selector: selector}
 	if found {
 		list[i] = b
+		c.world.pod++
 	} else {
 		c.budgets[object.Namespace] = slices.Insert(list, i, b)
 	}
@@ -86,24 +92,28 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 
 func (c *Cluster) dropBudget(object *policyv1.PodDisruptionBudget) {
 	before := c.budgets[object.Namespace]
-	c.budgets[object.Namespace] = slices.DeleteFunc(before, func(b *Budget) bool {
+	after := slices.DeleteFunc(slices.Clone(before), func(b *Budget) bool {
 		return b.Name == object.Name && b.object.UID == object.UID
 	})
-	if len(c.budgets[object.Namespace]) == 0 {
+	switch len(after) {
+	case len(before):
+		return
+	case 0:
 		delete(c.budgets, object.Namespace)
+	default:
+		c.budgets[object.Namespace] = after
 	}
+	c.world.pod++
 	c.recount(object.Namespace)
 }
 
 // recount finds out anew which budgets cover which tasks, and counts the evictions under way.
 func (c *Cluster) recount(namespace string) {
 	c.budgetsGeneration++
-	c.world.pod++
 	for _, b := range c.budgets[namespace] {
 		b.spent = 0
 	}
-	// All evictions under way, wherever they were decided: there are few.
-	for _, t := range c.tasks {
+	for _, t := range c.leaving {
 		if t.Status == Evicting && t.Pod.Namespace == namespace {
 			c.spend(t, true)
 		}
@@ -129,11 +139,17 @@ func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
 }
 
 func (c *Cluster) dropQuota(object *corev1.ResourceQuota) {
-	c.quotas[object.Namespace] = slices.DeleteFunc(c.quotas[object.Namespace], func(q *corev1.ResourceQuota) bool {
+	before := c.quotas[object.Namespace]
+	after := slices.DeleteFunc(slices.Clone(before), func(q *corev1.ResourceQuota) bool {
 		return q.Name == object.Name && q.UID == object.UID
 	})
-	if len(c.quotas[object.Namespace]) == 0 {
+	switch len(after) {
+	case len(before):
+		return
+	case 0:
 		delete(c.quotas, object.Namespace)
+	default:
+		c.quotas[object.Namespace] = after
 	}
 	c.world.queue++
 }

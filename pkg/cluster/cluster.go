@@ -47,9 +47,10 @@ type Cluster struct {
 
 	budgetsGeneration uint64 // grows when a budget comes, changes what it selects, or goes
 
-	plans   map[JobID]*Plan
+	plans   map[string]*Plan               // in force, by ID
+	planned uint64                         // how many plans were made
 	ended   []*Plan                        // cancelled since TakeCancelledPlans
-	leaving map[types.NamespacedName]*Task // being deleted, by name
+	leaving map[types.NamespacedName]*Task // whose status Leaves, by name
 
 	terms           map[string]*term
 	labelKeys       map[string]int
@@ -87,7 +88,7 @@ func New(options Options) *Cluster {
 		labelKeys:  map[string]int{},
 		budgets:    map[string][]*Budget{},
 		quotas:     map[string][]*corev1.ResourceQuota{},
-		plans:      map[JobID]*Plan{},
+		plans:      map[string]*Plan{},
 		leaving:    map[types.NamespacedName]*Task{},
 	}
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1, Reclaimable: true}
@@ -326,26 +327,31 @@ func (c *Cluster) touchQueue(q *Queue) {
 
 // neverPreempts reports whether the PriorityClass of a name says that its pods evict nobody.
 func (c *Cluster) neverPreempts(name string) bool {
-	class := c.priorities[name]
+	class := c.priorityClass(name)
 	return class != nil && class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
 }
 
-// priorityOf resolves the name of a PriorityClass: its value, else the value of the default class, else 0.
+// priorityOf resolves the name of a PriorityClass to its value, 0 if there is none.
 func (c *Cluster) priorityOf(name string) int32 {
-	if class := c.priorities[name]; class != nil {
+	if class := c.priorityClass(name); class != nil {
 		return class.Value
+	}
+	return 0
+}
+
+// priorityClass resolves the name of a PriorityClass, to the default one if it is not known, nil if there is none either.
+func (c *Cluster) priorityClass(name string) *schedulingv1.PriorityClass {
+	if class := c.priorities[name]; class != nil {
+		return class
 	}
 	var best *schedulingv1.PriorityClass
 	for _, class := range c.priorities {
 		// The API server allows one default; were there two, the lowest value counts, as it does there.
-		if class.GlobalDefault && (best == nil || class.Value < best.Value) {
+		if class.GlobalDefault && (best == nil || cmp.Or(cmp.Compare(class.Value, best.Value), cmp.Compare(class.Name, best.Name)) < 0) {
 			best = class
 		}
 	}
-	if best == nil {
-		return 0
-	}
-	return best.Value
+	return best
 }
 
 // invariant panics if the model is broken. The loop recovers, drops the cycle's decisions and says so.

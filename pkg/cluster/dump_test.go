@@ -9,6 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
+// unordered are the lists whose order says nothing, and that undo may restore in another.
+var unordered = []string{"Node.tasks"}
+
 // A dump is the whole model as plain data, to be compared with go-cmp. It is made by reflection, so that a field that is
 // added later is compared too, unless it is named below. Parts of the model are shown once, where the model keeps them,
 // and by name everywhere else.
@@ -17,19 +20,25 @@ import (
 var leftOut = []string{
 	"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.touchedJobs",
 	"Cluster.touchedQueues", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Queue.touched",
-	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.pod",
+	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.pod", "Task.inNode", "Task.budgets",
+	"Task.budgetsWhen", "Budget.selector",
 }
+
+// onlyGrows are the fields that undo leaves longer than they were; Settle makes them short again.
+var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
-	"Cluster.namespacesGeneration", "Cluster.world",
+	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Plan.nominated",
 	"Cluster.classes", "Cluster.ranksAreStale", "Cluster.treeIsStale", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
-	"Task.inNode", "Job.version", "Job.judged", "Job.lookedAt", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
+	"Job.version", "Job.judged", "Job.lookedAt", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
 }
 
 // exactly dumps the model bit for bit.
-func exactly(c *Cluster) any { return newDumper(c, true, leftOut).home(reflect.ValueOf(c)) }
+func exactly(c *Cluster) any {
+	return newDumper(c, true, slices.Concat(leftOut, onlyGrows)).home(reflect.ValueOf(c))
+}
 
 // meaning dumps all that decisions are made from, and nothing of how it came to be.
 func meaning(c *Cluster) any {
@@ -83,6 +92,9 @@ func newDumper(c *Cluster, exact bool, without []string) *dumper {
 	for key, k := range c.classes {
 		name(k, "class", key)
 	}
+	for id, p := range c.plans {
+		name(p, "plan", id)
+	}
 	return d
 }
 
@@ -100,7 +112,9 @@ func (d *dumper) fields(v reflect.Value, task *Task) any {
 		field := v.Type().Field(i)
 		full := v.Type().Name() + "." + field.Name
 		switch {
-		case d.without[full], full == "Task.inNode" && task != nil && task.Node == nil:
+		case d.without[full]:
+		case slices.Contains(unordered, full):
+			all[field.Name] = sorted(d.value(v.Field(i)))
 		case full == "Task.Class" && !d.exact:
 			all[field.Name] = d.class(v.Field(i), task)
 		case v.Type() == reflect.TypeFor[Cluster]() && v.Field(i).Kind() == reflect.Map:
@@ -186,6 +200,8 @@ func (d *dumper) pointer(v reflect.Value) any {
 		return fmt.Sprint(object.FieldByName("Name"), " ", object.FieldByName("UID"), " ", object.FieldByName("ResourceVersion"))
 	case d.names[v.Pointer()] != "":
 		return d.names[v.Pointer()]
+	case v.Type() == reflect.TypeFor[*Budget]():
+		return d.value(v.Elem()) // shown where the model keeps it alone
 	case v.Type().Elem().PkgPath() == reflect.TypeFor[Cluster]().PkgPath() && v.Type().Elem().Kind() == reflect.Struct:
 		return "a " + v.Type().Elem().Name() + " that the model does not hold"
 	}
@@ -231,7 +247,13 @@ func (d *dumper) list(v reflect.Value) any {
 		return nil
 	}
 	if !d.exact && v.Kind() == reflect.Slice {
-		slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		return sorted(all)
 	}
+	return all
+}
+
+func sorted(list any) any {
+	all, _ := list.([]any)
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return all
 }

@@ -172,15 +172,19 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 		// It holds nothing; the node it was on may be long gone.
 	case pod.Spec.NodeName != "":
 		node = c.nodeNamed(pod.Spec.NodeName)
+	case t.Status == Pipelined && (t.Job == nil || t.Job.ID != groupOf(pod, ours)):
+		// The promise was made to the job it was of.
 	case t.Status.Assumed() && status == Pending:
 		status, node = t.Status, t.Node
 	}
+	shown := Pending
 	switch {
-	case t.Status == Evicting && t.Node == node && (status == Bound || status == Running):
-		t.was, status = status, Evicting // decided, and on its way
+	case t.Status == Evicting && t.Node == node && (status == Bound || status == Running || status == Unknown):
+		shown, status = status, Evicting // decided, and on its way
 	case t.Status == Lingering && status == Releasing:
 		status = Lingering
 	}
+	t.was = shown
 	was, from, before := t.Status, t.Node, t.Class.Request
 	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.Equal(c.request(pod)) {
 		c.restate(t, pod, status)
@@ -191,7 +195,6 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 		t.Pod.Annotations[schedulingv1beta1.PreemptableKey] != pod.Annotations[schedulingv1beta1.PreemptableKey])) {
 		c.world.pod++
 	}
-	t.budgetsWhen = 0
 	if t.Status == Evicting {
 		c.spend(t, false)
 	}
@@ -219,6 +222,9 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 		c.spend(t, true)
 	}
 	c.follow(t)
+	if !status.Leaves() && status != Lingering {
+		c.outlive(t)
+	}
 	if j := t.Job; j != nil {
 		j.version++
 		if was.Assumed() && (status == Bound || status == Running) {
@@ -255,11 +261,20 @@ func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
 	}
 }
 
+// groupOf is the job that a pod names, zero if it names none or is not ours.
+func groupOf(pod *corev1.Pod, ours bool) JobID {
+	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
+	if !ours || group == "" {
+		return JobID{}
+	}
+	return JobID{Namespace: pod.Namespace, Name: group}
+}
+
 // joinJob makes the task a member of the job its pod names.
 func (c *Cluster) joinJob(t *Task, ours bool) {
 	var j *Job
-	if group := t.Pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]; ours && group != "" {
-		j = c.jobNamed(JobID{Namespace: t.Pod.Namespace, Name: group})
+	if id := groupOf(t.Pod, ours); id != (JobID{}) {
+		j = c.jobNamed(id)
 	}
 	if t.Job == j {
 		return
@@ -325,6 +340,9 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 	// The phase is decided here; what the API shows is an echo, except of what was decided before this process began.
 	switch {
 	case j.Group == nil || j.Group.UID != group.UID:
+		if j.Plan != nil {
+			c.Cancel(j.Plan, "the job is gone")
+		}
 		j.Phase, j.Decided, j.Verdict = group.Status.Phase, nil, nil
 		j.NotBefore, j.failures = time.Time{}, 0
 	case sameGroup(j.Group, group):
@@ -334,7 +352,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		// What made a binding fail may have been mended.
 		j.NotBefore = time.Time{}
 	}
-	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.PreemptableKey] != group.Annotations[schedulingv1beta1.PreemptableKey] {
+	if j.Group == nil && len(j.tasks) > 0 || j.Group != nil && !givesTheSame(j.Group, group) {
 		c.world.pod++ // its pods may be evicted now, or no more
 	}
 	needed := j.MinResources
@@ -361,7 +379,7 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	}
 	c.assignQueue(j, "")
 	j.read(c, &schedulingv1beta1.PodGroup{})
-	j.Group, j.Phase, j.Verdict, j.Decided, j.Priority = nil, "", nil, nil, 0
+	j.Group, j.Phase, j.Verdict, j.Decided, j.Priority, j.NeverPreempts = nil, "", nil, nil, 0, false
 	j.NotBefore, j.failures = time.Time{}, 0
 	c.settleJob(j)
 	c.world.queue++

@@ -96,7 +96,11 @@ func phase(phase corev1.PodPhase) podOption { return func(p *corev1.Pod) { p.Sta
 
 func scheduler(name string) podOption { return func(p *corev1.Pod) { p.Spec.SchedulerName = name } }
 
-func deleting(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: birth.Add(time.Hour)} }
+func deletedAt(at time.Time) podOption {
+	return func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: at} }
+}
+
+func deleting(p *corev1.Pod) { deletedAt(birth.Add(time.Hour))(p) }
 
 func gated(p *corev1.Pod) {
 	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
@@ -211,4 +215,24 @@ func (c *Cluster) bind(name, node string) {
 	c.Place(task, c.Node(node))
 	c.Commit(task)
 	c.Keep()
+}
+
+// promise does what a cycle does to promise a task a node, whoever leaves there.
+func (c *Cluster) promise(name, node string, victims ...string) *Plan {
+	t := c.Task(key(name))
+	c.Pipeline(t, c.Node(node))
+	return c.plan("for "+name, t.Job, victims...)
+}
+
+// plan does what a cycle does to evict some tasks for a job.
+func (c *Cluster) plan(id string, j *Job, victims ...string) *Plan {
+	p := &Plan{ID: id, Job: j, Evictions: len(victims)}
+	for _, victim := range victims {
+		v := c.Task(key(victim))
+		c.Evict(v)
+		p.Victims = append(p.Victims, v)
+	}
+	c.Keep()
+	c.Adopt(p)
+	return p
 }

@@ -39,6 +39,7 @@ func FuzzEvents(f *testing.F) {
 			sound(t, w.model)
 		}
 		w.settle()
+		w.model.Expire(w.now)
 		sound(t, w.model)
 		if diff := cmp.Diff(meaning(w.model), meaning(w.again())); diff != "" {
 			t.Fatalf("a restarted model differs (-this +restarted):\n%s", diff)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,6 +160,44 @@ func (j *Job) Lacks() int {
 	return max(lacks, roles)
 }
 
+// LacksPromises is Lacks with the tasks that are promised a node counted as placed.
+func (j *Job) LacksPromises() int {
+	lacks := j.MinMember - j.Ready() - j.counts[Pipelined]
+	if !j.ChecksRoles() {
+		return max(lacks, 0)
+	}
+	roles := 0
+	for _, r := range j.RoleMinimums {
+		roles += max(r.Minimum-j.rolePromised(r.Role), 0)
+	}
+	return max(lacks, roles)
+}
+
+// rolePromised is how many tasks of a role are placed or promised a node.
+func (j *Job) rolePromised(role string) int {
+	if counts := j.roles[role]; counts != nil {
+		return ready(counts) + counts[Pipelined]
+	}
+	return 0
+}
+
+// WantsPromise reports whether promising a node to one more task of a role brings the job nearer to its start: the role
+// still lacks tasks, or any task will do beside those that roles lack.
+func (j *Job) WantsPromise(role string) bool {
+	if !j.ChecksRoles() {
+		return j.LacksPromises() > 0
+	}
+	reserved := 0
+	for _, r := range j.RoleMinimums {
+		lacks := max(r.Minimum-j.rolePromised(r.Role), 0)
+		if lacks > 0 && r.Role == role {
+			return true
+		}
+		reserved += lacks
+	}
+	return j.MinMember-j.Ready()-j.counts[Pipelined] > reserved
+}
+
 // LacksOf returns how many more tasks of a role must be placed before the job may start.
 func (j *Job) LacksOf(role string) int {
 	if !j.ChecksRoles() {
@@ -170,6 +209,19 @@ func (j *Job) LacksOf(role string) int {
 		}
 	}
 	return 0
+}
+
+// Name is what a person calls the job: its namespace and name or, where a controller made the PodGroup for an object, that
+// object's.
+func (j *Job) Name() string {
+	name := j.ID.Name
+	if j.Group != nil {
+		if owner := metav1.GetControllerOfNoCopy(j.Group); owner != nil && (name == owner.Name+"-"+string(owner.UID) ||
+			strings.HasPrefix(name, schedulingv1beta1.PodGroupNamePrefix)) {
+			name = owner.Name
+		}
+	}
+	return j.ID.Namespace + "/" + name
 }
 
 // IsLone reports whether the PodGroup was made for one pod alone, with no workload behind it (law A3).

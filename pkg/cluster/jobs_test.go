@@ -244,9 +244,12 @@ func TestWhichTasksCountTowardsTheMinimum(t *testing.T) {
 		Set{pod("bound", in("g"), on("n"))}, Set{pod("running", in("g"), on("n"), phase(corev1.PodRunning))},
 		Set{pod("leaving", in("g"), on("n"), deleting)}, Set{pod("done", in("g"), on("n"), phase(corev1.PodSucceeded))},
 		Set{pod("failed", in("g"), on("n"), phase(corev1.PodFailed))}, Set{pod("lost", in("g"), on("n"), phase(corev1.PodUnknown))},
-		Set{pod("placed", in("g"))}, Set{pod("promised", in("g"))}, Set{pod("binding", in("g"))})
+		Set{pod("placed", in("g"))}, Set{pod("promised", in("g"))}, Set{pod("binding", in("g"))}, Set{pod("evicted", in("g"), on("n"))},
+		Set{pod("overdue", in("g"), on("n"), deletedAt(birth))})
+	c.Expire(birth.Add(lingersAfter))
 	c.bind("binding", "n")
-	c.move(c.Task(key("promised")), Pipelined, c.Node("n"))
+	c.Evict(c.Task(key("evicted")))
+	c.Pipeline(c.Task(key("promised")), c.Node("n"))
 	c.Place(c.Task(key("placed")), c.Node("n"))
 	j := c.Job(key("g"))
 	// Bound, running, done, lost, placed, binding; and beside them pending and promised.

@@ -107,12 +107,13 @@ func TestALateNodeFindsItsPods(t *testing.T) {
 }
 
 func TestWhatLeavesHoldsItsRoomAndMayBePromised(t *testing.T) {
-	c := newCluster(Set{node("n", "cpu=4")}, Set{pod("leaving", on("n"), asks("cpu=3"), deleting)}, Set{pod("waits", asks("cpu=3"))})
-	n, waits := c.Node("n"), c.Task(key("waits"))
+	c := newCluster(Set{node("n", "cpu=4")}, Set{pod("leaving", on("n"), asks("cpu=3"), deleting)}, Set{group("g", "")},
+		Set{pod("waits", in("g"), asks("cpu=3"))})
+	n := c.Node("n")
 	if free := n.Free(resources.CPU); free != 1000 {
 		t.Errorf("free is %d, want 1000: what leaves still holds its room", free)
 	}
-	c.move(waits, Pipelined, n)
+	c.promise("waits", "n")
 	for amount, fits := range map[string]bool{"cpu=1": true, "cpu=1001m": false} {
 		if have := n.Room(c.vector(amount)); have != fits {
 			t.Errorf("room for %s beside a promise of 3 to come out of what leaves: %t", amount, have)
@@ -131,18 +132,17 @@ func TestWhatLeavesHoldsItsRoomAndMayBePromised(t *testing.T) {
 }
 
 func TestAPromiseKeptElsewhereIsRoomThatHelps(t *testing.T) {
-	c := newCluster(Set{node("n", "cpu=4")}, Set{pod("p")})
-	c.move(c.Task(key("p")), Pipelined, c.Node("n"))
+	c := newCluster(Set{node("n", "cpu=4")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("h", "")}, Set{pod("q", in("h"))})
+	c.promise("p", "n")
 	before := c.world.node
-	c.Apply(Set{pod("p", on("m"))})
+	c.Apply(Set{pod("p", in("g"), on("m"))})
 	if c.world.node == before {
 		t.Error("the room promised on the node is free, and nobody who waits for room will look")
 	}
 	sound(t, c)
 	before = c.world.node
-	c.Apply(Set{pod("q")})
-	c.move(c.Task(key("q")), Pipelined, c.Node("n"))
-	c.Apply(Set{pod("q", labelled("a", "b"))})
+	c.promise("q", "n")
+	c.Apply(Set{pod("q", in("h"), labelled("a", "b"))})
 	if c.world.node != before {
 		t.Error("a promise that stands as it was is taken for room")
 	}

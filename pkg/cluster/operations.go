@@ -56,7 +56,6 @@ func (c *Cluster) Unpipeline(t *Task) {
 // Evict counts a task that has its node as one that leaves.
 func (c *Cluster) Evict(t *Task) {
 	invariant(t.Status == Bound || t.Status == Running, "task %s is evicted while %s", t.Key(), t.Status)
-	t.was = t.Status
 	c.do(t, Evicting, t.Node)
 }
 
@@ -127,6 +126,11 @@ func (c *Cluster) move(t *Task, status Status, n *Node) {
 		c.spend(t, status == Evicting)
 	}
 	c.account(t, -1)
+	// What an eviction that is taken back goes back to. It is told here, so that undoing restores it too.
+	t.was = Pending
+	if status == Evicting {
+		t.was = t.Status
+	}
 	if t.Node != n {
 		c.leave(t)
 		if n != nil {
@@ -134,9 +138,12 @@ func (c *Cluster) move(t *Task, status Status, n *Node) {
 			n.tasks = append(n.tasks, t)
 		}
 	}
+	left := t.Status.Leaves()
 	t.Status = status
 	c.account(t, +1)
-	c.follow(t)
+	if left || status.Leaves() {
+		c.follow(t)
+	}
 	if t.Job != nil {
 		c.settleJob(t.Job)
 	}

@@ -1,18 +1,21 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Plan is how room is being made for a job: which pods leave, and which nodes its pods will get. It stands until the job
-// has what it was promised, or until it is cancelled.
+// has what it was promised, or until it is cancelled. One without a job is of pods that leave for nobody, and stands until
+// they are gone.
 type Plan struct {
 	ID     string // unique for the life of the cluster
-	Job    *Job   // the taker
+	Job    *Job   // the taker, nil if there is none
 	Action string
 	Law    string // that allowed the first of its evictions; "" if nobody has to leave
 
@@ -23,12 +26,32 @@ type Plan struct {
 	Victims []*Task
 	// Evictions is how many pods the plan began with.
 	Evictions int
-	// Why is why it was cancelled, "" if it was not; a clause.
-	Why string
+	// Why is why it was cancelled, "" if it was not; a clause. Then Unpromised are the tasks that lost what they were
+	// promised and wait again, and Spared the victims that stay.
+	Why                string
+	Unpromised, Spared []*Task
+
+	// Checked is when the votes on its unsent victims were asked last.
+	Checked time.Time
+
+	nominated []*Task // that were promised a node when it began
+	isInForce bool
+}
+
+// IsInForce reports whether the plan has begun and has not ended.
+func (p *Plan) IsInForce() bool { return p.isInForce }
+
+// NewPlanID returns an ID for a plan that is made now.
+func (c *Cluster) NewPlanID(now time.Time) string {
+	c.planned++
+	return strconv.FormatInt(now.UnixMilli(), 36) + "-" + strconv.FormatUint(c.planned, 36)
 }
 
 // Promised returns the tasks of the job that the plan has promised a node, in an order.
 func (p *Plan) Promised() []*Task {
+	if p.Job == nil {
+		return nil
+	}
 	var tasks []*Task
 	for _, t := range p.Job.tasks {
 		if t.Status == Pipelined {
@@ -50,56 +73,100 @@ func (p *Plan) Unsent() []*Task {
 	return tasks
 }
 
-// Plans returns the plans that are under way, by the names of their jobs.
+// taker is the name of the job that the plan is for, zero if it is for nobody.
+func (p *Plan) taker() JobID {
+	if p.Job == nil {
+		return JobID{}
+	}
+	return p.Job.ID
+}
+
+// Plans returns the plans that are under way, by the names of their jobs, those without first.
 func (c *Cluster) Plans() []*Plan {
 	plans := slices.Collect(maps.Values(c.plans))
-	slices.SortFunc(plans, func(a, b *Plan) int { return CompareNames(a.Job.ID, b.Job.ID) })
+	slices.SortFunc(plans, func(a, b *Plan) int {
+		return cmp.Or(CompareNames(a.taker(), b.taker()), cmp.Compare(a.ID, b.ID))
+	})
 	return plans
 }
 
 // Adopt puts a plan in force, for good: its job's promised tasks and its victims are in the model already.
 func (c *Cluster) Adopt(p *Plan) {
-	invariant(len(c.log) == 0, "a plan for job %s is adopted inside a transaction", p.Job.ID)
-	invariant(p.Job.Plan == nil, "a plan for job %s is adopted beside another", p.Job.ID)
-	p.Job.Plan = p
-	c.plans[p.Job.ID] = p
+	invariant(len(c.log) == 0, "plan %s is adopted inside a transaction", p.ID)
+	invariant(c.plans[p.ID] == nil, "plan %s is adopted twice", p.ID)
+	invariant(p.Job == nil || p.Job.Plan == nil, "plan %s is adopted beside another of its job", p.ID)
+	if p.Job != nil {
+		p.Job.Plan = p
+		c.touch(p.Job)
+	}
+	p.nominated = p.Promised()
+	c.plans[p.ID], p.isInForce = p, true
 	for _, t := range p.Victims {
+		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
 		t.Evicts = p
 		if t.Job != nil {
 			c.touch(t.Job)
 		}
 	}
-	c.touch(p.Job)
 }
 
 // Fulfil ends a plan whose job has what it was promised.
 func (c *Cluster) Fulfil(p *Plan) {
-	invariant(len(c.log) == 0, "the plan for job %s is fulfilled inside a transaction", p.Job.ID)
+	invariant(len(c.log) == 0, "plan %s is fulfilled inside a transaction", p.ID)
+	invariant(len(p.Promised()) == 0, "plan %s is fulfilled while something is promised", p.ID)
 	c.end(p)
 }
 
 // Cancel ends a plan: its job loses what it was promised, and the victims that the API does not show as leaving yet stay.
 func (c *Cluster) Cancel(p *Plan, why string) {
-	invariant(len(c.log) == 0, "the plan for job %s is cancelled inside a transaction", p.Job.ID)
+	invariant(len(c.log) == 0, "plan %s is cancelled inside a transaction", p.ID)
 	p.Why = why
-	for _, t := range p.Promised() {
+	for _, t := range p.nominated {
+		if c.tasks[t.Key()] != t {
+			continue
+		}
+		if t.Status == Pipelined {
+			c.release(t, Pending)
+		}
+		if t.Status == Pending {
+			p.Unpromised = append(p.Unpromised, t)
+		}
+	}
+	for _, t := range p.Promised() { // since it began
 		c.release(t, Pending)
+		p.Unpromised = append(p.Unpromised, t)
 	}
 	c.end(p)
 	for _, t := range p.Victims {
 		if t.Status == Evicting {
 			c.move(t, t.was, t.Node)
 			c.world.pod++
+			p.Spared = append(p.Spared, t)
+		}
+	}
+	c.ended = append(c.ended, p)
+}
+
+// Disown ends a plan that was written down and never was in force in this model: the tasks that it promised nodes have none,
+// and its victims stay unless they are being deleted.
+func (c *Cluster) Disown(p *Plan, promised, victims []*Task, why string) {
+	p.Why, p.Unpromised = why, promised
+	for _, t := range victims {
+		if t.Status == Running || t.Status == Bound {
+			p.Spared = append(p.Spared, t)
 		}
 	}
 	c.ended = append(c.ended, p)
 }
 
 func (c *Cluster) end(p *Plan) {
-	p.Job.Plan = nil
-	p.Job.version++
-	c.touch(p.Job)
-	delete(c.plans, p.Job.ID)
+	invariant(c.plans[p.ID] == p, "plan %s ends and is not in force", p.ID)
+	if p.Job != nil {
+		p.Job.Plan = nil
+	}
+	c.stir(p)
+	delete(c.plans, p.ID)
+	p.isInForce = false
 	for _, t := range p.Victims {
 		t.Evicts = nil
 		if t.Job != nil {
@@ -115,22 +182,31 @@ func (c *Cluster) TakeCancelledPlans() []*Plan {
 	return ended
 }
 
-// outlive takes a task that is gone off the plan that it left for.
+// stir has the job of a plan looked at anew.
+func (c *Cluster) stir(p *Plan) {
+	if p.Job != nil {
+		p.Job.version++
+		c.touch(p.Job)
+	}
+}
+
+// outlive takes a task that is gone, or is not on its way out any more, off the plan that it left for.
 func (c *Cluster) outlive(t *Task) {
-	delete(c.leaving, t.Key())
 	p := t.Evicts
 	if p == nil {
 		return
 	}
 	p.Victims = slices.DeleteFunc(p.Victims, func(v *Task) bool { return v == t })
 	t.Evicts = nil
-	p.Job.version++
-	c.touch(p.Job)
+	c.stir(p)
+	if p.Job == nil && len(p.Victims) == 0 {
+		c.end(p)
+	}
 }
 
-// follow keeps the list of the tasks that are being deleted.
+// follow keeps the list of the tasks whose room can be counted on.
 func (c *Cluster) follow(t *Task) {
-	if t.Status == Releasing {
+	if t.Status.Leaves() {
 		c.leaving[t.Key()] = t
 	} else {
 		delete(c.leaving, t.Key())
@@ -139,6 +215,7 @@ func (c *Cluster) follow(t *Task) {
 
 // Expire stops counting on tasks that should be gone for a while.
 func (c *Cluster) Expire(now time.Time) {
+	invariant(len(c.log) == 0, "tasks expire inside a transaction")
 	var overdue []*Task
 	for _, t := range c.leaving {
 		if due := t.due(); !due.IsZero() && !now.Before(due) {
@@ -149,47 +226,62 @@ func (c *Cluster) Expire(now time.Time) {
 	for _, t := range overdue {
 		c.move(t, Lingering, t.Node)
 		if p := t.Evicts; p != nil {
-			p.Job.version++
+			c.stir(p)
 		}
 	}
 }
 
-// PlanFailed says that a plan cannot be carried out: it could not be recorded, or an eviction was refused for good. The job
-// backs off.
+// PlanFailed says that a plan cannot be carried out: it could not be recorded, or an eviction was refused for good. The job,
+// if there is one, backs off.
 type PlanFailed struct {
-	Job    JobID
+	Job    JobID // zero if the plan is for nobody
 	Plan   string
 	At     time.Time
 	Reason string // what the API server said, a clause
 }
 
 func (e PlanFailed) apply(c *Cluster) {
-	p := c.plans[e.Job]
-	if p == nil || p.ID != e.Plan {
+	p := c.plans[e.Plan]
+	if p == nil || p.taker() != e.Job {
 		return
 	}
-	j := p.Job
 	c.Cancel(p, e.Reason)
+	j := p.Job
+	if j == nil {
+		return
+	}
 	c.backOff(j, e.At)
 	c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 }
 
 func (c *Cluster) auditPlans(a *audit) {
 	for id, p := range c.plans {
-		if p.Job.ID != id || c.jobs[id] != p.Job || p.Job.Plan != p {
-			a.found = append(a.found, "the plan for job "+id.String()+" is listed and not in force")
+		if p.ID != id || p.Job != nil && (c.jobs[p.Job.ID] != p.Job || p.Job.Plan != p) {
+			a.found = append(a.found, "plan "+id+" is listed and not in force")
 		}
 		for _, t := range p.Victims {
-			if t.Evicts != p || c.tasks[t.Key()] != t {
+			stays := !t.Status.Leaves() && t.Status != Lingering && len(c.log) == 0
+			if t.Evicts != p || c.tasks[t.Key()] != t || stays {
 				a.found = append(a.found, "task "+t.Key().String()+" is a victim of a plan that it does not leave for")
 			}
 		}
 	}
+	for id, j := range c.jobs {
+		if j.Plan != nil && c.plans[j.Plan.ID] != j.Plan {
+			a.found = append(a.found, "job "+id.String()+" has a plan that is not in force")
+		}
+	}
 	for key, t := range c.tasks {
+		if t.Evicts != nil && !slices.Contains(t.Evicts.Victims, t) {
+			a.found = append(a.found, "task "+key.String()+" leaves for a plan that does not list it")
+		}
 		if t.Status == Pipelined && (t.Job == nil || t.Job.Plan == nil) && len(c.log) == 0 {
 			a.found = append(a.found, "task "+key.String()+" is promised room and has no plan")
 		}
-		if (c.leaving[key] == t) != (t.Status == Releasing) {
+		if t.Status == Evicting && t.Evicts == nil && len(c.log) == 0 {
+			a.found = append(a.found, "task "+key.String()+" is evicted and by no plan")
+		}
+		if (c.leaving[key] == t) != t.Status.Leaves() {
 			a.found = append(a.found, "task "+key.String()+" is "+t.Status.String()+", and not listed so")
 		}
 	}

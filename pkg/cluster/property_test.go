@@ -48,7 +48,7 @@ func TestUndoRestoresTheModelBitForBit(t *testing.T) {
 			for range 1 + w.choose(4) {
 				marks, dumps = append(marks, w.model.Mark()), append(dumps, exactly(w.model))
 				for range w.choose(4) {
-					w.try()
+					w.try(false)
 					sound(t, w.model)
 				}
 			}
@@ -78,6 +78,7 @@ func TestTheModelIsWhatARestartedOneWouldBe(t *testing.T) {
 		}
 		compare := func(t *rapid.T) {
 			w.settle()
+			w.model.Expire(w.now)
 			again := w.again()
 			sound(t, again)
 			same(t, "after a restart", meaning(w.model), meaning(again))
@@ -92,7 +93,7 @@ func TestObjectsMayComeInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawn(t))
 		for range 30 {
-			[]func(){w.setPod, w.setPod, w.setPod, w.setNode, w.setGroup, w.setQueue, w.setClass}[w.choose(7)]()
+			[]func(){w.setPod, w.setPod, w.setPod, w.setNode, w.setGroup, w.setQueue, w.setClass, w.setBudget, w.setQuota}[w.choose(9)]()
 		}
 		first, second := w.again(), w.again()
 		same(t, "in another order", meaning(first), meaning(second))

@@ -33,6 +33,15 @@ func sameNode(a, b *corev1.Node) bool {
 		})
 }
 
+// givesTheSame reports whether nothing differs between two states of a PodGroup that decides which of its pods may leave for
+// others.
+func givesTheSame(a, b *schedulingv1beta1.PodGroup) bool {
+	const key = schedulingv1beta1.PreemptableKey
+	return a.Annotations[key] == b.Annotations[key] && a.Labels[key] == b.Labels[key] &&
+		a.Spec.MinMember == b.Spec.MinMember && maps.Equal(a.Spec.MinTaskMember, b.Spec.MinTaskMember) &&
+		a.Spec.PriorityClassName == b.Spec.PriorityClassName
+}
+
 // sameGroup reports whether nothing that a decision rests on differs between two states of a PodGroup. Most updates are
 // our own statuses.
 func sameGroup(a, b *schedulingv1beta1.PodGroup) bool {

@@ -30,7 +30,7 @@ type Task struct {
 	// Evicts is the plan that the task leaves for, nil if none does.
 	Evicts *Plan
 
-	was Status // what it was before it was to be evicted
+	was Status // while it is Evicting: what the API shows
 
 	budgets     []*Budget // that cover its pod
 	budgetsWhen uint64    // the budgetsGeneration they are true for, 0 if they were never looked up
@@ -133,6 +133,7 @@ func (t *Task) due() time.Time {
 // read takes over what the pod says of the task itself. An index or priority that cannot be read counts as not given.
 func (t *Task) read(pod *corev1.Pod) {
 	t.Pod = pod
+	t.budgetsWhen = 0
 	t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)
 	t.Index = -1
 	if index, err := strconv.Atoi(pod.Annotations[batchv1alpha1.TaskIndexKey]); err == nil && index >= 0 {

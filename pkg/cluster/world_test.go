@@ -3,9 +3,11 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +29,8 @@ type world struct {
 	exists  map[string]runtime.Object // by kind and name
 	heard   map[string][]Event        // all events, by kind and name
 	uids    int
+	shown   int // how many states of objects
+	plans   int
 	now     time.Time
 	lastPod map[string]*corev1.Pod // by name, pods that are gone too
 }
@@ -70,6 +74,8 @@ func (w *world) set(kind, name string, make func(metav1.ObjectMeta) runtime.Obje
 		meta.Annotations, meta.Labels = nil, nil
 		object = make(meta)
 	}
+	w.shown++
+	object.(metav1.Object).SetResourceVersion(strconv.Itoa(w.shown))
 	w.exists[id] = object
 	w.tell(id, Set{object})
 }
@@ -88,6 +94,7 @@ var (
 	groupNames = []string{"g0", "g1", "g2"}
 	queueNames = []string{"default", "q0", "q1", "q2", "root"}
 	classNames = []string{"low", "high"}
+	ruleNames  = []string{"r0", "r1"}
 )
 
 func (w *world) amounts() corev1.ResourceList {
@@ -125,7 +132,7 @@ func (w *world) makePod(name string) {
 // restated changes what may change of a pod while its generation stays: its status, its node, its labels.
 func (w *world) restated(before *corev1.Pod) *corev1.Pod {
 	p := before.DeepCopy()
-	switch w.choose(6) {
+	switch w.choose(8) {
 	case 0:
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled})
 	case 1:
@@ -141,6 +148,10 @@ func (w *world) restated(before *corev1.Pod) *corev1.Pod {
 		labelled("app", w.choose.oneOf("a", "b"))(p)
 	case 5:
 		role(w.choose.oneOf("worker", "master"))(p)
+	case 6:
+		deleting(p)
+	case 7:
+		in(w.choose.oneOf("g0", "g1", "g2"))(p)
 	}
 	return p
 }
@@ -234,11 +245,42 @@ func (w *world) setClass() { w.makeClass(w.choose.oneOf(classNames...)) }
 
 func (w *world) makeClass(name string) {
 	w.set("class", name, func(meta metav1.ObjectMeta) runtime.Object {
-		return &schedulingv1.PriorityClass{ObjectMeta: meta, Value: int32(w.choose(5)) - 2, GlobalDefault: w.choose(3) == 2}
+		policy := []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}[w.choose(2)]
+		return &schedulingv1.PriorityClass{ObjectMeta: meta, Value: int32(w.choose(5)) - 2, GlobalDefault: w.choose(3) == 2,
+			PreemptionPolicy: &policy}
 	})
 }
 
 func (w *world) dropClass() { w.drop("class", w.choose.oneOf(classNames...)) }
+
+func (w *world) setBudget() {
+	w.set("budget", w.choose.oneOf(ruleNames...), func(meta metav1.ObjectMeta) runtime.Object {
+		b := &policyv1.PodDisruptionBudget{ObjectMeta: meta}
+		b.Namespace = namespace
+		b.Spec.Selector = &metav1.LabelSelector{}
+		if value := w.choose.oneOf("", "a", "b"); value != "" {
+			b.Spec.Selector.MatchLabels = map[string]string{"app": value}
+		}
+		b.Status.DisruptionsAllowed = int32(w.choose(3))
+		if w.choose(3) == 2 {
+			b.Status.DisruptedPods = map[string]metav1.Time{w.choose.oneOf(podNames...): {Time: birth}}
+		}
+		return b
+	})
+}
+
+func (w *world) dropBudget() { w.drop("budget", w.choose.oneOf(ruleNames...)) }
+
+func (w *world) setQuota() {
+	w.set("quota", w.choose.oneOf(ruleNames...), func(meta metav1.ObjectMeta) runtime.Object {
+		q := &corev1.ResourceQuota{ObjectMeta: meta}
+		q.Namespace = namespace
+		q.Spec.Hard, q.Status.Used = w.amounts(), w.amounts()
+		return q
+	})
+}
+
+func (w *world) dropQuota() { w.drop("quota", w.choose.oneOf(ruleNames...)) }
 
 func (w *world) settle() { w.model.Settle() }
 
@@ -263,9 +305,19 @@ func (w *world) sorted(pass func(*Task) bool) []*Task {
 	return tasks
 }
 
-// try does one thing that an action may do, if there is anything to do.
-func (w *world) try() {
-	switch w.choose(4) {
+// any chooses one of the tasks that pass, nil if none does.
+func (w *world) any(pass func(*Task) bool) *Task {
+	tasks := w.sorted(pass)
+	if len(tasks) == 0 {
+		return nil
+	}
+	return tasks[w.choose(len(tasks))]
+}
+
+// try does one thing that an action may do, if there is anything to do. What is to stay leaves the plans in force alone,
+// but for a promise that is kept or taken back.
+func (w *world) try(stays bool) {
+	switch w.choose(8) {
 	case 0, 1:
 		tasks := w.sorted(func(t *Task) bool { return t.Status == Pending && t.Job != nil })
 		if nodes := w.model.Nodes(); len(tasks) > 0 && len(nodes) > 0 {
@@ -280,24 +332,100 @@ func (w *world) try() {
 		if len(jobs) > 0 {
 			w.model.LetIn(jobs[w.choose(len(jobs))])
 		}
+	case 4:
+		t := w.any(func(t *Task) bool {
+			return t.Status == Pending && t.Job != nil && t.Job.Group != nil && !(stays && t.Job.Plan != nil)
+		})
+		if nodes := w.model.Nodes(); t != nil && len(nodes) > 0 {
+			w.model.Pipeline(t, nodes[w.choose(len(nodes))])
+		}
+	case 5:
+		if t := w.any(func(t *Task) bool { return t.Status == Pipelined }); t != nil {
+			w.model.Unpipeline(t)
+		}
+	case 6:
+		if t := w.any(func(t *Task) bool { return t.Status == Bound || t.Status == Running }); t != nil {
+			w.model.Evict(t)
+		}
+	case 7:
+		if t := w.any(func(t *Task) bool { return t.Status == Evicting && !(stays && t.Evicts != nil) }); t != nil {
+			w.model.Spare(t)
+		}
 	}
 }
 
-// keep does what a cycle does: some of it is tried and undone, the rest stays, and all that was placed is committed.
+// keep does what a cycle does: some of it is tried and undone, the rest stays, all that was placed is committed, and all
+// that was promised or evicted is part of a plan.
 func (w *world) keep() {
 	w.settle()
-	for range 1 + w.choose(4) {
-		w.try()
+	w.expire()
+	for range 1 + w.choose(6) {
+		w.try(true)
 	}
 	mark := w.model.Mark()
 	for range w.choose(3) {
-		w.try()
+		w.try(false)
 	}
 	w.model.Undo(mark)
 	for _, t := range w.sorted(func(t *Task) bool { return t.Status == Allocated }) {
 		w.model.Commit(t)
 	}
 	w.model.Keep()
+	w.adopt()
+}
+
+// adopt makes plans of what was promised and evicted: one for each job, the first of which has all the victims.
+func (w *world) adopt() {
+	victims := w.sorted(func(t *Task) bool { return t.Status == Evicting && t.Evicts == nil })
+	plan := func(j *Job) {
+		w.plans++
+		w.model.Adopt(&Plan{ID: strconv.Itoa(w.plans), Job: j, Victims: victims, Evictions: len(victims), Since: w.now,
+			Deadline: w.now.Add(time.Hour)})
+		victims = nil
+	}
+	for _, t := range w.sorted(func(t *Task) bool { return t.Status == Pipelined }) {
+		if t.Job.Plan == nil {
+			plan(t.Job)
+		}
+	}
+	if len(victims) > 0 {
+		plan(nil)
+	}
+}
+
+// plan chooses a plan that is in force, nil if there is none.
+func (w *world) plan() *Plan {
+	plans := w.model.Plans()
+	if len(plans) == 0 {
+		return nil
+	}
+	return plans[w.choose(len(plans))]
+}
+
+func (w *world) cancel() {
+	if p := w.plan(); p != nil {
+		w.model.Cancel(p, "a test says so")
+	}
+}
+
+// fulfil ends a plan of which nothing is promised any more, and nobody is still to be told to go.
+func (w *world) fulfil() {
+	if p := w.plan(); p != nil && len(p.Promised()) == 0 && len(p.Unsent()) == 0 {
+		w.model.Fulfil(p)
+	}
+}
+
+// failPlan has a plan fail, or one that is no more.
+func (w *world) failPlan() {
+	if p := w.plan(); p != nil {
+		w.model.Apply(PlanFailed{Job: p.taker(), Plan: w.choose.oneOf(p.ID, "another"), At: w.now, Reason: "a test says so"})
+	}
+}
+
+// expire lets time pass, and stops counting on what should be gone.
+func (w *world) expire() {
+	w.now = w.now.Add(time.Duration(w.choose(3)) * 20 * time.Minute)
+	w.model.Expire(w.now)
 }
 
 // setPhase does what the end of a cycle does.
@@ -339,14 +467,17 @@ func (w *world) actions() map[string]func() {
 		"set pod": w.setPod, "set another pod": w.setPod, "set a third pod": w.setPod, "drop pod": w.dropPod,
 		"set node": w.setNode, "drop node": w.dropNode, "set group": w.setGroup, "drop group": w.dropGroup,
 		"set queue": w.setQueue, "drop queue": w.dropQueue, "set class": w.setClass, "drop class": w.dropClass,
-		"settle": w.settle, "refuse": w.refuse, "keep": w.keep, "set phase": w.setPhase, "take back": w.takeBack,
+		"settle": w.settle, "refuse": w.refuse, "keep": w.keep, "keep more": w.keep, "set phase": w.setPhase, "take back": w.takeBack,
+		"set budget": w.setBudget, "drop budget": w.dropBudget, "set quota": w.setQuota, "drop quota": w.dropQuota,
+		"cancel": w.cancel, "fulfil": w.fulfil, "fail plan": w.failPlan, "expire": w.expire,
 	}
 }
 
 // events are the actions that are told from outside, and may happen whatever the model decides.
 func (w *world) events() []func() {
 	return []func(){w.setPod, w.setPod, w.setPod, w.setPod, w.dropPod, w.setNode, w.dropNode, w.setGroup, w.setGroup,
-		w.dropGroup, w.setQueue, w.setQueue, w.dropQueue, w.setClass, w.dropClass}
+		w.dropGroup, w.setQueue, w.setQueue, w.dropQueue, w.setClass, w.dropClass, w.setBudget, w.dropBudget, w.setQuota,
+		w.dropQuota}
 }
 
 // shuffled returns a model that hears all that this one heard, in another order, but of each object in the same.
@@ -392,7 +523,22 @@ func (w *world) again() *Cluster {
 		c.Place(c.Task(t.Key()), c.nodeNamed(t.Node.Name))
 		c.Commit(c.Task(t.Key()))
 	}
+	for _, t := range w.sorted(func(t *Task) bool { return t.Status == Pipelined }) {
+		c.Pipeline(c.Task(t.Key()), c.nodeNamed(t.Node.Name))
+	}
+	for _, t := range w.sorted(func(t *Task) bool { return t.Status == Evicting }) {
+		t = c.Task(t.Key())
+		c.move(t, Evicting, t.Node) // perhaps its node has lost contact since, or it had when this model heard of it first
+	}
 	c.Keep()
+	for _, p := range w.model.Plans() {
+		p = &Plan{ID: p.ID, Since: p.Since, Deadline: p.Deadline, Evictions: p.Evictions, Job: c.Job(p.taker()), Victims: slices.Clone(p.Victims)}
+		for i, t := range p.Victims {
+			p.Victims[i] = c.Task(t.Key())
+		}
+		c.Adopt(p)
+	}
+	c.Expire(w.now)
 	for _, j := range w.model.Jobs() {
 		c.SetPhase(c.Job(j.ID), j.Phase)
 	}

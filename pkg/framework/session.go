@@ -26,6 +26,8 @@ type Outlook interface {
 	// CanOpen reports whether a task could be on a node if no pod were there: no eviction opens a node that says no (law
 	// K1).
 	CanOpen(t *cluster.Task, n *cluster.Node) bool
+	// Veto puts a node that is to be chosen for a task to the vetoers: why one of them refuses it, "" if all agree.
+	Veto(t *cluster.Task, n *cluster.Node) string
 }
 
 // Share is what a queue may hold by right.
@@ -52,11 +54,26 @@ type Session struct {
 	// Plans are the plans decided in the session, in the order in which they were made.
 	Plans []*Planned
 
+	kept   map[string]any
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
 	judged map[*cluster.Job]bool
 	placed []*cluster.Task // by open transactions
 	moved  []*cluster.Task // by open transactions, in whatever way
+}
+
+// Keep returns what was kept under a key in a session; the first time it is made. It is for what an action finds out that
+// others of the same session can use.
+func Keep[T any](s *Session, key string, makeIt func() T) T {
+	if kept, ok := s.kept[key].(T); ok {
+		return kept
+	}
+	if s.kept == nil {
+		s.kept = map[string]any{}
+	}
+	made := makeIt()
+	s.kept[key] = made
+	return made
 }
 
 // Open returns an open session.

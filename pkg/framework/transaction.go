@@ -82,8 +82,8 @@ func (x Transaction) Commit() {
 	s.Cluster.Keep()
 }
 
-// Planned is a plan that was decided in a session, and what is to be written about it. The plan is nil for evictions that
-// nobody takes the room of.
+// Planned is a plan that was decided in a session, and what is to be written about it. The plan of evictions that nobody
+// takes the room of has no job.
 type Planned struct {
 	Plan      *cluster.Plan
 	Evictions []cluster.Eviction
@@ -98,9 +98,7 @@ func (x Transaction) Promise(p *Planned) {
 	}
 	s.moved = s.moved[:x.moved]
 	s.Cluster.Keep()
-	if p.Plan != nil {
-		s.Cluster.Adopt(p.Plan)
-	}
+	s.Cluster.Adopt(p.Plan)
 	s.Plans = append(s.Plans, p)
 }
 

@@ -17,13 +17,18 @@ type Departure struct {
 	Victims []*cluster.Task
 	// Whole is set if the victims are all of their gang.
 	Whole bool
+	// Held is what the victims hold together, nil if it was not added up; see Leaving.
+	Held resources.Vector
 }
 
 // Giver is the job that the victims belong to.
 func (d *Departure) Giver() *cluster.Job { return d.Victims[0].Job }
 
-// Leaving is what the victims hold together.
+// Leaving is what the victims hold together. The caller must not change it.
 func (d *Departure) Leaving() resources.Vector {
+	if d.Held != nil {
+		return d.Held
+	}
 	if len(d.Victims) == 1 {
 		return d.Victims[0].Request()
 	}
@@ -79,6 +84,13 @@ type NodeVetoer interface {
 	VetoNode(k *cluster.Class, n *cluster.Node) string
 }
 
+// RoomMaker is an action that may evict. Law J4: a job that could run after lawful evictions passes the door.
+type RoomMaker interface {
+	// MayMakeRoom reports whether the doorkeepers would let a job in after evictions that the action may make for it. It
+	// changes nothing.
+	MayMakeRoom(s *Session, j *cluster.Job) bool
+}
+
 // IsStarving asks whether a job lacks enough for pods of others to leave for it.
 func (s *Session) IsStarving(j *cluster.Job) bool {
 	for _, tier := range s.Policy.starvation {
@@ -104,6 +116,26 @@ func (s *Session) MayTake(t *cluster.Task) *verdict.Verdict {
 	if len(s.Policy.takeJudges) == 0 {
 		return &verdict.Verdict{Code: verdict.OverShare, Subject: t.Job.Queue.Name, Help: verdict.HelpQueue,
 			Detail: "no plugin gives queues a share"}
+	}
+	return nil
+}
+
+// ChooseVictims returns the pods that plugins want to leave, each once, in the order in which they are named.
+func (s *Session) ChooseVictims() []Chosen {
+	for _, tier := range s.Policy.victimChoosers {
+		var chosen []Chosen
+		seen := map[*cluster.Task]bool{}
+		for _, plugin := range tier {
+			for _, c := range plugin.ChooseVictims() {
+				if !seen[c.Task] {
+					seen[c.Task] = true
+					chosen = append(chosen, c)
+				}
+			}
+		}
+		if len(chosen) > 0 {
+			return chosen
+		}
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type need struct {
 type answers struct {
 	class    *cluster.Class
 	question *kube.Question
+	later    *kube.Question // to Engine.later, nil until it matters
 	needs    []need
 
 	seen  uint64 // how far Cluster.Changes has been followed
@@ -26,14 +27,18 @@ type answers struct {
 
 	specGeneration []uint64 // of the node object that static and preference speak of
 	static         []reason // what the node object alone says
+	objects        bool     // static has changed since the heap was made
 	preference     []int64  // the part of the score that comes from the node objects
 	preferring     bool     // preference is not zero everywhere
 
 	generation []uint64 // of the node that why and score speak of
 	why        []reason // fits, or why not
 	score      []int64  // valid where it fits
-	heap       []int32  // the slots that fit, best first in the sense of a heap
+	heap       []int32  // the slots that fit and are not vetoed, best first in the sense of a heap
 	place      []int32  // where a slot stands in the heap, -1 if it does not
+
+	vetoGeneration []uint64 // of the node that veto speaks of, 0 if the vetoers were never asked
+	veto           []reason // what the vetoers said
 
 	explained bool // reasons and short are of the answers as they are now
 	reasons   []verdict.NodeReason
@@ -62,9 +67,8 @@ func (a *answers) catchUp(e *Engine) {
 	a.explained = a.explained && ok && len(changed) == 0
 	a.seen = next
 	nodes := e.cluster.BySlot()
+	a.growTo(len(nodes))
 	for len(a.place) < len(nodes) {
-		a.specGeneration = append(a.specGeneration, 0)
-		a.static = append(a.static, unknownNode)
 		a.preference = append(a.preference, 0)
 		a.generation = append(a.generation, 0)
 		a.why = append(a.why, unknownNode)
@@ -72,17 +76,19 @@ func (a *answers) catchUp(e *Engine) {
 		a.place = append(a.place, -1)
 	}
 	if first || !ok {
-		for slot := range nodes {
-			a.readObject(e, int32(slot))
+		for slot, n := range nodes {
+			a.readObject(e, slot, n)
 		}
+		a.objects = false
 		a.prefer(e)
 		a.lookAtAll(e)
 		return
 	}
-	objects := false
 	for _, slot := range changed {
-		objects = a.readObject(e, slot) || objects
+		a.readObject(e, int(slot), nodes[slot])
 	}
+	objects := a.objects
+	a.objects = false
 	switch {
 	case objects && a.prefer(e):
 		a.lookAtAll(e)
@@ -102,17 +108,25 @@ func (a *answers) catchUp(e *Engine) {
 	}
 }
 
-// readObject brings up to date what the node object alone says, and reports whether the object had changed.
-func (a *answers) readObject(e *Engine, slot int32) bool {
-	n := e.cluster.BySlot()[slot]
+// growTo makes space for what the objects of so many nodes say.
+func (a *answers) growTo(slots int) {
+	for len(a.static) < slots {
+		a.specGeneration = append(a.specGeneration, 0)
+		a.static = append(a.static, unknownNode)
+	}
+}
+
+// readObject brings up to date what the node object alone says. That may happen long before the heap is looked at again,
+// so it is noted for then.
+func (a *answers) readObject(e *Engine, slot int, n *cluster.Node) {
 	var generation uint64
 	if n != nil {
 		generation = n.SpecGeneration
 	}
-	if a.specGeneration[slot] == generation && generation != 0 {
-		return false
+	if a.specGeneration[slot] == generation {
+		return
 	}
-	a.specGeneration[slot] = generation
+	a.specGeneration[slot], a.objects = generation, true
 	switch {
 	case n == nil || n.Object == nil:
 		a.static[slot] = unknownNode
@@ -121,7 +135,6 @@ func (a *answers) readObject(e *Engine, slot int32) bool {
 	default:
 		a.static[slot] = e.reason(a.question.Refusal(n))
 	}
-	return true
 }
 
 // prefer brings up to date the part of the score that comes from the node objects. It is normalised over the nodes whose
@@ -210,26 +223,42 @@ func (a *answers) judge(e *Engine, slot int32, n *cluster.Node) reason {
 	if why := a.static[slot]; why != fits {
 		return why
 	}
+	return a.judgePods(e, n)
+}
+
+// judgePods says what the pods on a node leave of it, those elsewhere left out.
+func (a *answers) judgePods(e *Engine, n *cluster.Node) reason {
 	for i := range a.needs {
-		if a.needs[i].amount > n.Free(a.needs[i].dim) {
+		if a.needs[i].amount > e.room(n, a.needs[i].dim) {
 			return a.needs[i].short
 		}
 	}
 	for _, filter := range e.filters {
-		if text := filter.RefuseNode(a.class, n); text != "" {
+		if text := filter.RefuseNode(a.class, e.seen(n)); text != "" {
 			return e.reason(text)
 		}
 	}
-	if a.class.HasPorts {
-		return e.reason(a.question.Ports(n))
+	if !a.class.HasPorts {
+		return fits
 	}
-	return fits
+	text := a.question.Ports(n)
+	if text == "" && e.later != nil && !n.Promised.IsZero() {
+		text = a.laterQuestion(e).Ports(n)
+	}
+	return e.reason(text)
+}
+
+func (a *answers) laterQuestion(e *Engine) *kube.Question {
+	if a.later == nil {
+		a.later = e.later.Ask(a.class)
+	}
+	return a.later
 }
 
 func (a *answers) rate(e *Engine, n *cluster.Node) int64 {
 	score := a.preference[n.Slot]
 	for _, scorer := range e.scorers {
-		score += scorer.ScoreNode(a.class, n)
+		score += scorer.ScoreNode(a.class, e.seen(n))
 	}
 	return score
 }

@@ -9,31 +9,60 @@ import (
 	"hekla.sh/hekla/pkg/placement/kube"
 )
 
-// Engine answers where a task can go. It keeps what it has found out, so it lives as long as its policy.
+// Engine answers where a task can go: now, or as an outlook once what leaves has left and what is promised has come. It
+// keeps what it has found out, so it lives as long as its policy.
 type Engine struct {
 	cluster *cluster.Cluster
+	ahead   bool // it is an outlook
 	filters []framework.NodeFilter
+	vetoers []framework.NodeVetoer
 	scorers []framework.NodeScorer
 	kube    *kube.Plugins
+	later   *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
+
+	futures []*future // of the nodes, by slot, where they were asked for
 
 	answers map[*cluster.Class]*answers
+	last    *answers // that were asked for last
 	asked   uint64   // counts questions, to tell which answers were used last
 	reasons []string // why a node refuses; the index is what answers hold
 	byText  map[string]reason
 }
 
-// New returns an engine for a model and the filters and scores of a policy.
+var (
+	_ framework.Placer  = (*Engine)(nil)
+	_ framework.Outlook = (*Engine)(nil)
+)
+
+// New returns an engine for a model and the filters, vetoers and scores of a policy. It answers for the model as it
+// stands: what leaves is still there. What is promised is not, but its room, its ports and its distance to others are kept
+// for it.
 func New(c *cluster.Cluster, policy *framework.Policy) (*Engine, error) {
+	return create(c, policy, false)
+}
+
+// NewOutlook is New for the model as it will be: what leaves is gone, and what is promised is there.
+func NewOutlook(c *cluster.Cluster, policy *framework.Policy) (*Engine, error) {
+	return create(c, policy, true)
+}
+
+func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, error) {
 	scores := make([]kube.Weighted, len(policy.KubeScores))
 	for i, s := range policy.KubeScores {
 		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
 	}
-	plugins, err := kube.New(c, policy.KubeFilters, scores)
+	plugins, err := kube.NewOutlook(c, policy.KubeFilters, scores)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cluster: c, filters: policy.Filters, scorers: policy.Scorers, kube: plugins,
-		answers: map[*cluster.Class]*answers{}, byText: map[string]reason{}}
+	e := &Engine{cluster: c, ahead: ahead, filters: policy.Filters, vetoers: policy.Vetoers, scorers: policy.Scorers,
+		kube: plugins, answers: map[*cluster.Class]*answers{}, byText: map[string]reason{}}
+	if !ahead {
+		e.later = plugins
+		if e.kube, err = kube.New(c, policy.KubeFilters, scores); err != nil {
+			return nil, err
+		}
+	}
 	for _, text := range []string{"", "node(s) are unknown", "node(s) were not ready", "node(s) were refused for a reason of their own"} {
 		e.reason(text)
 	}
@@ -68,41 +97,74 @@ func (e *Engine) reason(text string) reason {
 	return r
 }
 
-// Best returns the best node that a task fits on now, nil if there is none.
+// Best returns the best node that a task fits on and nobody vetoes, nil if there is none.
 func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 	a := e.current(t.Class)
-	if len(a.heap) == 0 {
-		return nil
+	if e.cluster.DependsOnPods(t.Class) {
+		return e.bestAround(a)
 	}
-	if !e.cluster.DependsOnPods(t.Class) {
-		return e.cluster.BySlot()[a.heap[0]]
-	}
-	candidates, refusals, scores := e.survey(a)
-	best := -1
-	var bestScore int64
-	for i, n := range candidates {
-		if refusals[i] != "" {
-			continue
+	for len(a.heap) > 0 {
+		n := e.cluster.BySlot()[a.heap[0]]
+		if e.vetoOf(a, n) == fits {
+			return n
 		}
-		if score := a.score[n.Slot] + scores[i]*framework.Point; best < 0 || score > bestScore {
-			best, bestScore = i, score
-		}
+		a.remove(e, a.heap[0])
 	}
-	if best < 0 {
-		return nil
-	}
-	return candidates[best]
+	return nil
 }
 
-// survey puts the nodes that pass everything else to the plugins that look at pods elsewhere.
-func (e *Engine) survey(a *answers) (candidates []*cluster.Node, refusals []string, scores []int64) {
-	candidates = make([]*cluster.Node, len(a.heap))
-	for i, slot := range a.heap {
-		candidates[i] = e.cluster.BySlot()[slot]
+// bestAround is Best for a class that depends on pods elsewhere. Nodes that are vetoed have their part in the survey, so
+// that scores do not depend on which were asked about before.
+func (e *Engine) bestAround(a *answers) *cluster.Node {
+	candidates := e.candidates(a)
+	refusals, around := e.survey(a, candidates)
+	for {
+		best := -1
+		var bestScore int64
+		for i, n := range candidates {
+			if refusals[i] != "" || a.vetoed(n) != fits {
+				continue
+			}
+			if score := a.score[n.Slot] + around[i]*framework.Point; best < 0 || score > bestScore {
+				best, bestScore = i, score
+			}
+		}
+		if best < 0 {
+			return nil
+		}
+		if e.vetoOf(a, candidates[best]) == fits {
+			return candidates[best]
+		}
 	}
-	slices.SortFunc(candidates, func(m, n *cluster.Node) int { return cmp.Compare(m.Rank, n.Rank) })
+}
+
+// candidates returns the nodes that pass everything but the plugins that look at pods elsewhere and the vetoers, by name.
+func (e *Engine) candidates(a *answers) []*cluster.Node {
+	var candidates []*cluster.Node
+	for _, n := range e.cluster.Nodes() {
+		if a.why[n.Slot] == fits {
+			candidates = append(candidates, n)
+		}
+	}
+	return candidates
+}
+
+// survey puts candidates to the plugins that look at pods elsewhere.
+func (e *Engine) survey(a *answers, candidates []*cluster.Node) (refusals []string, scores []int64) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
 	refusals, scores = a.question.Survey(candidates)
-	return candidates, refusals, scores
+	if e.later == nil || e.cluster.Promised.IsZero() {
+		return refusals, scores
+	}
+	refusals = slices.Clone(refusals)
+	for i, n := range candidates {
+		if refusals[i] == "" {
+			refusals[i] = a.laterQuestion(e).Around(n)
+		}
+	}
+	return refusals, scores
 }
 
 // maxAnswers bounds the classes whose answers are kept: each costs some 30 bytes a node, so 256 classes on 5,000 nodes
@@ -111,15 +173,24 @@ const maxAnswers = 256
 
 // current returns the answers for a class, up to date with the model.
 func (e *Engine) current(k *cluster.Class) *answers {
-	a := e.answers[k]
-	if a == nil {
-		e.makeSpace()
-		a = newAnswers(e, k)
-		e.answers[k] = a
+	a := e.of(k)
+	a.catchUp(e)
+	return a
+}
+
+// of returns the answers for a class as they were when it was asked last.
+func (e *Engine) of(k *cluster.Class) *answers {
+	a := e.last
+	if a == nil || a.class != k {
+		if a = e.answers[k]; a == nil {
+			e.makeSpace()
+			a = newAnswers(e, k)
+			e.answers[k] = a
+		}
+		e.last = a
 	}
 	e.asked++
 	a.asked = e.asked
-	a.catchUp(e)
 	return a
 }
 

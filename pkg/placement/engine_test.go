@@ -3,8 +3,10 @@ package placement_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -25,6 +27,7 @@ type life struct {
 	nodes  map[string]*corev1.Node
 	pods   map[string]*corev1.Pod
 	open   []framework.Transaction
+	plans  bool // what is open evicts or promises
 }
 
 func (l *life) one(what string, words ...string) string {
@@ -40,7 +43,7 @@ func (l *life) uid(name string) types.UID {
 func (l *life) outside() {
 	if len(l.open) > 0 {
 		l.open[0].Undo()
-		l.open = nil
+		l.open, l.plans = nil, false
 	}
 }
 
@@ -104,6 +107,9 @@ func (l *life) setPod(*rapid.T) {
 	}
 	if where := l.one("where", "", "", "", "n0", "n1", "n2"); where != "" {
 		fixture.On(where)(p)
+		if l.one("whose", "ours", "ours", "another's") != "ours" {
+			p.Spec.SchedulerName = "another"
+		}
 	}
 	p.UID = l.uid(name)
 	l.pods[name] = p
@@ -116,6 +122,42 @@ func (l *life) dropPod(*rapid.T) {
 	if p := l.pods[name]; p != nil {
 		delete(l.pods, name)
 		l.remove(p)
+	}
+}
+
+// deletePod begins to delete a pod, which may be ours or another scheduler's.
+func (l *life) deletePod(*rapid.T) {
+	l.outside()
+	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
+	if p := l.pods[name]; p != nil && p.Spec.NodeName != "" {
+		p = p.DeepCopy()
+		ends := metav1.NewTime(fixture.Birth.Add(2 * time.Hour))
+		p.DeletionTimestamp = &ends
+		l.pods[name] = p
+		l.set(p)
+	}
+}
+
+// evict decides that a pod leaves.
+func (l *life) evict(*rapid.T) {
+	l.pending()
+	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
+	if task := l.cluster.Task(fixture.Key(name)); task != nil && task.Status == cluster.Running {
+		x := l.session.Begin()
+		x.Evict(task)
+		l.open, l.plans = append(l.open, x), true
+	}
+}
+
+// promise promises a pod the node that will be best.
+func (l *life) promise(*rapid.T) {
+	for _, task := range l.pending() {
+		if n := l.outlook.Best(task); n != nil {
+			x := l.session.Begin()
+			x.Pipeline(task, n)
+			l.open, l.plans = append(l.open, x), true
+			return
+		}
 	}
 }
 
@@ -135,11 +177,12 @@ func (l *life) undo(*rapid.T) {
 	if last := len(l.open) - 1; last >= 0 {
 		l.open[last].Undo()
 		l.open = l.open[:last]
+		l.plans = l.plans && last > 0
 	}
 }
 
 func (l *life) commit(*rapid.T) {
-	if len(l.open) > 0 {
+	if len(l.open) > 0 && !l.plans {
 		l.open[0].Commit()
 		l.open = nil
 	}
@@ -157,6 +200,7 @@ func (l *life) pending() []*cluster.Task {
 func TestTheEngineAnswersAsIfItRememberedNothing(t *testing.T) {
 	for _, plugins := range [][]string{
 		{"predicates", "nodeorder"}, {"predicates", "binpack"}, {"predicates", "nodeorder", "at-most"}, {"binpack"}, {"predicates"},
+		{"predicates", "nodeorder", "picky"},
 	} {
 		t.Run(fmt.Sprint(plugins), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -167,11 +211,14 @@ func TestTheEngineAnswersAsIfItRememberedNothing(t *testing.T) {
 				}
 				t.Repeat(map[string]func(*rapid.T){
 					"set node": l.setNode, "drop node": l.dropNode, "set pod": l.setPod, "set another pod": l.setPod, "drop pod": l.dropPod,
-					"try": l.try, "try more": l.try, "undo": l.undo, "commit": l.commit,
+					"delete pod": l.deletePod, "try": l.try, "try more": l.try, "undo": l.undo, "commit": l.commit, "evict": l.evict,
+					"promise": l.promise, "promise more": l.promise,
 					"": func(t *rapid.T) {
-						for _, task := range l.pending() {
+						waiting := l.pending()
+						for _, task := range waiting {
 							l.check(task)
 						}
+						l.checkOutlook(waiting)
 					},
 				})
 			})

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -12,14 +13,16 @@ import (
 // Explain says why Best finds no node for a task: how many nodes refuse for which reason, and of which resources even the
 // best of the nodes of the right kind has too little. The caller must not change what is returned.
 func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
-	a := e.current(t.Class)
+	e.Best(t) // asks the vetoers
+	a := e.of(t.Class)
 	depends := e.cluster.DependsOnPods(t.Class)
 	if a.explained && !depends {
 		return a.reasons, a.short
 	}
 	refusals := map[*cluster.Node]string{}
-	if len(a.heap) > 0 && depends {
-		candidates, texts, _ := e.survey(a)
+	if depends {
+		candidates := e.candidates(a)
+		texts, _ := e.survey(a, candidates)
 		for i, n := range candidates {
 			refusals[n] = texts[i]
 		}
@@ -28,7 +31,7 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 	for _, n := range e.cluster.Nodes() {
 		text := e.reasons[a.why[n.Slot]]
 		if a.why[n.Slot] == fits {
-			text = refusals[n]
+			text = cmp.Or(refusals[n], e.reasons[a.vetoed(n)])
 		}
 		if a.why[n.Slot] == unknownNode || text == "" {
 			continue
@@ -54,7 +57,7 @@ func (e *Engine) shortages(a *answers) []verdict.Shortage {
 		var most int64
 		for _, n := range e.cluster.Nodes() {
 			if a.static[n.Slot] == fits {
-				most = max(most, n.Free(need.dim))
+				most = max(most, e.room(n, need.dim))
 			}
 		}
 		if most < need.amount {

@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/gang"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/predicates"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -35,8 +37,26 @@ type atMost int
 func (atMost) Name() string { return "at-most" }
 
 func (m atMost) RefuseNode(_ *cluster.Class, n *cluster.Node) string {
-	if len(n.Tasks()) >= int(m) {
+	staying := 0
+	for _, t := range n.Tasks() {
+		if !t.Status.Leaves() {
+			staying++
+		}
+	}
+	if staying >= int(m) {
 		return "node(s) held enough"
+	}
+	return ""
+}
+
+// picky is a plugin from outside the tree that is asked last, and wants no node of which three CPUs are taken.
+type picky struct{}
+
+func (picky) Name() string { return "picky" }
+
+func (picky) VetoNode(_ *cluster.Class, n *cluster.Node) string {
+	if n.Used.At(resources.CPU) == 3000 {
+		return "node(s) were not liked"
 	}
 	return ""
 }
@@ -47,7 +67,9 @@ type world struct {
 	cluster *cluster.Cluster
 	policy  *framework.Policy
 	engine  *placement.Engine
+	outlook *placement.Engine
 	session *framework.Session
+	plugins []string
 }
 
 // newWorld returns a world with these plugins, in one tier.
@@ -58,7 +80,8 @@ func newWorld(t tb, plugins ...string) *world {
 	}
 	registry := framework.NewRegistry([]framework.ActionFactory{{Name: "none", New: func(conf.Arguments) (framework.Action, error) { return none{}, nil }}},
 		[]framework.PluginFactory{gang.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(),
-			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }}})
+			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }},
+			{Name: "picky", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return picky{}, nil }}})
 	text := "actions: none\ntiers:\n- plugins:\n"
 	for _, name := range plugins {
 		text += "  - name: " + name + "\n"
@@ -71,8 +94,11 @@ func newWorld(t tb, plugins ...string) *world {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	w := &world{tb: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), policy: policy}
+	w := &world{tb: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), policy: policy, plugins: plugins}
 	if w.engine, err = placement.New(w.cluster, policy); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if w.outlook, err = placement.NewOutlook(w.cluster, policy); err != nil {
 		t.Fatalf("%v", err)
 	}
 	return w.set(fixture.Queue("default"))
@@ -112,20 +138,32 @@ func (w *world) job(name string) *cluster.Job { return w.cluster.Job(fixture.Key
 // answer is what is known of one node.
 type answer struct {
 	why   string
+	veto  string
 	score int64
 }
 
-// ask works everything out for this one question: it remembers nothing and skips nothing.
-func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.Node]answer) {
+// asks are the questions about a class: to the present, and to what comes.
+type asks struct{ now, later *kube.Question }
+
+func (w *world) asksOf(k *cluster.Class) asks {
 	scores := make([]kube.Weighted, len(w.policy.KubeScores))
 	for i, s := range w.policy.KubeScores {
 		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
 	}
-	plugins, err := kube.New(w.cluster, w.policy.KubeFilters, scores)
+	now, err := kube.New(w.cluster, w.policy.KubeFilters, scores)
 	if err != nil {
 		w.Fatalf("%v", err)
 	}
-	question := plugins.Ask(t.Class)
+	later, err := kube.NewOutlook(w.cluster, w.policy.KubeFilters, scores)
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	return asks{now.Ask(k), later.Ask(k)}
+}
+
+// ask works everything out for this one question: it remembers nothing and skips nothing.
+func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.Node]answer) {
+	questions := w.asksOf(t.Class)
 	answers = map[*cluster.Node]answer{}
 	var passing, candidates []*cluster.Node
 	for _, n := range w.cluster.Nodes() {
@@ -134,44 +172,66 @@ func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.N
 		case !isReady(n.Object):
 			answers[n] = answer{why: "node(s) were not ready"}
 		default:
-			answers[n] = answer{why: question.Refusal(n)}
+			answers[n] = answer{why: questions.now.Refusal(n)}
 			if answers[n].why == "" {
 				passing = append(passing, n)
 			}
 		}
 	}
-	preferences := question.Preferences(passing)
+	preferences := questions.now.Preferences(passing)
 	for i, n := range passing {
-		a := answer{why: w.refusal(question, t.Class, n)}
+		a := answer{why: w.refusal(questions, t.Class, n)}
 		if preferences != nil {
 			a.score = preferences[i] * framework.Point
 		}
 		for _, scorer := range w.policy.Scorers {
 			a.score += scorer.ScoreNode(t.Class, n)
 		}
+		for _, vetoer := range w.policy.Vetoers {
+			a.veto = vetoer.VetoNode(t.Class, n)
+		}
 		if answers[n] = a; a.why == "" {
 			candidates = append(candidates, n)
 		}
 	}
-	refusals, around := question.Survey(candidates)
+	refusals, around := questions.now.Survey(candidates)
+	comes := w.laterSays(questions.later, candidates)
 	for i, n := range candidates {
-		a := answer{why: refusals[i], score: answers[n].score + around[i]*framework.Point}
-		if answers[n] = a; a.why == "" && (best == nil || a.score > answers[best].score) {
+		a := answers[n]
+		a.why, a.score = refusals[i], a.score+around[i]*framework.Point
+		if a.why == "" {
+			a.why = comes[i]
+		}
+		if answers[n] = a; a.why == "" && a.veto == "" && (best == nil || a.score > answers[best].score) {
 			best = n
 		}
 	}
 	return best, answers
 }
 
+// laterSays is what speaks against candidates because of what is promised.
+func (w *world) laterSays(later *kube.Question, candidates []*cluster.Node) []string {
+	if w.cluster.Promised.IsZero() {
+		return make([]string, len(candidates))
+	}
+	refusals, _ := later.Survey(candidates)
+	return refusals
+}
+
 // refusal is why a node whose object passes has no room all the same; the room is counted from its pods.
-func (w *world) refusal(question *kube.Question, k *cluster.Class, n *cluster.Node) string {
-	used := w.cluster.Resources.Vector(nil)
+func (w *world) refusal(questions asks, k *cluster.Class, n *cluster.Node) string {
+	now, later := w.cluster.Resources.Vector(nil), w.cluster.Resources.Vector(nil)
 	for _, t := range n.Tasks() {
-		used.Add(t.Request())
+		if t.Status != cluster.Pipelined {
+			now.Add(t.Request())
+		}
+		if !t.Status.Leaves() {
+			later.Add(t.Request())
+		}
 	}
 	for d, amount := range k.Request {
 		name := w.cluster.Resources.Name(dim(d))
-		if amount > 0 && used.At(dim(d))+amount > n.Allocatable.At(dim(d)) {
+		if amount > 0 && max(now.At(dim(d)), later.At(dim(d)))+amount > n.Allocatable.At(dim(d)) {
 			if name == corev1.ResourcePods {
 				return "Too many pods"
 			}
@@ -183,17 +243,25 @@ func (w *world) refusal(question *kube.Question, k *cluster.Class, n *cluster.No
 			return why
 		}
 	}
-	return question.Ports(n)
+	if why := questions.now.Ports(n); why != "" || n.Promised.IsZero() {
+		return why
+	}
+	return questions.later.Ports(n)
 }
 
 func isReady(n *corev1.Node) bool {
 	return len(n.Status.Conditions) == 0 || n.Status.Conditions[0].Status == corev1.ConditionTrue
 }
 
-// check holds the engine's answer for a task against one that is worked out afresh.
+// check holds the engine's answers for a task against those that are worked out afresh.
 func (w *world) check(t *cluster.Task) {
 	w.Helper()
 	best, answers := w.ask(t)
+	for n, a := range answers {
+		if w.engine.Fits(t, n) != (a.why == "") {
+			w.Fatalf("for %s the engine says of %s that it fits is %t, worked out afresh it is %+v", t.Key().Name, n.Name, w.engine.Fits(t, n), a)
+		}
+	}
 	got := w.engine.Best(t)
 	if got != best {
 		w.Fatalf("for %s the engine says %s, worked out afresh it is %s\n%s", t.Key().Name, nameOf(got), nameOf(best), w.describe(answers))
@@ -201,18 +269,23 @@ func (w *world) check(t *cluster.Task) {
 	if best != nil {
 		return
 	}
-	reasons, _ := w.engine.Explain(t)
 	want := map[string]int{}
 	for _, a := range answers {
-		want[a.why]++
+		want[cmp.Or(a.why, a.veto)]++
 	}
+	if have := counted(w.engine, t); fmt.Sprint(have) != fmt.Sprint(want) {
+		w.Fatalf("for %s the engine counts %v, worked out afresh it is %v", t.Key().Name, have, want)
+	}
+}
+
+// counted is how many nodes an engine says refuse a task, by reason.
+func counted(e *placement.Engine, t *cluster.Task) map[string]int {
 	have := map[string]int{}
+	reasons, _ := e.Explain(t)
 	for _, r := range reasons {
 		have[r.Reason] = r.Nodes
 	}
-	if fmt.Sprint(have) != fmt.Sprint(want) {
-		w.Fatalf("for %s the engine counts %v, worked out afresh it is %v", t.Key().Name, have, want)
-	}
+	return have
 }
 
 func nameOf(n *cluster.Node) string {

@@ -4,6 +4,9 @@ import (
 	"hekla.sh/hekla/pkg/actions/allocate"
 	"hekla.sh/hekla/pkg/actions/backfill"
 	"hekla.sh/hekla/pkg/actions/enqueue"
+	"hekla.sh/hekla/pkg/actions/preempt"
+	"hekla.sh/hekla/pkg/actions/reclaim"
+	"hekla.sh/hekla/pkg/actions/shuffle"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/binpack"
@@ -37,13 +40,12 @@ func WithPlugin(factory framework.PluginFactory) Extension {
 
 // NewRegistry returns everything that Hekla's configurations may name, and what the extensions add.
 func NewRegistry(extensions ...Extension) *framework.Registry {
-	actions := []framework.ActionFactory{enqueue.Factory(), allocate.Factory(), backfill.Factory()}
+	actions := []framework.ActionFactory{enqueue.Factory(), allocate.Factory(), backfill.Factory(), preempt.Factory(),
+		reclaim.Factory(), shuffle.Factory(),
+		{Name: "gangpreempt", Spec: conf.Spec{AliasOf: preempt.Name}}, {Name: "gangreclaim", Spec: conf.Spec{AliasOf: reclaim.Name}}}
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
 		binpack.Factory()}
-	for name, reason := range laterActions {
-		actions = append(actions, framework.ActionFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
-	}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -55,11 +57,8 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 
 const notYet = "Hekla does not have it yet"
 
-// laterActions and laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a
-// configuration made for Volcano can be taken over as it is.
-var laterActions = map[string]string{"preempt": notYet, "reclaim": notYet, "shuffle": notYet, "gangpreempt": notYet,
-	"gangreclaim": notYet}
-
+// laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a configuration made for
+// Volcano can be taken over as it is.
 var laterPlugins = map[string]string{"sla": notYet, "resourcequota": notYet, "resource-strategy-fit": notYet, "usage": notYet,
 	"nodegroup": notYet, "network-topology-aware": notYet, "task-topology": notYet, "numa-aware": notYet,
 	"deviceshare": notYet, "tdm": notYet, "rescheduling": notYet, "pdb": notYet, "cdp": notYet, "extender": notYet}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/verdict"
@@ -24,8 +25,11 @@ type Scheduler struct {
 	cluster *cluster.Cluster
 	policy  *framework.Policy
 	engine  *placement.Engine
-	observe func(part, name string) func()
-	writer  *statusWriter
+	outlook *placement.Engine // as nodes will be
+	// renewed is set while the policy was not in force in a cycle yet, begun once there was any.
+	renewed, begun bool
+	observe        func(part, name string) func()
+	writer         *statusWriter
 	// suspects counts the panics over a job.
 	suspects map[cluster.JobID]int
 }
@@ -43,12 +47,25 @@ func New(options Options) *Scheduler {
 // Use puts a policy in force from the next cycle on. If the placement engine cannot be made for it, the policy before
 // stays in force.
 func (s *Scheduler) Use(policy *framework.Policy) error {
+	if err := s.build(policy); err != nil {
+		return err
+	}
+	s.policy, s.renewed = policy, true
+	s.cluster.Reconsider()
+	return nil
+}
+
+// build makes the placement engines for a policy.
+func (s *Scheduler) build(policy *framework.Policy) error {
 	engine, err := placement.New(s.cluster, policy)
 	if err != nil {
 		return err
 	}
-	s.policy, s.engine = policy, engine
-	s.cluster.Reconsider()
+	outlook, err := placement.NewOutlook(s.cluster, policy)
+	if err != nil {
+		return err
+	}
+	s.engine, s.outlook = engine, outlook
 	return nil
 }
 
@@ -85,6 +102,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 		result.Panic = problem
 	}
 	contained(&result, func() { s.writer.write(s.cluster, now, &result.Decisions) })
+	contained(&result, func() { writePlans(s.cluster, session.Plans, &result.Decisions) })
 	result.Wake = s.cluster.NextDeadline(now)
 	if result.Panic != "" {
 		result.Wake = now.Add(panicPause)
@@ -118,16 +136,22 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 			problem = fmt.Sprintf("%v\n%s", cause, debug.Stack())
 			s.cluster.Undo(0)
 			s.cluster.TakeBack(session.Binds)
+			for _, planned := range session.Plans {
+				if planned.Plan.IsInForce() {
+					s.cluster.Cancel(planned.Plan, "the scheduler failed")
+				}
+			}
+			session.Plans = nil
 			s.suspect(session.Subject, cause)
 			// It may have been interrupted in the middle of catching up with the model. It was made once for this policy, so
 			// it can be made again.
-			if engine, err := placement.New(s.cluster, s.policy); err == nil {
-				s.engine = engine
-			}
+			contained(&Result{}, func() { _ = s.build(s.policy) })
 		}
 	}()
+	session.Outlook = s.outlook
 	end := s.observe("open", "")
 	session.Open()
+	s.upholdPlans(session)
 	end()
 	for _, action := range s.policy.Actions {
 		end := s.observe("action", action.Name())
@@ -138,6 +162,23 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 		end()
 	}
 	return session, ""
+}
+
+// upholdPlans looks after the plans of the cycles before this one, in the first cycle after those of the process before.
+func (s *Scheduler) upholdPlans(session *framework.Session) {
+	rulesOf := func(name string) (eviction.Rules, bool) {
+		for _, action := range s.policy.Actions {
+			if ruled, ok := action.(interface{ Rules() eviction.Rules }); ok && action.Name() == name {
+				return ruled.Rules(), true
+			}
+		}
+		return eviction.Rules{}, false
+	}
+	if !s.begun {
+		eviction.Recover(session, rulesOf)
+	}
+	eviction.Uphold(session, rulesOf, s.renewed)
+	s.begun, s.renewed = true, false
 }
 
 func (s *Scheduler) suspect(j *cluster.Job, cause any) {

@@ -84,46 +84,70 @@ func (w *statusWriter) writeGroup(j *cluster.Job, now time.Time, d *cluster.Deci
 }
 
 // conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once
-// it is placed. A statement that is as before keeps its time.
+// it is placed, and Nominated while room is being made for it. A statement that is as before keeps its time.
 func (w *statusWriter) conditions(j *cluster.Job, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
-	var c schedulingv1beta1.PodGroupCondition
+	var conditions []schedulingv1beta1.PodGroupCondition
+	state := func(c schedulingv1beta1.PodGroupCondition) {
+		c.Status, c.LastTransitionTime = corev1.ConditionTrue, metav1.NewTime(now.Truncate(time.Second))
+		for _, old := range last {
+			if old.Type == c.Type && old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message {
+				c.LastTransitionTime = old.LastTransitionTime
+				if c.Type != schedulingv1beta1.PodGroupNominatedType {
+					c.TransitionID = old.TransitionID
+				}
+			}
+		}
+		conditions = append(conditions, c)
+	}
+	transition := strconv.FormatUint(w.cycle, 10)
 	switch {
 	case blocked(j):
-		c.Type, c.Reason, c.Message = schedulingv1beta1.PodGroupUnschedulableType, string(j.Verdict.Code), j.Verdict.Sentence()
+		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupUnschedulableType, TransitionID: transition,
+			Reason: string(j.Verdict.Code), Message: j.Verdict.Sentence()})
 	case j.Lacks() == 0 && j.Ready() > 0:
-		c.Type, c.Reason = schedulingv1beta1.PodGroupScheduledType, schedulingv1beta1.PodGroupReadyReason
-	default:
-		return nil
+		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupScheduledType, TransitionID: transition,
+			Reason: schedulingv1beta1.PodGroupReadyReason})
 	}
-	c.Status = corev1.ConditionTrue
-	c.LastTransitionTime, c.TransitionID = metav1.NewTime(now.Truncate(time.Second)), strconv.FormatUint(w.cycle, 10)
-	for _, old := range last {
-		if old.Type == c.Type && old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message {
-			c.LastTransitionTime, c.TransitionID = old.LastTransitionTime, old.TransitionID
-		}
+	if p := j.Plan; p != nil {
+		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupNominatedType, TransitionID: p.ID,
+			Reason: p.Action, Message: nominated(p)})
 	}
-	return []schedulingv1beta1.PodGroupCondition{c}
+	return conditions
+}
+
+// nominated says what a plan does. It stays the same for as long as the plan does.
+func nominated(p *cluster.Plan) string {
+	if p.Evictions == 0 {
+		return "the nodes are chosen; pods that are being deleted are leaving them"
+	}
+	return fmt.Sprintf("the nodes are chosen; %d pods leave them by law %s", p.Evictions, p.Law)
 }
 
 // announce makes an Event when the kind of statement about a job changes, not with every number.
 func (w *statusWriter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *cluster.Decisions) {
-	if len(next) == 0 || slices.ContainsFunc(last, func(c schedulingv1beta1.PodGroupCondition) bool {
-		return c.Type == next[0].Type && c.Reason == next[0].Reason
-	}) {
-		return
+	for _, c := range next {
+		if !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {
+			return old.Type == c.Type && old.Reason == c.Reason
+		}) {
+			d.Events = append(d.Events, noticeOf(j, c))
+		}
 	}
+}
+
+func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) cluster.Notice {
 	notice := cluster.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup",
 			Namespace: j.ID.Namespace, Name: j.ID.Name, UID: j.UID()},
-		Type: corev1.EventTypeNormal, Reason: string(next[0].Type), Message: next[0].Message,
+		Type: corev1.EventTypeNormal, Reason: string(c.Type), Message: c.Message,
 	}
-	if next[0].Type == schedulingv1beta1.PodGroupUnschedulableType {
+	switch c.Type {
+	case schedulingv1beta1.PodGroupUnschedulableType:
 		notice.Type = corev1.EventTypeWarning
-		notice.Message = next[0].Reason + ": " + next[0].Message
-	} else {
+		notice.Message = c.Reason + ": " + c.Message
+	case schedulingv1beta1.PodGroupScheduledType:
 		notice.Message = fmt.Sprintf("%d pods have their nodes; the minimum is %d", j.Ready(), j.MinMember)
 	}
-	d.Events = append(d.Events, notice)
+	return notice
 }
 
 // writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,

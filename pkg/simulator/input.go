@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,9 @@ type Input struct {
 	pods   []*corev1.Pod
 	groups []*schedulingv1beta1.PodGroup
 	jobs   []*batchv1alpha1.Job
-	others []runtime.Object // what is given to the model as it is: nodes, queues, priority classes, namespaces
+	others []runtime.Object // what is given to the model as it is: nodes, queues, priority classes, namespaces, quotas
+
+	budgets []*budget
 
 	namespaces map[string]*corev1.Namespace
 	priorities map[string]*schedulingv1.PriorityClass
@@ -102,6 +105,14 @@ func (in *Input) add(o object) error {
 		if decoded.Status.Allocatable == nil {
 			decoded.Status.Allocatable = decoded.Status.Capacity
 		}
+		in.others = append(in.others, decoded)
+	case *policyv1.PodDisruptionBudget:
+		b, err := newBudget(decoded)
+		if err != nil {
+			return err
+		}
+		in.budgets = append(in.budgets, b)
+	case *corev1.ResourceQuota:
 		in.others = append(in.others, decoded)
 	case *schedulingv1beta1.Queue:
 		completeQueue(decoded)

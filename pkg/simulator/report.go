@@ -43,6 +43,18 @@ type Eviction struct {
 	Message string `json:"message"`
 }
 
+// authority is for whom the pod leaves, and by which action and law.
+func (e *Eviction) authority() string {
+	text := "by " + e.Action
+	if e.Law != "" {
+		text += " (" + e.Law + ")"
+	}
+	if e.For != "" {
+		text = "for " + e.For + " " + text
+	}
+	return text
+}
+
 // Nomination says that a pod was promised a node.
 type Nomination struct {
 	Cycle int    `json:"cycle"`
@@ -74,6 +86,9 @@ func newReport() *Report {
 	// Lists are printed as [] when they are empty, never as null.
 	return &Report{Binds: []Bind{}, Evictions: []Eviction{}, Nominations: []Nomination{}, Jobs: []Job{}, Queues: []Queue{}}
 }
+
+// rows is how much was decided so far.
+func (r *Report) rows() int { return len(r.Binds) + len(r.Evictions) + len(r.Nominations) }
 
 // finish adds the state at the end.
 func (r *Report) finish(s *simulation) {
@@ -148,7 +163,7 @@ func (r *Report) writeCycle(w io.Writer, cycle int) {
 	}
 	for _, e := range r.Evictions {
 		if e.Cycle == cycle {
-			row("evict\t%s\tfrom %s\tfor %s by %s (%s): %s", e.Pod, e.Node, e.For, e.Action, e.Law, e.Message)
+			row("evict\t%s\tfrom %s\t%s: %s", e.Pod, e.Node, e.authority(), e.Message)
 		}
 	}
 	for _, n := range r.Nominations {

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +29,9 @@ type Options struct {
 	UntilStable    bool      // until two cycles in a row decide nothing
 	MaxCycles      int       // the most cycles with UntilStable
 	Grace          bool      // pods that are being deleted live out their grace period
+
+	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
+	Fate func(cluster.Eviction) Fate
 }
 
 // ErrNotStable says that the most cycles passed without two in a row that decide nothing.
@@ -51,28 +53,17 @@ type simulation struct {
 	jobs   map[cluster.JobID]*batchv1alpha1.Job // by their PodGroup, until their pods are made
 	names  map[cluster.JobID]string             // what a person calls the job of a PodGroup
 	report *Report
+
+	budgets  []*budget
+	managed  map[cluster.JobID]bool       // PodGroups of Jobs of the input, whose pods come back
+	returned map[types.NamespacedName]int // how often a pod came back
+	overdue  map[types.UID]time.Duration  // how much longer than their time evicted pods stay
 }
 
 // Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
 func Run(input *Input, policy *framework.Policy, options Options) (*Report, error) {
-	s := &simulation{
-		options:   options,
-		input:     input,
-		scheduler: scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: options.SchedulerNames}}),
-		now:       options.Now,
-		pods:      map[types.NamespacedName]*corev1.Pod{},
-		groups:    map[cluster.JobID]*schedulingv1beta1.PodGroup{},
-		jobs:      map[cluster.JobID]*batchv1alpha1.Job{},
-		names:     map[cluster.JobID]string{},
-		report:    newReport(),
-	}
-	if s.now.IsZero() {
-		s.now = input.Newest
-	}
-	if err := s.scheduler.Use(policy); err != nil {
-		return nil, err
-	}
-	if err := s.begin(); err != nil {
+	s, err := newSimulation(input, policy, options)
+	if err != nil {
 		return nil, err
 	}
 	resting := 0
@@ -93,6 +84,31 @@ func Run(input *Input, policy *framework.Policy, options Options) (*Report, erro
 	return s.report, nil
 }
 
+// newSimulation returns a simulation before its first cycle.
+func newSimulation(input *Input, policy *framework.Policy, options Options) (*simulation, error) {
+	s := &simulation{
+		options:   options,
+		input:     input,
+		scheduler: scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: options.SchedulerNames}}),
+		now:       options.Now,
+		pods:      map[types.NamespacedName]*corev1.Pod{},
+		groups:    map[cluster.JobID]*schedulingv1beta1.PodGroup{},
+		jobs:      map[cluster.JobID]*batchv1alpha1.Job{},
+		names:     map[cluster.JobID]string{},
+		report:    newReport(),
+		managed:   map[cluster.JobID]bool{},
+		returned:  map[types.NamespacedName]int{},
+		overdue:   map[types.UID]time.Duration{},
+	}
+	if s.now.IsZero() {
+		s.now = input.Newest
+	}
+	if err := s.scheduler.Use(policy); err != nil {
+		return nil, err
+	}
+	return s, s.begin()
+}
+
 func (o Options) limit() int {
 	if o.UntilStable {
 		return o.MaxCycles
@@ -105,6 +121,10 @@ func (s *simulation) begin() error {
 	for _, o := range s.input.others {
 		s.set(o)
 	}
+	for _, b := range s.input.budgets {
+		s.budgets = append(s.budgets, &budget{object: b.object, selector: b.selector})
+		s.set(b.object)
+	}
 	for _, g := range s.input.groups {
 		s.setGroup(g)
 	}
@@ -116,6 +136,7 @@ func (s *simulation) begin() error {
 	for _, pod := range s.input.pods {
 		s.setPod(s.grouped(pod))
 	}
+	s.countBudgets()
 	return nil
 }
 
@@ -137,6 +158,7 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	group := job.BuildPodGroup(j, s.priorityOf)
 	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
 	s.jobs[id] = j
+	s.managed[id] = true
 	if s.groups[id] == nil {
 		group.UID = types.UID("PodGroup " + id.String())
 		group.CreationTimestamp = j.CreationTimestamp
@@ -177,7 +199,7 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 func (s *simulation) set(o runtime.Object) { s.events = append(s.events, cluster.Set{Object: o}) }
 
 func (s *simulation) setPod(pod *corev1.Pod) {
-	s.pods[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
+	s.pods[keyOf(pod)] = pod
 	s.set(pod)
 }
 
@@ -202,7 +224,7 @@ func nameOf(group *schedulingv1beta1.PodGroup) string {
 // the cycle lets jobs in, their pods are made within the same second and the scheduler looks again.
 func (s *simulation) cycle() (bool, error) {
 	s.report.Cycles++
-	decided := s.leaving()
+	decided, before := s.leaving(), s.report.rows()
 	for again := true; again; {
 		result := s.scheduler.Cycle(s.now, s.events)
 		if result.Panic != "" {
@@ -210,27 +232,45 @@ func (s *simulation) cycle() (bool, error) {
 		}
 		s.events = nil
 		s.carryOut(&result.Decisions)
-		decided = decided || len(result.Decisions.Binds) > 0
 		again = s.makePods()
 	}
 	s.now = s.now.Add(time.Second)
 	s.clearAway()
-	return decided, nil
+	s.countBudgets()
+	return decided || s.report.rows() > before, nil
 }
 
-// carryOut does what was decided: bound pods run before the next cycle.
+// carryOut does what was decided: bound pods run before the next cycle. Plans end before new ones begin, which may want the
+// same pods.
 func (s *simulation) carryOut(d *cluster.Decisions) {
-	for _, b := range d.Binds {
-		s.report.Binds = append(s.report.Binds, Bind{Cycle: s.report.Cycles, Pod: b.Pod.String(), Node: b.Node})
-		pod := s.pods[b.Pod].DeepCopy()
-		now := metav1.NewTime(s.now)
-		pod.Spec.NodeName = b.Node
-		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}}
-		s.setPod(pod)
+	for i := range d.Ended {
+		s.endPlan(&d.Ended[i])
 	}
-	for _, g := range d.Groups {
-		group := s.groups[g.Job].DeepCopy()
+	for i := range d.Plans {
+		s.beginPlan(&d.Plans[i])
+	}
+	for _, b := range d.Binds {
+		s.bind(b)
+	}
+	for i := range d.Groups {
+		s.setGroupStatus(&d.Groups[i])
+	}
+	s.countBudgets()
+}
+
+func (s *simulation) bind(b cluster.Bind) {
+	s.report.Binds = append(s.report.Binds, Bind{Cycle: s.report.Cycles, Pod: b.Pod.String(), Node: b.Node})
+	pod := s.pods[b.Pod].DeepCopy()
+	now := metav1.NewTime(s.now)
+	pod.Spec.NodeName = b.Node
+	pod.Status.Phase, pod.Status.StartTime, pod.Status.NominatedNodeName = corev1.PodRunning, &now, ""
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+	s.setPod(pod)
+}
+
+func (s *simulation) setGroupStatus(g *cluster.GroupStatus) {
+	if group := s.groups[g.Job]; group != nil && group.UID == g.UID {
+		group = group.DeepCopy()
 		group.Status = g.Status
 		s.groups[g.Job] = group
 		s.set(group)
@@ -267,31 +307,4 @@ func (s *simulation) makePods() bool {
 		}
 	}
 	return made
-}
-
-// leaving reports whether any pod is being deleted.
-func (s *simulation) leaving() bool {
-	for _, pod := range s.pods {
-		if pod.DeletionTimestamp != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// clearAway removes the pods that are being deleted, with Options.Grace only those whose time is up.
-func (s *simulation) clearAway() {
-	var gone []*corev1.Pod
-	for _, pod := range s.pods {
-		if pod.DeletionTimestamp != nil && (!s.options.Grace || !pod.DeletionTimestamp.After(s.now)) {
-			gone = append(gone, pod)
-		}
-	}
-	slices.SortFunc(gone, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	for _, pod := range gone {
-		delete(s.pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
-		s.events = append(s.events, cluster.Delete{Object: pod})
-	}
 }

@@ -2,7 +2,7 @@
 //
 // Main types: [Code] is one of a closed, documented list; [Verdict] is a code with everything needed to explain it;
 // [Shortage] is "need this much, have that much" of one resource; [NodeReason] counts the nodes that refused for one
-// reason. The sentence a person reads is rendered from these, never parsed or compared.
+// reason, [Spared] the pods that may not leave for the job for one. The sentence a person reads is rendered from these, never parsed or compared.
 //
 // Invariants:
 //

@@ -1,8 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,7 @@ const (
 	NotEnoughResources Code = "NotEnoughResources"
 	// Quarantined: looking at the job made the scheduler fail, more than once; it is left alone until it changes.
 	Quarantined Code = "Quarantined"
-	// BackingOff: the API server refused a binding; the job is tried again later.
+	// BackingOff: the API server refused a binding, or a step of making room; the job is tried again later.
 	BackingOff Code = "BackingOff"
 )
 
@@ -110,8 +111,8 @@ type Verdict struct {
 
 	Shortages []Shortage
 	Nodes     []NodeReason
-	// Spared says why no room was made: the pods that may not leave, by reason, the most frequent first. It is for a job
-	// that looked for victims.
+	// Spared says why no room was made: the pods that may not leave, by reason, in any order. It is for a job that looked
+	// for victims.
 	Spared []Spared
 	// Looked is set if the job looked for victims.
 	Looked bool
@@ -127,7 +128,8 @@ func (v *Verdict) Equal(w *Verdict) bool {
 }
 
 // With holds two refusals of one job together: it returns the one that must be put right first, v if neither must, with the
-// help of both, since what helps a part of a job may be enough. Neither is changed; nil is no refusal.
+// help of both, since what helps a part of a job may be enough, and with what the other says of who may not leave if it does
+// not itself. Neither is changed; nil is no refusal.
 func (v *Verdict) With(w *Verdict) *Verdict {
 	switch {
 	case v == nil:
@@ -139,6 +141,9 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	}
 	both := *v
 	both.Help |= w.Help
+	if !v.Looked {
+		both.Looked, both.Spared = w.Looked, w.Spared
+	}
 	return &both
 }
 
@@ -167,6 +172,9 @@ func (v *Verdict) Sentence() string {
 	opening := openings[v.Code]
 	if strings.Contains(opening, "%s") {
 		opening = fmt.Sprintf(opening, v.Subject)
+	}
+	if v.Code == BackingOff && v.Subject == "" {
+		opening = "the API server refused to make room for the job, which is tried again later"
 	}
 	if v.Code == NotEnoughResources && v.Wanted > 0 {
 		opening = fmt.Sprintf("%d of the %d pods that must start together have a place", v.Placed, v.Wanted)
@@ -199,13 +207,21 @@ func (v *Verdict) sparedSentence() string {
 	if len(v.Spared) == 0 {
 		return "; no pod could make room for it"
 	}
+	spared := slices.Clone(v.Spared)
+	slices.SortFunc(spared, func(a, b Spared) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Reason, b.Reason))
+	})
 	total := 0
-	parts := make([]string, len(v.Spared))
-	for i, s := range v.Spared {
+	parts := make([]string, len(spared))
+	for i, s := range spared {
 		total += s.Pods
 		parts[i] = fmt.Sprintf("%d by %s", s.Pods, s.Reason)
 	}
-	return fmt.Sprintf("; %d pods may not leave for it: %s", total, strings.Join(parts, ", "))
+	noun := "pods"
+	if total == 1 {
+		noun = "pod"
+	}
+	return fmt.Sprintf("; %d %s may not leave for it: %s", total, noun, strings.Join(parts, ", "))
 }
 
 // String says "cpu: needs 4, has 1500m, short by 2500m".
@@ -220,12 +236,9 @@ func (v *Verdict) nodeSentence() string {
 	for _, r := range v.Nodes {
 		total += r.Nodes
 	}
-	reasons := append([]NodeReason(nil), v.Nodes...)
-	sort.Slice(reasons, func(i, j int) bool {
-		if reasons[i].Nodes != reasons[j].Nodes {
-			return reasons[i].Nodes > reasons[j].Nodes
-		}
-		return reasons[i].Reason < reasons[j].Reason
+	reasons := slices.Clone(v.Nodes)
+	slices.SortFunc(reasons, func(a, b NodeReason) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Reason, b.Reason))
 	})
 	parts := make([]string, len(reasons))
 	for i, r := range reasons {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -64,6 +66,7 @@ func TestEveryCodeHasASentenceOfItsOwn(t *testing.T) {
 
 func TestASentenceSaysEveryNumber(t *testing.T) {
 	short := []Shortage{{Resource: "cpu", Need: 4000, Have: 1500}, {Resource: "memory", Need: 2 << 30, Have: 1 << 30}}
+	spared := []Spared{{"law P2: not preemptable", 1}, {"gang", 2}, {"law Q2: floor", 3}}
 	for want, v := range map[string]*Verdict{
 		"queue research does not exist": {Code: QueueNotFound, Subject: "research"},
 		"queue research has no valid place in the tree; its parent \"lab\" does not exist": {
@@ -74,7 +77,16 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 		"refused by quota; ask again tomorrow":          {Code: Refused, Subject: "quota", Detail: "ask again tomorrow"},
 		"queue research is at its capability: cpu: needs 4, has 1500m, short by 2500m, memory: needs 2Gi, has 1Gi, short by 1Gi": {
 			Code: OverCapability, Subject: "research", Shortages: short},
-		"no room": {Code: NotEnoughResources},
+		"no room":            {Code: NotEnoughResources},
+		"room is being made": {Code: MakingRoom},
+		"room is being made; 2 of 3 pods are gone":                          {Code: MakingRoom, Detail: "2 of 3 pods are gone"},
+		"no room; no pod could make room for it":                            {Code: NotEnoughResources, Looked: true},
+		"no room; 1 pod may not leave for it: 1 by law P2: not preemptable": {Code: NotEnoughResources, Looked: true, Spared: spared[:1]},
+		"no room; 6 pods may not leave for it: 3 by law Q2: floor, 2 by gang, 1 by law P2: not preemptable": {
+			Code: NotEnoughResources, Looked: true, Spared: spared},
+		"the API server refused to bind pod p-1, and the job is tried again later; a quota": {Code: BackingOff, Subject: "p-1", Detail: "a quota"},
+		"the API server refused to make room for the job, which is tried again later; no such pod": {
+			Code: BackingOff, Detail: "no such pod"},
 		"2 of the 3 pods that must start together have a place; p-2 does not fit; 0/5 nodes are available: " +
 			"3 Insufficient cpu (such as a), 1 node(s) were cordoned (such as d), 1 node(s) were not ready (such as e): " +
 			"cpu: needs 4, has 1500m, short by 2500m": {Code: NotEnoughResources, Subject: "p-2", Placed: 2, Wanted: 3, Shortages: short[:1],
@@ -89,21 +101,26 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
 	nodes := []NodeReason{{"Insufficient cpu", 3, "a"}, {"node(s) were not ready", 1, "e"}}
 	swapped := []NodeReason{nodes[1], nodes[0]}
+	spared := []Spared{{"law P2", 3}, {"law J1", 3}}
+	sparedSwapped := []Spared{spared[1], spared[0]}
 	for name, test := range map[string]struct {
 		a, b *Verdict
 		want bool
 	}{
-		"none and none":                {nil, nil, true},
-		"none and some":                {nil, &Verdict{Code: OverShare}, false},
-		"some and none":                {&Verdict{Code: OverShare}, nil, false},
-		"the same":                     {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverShare, Subject: "q"}, true},
-		"another subject":              {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverShare, Subject: "r"}, false},
-		"another code":                 {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverCapability, Subject: "q"}, false},
-		"another number":               {&Verdict{Code: NotEnoughTasks, Wanted: 2}, &Verdict{Code: NotEnoughTasks, Wanted: 3}, false},
-		"node reasons in other order":  {&Verdict{Code: NotEnoughResources, Nodes: nodes}, &Verdict{Code: NotEnoughResources, Nodes: swapped}, true},
-		"a shortage beyond the first":  {&Verdict{Code: OverShare, Shortages: []Shortage{{"cpu", 2, 1}}}, &Verdict{Code: OverShare, Shortages: []Shortage{{"cpu", 2, 1}, {"pods", 2, 1}}}, false},
-		"another word of who refuses":  {&Verdict{Code: Refused, Subject: "q", Detail: "a"}, &Verdict{Code: Refused, Subject: "q", Detail: "b"}, false},
-		"two kinds of what could help": {&Verdict{Code: OverShare, Help: HelpNode}, &Verdict{Code: OverShare, Help: HelpQueue}, true},
+		"none and none":                       {nil, nil, true},
+		"none and some":                       {nil, &Verdict{Code: OverShare}, false},
+		"some and none":                       {&Verdict{Code: OverShare}, nil, false},
+		"the same":                            {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverShare, Subject: "q"}, true},
+		"another subject":                     {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverShare, Subject: "r"}, false},
+		"another code":                        {&Verdict{Code: OverShare, Subject: "q"}, &Verdict{Code: OverCapability, Subject: "q"}, false},
+		"another number":                      {&Verdict{Code: NotEnoughTasks, Wanted: 2}, &Verdict{Code: NotEnoughTasks, Wanted: 3}, false},
+		"node reasons in other order":         {&Verdict{Code: NotEnoughResources, Nodes: nodes}, &Verdict{Code: NotEnoughResources, Nodes: swapped}, true},
+		"a shortage beyond the first":         {&Verdict{Code: OverShare, Shortages: []Shortage{{"cpu", 2, 1}}}, &Verdict{Code: OverShare, Shortages: []Shortage{{"cpu", 2, 1}, {"pods", 2, 1}}}, false},
+		"another word of who refuses":         {&Verdict{Code: Refused, Subject: "q", Detail: "a"}, &Verdict{Code: Refused, Subject: "q", Detail: "b"}, false},
+		"who may not leave, in another order": {&Verdict{Code: OverShare, Looked: true, Spared: spared}, &Verdict{Code: OverShare, Looked: true, Spared: sparedSwapped}, true},
+		"fewer who may not leave":             {&Verdict{Code: OverShare, Looked: true, Spared: spared}, &Verdict{Code: OverShare, Looked: true, Spared: spared[:1]}, false},
+		"only one looked":                     {&Verdict{Code: OverShare, Looked: true}, &Verdict{Code: OverShare}, false},
+		"two kinds of what could help":        {&Verdict{Code: OverShare, Help: HelpNode}, &Verdict{Code: OverShare, Help: HelpQueue}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if have := test.a.Equal(test.b); have != test.want {
@@ -111,7 +128,7 @@ func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
 			}
 		})
 	}
-	if nodes[0].Reason != "Insufficient cpu" || swapped[0].Reason != "node(s) were not ready" {
+	if nodes[0].Reason != "Insufficient cpu" || spared[0].Reason != "law P2" || sparedSwapped[0].Reason != "law J1" || swapped[0].Reason != "node(s) were not ready" {
 		t.Error("rendering a sentence reorders the verdict")
 	}
 }
@@ -119,5 +136,37 @@ func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
 func TestAShortageOfWhatIsUnlimitedCanBeSaid(t *testing.T) {
 	if have := (Shortage{Resource: "memory", Need: resources.Unlimited, Have: 1 << 30}).String(); !strings.Contains(have, "needs unlimited") {
 		t.Errorf("have %q", have)
+	}
+}
+
+func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
+	full := &Verdict{Code: NotEnoughResources, Help: HelpNode, Shortages: []Shortage{{"cpu", 2, 1}}}
+	share := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue}
+	looked := &Verdict{Code: NotEnoughResources, Help: HelpPod, Looked: true, Spared: []Spared{{"law P2", 3}}}
+	found := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true, Spared: []Spared{{"law J1", 1}}}
+	inVain := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true}
+	making := &Verdict{Code: MakingRoom, Help: HelpPod}
+	for name, test := range map[string]struct{ a, b, want *Verdict }{
+		"nothing and nothing":      {nil, nil, nil},
+		"nothing and something":    {nil, full, full},
+		"something and nothing":    {full, nil, full},
+		"one that comes later":     {full, share, &Verdict{Code: OverShare, Subject: "q", Help: HelpNode | HelpQueue}},
+		"one that comes first":     {share, full, &Verdict{Code: OverShare, Subject: "q", Help: HelpNode | HelpQueue}},
+		"two of one code":          {full, &Verdict{Code: NotEnoughResources, Help: HelpPod}, &Verdict{Code: NotEnoughResources, Help: HelpNode | HelpPod, Shortages: full.Shortages}},
+		"the other looked":         {share, looked, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
+		"the loser looked":         {looked, share, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
+		"a later one looked":       {full, looked, &Verdict{Code: NotEnoughResources, Help: HelpNode | HelpPod, Shortages: full.Shortages, Looked: true, Spared: looked.Spared}},
+		"both looked":              {looked, found, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: found.Spared}},
+		"both looked, one in vain": {looked, inVain, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true}},
+		"room is being made":       {full, making, &Verdict{Code: MakingRoom, Help: HelpNode | HelpPod}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := gocmp.Diff(test.want, test.a.With(test.b)); diff != "" {
+				t.Errorf("the two together differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if full.Help != HelpNode || full.Looked || share.Help != HelpQueue || share.Looked {
+		t.Error("holding two together changes one of them")
 	}
 }

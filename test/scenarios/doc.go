@@ -2,8 +2,8 @@
 // prints them with the scheduler's configuration in a ConfigMap, and expect.yaml, what is to be decided. The test runs every
 // folder through package simulator. A folder is also a bug report's form: `hekla simulate -f FOLDER/cluster.yaml`.
 //
-// expect.yaml says `source` (where the case comes from), `laws` (those it turns on), either `cycles: N` or `untilStable:
-// true`, `args` (further flags of hekla simulate), and under `expect` any of:
+// expect.yaml says `source` (where the case comes from), `laws` (those it turns on), perhaps a `note`, either `cycles: N` or
+// `untilStable: true`, `args` (further flags of hekla simulate), and under `expect` any of:
 //
 //	evict, evictAnyOf, evictCount  the exact set of pods evicted, one of several sets, how many
 //	evictions                      by pod: the action, law or for that its eviction carries
@@ -13,5 +13,20 @@
 //	jobs                           by job, at the end: phase, ready, reason and so on; reasonNot, what it is not
 //	queues                         by queue, at the end: allocated, deserved, share
 //	stable                         whether the end is at rest
-//	shuffle                        the same decisions in whatever order the documents are given
+//
+// Under `fates` stands, by pod, what becomes of its evictions where that is not the usual: `refused: REASON` if the API server
+// refuses them for good, `overdue: 5s` if the pod outlives its time so long, `overdue: never` if it never goes.
+//
+// Of every folder it is also checked, whatever it expects, that a second run and other orders of the documents decide the
+// same, byte for byte (law S3), and that the cluster comes to rest and 20 further cycles decide nothing (law S2), unless a pod
+// never goes.
+//
+// To write a new one, make a folder whose name is the sentence that it proves, put cluster.yaml into it, and run
+//
+//	go test ./test/scenarios -run TestScenarios/NAME -draft
+//
+// which writes an expect.yaml with all that is decided now. It fails until `source` and `laws` are filled in: work out by
+// hand what the laws demand, correct what differs, and delete what the case does not turn on.
+//
+// known-differences.yaml names the scenarios that are not met, each with the reason. One that is met must not be in it.
 package scenarios

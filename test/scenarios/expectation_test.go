@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,8 +28,9 @@ type expectation struct {
 	Jobs         map[string]map[string]any    `yaml:"jobs"`
 	Queues       map[string]queueExpectation  `yaml:"queues"`
 	Stable       *bool                        `yaml:"stable"`
-	Shuffle      bool                         `yaml:"shuffle"`
 }
+
+func (e *expectation) isEmpty() bool { return reflect.ValueOf(*e).IsZero() }
 
 type queueExpectation struct {
 	Allocated map[string]string `yaml:"allocated"`

@@ -41,9 +41,20 @@ func (action) Execute(s *framework.Session) {
 	}
 }
 
+// mayBeMadeRoomFor reports whether an action of the pipeline may evict what keeps a job out. Held at the door it would never
+// get to that (law J4).
+func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job) bool {
+	for _, a := range s.Policy.Actions {
+		if m, ok := a.(framework.RoomMaker); ok && m.MayMakeRoom(s, j) {
+			return true
+		}
+	}
+	return false
+}
+
 func knock(s *framework.Session, j *cluster.Job) {
 	if j.MinResources != nil {
-		if v := s.MayEnqueue(j); v != nil {
+		if v := s.MayEnqueue(j); v != nil && !mayBeMadeRoomFor(s, j) {
 			s.Judge(j, v)
 			return
 		}

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -17,9 +16,10 @@ import (
 // mirror is the model as the plugins see it. Objects and pods are followed apart, since most questions need no pods.
 type mirror struct {
 	cluster    *cluster.Cluster
-	bySlot     []*reflection // nil where there is no node, or none was looked at
-	stock      stock         // of container images on all nodes
-	softTaints int           // on all nodes
+	shows      func(cluster.Status) bool // whether a task in a status is on its node
+	bySlot     []*reflection             // nil where there is no node, or none was looked at
+	stock      stock                     // of container images on all nodes
+	softTaints int                       // on all nodes
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
@@ -39,17 +39,25 @@ type reflection struct {
 	info       *framework.NodeInfo // without Node while the node has no object
 	object     uint64              // the SpecGeneration that it shows
 	pods       uint64              // the Generation that its pods are true for, 0 if they were never looked at
+	made       []fwk.PodInfo       // of what is on the node, shown or not: what leaves may be spared
 	softTaints int
 }
 
 // exists reports whether the node is there for the plugins.
 func (r *reflection) exists() bool { return r != nil && r.info.Node() != nil }
 
-func newMirror(c *cluster.Cluster) *mirror {
+// isThere reports whether a task in a status is on its node now.
+func isThere(s cluster.Status) bool { return s.Holds() }
+
+// willBeThere reports whether it will be, once what leaves has left and what is promised has come.
+func willBeThere(s cluster.Status) bool { return s.Holds() && !s.Leaves() || s == cluster.Pipelined }
+
+func newMirror(c *cluster.Cluster, shows func(cluster.Status) bool) *mirror {
 	// Neither a client nor a resync: the factory only has to make listers.
 	factory := informers.NewSharedInformerFactory(nil, 0)
 	m := &mirror{
 		cluster:   c,
+		shows:     shows,
 		stock:     stock{},
 		epoch:     1,
 		informers: factory,
@@ -182,14 +190,20 @@ func (m *mirror) fill(r *reflection) {
 	}
 	r.pods = r.node.Generation
 	info := r.info
-	before := slices.Clone(info.Pods)
 	info.Pods = info.Pods[:0]
 	clear(info.UsedPorts)
+	before := r.made
+	r.made = make([]fwk.PodInfo, 0, len(r.node.Tasks()))
 	for _, t := range r.node.Tasks() {
-		if !t.Status.Holds() {
+		if !t.Status.Holds() && t.Status != cluster.Pipelined {
 			continue
 		}
-		info.Pods = append(info.Pods, podInfo(before, len(info.Pods), t.Pod))
+		made := podInfo(before, len(r.made), t.Pod)
+		r.made = append(r.made, made)
+		if !m.shows(t.Status) {
+			continue
+		}
+		info.Pods = append(info.Pods, made)
 		for _, port := range util.GetHostPorts(t.Pod) {
 			info.UsedPorts.Add(port.HostIP, string(port.Protocol), port.HostPort)
 		}

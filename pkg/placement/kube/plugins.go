@@ -106,6 +106,15 @@ type Plugins struct {
 // unknown, given twice, or of a plugin that does not filter or score, and a weight that is negative or does not fit into
 // 32 bits, is an error that says which are supported.
 func New(c *cluster.Cluster, filters []string, scores []Weighted) (*Plugins, error) {
+	return create(newMirror(c, isThere), filters, scores)
+}
+
+// NewOutlook is New for plugins that see the pods that will be there: not those that leave, and those that are promised.
+func NewOutlook(c *cluster.Cluster, filters []string, scores []Weighted) (*Plugins, error) {
+	return create(newMirror(c, willBeThere), filters, scores)
+}
+
+func create(m *mirror, filters []string, scores []Weighted) (*Plugins, error) {
 	known := supported()
 	weights := make(map[string]int64, len(scores))
 	for _, s := range scores {
@@ -126,7 +135,7 @@ func New(c *cluster.Cluster, filters []string, scores []Weighted) (*Plugins, err
 	}
 	p := &Plugins{
 		quiet:   klog.NewContext(context.Background(), logr.Discard()),
-		mirror:  newMirror(c),
+		mirror:  m,
 		filters: map[reach][]fwk.FilterPlugin{},
 		scorers: map[reach][]scorer{},
 	}

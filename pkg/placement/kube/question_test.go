@@ -51,7 +51,7 @@ func TestAPluginThatReachesForMoreThanItIsGivenIsTold(t *testing.T) {
 			t.Errorf("got %v, want %s", got, want)
 		}
 	}()
-	newHandle(newMirror(cluster.New(cluster.Options{}))).ClientSet()
+	newHandle(newMirror(cluster.New(cluster.Options{}), isThere)).ClientSet()
 }
 
 func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {

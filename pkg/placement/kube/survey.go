@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,8 @@ type around struct {
 	refusal string             // of a plugin that cannot read the pod
 	filters []fwk.FilterPlugin // those that have a say
 
+	readable   bool // by the scorers, as far as anybody asked
+	surveyed   bool // what follows is true of the pods as they are
 	candidates []*cluster.Node
 	refusals   []string
 	scores     []int64
@@ -36,11 +39,53 @@ type around struct {
 // refused. The answer is for the model as it stands. What is returned must not be changed and is good until the next
 // survey of the same question. Asking again costs next to nothing if no pod that matters to the class has changed.
 func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores []int64) {
-	m, a := q.plugins.mirror, &q.around
+	a := &q.around
 	changed := q.lookAround()
-	if !changed && slices.Equal(candidates, a.candidates) {
+	if !changed && a.surveyed && slices.Equal(candidates, a.candidates) {
 		return a.refusals, a.scores
 	}
+	a.surveyed = true
+	a.candidates = append(a.candidates[:0], candidates...)
+	q.look(changed, q.answer)
+	return a.refusals, a.scores
+}
+
+// answer asks the plugins about the candidates.
+func (q *Question) answer() {
+	a := &q.around
+	a.refusals = append(a.refusals[:0], make([]string, len(a.candidates))...)
+	a.scores = append(a.scores[:0], make([]int64, len(a.candidates))...)
+	left := make([]fwk.NodeInfo, 0, len(a.candidates))
+	for i, n := range a.candidates {
+		if a.refusals[i] = q.refuse(n); a.refusals[i] == "" {
+			left = append(left, a.views[n.Slot])
+		}
+	}
+	q.rate(left)
+}
+
+// Around returns why the class cannot be on a node on account of pods elsewhere: what [Question.Survey] would say of that
+// node. It costs next to nothing if no pod that matters to the class has changed.
+func (q *Question) Around(n *cluster.Node) (refusal string) {
+	a := &q.around
+	changed := q.lookAround()
+	if changed {
+		a.surveyed = false
+	}
+	q.look(changed, func() {
+		refusal = q.refuse(n)
+		if refusal == "" && !a.readable {
+			var say []scorer
+			refusal = q.readScores([]fwk.NodeInfo{a.views[n.Slot]}, &say)
+			a.readable = refusal == ""
+		}
+	})
+	return refusal
+}
+
+// look shows the plugins the pods around while a function asks them.
+func (q *Question) look(changed bool, ask func()) {
+	m, a := q.plugins.mirror, &q.around
 	m.shown = &a.nodes
 	defer func() { m.shown = &m.own }()
 	// Should a plugin panic, the epoch stays unset: the next survey begins anew, and does not take half an answer for a
@@ -50,26 +95,20 @@ func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores
 	if changed {
 		q.prepare()
 	}
-	a.candidates = append(a.candidates[:0], candidates...)
-	a.refusals = append(a.refusals[:0], make([]string, len(candidates))...)
-	a.scores = append(a.scores[:0], make([]int64, len(candidates))...)
-	left := make([]fwk.NodeInfo, 0, len(candidates))
-	for i, n := range candidates {
-		if !m.of(n).exists() {
-			a.refusals[i] = unknown
-			continue
-		}
-		v := a.views[n.Slot]
-		if a.refusals[i] = a.refusal; a.refusal == "" {
-			a.refusals[i] = q.plugins.filter(a.filters, a.state, q.pod, v)
-		}
-		if a.refusals[i] == "" {
-			left = append(left, v)
-		}
-	}
-	q.rate(left)
+	ask()
 	a.epoch = epoch
-	return a.refusals, a.scores
+}
+
+// refuse returns why the class cannot be on a node on account of the pods around.
+func (q *Question) refuse(n *cluster.Node) string {
+	a := &q.around
+	switch {
+	case !q.plugins.mirror.of(n).exists():
+		return unknown
+	case a.refusal != "":
+		return a.refusal
+	}
+	return q.plugins.filter(a.filters, a.state, q.pod, a.views[n.Slot])
 }
 
 // prepare lets the filters read the pods around.
@@ -83,6 +122,16 @@ func (q *Question) prepare() {
 	}
 }
 
+// readScores lets the scorers read the pods around, and adds those that have a say. If one cannot read the pod, it says so.
+func (q *Question) readScores(left []fwk.NodeInfo, say *[]scorer) string {
+	for _, s := range q.plugins.scorers[looksAround] {
+		if refusal := q.plugins.preScore(s, q.around.state, q.pod, left, say); refusal != "" {
+			return refusal
+		}
+	}
+	return ""
+}
+
 // rate scores the candidates that are left. A plugin that cannot read the pod refuses them.
 func (q *Question) rate(left []fwk.NodeInfo) {
 	if len(left) == 0 {
@@ -90,15 +139,9 @@ func (q *Question) rate(left []fwk.NodeInfo) {
 	}
 	a := &q.around
 	var say []scorer
-	for _, s := range q.plugins.scorers[looksAround] {
-		refusal := q.plugins.preScore(s, a.state, q.pod, left, &say)
-		if refusal == "" {
-			continue
-		}
+	if refusal := q.readScores(left, &say); refusal != "" {
 		for i := range a.refusals {
-			if a.refusals[i] == "" {
-				a.refusals[i] = refusal
-			}
+			a.refusals[i] = cmp.Or(a.refusals[i], refusal)
 		}
 		return
 	}

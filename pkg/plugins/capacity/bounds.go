@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/internal/quota"
 	"hekla.sh/hekla/pkg/resources"
@@ -9,6 +10,7 @@ import (
 
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
+	p.ordered = s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
 	queues := p.cluster.Queues()
 	p.bounds = make(map[*cluster.Queue]*bounds, len(queues))
 	if p.hierarchical {
@@ -40,6 +42,7 @@ func (p *plugin) boundTree(queues []*cluster.Queue) {
 		b.deserved.Add(p.bounds[child].deserved)
 		b.counted.Add(p.bounds[child].counted)
 	}
+	b.share = quota.Limits(b.deserved, b.counted)
 	// A queue without a place in the tree starts nothing; what it holds is shown against what it says.
 	for _, q := range queues {
 		if q.Problem != "" {
@@ -85,4 +88,5 @@ func (p *plugin) bound(q *cluster.Queue, room, guarantees resources.Vector) {
 			b.counted[d] = p.cluster.Total.At(d)
 		}
 	}
+	b.share = quota.Limits(b.deserved, b.counted)
 }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"fmt"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -14,6 +15,8 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "capacity"
 
+const ancestorLevelKey = "ancestorReclaimLevel"
+
 const noClaims = "resource claims are not counted yet, whatever it says"
 
 // Factory makes the plugin.
@@ -21,22 +24,29 @@ func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
 		Spec: conf.Spec{Arguments: []conf.Argument{
-			{Name: "ancestorReclaimLevel", Kind: conf.Int, Default: 0,
-				Doc:      "How many levels of queues above one may lend it their share when it takes from others.",
-				NoEffect: "queues do not take from each other yet"},
+			{Name: ancestorLevelKey, Kind: conf.Int, Default: 0,
+				Doc: "With enableHierarchy: how many levels of queues above one may lend it their share when it takes from others, and protect it with theirs when it gives."},
 			{Name: "capacity.DynamicResourceAllocationEnable", Kind: conf.Bool, Doc: "Counts resource claims.",
 				NoEffect: noClaims},
 			{Name: "capacity.DRAConsumableCapacityEnable", Kind: conf.Bool, Doc: "Counts parts of shared devices.",
 				NoEffect: noClaims},
 		}},
-		New: func(on conf.Switches, _ conf.Arguments) (framework.Plugin, error) {
-			return &plugin{hierarchical: on.On(conf.EnableHierarchy)}, nil
-		},
+		New: newPlugin,
 	}
+}
+
+func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
+	levels := arguments.Int(ancestorLevelKey)
+	if levels < 0 {
+		return nil, fmt.Errorf("%s is %d: it must not be below 0", ancestorLevelKey, levels)
+	}
+	return &plugin{hierarchical: on.On(conf.EnableHierarchy), levels: levels}, nil
 }
 
 type plugin struct {
 	hierarchical bool
+	levels       int  // of ancestors whose share counts when queues take from each other
+	ordered      bool // a queue's priority orders, and gives no right to the share of another
 	cluster      *cluster.Cluster
 	bounds       map[*cluster.Queue]*bounds
 }
@@ -45,6 +55,7 @@ type plugin struct {
 type bounds struct {
 	guarantee, deserved, ceiling resources.Vector
 	counted                      resources.Vector // positive for the resources that count in the share
+	share                        resources.Limits // what is deserved of those
 }
 
 func (*plugin) Name() string { return Name }
@@ -105,14 +116,12 @@ func (p *plugin) refusal(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
 
 // Share is what the queue deserves, and how far it has come.
 func (p *plugin) Share(q *cluster.Queue) framework.Share {
-	b := p.bounds[q]
-	return framework.Share{Deserved: quota.Limits(b.deserved, b.counted), Share: p.share(q)}
+	return framework.Share{Deserved: p.bounds[q].share, Share: p.share(q)}
 }
 
 // IsSurplus reports whether what would leave a queue lies above what it deserves.
 func (p *plugin) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
-	b := p.bounds[q]
-	return quota.IsSurplus(p.usage(q).Allocated, quota.Limits(b.deserved, b.counted), leaving, wanted)
+	return quota.IsSurplus(p.usage(q).Allocated, p.bounds[q].share, leaving, wanted)
 }
 
 func (p *plugin) share(q *cluster.Queue) resources.Ratio {

@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +36,7 @@ func knocking(name, queue, minimum string) runtime.Object {
 
 func share(w *world.World, s *framework.Session, queue string) (corev1.ResourceList, resources.Ratio) {
 	got, _ := s.Policy.Share(w.Queue(queue))
-	return w.Resources.List(got.Deserved), got.Share
+	return w.Resources.List(got.Deserved.Vector()), got.Share
 }
 
 func TestTheShareIsTheWorstRatioToWhatIsDeserved(t *testing.T) {
@@ -262,21 +263,32 @@ func TestBranchesAreComparedWhereTheyPart(t *testing.T) {
 }
 
 func TestArgumentsForLaterAreAcceptedAndLeaveANotice(t *testing.T) {
-	catalogue := conf.Catalogue{Plugins: map[string]conf.Spec{Name: Factory().Spec}, Actions: map[string]conf.Spec{"allocate": {}}}
-	parsed, err := conf.Parse([]byte(`actions: allocate
-tiers:
-- plugins:
-  - name: capacity
-    arguments:
-      ancestorReclaimLevel: 1
-      capacity.DynamicResourceAllocationEnable: true
-`), catalogue)
+	parsed, err := conf.Parse([]byte(configured("ancestorReclaimLevel: 1", "capacity.DynamicResourceAllocationEnable: true")), catalogue())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(parsed.Notices) != 2 {
-		t.Errorf("notices are %v, should be one for each argument", parsed.Notices)
+	if len(parsed.Notices) != 1 || !strings.Contains(parsed.Notices[0].Text, "capacity.DynamicResourceAllocationEnable") {
+		t.Errorf("notices are %v, should be one, for the argument of resource claims", parsed.Notices)
 	}
+}
+
+func TestALevelBelowZeroIsAnError(t *testing.T) {
+	parsed, err := conf.Parse([]byte(configured("ancestorReclaimLevel: -1")), catalogue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = newPlugin(conf.Switches{}, parsed.Tiers[0].Plugins[0].Arguments)
+	if err == nil || err.Error() != "ancestorReclaimLevel is -1: it must not be below 0" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func catalogue() conf.Catalogue {
+	return conf.Catalogue{Plugins: map[string]conf.Spec{Name: Factory().Spec}, Actions: map[string]conf.Spec{"allocate": {}}}
+}
+
+func configured(arguments ...string) string {
+	return "actions: allocate\ntiers:\n- plugins:\n  - name: capacity\n    arguments:\n      " + strings.Join(arguments, "\n      ")
 }
 
 func benchmarkSession(b *testing.B, on ...conf.Switch) (*world.World, *framework.Session) {

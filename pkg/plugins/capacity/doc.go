@@ -4,6 +4,10 @@
 // With the switch enableHierarchy the queues form the tree that their parents make, and what holds for a queue holds for
 // every queue above it too. Without, they are taken as flat, parents or not.
 //
+// Queues of equal priority take from each other what is above the shares. With ancestorReclaimLevel the queues above, up
+// to that many levels, count too: a queue that has all its share may take within theirs, and gives only if those above it
+// that are not above the taker hold more than their shares as well.
+//
 // Main types: plugin answers the questions of a session; bounds are what one queue may hold, worked out when the session
 // opens.
 //
@@ -21,8 +25,14 @@
 //     that deserve something and have come as far.
 //  6. A job in a queue with children is refused, it alone. The tree itself is checked by the model, which leaves a queue
 //     without a valid place out of it; that costs the others nothing.
+//  7. A share is a right only for what it names, and the number of pods alone is none. A queue takes only within it, and
+//     gives all that it does not name. So what was taken by right cannot be taken back by right.
+//  8. No pod leaves for another queue if its own, or one above it that is not above the taker's, falls below its guarantee
+//     in what the pod holds (law Q2), nor if it holds nothing that the taker's pods request. That is all that holds towards
+//     queues of more priority (law Q1), unless the configuration says that priority is only an order.
 //
-// Whether a queue is open is for the session to know: jobs of one that is not never get here.
+// Whether a queue is open is for the session to know: jobs of one that is not are not placed. Only whether it may take is
+// asked here, of jobs too that were accepted before the queue was closed.
 //
 // It must not know weights, nor who comes back when queues take from each other.
 package capacity

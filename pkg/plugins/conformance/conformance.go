@@ -18,12 +18,29 @@ func Factory() framework.PluginFactory {
 	}}
 }
 
+const critical = "law P5 (the cluster lives on them)"
+
 type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
-// Protects reports whether a pod is one that the cluster lives on.
-func (plugin) Protects(pod *corev1.Pod) bool {
+// VotePreempt protects the pods the cluster lives on.
+func (plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+
+// VoteReclaim is the same between queues.
+func (plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+
+func vote(d *framework.Departure) (framework.Vote, string) {
+	for _, victim := range d.Victims {
+		if isCritical(victim.Pod) {
+			return framework.Reject, critical
+		}
+	}
+	return framework.Permit, ""
+}
+
+// isCritical reports whether a pod is one that the cluster lives on.
+func isCritical(pod *corev1.Pod) bool {
 	return pod.Namespace == metav1.NamespaceSystem ||
 		pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical"
 }

@@ -5,33 +5,44 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/conformance"
+	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/test/fixture"
 )
 
-func TestWhatTheClusterLivesOnIsProtected(t *testing.T) {
-	plugin, err := conformance.Factory().New(conf.Switches{}, conf.Arguments{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	protects := plugin.(interface{ Protects(*corev1.Pod) bool }).Protects
+func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
+	const protected = "law P5 (the cluster lives on them)"
 	for name, test := range map[string]struct {
 		namespace, class string
-		want             bool
+		want             string
 	}{
-		"a pod like any other":           {"work", "", false},
-		"a pod of a user's class":        {"work", "high", false},
-		"critical for the cluster":       {"work", "system-cluster-critical", true},
-		"critical for a node":            {"work", "system-node-critical", true},
-		"of the namespace kube-system":   {"kube-system", "", true},
-		"of a namespace that is like it": {"kube-system-tools", "", false},
+		"a pod like any other":           {"work", "", ""},
+		"a pod of a user's class":        {"work", "high", ""},
+		"critical for the cluster":       {"work", "system-cluster-critical", protected},
+		"critical for a node":            {"work", "system-node-critical", protected},
+		"of the namespace kube-system":   {"kube-system", "", protected},
+		"of a namespace that is like it": {"kube-system-tools", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := fixture.Pod("p")
-			p.Namespace, p.Spec.PriorityClassName = test.namespace, test.class
-			if got := protects(p); got != test.want {
-				t.Errorf("protected is %t", got)
+			in := func(p *corev1.Pod) { p.Namespace, p.Spec.PriorityClassName = test.namespace, test.class }
+			group := fixture.Group("g", "default", 1)
+			group.Namespace = test.namespace
+			w := world.New(t, conformance.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"), group,
+				fixture.Group("taker", "default", 1), fixture.Pod("t0", fixture.In("taker")),
+				fixture.Pod("plain", fixture.In("g"), fixture.On("n"), func(p *corev1.Pod) { p.Namespace = test.namespace }),
+				fixture.Pod("v", fixture.In("g"), fixture.On("n"), in))
+			s := w.Open()
+			var all []*cluster.Task
+			for _, n := range w.Nodes() {
+				all = append(all, n.Tasks()...)
+			}
+			d := &framework.Departure{Taker: w.JobNamed("taker"), For: w.TaskNamed("t0"), Victims: all, Whole: true}
+			for kind, poll := range map[string]framework.Poll{"preempt": s.PollPreempt(), "reclaim": s.PollReclaim()} {
+				if why, by := poll.Ask(d); why != test.want || by != 0 {
+					t.Errorf("%s: tier %d says %q, want %q of the first", kind, by, why, test.want)
+				}
 			}
 		})
 	}

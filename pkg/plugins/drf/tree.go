@@ -30,6 +30,9 @@ type node struct {
 	job      *cluster.Job // of a leaf
 	weight   int64        // in thousandths
 
+	// moved is what a leaf is supposed to have more, or less, than its job holds, while a vote is worked out; nil otherwise.
+	moved resources.Vector
+
 	parts     []int64 // what it holds of the cluster, by dimension
 	share     int64   // the largest of parts
 	saturated bool    // nothing below it can use more
@@ -132,13 +135,17 @@ func (t *tree) settle(n *node) {
 }
 
 // settleJob reads what a job holds. It is saturated if it has all it wants of some resource, or wants one of which
-// nothing is left.
+// nothing is left. One that is supposed to gain or to lose pods could use more: that is what the question is about. If it
+// were taken to be saturated once the last pod it wants has come, the last pod of a job could never take anything.
 func (t *tree) settleJob(n *node) {
 	usage := &n.job.Usage
 	n.saturated = false
 	for i := range n.parts {
 		d := resources.Dim(i)
-		n.parts[i] = part(usage.Allocated.At(d), t.cluster.Total.At(d))
+		n.parts[i] = part(usage.Allocated.At(d)+n.moved.At(d), t.cluster.Total.At(d))
+		if n.moved != nil {
+			continue
+		}
 		if wants := usage.Request.At(d); wants > 0 && (usage.Allocated.At(d) >= wants || t.full[i]) {
 			n.saturated = true
 		}

@@ -19,6 +19,8 @@ func Factory() framework.PluginFactory {
 	}}
 }
 
+const atItsMinimum = "law J2 (their gang is at its minimum)"
+
 type plugin struct{}
 
 func (plugin) Name() string { return Name }
@@ -49,6 +51,44 @@ func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 }
 
 func (plugin) IsReady(j *cluster.Job) bool { return j.Lacks() == 0 }
+
+// IsStarving reports whether the job has fewer pods with a node, or the promise of one, than it must have.
+func (plugin) IsStarving(j *cluster.Job) bool {
+	return j.Ready()+j.Count(cluster.Pipelined) < j.MinMember
+}
+
+// VotePreempt lets whole gangs go, and pods whose gang can do without them.
+func (plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+
+// VoteReclaim is the same between queues.
+func (plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+
+func vote(d *framework.Departure) (framework.Vote, string) {
+	giver := d.Giver()
+	if d.Whole || giver.Ready()-len(d.Victims) >= giver.MinMember && keepsRoles(giver, d.Victims) {
+		return framework.Permit, ""
+	}
+	return framework.Reject, atItsMinimum
+}
+
+// keepsRoles reports whether a job has as many pods of each role as it must have, without those that would leave.
+func keepsRoles(giver *cluster.Job, leaving []*cluster.Task) bool {
+	if !giver.ChecksRoles() {
+		return true
+	}
+	for _, r := range giver.RoleMinimums {
+		staying := giver.RoleReady(r.Role)
+		for _, t := range leaving {
+			if t.Role == r.Role {
+				staying--
+			}
+		}
+		if staying < r.Minimum {
+			return false
+		}
+	}
+	return true
+}
 
 func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(urgency(a), urgency(b)) }
 

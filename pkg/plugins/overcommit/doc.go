@@ -3,7 +3,8 @@
 //
 // Invariants:
 //
-//  1. What a job that was let in holds counts once: as used, no longer as booked.
+//  1. What a job that was let in holds, or is promised, counts once: as used, no longer as booked. What leaves counts no
+//     more.
 //  2. Only resources that the job's minResources name are looked at. A job without minResources is let in.
 //  3. The factor is taken as it is written, in decimal: 1.2 of 10 GiB is 12 GiB to the byte.
 //

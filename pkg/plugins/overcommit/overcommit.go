@@ -85,7 +85,10 @@ func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
 
 // room is what may still be booked of a resource.
 func (p *plugin) room(d resources.Dim) int64 {
-	return p.limit.At(d) - p.cluster.Used.At(d) - p.cluster.Root().Subtree.Inqueue.At(d)
+	c := p.cluster
+	// What is promised room is used already, and what leaves no longer is: so the jobs they are of count them, too.
+	used := c.Used.At(d) - c.Releasing.At(d) + c.Promised.At(d)
+	return p.limit.At(d) - used - c.Root().Subtree.Inqueue.At(d)
 }
 
 func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {

@@ -165,3 +165,24 @@ func BenchmarkMayEnqueue(b *testing.B) {
 		}
 	}
 }
+
+func TestRoomThatIsPromisedCountsAsUsedAndRoomThatIsLeftDoesNot(t *testing.T) {
+	w := sixCPUs(t, "overcommit-factor: 1", knocking("j", "cpu=3"),
+		fixture.Group("runs", "q", 1), fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=4"), fixture.On("n2")),
+		fixture.Group("taker", "q", 1), fixture.Pod("taker-0", fixture.In("taker"), fixture.Asks("cpu=4")))
+	s := w.Open()
+	refused := func() bool { return s.MayEnqueue(w.JobNamed("j")) != nil }
+	if !refused() {
+		t.Fatal("beside four of six CPUs three more are let in")
+	}
+	x := s.Begin()
+	w.Evict(x, "runs-0")
+	if refused() {
+		t.Error("what leaves is still counted")
+	}
+	w.Promise(x, "taker-0", "n2")
+	if !refused() {
+		t.Error("what is promised is not counted")
+	}
+	x.Undo()
+}

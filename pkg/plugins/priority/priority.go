@@ -11,6 +11,11 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "priority"
 
+const (
+	notLowerJob  = "law J1 (the priority of their job is not lower)"
+	notLowerTask = "law P1 (their task priority is not lower)"
+)
+
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
 	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
@@ -25,3 +30,23 @@ func (plugin) Name() string { return Name }
 func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(b.Priority, a.Priority) }
 
 func (plugin) CompareTasks(a, b *cluster.Task) int { return cmp.Compare(b.Priority, a.Priority) }
+
+// VotePreempt lets pods go that rank below the taker.
+func (plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+	giver := d.Giver()
+	if giver != d.Taker {
+		if giver.Priority < d.Taker.Priority {
+			return framework.Permit, ""
+		}
+		return framework.Reject, notLowerJob
+	}
+	for _, victim := range d.Victims {
+		if d.For == nil || victim.Priority >= d.For.Priority {
+			return framework.Reject, notLowerTask
+		}
+	}
+	return framework.Permit, ""
+}
+
+// IsStarving reports whether the job has fewer pods with a node, or the promise of one, than could have one.
+func (plugin) IsStarving(j *cluster.Job) bool { return j.AtTheDoor() || j.Count(cluster.Pending) > 0 }

@@ -27,16 +27,21 @@ type plugin struct {
 	cluster *cluster.Cluster
 	limits  map[*cluster.Queue]limits
 	divider divider
+	ordered bool // a queue's priority orders, and gives no right to the share of another
 }
 
 // limits are what a queue deserves, and what it may hold at most.
-type limits struct{ deserved, ceiling resources.Vector }
+type limits struct {
+	deserved, ceiling resources.Vector
+	share             resources.Limits // what is deserved of the resources that the cluster has
+}
 
 func (*plugin) Name() string { return Name }
 
 // OpenSession works out what every queue deserves that has jobs or guarantees.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
+	p.ordered = s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
 	total, dims := p.cluster.Total, p.cluster.Resources.Len()
 	var guarantees resources.Vector
 	queues := slices.DeleteFunc(p.cluster.Queues(), func(q *cluster.Queue) bool {
@@ -65,6 +70,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	}
 	p.limits = make(map[*cluster.Queue]limits, len(queues))
 	for n, q := range queues {
+		list[n].share = quota.Limits(list[n].deserved, total)
 		p.limits[q] = list[n]
 	}
 }
@@ -91,12 +97,12 @@ func (p *plugin) share(q *cluster.Queue) resources.Ratio {
 
 // Share is what the queue deserves, and how far it has come.
 func (p *plugin) Share(q *cluster.Queue) framework.Share {
-	return framework.Share{Deserved: quota.Limits(p.limits[q].deserved, p.cluster.Total), Share: p.share(q)}
+	return framework.Share{Deserved: p.limits[q].share, Share: p.share(q)}
 }
 
 // IsSurplus reports whether what would leave a queue lies above what it deserves.
 func (p *plugin) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
-	return quota.IsSurplus(q.Own.Allocated, quota.Limits(p.limits[q].deserved, p.cluster.Total), leaving, wanted)
+	return quota.IsSurplus(q.Own.Allocated, p.limits[q].share, leaving, wanted)
 }
 
 // Overused holds back a queue that wants more and has all that it deserves, of every resource.
@@ -108,13 +114,41 @@ func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 	return p.refusal(q, nil)
 }
 
-// MayAllocate lets a queue grow up to what it deserves, in the resources that the task requests.
+// MayAllocate lets a queue grow up to what it deserves, in the resources that the task requests, and in no case beyond its
+// ceiling: a refusal is OverShare only if the ceiling would allow the task.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	deserved, claim := p.limits[q].deserved, quota.OfTask(t)
+	ceiling, claim := p.limits[q].ceiling, quota.OfTask(t)
+	if !claim.Fits(&q.Own, ceiling) {
+		return claim.Refusal(p.cluster.Resources, q, &q.Own, ceiling)
+	}
+	return p.overShare(q, claim)
+}
+
+// MayTake lets a queue take from others up to what it deserves, as long as it is open (laws Q4, Q5).
+func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
+	if v := quota.Closed(q); v != nil {
+		return v
+	}
+	return p.overShare(q, quota.OfTask(t))
+}
+
+func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
+	deserved := p.limits[q].deserved
 	if claim.Fits(&q.Own, deserved) {
 		return nil
 	}
 	return p.refusal(q, claim.Shortages(p.cluster.Resources, &q.Own, deserved))
+}
+
+// VoteReclaim lets pods go as long as their queue holds more than it deserves of some resource, and those of queues with
+// less priority than the taker's whatever their queue deserves (law Q1).
+func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+	giver, taker := d.Giver().Queue, d.Taker.Queue
+	if !p.ordered && giver.Priority < taker.Priority ||
+		quota.IsAbove(giver.Own.Allocated, p.limits[giver].share, p.cluster.Total) {
+		return framework.Permit, ""
+	}
+	return framework.Reject, quota.WithinShare
 }
 
 func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {

@@ -44,7 +44,7 @@ func youngest(q *schedulingv1beta1.Queue) { q.CreationTimestamp.Time = fixture.B
 func deserved(w *world.World, s *framework.Session, queue string, name corev1.ResourceName) int64 {
 	d, _ := w.Resources.Find(name)
 	share, _ := s.Policy.Share(w.Queue(queue))
-	return share.Deserved.At(d)
+	return share.Deserved.Vector().At(d)
 }
 
 func TestQueuesDeserve(t *testing.T) {

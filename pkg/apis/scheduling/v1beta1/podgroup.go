@@ -237,6 +237,9 @@ type PodGroupCondition struct {
 type PodGroupConditionType string
 
 const (
+	// PodGroupNominatedType: room is being made, and pods of the group are promised nodes. The transition ID is that of the
+	// plan, the reason the action that made it.
+	PodGroupNominatedType PodGroupConditionType = "Nominated"
 	// PodGroupUnschedulableType: the gang cannot be placed now.
 	PodGroupUnschedulableType PodGroupConditionType = "Unschedulable"
 

@@ -53,6 +53,30 @@ func IsSurplus(allocated resources.Vector, deserved resources.Limits, leaving, w
 	return !speaks
 }
 
+// WithinShare is why pods stay in a queue that has no more than its share.
+const WithinShare = "law Q1 (within what their queue deserves)"
+
+// IsAbove reports whether more is allocated than deserved of a resource that is asked about. A share says nothing about
+// the number of pods here, as in IsSurplus.
+func IsAbove(allocated resources.Vector, deserved resources.Limits, asked resources.Vector) bool {
+	for i := range asked {
+		d := resources.Dim(i)
+		if limit, ok := deserved.At(d); ok && d != resources.Pods && asked[i] > 0 && allocated.At(d) > limit {
+			return true
+		}
+	}
+	return false
+}
+
+// Closed refuses to let a queue take anything that is not open (law Q5); nil if it is.
+func Closed(q *cluster.Queue) *verdict.Verdict {
+	if q.Open() {
+		return nil
+	}
+	return &verdict.Verdict{Code: verdict.QueueClosed, Subject: q.Name, Help: verdict.HelpQueue,
+		Detail: "its state is " + string(q.Object.Status.State)}
+}
+
 // Limits are amounts as limits of the resources that count.
 func Limits(amounts, counted resources.Vector) resources.Limits {
 	var limits resources.Limits

@@ -41,6 +41,12 @@ func New(tb testing.TB, factory framework.PluginFactory, arguments string, on ..
 	return &World{Cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), tb: tb, policy: policy}
 }
 
+// Switch sets the compatibility switches, and returns the world.
+func (w *World) Switch(c conf.Compatibility) *World {
+	w.policy.Configuration.Compatibility = c
+	return w
+}
+
 // Set applies objects, and returns the world.
 func (w *World) Set(objects ...runtime.Object) *World {
 	for _, object := range objects {

@@ -1,0 +1,81 @@
+package preempt
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/eviction"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Name is the name of the action in the configuration.
+const Name = eviction.PreemptAction
+
+const noSampling = "all nodes are looked at, each once"
+
+// Factory makes the action.
+func Factory() framework.ActionFactory {
+	arguments := append(eviction.Arguments(),
+		conf.Argument{Name: "enableTopologyAwarePreemption", Kind: conf.Bool,
+			NoEffect: "victims are always chosen with an eye to what attracts and repels pods",
+			Doc:      "Volcano's switch for the choice of victims by kube-scheduler's rules."},
+		conf.Argument{Name: "topologyAwarePreemptWorkerNum", Kind: conf.Int, NoEffect: noSampling, Doc: "Volcano's number of workers."},
+		conf.Argument{Name: "minCandidateNodesPercentage", Kind: conf.Int, NoEffect: noSampling, Doc: "Volcano's sample of nodes."},
+		conf.Argument{Name: "minCandidateNodesAbsolute", Kind: conf.Int, NoEffect: noSampling, Doc: "Volcano's sample of nodes."},
+		conf.Argument{Name: "maxCandidateNodesAbsolute", Kind: conf.Int, NoEffect: noSampling, Doc: "Volcano's sample of nodes."})
+	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: arguments},
+		New: func(arguments conf.Arguments) (framework.Action, error) {
+			return action{rules: eviction.NewRules(Name, arguments)}, nil
+		}}
+}
+
+type action struct{ rules eviction.Rules }
+
+func (action) Name() string { return Name }
+
+// Rules are what the action may do.
+func (p action) Rules() eviction.Rules { return p.rules }
+
+// MayMakeRoom reports whether a job could pass the door after what the action may do for it.
+func (p action) MayMakeRoom(s *framework.Session, j *cluster.Job) bool {
+	return eviction.SearchOf(s, p.rules).Opens(j, false)
+}
+
+func (p action) Execute(s *framework.Session) {
+	search := eviction.SearchOf(s, p.rules)
+	queues := slices.Clone(s.Queues())
+	slices.SortFunc(queues, s.CompareQueues)
+	for _, q := range queues {
+		jobs := eviction.Takers(s, q)
+		for _, j := range jobs {
+			if s.IsStarving(j) {
+				s.LookAt(j, func() { search.Preempt(j) })
+			}
+		}
+		for _, j := range jobs {
+			if j.Plan == nil && ranksItsPods(j) {
+				s.LookAt(j, func() { search.PreemptWithin(j) })
+			}
+		}
+	}
+}
+
+// ranksItsPods reports whether a pod of the job that waits ranks above one that has its node.
+func ranksItsPods(j *cluster.Job) bool {
+	var highest, lowest int32
+	waits, runs := false, false
+	for _, t := range j.Tasks() {
+		switch t.Status {
+		case cluster.Pending:
+			if !waits || t.Priority > highest {
+				waits, highest = true, t.Priority
+			}
+		case cluster.Running, cluster.Bound:
+			if !runs || t.Priority < lowest {
+				runs, lowest = true, t.Priority
+			}
+		}
+	}
+	return waits && runs && lowest < highest
+}

@@ -1,0 +1,56 @@
+package reclaim
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/eviction"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Name is the name of the action in the configuration.
+const Name = eviction.ReclaimAction
+
+// Factory makes the action.
+func Factory() framework.ActionFactory {
+	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: eviction.Arguments()},
+		New: func(arguments conf.Arguments) (framework.Action, error) {
+			return action{rules: eviction.NewRules(Name, arguments)}, nil
+		}}
+}
+
+type action struct{ rules eviction.Rules }
+
+func (action) Name() string { return Name }
+
+// Rules are what the action may do.
+func (r action) Rules() eviction.Rules { return r.rules }
+
+// MayMakeRoom reports whether a job could pass the door after what the action may do for it.
+func (r action) MayMakeRoom(s *framework.Session, j *cluster.Job) bool {
+	return eviction.SearchOf(s, r.rules).Opens(j, true)
+}
+
+func (r action) Execute(s *framework.Session) {
+	search := eviction.SearchOf(s, r.rules)
+	takers := map[*cluster.Queue][]*cluster.Job{}
+	var queues []*cluster.Queue
+	for _, q := range s.Queues() {
+		if takers[q] = eviction.Takers(s, q); len(takers[q]) > 0 {
+			queues = append(queues, q)
+		}
+	}
+	turn := framework.NewHeap(queues, s.CompareQueues)
+	for turn.Len() > 0 {
+		q := turn.First()
+		j := takers[q][0]
+		takers[q] = takers[q][1:]
+		if s.IsStarving(j) {
+			s.LookAt(j, func() { search.Reclaim(j) })
+		}
+		if len(takers[q]) == 0 {
+			turn.Pop()
+		}
+		// A plan changes what queues hold, the givers' too.
+		turn.Reorder()
+	}
+}

@@ -1,0 +1,228 @@
+package eviction
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// attempt is one taker looking for room.
+type attempt struct {
+	search *Search
+	level  level
+	taker  *cluster.Job
+	task   *cluster.Task // that needs a node now; nil at the door
+	poll   framework.Poll
+
+	held     resources.Vector // by the taker's queue at the beginning
+	hasLower bool             // some queue of lower priority may give
+
+	gangs  map[*cluster.Job]*gang
+	offers map[*cluster.Class]*offers
+	asked  []*offers       // the same, in the order in which they were asked for
+	taken  []unit          // the plan's, in the order in which they were asked
+	placed []*cluster.Task // that the plan promises a node
+	// overruled are plans of others that end if this one succeeds.
+	overruled []*cluster.Plan
+	version   int // grows with every change of the plan
+}
+
+// need makes a task the one that needs a node.
+func (a *attempt) need(t *cluster.Task) {
+	if a.task != nil && t != nil && a.task.BestEffort() != t.BestEffort() {
+		clear(a.gangs) // a pod that requests nothing may not ask the same of them
+	}
+	a.task = t
+}
+
+func (f *Search) attempt(l level, j *cluster.Job) *attempt {
+	a := &attempt{search: f, level: l, taker: j, held: j.Queue.Own.Allocated.Clone(),
+		gangs: map[*cluster.Job]*gang{}, offers: map[*cluster.Class]*offers{}}
+	if l == betweenQueues {
+		a.poll = f.session.PollReclaim()
+	} else {
+		a.poll = f.session.PollPreempt()
+	}
+	if l == betweenQueues || l == anywhere {
+		for _, q := range f.session.Cluster.Queues() {
+			a.hasLower = a.hasLower || q.Jobs > 0 && a.relation(q) > 0
+		}
+	}
+	return a
+}
+
+// ask lets all units leave that may, one after the other; local, if not nil, is the node that matters: of a gang that leaves
+// whole only what stands there is taken away for the moment.
+func (a *attempt) ask(x framework.Transaction, herds []*herd, local *cluster.Node) []unit {
+	return a.askUntil(x, herds, local, func() bool { return false })
+}
+
+// askUntil is ask that ends as soon as enough have left.
+func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluster.Node, enough func() bool) []unit {
+	var gone []unit
+	for !enough() {
+		var first *herd
+		var best unit
+		for _, h := range herds {
+			if u, ok := a.head(h); ok && (first == nil || a.before(&u, &best)) {
+				first, best = h, u
+			}
+		}
+		if first == nil {
+			break
+		}
+		first.pass()
+		if a.objects(&best) == "" {
+			best.leave(x, local)
+			gone = append(gone, best)
+		}
+	}
+	return gone
+}
+
+func (u *unit) leave(x framework.Transaction, local *cluster.Node) {
+	for _, t := range u.tasks {
+		if local == nil || t.Node == local {
+			x.Evict(t)
+		}
+	}
+}
+
+func (u *unit) stay(x framework.Transaction) {
+	for _, t := range u.tasks {
+		if t.Status == cluster.Evicting {
+			x.Spare(t)
+		}
+	}
+}
+
+// fits reports whether the taker's pod will fit on a node, and its queue may have it.
+func (a *attempt) fits(t *cluster.Task, n *cluster.Node) bool {
+	return a.mayPlace(t) && a.search.session.Outlook.Fits(t, n)
+}
+
+// giveBack lets units stay after all, those that break a disruption budget first, then the most important, each if the plan
+// still stands without it. It returns those that must leave, in the order given.
+func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.Node, stands func(u *unit) bool) []unit {
+	order := make([]*unit, len(gone))
+	for i := range gone {
+		// What was asked last matters most: the asking went from the lowest queue and the least important unit up.
+		order[i] = &gone[len(gone)-1-i]
+	}
+	if breaking := a.breaking(order); breaking != nil {
+		slices.SortStableFunc(order, func(u, v *unit) int { return min(breaking[v], 1) - min(breaking[u], 1) })
+	}
+	back := map[*unit]bool{}
+	for _, u := range order {
+		if !u.whole && a.leavesWhole(gone, back, u.job) {
+			continue // what a broken gang has left is of no use to it
+		}
+		u.stay(x)
+		if stands(u) {
+			back[u] = true
+		} else {
+			u.leave(x, local)
+		}
+	}
+	if len(back) == 0 {
+		return gone
+	}
+	var kept []unit
+	for i := range gone {
+		if !back[&gone[i]] {
+			kept = append(kept, gone[i])
+		}
+	}
+	return kept
+}
+
+// leavesWhole reports whether all that is left of a job leaves too.
+func (a *attempt) leavesWhole(gone []unit, back map[*unit]bool, j *cluster.Job) bool {
+	for i := range gone {
+		if gone[i].whole && gone[i].job == j && !back[&gone[i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// breaking returns how many pods of which units disruption budgets do not allow to leave, when the more important of them,
+// which come first, use up what the budgets allow; nil if no budget is about any of them.
+func (a *attempt) breaking(order []*unit) map[*unit]int {
+	if !a.search.rules.Budgets {
+		return nil
+	}
+	c := a.search.session.Cluster
+	var left map[*cluster.Budget]int
+	for _, u := range order {
+		for _, t := range u.tasks {
+			for _, b := range c.Budgets(t) {
+				if left == nil {
+					left = map[*cluster.Budget]int{}
+				}
+				if _, known := left[b]; !known {
+					left[b] = b.Left()
+				}
+				// The model shows them gone already.
+				if t.Status == cluster.Evicting {
+					left[b]++
+				}
+			}
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	breaking := map[*unit]int{}
+	for _, u := range order {
+		for _, t := range u.tasks {
+			isBreaking := false
+			for _, b := range c.Budgets(t) {
+				left[b]--
+				isBreaking = isBreaking || left[b] < 0
+			}
+			if isBreaking {
+				breaking[u]++
+			}
+		}
+	}
+	return breaking
+}
+
+// costOf adds up what units cost.
+func (a *attempt) costOf(units []unit, rank int) cost {
+	c := cost{rank: rank}
+	order := make([]*unit, len(units))
+	for i := range units {
+		order[i] = &units[len(units)-1-i]
+		u := &units[i]
+		if g := a.gangs[u.job]; u.whole && g != nil && len(u.tasks) == len(g.tasks) {
+			c.merge(&g.cost)
+			continue
+		}
+		for _, t := range u.tasks {
+			i := a.importanceOf(t)
+			c.add(&i)
+		}
+	}
+	for _, pods := range a.breaking(order) {
+		c.violations += pods
+	}
+	return c
+}
+
+// merge counts in what a whole gang costs.
+func (c *cost) merge(d *cost) {
+	switch {
+	case c.victims == 0 || c.top.compare(d.top) < 0:
+		c.top, c.start = d.top, d.start
+	case c.top == d.top && d.start.Before(c.start):
+		c.start = d.start
+	}
+	c.victims += d.victims
+	for k := range c.sum {
+		c.sum[k] += d.sum[k]
+	}
+}

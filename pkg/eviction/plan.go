@@ -1,0 +1,212 @@
+package eviction
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// A plan waits for its last victim as long as that may take to end, and a minute beyond for the requests and the kubelet; for
+// room that others are leaving, as long.
+const planSlack = time.Minute
+
+// finish puts an attempt that has succeeded in force. It reports whether the job needs no more of the action.
+func (a *attempt) finish(x framework.Transaction) bool {
+	s := a.search.session
+	if len(a.taken) == 0 && !s.Judged(a.taker) && s.Policy.Has(allocateAction) && a.fitsNow() {
+		// Nobody has to leave: what there is is handed out by allocate, which has not had its turn.
+		x.Undo()
+		return true
+	}
+	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.taker, Action: a.search.rules.Action, Since: s.Now}
+	planned := &framework.Planned{Plan: p}
+	for i := range a.taken {
+		u := &a.taken[i]
+		pastBudget := !a.search.rules.Budgets || a.breaking([]*unit{u})[u] > 0
+		for _, t := range u.tasks {
+			p.Victims = append(p.Victims, t)
+			planned.Evictions = append(planned.Evictions, a.eviction(p, u, t, pastBudget))
+		}
+	}
+	p.Evictions = len(p.Victims)
+	if p.Evictions > 0 {
+		p.Law = planned.Evictions[0].Law
+	}
+	p.Deadline = deadline(s.Now, p, a.placed)
+	x.Promise(planned)
+	for _, lower := range a.overruled {
+		s.Cluster.Cancel(lower, "job "+a.taker.Name()+" of higher priority takes the room that was promised")
+		s.Judge(lower.Job, nil)
+	}
+	a.search.forget()
+	judge(s, p)
+	return true
+}
+
+// allocateAction is the action that hands out what is free.
+const allocateAction = "allocate"
+
+// fitsNow reports whether all that is promised is free at this moment.
+func (a *attempt) fitsNow() bool {
+	for _, t := range a.placed {
+		n := t.Node
+		for i, amount := range t.Request() {
+			if d := resources.Dim(i); amount > 0 && n.Allocatable.At(d)-n.Used.At(d)-n.Promised.At(d) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// deadline is when the room of a plan should be there.
+func deadline(now time.Time, p *cluster.Plan, promised []*cluster.Task) time.Time {
+	last := now
+	for _, t := range p.Victims {
+		if gone := now.Add(t.Grace()); gone.After(last) {
+			last = gone
+		}
+	}
+	for _, t := range promised {
+		for _, other := range t.Node.Tasks() {
+			if stamp := other.Pod.DeletionTimestamp; other.Status == cluster.Releasing && stamp != nil && stamp.After(last) {
+				last = stamp.Time
+			}
+		}
+	}
+	return last.Add(planSlack)
+}
+
+// eviction is what is to be written about a victim.
+func (a *attempt) eviction(p *cluster.Plan, u *unit, t *cluster.Task, pastBudget bool) cluster.Eviction {
+	law, message := a.say(u, t)
+	if u.whole && len(u.tasks) > 1 {
+		message += "; its gang cannot do without it and leaves as a whole (law J2)"
+	}
+	return cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: a.taker.ID, Action: p.Action,
+		Law: law, Message: fmt.Sprintf("%s %s", message, mention(p.ID)), PastBudget: pastBudget}
+}
+
+// mention is how the messages of a plan's victims name it; an heir to the plan finds them by it.
+func mention(plan string) string { return "(plan " + plan + ")" }
+
+// say says who takes a victim's room, by which law, with the numbers.
+func (a *attempt) say(u *unit, t *cluster.Task) (law, message string) {
+	taker, giver := a.taker, u.job
+	switch {
+	case a.level == withinJob:
+		highest := slices.MaxFunc(a.placed, func(t, v *cluster.Task) int { return cmp.Compare(t.Priority, v.Priority) })
+		return "P1", fmt.Sprintf("by law P1 pod %s (task priority %d) takes the room of pod %s (task priority %d) of its own job",
+			highest.Pod.Name, highest.Priority, t.Pod.Name, t.Priority)
+	case a.level == anywhere:
+		return "A3", fmt.Sprintf("by law A3 the lone pod of job %s (priority %d) takes the room of a pod of job %s (priority %d) in queue %s",
+			taker.Name(), taker.Priority, giver.Name(), giver.Priority, giver.QueueName)
+	case a.level == betweenJobs:
+		return "J1", fmt.Sprintf("by law J1 job %s (priority %d) takes the room of a pod of job %s (priority %d) in queue %s",
+			taker.Name(), taker.Priority, giver.Name(), giver.Priority, giver.QueueName)
+	case a.relation(giver.Queue) > 0:
+		return "Q1", fmt.Sprintf("by law Q1 job %s in queue %s (priority %d) takes the room of a pod of queue %s (priority %d)",
+			taker.Name(), taker.QueueName, taker.Queue.Priority, giver.QueueName, giver.Queue.Priority)
+	}
+	message = fmt.Sprintf("by law Q1 job %s in queue %s takes the room of a pod of queue %s", taker.Name(), taker.QueueName, giver.QueueName)
+	if keeps := a.keeps(giver.Queue, t); keeps != "" {
+		message += ", which keeps " + keeps
+	}
+	return "Q1", message
+}
+
+// keeps says what a queue keeps of what it deserves, in the resources of a task.
+func (a *attempt) keeps(q *cluster.Queue, t *cluster.Task) string {
+	share, _ := a.search.session.Policy.Share(q)
+	var parts []string
+	for i, amount := range t.Request() {
+		d := resources.Dim(i)
+		limit, ok := share.Deserved.At(d)
+		if amount <= 0 || !ok || d == resources.Pods {
+			continue
+		}
+		name := a.search.session.Cluster.Resources.Name(d)
+		parts = append(parts, fmt.Sprintf("%s %s and deserves %s", name, resources.Format(name, q.Subtree.Allocated.At(d)),
+			resources.Format(name, limit)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// judge says of a job with a plan how far it has come.
+func judge(s *framework.Session, p *cluster.Plan) {
+	v := &verdict.Verdict{Code: verdict.MakingRoom, Help: verdict.HelpNode | verdict.HelpPod | verdict.HelpTime,
+		Placed: p.Evictions - len(p.Victims), Wanted: p.Evictions}
+	if p.Evictions == 0 {
+		v.Detail = "pods that are being deleted leave the nodes that were chosen"
+	}
+	s.Cluster.Judge(p.Job, v)
+}
+
+// refuse says of a job that nobody leaves for it, and why.
+func (f *Search) refuse(j *cluster.Job, spared []verdict.Spared) {
+	f.session.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared,
+		Help: verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob})
+}
+
+// held is how many pods a taker could have looked at.
+func (f *Search) held(l level, j *cluster.Job) int {
+	a, pods := f.attempt(l, j), 0
+	for _, n := range f.session.Cluster.Nodes() {
+		for _, t := range n.Tasks() {
+			if a.concerns(t) {
+				pods++
+			}
+		}
+	}
+	return pods
+}
+
+// spared counts the pods that may not leave for the taker, by law, the most frequent first. Those that may leave, and would
+// not be enough, are not counted.
+func (a *attempt) spared() []verdict.Spared {
+	counts := map[string]int{}
+	whole := map[*cluster.Job]string{}
+	for _, n := range a.search.session.Cluster.Nodes() {
+		for _, t := range n.Tasks() {
+			if a.concerns(t) {
+				counts[a.protects(t, whole)]++
+			}
+		}
+	}
+	delete(counts, "")
+	spared := make([]verdict.Spared, 0, len(counts))
+	for reason, pods := range counts {
+		spared = append(spared, verdict.Spared{Reason: reason, Pods: pods})
+	}
+	slices.SortFunc(spared, func(s, t verdict.Spared) int {
+		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
+	})
+	return spared
+}
+
+// protects says why a task may not leave, alone or with its gang; "" if it may.
+func (a *attempt) protects(t *cluster.Task, whole map[*cluster.Job]string) string {
+	if why := a.forbids(t); why != "" {
+		return why
+	}
+	if keepsMinimum(t.Job, t) {
+		u := unit{job: t.Job, tasks: []*cluster.Task{t}}
+		return a.objects(&u)
+	}
+	why, known := whole[t.Job]
+	if !known {
+		why = atItsMinimum
+		if u, ok := a.wholeGang(t.Job); ok && a.level != withinJob {
+			why = a.objects(&u)
+		}
+		whole[t.Job] = why
+	}
+	return why
+}

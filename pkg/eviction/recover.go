@@ -1,0 +1,149 @@
+package eviction
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Recover takes up the plans that a process before this one has written down: a PodGroup whose pods that wait are promised
+// nodes, and the pods that were told to leave for it. What of a plan was not sent is sent now. A plan that cannot come true
+// any more, and a promise without any plan that has no room, are taken back. It is called once, before the first action.
+func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool)) {
+	var heirs []heir
+	byID := map[string]int{}
+	for _, j := range s.Cluster.Jobs() {
+		if h, ok := inherit(s, j); ok {
+			byID[h.plan.ID] = len(heirs)
+			heirs = append(heirs, h)
+		}
+	}
+	if len(heirs) == 0 {
+		return
+	}
+	for _, j := range s.Cluster.Jobs() {
+		for _, t := range j.Tasks() {
+			if id := leavesFor(t); id != "" {
+				if i, ok := byID[id]; ok {
+					heirs[i].victims = append(heirs[i].victims, t)
+				}
+			}
+		}
+	}
+	for i := range heirs {
+		h := &heirs[i]
+		slices.SortFunc(h.victims, cluster.CompareTasks)
+		s.LookAt(h.plan.Job, func() { h.takeUp(s, rulesOf) })
+	}
+}
+
+// heir is a plan as it was written down.
+type heir struct {
+	plan     *cluster.Plan
+	promised []*cluster.Task
+	victims  []*cluster.Task
+}
+
+// inherit reads what was written about a job.
+func inherit(s *framework.Session, j *cluster.Job) (heir, bool) {
+	var h heir
+	for _, t := range j.Pending(cluster.CompareTasks) {
+		if t.Pod.Status.NominatedNodeName != "" {
+			h.promised = append(h.promised, t)
+		}
+	}
+	if len(h.promised) == 0 || j.Queue == nil || j.AtTheDoor() {
+		return heir{}, false
+	}
+	h.plan = &cluster.Plan{Job: j, Since: s.Now}
+	for _, c := range j.Group.Status.Conditions {
+		if c.Type == schedulingv1beta1.PodGroupNominatedType && c.Status == corev1.ConditionTrue {
+			h.plan.ID, h.plan.Action = c.TransitionID, c.Reason
+			h.plan.Since = c.LastTransitionTime.Time
+		}
+	}
+	if h.plan.ID == "" {
+		h.plan.ID = s.Cluster.NewPlanID(s.Now)
+	}
+	return h, true
+}
+
+// leavesFor returns the plan that a pod was told to leave for, "" if none.
+func leavesFor(t *cluster.Task) string {
+	for i := range t.Pod.Status.Conditions {
+		c := &t.Pod.Status.Conditions[i]
+		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue || c.Reason != corev1.PodReasonPreemptionByScheduler {
+			continue
+		}
+		if _, after, ok := strings.Cut(c.Message, "(plan "); ok {
+			id, _, _ := strings.Cut(after, ")")
+			return id
+		}
+	}
+	return ""
+}
+
+// takeUp puts the plan in force again, or takes it back.
+func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) {
+	p := h.plan
+	x := s.Begin()
+	planned := &framework.Planned{Plan: p}
+	for _, t := range h.victims {
+		if t.Evicts != nil {
+			continue
+		}
+		switch t.Status {
+		case cluster.Running, cluster.Bound:
+			x.Evict(t)
+			planned.Evictions = append(planned.Evictions, h.eviction(s, t, rulesOf))
+		case cluster.Releasing:
+		default:
+			continue
+		}
+		p.Victims = append(p.Victims, t)
+	}
+	p.Evictions = len(p.Victims)
+	for _, t := range h.promised {
+		n := s.Cluster.Node(t.Pod.Status.NominatedNodeName)
+		if n != nil && s.Outlook.CanOpen(t, n) && s.Outlook.Fits(t, n) {
+			x.Pipeline(t, n)
+		}
+	}
+	p.Deadline = deadline(s.Now, p, p.Promised())
+	if p.Job.LacksPromises() > 0 || len(p.Promised()) == 0 {
+		x.Undo()
+		s.Cluster.Disown(p, h.promised, h.victims, "the room that was promised is not there any more")
+		return
+	}
+	if len(planned.Evictions) > 0 {
+		p.Law = planned.Evictions[0].Law
+	}
+	x.Promise(planned)
+	if _, ok := rulesOf(p.Action); !ok && len(p.Unsent()) > 0 {
+		cancel(s, p, "action "+p.Action+" is not in the configuration any more")
+		return
+	}
+	judge(s, p)
+}
+
+// eviction repeats what was written about a victim.
+func (h *heir) eviction(s *framework.Session, t *cluster.Task, rulesOf func(string) (Rules, bool)) cluster.Eviction {
+	rules, _ := rulesOf(h.plan.Action)
+	isOver := func(b *cluster.Budget) bool { return b.Left() < 0 }
+	e := cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Action: h.plan.Action,
+		PastBudget: !rules.Budgets || slices.ContainsFunc(s.Cluster.Budgets(t), isOver)}
+	for i := range t.Pod.Status.Conditions {
+		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
+			e.Message = c.Message
+			if _, after, ok := strings.Cut(c.Message, "by law "); ok {
+				e.Law, _, _ = strings.Cut(after, " ")
+			}
+		}
+	}
+	return e
+}

@@ -1,0 +1,59 @@
+package eviction
+
+import (
+	"errors"
+
+	"hekla.sh/hekla/pkg/conf"
+)
+
+// Rules are what an action may do.
+type Rules struct {
+	// Action is its name, for plans and messages.
+	Action string
+	// AllowWholeGang lets a gang at its minimum leave as a whole (law J2).
+	AllowWholeGang bool
+	// Budgets and Starts are what the choice of victims looks at beside priorities (law K3): disruption budgets, and for how
+	// long pods have run.
+	Budgets, Starts bool
+}
+
+// The presets of the choice of victims: kube-scheduler as it is in release 1.36, and as it was in 1.8, which knew neither
+// budgets nor start times and deleted pods without asking.
+const (
+	presetNow   = "kube-1.36"
+	presetFirst = "kube-1.8"
+)
+
+const (
+	wholeGangKey = "allowWholeGang"
+	presetKey    = "preset"
+)
+
+// Arguments are those that every action which makes room takes.
+func Arguments() []conf.Argument {
+	return []conf.Argument{
+		{Name: wholeGangKey, Kind: conf.Bool, Default: true,
+			Doc: "Whether a gang at its minimum may leave as a whole. If not, it gives only what it has beyond its minimum."},
+		{Name: "allowWholeBundle", AliasOf: wholeGangKey},
+		{Name: presetKey, Kind: conf.String, Default: presetNow, Check: checkPreset,
+			Doc: "Whose choice of victims: kube-1.36 minds disruption budgets and start times, kube-1.8 does not."},
+		{Name: "maxDomains", Kind: conf.Int, NoEffect: "all nodes are looked at",
+			Doc: "Volcano's bound on the topology domains that are tried."},
+		{Name: "predicateErrorCacheEnable", Kind: conf.Bool,
+			NoEffect: "refusals are always remembered, per class of equal pods and only until the node changes",
+			Doc:      "Volcano's switch for remembering refusals."},
+	}
+}
+
+func checkPreset(value any) error {
+	if value == presetNow || value == presetFirst {
+		return nil
+	}
+	return errors.New(presetNow + " or " + presetFirst)
+}
+
+// NewRules reads the rules of an action from its arguments.
+func NewRules(action string, arguments conf.Arguments) Rules {
+	isNow := arguments.String(presetKey) == presetNow
+	return Rules{Action: action, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Starts: isNow}
+}

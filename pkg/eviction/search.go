@@ -1,0 +1,352 @@
+package eviction
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Search looks for victims on behalf of the takers of one action in one session.
+type Search struct {
+	session   *framework.Session
+	rules     Rules
+	byDefault bool // what says nothing about being evicted may be
+	isStrict  bool // the priority of queues decides, and does not only order
+	upstream  bool // a tier of which nobody lets anybody go has not answered
+
+	lowest   map[*cluster.Job]int64
+	hopeless map[likeness]hopelessness
+	givers   map[*cluster.Queue]int32 // the lowest priority of a job of the queue that holds nodes
+}
+
+// NewSearch returns a search by the rules of an action.
+func NewSearch(s *framework.Session, rules Rules) *Search {
+	f := &Search{session: s, rules: rules, lowest: map[*cluster.Job]int64{}}
+	f.byDefault, f.isStrict, f.upstream = compatibility(s)
+	f.forget()
+	return f
+}
+
+// forget drops what was found out before the model changed for good.
+func (f *Search) forget() {
+	f.hopeless = map[likeness]hopelessness{}
+	f.givers = nil
+}
+
+// likeness is what two takers have in common of which the second has no hope if the first had none.
+type likeness struct {
+	level    level
+	queue    *cluster.Queue
+	priority int32
+	class    *cluster.Class
+}
+
+// hopelessness is how many pods could not be placed, and what was said.
+type hopelessness struct {
+	lacks  int
+	spared []verdict.Spared
+}
+
+// Reclaim looks for room for a job in other queues.
+func (f *Search) Reclaim(j *cluster.Job) { f.take(betweenQueues, j) }
+
+// Preempt looks for room for a job in its own queue; for a lone pod, anywhere.
+func (f *Search) Preempt(j *cluster.Job) {
+	if j.IsLone() {
+		f.take(anywhere, j)
+	} else {
+		f.take(betweenJobs, j)
+	}
+}
+
+// PreemptWithin looks for room for the pods of a job among those of its own that rank lower.
+func (f *Search) PreemptWithin(j *cluster.Job) { f.take(withinJob, j) }
+
+// take makes a plan for a job if there is one; else the job's verdict says why not.
+func (f *Search) take(l level, j *cluster.Job) {
+	s := f.session
+	tasks := s.Pending(j)
+	if len(tasks) == 0 {
+		return
+	}
+	if tasks[0].NeverPreempts() {
+		f.refuse(j, []verdict.Spared{{Reason: preemptsNever, Pods: f.held(l, j)}})
+		return
+	}
+	like, isAlike := f.likenessOf(l, j, tasks)
+	if known, ok := f.hopeless[like]; isAlike && ok && j.Lacks() >= known.lacks {
+		f.refuse(j, known.spared)
+		return
+	}
+	a := f.attempt(l, j)
+	if f.hasGivers(l, j) && f.plan(a, tasks) {
+		return
+	}
+	a.need(tasks[0])
+	spared := a.spared()
+	if isAlike {
+		f.hopeless[like] = hopelessness{lacks: j.Lacks(), spared: spared}
+	}
+	f.refuse(j, spared)
+}
+
+// likenessOf describes a job whose pods are all alike and of which none is placed. For others every attempt is its own.
+func (f *Search) likenessOf(l level, j *cluster.Job, tasks []*cluster.Task) (likeness, bool) {
+	for _, t := range tasks {
+		if t.Class != tasks[0].Class {
+			return likeness{}, false
+		}
+	}
+	return likeness{level: l, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
+		l != withinJob && l != anywhere && j.Ready() == 0 && !j.ChecksRoles()
+}
+
+// hasGivers reports cheaply whether anybody could give at all.
+func (f *Search) hasGivers(l level, j *cluster.Job) bool {
+	if l == withinJob {
+		return true
+	}
+	if f.givers == nil {
+		f.givers = map[*cluster.Queue]int32{}
+		for _, g := range f.session.Cluster.Jobs() {
+			if g.Queue == nil || g.Count(cluster.Running)+g.Count(cluster.Bound) == 0 {
+				continue
+			}
+			if lowest, ok := f.givers[g.Queue]; !ok || g.Priority < lowest {
+				f.givers[g.Queue] = g.Priority
+			}
+		}
+	}
+	if l == betweenJobs {
+		lowest, ok := f.givers[j.Queue]
+		return ok && lowest < j.Priority
+	}
+	_, own := f.givers[j.Queue]
+	return l == anywhere && own || len(f.givers) > btoi(own)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// plan tries in turn what may make room, and puts the first plan in force that does.
+func (f *Search) plan(a *attempt, tasks []*cluster.Task) bool {
+	x := f.session.Begin()
+	if f.tiers(a, func() bool { return a.run(x, tasks) }) {
+		return a.finish(x)
+	}
+	if f.overrule(a, x, tasks) {
+		return a.finish(x)
+	}
+	x.Undo()
+	return false
+}
+
+// tiers runs an attempt with the votes of all tiers or, where an empty answer is no answer, with those of one tier after
+// the other until somebody may leave.
+func (f *Search) tiers(a *attempt, run func() bool) bool {
+	if !f.upstream {
+		return run()
+	}
+	for ; a.poll.From < max(a.poll.Tiers(), 1); a.poll.From++ {
+		if run() {
+			return true
+		}
+		if a.mayAnybodyLeave() {
+			return false
+		}
+	}
+	return false
+}
+
+// run places the job's tasks, by evictions where it must. If it fails, nothing of it is left.
+func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
+	s := a.search.session
+	orders := [][]*cluster.Task{tasks}
+	if !alike(tasks) {
+		// A small task can take the last room that fits a large one, hardly ever the other way round.
+		bySize := slices.Clone(tasks)
+		slices.SortStableFunc(bySize, func(t, u *cluster.Task) int {
+			a, _ := resources.DominantShare(t.Request(), s.Cluster.Total)
+			b, _ := resources.DominantShare(u.Request(), s.Cluster.Total)
+			return b.Compare(a)
+		})
+		orders = append(orders, bySize)
+	}
+	for _, all := range []bool{false, true} {
+		for _, order := range orders {
+			y := s.Begin()
+			a.begin()
+			if (!all || a.clear(y)) && a.placeAll(y, order) {
+				a.settle(y)
+				return true
+			}
+			y.Undo()
+		}
+		if a.level == withinJob {
+			break // its pods make room one for one, each on its own node
+		}
+	}
+	return false
+}
+
+func alike(tasks []*cluster.Task) bool {
+	for _, t := range tasks {
+		if t.Class != tasks[0].Class {
+			return false
+		}
+	}
+	return true
+}
+
+// begin forgets what was tried.
+func (a *attempt) begin() {
+	clear(a.gangs)
+	clear(a.offers)
+	a.asked, a.taken, a.placed = nil, nil, nil
+	a.version++
+}
+
+// clear lets everything leave that may, anywhere. It reports whether anything did.
+func (a *attempt) clear(x framework.Transaction) bool {
+	var all []*cluster.Task
+	for _, n := range a.search.session.Cluster.Nodes() {
+		all = append(all, n.Tasks()...)
+	}
+	a.taken = a.ask(x, a.herdsOf(all), nil)
+	return len(a.taken) > 0
+}
+
+// placeAll places as many of the tasks as their job needs to start, and then, while it is starving still, each that finds
+// room. It reports whether the job has what it needs, and more than before.
+func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
+	j, s := a.taker, a.search.session
+	var failed []*cluster.Class
+	for _, t := range tasks {
+		if j.LacksPromises() == 0 {
+			break
+		}
+		if !j.WantsPromise(t.Role) || slices.Contains(failed, t.Class) {
+			continue
+		}
+		if !a.place(x, t) {
+			failed = append(failed, t.Class)
+		}
+	}
+	if j.LacksPromises() > 0 {
+		return false
+	}
+	for _, t := range tasks {
+		if t.Status != cluster.Pending || slices.Contains(failed, t.Class) {
+			continue
+		}
+		if a.level != withinJob && !s.IsStarving(j) {
+			break
+		}
+		if !a.place(x, t) && a.level != withinJob {
+			failed = append(failed, t.Class)
+		}
+	}
+	return len(a.placed) > 0
+}
+
+// place finds a node for a task: one that it fits on as the plan stands, or else the cheapest that evictions open.
+func (a *attempt) place(x framework.Transaction, t *cluster.Task) bool {
+	a.need(t)
+	s := a.search.session
+	if a.mayPlace(t) {
+		if n := s.Outlook.Best(t); n != nil {
+			x.Pipeline(t, n)
+			a.placed = append(a.placed, t)
+			a.version++
+			return true
+		}
+	}
+	if !a.cheapest(x, t) {
+		return false
+	}
+	a.placed = append(a.placed, t)
+	return true
+}
+
+// settle lets everybody stay who need not leave, now that the whole gang has its nodes (law K4).
+func (a *attempt) settle(x framework.Transaction) {
+	slices.SortStableFunc(a.taken, func(u, v unit) int {
+		switch {
+		case a.before(&u, &v):
+			return -1
+		case a.before(&v, &u):
+			return 1
+		}
+		return 0
+	})
+	// What comes back may make room for more to come back, where pods attract or repel each other.
+	for again := true; again; {
+		before := len(a.taken)
+		a.taken = a.giveBack(x, a.taken, nil, func(u *unit) bool { return a.stands(x, u) })
+		again = len(a.taken) < before
+	}
+}
+
+// stands reports whether the taker's pods still have their room with a unit back in its place.
+func (a *attempt) stands(x framework.Transaction, u *unit) bool {
+	for _, t := range u.tasks {
+		for i := range t.Node.Promised {
+			if d := resources.Dim(i); t.Node.Promised[i] > 0 && t.Request().At(d) > 0 && t.Node.Future(d) < 0 {
+				return false
+			}
+		}
+	}
+	c := a.search.session.Cluster
+	var seen []*cluster.Class
+	for _, t := range a.placed {
+		isNear := slices.ContainsFunc(u.tasks, func(v *cluster.Task) bool { return v.Node == t.Node })
+		isFirst := !slices.Contains(seen, t.Class)
+		if !isNear && !isFirst && !c.DependsOnPods(t.Class) {
+			continue
+		}
+		if isFirst {
+			seen = append(seen, t.Class)
+		}
+		n := t.Node
+		x.Unpipeline(t)
+		ok := a.fits(t, n)
+		x.Pipeline(t, n)
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// mayAnybodyLeave reports whether at least one unit may.
+func (a *attempt) mayAnybodyLeave() bool {
+	x := a.search.session.Begin()
+	defer x.Undo()
+	a.begin()
+	return a.clear(x)
+}
+
+// SearchOf returns the search of an action in a session: what it finds out is kept for the rest of the session.
+func SearchOf(s *framework.Session, rules Rules) *Search {
+	return framework.Keep(s, rules.Action, func() *Search { return NewSearch(s, rules) })
+}
+
+// Takers returns the jobs of a queue that may look for room, in the order in which they are served: those that were let in,
+// want nodes, and for which no room is being made.
+func Takers(s *framework.Session, q *cluster.Queue) []*cluster.Job {
+	var jobs []*cluster.Job
+	for _, j := range s.Jobs(q) {
+		if !j.AtTheDoor() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil {
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortFunc(jobs, s.CompareJobs)
+	return jobs
+}

@@ -1,0 +1,32 @@
+package eviction
+
+import (
+	"fmt"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Shuffle evicts pods that plugins have chosen, for nobody's sake.
+func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
+	x := s.Begin()
+	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Action: action, Since: s.Now}
+	planned := &framework.Planned{Plan: p}
+	for _, c := range chosen {
+		t := c.Task
+		if t.Status != cluster.Running && t.Status != cluster.Bound || t.Job == nil {
+			continue
+		}
+		x.Evict(t)
+		p.Victims = append(p.Victims, t)
+		planned.Evictions = append(planned.Evictions, cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID,
+			Action: action, Message: fmt.Sprintf("%s %s", c.Why, mention(p.ID))})
+	}
+	if len(p.Victims) == 0 {
+		x.Undo()
+		return
+	}
+	p.Evictions = len(p.Victims)
+	p.Deadline = deadline(s.Now, p, nil)
+	x.Promise(planned)
+}

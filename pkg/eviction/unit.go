@@ -1,0 +1,195 @@
+package eviction
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// unit is what goes or stays as one.
+type unit struct {
+	job   *cluster.Job
+	tasks []*cluster.Task // one, or all that a gang has left
+	whole bool
+	held  resources.Vector // by all tasks of a whole gang; nil for one
+	top   importance       // of the most important of the tasks
+}
+
+// herd is what may leave of one job, as long as it may: first its surplus, pod by pod, then all the rest.
+type herd struct {
+	job   *cluster.Job
+	tasks []*cluster.Task // that no law protects, the least important first
+	tops  []importance    // of the tasks
+	at    int             // the first that was not offered
+	whole bool            // the rest was offered
+}
+
+// herdsOf sorts tasks that could leave into herds, the jobs in the order in which they appear. Those that a law protects are
+// left out.
+func (a *attempt) herdsOf(tasks []*cluster.Task) []*herd {
+	var herds []*herd
+	for _, t := range tasks {
+		if !a.concerns(t) || a.forbids(t) != "" {
+			continue
+		}
+		var h *herd
+		for _, known := range herds {
+			if known.job == t.Job {
+				h = known
+				break
+			}
+		}
+		if h == nil {
+			h = &herd{job: t.Job}
+			herds = append(herds, h)
+		}
+		h.tasks = append(h.tasks, t)
+	}
+	for _, h := range herds {
+		h.sort(a)
+	}
+	return herds
+}
+
+func (h *herd) sort(a *attempt) {
+	h.tops = make([]importance, len(h.tasks))
+	for i, t := range h.tasks {
+		h.tops[i] = a.importanceOf(t)
+	}
+	order := make([]int, len(h.tasks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return h.tops[i].compare(&h.tops[j]) })
+	tasks, tops := make([]*cluster.Task, len(order)), make([]importance, len(order))
+	for to, from := range order {
+		tasks[to], tops[to] = h.tasks[from], h.tops[from]
+	}
+	h.tasks, h.tops = tasks, tops
+}
+
+// head returns what the herd offers next, ok is false if it has no more. It offers the same until it is told to go on.
+func (a *attempt) head(h *herd) (u unit, ok bool) {
+	for ; h.at < len(h.tasks); h.at++ {
+		t := h.tasks[h.at]
+		if t.Status == cluster.Evicting {
+			continue // with its whole gang, on account of another node
+		}
+		if keepsMinimum(h.job, t) {
+			return unit{job: h.job, tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}, true
+		}
+	}
+	if h.whole || a.level == withinJob {
+		return unit{}, false
+	}
+	return a.wholeGang(h.job)
+}
+
+// pass goes on to what the herd offers after its head.
+func (h *herd) pass() {
+	if h.at < len(h.tasks) {
+		h.at++
+	} else {
+		h.whole = true
+	}
+}
+
+// keepsMinimum reports whether a gang still has its minimum, of all its pods and of each role, without one of its tasks
+// (law J2).
+func keepsMinimum(j *cluster.Job, t *cluster.Task) bool {
+	if j.Ready()-1 < j.MinMember {
+		return false
+	}
+	if j.ChecksRoles() {
+		for _, r := range j.RoleMinimums {
+			if r.Role == t.Role && j.RoleReady(r.Role)-1 < r.Minimum {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// gang is what is known of a job that may leave as a whole.
+type gang struct {
+	tasks []*cluster.Task // nil if it may not
+	held  resources.Vector
+	top   importance
+	cost  cost
+}
+
+// wholeGang returns the unit of all that a gang has left, ok is false if it may not leave as a whole: it is forbidden, or a
+// law protects one of its pods, or one of them cannot be evicted at the moment.
+func (a *attempt) wholeGang(j *cluster.Job) (unit, bool) {
+	if !a.search.rules.AllowWholeGang {
+		return unit{}, false
+	}
+	g := a.gangs[j]
+	if g == nil {
+		g = a.lookAtGang(j)
+		a.gangs[j] = g
+	}
+	if g.tasks == nil {
+		return unit{}, false
+	}
+	tasks, held := g.tasks, g.held
+	if slices.ContainsFunc(tasks, isEvicting) {
+		// What it had beyond its minimum has left before.
+		tasks, held = slices.DeleteFunc(slices.Clone(tasks), isEvicting), nil
+		for _, t := range tasks {
+			held.Add(t.Request())
+		}
+		if len(tasks) == 0 {
+			return unit{}, false
+		}
+	}
+	return unit{job: j, tasks: tasks, whole: true, held: held, top: g.top}, true
+}
+
+func isEvicting(t *cluster.Task) bool { return t.Status == cluster.Evicting }
+
+func (a *attempt) lookAtGang(j *cluster.Job) *gang {
+	g := &gang{}
+	for _, t := range j.Tasks() {
+		switch {
+		case t.Status == cluster.Evicting && t.Evicts == nil, t.Status == cluster.Running, t.Status == cluster.Bound:
+			if a.forbids(t) != "" {
+				return &gang{}
+			}
+			g.tasks = append(g.tasks, t)
+			g.held.Add(t.Request())
+			i := a.importanceOf(t)
+			if len(g.tasks) == 1 || i.compare(&g.top) > 0 {
+				g.top = i
+			}
+			g.cost.add(&i)
+		case t.Status.Counts():
+			return &gang{}
+		}
+	}
+	slices.SortFunc(g.tasks, func(t, u *cluster.Task) int {
+		i, k := a.importanceOf(t), a.importanceOf(u)
+		return i.compare(&k)
+	})
+	return g
+}
+
+// before reports whether one unit is asked to leave before another (law Q8): the queue of lower priority first, then the
+// queue further above its share as the plan stands, then the less important unit.
+func (a *attempt) before(u, v *unit) bool {
+	p, q := u.job.Queue, v.job.Queue
+	if p != q {
+		if p.Priority != q.Priority {
+			return p.Priority < q.Priority
+		}
+		share, ok := a.search.session.Policy.Share(p)
+		other, _ := a.search.session.Policy.Share(q)
+		if ok {
+			if c := share.Share.Compare(other.Share); c != 0 {
+				return c > 0
+			}
+		}
+	}
+	return u.top.compare(&v.top) < 0
+}

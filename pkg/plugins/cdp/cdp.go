@@ -1,0 +1,66 @@
+package cdp
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Name is the name of the plugin in the configuration.
+const Name = "cdp"
+
+const cooling = "cdp (their cool-down is not over)"
+
+// Factory makes the plugin.
+func Factory() framework.PluginFactory {
+	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+		return &plugin{}, nil
+	}}
+}
+
+type plugin struct{ now time.Time }
+
+func (*plugin) Name() string { return Name }
+
+func (p *plugin) OpenSession(s *framework.Session) { p.now = s.Now }
+
+// VotePreempt protects pods whose cool-down is not over.
+func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+
+// VoteReclaim is the same between queues.
+func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+
+func (p *plugin) vote(d *framework.Departure) (framework.Vote, string) {
+	for _, victim := range d.Victims {
+		if p.now.Before(coolDownEnds(victim)) {
+			return framework.Reject, cooling
+		}
+	}
+	return framework.Permit, ""
+}
+
+// coolDownEnds is when a pod may be evicted, the zero time if it may be at once.
+func coolDownEnds(t *cluster.Task) time.Time {
+	text, ok := t.Pod.Annotations[schedulingv1beta1.CooldownTimeKey]
+	if !ok {
+		text = t.Pod.Labels[schedulingv1beta1.CooldownTimeKey]
+	}
+	if text == "" {
+		return time.Time{}
+	}
+	coolDown, err := time.ParseDuration(text)
+	if err != nil {
+		return time.Time{}
+	}
+	for i := range t.Pod.Status.Conditions {
+		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Add(coolDown)
+		}
+	}
+	return t.Started().Add(coolDown)
+}

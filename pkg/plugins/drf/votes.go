@@ -1,0 +1,65 @@
+package drf
+
+import (
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+const (
+	smallerJob   = "drf (their job would have less than the one that waits)"
+	smallerQueue = "drf (their queue would have less than the one that waits)"
+)
+
+// VotePreempt lets pods go if their job, without them, has at least as large a dominant share as the taker's with the pod
+// it needs room for. Inside a job it has no say.
+func (f *flat) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+	giver := d.Giver()
+	if giver == d.Taker {
+		return framework.Abstain, ""
+	}
+	with, without := d.Taker.Usage.Allocated.Clone(), giver.Usage.Allocated.Clone()
+	with.Add(coming(d))
+	without.Sub(d.Leaving())
+	taken, _ := resources.DominantShare(with, f.cluster.Total)
+	kept, _ := resources.DominantShare(without, f.cluster.Total)
+	if taken.Compare(kept) <= 0 {
+		return framework.Permit, ""
+	}
+	return framework.Reject, smallerJob
+}
+
+// coming is what the taker needs room for: one pod, or at the door what it lacks of its minimum.
+func coming(d *framework.Departure) resources.Vector {
+	if d.For != nil {
+		return d.For.Request()
+	}
+	return d.Taker.MinResources.Surplus(d.Taker.Usage.Allocated)
+}
+
+// VoteReclaim lets pods go if their queue, without them, still comes after the taker's, with the pod it needs room for. It
+// has no say about queues whose place in the tree it cannot read.
+func (h *hierarchical) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+	if h.tree == nil {
+		h.tree = h.grow()
+	}
+	taker, giver := h.tree.leaves[d.Taker], h.tree.leaves[d.Giver()]
+	if taker == nil || giver == nil {
+		return framework.Abstain, ""
+	}
+	var leaving resources.Vector
+	leaving.Sub(d.Leaving())
+	taker.moved, giver.moved = coming(d), leaving
+	h.restain(d)
+	c := h.CompareQueues(d.Taker.Queue, d.Giver().Queue)
+	taker.moved, giver.moved = nil, nil
+	h.restain(d)
+	if c < 0 {
+		return framework.Permit, ""
+	}
+	return framework.Reject, smallerQueue
+}
+
+func (h *hierarchical) restain(d *framework.Departure) {
+	h.tree.stain(d.Taker)
+	h.tree.stain(d.Giver())
+}

@@ -1,0 +1,60 @@
+package pdb
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Name is the name of the plugin in the configuration.
+const Name = "pdb"
+
+const spent = "pdb (their disruption budget is spent)"
+
+// Factory makes the plugin.
+func Factory() framework.PluginFactory {
+	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+		return &plugin{}, nil
+	}}
+}
+
+type plugin struct {
+	cluster *cluster.Cluster
+	needs   []need // of one question, kept for its memory
+}
+
+// need is how many evictions a question asks of a budget.
+type need struct {
+	budget    *cluster.Budget
+	evictions int
+}
+
+func (*plugin) Name() string { return Name }
+
+func (p *plugin) OpenSession(s *framework.Session) { p.cluster = s.Cluster }
+
+// VotePreempt lets pods go that their budgets let go.
+func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+
+// VoteReclaim is the same between queues.
+func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+
+func (p *plugin) vote(d *framework.Departure) (framework.Vote, string) {
+	p.needs = p.needs[:0]
+	for _, victim := range d.Victims {
+		for _, b := range p.cluster.Budgets(victim) {
+			i := slices.IndexFunc(p.needs, func(n need) bool { return n.budget == b })
+			if i < 0 {
+				i = len(p.needs)
+				p.needs = append(p.needs, need{budget: b})
+			}
+			p.needs[i].evictions++
+			if p.needs[i].evictions > b.Left() {
+				return framework.Reject, spent
+			}
+		}
+	}
+	return framework.Permit, ""
+}

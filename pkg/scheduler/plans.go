@@ -1,0 +1,47 @@
+package scheduler
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// writePlans adds what is to be written of the plans that began and of those that were cancelled. A plan that did both in
+// one cycle was never heard of.
+func writePlans(c *cluster.Cluster, began []*framework.Planned, d *cluster.Decisions) {
+	for _, planned := range began {
+		if p := planned.Plan; p.IsInForce() {
+			d.Plans = append(d.Plans, start(p, planned.Evictions))
+		}
+	}
+	for _, p := range c.TakeCancelledPlans() {
+		end := cluster.PlanEnd{ID: p.ID, Why: p.Why}
+		if p.Job != nil {
+			end.Job = p.Job.ID
+		}
+		for _, t := range p.Unpromised {
+			end.Nominations = append(end.Nominations, cluster.Nomination{Pod: t.Key(), UID: t.UID(), Job: end.Job})
+		}
+		for _, t := range p.Spared {
+			end.Spared = append(end.Spared, cluster.Spared{Pod: t.Key(), UID: t.UID()})
+		}
+		d.Ended = append(d.Ended, end)
+	}
+}
+
+func start(p *cluster.Plan, evictions []cluster.Eviction) cluster.PlanStart {
+	s := cluster.PlanStart{ID: p.ID, Evictions: evictions}
+	j := p.Job
+	if j == nil {
+		return s
+	}
+	s.Job, s.UID = j.ID, j.UID()
+	status := &j.Group.Status
+	if j.Decided != nil {
+		status = j.Decided
+	}
+	s.Record = cluster.GroupStatus{Job: j.ID, UID: j.UID(), Status: *status}
+	for _, t := range p.Promised() {
+		s.Nominations = append(s.Nominations, cluster.Nomination{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: j.ID})
+	}
+	return s
+}

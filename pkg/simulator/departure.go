@@ -1,0 +1,98 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// leaving reports whether any pod is being deleted.
+func (s *simulation) leaving() bool {
+	for _, pod := range s.pods {
+		if pod.DeletionTimestamp != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// clearAway removes the pods that are being deleted, with Options.Grace only those whose time is up. Whoever made them makes
+// them anew.
+func (s *simulation) clearAway() {
+	var gone []*corev1.Pod
+	for _, pod := range s.pods {
+		if pod.DeletionTimestamp != nil && s.isUp(pod) {
+			gone = append(gone, pod)
+		}
+	}
+	slices.SortFunc(gone, func(a, b *corev1.Pod) int { return cluster.CompareNames(keyOf(a), keyOf(b)) })
+	for _, pod := range gone {
+		delete(s.pods, keyOf(pod))
+		delete(s.overdue, pod.UID)
+		s.events = append(s.events, cluster.Delete{Object: pod})
+		if s.returns(pod) {
+			s.comeBack(pod)
+		} else {
+			s.dropGroupOf(pod)
+		}
+	}
+}
+
+// isUp reports whether the time of a pod that is being deleted is up.
+func (s *simulation) isUp(pod *corev1.Pod) bool {
+	due := pod.DeletionTimestamp.Time
+	if !s.options.Grace && due.After(s.now) {
+		due = s.now
+	}
+	return !due.Add(s.overdue[pod.UID]).After(s.now)
+}
+
+// returns reports whether somebody makes a pod anew when it is gone: its controller, or the Job of the input it belongs to.
+func (s *simulation) returns(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	group := cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
+	return metav1.GetControllerOfNoCopy(pod) != nil || s.managed[group]
+}
+
+// comeBack makes a pod anew: it has a UID of its own, which says how many there have been of the name, and waits for a node.
+func (s *simulation) comeBack(pod *corev1.Pod) {
+	key := keyOf(pod)
+	s.returned[key]++
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, Annotations: pod.Annotations,
+			OwnerReferences:   pod.OwnerReferences,
+			UID:               types.UID(fmt.Sprintf("Pod %s, made anew %d", key, s.returned[key])),
+			CreationTimestamp: metav1.NewTime(s.now),
+		},
+		Spec:   *pod.Spec.DeepCopy(),
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	made.Spec.NodeName = ""
+	s.setPod(made)
+}
+
+// dropGroupOf removes the PodGroup that was made for a pod alone, as garbage collection does.
+func (s *simulation) dropGroupOf(pod *corev1.Pod) {
+	id := cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
+	group := s.groups[id]
+	if group == nil {
+		return
+	}
+	if owner := metav1.GetControllerOfNoCopy(group); owner != nil && owner.UID == pod.UID {
+		delete(s.groups, id)
+		s.events = append(s.events, cluster.Delete{Object: group})
+	}
+}
+
+func keyOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}

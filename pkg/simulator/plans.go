@@ -1,0 +1,128 @@
+package simulator
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// Fate is what becomes of an eviction. The zero value is the usual: the pod is told to end, and is gone when its time is up.
+type Fate struct {
+	// Refused is why the API server refuses the eviction for good, a clause; "" if it does not.
+	Refused string
+	// Overdue is how much longer than its time the pod stays, for instance because of a finalizer.
+	Overdue time.Duration
+}
+
+// Never is how long a pod is overdue that never goes.
+const Never = time.Duration(math.MaxInt64)
+
+// What is written beside the words of the API.
+const (
+	preemptionCancelled = "PreemptionCancelled"
+	budgetForbids       = "a disruption budget forbids it: "
+)
+
+// beginPlan carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. It stops at the
+// first eviction that is refused.
+func (s *simulation) beginPlan(p *cluster.PlanStart) {
+	if p.Job != (cluster.JobID{}) {
+		s.setGroupStatus(&p.Record)
+	}
+	for _, n := range p.Nominations {
+		if s.nominate(n) {
+			s.report.Nominations = append(s.report.Nominations, Nomination{Cycle: s.report.Cycles, Pod: n.Pod.String(), Node: n.Node})
+		}
+	}
+	for i := range p.Evictions {
+		e := &p.Evictions[i]
+		if reason := s.evict(e); reason != "" {
+			s.events = append(s.events, cluster.PlanFailed{Job: p.Job, Plan: p.ID, At: s.now, Reason: reason})
+			return
+		}
+	}
+}
+
+// endPlan takes back what was written of a plan that is cancelled.
+func (s *simulation) endPlan(p *cluster.PlanEnd) {
+	for _, n := range p.Nominations {
+		s.nominate(n)
+	}
+	for _, spared := range p.Spared {
+		if pod := s.livePod(spared.Pod, spared.UID); pod != nil && pod.DeletionTimestamp == nil {
+			s.markTarget(pod, corev1.ConditionFalse, preemptionCancelled, p.Why)
+			s.setPod(pod)
+		}
+	}
+}
+
+// nominate writes on a pod which node it is promised, or that it is promised none. It reports whether the pod is there.
+func (s *simulation) nominate(n cluster.Nomination) bool {
+	pod := s.livePod(n.Pod, n.UID)
+	if pod == nil {
+		return false
+	}
+	pod.Status.NominatedNodeName = n.Node
+	s.setPod(pod)
+	return true
+}
+
+// evict tells a pod to end. It returns why the API server refuses that for good, "" if it does not. A pod that is gone
+// already, or is leaving, needs no eviction.
+func (s *simulation) evict(e *cluster.Eviction) (refused string) {
+	pod := s.livePod(e.Pod, e.UID)
+	if pod == nil || pod.DeletionTimestamp != nil {
+		return ""
+	}
+	s.markTarget(pod, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.Message)
+	var fate Fate
+	if s.options.Fate != nil {
+		fate = s.options.Fate(*e)
+	}
+	if fate.Refused == "" && !e.PastBudget {
+		if budget := s.spend(pod); budget != "" {
+			fate.Refused = budgetForbids + budget
+		}
+	}
+	if fate.Refused != "" {
+		s.setPod(pod)
+		return fate.Refused
+	}
+	var seconds int64
+	if s.options.Grace {
+		seconds = corev1.DefaultTerminationGracePeriodSeconds
+		if given := pod.Spec.TerminationGracePeriodSeconds; given != nil {
+			seconds = *given
+		}
+	}
+	due := metav1.NewTime(s.now.Add(time.Duration(seconds) * time.Second))
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &due, &seconds
+	s.overdue[pod.UID] = fate.Overdue
+	s.setPod(pod)
+	s.report.Evictions = append(s.report.Evictions, Eviction{Cycle: s.report.Cycles, Pod: e.Pod.String(), Node: e.Node,
+		Action: e.Action, Law: e.Law, For: s.names[e.For], Message: e.Message})
+	return ""
+}
+
+// markTarget says on a pod whether it is to be evicted.
+func (s *simulation) markTarget(pod *corev1.Pod, status corev1.ConditionStatus, reason, message string) {
+	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget
+	})
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: status,
+		Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(s.now)})
+}
+
+// livePod returns a copy of a pod to change, nil if it is gone or is another of the same name.
+func (s *simulation) livePod(key types.NamespacedName, uid types.UID) *corev1.Pod {
+	if pod := s.pods[key]; pod != nil && pod.UID == uid {
+		return pod.DeepCopy()
+	}
+	return nil
+}

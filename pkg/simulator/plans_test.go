@@ -1,0 +1,303 @@
+package simulator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+const contested = `
+apiVersion: v1
+kind: Node
+metadata: {name: n1, creationTimestamp: "2026-03-02T07:00:00Z"}
+status: {allocatable: {cpu: '2', pods: '9'}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: taker, namespace: work, uid: t}
+spec: {minMember: 1, queue: default}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: x, namespace: work, uid: x, annotations: {scheduling.k8s.io/group-name: taker}}
+spec: {schedulerName: volcano, schedulingGates: [{name: wait}], containers: [{name: main, resources: {requests: {cpu: '1'}}}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: guard, namespace: work}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+---
+`
+
+func victim(name, more string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: work, uid: " + name + more + "}\n" +
+		"spec: {schedulerName: volcano, nodeName: n1, terminationGracePeriodSeconds: 3, containers: [{name: main, resources: {requests: {cpu: '1'}}}]}\n" +
+		"status: {phase: Running}\n---\n"
+}
+
+const (
+	owned = ", ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: r1, controller: true}]"
+	web   = ", labels: {app: web}" + owned
+)
+
+// started puts a simulation before its first cycle.
+func started(t *testing.T, manifests string, options Options) *simulation {
+	t.Helper()
+	in, err := read(manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := scheduler.NewRegistry()
+	policy, err := registry.Build(conf.Default(registry.Catalogue()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.SchedulerNames = []string{"volcano"}
+	s, err := newSimulation(in, policy, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var taker = cluster.JobID{Namespace: "work", Name: "taker"}
+
+func work(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "work", Name: name}
+}
+
+func evictionOf(name string) cluster.Eviction {
+	return cluster.Eviction{Pod: work(name), UID: types.UID(name), Node: "n1", For: taker, Action: "preempt", Law: "J1", Message: "for the better"}
+}
+
+func planOf(names ...string) *cluster.Decisions {
+	p := cluster.PlanStart{ID: "p", Job: taker, UID: "t", Record: cluster.GroupStatus{Job: taker, UID: "t"},
+		Nominations: []cluster.Nomination{{Pod: work("x"), UID: "x", Node: "n1", Job: taker}}}
+	p.Record.Status.Phase = "Inqueue"
+	for _, name := range names {
+		p.Evictions = append(p.Evictions, evictionOf(name))
+	}
+	return &cluster.Decisions{Plans: []cluster.PlanStart{p}}
+}
+
+// pass lets a second pass without a cycle of the scheduler.
+func (s *simulation) pass() {
+	s.now = s.now.Add(time.Second)
+	s.clearAway()
+	s.countBudgets()
+}
+
+func (s *simulation) pod(name string) *corev1.Pod { return s.pods[work(name)] }
+
+func condition(pod *corev1.Pod) (corev1.ConditionStatus, string) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget {
+			return c.Status, c.Reason
+		}
+	}
+	return "", ""
+}
+
+func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
+	s := started(t, contested+victim("a", owned), Options{})
+	s.carryOut(planOf("a"))
+	if phase := s.groups[taker].Status.Phase; phase != "Inqueue" {
+		t.Errorf("the record is not written: the phase is %q", phase)
+	}
+	if node := s.pod("x").Status.NominatedNodeName; node != "n1" {
+		t.Errorf("the nominated node is %q", node)
+	}
+	if status, reason := condition(s.pod("a")); status != corev1.ConditionTrue || reason != "PreemptionByScheduler" {
+		t.Errorf("DisruptionTarget is %s %s", status, reason)
+	}
+	want := &Report{
+		Nominations: []Nomination{{Pod: "work/x", Node: "n1"}},
+		Evictions:   []Eviction{{Pod: "work/a", Node: "n1", Action: "preempt", Law: "J1", For: "work/taker", Message: "for the better"}},
+	}
+	if diff := cmp.Diff(want.Evictions, s.report.Evictions); diff != "" {
+		t.Errorf("the evictions differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Nominations, s.report.Nominations); diff != "" {
+		t.Errorf("the nominations differ (-want +got):\n%s", diff)
+	}
+	kinds := []string{}
+	for _, e := range s.events[len(s.events)-3:] {
+		if set, ok := e.(cluster.Set); ok {
+			kinds = append(kinds, fmt.Sprintf("%T", set.Object))
+		}
+	}
+	if diff := cmp.Diff([]string{"*v1beta1.PodGroup", "*v1.Pod", "*v1.Pod"}, kinds); diff != "" {
+		t.Errorf("the order of what is written differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEvictedPodThatSomebodyMadeComesBackWithANewUID(t *testing.T) {
+	s := started(t, contested+victim("a", owned)+victim("b", ""), Options{})
+	s.carryOut(planOf("a", "b"))
+	s.pass()
+	a := s.pod("a")
+	if a == nil || a.UID != "Pod work/a, made anew 1" || a.Spec.NodeName != "" || a.Status.Phase != corev1.PodPending ||
+		!a.CreationTimestamp.Time.Equal(s.now) || len(a.Status.Conditions) > 0 || a.DeletionTimestamp != nil {
+		t.Errorf("the pod that came back is %+v", a)
+	}
+	if group := a.Annotations["scheduling.k8s.io/group-name"]; group != "podgroup-r1" {
+		t.Errorf("its PodGroup is %q", group)
+	}
+	if s.pod("b") != nil {
+		t.Error("a pod that nobody made came back")
+	}
+	if _, ok := s.groups[cluster.JobID{Namespace: "work", Name: "podgroup-b"}]; ok {
+		t.Error("the PodGroup of a pod alone outlives it")
+	}
+}
+
+func TestWithGraceAnEvictedPodLivesOutItsGracePeriod(t *testing.T) {
+	for grace, want := range map[bool]int{false: 1, true: 3} {
+		given := map[bool]time.Duration{false: 0, true: 3 * time.Second}[grace]
+		s := started(t, contested+victim("a", ""), Options{Grace: grace})
+		s.carryOut(planOf("a"))
+		if left := s.pod("a").DeletionTimestamp.Sub(s.now); left != given {
+			t.Errorf("with grace %t it has %s", grace, left)
+		}
+		seconds := 0
+		for ; s.pod("a") != nil && seconds < 10; seconds++ {
+			s.pass()
+		}
+		if seconds != want {
+			t.Errorf("with grace %t it is gone after %d seconds", grace, seconds)
+		}
+	}
+}
+
+func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
+	s := started(t, contested+victim("a", web)+victim("b", web), Options{})
+	s.carryOut(planOf("a", "b"))
+	if s.pod("a").DeletionTimestamp == nil || s.pod("b").DeletionTimestamp != nil {
+		t.Error("not only the first is evicted")
+	}
+	failed := cluster.PlanFailed{Job: taker, Plan: "p", At: s.now, Reason: "a disruption budget forbids it: guard"}
+	var got any
+	for _, e := range s.events {
+		if f, ok := e.(cluster.PlanFailed); ok {
+			got = f
+		}
+	}
+	if got != failed {
+		t.Errorf("the scheduler hears %+v", got)
+	}
+	if len(s.report.Evictions) != 1 {
+		t.Errorf("the evictions are %+v", s.report.Evictions)
+	}
+	past := planOf("b")
+	past.Plans[0].Evictions[0].PastBudget = true
+	s.carryOut(past)
+	if s.pod("b").DeletionTimestamp == nil {
+		t.Error("an eviction past the budget is not carried out")
+	}
+}
+
+func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
+	s := started(t, contested+victim("a", web)+victim("b", web)+victim("c", web), Options{})
+	allowed := func() int32 { return s.budgets[0].object.Status.DisruptionsAllowed }
+	if status := s.budgets[0].object.Status; allowed() != 2 || status.CurrentHealthy != 3 || status.ExpectedPods != 3 || status.DesiredHealthy != 1 {
+		t.Errorf("the status is %+v", status)
+	}
+	s.carryOut(planOf("a"))
+	if allowed() != 1 {
+		t.Errorf("with one leaving it allows %d", allowed())
+	}
+	s.pass()
+	if status := s.budgets[0].object.Status; allowed() != 1 || status.ExpectedPods != 3 {
+		t.Errorf("with one that came back and waits it is %+v", status)
+	}
+	s.carryOut(&cluster.Decisions{Binds: []cluster.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
+	if allowed() != 2 {
+		t.Errorf("with that running again it allows %d", allowed())
+	}
+}
+
+func TestBudgetsInPercentRoundUp(t *testing.T) {
+	for number, want := range map[string]int32{"minAvailable: 34%": 2, "maxUnavailable: 34%": 1, "maxUnavailable: 1": 2, "minAvailable: 0": 0} {
+		in, err := read(strings.Replace(contested, "minAvailable: 1", number, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := in.budgets[0].desired(3); got != want {
+			t.Errorf("%s of 3 wants %d, want %d", number, got, want)
+		}
+	}
+	for number, want := range map[string]string{"minAvailable: many": "spec.minAvailable", "minAvailable: 1, maxUnavailable: 1": "exclude"} {
+		if _, err := read(strings.Replace(contested, "minAvailable: 1", number, 1)); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "PodDisruptionBudget work/guard") {
+			t.Errorf("%s is read with %v", number, err)
+		}
+	}
+}
+
+func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
+	fates := map[string]Fate{"a": {Overdue: Never}, "b": {Overdue: 2 * time.Second}, "c": {Refused: "no"}}
+	s := started(t, contested+victim("a", "")+victim("b", "")+victim("c", "")+victim("d", ""), Options{
+		Fate: func(e cluster.Eviction) Fate { return fates[e.Pod.Name] }})
+	s.carryOut(planOf("a", "b", "c", "d"))
+	if s.pod("c").DeletionTimestamp != nil || s.pod("d").DeletionTimestamp != nil {
+		t.Error("what is refused, and what comes after it, is evicted")
+	}
+	s.pass()
+	if s.pod("b") == nil {
+		t.Error("the one that takes too long is gone in time")
+	}
+	s.pass()
+	for range 100 {
+		s.pass()
+	}
+	if s.pod("a") == nil || s.pod("b") != nil {
+		t.Error("the one that never goes is gone, or the other is not")
+	}
+	if !s.leaving() {
+		t.Error("nothing is leaving")
+	}
+}
+
+func TestAPlanThatEndsTakesBackWhatWasWritten(t *testing.T) {
+	s := started(t, contested+victim("a", ""), Options{Fate: func(cluster.Eviction) Fate { return Fate{Refused: "no"} }})
+	s.carryOut(planOf("a"))
+	s.carryOut(&cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: taker, Why: "no",
+		Nominations: []cluster.Nomination{{Pod: work("x"), UID: "x", Job: taker}}, Spared: []cluster.Spared{{Pod: work("a"), UID: "a"}}}}})
+	if node := s.pod("x").Status.NominatedNodeName; node != "" {
+		t.Errorf("the nominated node is %q", node)
+	}
+	if status, reason := condition(s.pod("a")); status != corev1.ConditionFalse || reason != "PreemptionCancelled" {
+		t.Errorf("DisruptionTarget is %s %s", status, reason)
+	}
+	if len(s.report.Nominations) != 1 {
+		t.Errorf("losing a nomination is told as one: %+v", s.report.Nominations)
+	}
+}
+
+func TestEvictionsAreToldToAPerson(t *testing.T) {
+	s := started(t, contested+victim("a", ""), Options{})
+	s.report.Cycles = 1
+	s.carryOut(planOf("a"))
+	var b strings.Builder
+	if err := s.report.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Cycle 1\n", "work/a", "from n1", "for work/taker by preempt (J1): for the better\n", "nominate", "to n1"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	nobody := Eviction{Action: "shuffle"}
+	if got := nobody.authority(); got != "by shuffle" {
+		t.Errorf("an eviction for nobody is %q", got)
+	}
+}

@@ -40,6 +40,20 @@ func TestTheAuditFindsWhatIsBroken(t *testing.T) {
 		"queue q jobs":                                 func(c *Cluster) { c.queues["q"].Jobs++ },
 		"queue root subtree":                           func(c *Cluster) { c.Root().Subtree.Request = nil },
 		"labels is 1, should be 0":                     func(c *Cluster) { c.labelKeys["x"] = 1 },
+		"cluster releasing":                            func(c *Cluster) { c.Releasing.Set(resources.CPU, 1) },
+		"cluster promised":                             func(c *Cluster) { c.Promised.Set(resources.CPU, 1) },
+		"plan 1 is listed and not in force":            func(c *Cluster) { c.promise("p", "n"); c.plans["1"] = c.plans["for p"] },
+		"job ns/g has a plan that is not in force":     func(c *Cluster) { c.Job(key("g")).Plan = &Plan{ID: "1"} },
+		"task ns/p is promised room and has no plan":   func(c *Cluster) { c.Pipeline(c.Task(key("p")), c.Node("n")); c.Keep() },
+		"task ns/b is evicted and by no plan":          func(c *Cluster) { c.Evict(c.Task(key("b"))); c.Keep() },
+		"task ns/b is a victim of a plan that it does not": func(c *Cluster) {
+			c.promise("p", "n", "b")
+			c.Spare(c.Task(key("b")))
+			c.Keep()
+		},
+		"task ns/b leaves for a plan that does not list it": func(c *Cluster) { c.promise("p", "n", "b").Victims = nil },
+		"task ns/b is Evicting, and not listed so":          func(c *Cluster) { c.promise("p", "n", "b"); delete(c.leaving, key("b")) },
+		"evictions under way of budget ns/x":                func(c *Cluster) { c.Apply(Set{budget("x", "", 1)}); c.budgets[namespace][0].spent++ },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c := crowded()

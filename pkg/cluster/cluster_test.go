@@ -327,6 +327,30 @@ func TestABrokenCallerIsFoundAtOnce(t *testing.T) {
 		"an event inside a transaction":     func(c *Cluster) { c.Place(c.Task(key("p")), c.Node("n")); c.Apply(Set{node("m", "")}) },
 		"setting a phase in a transaction":  func(c *Cluster) { c.LetIn(c.Job(key("g"))); c.SetPhase(c.Job(key("g")), "") },
 		"letting in what has long been let": func(c *Cluster) { c.LetIn(c.Job(key("busy"))) },
+		"promising what runs":               func(c *Cluster) { c.Pipeline(c.Task(key("b")), c.Node("n")) },
+		"unpromising what was not promised": func(c *Cluster) { c.Unpipeline(c.Task(key("p"))) },
+		"evicting what waits":               func(c *Cluster) { c.Evict(c.Task(key("p"))) },
+		"evicting twice":                    func(c *Cluster) { c.Evict(c.Task(key("b"))); c.Evict(c.Task(key("b"))) },
+		"sparing what stays":                func(c *Cluster) { c.Spare(c.Task(key("b"))) },
+		"expiring in a transaction":         func(c *Cluster) { c.Evict(c.Task(key("b"))); c.Expire(birth) },
+		"a plan in a transaction": func(c *Cluster) {
+			c.Pipeline(c.Task(key("p")), c.Node("n"))
+			c.Adopt(&Plan{ID: "1", Job: c.Job(key("g"))})
+		},
+		"two plans of one job": func(c *Cluster) { c.promise("p", "n"); c.Adopt(&Plan{ID: "2", Job: c.Job(key("g"))}) },
+		"two plans of one name": func(c *Cluster) {
+			c.Adopt(&Plan{ID: "1", Job: c.Job(key("g"))})
+			c.Adopt(&Plan{ID: "1", Job: c.Job(key("h"))})
+		},
+		"leaving for two plans": func(c *Cluster) {
+			p := c.promise("p", "n", "b")
+			c.Adopt(&Plan{ID: "2", Job: c.Job(key("h")), Victims: p.Victims})
+		},
+		"fulfilling what is promised still": func(c *Cluster) { c.Fulfil(c.promise("p", "n")) },
+		"fulfilling in a transaction":       func(c *Cluster) { p := c.plan("1", nil, "b"); c.LetIn(c.Job(key("h"))); c.Fulfil(p) },
+		"cancelling in a transaction":       func(c *Cluster) { p := c.promise("p", "n"); c.LetIn(c.Job(key("h"))); c.Cancel(p, "") },
+		"cancelling what is not in force":   func(c *Cluster) { p := c.promise("p", "n"); c.Cancel(p, ""); c.Cancel(p, "") },
+		"fulfilling what is not in force":   func(c *Cluster) { c.Fulfil(&Plan{ID: "1", Job: c.Job(key("g"))}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -344,7 +368,8 @@ func TestKindsThatTheModelDoesNotHoldAreIgnored(t *testing.T) {
 	before := exactly(c)
 	c.Apply(Set{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}}, Delete{&corev1.ConfigMap{}}, Delete{pod("unknown")},
 		Delete{node("unknown", "")}, Delete{group("unknown", "")}, Delete{queue("unknown", "")}, Delete{queue("root", "")},
-		Delete{priorityClass("unknown", 0)}, BindFailed{Pod: key("unknown")})
+		Delete{priorityClass("unknown", 0)}, BindFailed{Pod: key("unknown")}, PlanFailed{Job: key("g"), Plan: "unknown"},
+		Delete{budget("unknown", "", 0)}, Delete{&corev1.ResourceQuota{ObjectMeta: meta("unknown")}})
 	if diff := cmp.Diff(before, exactly(c)); diff != "" {
 		t.Errorf("the model changed (-before +after):\n%s", diff)
 	}

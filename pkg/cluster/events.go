@@ -352,7 +352,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		// What made a binding fail may have been mended.
 		j.NotBefore = time.Time{}
 	}
-	if j.Group == nil && len(j.tasks) > 0 || j.Group != nil && !givesTheSame(j.Group, group) {
+	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !givesTheSame(j.Group, group) {
 		c.world.pod++ // its pods may be evicted now, or no more
 	}
 	needed := j.MinResources
@@ -423,6 +423,8 @@ func (c *Cluster) spreadUsage(q *Queue, u *Usage, sign int) {
 
 // reprioritize gives every job the priority its class has now.
 func (c *Cluster) reprioritize() {
+	// Who may take from whom has changed, also where it shows in no job yet: which came first, job or class, must not matter.
+	c.world.queue++
 	for _, j := range c.jobs {
 		if j.Group == nil {
 			continue
@@ -431,7 +433,6 @@ func (c *Cluster) reprioritize() {
 		if priority != j.Priority || never != j.NeverPreempts {
 			j.Priority, j.NeverPreempts = priority, never
 			j.version++
-			c.world.queue++ // who may take from whom has changed
 		}
 	}
 }

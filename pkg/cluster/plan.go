@@ -110,10 +110,15 @@ func (c *Cluster) Adopt(p *Plan) {
 	}
 }
 
-// Fulfil ends a plan whose job has what it was promised.
+// Fulfil ends a plan whose job has what it was promised. If there was room before all victims had left, those that the API
+// does not show as leaving yet stay, and the plan is told as cancelled (law S1).
 func (c *Cluster) Fulfil(p *Plan) {
 	invariant(len(c.log) == 0, "plan %s is fulfilled inside a transaction", p.ID)
 	invariant(len(p.Promised()) == 0, "plan %s is fulfilled while something is promised", p.ID)
+	if len(p.Unsent()) > 0 {
+		c.Cancel(p, "its job has what it was promised")
+		return
+	}
 	c.end(p)
 }
 
@@ -125,7 +130,7 @@ func (c *Cluster) Cancel(p *Plan, why string) {
 		if c.tasks[t.Key()] != t {
 			continue
 		}
-		if t.Status == Pipelined {
+		if t.Status == Pipelined && t.Job == p.Job {
 			c.release(t, Pending)
 		}
 		if t.Status == Pending {

@@ -305,3 +305,39 @@ func TestUndoingRestoresPromisesAndEvictionsOfPlansInForce(t *testing.T) {
 	}
 	sound(t, c)
 }
+
+func TestAPlanThatIsFulfilledEarlySparesWhoNeedNotLeave(t *testing.T) {
+	c, p := contested()
+	c.Apply(Set{pod("p", in("taker"), on("m"))}) // somebody else has bound it, where there was room
+	c.Fulfil(p)
+	status(t, c, "v", Running, "n")
+	if ended := c.TakeCancelledPlans(); len(ended) != 1 || len(ended[0].Spared) != 1 || len(ended[0].Unpromised) != 0 {
+		t.Errorf("%d plans are told as cancelled, want one that spares its victim", len(ended))
+	}
+	sound(t, c)
+}
+
+func TestAPlanThatEndsLeavesToOthersWhatTheyWerePromised(t *testing.T) {
+	c, p := contested()
+	c.Apply(Set{group("heir", "q")}, Set{pod("p", in("heir"))})
+	c.Settle()
+	c.Pipeline(c.Task(key("p")), c.Node("m"))
+	c.plan("of its new job", c.Job(key("heir")))
+	c.Cancel(p, "its pod has left")
+	status(t, c, "p", Pipelined, "m")
+	if len(p.Unpromised) != 0 || c.Job(key("heir")).Plan == nil {
+		t.Error("the promise to another job is taken back")
+	}
+	sound(t, c)
+}
+
+func TestAPlanThatWasOnlyWrittenDownIsToldAsCancelled(t *testing.T) {
+	c := newCluster(Set{node("n", "cpu=9")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{pod("starts", on("n"))},
+		Set{pod("runs", on("n"), running)}, Set{pod("leaves", on("n"), running, deleting)})
+	p := &Plan{ID: "before", Job: c.Job(key("g"))}
+	c.Disown(p, []*Task{c.Task(key("p"))}, []*Task{c.Task(key("starts")), c.Task(key("runs")), c.Task(key("leaves"))}, "nobody knows why")
+	if ended := c.TakeCancelledPlans(); len(ended) != 1 || ended[0] != p || len(p.Unpromised) != 1 || len(p.Spared) != 2 || p.Why != "nobody knows why" {
+		t.Errorf("told as cancelled: %d plans; it is %+v", len(ended), p)
+	}
+	sound(t, c)
+}

@@ -408,9 +408,9 @@ func (w *world) cancel() {
 	}
 }
 
-// fulfil ends a plan of which nothing is promised any more, and nobody is still to be told to go.
+// fulfil ends a plan of which nothing is promised any more.
 func (w *world) fulfil() {
-	if p := w.plan(); p != nil && len(p.Promised()) == 0 && len(p.Unsent()) == 0 {
+	if p := w.plan(); p != nil && len(p.Promised()) == 0 {
 		w.model.Fulfil(p)
 	}
 }

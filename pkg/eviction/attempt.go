@@ -16,8 +16,8 @@ type attempt struct {
 	task   *cluster.Task // that needs a node now; nil at the door
 	poll   framework.Poll
 
-	held     resources.Vector // by the taker's queue at the beginning
-	hasLower bool             // some queue of lower priority may give
+	before   map[*cluster.Queue]resources.Vector // what the taker's queue and those above it held at the beginning
+	hasLower bool                                // some queue of lower priority may give
 
 	gangs  map[*cluster.Job]*gang
 	offers map[*cluster.Class]*offers
@@ -38,8 +38,11 @@ func (a *attempt) need(t *cluster.Task) {
 }
 
 func (f *Search) attempt(l level, j *cluster.Job) *attempt {
-	a := &attempt{search: f, level: l, taker: j, held: j.Queue.Own.Allocated.Clone(),
+	a := &attempt{search: f, level: l, taker: j, before: map[*cluster.Queue]resources.Vector{},
 		gangs: map[*cluster.Job]*gang{}, offers: map[*cluster.Class]*offers{}}
+	for q := j.Queue; q != nil; q = q.Parent {
+		a.before[q] = q.Subtree.Allocated.Clone()
+	}
 	if l == betweenQueues {
 		a.poll = f.session.PollReclaim()
 	} else {
@@ -66,7 +69,7 @@ func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluste
 		var first *herd
 		var best unit
 		for _, h := range herds {
-			if u, ok := a.head(h); ok && (first == nil || a.before(&u, &best)) {
+			if u, ok := a.head(h); ok && (first == nil || a.precedes(&u, &best)) {
 				first, best = h, u
 			}
 		}

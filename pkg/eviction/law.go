@@ -139,10 +139,10 @@ func isAbove(q, below *cluster.Queue) bool {
 func (a *attempt) objects(u *unit) string {
 	d := framework.Departure{Taker: a.taker, For: a.task, Victims: u.tasks, Whole: u.whole, Held: u.held}
 	q := u.job.Queue
+	if a.breaksGuarantee(q, d.Leaving()) {
+		return isGuaranteed
+	}
 	if q != a.taker.Queue {
-		if breaksGuarantee(q, d.Leaving()) {
-			return isGuaranteed
-		}
 		if a.relation(q) == 0 {
 			if a.level == betweenQueues && !a.search.session.Policy.IsSurplus(q, d.Leaving(), a.wanted()) {
 				return withinShare
@@ -151,8 +151,6 @@ func (a *attempt) objects(u *unit) string {
 				return hasItsShare
 			}
 		}
-	} else if a.shrinksBelowGuarantee(q, d.Leaving()) {
-		return isGuaranteed
 	}
 	why, _ := a.poll.Ask(&d)
 	return why
@@ -167,32 +165,25 @@ func (a *attempt) wanted() resources.Vector {
 }
 
 // breaksGuarantee reports whether a queue, or one above it, would hold less than it is guaranteed of something that leaves
-// (law Q2).
-func breaksGuarantee(q *cluster.Queue, leaving resources.Vector) bool {
+// (law Q2). A queue that the taker is in or below gets what the taker takes: it may be below its guarantee, but must not fall
+// further.
+func (a *attempt) breaksGuarantee(q *cluster.Queue, leaving resources.Vector) bool {
 	for ; q != nil; q = q.Parent {
-		for i, amount := range leaving {
-			d := resources.Dim(i)
-			if floor := q.Guarantee.At(d); amount > 0 && floor > 0 && q.Subtree.Allocated.At(d)-amount < floor {
-				return true
-			}
+		if q.Guarantee.IsZero() {
+			continue
 		}
-	}
-	return false
-}
-
-// shrinksBelowGuarantee is the same for the taker's own queue, which gets what the taker takes: it may be below its
-// guarantee, but must not fall further.
-func (a *attempt) shrinksBelowGuarantee(q *cluster.Queue, leaving resources.Vector) bool {
-	own, wanted := q.Own.Allocated, a.wanted()
-	for ; q != nil; q = q.Parent {
+		before, isShared := a.before[q]
 		for i, amount := range leaving {
 			d := resources.Dim(i)
 			floor := q.Guarantee.At(d)
 			if amount <= 0 || floor <= 0 {
 				continue
 			}
-			change := a.taker.Queue.Own.Allocated.At(d) - amount + wanted.At(d) - a.held.At(d)
-			if after := q.Subtree.Allocated.At(d) - own.At(d) + a.held.At(d) + change; change < 0 && after < floor {
+			after := q.Subtree.Allocated.At(d) - amount
+			if isShared {
+				after += a.wanted().At(d)
+			}
+			if after < floor && !(isShared && after >= before.At(d)) {
 				return true
 			}
 		}
@@ -242,7 +233,7 @@ func (a *attempt) mayPlace(t *cluster.Task) bool {
 	}
 	for i, amount := range t.Request() {
 		d := resources.Dim(i)
-		if amount > 0 && a.taker.Queue.Own.Allocated.At(d)+amount > a.held.At(d) {
+		if amount > 0 && a.taker.Queue.Subtree.Allocated.At(d)+amount > a.before[a.taker.Queue].At(d) {
 			return false
 		}
 	}

@@ -279,9 +279,9 @@ func (a *attempt) place(x framework.Transaction, t *cluster.Task) bool {
 func (a *attempt) settle(x framework.Transaction) {
 	slices.SortStableFunc(a.taken, func(u, v unit) int {
 		switch {
-		case a.before(&u, &v):
+		case a.precedes(&u, &v):
 			return -1
-		case a.before(&v, &u):
+		case a.precedes(&v, &u):
 			return 1
 		}
 		return 0

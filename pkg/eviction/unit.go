@@ -175,9 +175,9 @@ func (a *attempt) lookAtGang(j *cluster.Job) *gang {
 	return g
 }
 
-// before reports whether one unit is asked to leave before another (law Q8): the queue of lower priority first, then the
+// precedes reports whether one unit is asked to leave before another (law Q8): the queue of lower priority first, then the
 // queue further above its share as the plan stands, then the less important unit.
-func (a *attempt) before(u, v *unit) bool {
+func (a *attempt) precedes(u, v *unit) bool {
 	p, q := u.job.Queue, v.job.Queue
 	if p != q {
 		if p.Priority != q.Priority {

@@ -99,6 +99,9 @@ func broken(s *framework.Session, p *cluster.Plan) string {
 
 // unlawful says which law a victim that is not on its way yet is protected by now, "" if all may still leave.
 func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*cluster.Task) string {
+	if !p.Job.Queue.Open() {
+		return "queue " + p.Job.QueueName + " is not open any more"
+	}
 	f := NewSearch(s, rules)
 	promised := p.Promised()
 	x := s.Begin()
@@ -166,6 +169,9 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 	x := s.Begin()
 	for _, t := range promised {
 		n := t.Node
+		if !isFree(n, t.Request()) {
+			continue
+		}
 		y := s.Begin()
 		x.Unpipeline(t)
 		if s.Placer.Fits(t, n) {
@@ -188,6 +194,16 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 	return true
 }
 
+// isFree reports whether a node has an amount idle, whoever it is promised to.
+func isFree(n *cluster.Node, amounts resources.Vector) bool {
+	for i, amount := range amounts {
+		if d := resources.Dim(i); amount > 0 && n.Allocatable.At(d)-n.Used.At(d) < amount {
+			return false
+		}
+	}
+	return true
+}
+
 // isLost reports whether the room of a promise can never become free: more is promised on its node than there will be, or
 // nothing is leaving there and the pod does not fit.
 func isLost(s *framework.Session, p *cluster.Plan) bool {
@@ -197,6 +213,9 @@ func isLost(s *framework.Session, p *cluster.Plan) bool {
 			if d := resources.Dim(i); amount > 0 && n.Future(d) < 0 {
 				return true
 			}
+		}
+		if !t.Class.HasPorts && !s.Cluster.DependsOnPods(t.Class) {
+			continue
 		}
 		x := s.Begin()
 		x.Unpipeline(t)

@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"time"
+
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -114,6 +116,12 @@ type KubeScore struct {
 // KubeScorer names kube-scheduler plugins whose scores count (enableNodeOrder).
 type KubeScorer interface {
 	KubeScores() []KubeScore
+}
+
+// Waker is implemented by plugins whose answers change with time alone. It has no switch. WakeAt is asked at the end of each
+// cycle: at that time every job that waits is looked at anew. Zero means never.
+type Waker interface {
+	WakeAt() time.Time
 }
 
 // Hierarchical is implemented by plugins that order queues by more than their own totals, so that a placement in one

@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"time"
+
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/resources"
@@ -23,6 +25,7 @@ type Policy struct {
 	followers   []Follower
 	sharers     []Sharer
 	takeJudges  []TakeJudge
+	wakers      []Waker
 
 	// By tier.
 	starvation     [][]StarvationJudge
@@ -59,6 +62,17 @@ func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
 	return Share{}, false
 }
 
+// WakeAt returns when the answers of some plugin change with time alone, zero if they never do.
+func (p *Policy) WakeAt() time.Time {
+	var next time.Time
+	for _, plugin := range p.wakers {
+		if when := plugin.WakeAt(); !when.IsZero() && (next.IsZero() || when.Before(next)) {
+			next = when
+		}
+	}
+	return next
+}
+
 // IsSurplus asks the plugin that gives shares whether what would leave a queue lies above its share; without any, all that
 // a queue holds does.
 func (p *Policy) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
@@ -74,6 +88,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.validators, plugin, true)
 	add(&p.followers, plugin, true)
 	add(&p.sharers, plugin, true)
+	add(&p.wakers, plugin, true)
 	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
 	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
 	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))

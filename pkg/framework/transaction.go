@@ -78,6 +78,7 @@ func (x Transaction) Commit() {
 		s.Cluster.Commit(t)
 		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID})
 	}
+	x.mustBePlanned()
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]
 	s.Cluster.Keep()
 }
@@ -96,10 +97,21 @@ func (x Transaction) Promise(p *Planned) {
 	if len(s.placed) > x.first {
 		panic("invariant: a plan is made in a transaction that places tasks for good")
 	}
-	s.moved = s.moved[:x.moved]
 	s.Cluster.Keep()
 	s.Cluster.Adopt(p.Plan)
+	x.mustBePlanned()
+	s.moved = s.moved[:x.moved]
 	s.Plans = append(s.Plans, p)
+}
+
+// mustBePlanned makes sure that all that was promised and evicted is part of a plan: of what is not nobody would hear, and
+// nothing would ever end it.
+func (x Transaction) mustBePlanned() {
+	for _, t := range x.session.moved[x.moved:] {
+		if t.Status == cluster.Pipelined && t.Job.Plan == nil || t.Status == cluster.Evicting && t.Evicts == nil {
+			panic("invariant: task " + t.Key().String() + " is " + t.Status.String() + " without a plan")
+		}
+	}
 }
 
 func (x Transaction) mustBeOutermost() {

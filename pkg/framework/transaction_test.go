@@ -17,7 +17,7 @@ import (
 )
 
 func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
-	f := &follower{named: "f", placed: map[string]string{}}
+	f := &follower{named: "f"}
 	s := open(policyOf(t, nil, []framework.Plugin{f}), gangs(2)...)
 	c := s.Cluster
 	task := func(name string) *cluster.Task { return c.Task(fixture.Key(name)) }
@@ -30,7 +30,7 @@ func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
 		t.Errorf("the inner holds %d and the outer %d", inner.Placed(), outer.Placed())
 	}
 	inner.Undo()
-	if diff := cmp.Diff(map[string]string{"j0-0": "n0"}, f.placed); diff != "" {
+	if diff := cmp.Diff(map[string]string{"j0-0": "n0"}, f.counts); diff != "" {
 		t.Errorf("the follower is wrong (-want +got):\n%s", diff)
 	}
 	outer.Place(task("j1-1"), c.Node("n1"))
@@ -41,8 +41,124 @@ func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
 	if task("j0-1").Status != cluster.Pending || task("j1-1").Status != cluster.Binding {
 		t.Error("the tasks are not where they were left")
 	}
-	if told := strings.Join(f.told, " "); told != "+j0-0 +j0-1 +j1-0 -j1-0 -j0-1 +j1-1" {
+	want := "j0-0:Allocated j0-1:Allocated j1-0:Allocated j1-0:Pending j0-1:Pending j1-1:Allocated"
+	if told := strings.Join(f.told, " "); told != want {
 		t.Errorf("the follower was told %s", told)
+	}
+}
+
+func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
+	f := &follower{named: "f"}
+	s := open(policyOf(t, nil, []framework.Plugin{f}), running(gangs(2))...)
+	c := s.Cluster
+	task := func(name string) *cluster.Task { return c.Task(fixture.Key(name)) }
+	x := s.Begin()
+	x.Evict(task("j0-0"))
+	x.Evict(task("j0-1"))
+	x.Pipeline(task("j1-0"), c.Node("n0"))
+	x.Spare(task("j0-0")) // it was not needed
+	inner := s.Begin()
+	inner.Unpipeline(task("j1-0"))
+	inner.Pipeline(task("j1-0"), c.Node("n1"))
+	inner.Undo()
+	planned := &framework.Planned{Plan: &cluster.Plan{ID: "1", Job: c.Job(fixture.Key("j1")), Victims: []*cluster.Task{task("j0-1")}, Evictions: 1}}
+	x.Promise(planned)
+	if len(s.Plans) != 1 || s.Plans[0] != planned || c.Job(fixture.Key("j1")).Plan != planned.Plan || len(s.Binds) != 0 {
+		t.Errorf("decided %d plans, %d binds", len(s.Plans), len(s.Binds))
+	}
+	for name, want := range map[string]cluster.Status{"j0-0": cluster.Running, "j0-1": cluster.Evicting, "j1-0": cluster.Pipelined, "j1-1": cluster.Pending} {
+		if have := task(name).Status; have != want {
+			t.Errorf("%s is %s, want %s", name, have, want)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"j0-0": "n0", "j1-0": "n0"}, f.counts); diff != "" {
+		t.Errorf("the follower is wrong (-want +got):\n%s", diff)
+	}
+	if problems := c.Audit(); len(problems) > 0 || c.Mark() != 0 {
+		t.Error(problems)
+	}
+	s.Begin().Undo()
+	if len(f.told) != 8 {
+		t.Errorf("what is in force is taken back with the next transaction: the follower was told %v", f.told)
+	}
+}
+
+func TestAJobWithAPlanIsNotLookedAt(t *testing.T) {
+	policy := policyOf(t, nil)
+	s := open(policy, gangs(2)...)
+	c := s.Cluster
+	x := s.Begin()
+	x.Pipeline(c.Task(fixture.Key("j1-0")), c.Node("n0"))
+	p := &cluster.Plan{ID: "1", Job: c.Job(fixture.Key("j1"))}
+	x.Promise(&framework.Planned{Plan: p})
+	looked := func() (names string) {
+		s := framework.Open(c, policy, nil, now)
+		for _, q := range s.Queues() {
+			for _, j := range s.Jobs(q) {
+				names += j.ID.Name
+			}
+		}
+		return names
+	}
+	if have := looked(); have != "j0" {
+		t.Errorf("looked at %s while room is being made for j1", have)
+	}
+	c.Cancel(p, "a test says so")
+	if have := looked(); have != "j0j1" {
+		t.Errorf("looked at %s after the plan was cancelled", have)
+	}
+}
+
+func TestATransactionThatBreaksItsContractIsFoundAtOnce(t *testing.T) {
+	plan := func(s *framework.Session, victims ...*cluster.Task) *framework.Planned {
+		return &framework.Planned{Plan: &cluster.Plan{ID: "1", Job: s.Cluster.Job(fixture.Key("j1")), Victims: victims}}
+	}
+	for name, breakIt := range map[string]func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node){
+		"an inner transaction is committed": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
+			s.Begin().Place(waits, n)
+			s.Begin().Commit()
+		},
+		"an inner transaction is promised": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
+			s.Begin().Pipeline(waits, n)
+			s.Begin().Promise(plan(s))
+		},
+		"what is placed is promised": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
+			x := s.Begin()
+			x.Place(waits, n)
+			x.Promise(plan(s))
+		},
+		"an eviction is committed without a plan": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
+			x := s.Begin()
+			x.Evict(runs)
+			x.Commit()
+		},
+		"a promise is committed without a plan": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
+			x := s.Begin()
+			x.Pipeline(waits, n)
+			x.Commit()
+		},
+		"a plan leaves out who is evicted": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
+			x := s.Begin()
+			x.Pipeline(waits, n)
+			x.Evict(runs)
+			x.Promise(plan(s))
+		},
+		"a plan is of another job than what is promised": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
+			x := s.Begin()
+			x.Pipeline(s.Cluster.Task(fixture.Key("j2-0")), n)
+			x.Promise(plan(s))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(policyOf(t, nil), running(gangs(3))...)
+			c := s.Cluster
+			defer func() {
+				if recover() == nil {
+					t.Error("nobody minds")
+				}
+			}()
+			breakIt(s, c.Task(fixture.Key("j0-0")), c.Task(fixture.Key("j1-0")), c.Node("n1"))
+		})
 	}
 }
 
@@ -60,36 +176,37 @@ func TestWhatAnInnerTransactionPlacedIsCommittedWithTheOuter(t *testing.T) {
 	}
 }
 
-func TestATransactionInsideAnotherCannotBeCommitted(t *testing.T) {
-	s := open(policyOf(t, nil), gangs(1)...)
-	s.Begin().Place(s.Cluster.Task(fixture.Key("j0-0")), s.Cluster.Node("n0"))
-	defer func() {
-		if recover() == nil {
-			t.Error("it is committed")
-		}
-	}()
-	s.Begin().Commit()
-}
-
-// Whatever is placed, nested and taken back, a follower that only listens knows what is placed, and the model is as it was
-// once all is taken back.
+// Whatever is placed, promised, evicted, nested and taken back, a follower that only listens knows what counts, and the model
+// is as it was once all is taken back.
 func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 	policyless := func(f *follower) *framework.Policy { return policyOf(t, nil, []framework.Plugin{f}) }
 	rapid.Check(t, func(t *rapid.T) {
-		f := &follower{named: "f", placed: map[string]string{}}
-		s := open(policyless(f), gangs(4)...)
+		f := &follower{named: "f"}
+		s := open(policyless(f), running(gangs(4))...)
 		c := s.Cluster
 		before := sketch(c)
 		var begun []framework.Transaction
+		node := func(t *rapid.T) *cluster.Node {
+			return c.Node(rapid.SampledFrom([]string{"n0", "n1"}).Draw(t, "node"))
+		}
+		// do does something to one of the tasks of a status, in the innermost transaction.
+		do := func(status cluster.Status, something func(*rapid.T, framework.Transaction, *cluster.Task)) func(*rapid.T) {
+			return func(t *rapid.T) {
+				all := slices.DeleteFunc(tasks(c), func(task *cluster.Task) bool { return task.Status != status })
+				if len(begun) > 0 && len(all) > 0 {
+					something(t, begun[len(begun)-1], rapid.SampledFrom(all).Draw(t, "task"))
+				}
+			}
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"begin": func(*rapid.T) { begun = append(begun, s.Begin()) },
-			"place": func(t *rapid.T) {
-				waiting := slices.DeleteFunc(tasks(c), func(task *cluster.Task) bool { return task.Status != cluster.Pending })
-				if len(begun) > 0 && len(waiting) > 0 {
-					n := c.Node(rapid.SampledFrom([]string{"n0", "n1"}).Draw(t, "node"))
-					begun[len(begun)-1].Place(rapid.SampledFrom(waiting).Draw(t, "task"), n)
-				}
-			},
+			"place": do(cluster.Pending, func(t *rapid.T, x framework.Transaction, task *cluster.Task) { x.Place(task, node(t)) }),
+			"pipeline": do(cluster.Pending, func(t *rapid.T, x framework.Transaction, task *cluster.Task) {
+				x.Pipeline(task, node(t))
+			}),
+			"unpipeline": do(cluster.Pipelined, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Unpipeline(task) }),
+			"evict":      do(cluster.Running, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Evict(task) }),
+			"spare":      do(cluster.Evicting, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Spare(task) }),
 			"undo": func(*rapid.T) {
 				if last := len(begun) - 1; last >= 0 {
 					begun[last].Undo()
@@ -97,14 +214,8 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				placed := map[string]string{}
-				for _, task := range tasks(c) {
-					if task.Status == cluster.Allocated {
-						placed[task.Key().Name] = task.Node.Name
-					}
-				}
-				if !maps.Equal(placed, f.placed) {
-					t.Fatalf("the follower knows of %v, placed are %v", f.placed, placed)
+				if counts := following(c); !maps.Equal(counts, f.counts) {
+					t.Fatalf("the follower knows of %v, what counts is %v", f.counts, counts)
 				}
 				if problems := c.Audit(); len(problems) > 0 {
 					t.Fatal(problems)
@@ -143,10 +254,14 @@ func amounts(v resources.Vector) (all string) {
 func sketch(c *cluster.Cluster) string {
 	var b strings.Builder
 	for _, n := range c.Nodes() {
-		fmt.Fprintln(&b, n.Name, amounts(n.Used), n.NonZero, len(n.Tasks()))
+		fmt.Fprintln(&b, n.Name, amounts(n.Used), amounts(n.Releasing), amounts(n.Promised), n.NonZero, len(n.Tasks()))
 	}
 	for _, task := range tasks(c) {
-		fmt.Fprintln(&b, task.Key(), task.Status, task.Node)
+		node := ""
+		if task.Node != nil {
+			node = task.Node.Name
+		}
+		fmt.Fprintln(&b, task.Key(), task.Status, node)
 	}
 	for _, j := range c.Jobs() {
 		fmt.Fprintln(&b, j.ID, amounts(j.Usage.Allocated), amounts(j.Usage.Elastic), j.Ready(), amounts(j.Queue.Subtree.Allocated))

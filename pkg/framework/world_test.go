@@ -2,9 +2,11 @@ package framework_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -59,6 +61,16 @@ func gangs(count int) []runtime.Object {
 		objects = append(objects, fixture.Group(name, "default", 2))
 		for k := range 2 {
 			objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.As("worker", k)))
+		}
+	}
+	return objects
+}
+
+// running makes j0 of gangs run on n0, so that its pods can be evicted.
+func running(objects []runtime.Object) []runtime.Object {
+	for _, object := range objects {
+		if p, ok := object.(*corev1.Pod); ok && strings.HasPrefix(p.Name, "j0-") {
+			fixture.On("n0")(p)
 		}
 	}
 	return objects
@@ -120,19 +132,30 @@ func (l limit) MayAllocate(*cluster.Queue, *cluster.Task) *verdict.Verdict { ret
 func (l limit) ValidateJob(*cluster.Job) *verdict.Verdict                  { return l.answer() }
 func (l limit) IsReady(*cluster.Job) bool                                  { return l.lenient }
 
-// follower knows what is placed, from what it is told alone.
+// follower knows which tasks count and where, from what it is told alone.
 type follower struct {
 	named
-	placed map[string]string
+	counts map[string]string
 	told   []string
 }
 
-func (f *follower) TaskPlaced(t *cluster.Task) {
-	f.placed[t.Key().Name] = t.Node.Name
-	f.told = append(f.told, "+"+t.Key().Name)
+// following returns a follower that knows what counts in a model.
+func following(c *cluster.Cluster) map[string]string {
+	counts := map[string]string{}
+	for _, t := range tasks(c) {
+		if t.Status.Counts() {
+			counts[t.Key().Name] = t.Node.Name
+		}
+	}
+	return counts
 }
 
-func (f *follower) TaskTakenBack(t *cluster.Task) {
-	delete(f.placed, t.Key().Name)
-	f.told = append(f.told, "-"+t.Key().Name)
+func (f *follower) OpenSession(s *framework.Session) { f.counts = following(s.Cluster) }
+
+func (f *follower) TaskMoved(t *cluster.Task) {
+	delete(f.counts, t.Key().Name)
+	if t.Status.Counts() {
+		f.counts[t.Key().Name] = t.Node.Name
+	}
+	f.told = append(f.told, t.Key().Name+":"+t.Status.String())
 }

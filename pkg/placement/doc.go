@@ -1,21 +1,34 @@
 // Package placement finds out where pods can go and where they go best.
 //
-// Main types: [Engine] answers for single tasks (it is the session's Placer) and keeps, per class of equal pods, what it
-// knows of every node; [Gang] places as much of a job as must start together, or nothing.
+// Main types: [Engine] answers for single tasks and keeps, per class of equal pods, what it knows of every node; [Gang]
+// places as much of a job as must start together, or nothing.
+//
+// There are two engines for a model. [New] makes the session's Placer: what leaves is still in the way, and what is
+// promised keeps its room, its ports and its distance, and draws nobody to it. [NewOutlook] makes the session's Outlook,
+// which sees the model as it will be: what leaves is gone, and what is promised is there. Plugins are shown a copy of the
+// node with the totals of that time (Used, NonZero; nothing is Releasing or Promised); Tasks still lists what leaves.
 //
 // Why it is fast: feasibility and score are worked out once per class and node, and again only for nodes that have
 // changed since the class was asked last (Cluster.Changes says which). What comes from the node object alone is kept
 // apart and worked out again only when the object changes. The best node stands on top of a heap. A gang of a thousand
-// equal pods costs one pass over the nodes and a thousand heap operations.
+// equal pods costs one pass over the nodes and a thousand heap operations. [Engine.Fits] and [Engine.CanOpen] ask about one
+// node while victims are tried, millions of times: they use what is known of the node's object and compare the room, and
+// leave the heap for the next Best to bring up to date.
 //
 // Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take what the heap holds and put it to
 // the kube-scheduler's plugins each time; see package kube.
 //
+// Vetoers are asked about a node only when it is to be chosen. What they say is kept until the node changes; a node that
+// is vetoed still has its part in what is normalised over nodes.
+//
 // Invariants:
 //
-//  1. What Best returns fits: room, own filters, kube filters, for the model as it stands.
+//  1. What Best returns fits, and no vetoer objects: room, own filters, kube filters, for the model as it stands, or as it
+//     will be.
 //  2. Answers depend on the model alone, not on what was asked before. Among equally good nodes the name decides.
-//  3. Nothing here changes the model except through the session's transactions.
+//  3. What an outlook says, the other engine says once all that leaves has left and all that is promised has come.
+//  4. Fits says of a node what Best would hold of it, vetoers left out, between any two operations on the model.
+//  5. Nothing here changes the model except through the session's transactions.
 //
 // It must not know queues, shares or the order of jobs: whether a task may be placed on account of its queue is the
 // session's answer.

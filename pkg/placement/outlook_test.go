@@ -2,8 +2,12 @@ package placement_test
 
 import (
 	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -67,4 +71,117 @@ func (w *world) checkOutlook(waiting []*cluster.Task) {
 // couldBeOn works out afresh whether a task could be on a node that were empty.
 func (w *world) couldBeOn(t *cluster.Task, n *cluster.Node) bool {
 	return n.Object != nil && isReady(n.Object) && w.asksOf(t.Class).now.Refusal(n) == "" && t.Request().LessEqual(n.Allocatable)
+}
+
+// place names an engine's best node for a pod.
+func (w *world) place(e *placement.Engine, pod string) string { return nameOf(e.Best(w.task(pod))) }
+
+// expect holds what both engines say of a pod against what is wanted.
+func (w *world) expect(pod, now, later string) {
+	w.Helper()
+	if got := w.place(w.engine, pod); got != now {
+		w.Errorf("%s can now go to %s, want %s", pod, got, now)
+	}
+	if got := w.place(w.outlook, pod); got != later {
+		w.Errorf("%s will be able to go to %s, want %s", pod, got, later)
+	}
+}
+
+// full is a world of one node that a pod of the gang v fills, and a pod t of the gang g that waits.
+func full(t *testing.T, options ...func(*corev1.Pod)) *world {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=4"), fixture.Group("v", "default", 1), fixture.Group("g", "default", 1))
+	victim := append([]func(*corev1.Pod){fixture.In("v"), fixture.On("n0"), fixture.Labelled("app", "a")}, options...)
+	taker := append([]func(*corev1.Pod){fixture.In("g"), fixture.Labelled("app", "a")}, options...)
+	w.set(fixture.Pod("victim", victim...), fixture.Pod("taker", taker...), fixture.Pod("third", taker...))
+	w.open()
+	return w
+}
+
+func TestWhatLeavesIsInTheWayUntilItIsGone(t *testing.T) {
+	for name, option := range map[string]func(*corev1.Pod){
+		"room": fixture.Asks("cpu=3"), "ports": fixture.OnPort(80), "distance": fixture.ApartFrom("app", "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := full(t, option)
+			w.expect("taker", "none", "none")
+			x := w.session.Begin()
+			x.Evict(w.task("victim"))
+			w.expect("taker", "none", "n0")
+			if !w.outlook.Fits(w.task("taker"), w.cluster.Node("n0")) || w.engine.Fits(w.task("taker"), w.cluster.Node("n0")) {
+				t.Error("whether it fits is answered otherwise than which is best")
+			}
+			x.Undo()
+			w.expect("taker", "none", "none")
+			if w.outlook.Fits(w.task("taker"), w.cluster.Node("n0")) {
+				t.Error("it fits though nobody leaves")
+			}
+		})
+	}
+}
+
+// Law K5: nobody else is placed into what is promised.
+func TestWhatIsPromisedIsNobodyElses(t *testing.T) {
+	for name, option := range map[string]func(*corev1.Pod){
+		"room": fixture.Asks("cpu=3"), "ports": fixture.OnPort(80), "distance": fixture.ApartFrom("app", "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := full(t, option)
+			w.remove(w.task("victim").Pod)
+			w.open()
+			w.expect("third", "n0", "n0")
+			x := w.session.Begin()
+			x.Pipeline(w.task("taker"), w.cluster.Node("n0"))
+			w.expect("third", "none", "none")
+			x.Undo()
+			w.expect("third", "n0", "n0")
+		})
+	}
+}
+
+// Only what is there draws others to it: what is promised may never come.
+func TestAPodFollowsAnotherWhenThatHasCome(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"), fixture.Group("g", "default", 1))
+	w.set(fixture.Pod("first", fixture.In("g"), fixture.Labelled("app", "a")),
+		fixture.Pod("second", fixture.In("g"), fixture.Labelled("app", "b"), fixture.Near("app", "a")))
+	x := w.open().Begin()
+	w.expect("second", "none", "none")
+	x.Pipeline(w.task("first"), w.cluster.Node("n1"))
+	w.expect("second", "none", "n1")
+}
+
+func TestAnOutlookSpreadsOverWhatWillBeThere(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("a0", "cpu=4", inZone("a")), fixture.Node("b0", "cpu=4", inZone("b")), fixture.Group("g", "default", 1))
+	w.set(fixture.Pod("stays", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")),
+		fixture.Pod("leaves", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")))
+	w.set(fixture.Pod("comes", fixture.In("g"), fixture.Labelled("app", "g")))
+	w.set(fixture.Pod("taker", fixture.In("g"), fixture.Labelled("app", "g"), spreading("zone", "g")))
+	x := w.open().Begin()
+	w.expect("taker", "a0", "a0")
+	x.Pipeline(w.task("comes"), w.cluster.Node("a0"))
+	x.Evict(w.task("leaves"))
+	n := w.cluster.Node("b0")
+	if !w.outlook.Fits(w.task("taker"), n) || w.engine.Fits(w.task("taker"), n) {
+		t.Errorf("on b0 it fits later: %t, now: %t", w.outlook.Fits(w.task("taker"), n), w.engine.Fits(w.task("taker"), n))
+	}
+}
+
+func TestNoEvictionOpensANodeThatIsTooSmallOrRefusesThePod(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("big", "cpu=4"), fixture.Node("small", "cpu=2"), fixture.Node("taken", "cpu=8", tainted),
+		fixture.Node("lost", "cpu=8", notReady), fixture.Group("g", "default", 1))
+	w.set(fixture.Pod("fills", fixture.On("big"), fixture.Asks("cpu=4")), fixture.Pod("taker", fixture.In("g"), fixture.Asks("cpu=3")),
+		fixture.Pod("astray", fixture.On("ghost")))
+	w.open()
+	for _, n := range w.cluster.Nodes() {
+		if got, want := w.outlook.CanOpen(w.task("taker"), n), n.Name == "big"; got != want {
+			t.Errorf("that %s can be opened is %t", n.Name, got)
+		}
+	}
+	// What was asked about single nodes must not keep changes of their objects from being heard of.
+	w.remove(w.task("fills").Pod)
+	w.set(fixture.Node("small", "cpu=8"))
+	w.open()
+	if !w.outlook.CanOpen(w.task("taker"), w.cluster.Node("small")) {
+		t.Error("a node that has grown cannot be opened")
+	}
+	w.expect("taker", "small", "small")
 }

@@ -49,13 +49,13 @@ func (m atMost) RefuseNode(_ *cluster.Class, n *cluster.Node) string {
 	return ""
 }
 
-// picky is a plugin from outside the tree that is asked last, and wants no node of which three CPUs are taken.
+// picky is a plugin from outside the tree that is asked last, and wants no node of which an odd number of CPUs is taken.
 type picky struct{}
 
 func (picky) Name() string { return "picky" }
 
 func (picky) VetoNode(_ *cluster.Class, n *cluster.Node) string {
-	if n.Used.At(resources.CPU) == 3000 {
+	if n.Used.At(resources.CPU)%2000 == 1000 {
 		return "node(s) were not liked"
 	}
 	return ""

@@ -11,11 +11,13 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/binpack"
 	"hekla.sh/hekla/pkg/plugins/capacity"
+	"hekla.sh/hekla/pkg/plugins/cdp"
 	"hekla.sh/hekla/pkg/plugins/conformance"
 	"hekla.sh/hekla/pkg/plugins/drf"
 	"hekla.sh/hekla/pkg/plugins/gang"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/overcommit"
+	"hekla.sh/hekla/pkg/plugins/pdb"
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/plugins/priority"
 	"hekla.sh/hekla/pkg/plugins/proportion"
@@ -45,7 +47,7 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 		{Name: "gangpreempt", Spec: conf.Spec{AliasOf: preempt.Name}}, {Name: "gangreclaim", Spec: conf.Spec{AliasOf: reclaim.Name}}}
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
-		binpack.Factory()}
+		binpack.Factory(), pdb.Factory(), cdp.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -61,4 +63,4 @@ const notYet = "Hekla does not have it yet"
 // Volcano can be taken over as it is.
 var laterPlugins = map[string]string{"sla": notYet, "resourcequota": notYet, "resource-strategy-fit": notYet, "usage": notYet,
 	"nodegroup": notYet, "network-topology-aware": notYet, "task-topology": notYet, "numa-aware": notYet,
-	"deviceshare": notYet, "tdm": notYet, "rescheduling": notYet, "pdb": notYet, "cdp": notYet, "extender": notYet}
+	"deviceshare": notYet, "tdm": notYet, "rescheduling": notYet, "extender": notYet}

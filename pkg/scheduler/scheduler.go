@@ -28,6 +28,7 @@ type Scheduler struct {
 	outlook *placement.Engine // as nodes will be
 	// renewed is set while the policy was not in force in a cycle yet, begun once there was any.
 	renewed, begun bool
+	wake           time.Time // when the answers of some plugin change
 	observe        func(part, name string) func()
 	writer         *statusWriter
 	// suspects counts the panics over a job.
@@ -94,6 +95,9 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	if s.policy == nil {
 		return result
 	}
+	if !s.wake.IsZero() && !now.Before(s.wake) {
+		s.cluster.Reconsider()
+	}
 	session, problem := s.run(now)
 	defer s.observe("close", "")()
 	if problem == "" {
@@ -104,6 +108,10 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	contained(&result, func() { s.writer.write(s.cluster, now, &result.Decisions) })
 	contained(&result, func() { writePlans(s.cluster, session.Plans, &result.Decisions) })
 	result.Wake = s.cluster.NextDeadline(now)
+	contained(&result, func() { s.wake = s.policy.WakeAt() })
+	if !s.wake.IsZero() && (result.Wake.IsZero() || s.wake.Before(result.Wake)) {
+		result.Wake = s.wake
+	}
 	if result.Panic != "" {
 		result.Wake = now.Add(panicPause)
 	}

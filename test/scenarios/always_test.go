@@ -56,7 +56,7 @@ const (
 
 // checkRest runs it to its rest and on.
 func (s *scenario) checkRest() []string {
-	if s.hasNever() {
+	if s.isRestless() {
 		return nil
 	}
 	rest, err := s.run(s.manifests, func(o *simulator.Options) { o.UntilStable, o.MaxCycles = true, maxCycles })

@@ -11,6 +11,7 @@
 //	notBound, notNominated         pods that are not
 //	apart                          groups of pods that are on different nodes
 //	jobs                           by job, at the end: phase, ready, reason and so on; reasonNot, what it is not
+//	says                           by job, at the end: words that its message holds, such as the law that protects the others
 //	queues                         by queue, at the end: allocated, deserved, share
 //	stable                         whether the end is at rest
 //
@@ -18,8 +19,8 @@
 // refuses them for good, `overdue: 5s` if the pod outlives its time so long, `overdue: never` if it never goes.
 //
 // Of every folder it is also checked, whatever it expects, that a second run and other orders of the documents decide the
-// same, byte for byte (law S3), and that the cluster comes to rest and 20 further cycles decide nothing (law S2), unless a pod
-// never goes.
+// same, byte for byte (law S3), and that the cluster comes to rest and 20 further cycles decide nothing (law S2), unless a fate
+// keeps it from that.
 //
 // To write a new one, make a folder whose name is the sentence that it proves, put cluster.yaml into it, and run
 //

@@ -26,6 +26,7 @@ type expectation struct {
 	NotNominated []string                     `yaml:"notNominated"`
 	Apart        [][]string                   `yaml:"apart"`
 	Jobs         map[string]map[string]any    `yaml:"jobs"`
+	Says         map[string][]string          `yaml:"says"`
 	Queues       map[string]queueExpectation  `yaml:"queues"`
 	Stable       *bool                        `yaml:"stable"`
 }
@@ -75,6 +76,7 @@ func (e *expectation) compare(report *simulator.Report) []string {
 		}
 	}
 	c.compareJobs(e.Jobs)
+	c.compareMessages(e.Says)
 	c.compareQueues(e.Queues)
 	if e.Stable != nil && *e.Stable != report.Stable {
 		c.differ("stable: expected %t", *e.Stable)
@@ -164,6 +166,22 @@ func (c *comparison) compareJobs(want map[string]map[string]any) {
 			continue
 		}
 		c.compareFields("jobs "+name, want[name], c.report.Jobs[i])
+	}
+}
+
+func (c *comparison) compareMessages(want map[string][]string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		message := ""
+		for _, j := range c.report.Jobs {
+			if j.Job == name {
+				message = j.Message
+			}
+		}
+		for _, words := range want[name] {
+			if !strings.Contains(message, words) {
+				c.differ("says: of %s it is not said %q: %q", name, words, message)
+			}
+		}
 	}
 }
 

@@ -115,10 +115,11 @@ func (s *scenario) options() (simulator.Options, error) {
 	return options, nil
 }
 
-// hasNever reports whether a pod never goes: then there is no rest.
-func (s *scenario) hasNever() bool {
+// isRestless reports whether what surrounds the scheduler keeps it from coming to rest: a pod never goes, or what is refused
+// is tried again and again.
+func (s *scenario) isRestless() bool {
 	for _, f := range s.Fates {
-		if f.Overdue == "never" {
+		if f.Overdue == "never" || f.Refused != "" {
 			return true
 		}
 	}

@@ -3,7 +3,8 @@
 //
 // Main types: [Plugins] are the plugins, made once for a model; a [Question] is what they are asked on behalf of one
 // class of equal pods. What it costs grows from method to method: [Question.Refusal] and [Question.Preferences] read
-// node objects, [Question.Ports] the pods of one node, [Question.Survey] pods anywhere.
+// node objects, [Question.Ports] the pods of one node, [Question.Around] and
+// [Question.Survey] pods anywhere. [NewOutlook] makes plugins that see the pods that will be there.
 //
 // The plugins see the model through NodeInfos that are kept beside it and renewed only where Cluster.Changes says so.
 // What costs memory and time is put off until somebody asks: a node's pods are not looked at before Ports or Survey. For
@@ -19,7 +20,8 @@
 //     counts on each node with the size reported there, not with the one heard of first; and the soft spread that
 //     kube-scheduler adds for pods of services and replica sets is not added, since the model does not know those.
 //  2. A pod is on a node for the plugins if its task holds room there, pods placed in the open transaction and pods on
-//     their way out included. What is promised is not there yet. Nodes without an object do not exist.
+//     their way out included; what is promised is not there yet. In an outlook what leaves is gone and what is promised is
+//     there. Nodes without an object do not exist.
 //  3. Objects of the model are read, never changed: none of these plugins reads the node's name off a pod that is on a
 //     node, so a pod that was placed is shown as it is.
 //  4. Everything runs in the calling goroutine, in a fixed order, without clock, log, metric or client. Equal models give

@@ -60,7 +60,15 @@ func TestSurveyRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(append(threeNodes(), c.others...), c.pod)...)
-			got, _ := w.survey(w.ask("a"))
+			q := w.ask("a")
+			around := map[string]string{}
+			for _, n := range w.cluster.Nodes() {
+				around[n.Name] = q.Around(n)
+			}
+			got, _ := w.survey(q)
+			if diff := cmp.Diff(got, around); diff != "" {
+				t.Errorf("one by one the nodes are refused otherwise (-survey +one by one):\n%s", diff)
+			}
 			for name, want := range c.want {
 				if (got[name] == "") != (want == "") || !strings.Contains(got[name], want) {
 					t.Errorf("node %s: got %q, want %q", name, got[name], want)
@@ -195,4 +203,66 @@ func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
 		t.Errorf("after the node went: got %v", got)
 	}
+}
+
+// A scorer may be the only one that reads a term.
+func TestWhatOnlyScorersCannotReadIsRefusedOneByOneToo(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("a", preferringNear("no label value", zone, 1)))...)
+	plugins, err := New(w.cluster, nil, allScores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := plugins.Ask(w.task("a").Class)
+	for _, n := range w.cluster.Nodes() {
+		one := q.Around(n)
+		if all, _ := w.survey(q); one == "" || one != all[n.Name] {
+			t.Errorf("node %s is refused with %q, in a survey with %q", n.Name, one, all[n.Name])
+		}
+	}
+}
+
+func TestASurveyAfterAQuestionAboutOneNodeIsOfThePodsAsTheyAre(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("x1", app("x")), pod("a", apart("x", zone)))...)
+	q := w.ask("a")
+	w.survey(q)
+	w.cluster.Place(w.task("x1"), w.cluster.Node("a1"))
+	if got := q.Around(w.cluster.Node("a2")); got != notApart {
+		t.Errorf("a2: got %q", got)
+	}
+	if got, _ := w.survey(q); got["a1"] != notApart || got["a2"] != notApart || got["b1"] != "" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAnOutlookSeesThePodsThatWillBeThere(t *testing.T) {
+	w := newWorld(t, append(threeNodes(), pod("leaves", app("x"), port(80), on("a1")), pod("comes", app("x"), port(80)),
+		pod("a", apart("x", zone), port(80)))...)
+	outlook, err := NewOutlook(w.cluster, allFilters, allScores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, later := w.ask("a"), outlook.Ask(w.task("a").Class)
+	expect := func(when string, q *Question, a1, b1 string, portsOfA1, portsOfB1 bool) {
+		t.Helper()
+		got, _ := w.survey(q)
+		if got["a1"] != a1 || got["b1"] != b1 {
+			t.Errorf("%s: got %v", when, got)
+		}
+		if free := q.Ports(w.cluster.Node("a1")) == ""; free != portsOfA1 {
+			t.Errorf("%s: that the port of a1 is free is %t", when, free)
+		}
+		if free := q.Ports(w.cluster.Node("b1")) == ""; free != portsOfB1 {
+			t.Errorf("%s: that the port of b1 is free is %t", when, free)
+		}
+	}
+	expect("now, at first", now, notApart, "", false, true)
+	expect("later, at first", later, notApart, "", false, true)
+	mark := w.cluster.Mark()
+	w.cluster.Evict(w.task("leaves"))
+	w.cluster.Pipeline(w.task("comes"), w.cluster.Node("b1"))
+	expect("now, with a plan", now, notApart, "", false, true)
+	expect("later, with a plan", later, "", notApart, true, false)
+	w.cluster.Undo(mark)
+	expect("now, without it again", now, notApart, "", false, true)
+	expect("later, without it again", later, notApart, "", false, true)
 }

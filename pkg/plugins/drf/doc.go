@@ -20,7 +20,11 @@
 //     nodes above that job are worked out again, and only when the order is asked for.
 //  4. Annotations that cannot be read stop the jobs of that queue alone, and say what is wrong. Where two queues give
 //     one node different weights, the older queue decides.
-//  5. A queue without the annotations stands directly below the root, with weight 1.
+//  5. For another job of its queue a pod leaves only if its job keeps at least as large a share as that one comes to have;
+//     inside a job there is nothing to say.
+//  6. For another queue a pod leaves only if its own queue, without it, still comes after the other with the pod it waits
+//     for. Both jobs count as able to use more then: one waits, and the other would want back what it loses.
+//  7. A queue without the annotations stands directly below the root, with weight 1.
 //
 // It must not know limits: who may hold how much is for proportion and capacity.
 package drf

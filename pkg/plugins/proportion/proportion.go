@@ -33,6 +33,7 @@ type plugin struct {
 // limits are what a queue deserves, and what it may hold at most.
 type limits struct {
 	deserved, ceiling resources.Vector
+	capability        resources.Vector // unlimited where the queue says nothing
 	share             resources.Limits // what is deserved of the resources that the cluster has
 }
 
@@ -52,6 +53,10 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	list := make([]limits, len(queues))
 	for n, q := range queues {
 		list[n].deserved = make(resources.Vector, dims)
+		list[n].capability = make(resources.Vector, dims)
+		for i := range dims {
+			list[n].capability[i] = q.Capability.Value(resources.Dim(i))
+		}
 		list[n].ceiling = quota.Ceiling(dims, total, guarantees, q.Guarantee, q.Capability)
 	}
 	portions := slices.Grow(p.divider.portions[:0], len(queues))[:len(queues)]
@@ -114,12 +119,12 @@ func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 	return p.refusal(q, nil)
 }
 
-// MayAllocate lets a queue grow up to what it deserves, in the resources that the task requests, and in no case beyond its
-// ceiling: a refusal is OverShare only if the ceiling would allow the task.
+// MayAllocate lets a queue grow up to what it deserves, in the resources that the task requests. A refusal is OverShare only
+// if the queue's capability would allow the task; that the cluster is too small is for the nodes to say.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	ceiling, claim := p.limits[q].ceiling, quota.OfTask(t)
-	if !claim.Fits(&q.Own, ceiling) {
-		return claim.Refusal(p.cluster.Resources, q, &q.Own, ceiling)
+	capability, claim := p.limits[q].capability, quota.OfTask(t)
+	if !claim.Fits(&q.Own, capability) {
+		return claim.Refusal(p.cluster.Resources, q, &q.Own, capability)
 	}
 	return p.overShare(q, claim)
 }

@@ -1,0 +1,110 @@
+package eviction_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/test/fixture"
+)
+
+const benchmarked = `
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: capacity
+  - name: nodeorder
+`
+
+// BenchmarkAGangOfWholeNodes measures one decision: nodes of eight devices are full of pods of one device each, of a queue
+// of low priority, one job to a node; a gang that wants a tenth of the nodes whole arrives in a queue of high priority. What
+// is timed is the cycle that makes the plan, with the events that bring the gang.
+func BenchmarkAGangOfWholeNodes(b *testing.B) {
+	for _, nodes := range []int{100, 500, 1000, 2000, 5000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				s, now := full(b, nodes)
+				gang := gangOf(nodes / 10)
+				b.StartTimer()
+				result := s.Cycle(now.Add(time.Second), gang)
+				b.StopTimer()
+				if result.Panic != "" || len(result.Decisions.Plans) != 1 || len(result.Decisions.Plans[0].Evictions) != nodes/10*8 {
+					b.Fatalf("the plan is not what it should be: %s %d plans", result.Panic, len(result.Decisions.Plans))
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+func full(tb testing.TB, nodes int) (*scheduler.Scheduler, time.Time) {
+	tb.Helper()
+	registry := scheduler.NewRegistry()
+	configuration, err := conf.Parse([]byte(benchmarked), registry.Catalogue())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	policy, err := registry.Build(configuration)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+	if err := s.Use(policy); err != nil {
+		tb.Fatal(err)
+	}
+	now := fixture.Birth.Add(time.Hour)
+	low, high := fixture.Queue("low"), fixture.Queue("high")
+	low.Spec.Priority, high.Spec.Priority = 1, 10
+	objects := []runtime.Object{low, high, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high", UID: "high"}, Value: 1000}}
+	for n := range nodes {
+		node := fmt.Sprintf("n%05d", n)
+		objects = append(objects, fixture.Node(node, "cpu=64 memory=512Gi nvidia.com/gpu=8 pods=110"))
+		group := fixture.Group("g"+node, "low", 1)
+		group.Status.Phase = schedulingv1beta1.PodGroupRunning
+		objects = append(objects, group)
+		for i := range 8 {
+			objects = append(objects, fixture.Pod(fmt.Sprintf("p%05d-%d", n, i), fixture.In("g"+node), fixture.As("worker", i),
+				fixture.On(node), fixture.Asks("cpu=4 memory=16Gi nvidia.com/gpu=1"), func(p *corev1.Pod) {
+					p.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+				}))
+		}
+	}
+	s.Cycle(now, events(objects))
+	return s, now
+}
+
+func gangOf(size int) []cluster.Event {
+	group := fixture.Group("gang", "high", int32(size))
+	group.Spec.PriorityClassName = "high"
+	objects := []runtime.Object{group}
+	for i := range size {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("gang-%d", i), fixture.In("gang"), fixture.As("worker", i),
+			fixture.Asks("cpu=32 memory=128Gi nvidia.com/gpu=8")))
+	}
+	return events(objects)
+}
+
+func events(objects []runtime.Object) []cluster.Event {
+	events := make([]cluster.Event, len(objects))
+	for i, o := range objects {
+		events[i] = cluster.Set{Object: o}
+	}
+	return events
+}

@@ -1,0 +1,182 @@
+package drf
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/internal/world"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// job is a job of a queue with pods that run, named r0 and on, and pods that wait, w0 and on.
+func job(name, queue string, runs, waits int, asks string) []runtime.Object {
+	objects := []runtime.Object{fixture.Group(name, queue, 1)}
+	for i := range runs {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-r%d", name, i), fixture.In(name), fixture.Asks(asks), fixture.On("n1")))
+	}
+	for i := range waits {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-w%d", name, i), fixture.In(name), fixture.Asks(asks)))
+	}
+	return objects
+}
+
+func TestAJobGivesAsLongAsItHasNoLessThanTheTaker(t *testing.T) {
+	for name, test := range map[string]struct {
+		taker, giver int // pods of one of twelve CPUs that run
+		victims      string
+		want         string
+	}{
+		"it would have more":            {0, 4, "g-r0", "yes"},
+		"it would have as much":         {2, 4, "g-r0", "yes"},
+		"it would have less":            {3, 4, "g-r0", smallerJob},
+		"together they would have less": {1, 4, "g-r0 g-r1 g-r2", smallerJob},
+	} {
+		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
+			Set(job("t", "q", test.taker, 1, "cpu=1")...).Set(job("g", "q", test.giver, 0, "cpu=1")...)
+		if got := w.Vote(world.Question{Session: w.Open(), Taker: "t", For: "t-w0", Victims: test.victims}); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestTheSumOfAPlanCountsForTheShares(t *testing.T) {
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
+		Set(job("t", "q", 0, 3, "cpu=1")...).Set(job("g", "q", 4, 0, "cpu=1")...)
+	s := w.Open()
+	x := s.Begin()
+	for i, want := range []string{"yes", "yes", smallerJob} {
+		waits, victim := fmt.Sprintf("t-w%d", i), fmt.Sprintf("g-r%d", i)
+		if got := w.Vote(world.Question{Session: s, Taker: "t", For: waits, Victims: victim}); got != want {
+			t.Fatalf("%s for %s: %q, want %q", victim, waits, got, want)
+		}
+		w.Evict(x, victim)
+		w.Promise(x, waits, "n1")
+	}
+	x.Undo()
+}
+
+func TestTheLargestPartOfAnyResourceDecides(t *testing.T) {
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100"), fixture.Queue("q")).
+		Set(job("t", "q", 0, 1, "cpu=1 memory=30")...).Set(job("g", "q", 3, 0, "cpu=1 memory=10")...)
+	if got := w.Vote(world.Question{Session: w.Open(), Taker: "t", For: "t-w0", Victims: "g-r0"}); got != smallerJob {
+		t.Errorf("a fifth stays and three tenths come: %q", got)
+	}
+}
+
+func TestInsideAJobSharesHaveNoSay(t *testing.T) {
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=10"), fixture.Queue("q")).Set(job("t", "q", 2, 1, "cpu=1")...)
+	if got := w.Vote(world.Question{Session: w.Open(), Taker: "t", For: "t-w0", Victims: "t-r0"}); got != "" {
+		t.Errorf("the answer is %q", got)
+	}
+}
+
+func TestAJobAtTheDoorCountsWithItsMinimum(t *testing.T) {
+	for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
+		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
+			fixture.Group("door", "q", 1, fixture.AtTheDoor, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1")...)
+		if got := w.Vote(world.Question{Session: w.Open(), Taker: "door", Victims: "g-r0"}); got != want {
+			t.Errorf("%s against three: %q, want %q", minimum, got, want)
+		}
+	}
+}
+
+func TestOnlyTheHierarchyHasASayBetweenQueues(t *testing.T) {
+	for on, want := range map[conf.Switch]string{conf.EnableJobOrder: "", conf.EnableHierarchy: "yes"} {
+		w := world.New(t, Factory(), "", on).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b")).
+			Set(job("t", "a", 0, 1, "cpu=1")...).Set(job("g", "b", 4, 0, "cpu=1")...)
+		if got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "t", For: "t-w0", Victims: "g-r0"}); got != want {
+			t.Errorf("with %s: %q, want %q", on, got, want)
+		}
+	}
+}
+
+func TestAQueueGivesAsLongAsItComesAfterTheTakers(t *testing.T) {
+	for name, test := range map[string]struct {
+		weights      string // of the giver; the taker's is 1
+		taker, waits int
+		giver        int
+		victims      string
+		want         string
+	}{
+		"it would have more":                 {"1", 1, 3, 5, "g-r0", "yes"},
+		"it would have as much":              {"1", 2, 3, 4, "g-r0", smallerQueue},
+		"it would have less":                 {"1", 3, 3, 4, "g-r0", smallerQueue},
+		"it would have more for its weight":  {"2", 1, 3, 6, "g-r0", "yes"},
+		"it would have less for its weight":  {"4", 1, 3, 6, "g-r0", smallerQueue},
+		"the last pod that the taker wants":  {"1", 0, 1, 6, "g-r0", "yes"},
+		"the only pod of a giver":            {"1", 0, 1, 1, "g-r0", smallerQueue},
+		"more than one pod at once":          {"1", 0, 1, 6, "g-r0 g-r1 g-r2", "yes"},
+		"more than there is between the two": {"1", 0, 1, 6, "g-r0 g-r1 g-r2 g-r3 g-r4", smallerQueue},
+	} {
+		w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "1/"+test.weights)},
+			job("t", "a", test.taker, test.waits, "cpu=1"), job("g", "b", test.giver, 0, "cpu=1"))
+		s := w.Open()
+		if got := w.Vote(world.Question{Session: s, Reclaim: true, Taker: "t", For: "t-w0", Victims: test.victims}); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestBranchesAreComparedWhereTheyPartForVictimsToo(t *testing.T) {
+	// The taker has less than the giver; its department has more than the giver's.
+	w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=12"), at("a", "root/x/a", "1/1/1"), at("rich", "root/x/rich", "1/1/1"),
+		at("b", "root/y/b", "1/1/1")}, job("t", "a", 0, 1, "cpu=1"), job("r", "rich", 7, 1, "cpu=1"), job("g", "b", 5, 1, "cpu=1"))
+	s := w.Open()
+	question := world.Question{Session: s, Reclaim: true, Taker: "t", For: "t-w0", Victims: "r-r0"}
+	if got := w.Vote(question); got != "yes" {
+		t.Errorf("of its rich sibling: %q", got)
+	}
+	question.Victims = "g-r0"
+	if got := w.Vote(question); got != smallerQueue {
+		t.Errorf("of a queue in the other department: %q", got)
+	}
+}
+
+func TestQueuesWhoseAnnotationsCannotBeReadAreLeftToOthers(t *testing.T) {
+	w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "nonsense")},
+		job("t", "a", 0, 1, "cpu=1"), job("g", "b", 4, 0, "cpu=1"))
+	if got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "t", For: "t-w0", Victims: "g-r0"}); got != "" {
+		t.Errorf("the answer is %q", got)
+	}
+}
+
+func TestAVoteLeavesNoTraceInTheOrder(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := drawWorld(r, t)
+		s := w.Open()
+		h := opened(s)
+		place(r, w, s)
+		var before []int
+		order := func() (signs []int) {
+			for _, a := range s.Queues() {
+				for _, b := range s.Queues() {
+					signs = append(signs, h.CompareQueues(a, b))
+				}
+			}
+			return signs
+		}
+		before = order()
+		for _, taker := range w.Jobs() {
+			for _, giver := range w.Jobs() {
+				if taker.Queue != giver.Queue && len(giver.Tasks()) > 0 && len(taker.Tasks()) > 0 {
+					h.VoteReclaim(&framework.Departure{Taker: taker, For: taker.Tasks()[0], Victims: giver.Tasks()[:1]})
+				}
+			}
+		}
+		if after := order(); fmt.Sprint(after) != fmt.Sprint(before) {
+			r.Fatalf("the order was %v and is %v", before, after)
+		}
+	})
+}
+
+// opened is the plugin with the hierarchy, in a session of its own.
+func opened(s *framework.Session) *hierarchical {
+	h := &hierarchical{}
+	h.OpenSession(s)
+	return h
+}

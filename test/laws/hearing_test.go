@@ -1,0 +1,447 @@
+package laws
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// level is on whose authority a pod leaves (A1).
+type level string
+
+const (
+	betweenQueues level = "between queues"
+	betweenJobs   level = "between jobs"
+	withinJob     level = "within a job"
+	anywhere      level = "for a lone pod"
+)
+
+// levelOf returns the level at which a plan of an action evicts a pod, "" if there is none.
+func levelOf(action string, taker *job, victim *pod) level {
+	switch {
+	case action == "reclaim" && victim.job.queue != taker.queue:
+		return betweenQueues
+	case action != "preempt":
+		return ""
+	case victim.job == taker:
+		return withinJob
+	case victim.job.queue == taker.queue:
+		return betweenJobs
+	case taker.lone:
+		return anywhere
+	}
+	return ""
+}
+
+// hearing judges one plan.
+type hearing struct {
+	*judge
+	decision      cluster.PlanStart
+	plan          *plan
+	before, after *picture
+	divided       []*share // as the cluster was divided when the cycle began; any of them will do
+	continues     bool
+
+	taker   *job
+	victims []*pod // in the order decided, as they were before
+	comers  []*pod // that are promised a node, by name, as they were before
+}
+
+func (h *hearing) hear() {
+	h.taker = h.before.jobs[h.plan.taker]
+	if h.taker == nil || h.taker.queue == nil {
+		h.breach("J3", "plan %s is of job %q, which cannot start", h.plan.id, h.plan.taker)
+		return
+	}
+	if !h.parties() {
+		return
+	}
+	h.taking()
+	for i, v := range h.victims {
+		h.victim(v, h.decision.Evictions[i])
+	}
+	h.givers()
+	h.fit()
+	h.queues()
+	if len(h.breaches) == 0 { // what cannot come true need not be minimal
+		h.minimal()
+	}
+}
+
+// parties finds out who the plan is about.
+func (h *hearing) parties() bool {
+	for _, e := range h.decision.Evictions {
+		v := h.before.pods[e.Pod.Name]
+		switch {
+		case v == nil || v.uid() != e.UID:
+			h.breach("P4", "plan %s evicts %s, which is not there", h.plan.id, e.Pod.Name)
+			return false
+		case v.job == nil:
+			h.breach("P2", "plan %s evicts %s, which is somebody else's", h.plan.id, v.name)
+			return false
+		case v.job.queue == nil:
+			h.breach("Q1", "plan %s evicts %s, which is in no queue", h.plan.id, v.name)
+			return false
+		case e.Law == "" || e.Message == "" || e.Node != v.node || e.Giver.Name != v.job.name || e.For.Name != h.plan.taker:
+			h.breach("S4", "plan %s says of %s: %+v", h.plan.id, v.name, e)
+		}
+		h.victims = append(h.victims, v)
+	}
+	for _, n := range h.decision.Nominations {
+		t := h.before.pods[n.Pod.Name]
+		if t == nil || t.uid() != n.UID || t.job != h.taker || t.state != waiting {
+			h.breach("J3", "plan %s promises a node to %s, which does not wait for one: %+v", h.plan.id, n.Pod.Name, t)
+			return false
+		}
+		h.comers = append(h.comers, t)
+	}
+	slices.SortFunc(h.comers, func(a, b *pod) int { return cmp.Compare(a.name, b.name) })
+	return true
+}
+
+// taking judges whether the taker may take at all: Q5, P6, J3, K6.
+func (h *hearing) taking() {
+	for _, other := range h.before.plans {
+		if other.taker == h.plan.taker && other.id != h.plan.id {
+			h.breach("K6", "plan %s is made while plan %s of %s is under way", h.plan.id, other.id, other.taker)
+		}
+	}
+	if !h.taker.queue.open() {
+		h.breach("Q5", "plan %s takes for queue %s, which is not open", h.plan.id, h.taker.queue.name)
+	}
+	if h.taker.never && len(h.victims) > 0 {
+		h.breach("P6", "plan %s evicts for %s, which never preempts", h.plan.id, h.taker.name)
+	}
+	after := h.after.jobs[h.taker.name]
+	with := func(role string) int {
+		return after.ready(role) + after.count(role, func(t *pod) bool { return t.state == promised })
+	}
+	if h.setting.gang && !after.enough(with) || len(h.comers) == 0 {
+		h.breach("J3", "plan %s gives %s %d pods of at least %d %v", h.plan.id, h.taker.name, with(""),
+			after.object.Spec.MinMember, after.object.Spec.MinTaskMember)
+	}
+}
+
+// mark reads whether a pod may be a victim.
+func mark(t *pod) string {
+	const key = schedulingv1beta1.PreemptableKey
+	for _, where := range []map[string]string{t.object.Annotations, t.object.Labels, t.job.object.Annotations, t.job.object.Labels} {
+		if value, ok := where[key]; ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// protects says which law, of those that look at the objects alone, keeps a pod from leaving for a taker; "" if none does.
+func (p *picture) protects(action string, taker *job, v *pod) (law, why string) {
+	l := levelOf(action, taker, v)
+	switch {
+	case l == "":
+		return "A1", "action " + action + " does not act between their jobs"
+	case v.state != placed:
+		return "P4", "it is " + string(v.state)
+	case mark(v) != "true":
+		return "P2", "it is marked " + mark(v)
+	case p.setting.conformance && (v.object.Spec.PriorityClassName == "system-node-critical" ||
+		v.object.Spec.PriorityClassName == "system-cluster-critical"):
+		return "P5", "it is critical"
+	case (l == betweenJobs || l == anywhere) && v.job.priority >= taker.priority:
+		return "J1", "the priority of its job is not lower"
+	case v.job.queue.object.Spec.Priority > taker.queue.object.Spec.Priority:
+		return "A2", "the priority of its queue is higher"
+	case v.job.queue != taker.queue && !v.job.queue.reclaimable():
+		return "Q3", "its queue is not reclaimable"
+	}
+	return "", ""
+}
+
+func (h *hearing) victim(v *pod, e cluster.Eviction) {
+	if law, why := h.before.protects(h.plan.action, h.taker, v); law != "" {
+		h.breach(law, "plan %s of %s evicts %s: %s", h.plan.id, h.taker.name, v.name, why)
+	}
+}
+
+// kept reports whether a job is left whole by a plan, or gone as a whole (J2).
+func (p *picture) kept(name string, mayGo bool) bool {
+	g := p.jobs[name]
+	if g.enough(g.ready) {
+		return true
+	}
+	return mayGo && g.count("", func(t *pod) bool { return t.state == binding || t.state == placed }) == 0
+}
+
+// givers judges J2 and the budgets.
+func (h *hearing) givers() {
+	for _, g := range h.giving() {
+		mayGo := h.setting.whole && g != h.taker
+		if !h.after.kept(g.name, mayGo) {
+			h.breach("J2", "plan %s leaves %s with %d pods of at least %d %v, not all gone", h.plan.id, g.name,
+				h.after.jobs[g.name].ready(""), g.object.Spec.MinMember, g.object.Spec.MinTaskMember)
+		}
+	}
+	for name, object := range h.before.budgets {
+		selector, err := metav1.LabelSelectorAsSelector(object.Spec.Selector)
+		if err != nil {
+			h.breach("K3", "budget %s cannot be read: %s", name, err)
+			continue
+		}
+		asked, all, left := 0, 0, int(object.Status.DisruptionsAllowed)
+		for _, t := range h.before.pods {
+			if t.state == leaving && t.object.DeletionTimestamp == nil && selector.Matches(labels.Set(t.object.Labels)) {
+				left--
+			}
+		}
+		for i, v := range h.victims {
+			if selector.Matches(labels.Set(v.object.Labels)) {
+				all++
+				if !h.decision.Evictions[i].PastBudget {
+					asked++
+				}
+			}
+		}
+		if asked > max(left, 0) {
+			h.breach("K3", "plan %s asks for %d evictions under budget %s, which allows %d", h.plan.id, asked, name, left)
+		}
+		if h.setting.pdb && all > max(left, 0) {
+			h.breach("T1", "plan %s evicts %d pods under budget %s, which allows %d, and pdb votes", h.plan.id, all, name, left)
+		}
+	}
+}
+
+// giving are the jobs that give, in the order decided.
+func (h *hearing) giving() []*job {
+	var jobs []*job
+	for _, v := range h.victims {
+		if !slices.Contains(jobs, v.job) {
+			jobs = append(jobs, v.job)
+		}
+	}
+	return jobs
+}
+
+// fit judges that every pod that is promised a node will fit there: S1, K1, K5.
+func (h *hearing) fit() {
+	for _, t := range h.comers {
+		node := h.plan.nominated[t.uid()]
+		if !admits(h.before.nodes[node], t.object) {
+			h.breach("K1", "plan %s promises %s to %s, which it does not take", h.plan.id, node, t.name)
+		}
+		if why := h.after.tooFull(node, later); why != "" {
+			h.breach("S1", "plan %s promises %s to %s: %s", h.plan.id, node, t.name, why)
+		}
+	}
+}
+
+// asked is what the pods want that are promised a node.
+func (h *hearing) asked() amounts {
+	sum := amounts{}
+	for _, t := range h.comers {
+		sum.add(t.wants, 1)
+	}
+	return sum
+}
+
+// queues judges Q1, Q2 and Q4.
+func (h *hearing) queues() {
+	if !slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(h.after).within(h.queueAfter(), h.asked()) == "" }) {
+		h.breach("Q4", "plan %s: %s", h.plan.id, h.divided[0].on(h.after).within(h.queueAfter(), h.asked()))
+	}
+	held := map[string]amounts{}
+	for _, v := range h.victims {
+		for _, q := range v.job.queue.upwards() {
+			if held[q.name] == nil {
+				held[q.name] = amounts{}
+			}
+			held[q.name].add(v.wants, 1)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		had, has, floor := h.before.queues[name].allocated(), h.after.queues[name].allocated(), h.before.queues[name].guarantee
+		for resource, amount := range held[name] {
+			if amount > 0 && has[resource] < floor[resource] && has[resource] < had[resource] {
+				h.breach("Q2", "plan %s leaves queue %s with %s, of %s guaranteed", h.plan.id, name, has, floor)
+			}
+		}
+	}
+	if !h.takesFromEquals() {
+		return
+	}
+	if !slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(h.after).stays(h.queueAfter(), h.asked()) }) {
+		h.breach("Q4", "plan %s takes from queues of equal priority beyond the share of %s: it would hold %s of %s", h.plan.id,
+			h.taker.queue.name, h.queueAfter().allocated(), h.shareOf(h.taker.queue))
+	}
+	if h.plan.action == "reclaim" && !slices.ContainsFunc(h.divided, func(s *share) bool { return h.lawfulInAnOrder(s, h.lumps(), nil) }) {
+		h.breach("Q1", "plan %s takes what queues of equal priority do not hold above their shares: %s", h.plan.id, h.describe())
+	}
+}
+
+func (h *hearing) queueAfter() *queue { return h.after.queues[h.taker.queue.name] }
+
+// takesFromEquals reports whether any victim is of another queue of the taker's priority.
+func (h *hearing) takesFromEquals() bool {
+	return slices.ContainsFunc(h.victims, func(v *pod) bool {
+		return v.job.queue != h.taker.queue && v.job.queue.object.Spec.Priority == h.taker.queue.object.Spec.Priority
+	})
+}
+
+// on is the same share, of the queues in another picture.
+func (s *share) on(p *picture) *share {
+	moved := &share{deserved: map[*queue]map[corev1.ResourceName]float64{}, ceiling: map[*queue]map[corev1.ResourceName]float64{}, divides: s.divides}
+	for q, values := range s.deserved {
+		moved.deserved[p.queues[q.name]] = values
+	}
+	for q, values := range s.ceiling {
+		moved.ceiling[p.queues[q.name]] = values
+	}
+	return moved
+}
+
+func (h *hearing) shareOf(q *queue) any { return h.divided[0].on(h.before).deserved[q] }
+
+func (h *hearing) describe() map[string]string {
+	said := map[string]string{}
+	for _, g := range h.giving() {
+		said[g.queue.name] = "holds " + g.queue.allocated().String() + " and keeps " + h.after.queues[g.queue.name].allocated().String()
+	}
+	for name := range said {
+		said[name] += amounts(deservedOf(h.divided[0].on(h.before).deserved[h.before.queues[name]])).String()
+	}
+	return said
+}
+
+func deservedOf(values map[corev1.ResourceName]float64) amounts {
+	a := amounts{}
+	for name, value := range values {
+		a[" deserves "+name] = int64(value)
+	}
+	return a
+}
+
+// lumps are the victims that go together: the pods of a job that does not keep its minimum, else each alone.
+func (h *hearing) lumps() [][]*pod {
+	var lumps [][]*pod
+	of := map[*job]int{}
+	for _, v := range h.victims {
+		at, known := of[v.job]
+		g := h.after.jobs[v.job.name]
+		if known && !g.enough(g.ready) {
+			lumps[at] = append(lumps[at], v)
+			continue
+		}
+		of[v.job] = len(lumps)
+		lumps = append(lumps, []*pod{v})
+	}
+	return lumps
+}
+
+// lawfulInAnOrder reports whether the victims can leave one after the other, in some order, such that each holds what is
+// above the share of its queue at that moment (Q1, T2).
+func (h *hearing) lawfulInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
+	if len(left) == 0 {
+		return true
+	}
+	p := &plan{id: h.plan.id, taker: h.plan.taker, action: h.plan.action, nominated: h.plan.nominated, victims: map[types.UID]string{}}
+	for _, v := range gone {
+		p.victims[v.uid()] = v.name
+	}
+	then := h.with(p, h.before)
+	for i, lump := range left {
+		held, giver := amounts{}, then.queues[lump[0].job.queue.name]
+		for _, v := range lump {
+			held.add(v.wants, 1)
+		}
+		isLower := giver.object.Spec.Priority < h.taker.queue.object.Spec.Priority
+		if !isLower && s.divides && !s.on(then).surplus(giver, held, h.asked()) {
+			continue
+		}
+		if h.lawfulInAnOrder(s, slices.Delete(slices.Clone(left), i, i+1), append(slices.Clone(gone), lump...)) {
+			return true
+		}
+		if len(left) > 5 { // the order decided is among the first tried
+			return false
+		}
+	}
+	return false
+}
+
+// minimal judges that nobody could have stayed: K2, K4, P1, P3.
+func (h *hearing) minimal() {
+	for _, g := range h.giving() {
+		var own []*pod
+		for _, v := range h.victims {
+			if v.job == g {
+				own = append(own, v)
+			}
+		}
+		for set := 1; set < 1<<min(len(own), 5); set++ {
+			var back []*pod
+			for i, v := range own {
+				if set&(1<<min(i, 4)) != 0 {
+					back = append(back, v)
+				}
+			}
+			h.mayStay(g, back)
+		}
+	}
+}
+
+// mayStay judges whether the plan stands without the eviction of some pods of a giver.
+func (h *hearing) mayStay(g *job, back []*pod) {
+	law, comers := "K2", h.comers
+	if !slices.ContainsFunc(back, (*pod).bestEffort) {
+		// For pods that request nothing, those that request something do not leave.
+		comers = slices.DeleteFunc(slices.Clone(comers), (*pod).bestEffort)
+	}
+	if g == h.taker {
+		// For pods that rank no higher, nobody of the job leaves.
+		lowest := slices.MinFunc(back, func(a, b *pod) int { return cmp.Compare(a.rank, b.rank) }).rank
+		comers = slices.DeleteFunc(slices.Clone(comers), func(t *pod) bool { return t.rank <= lowest })
+	}
+	if len(comers) < len(h.comers) {
+		law = "P1, P3"
+	}
+	p := &plan{id: h.plan.id, taker: h.plan.taker, action: h.plan.action, victims: maps.Clone(h.plan.victims), nominated: map[types.UID]string{}}
+	for _, v := range back {
+		delete(p.victims, v.uid())
+	}
+	for _, t := range comers {
+		p.nominated[t.uid()] = h.plan.nominated[t.uid()]
+	}
+	then := h.with(p, h.before)
+	if !then.kept(g.name, h.setting.whole && g != h.taker) {
+		return
+	}
+	if h.stands(then, comers) {
+		h.breach(law, "plan %s of %s need not evict %v of %s", h.plan.id, h.taker.name, namesOf(back), g.name)
+	}
+}
+
+func (h *hearing) stands(then *picture, comers []*pod) bool {
+	asked := amounts{}
+	for _, t := range comers {
+		asked.add(t.wants, 1)
+		if then.tooFull(h.plan.nominated[t.uid()], later) != "" {
+			return false
+		}
+	}
+	return slices.ContainsFunc(h.divided, func(s *share) bool {
+		return s.on(then).within(then.queues[h.taker.queue.name], asked) == ""
+	})
+}
+
+func namesOf(pods []*pod) []string {
+	var names []string
+	for _, t := range pods {
+		names = append(names, t.name)
+	}
+	return names
+}

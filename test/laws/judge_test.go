@@ -1,0 +1,226 @@
+package laws
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// judge walks through what a scheduler decides.
+type judge struct {
+	setting  setting
+	objects  *objects
+	memory   *memory
+	breaches []string
+
+	binds, plans, evictions, cancelled, continued int
+}
+
+func (j *judge) breach(law, format string, arguments ...any) {
+	j.breaches = append(j.breaches, law+": "+fmt.Sprintf(format, arguments...))
+}
+
+// cycle judges the decisions of a cycle in the order in which they were made: plans of earlier cycles end or are fulfilled
+// first, then the actions have their turns.
+func (j *judge) cycle(d *cluster.Decisions, at *picture) {
+	divided := []*share{at.shares()}
+	for _, e := range d.Ended {
+		j.end(e)
+	}
+	if len(d.Ended) > 0 {
+		divided = append(divided, j.look(at).shares())
+	}
+	earlier := maps.Clone(j.memory.plans)
+	binds, plans := d.Binds, d.Plans
+	plans = slices.DeleteFunc(slices.Clone(plans), func(s cluster.PlanStart) bool {
+		_, inherits := j.inherited(s)
+		if inherits {
+			j.plan(s, at, divided)
+		}
+		return inherits
+	})
+	serve := func(which func(cluster.Bind) bool) {
+		binds = slices.DeleteFunc(slices.Clone(binds), func(b cluster.Bind) bool {
+			if which(b) {
+				j.bind(b, at)
+				return true
+			}
+			return false
+		})
+	}
+	wasPromised := func(b cluster.Bind) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(earlier)), func(p *plan) bool { return p.nominated[b.UID] != "" })
+	}
+	serve(wasPromised)
+	for _, action := range j.setting.actions {
+		switch action {
+		case "allocate":
+			serve(func(b cluster.Bind) bool { return !j.isFiller(b, d.Binds, at) })
+		case "backfill":
+			serve(func(b cluster.Bind) bool { return true })
+		case "preempt", "reclaim":
+			for len(plans) > 0 && (len(plans[0].Evictions) == 0 || plans[0].Evictions[0].Action == action) {
+				j.plan(plans[0], at, divided)
+				plans = plans[1:]
+			}
+		}
+	}
+	for _, left := range plans {
+		j.breach("A1", "plan %s is of no action of the pipeline", left.ID)
+	}
+	for _, left := range binds {
+		j.breach("S5", "pod %s is bound by no action of the pipeline", left.Pod.Name)
+	}
+	j.gangs(d.Binds, at)
+}
+
+// look draws the picture as it is after what was judged so far.
+func (j *judge) look(at *picture) *picture { return take(j.setting, j.objects, j.memory, at.now) }
+
+// with draws the picture as it would be with a plan instead of another of its ID.
+func (j *judge) with(p *plan, at *picture) *picture {
+	m := &memory{bound: j.memory.bound, plans: maps.Clone(j.memory.plans)}
+	m.plans[p.id] = p
+	return take(j.setting, j.objects, m, at.now)
+}
+
+// isFiller reports whether a bind is one of backfill: of a pod that requests nothing, whose job got nothing else.
+func (j *judge) isFiller(b cluster.Bind, all []cluster.Bind, at *picture) bool {
+	t := at.pods[b.Pod.Name]
+	if t == nil || !t.bestEffort() {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(other cluster.Bind) bool {
+		o := at.pods[other.Pod.Name]
+		return other.Job == b.Job && o != nil && !o.bestEffort()
+	})
+}
+
+func (j *judge) end(e cluster.PlanEnd) {
+	j.cancelled++
+	if j.memory.plans[e.ID] == nil {
+		for id, p := range j.memory.plans {
+			if p.taker == e.Job.Name && p.action == "" { // written by a scheduler before this one
+				delete(j.memory.plans, id)
+				return
+			}
+		}
+	}
+	if e.Why == "" {
+		j.breach("S4", "plan %s ends for no reason", e.ID)
+	}
+	delete(j.memory.plans, e.ID)
+}
+
+// bind judges that a pod gets its node: S5, K5.
+func (j *judge) bind(b cluster.Bind, at *picture) {
+	j.binds++
+	before := j.look(at)
+	t := before.pods[b.Pod.Name]
+	if t == nil || t.uid() != b.UID || t.job == nil || t.state != waiting && t.state != promised {
+		j.breach("S5", "pod %s is bound and does not wait: %+v", b.Pod.Name, t)
+		return
+	}
+	if t.state == promised && t.node != b.Node {
+		j.breach("K5", "pod %s is bound to %s and was promised %s", t.name, b.Node, t.node)
+	}
+	if !admits(before.nodes[b.Node], t.object) {
+		j.breach("K1", "pod %s is bound to %s, which does not take it", t.name, b.Node)
+	}
+	j.memory.bound[b.UID] = b.Node
+	for id, p := range j.memory.plans {
+		if p.nominated[b.UID] != "" {
+			j.fulfil(id, p, b.UID)
+		}
+	}
+	after := j.look(at)
+	if why := after.tooFull(b.Node, now); why != "" {
+		j.breach("S5", "pod %s is bound: %s", t.name, why)
+	} else if why := after.tooFull(b.Node, later); why != "" {
+		j.breach("K5", "pod %s is bound into room that is promised: %s", t.name, why)
+	}
+}
+
+// fulfil takes a pod that got what it was promised off its plan.
+func (j *judge) fulfil(id string, p *plan, uid types.UID) {
+	rest := *p
+	rest.nominated = maps.Clone(p.nominated)
+	delete(rest.nominated, uid)
+	j.memory.plans[id] = &rest
+	if len(rest.nominated) > 0 {
+		return
+	}
+	delete(j.memory.plans, id)
+	for uid, name := range rest.victims {
+		if object := j.objects.pods[name]; object != nil && object.UID == uid && object.DeletionTimestamp == nil {
+			j.breach("S1", "plan %s has what it wanted, and pod %s is to leave for it still", id, name)
+		}
+	}
+}
+
+// gangs judges that no part of a gang starts: S5.
+func (j *judge) gangs(binds []cluster.Bind, at *picture) {
+	after := j.look(at)
+	for _, b := range binds {
+		if g := after.jobs[b.Job.Name]; j.setting.gang && g != nil && !g.enough(g.ready) {
+			j.breach("S5", "job %s has %d pods that start, its minimum is %d %v", g.name, g.ready(""), g.object.Spec.MinMember,
+				g.object.Spec.MinTaskMember)
+		}
+	}
+}
+
+// inherited returns the plan of a scheduler before this one that a plan goes on with.
+func (j *judge) inherited(d cluster.PlanStart) (*plan, bool) {
+	for _, p := range j.memory.plans {
+		if p.taker == d.Job.Name && p.action == "" {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// planOf reads a plan.
+func planOf(d cluster.PlanStart) *plan {
+	p := &plan{id: d.ID, taker: d.Job.Name, victims: map[types.UID]string{}, nominated: map[types.UID]string{}}
+	for _, e := range d.Evictions {
+		p.victims[e.UID], p.action = e.Pod.Name, e.Action
+	}
+	for _, n := range d.Nominations {
+		p.nominated[n.UID] = n.Node
+	}
+	if p.action == "" {
+		p.action = "none"
+	}
+	return p
+}
+
+// plan judges one plan, and remembers it.
+func (j *judge) plan(d cluster.PlanStart, at *picture, divided []*share) {
+	if last, ok := j.inherited(d); ok {
+		j.continued++
+		delete(j.memory.plans, last.id)
+	} else {
+		j.plans++
+		j.evictions += len(d.Evictions)
+		last = nil
+	}
+	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided}
+	c.after = j.with(c.plan, at)
+	c.hear()
+	j.memory.plans[d.ID] = c.plan
+}
+
+// remember takes the outcome of writes off what is only remembered.
+func (m *memory) remember(o *objects) {
+	known := map[types.UID]bool{}
+	for _, p := range o.pods {
+		if p.Spec.NodeName == "" {
+			known[p.UID] = true
+		}
+	}
+	maps.DeleteFunc(m.bound, func(uid types.UID, _ string) bool { return !known[uid] })
+}

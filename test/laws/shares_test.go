@@ -1,0 +1,205 @@
+package laws
+
+import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// share is what queues may hold by right and at most, as the plugins divide the cluster (law Q6).
+type share struct {
+	deserved map[*queue]map[corev1.ResourceName]float64 // of what a share speaks of
+	ceiling  map[*queue]map[corev1.ResourceName]float64
+	divides  bool // somebody gives shares
+}
+
+// rounding is how far an amount may be from the exact share, in thousandths: shares are whole numbers of the unit in which
+// a resource is counted, which is a thousandth for the CPU alone.
+func rounding(name corev1.ResourceName) float64 {
+	if name == corev1.ResourceCPU {
+		return 1
+	}
+	return 999
+}
+
+func (p *picture) shares() *share {
+	s := &share{deserved: map[*queue]map[corev1.ResourceName]float64{}, ceiling: map[*queue]map[corev1.ResourceName]float64{}}
+	total := amounts{}
+	for _, n := range p.nodes {
+		if admitsAnybody(n) {
+			total.add(amountsOf(n.Status.Allocatable), 1)
+		}
+	}
+	switch p.setting.sharer {
+	case "proportion":
+		s.divides = true
+		s.limit(p.roots(), total)
+		s.pour(p, total)
+	case "capacity":
+		s.divides = true
+		s.limit(p.roots(), total)
+		for q := range s.ceiling {
+			s.deserve(q)
+		}
+	}
+	return s
+}
+
+// admitsAnybody reports whether what a node has counts: one that is not ready does not.
+func admitsAnybody(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return false
+		}
+	}
+	return true
+}
+
+// roots are the queues without a parent, the root of the tree left out: it is all there is.
+func (p *picture) roots() []*queue {
+	var roots []*queue
+	for _, q := range p.queues {
+		if q.parent == nil {
+			roots = append(roots, q)
+		}
+	}
+	return roots
+}
+
+// guaranteed is what a queue is guaranteed, at least what those below it are together.
+func (q *queue) guaranteed() amounts {
+	sum := amounts{}
+	for _, child := range q.children {
+		sum.add(child.guaranteed(), 1)
+	}
+	for name, value := range q.guarantee {
+		sum[name] = max(sum[name], value)
+	}
+	return sum
+}
+
+// limit works out the ceilings of siblings and of all below them: the room above them, less what the others are guaranteed.
+func (s *share) limit(siblings []*queue, room amounts) {
+	guarantees := amounts{}
+	for _, q := range siblings {
+		guarantees.add(q.guaranteed(), 1)
+	}
+	for _, q := range siblings {
+		own, ceiling := q.guaranteed(), amounts{}
+		s.ceiling[q] = map[corev1.ResourceName]float64{}
+		for name, value := range room {
+			ceiling[name] = max(value-guarantees[name], 0) + own[name]
+			if capability, ok := q.capability[name]; ok {
+				ceiling[name] = min(ceiling[name], capability)
+			}
+			s.ceiling[q][name] = float64(ceiling[name])
+		}
+		s.limit(q.children, ceiling)
+	}
+}
+
+// deserve takes what a queue says it deserves, between its guarantee and its ceiling.
+func (s *share) deserve(q *queue) {
+	s.deserved[q] = map[corev1.ResourceName]float64{}
+	for name, value := range q.deserved {
+		if value > 0 {
+			s.deserved[q][name] = max(min(float64(value), s.ceiling[q][name]), float64(q.guaranteed()[name]))
+		}
+	}
+}
+
+// pour divides the cluster by weight: the level rises in all queues alike, as long as they want and may have more.
+func (s *share) pour(p *picture, total amounts) {
+	var queues []*queue
+	for _, q := range p.queues {
+		if len(q.jobs) > 0 || len(q.guarantee) > 0 {
+			queues = append(queues, q)
+			s.deserved[q] = map[corev1.ResourceName]float64{}
+		}
+	}
+	for name, amount := range total {
+		if amount <= 0 {
+			continue
+		}
+		portion := func(q *queue, level float64) float64 {
+			asked := q.allocated()[name]
+			if q.open() {
+				asked = q.sum(state.asks)[name]
+			}
+			floor := float64(q.guarantee[name])
+			top := max(min(float64(asked), s.ceiling[q][name]), floor)
+			return max(min(level*float64(max(q.object.Spec.Weight, 1)), top), floor)
+		}
+		poured := func(level float64) float64 {
+			sum := 0.0
+			for _, q := range queues {
+				sum += portion(q, level)
+			}
+			return sum
+		}
+		low, high := 0.0, float64(amount)
+		for range 64 {
+			if middle := (low + high) / 2; poured(middle) > float64(amount) {
+				high = middle
+			} else {
+				low = middle
+			}
+		}
+		for _, q := range queues {
+			s.deserved[q][name] = portion(q, low)
+		}
+	}
+}
+
+// stays reports whether a queue keeps within what it deserves, in the resources of some pods of which the share speaks, and
+// deserves any of them (law Q4).
+func (s *share) stays(q *queue, asked amounts) bool {
+	has, speaks := q.allocated(), false
+	for name, value := range asked {
+		deserved, ok := s.deserved[q][name]
+		if value <= 0 || name == corev1.ResourcePods || !ok {
+			continue
+		}
+		speaks = speaks || deserved > 0
+		if float64(has[name]) > deserved+rounding(name) {
+			return false
+		}
+	}
+	return speaks
+}
+
+// surplus reports whether what leaves a queue is above what it deserves: in one resource that is wanted, at least, as much
+// as is deserved stays; what the share does not speak of is above it (law Q1).
+func (s *share) surplus(q *queue, leaving, wanted amounts) bool {
+	has, speaks := q.allocated(), false
+	for name, value := range leaving {
+		deserved, ok := s.deserved[q][name]
+		if value <= 0 || name == corev1.ResourcePods || !ok {
+			continue
+		}
+		speaks = true
+		if wanted[name] > 0 && float64(has[name]-value) >= deserved-rounding(name) {
+			return true
+		}
+	}
+	return !speaks
+}
+
+// within reports whether a queue and all above it stay within their ceilings in what some pods ask for (law Q4).
+func (s *share) within(q *queue, asked amounts) string {
+	for _, above := range q.upwards() {
+		has := above.allocated()
+		for name, value := range asked {
+			capability, capped := above.capability[name]
+			ceiling, bounded := s.ceiling[above][name]
+			switch {
+			case value <= 0:
+			case capped && has[name] > capability:
+				return "queue " + above.name + " would hold " + has.String() + ", its capability is " + above.capability.String()
+			case bounded && float64(has[name]) > math.Max(ceiling, 0)+0.5:
+				return "queue " + above.name + " would hold " + has.String() + " beyond what the guarantees of others leave it"
+			}
+		}
+	}
+	return ""
+}

@@ -49,7 +49,7 @@ Exit codes: 0 done, 1 something was not understood, 3 not stable within --max-cy
 	flags.BoolVar(&f.stable, "until-stable", false, "run until two cycles in a row decide nothing")
 	flags.IntVar(&f.maxCycles, "max-cycles", 1000, "the most cycles with --until-stable")
 	flags.StringVar(&f.now, "now", "", "when it begins, RFC 3339 (default: the newest creationTimestamp of the input)")
-	flags.BoolVar(&f.grace, "grace", false, "pods that are being deleted live out their grace period")
+	flags.BoolVar(&f.grace, "grace", false, "pods that are evicted or being deleted live out their grace period")
 	flags.StringVarP(&f.output, "output", "o", "text", "text or json")
 	flags.StringArrayVar(&f.names, "scheduler-name", []string{schedulingv1beta1.DefaultSchedulerName}, "the schedulerName of pods to place (may be repeated)")
 	command.MarkFlagsMutuallyExclusive("cycles", "until-stable")

@@ -19,11 +19,14 @@ type attempt struct {
 	before   map[*cluster.Queue]resources.Vector // what the taker's queue and those above it held at the beginning
 	hasLower bool                                // some queue of lower priority may give
 
-	gangs  map[*cluster.Job]*gang
-	offers map[*cluster.Class]*offers
-	asked  []*offers       // the same, in the order in which they were asked for
-	taken  []unit          // the plan's, in the order in which they were asked
-	placed []*cluster.Task // that the plan promises a node
+	gangs   map[*cluster.Job]*gang
+	byClass map[*cluster.Class]*offers
+	asked   []*offers       // the same, in the order in which they were asked for
+	taken   []unit          // the plan's, in the order in which they were asked
+	placed  []*cluster.Task // that the plan promises a node
+	// wasRefused is set if a unit that was asked last might have left on its own account, and not after those before it;
+	// largestFirst asks the units that hold most of what is wanted first.
+	wasRefused, largestFirst bool
 	// overruled are plans of others that end if this one succeeds.
 	overruled []*cluster.Plan
 	version   int // grows with every change of the plan
@@ -39,7 +42,7 @@ func (a *attempt) need(t *cluster.Task) {
 
 func (f *Search) attempt(l level, j *cluster.Job) *attempt {
 	a := &attempt{search: f, level: l, taker: j, before: map[*cluster.Queue]resources.Vector{},
-		gangs: map[*cluster.Job]*gang{}, offers: map[*cluster.Class]*offers{}}
+		gangs: map[*cluster.Job]*gang{}, byClass: map[*cluster.Class]*offers{}}
 	for q := j.Queue; q != nil; q = q.Parent {
 		a.before[q] = q.Subtree.Allocated.Clone()
 	}
@@ -65,21 +68,28 @@ func (a *attempt) ask(x framework.Transaction, herds []*herd, local *cluster.Nod
 // askUntil is ask that ends as soon as enough have left.
 func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluster.Node, enough func() bool) []unit {
 	var gone []unit
-	for !enough() {
-		var first *herd
-		var best unit
-		for _, h := range herds {
-			if u, ok := a.head(h); ok && (first == nil || a.precedes(&u, &best)) {
-				first, best = h, u
+	a.wasRefused = false
+	flocks := a.flocksOf(herds)
+	for len(flocks) > 0 && !enough() {
+		first := 0
+		for i := range flocks {
+			if a.compare(&flocks[i].First().next, &flocks[first].First().next) < 0 {
+				first = i
 			}
 		}
-		if first == nil {
-			break
+		herds := flocks[first]
+		h := herds.First()
+		if u := h.next; a.objects(&u) == "" {
+			u.leave(x, local)
+			gone = append(gone, u)
+		} else {
+			a.wasRefused = true
 		}
-		first.pass()
-		if a.objects(&best) == "" {
-			best.leave(x, local)
-			gone = append(gone, best)
+		h.pass()
+		if a.offers(h) {
+			herds.FixFirst()
+		} else if herds.Pop(); herds.Len() == 0 {
+			flocks = slices.Delete(flocks, first, first+1)
 		}
 	}
 	return gone

@@ -36,13 +36,13 @@ func (o *offers) Pop() any {
 // offersFor returns the offers for the class of a task. All nodes are looked at once; after that only those that the plan
 // has changed.
 func (a *attempt) offersFor(t *cluster.Task) *offers {
-	o := a.offers[t.Class]
+	o := a.byClass[t.Class]
 	if o != nil {
 		return o
 	}
 	c := a.search.session.Cluster
 	o = &offers{rules: &a.search.rules, task: t, latest: make([]int, len(c.BySlot()))}
-	a.offers[t.Class] = o
+	a.byClass[t.Class] = o
 	a.asked = append(a.asked, o)
 	for _, n := range c.Nodes() {
 		o.latest[n.Slot] = -1
@@ -80,9 +80,21 @@ func (a *attempt) open(x framework.Transaction, t *cluster.Task, n, local *clust
 	if len(herds) == 0 && !a.fits(t, n) {
 		return nil, false
 	}
+	y := a.search.session.Begin()
 	gone := a.ask(x, herds, local)
 	if !a.fits(t, n) {
-		return nil, false
+		if !a.wasRefused {
+			return nil, false
+		}
+		// Small units may have used up what a queue can lawfully lose, and left nothing for the one that is large enough.
+		y.Undo()
+		a.largestFirst = true
+		gone = a.ask(x, a.herdsOf(n.Tasks()), local)
+		a.largestFirst = false
+		if !a.fits(t, n) {
+			return nil, false
+		}
+		a.sort(gone)
 	}
 	return a.giveBack(x, gone, local, func(*unit) bool { return a.fits(t, n) }), true
 }

@@ -208,7 +208,7 @@ func alike(tasks []*cluster.Task) bool {
 // begin forgets what was tried.
 func (a *attempt) begin() {
 	clear(a.gangs)
-	clear(a.offers)
+	clear(a.byClass)
 	a.asked, a.taken, a.placed = nil, nil, nil
 	a.version++
 }
@@ -277,15 +277,7 @@ func (a *attempt) place(x framework.Transaction, t *cluster.Task) bool {
 
 // settle lets everybody stay who need not leave, now that the whole gang has its nodes (law K4).
 func (a *attempt) settle(x framework.Transaction) {
-	slices.SortStableFunc(a.taken, func(u, v unit) int {
-		switch {
-		case a.precedes(&u, &v):
-			return -1
-		case a.precedes(&v, &u):
-			return 1
-		}
-		return 0
-	})
+	a.sort(a.taken)
 	// What comes back may make room for more to come back, where pods attract or repel each other.
 	for again := true; again; {
 		before := len(a.taken)

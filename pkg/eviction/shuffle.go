@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"fmt"
+	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -16,6 +17,9 @@ func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 		t := c.Task
 		if t.Status != cluster.Running && t.Status != cluster.Bound || t.Job == nil {
 			continue
+		}
+		if slices.ContainsFunc(s.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 }) {
+			continue // nobody needs the room so much
 		}
 		x.Evict(t)
 		p.Victims = append(p.Victims, t)

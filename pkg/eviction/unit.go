@@ -1,9 +1,11 @@
 package eviction
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -23,25 +25,48 @@ type herd struct {
 	tops  []importance    // of the tasks
 	at    int             // the first that was not offered
 	whole bool            // the rest was offered
+
+	next unit // what it offers now
+}
+
+// flock is the herds of one queue that have something to offer, the one that is asked first on top.
+type flock = framework.Heap[*herd]
+
+// flocksOf sorts herds by queue, the queues in the order in which they appear.
+func (a *attempt) flocksOf(herds []*herd) []*flock {
+	var queues []*cluster.Queue
+	var byQueue [][]*herd
+	for _, h := range herds {
+		if !a.offers(h) {
+			continue
+		}
+		i := slices.Index(queues, h.job.Queue)
+		if i < 0 {
+			i = len(queues)
+			queues, byQueue = append(queues, h.job.Queue), append(byQueue, nil)
+		}
+		byQueue[i] = append(byQueue[i], h)
+	}
+	flocks := make([]*flock, len(byQueue))
+	for i, herds := range byQueue {
+		flocks[i] = framework.NewHeap(herds, func(g, h *herd) int { return a.compare(&g.next, &h.next) })
+	}
+	return flocks
 }
 
 // herdsOf sorts tasks that could leave into herds, the jobs in the order in which they appear. Those that a law protects are
 // left out.
 func (a *attempt) herdsOf(tasks []*cluster.Task) []*herd {
 	var herds []*herd
+	byJob := map[*cluster.Job]*herd{}
 	for _, t := range tasks {
 		if !a.concerns(t) || a.forbids(t) != "" {
 			continue
 		}
-		var h *herd
-		for _, known := range herds {
-			if known.job == t.Job {
-				h = known
-				break
-			}
-		}
+		h := byJob[t.Job]
 		if h == nil {
 			h = &herd{job: t.Job}
+			byJob[t.Job] = h
 			herds = append(herds, h)
 		}
 		h.tasks = append(h.tasks, t)
@@ -67,6 +92,13 @@ func (h *herd) sort(a *attempt) {
 		tasks[to], tops[to] = h.tasks[from], h.tops[from]
 	}
 	h.tasks, h.tops = tasks, tops
+}
+
+// offers works out what the herd offers next, and reports whether it has anything.
+func (a *attempt) offers(h *herd) bool {
+	var ok bool
+	h.next, ok = a.head(h)
+	return ok
 }
 
 // head returns what the herd offers next, ok is false if it has no more. It offers the same until it is told to go on.
@@ -175,21 +207,41 @@ func (a *attempt) lookAtGang(j *cluster.Job) *gang {
 	return g
 }
 
-// precedes reports whether one unit is asked to leave before another (law Q8): the queue of lower priority first, then the
-// queue further above its share as the plan stands, then the less important unit.
-func (a *attempt) precedes(u, v *unit) bool {
+// part is how much of what is wanted a unit holds.
+func (a *attempt) part(u *unit) resources.Ratio {
+	held := u.held
+	if held == nil {
+		held = u.tasks[0].Request()
+	}
+	part, _ := resources.DominantShare(held, a.wanted())
+	return part
+}
+
+// sort puts units into the order in which they are asked, as the model stands.
+func (a *attempt) sort(units []unit) {
+	slices.SortStableFunc(units, func(u, v unit) int { return a.compare(&u, &v) })
+}
+
+// compare is the order in which units are asked to leave (law Q8), negative if u is asked first: the queue of lower
+// priority, then the queue further above its share as the plan stands, then the less important unit.
+func (a *attempt) compare(u, v *unit) int {
+	if a.largestFirst {
+		if c := a.part(v).Compare(a.part(u)); c != 0 {
+			return c
+		}
+	}
 	p, q := u.job.Queue, v.job.Queue
 	if p != q {
-		if p.Priority != q.Priority {
-			return p.Priority < q.Priority
+		if c := cmp.Compare(p.Priority, q.Priority); c != 0 {
+			return c
 		}
 		share, ok := a.search.session.Policy.Share(p)
 		other, _ := a.search.session.Policy.Share(q)
 		if ok {
-			if c := share.Share.Compare(other.Share); c != 0 {
-				return c > 0
+			if c := other.Share.Compare(share.Share); c != 0 {
+				return c
 			}
 		}
 	}
-	return u.top.compare(&v.top) < 0
+	return u.top.compare(&v.top)
 }

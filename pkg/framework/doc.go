@@ -3,16 +3,21 @@
 // Main types: an [Action] is one step of the pipeline; a [Plugin] is a small type with a name that implements those of
 // the optional interfaces (JobOrderer, NodeScorer, …) it has a say in; a [Policy] is a configuration turned into plugins,
 // with everybody who has a say already collected per question; a [Session] is the model held still for one cycle; a
-// [Transaction] brackets what an action tries; a [Registry] knows the actions and plugins there are.
+// [Transaction] brackets what an action tries, and ends in nothing, in binds, or in a plan ([Planned]); a [Departure] is the
+// question whether pods may leave for another, put to the plugins by a [Poll]; an [Outlook] finds nodes as they will be; a
+// [Registry] knows the actions and plugins there are.
 //
 // Invariants:
 //
 //  1. Who has a say in what is decided once per configuration, by interface, tier and switch. Nobody registers callbacks
 //     by string.
 //  2. Every comparison ends in a total order, so that the order of the input shows nowhere.
-//  3. A transaction is undone exactly or committed whole. What is not committed leaves no trace but a verdict.
+//  3. A transaction is undone exactly or committed whole. What is not committed leaves no trace but a verdict. What is
+//     promised or evicted is kept only as part of a plan.
 //  4. A refusal is a verdict with its numbers, never an error.
-//  5. One job or queue that is wrong is judged and left out; it never stops the others.
+//  5. Votes are asked tier by tier: the first tier in which somebody answers decides, and one objection is enough (law T1).
+//     They are asked with the model as far as the plan has come (law T2).
+//  6. One job or queue that is wrong is judged and left out; it never stops the others.
 //
 // It must not know any particular plugin or action, nor the API server or the clock.
 package framework

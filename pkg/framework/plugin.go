@@ -81,7 +81,9 @@ type ReadinessJudge interface {
 }
 
 // Follower is told of every task that comes to count, or counts no longer, for its job and its queue in a session: placed,
-// promised room, evicted, or any of that taken back. It is for plugins that keep totals the model does not have.
+// promised room, evicted, or any of that taken back. It is for plugins that keep totals the model does not have. When a
+// transaction is undone, all of it is undone before the follower hears of its tasks, and it may hear of one more than once:
+// what counts is how the task stands.
 type Follower interface {
 	TaskMoved(t *cluster.Task)
 }

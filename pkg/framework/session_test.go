@@ -242,3 +242,14 @@ func TestWhatWasSaidOfPodsThatAreNoMoreIsForgotten(t *testing.T) {
 		t.Errorf("the verdict is still %s", j.Verdict.Sentence())
 	}
 }
+
+func TestWhatIsKeptForASessionIsMadeOnce(t *testing.T) {
+	s, made := open(policyOf(t, nil)), 0
+	count := func() int { made++; return made }
+	if framework.Keep(s, "a", count) != 1 || framework.Keep(s, "a", count) != 1 || framework.Keep(s, "b", count) != 2 {
+		t.Errorf("it was made %d times", made)
+	}
+	if framework.Keep(open(policyOf(t, nil)), "a", count) != 3 {
+		t.Error("it is kept for another session too")
+	}
+}

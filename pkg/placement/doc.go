@@ -15,8 +15,8 @@
 // node while victims are tried, millions of times: they use what is known of the node's object and compare the room, and
 // leave the heap for the next Best to bring up to date.
 //
-// Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take what the heap holds and put it to
-// the kube-scheduler's plugins each time; see package kube.
+// Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take the nodes that pass the rest and
+// put them to the kube-scheduler's plugins each time; see package kube.
 //
 // Vetoers are asked about a node only when it is to be chosen. What they say is kept until the node changes; a node that
 // is vetoed still has its part in what is normalised over nodes.

@@ -56,7 +56,6 @@ func (e *Engine) vetoOf(a *answers, n *cluster.Node) reason {
 		return a.veto[n.Slot]
 	}
 	a.vetoGeneration[n.Slot], a.veto[n.Slot] = n.Generation, fits
-	a.explained = false
 	for _, vetoer := range e.vetoers {
 		if text := vetoer.VetoNode(a.class, e.seen(n)); text != "" {
 			a.veto[n.Slot] = e.reason(text)

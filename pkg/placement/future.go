@@ -33,7 +33,7 @@ func (e *Engine) seen(n *cluster.Node) *cluster.Node {
 		f = &future{}
 		e.futures[n.Slot] = f
 	}
-	if f.generation == 0 {
+	if f.generation != n.Generation {
 		f.show(n)
 	}
 	f.node.Rank = n.Rank // changes with the names of other nodes

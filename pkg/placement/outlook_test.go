@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -184,4 +185,39 @@ func TestNoEvictionOpensANodeThatIsTooSmallOrRefusesThePod(t *testing.T) {
 		t.Error("a node that has grown cannot be opened")
 	}
 	w.expect("taker", "small", "small")
+}
+
+// shown is a plugin from outside the tree that remembers how it saw a node.
+type shown struct{ last cluster.Node }
+
+func (*shown) Name() string { return "shown" }
+
+func (s *shown) RefuseNode(_ *cluster.Class, n *cluster.Node) string {
+	s.last = *n
+	return ""
+}
+
+func TestPluginsSeeTheTotalsThatWillBeInAnOutlook(t *testing.T) {
+	w := full(t)
+	s := &shown{}
+	w.policy.Filters = []framework.NodeFilter{s}
+	var err error
+	if w.outlook, err = placement.NewOutlook(w.cluster, w.policy); err != nil {
+		t.Fatal(err)
+	}
+	n := w.cluster.Node("n0")
+	x := w.session.Begin()
+	w.set(fixture.Node("a0", "cpu=4"))
+	x.Evict(w.task("victim"))
+	x.Pipeline(w.task("third"), n)
+	w.outlook.Fits(w.task("taker"), n)
+	want := w.task("third").Request()
+	if !s.last.Used.Equal(want) || s.last.NonZero[0] != 1000 || !s.last.Releasing.IsZero() || !s.last.Promised.IsZero() {
+		t.Errorf("a plugin sees %+v", s.last)
+	}
+	w.cluster.Settle()
+	w.outlook.Fits(w.task("taker"), n)
+	if s.last.Rank != n.Rank || n.Rank != 1 {
+		t.Errorf("a plugin sees rank %d of a node that has %d", s.last.Rank, n.Rank)
+	}
 }

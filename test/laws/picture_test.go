@@ -118,7 +118,9 @@ func (q *queue) open() bool {
 	return state == "" || state == schedulingv1beta1.QueueStateOpen
 }
 
-func (q *queue) reclaimable() bool { return q.object.Spec.Reclaimable == nil || *q.object.Spec.Reclaimable }
+func (q *queue) reclaimable() bool {
+	return q.object.Spec.Reclaimable == nil || *q.object.Spec.Reclaimable
+}
 
 // upwards are a queue and all above it.
 func (q *queue) upwards() []*queue {

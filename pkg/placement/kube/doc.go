@@ -3,8 +3,8 @@
 //
 // Main types: [Plugins] are the plugins, made once for a model; a [Question] is what they are asked on behalf of one
 // class of equal pods. What it costs grows from method to method: [Question.Refusal] and [Question.Preferences] read
-// node objects, [Question.Ports] the pods of one node, [Question.Around] and
-// [Question.Survey] pods anywhere. [NewOutlook] makes plugins that see the pods that will be there.
+// node objects, [Question.Ports] the pods of one node, [Question.Around] and [Question.Survey] pods anywhere. [NewOutlook]
+// makes plugins that see the pods that will be there.
 //
 // The plugins see the model through NodeInfos that are kept beside it and renewed only where Cluster.Changes says so.
 // What costs memory and time is put off until somebody asks: a node's pods are not looked at before Ports or Survey. For

@@ -23,11 +23,22 @@ func Factory() framework.PluginFactory {
 	}}
 }
 
-type plugin struct{ now time.Time }
+type plugin struct {
+	now  time.Time
+	wake time.Time // when the first of the cool-downs ends that kept a pod, zero if none did
+}
 
 func (*plugin) Name() string { return Name }
 
-func (p *plugin) OpenSession(s *framework.Session) { p.now = s.Now }
+func (p *plugin) OpenSession(s *framework.Session) {
+	p.now = s.Now
+	if !p.wake.After(p.now) {
+		p.wake = time.Time{} // whoever was refused is looked at anew now
+	}
+}
+
+// WakeAt is when the first cool-down ends for which a taker was refused.
+func (p *plugin) WakeAt() time.Time { return p.wake }
 
 // VotePreempt protects pods whose cool-down is not over.
 func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
@@ -37,7 +48,10 @@ func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { 
 
 func (p *plugin) vote(d *framework.Departure) (framework.Vote, string) {
 	for _, victim := range d.Victims {
-		if p.now.Before(coolDownEnds(victim)) {
+		if ends := coolDownEnds(victim); p.now.Before(ends) {
+			if p.wake.IsZero() || ends.Before(p.wake) {
+				p.wake = ends
+			}
 			return framework.Reject, cooling
 		}
 	}

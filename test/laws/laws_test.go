@@ -1,0 +1,196 @@
+package laws
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// worldsEnv is the variable that says how many random worlds are led; without it there are plainWorlds.
+const (
+	worldsEnv   = "HEKLA_LAWS_WORLDS"
+	plainWorlds = 10_000
+)
+
+// tally counts what happened in all worlds, to show that the tests have teeth.
+type tally struct{ worlds, steps, plans, evictions, cancelled, continued, crashes, binds int }
+
+func (t *tally) String() string {
+	return fmt.Sprintf("%d worlds, %d steps, %d plans, %d evictions, %d plans cancelled, %d crashes, %d plans taken up after one, %d binds",
+		t.worlds, t.steps, t.plans, t.evictions, t.cancelled, t.crashes, t.continued, t.binds)
+}
+
+func (t *tally) add(w *world) {
+	t.worlds++
+	for _, turn := range w.turns {
+		if turn.crash {
+			t.crashes++
+		} else {
+			t.steps++
+		}
+	}
+	t.plans += w.judge.plans
+	t.evictions += w.judge.evictions
+	t.cancelled += w.judge.cancelled
+	t.continued += w.judge.continued
+	t.binds += w.judge.binds
+}
+
+// Whatever the world is like and whatever happens in it, the laws hold. More of it: HEKLA_LAWS_WORLDS=100000 go test
+// ./test/laws.
+func TestTheLawsHoldInRandomWorlds(t *testing.T) {
+	worlds := plainWorlds
+	if text := os.Getenv(worldsEnv); text != "" {
+		var err error
+		if worlds, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s: %s", worldsEnv, err)
+		}
+	}
+	if err := flag.Set("rapid.checks", strconv.Itoa(worlds)); err != nil {
+		t.Fatal(err)
+	}
+	all := settings()
+	sum := &tally{}
+	rapid.Check(t, func(t *rapid.T) {
+		choose := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
+		w := lead(all[choose(len(all))], choose)
+		sum.add(w)
+		if len(w.judge.breaches) > 0 {
+			t.Fatalf("%s\n%s", strings.Join(w.judge.breaches, "\n"), w.story())
+		}
+	})
+	t.Log(sum)
+	if sum.plans < worlds/2 || sum.evictions < worlds/2 {
+		t.Errorf("only %d plans and %d evictions in %d worlds: the test shows nothing", sum.plans, sum.evictions, worlds)
+	}
+}
+
+// lead leads a scheduler through a random world until it is at rest, or the judge objects.
+func lead(s setting, choose chooser) *world {
+	w := randomWorld(s, choose)
+	for range 3 + choose(6) {
+		w.cycle()
+		if len(w.judge.breaches) > 0 {
+			return w
+		}
+		w.goOn()
+		if choose.once(8) {
+			w.crash()
+		}
+		if choose.once(4) {
+			w.disturb()
+		}
+		w.now = w.now.Add(time.Duration(choose(8)) * time.Second)
+	}
+	w.rest()
+	if len(w.judge.breaches) == 0 {
+		w.replay()
+	}
+	return w
+}
+
+// The bounds of S2: within how many cycles a world comes to rest that is left alone, and how many then change nothing.
+const (
+	maxCycles   = 150
+	quietCycles = 20
+)
+
+// rest leaves the world alone and judges that it comes to rest, and stays at rest (S2).
+func (w *world) rest() {
+	w.calm = true
+	for quiet, cycles := 0, 0; quiet < 6; cycles++ {
+		if cycles >= maxCycles {
+			w.judge.breach("S2", "after %d cycles in which nothing happened there is no rest", cycles)
+			return
+		}
+		w.goOn()
+		d := w.cycle()
+		if len(w.judge.breaches) > 0 {
+			return
+		}
+		if decidesAnything(d) || w.busy() {
+			quiet = 0
+			continue
+		}
+		quiet++
+		if w.wake.After(w.now) {
+			w.now = w.wake.Add(-time.Second)
+		}
+	}
+	for i := range quietCycles {
+		w.now = w.now.Add(time.Duration(i*i) * time.Second)
+		w.goOn()
+		if d := w.cycle(); decidesAnything(d) {
+			w.judge.breach("S2", "at rest, in cycle %d without any event, it decides something", i)
+			return
+		} else if !d.IsEmpty() {
+			w.judge.breach("S2", "at rest, in cycle %d without any event, it writes %s", i, text(d))
+			return
+		}
+	}
+}
+
+func decidesAnything(d *cluster.Decisions) bool { return len(d.Binds)+len(d.Plans)+len(d.Ended) > 0 }
+
+// replay judges that the same events give the same decisions, byte for byte, also if the first objects come in another
+// order (S3).
+func (w *world) replay() {
+	last := 0
+	for i, t := range w.turns {
+		if t.crash {
+			last = i + 1
+		}
+	}
+	turns := w.turns[last:]
+	if len(turns) == 0 {
+		return
+	}
+	s := w.setting.start()
+	shuffled := slices.Clone(turns[0].events)
+	random := rand.New(rand.NewPCG(uint64(w.births), uint64(len(turns))))
+	random.Shuffle(len(shuffled), func(i, k int) { shuffled[i], shuffled[k] = shuffled[k], shuffled[i] })
+	for i, t := range turns {
+		events := t.events
+		if i == 0 && onePerObject(events) {
+			events = shuffled
+		}
+		result := s.Cycle(t.now, events)
+		if decided := text(&result.Decisions); decided != t.decided {
+			w.judge.breach("S3", "told the same again, it decides in cycle %d\n%s\nand before\n%s", last+i, decided, t.decided)
+			return
+		}
+	}
+}
+
+// onePerObject reports whether no object is spoken of twice, so that the order cannot matter.
+func onePerObject(events []cluster.Event) bool {
+	seen := map[string]bool{}
+	for _, e := range events {
+		set, ok := e.(cluster.Set)
+		if !ok {
+			return false
+		}
+		name := nameOf(set)
+		if seen[name] {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
+}
+
+func nameOf(e cluster.Set) string {
+	words := strings.Fields(told(e))
+	return words[0] + " " + words[1]
+}
+

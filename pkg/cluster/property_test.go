@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -21,14 +22,29 @@ func same(t *rapid.T, what string, before, after any) {
 	}
 }
 
+// stepsOf are all that can happen, one by one or many in a row, and that the model is sound after each.
+func stepsOf(w *world) map[string]func(*rapid.T) {
+	steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
+	actions := w.actions()
+	names := slices.Sorted(maps.Keys(actions))
+	for name, action := range actions {
+		steps[name] = func(*rapid.T) { action() }
+	}
+	steps["many"] = func(t *rapid.T) {
+		for range 20 {
+			actions[w.choose.oneOf(names...)]()
+			sound(t, w.model)
+		}
+	}
+	steps["many more"], steps["still more"] = steps["many"], steps["many"]
+	return steps
+}
+
 func TestWhateverHappensTheModelIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawn(t))
 		w.fill()
-		steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
-		for name, action := range w.actions() {
-			steps[name] = func(*rapid.T) { action() }
-		}
+		steps := stepsOf(w)
 		t.Repeat(steps)
 	})
 }
@@ -37,10 +53,7 @@ func TestUndoRestoresTheModelBitForBit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawn(t))
 		w.fill()
-		steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
-		for name, action := range w.actions() {
-			steps[name] = func(*rapid.T) { action() }
-		}
+		steps := stepsOf(w)
 		attempt := func(t *rapid.T) {
 			w.settle()
 			before := exactly(w.model)
@@ -72,10 +85,7 @@ func TestTheModelIsWhatARestartedOneWouldBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawn(t))
 		w.fill()
-		steps := map[string]func(*rapid.T){}
-		for name, action := range w.actions() {
-			steps[name] = func(*rapid.T) { action() }
-		}
+		steps := stepsOf(w)
 		compare := func(t *rapid.T) {
 			w.settle()
 			w.model.Expire(w.now)

@@ -183,6 +183,35 @@ func (w *world) vary(p *corev1.Pod) {
 	}
 }
 
+// setPlanned shows a pod that is part of a plan, or on its way out.
+func (w *world) setPlanned() {
+	if t := w.any(func(t *Task) bool { return t.Status == Pipelined || t.Status.Leaves() || t.Status == Lingering }); t != nil {
+		w.makePod(t.Key().Name)
+	}
+}
+
+// dropPlanned deletes such a pod.
+func (w *world) dropPlanned() {
+	if t := w.any(func(t *Task) bool { return t.Status == Pipelined || t.Status.Leaves() || t.Status == Lingering }); t != nil {
+		w.drop("pod", t.Key().Name)
+	}
+}
+
+// run has a pod that waits bound by somebody, and started.
+func (w *world) run() {
+	if t := w.any(func(t *Task) bool { return t.Status == Pending }); t != nil {
+		name := t.Key().Name
+		w.set("pod", name, func(meta metav1.ObjectMeta) runtime.Object {
+			p := t.Pod.DeepCopy()
+			p.UID, p.CreationTimestamp = meta.UID, meta.CreationTimestamp
+			on(w.choose.oneOf(nodeNames...))(p)
+			running(p)
+			w.lastPod[name] = p
+			return p
+		})
+	}
+}
+
 func (w *world) dropPod() { w.drop("pod", w.choose.oneOf(podNames...)) }
 
 func (w *world) setNode() { w.makeNode(w.choose.oneOf(nodeNames...)) }
@@ -459,6 +488,9 @@ func (w *world) fill() {
 	for _, name := range podNames {
 		w.makePod(name)
 	}
+	for range len(podNames) / 2 {
+		w.run()
+	}
 }
 
 // actions are all that can happen, by name.
@@ -467,7 +499,8 @@ func (w *world) actions() map[string]func() {
 		"set pod": w.setPod, "set another pod": w.setPod, "set a third pod": w.setPod, "drop pod": w.dropPod,
 		"set node": w.setNode, "drop node": w.dropNode, "set group": w.setGroup, "drop group": w.dropGroup,
 		"set queue": w.setQueue, "drop queue": w.dropQueue, "set class": w.setClass, "drop class": w.dropClass,
-		"settle": w.settle, "refuse": w.refuse, "keep": w.keep, "keep more": w.keep, "set phase": w.setPhase, "take back": w.takeBack,
+		"settle": w.settle, "refuse": w.refuse, "keep": w.keep, "keep more": w.keep, "keep again": w.keep, "set phase": w.setPhase, "take back": w.takeBack,
+		"run": w.run, "set planned": w.setPlanned, "set another planned": w.setPlanned, "drop planned": w.dropPlanned,
 		"set budget": w.setBudget, "drop budget": w.dropBudget, "set quota": w.setQuota, "drop quota": w.dropQuota,
 		"cancel": w.cancel, "fulfil": w.fulfil, "fail plan": w.failPlan, "expire": w.expire,
 	}

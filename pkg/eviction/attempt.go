@@ -95,19 +95,26 @@ func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluste
 	return gone
 }
 
+// leave takes a unit away; of a whole gang, with local, only what stands there: it may stand on thousands of nodes.
 func (u *unit) leave(x framework.Transaction, local *cluster.Node) {
-	for _, t := range u.tasks {
-		if local == nil || t.Node == local {
-			x.Evict(t)
+	u.gone = u.tasks
+	if local != nil && u.whole {
+		u.gone = nil
+		for _, t := range local.Tasks() {
+			if t.Job == u.job && (t.Status == cluster.Running || t.Status == cluster.Bound) {
+				u.gone = append(u.gone, t)
+			}
 		}
+	}
+	for _, t := range u.gone {
+		x.Evict(t)
 	}
 }
 
+// stay takes that back.
 func (u *unit) stay(x framework.Transaction) {
-	for _, t := range u.tasks {
-		if t.Status == cluster.Evicting {
-			x.Spare(t)
-		}
+	for _, t := range u.gone {
+		x.Spare(t)
 	}
 }
 

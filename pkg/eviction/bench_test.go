@@ -40,7 +40,7 @@ func BenchmarkAGangOfWholeNodes(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				s, now := full(b, nodes)
+				s, now := full(b, nodes, nil)
 				gang := gangOf(nodes / 10)
 				b.StartTimer()
 				result := s.Cycle(now.Add(time.Second), gang)
@@ -54,7 +54,57 @@ func BenchmarkAGangOfWholeNodes(b *testing.B) {
 	}
 }
 
-func full(tb testing.TB, nodes int) (*scheduler.Scheduler, time.Time) {
+// BenchmarkAGiantGangThatGoesWhole is the same with one gang at its minimum on all nodes: whoever takes anything takes it all.
+func BenchmarkAGiantGangThatGoesWhole(b *testing.B) {
+	for _, nodes := range []int{100, 500, 1000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				s, now := full(b, nodes, func(string) string { return "giant" })
+				gang := gangOf(nodes / 10)
+				b.StartTimer()
+				result := s.Cycle(now.Add(time.Second), gang)
+				b.StopTimer()
+				if len(result.Decisions.Plans) != 1 || len(result.Decisions.Plans[0].Evictions) != nodes*8 {
+					b.Fatalf("the plan is not what it should be: %s %d plans", result.Panic, len(result.Decisions.Plans))
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkNobodyMayLeave measures a cycle in which a hundred gangs of as many shapes look for victims in vain.
+func BenchmarkNobodyMayLeave(b *testing.B) {
+	for _, nodes := range []int{100, 500, 1000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				s, now := full(b, nodes, nil)
+				var waiting []cluster.Event
+				for i := range 100 {
+					group := fixture.Group(fmt.Sprintf("w%d", i), "low", 2)
+					group.Spec.PriorityClassName = "high"
+					objects := []runtime.Object{group}
+					for k := range 2 {
+						objects = append(objects, fixture.Pod(fmt.Sprintf("w%d-%d", i, k), fixture.In(group.Name), fixture.As("worker", k),
+							fixture.Asks(fmt.Sprintf("cpu=%d memory=600Gi nvidia.com/gpu=8", i+1))))
+					}
+					waiting = append(waiting, events(objects)...)
+				}
+				b.StartTimer()
+				result := s.Cycle(now.Add(time.Second), waiting)
+				b.StopTimer()
+				if result.Panic != "" || len(result.Decisions.Plans) != 0 {
+					b.Fatalf("somebody left: %s", result.Panic)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+func full(tb testing.TB, nodes int, jobOf func(node string) string) (*scheduler.Scheduler, time.Time) {
 	tb.Helper()
 	registry := scheduler.NewRegistry()
 	configuration, err := conf.Parse([]byte(benchmarked), registry.Catalogue())
@@ -72,15 +122,24 @@ func full(tb testing.TB, nodes int) (*scheduler.Scheduler, time.Time) {
 	now := fixture.Birth.Add(time.Hour)
 	low, high := fixture.Queue("low"), fixture.Queue("high")
 	low.Spec.Priority, high.Spec.Priority = 1, 10
+	if jobOf == nil {
+		jobOf = func(node string) string { return "g" + node }
+	}
 	objects := []runtime.Object{low, high, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high", UID: "high"}, Value: 1000}}
 	for n := range nodes {
 		node := fmt.Sprintf("n%05d", n)
 		objects = append(objects, fixture.Node(node, "cpu=64 memory=512Gi nvidia.com/gpu=8 pods=110"))
-		group := fixture.Group("g"+node, "low", 1)
-		group.Status.Phase = schedulingv1beta1.PodGroupRunning
-		objects = append(objects, group)
+		minimum := int32(1)
+		if jobOf(node) == "giant" {
+			minimum = int32(8 * nodes)
+		}
+		if minimum == 1 || n == 0 {
+			group := fixture.Group(jobOf(node), "low", minimum)
+			group.Status.Phase = schedulingv1beta1.PodGroupRunning
+			objects = append(objects, group)
+		}
 		for i := range 8 {
-			objects = append(objects, fixture.Pod(fmt.Sprintf("p%05d-%d", n, i), fixture.In("g"+node), fixture.As("worker", i),
+			objects = append(objects, fixture.Pod(fmt.Sprintf("p%05d-%d", n, i), fixture.In(jobOf(node)), fixture.As("worker", i),
 				fixture.On(node), fixture.Asks("cpu=4 memory=16Gi nvidia.com/gpu=1"), func(p *corev1.Pod) {
 					p.Annotations[schedulingv1beta1.PreemptableKey] = "true"
 				}))

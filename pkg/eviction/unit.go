@@ -16,6 +16,7 @@ type unit struct {
 	whole bool
 	held  resources.Vector // by all tasks of a whole gang; nil for one
 	top   importance       // of the most important of the tasks
+	gone  []*cluster.Task  // that were taken away for it
 }
 
 // herd is what may leave of one job, as long as it may: first its surplus, pod by pod, then all the rest.
@@ -166,7 +167,7 @@ func (a *attempt) wholeGang(j *cluster.Job) (unit, bool) {
 		return unit{}, false
 	}
 	tasks, held := g.tasks, g.held
-	if slices.ContainsFunc(tasks, isEvicting) {
+	if j.Count(cluster.Evicting) > 0 && slices.ContainsFunc(tasks, isEvicting) {
 		// What it had beyond its minimum has left before.
 		tasks, held = slices.DeleteFunc(slices.Clone(tasks), isEvicting), nil
 		for _, t := range tasks {

@@ -32,9 +32,10 @@ type Input struct {
 	pods   []*corev1.Pod
 	groups []*schedulingv1beta1.PodGroup
 	jobs   []*batchv1alpha1.Job
-	others []runtime.Object // what is given to the model as it is: nodes, queues, priority classes, namespaces, quotas
+	others []runtime.Object // what is given to the model as it is: nodes, queues, priority classes, namespaces
 
 	budgets []*budget
+	quotas  []*corev1.ResourceQuota
 
 	namespaces map[string]*corev1.Namespace
 	priorities map[string]*schedulingv1.PriorityClass
@@ -113,7 +114,7 @@ func (in *Input) add(o object) error {
 		}
 		in.budgets = append(in.budgets, b)
 	case *corev1.ResourceQuota:
-		in.others = append(in.others, decoded)
+		in.quotas = append(in.quotas, decoded)
 	case *schedulingv1beta1.Queue:
 		completeQueue(decoded)
 		in.others = append(in.others, decoded)

@@ -96,6 +96,15 @@ func (s *simulation) pass() {
 	s.countBudgets()
 }
 
+// do carries out decisions and has controllers count.
+func (s *simulation) do(t *testing.T, d *cluster.Decisions) {
+	t.Helper()
+	s.carryOut(d)
+	if err := s.count(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (s *simulation) pod(name string) *corev1.Pod { return s.pods[work(name)] }
 
 func condition(pod *corev1.Pod) (corev1.ConditionStatus, string) {
@@ -109,7 +118,7 @@ func condition(pod *corev1.Pod) (corev1.ConditionStatus, string) {
 
 func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 	s := started(t, contested+victim("a", owned), Options{})
-	s.carryOut(planOf("a"))
+	s.do(t, planOf("a"))
 	if phase := s.groups[taker].Status.Phase; phase != "Inqueue" {
 		t.Errorf("the record is not written: the phase is %q", phase)
 	}
@@ -142,7 +151,7 @@ func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 
 func TestAnEvictedPodThatSomebodyMadeComesBackWithANewUID(t *testing.T) {
 	s := started(t, contested+victim("a", owned)+victim("b", ""), Options{})
-	s.carryOut(planOf("a", "b"))
+	s.do(t, planOf("a", "b"))
 	s.pass()
 	a := s.pod("a")
 	if a == nil || a.UID != "Pod work/a, made anew 1" || a.Spec.NodeName != "" || a.Status.Phase != corev1.PodPending ||
@@ -164,7 +173,7 @@ func TestWithGraceAnEvictedPodLivesOutItsGracePeriod(t *testing.T) {
 	for grace, want := range map[bool]int{false: 1, true: 3} {
 		given := map[bool]time.Duration{false: 0, true: 3 * time.Second}[grace]
 		s := started(t, contested+victim("a", ""), Options{Grace: grace})
-		s.carryOut(planOf("a"))
+		s.do(t, planOf("a"))
 		if left := s.pod("a").DeletionTimestamp.Sub(s.now); left != given {
 			t.Errorf("with grace %t it has %s", grace, left)
 		}
@@ -180,7 +189,7 @@ func TestWithGraceAnEvictedPodLivesOutItsGracePeriod(t *testing.T) {
 
 func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 	s := started(t, contested+victim("a", web)+victim("b", web), Options{})
-	s.carryOut(planOf("a", "b"))
+	s.do(t, planOf("a", "b"))
 	if s.pod("a").DeletionTimestamp == nil || s.pod("b").DeletionTimestamp != nil {
 		t.Error("not only the first is evicted")
 	}
@@ -199,7 +208,7 @@ func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 	}
 	past := planOf("b")
 	past.Plans[0].Evictions[0].PastBudget = true
-	s.carryOut(past)
+	s.do(t, past)
 	if s.pod("b").DeletionTimestamp == nil {
 		t.Error("an eviction past the budget is not carried out")
 	}
@@ -211,7 +220,7 @@ func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 	if status := s.budgets[0].object.Status; allowed() != 2 || status.CurrentHealthy != 3 || status.ExpectedPods != 3 || status.DesiredHealthy != 1 {
 		t.Errorf("the status is %+v", status)
 	}
-	s.carryOut(planOf("a"))
+	s.do(t, planOf("a"))
 	if allowed() != 1 {
 		t.Errorf("with one leaving it allows %d", allowed())
 	}
@@ -219,7 +228,7 @@ func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 	if status := s.budgets[0].object.Status; allowed() != 1 || status.ExpectedPods != 3 {
 		t.Errorf("with one that came back and waits it is %+v", status)
 	}
-	s.carryOut(&cluster.Decisions{Binds: []cluster.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
+	s.do(t, &cluster.Decisions{Binds: []cluster.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
 	if allowed() != 2 {
 		t.Errorf("with that running again it allows %d", allowed())
 	}
@@ -247,7 +256,7 @@ func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
 	fates := map[string]Fate{"a": {Overdue: Never}, "b": {Overdue: 2 * time.Second}, "c": {Refused: "no"}}
 	s := started(t, contested+victim("a", "")+victim("b", "")+victim("c", "")+victim("d", ""), Options{
 		Fate: func(e cluster.Eviction) Fate { return fates[e.Pod.Name] }})
-	s.carryOut(planOf("a", "b", "c", "d"))
+	s.do(t, planOf("a", "b", "c", "d"))
 	if s.pod("c").DeletionTimestamp != nil || s.pod("d").DeletionTimestamp != nil {
 		t.Error("what is refused, and what comes after it, is evicted")
 	}
@@ -269,8 +278,8 @@ func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
 
 func TestAPlanThatEndsTakesBackWhatWasWritten(t *testing.T) {
 	s := started(t, contested+victim("a", ""), Options{Fate: func(cluster.Eviction) Fate { return Fate{Refused: "no"} }})
-	s.carryOut(planOf("a"))
-	s.carryOut(&cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: taker, Why: "no",
+	s.do(t, planOf("a"))
+	s.do(t, &cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: taker, Why: "no",
 		Nominations: []cluster.Nomination{{Pod: work("x"), UID: "x", Job: taker}}, Spared: []cluster.Spared{{Pod: work("a"), UID: "a"}}}}})
 	if node := s.pod("x").Status.NominatedNodeName; node != "" {
 		t.Errorf("the nominated node is %q", node)
@@ -286,7 +295,7 @@ func TestAPlanThatEndsTakesBackWhatWasWritten(t *testing.T) {
 func TestEvictionsAreToldToAPerson(t *testing.T) {
 	s := started(t, contested+victim("a", ""), Options{})
 	s.report.Cycles = 1
-	s.carryOut(planOf("a"))
+	s.do(t, planOf("a"))
 	var b strings.Builder
 	if err := s.report.WriteText(&b); err != nil {
 		t.Fatal(err)
@@ -299,5 +308,40 @@ func TestEvictionsAreToldToAPerson(t *testing.T) {
 	nobody := Eviction{Action: "shuffle"}
 	if got := nobody.authority(); got != "by shuffle" {
 		t.Errorf("an eviction for nobody is %q", got)
+	}
+}
+
+func TestQuotasFollowThePodsFromWhatIsGiven(t *testing.T) {
+	quota := func(status string) string {
+		return "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: limit, namespace: work}\n" +
+			"spec: {hard: {requests.cpu: '4', pods: '9', services: '3'}}\n" + status + "---\n"
+	}
+	for status, want := range map[string][2]string{
+		"": {"2 2 <nil>", "1 1 <nil>"},
+		"status: {hard: {requests.cpu: '4'}, used: {requests.cpu: '3', pods: '5', services: '2'}}\n": {"3 5 2", "2 4 2"},
+	} {
+		s := started(t, contested+victim("a", "")+quota(status), Options{})
+		says := func() string {
+			used := s.quotas[0].object.Status.Used
+			text := ""
+			for _, name := range []corev1.ResourceName{"requests.cpu", "pods", "services"} {
+				amount, ok := used[name]
+				if text += " "; ok {
+					text += amount.String()
+				} else {
+					text += "<nil>"
+				}
+			}
+			return text[1:]
+		}
+		if got := says(); got != want[0] {
+			t.Errorf("with %q it says %q, want %q", status, got, want[0])
+		}
+		s.do(t, planOf("a"))
+		s.pass()
+		s.do(t, &cluster.Decisions{})
+		if got := says(); got != want[1] {
+			t.Errorf("with %q and one pod gone it says %q, want %q", status, got, want[1])
+		}
 	}
 }

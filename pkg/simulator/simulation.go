@@ -55,6 +55,7 @@ type simulation struct {
 	report *Report
 
 	budgets  []*budget
+	quotas   []*quota
 	managed  map[cluster.JobID]bool       // PodGroups of Jobs of the input, whose pods come back
 	returned map[types.NamespacedName]int // how often a pod came back
 	overdue  map[types.UID]time.Duration  // how much longer than their time evicted pods stay
@@ -136,8 +137,12 @@ func (s *simulation) begin() error {
 	for _, pod := range s.input.pods {
 		s.setPod(s.grouped(pod))
 	}
-	s.countBudgets()
-	return nil
+	for _, q := range s.input.quotas {
+		if err := s.addQuota(q); err != nil {
+			return err
+		}
+	}
+	return s.count()
 }
 
 // beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over makes
@@ -233,10 +238,15 @@ func (s *simulation) cycle() (bool, error) {
 		s.events = nil
 		s.carryOut(&result.Decisions)
 		again = s.makePods()
+		if err := s.count(); err != nil {
+			return false, err
+		}
 	}
 	s.now = s.now.Add(time.Second)
 	s.clearAway()
-	s.countBudgets()
+	if err := s.count(); err != nil {
+		return false, err
+	}
 	return decided || s.report.rows() > before, nil
 }
 
@@ -255,7 +265,12 @@ func (s *simulation) carryOut(d *cluster.Decisions) {
 	for i := range d.Groups {
 		s.setGroupStatus(&d.Groups[i])
 	}
+}
+
+// count brings up to date what controllers count of the pods.
+func (s *simulation) count() error {
 	s.countBudgets()
+	return s.countQuotas()
 }
 
 func (s *simulation) bind(b cluster.Bind) {

@@ -43,25 +43,23 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 		}
 		return inherits
 	})
-	serve := func(which func(cluster.Bind) bool) {
-		binds = slices.DeleteFunc(slices.Clone(binds), func(b cluster.Bind) bool {
-			if which(b) {
-				j.bind(b, at)
-				return true
-			}
-			return false
-		})
+	serve := func(count int) {
+		for _, b := range binds[:count] {
+			j.bind(b, at)
+		}
+		binds = binds[count:]
 	}
-	wasPromised := func(b cluster.Bind) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Values(earlier)), func(p *plan) bool { return p.nominated[b.UID] != "" })
+	kept := slices.IndexFunc(binds, func(b cluster.Bind) bool { return !promises(earlier, b.UID) })
+	if kept < 0 {
+		kept = len(binds)
 	}
-	serve(wasPromised)
+	serve(kept)
 	for _, action := range j.setting.actions {
 		switch action {
 		case "allocate":
-			serve(func(b cluster.Bind) bool { return !j.isFiller(b, d.Binds, at) })
+			serve(j.allocates(binds, at))
 		case "backfill":
-			serve(func(b cluster.Bind) bool { return true })
+			serve(len(binds))
 		case "preempt", "reclaim":
 			for len(plans) > 0 && (len(plans[0].Evictions) == 0 || plans[0].Evictions[0].Action == action) {
 				j.plan(plans[0], at, divided)
@@ -78,6 +76,16 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 	j.gangs(d.Binds, at)
 }
 
+// promises reports whether any of some plans promises a pod a node.
+func promises(plans map[string]*plan, uid types.UID) bool {
+	for _, p := range plans {
+		if p.nominated[uid] != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // look draws the picture as it is after what was judged so far.
 func (j *judge) look(at *picture) *picture { return take(j.setting, j.objects, j.memory, at.now) }
 
@@ -88,16 +96,24 @@ func (j *judge) with(p *plan, at *picture) *picture {
 	return take(j.setting, j.objects, m, at.now)
 }
 
-// isFiller reports whether a bind is one of backfill: of a pod that requests nothing, whose job got nothing else.
-func (j *judge) isFiller(b cluster.Bind, all []cluster.Bind, at *picture) bool {
-	t := at.pods[b.Pod.Name]
-	if t == nil || !t.bestEffort() {
-		return false
+// allocates returns how many of some binds, the first ones, are of allocate: up to the last that backfill cannot have made,
+// since the pod requests something, and beyond that those without which their job could not start.
+func (j *judge) allocates(binds []cluster.Bind, at *picture) int {
+	last := 0
+	for i, b := range binds {
+		if t := at.pods[b.Pod.Name]; t == nil || !t.bestEffort() {
+			last = i + 1
+		}
 	}
-	return !slices.ContainsFunc(all, func(other cluster.Bind) bool {
-		o := at.pods[other.Pod.Name]
-		return other.Job == b.Job && o != nil && !o.bestEffort()
-	})
+	bound := maps.Clone(j.memory.bound)
+	for i, b := range binds {
+		then := take(j.setting, j.objects, &memory{bound: bound, plans: j.memory.plans}, at.now)
+		if g := then.jobs[b.Job.Name]; i >= last && (g == nil || g.enough(g.ready)) {
+			return i
+		}
+		bound[b.UID] = b.Node
+	}
+	return len(binds)
 }
 
 func (j *judge) end(e cluster.PlanEnd) {

@@ -31,7 +31,7 @@ func stepsOf(w *world) map[string]func(*rapid.T) {
 		steps[name] = func(*rapid.T) { action() }
 	}
 	steps["many"] = func(t *rapid.T) {
-		for range 20 {
+		for range 50 {
 			actions[w.choose.oneOf(names...)]()
 			sound(t, w.model)
 		}

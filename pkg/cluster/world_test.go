@@ -347,7 +347,7 @@ func (w *world) any(pass func(*Task) bool) *Task {
 // but for a promise that is kept or taken back.
 func (w *world) try(stays bool) {
 	switch w.choose(8) {
-	case 0, 1:
+	case 6, 7:
 		tasks := w.sorted(func(t *Task) bool { return t.Status == Pending && t.Job != nil })
 		if nodes := w.model.Nodes(); len(tasks) > 0 && len(nodes) > 0 {
 			w.model.Place(tasks[w.choose(len(tasks))], nodes[w.choose(len(nodes))])
@@ -361,7 +361,7 @@ func (w *world) try(stays bool) {
 		if len(jobs) > 0 {
 			w.model.LetIn(jobs[w.choose(len(jobs))])
 		}
-	case 4:
+	case 1:
 		t := w.any(func(t *Task) bool {
 			return t.Status == Pending && t.Job != nil && t.Job.Group != nil && !(stays && t.Job.Plan != nil)
 		})
@@ -372,11 +372,11 @@ func (w *world) try(stays bool) {
 		if t := w.any(func(t *Task) bool { return t.Status == Pipelined }); t != nil {
 			w.model.Unpipeline(t)
 		}
-	case 6:
+	case 0:
 		if t := w.any(func(t *Task) bool { return t.Status == Bound || t.Status == Running }); t != nil {
 			w.model.Evict(t)
 		}
-	case 7:
+	case 4:
 		if t := w.any(func(t *Task) bool { return t.Status == Evicting && !(stays && t.Evicts != nil) }); t != nil {
 			w.model.Spare(t)
 		}
@@ -388,7 +388,7 @@ func (w *world) try(stays bool) {
 func (w *world) keep() {
 	w.settle()
 	w.expire()
-	for range 1 + w.choose(6) {
+	for range 3 + w.choose(4) {
 		w.try(true)
 	}
 	mark := w.model.Mark()

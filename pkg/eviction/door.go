@@ -17,6 +17,28 @@ func (f *Search) Opens(j *cluster.Job, reclaim bool) bool {
 	if j.NeverPreempts || !f.hasGivers(l, j) {
 		return false
 	}
+	// A backlog of thousands knocks with every pod that ends. Whoever asks for no less than one that was refused before, and
+	// may take from nobody else, is refused too.
+	like := knock{level: l, queue: j.Queue, priority: j.Priority, namespace: j.ID.Namespace}
+	if least, ok := f.shut[like]; ok && least.LessEqual(j.MinResources) {
+		return false
+	}
+	opens := f.opens(l, j)
+	if !opens {
+		f.shut[like] = j.MinResources
+	}
+	return opens
+}
+
+// knock is what two jobs at the door have in common of which the second is refused if the first was and it asks for no less.
+type knock struct {
+	level     level
+	queue     *cluster.Queue
+	priority  int32
+	namespace string // quotas are by namespace
+}
+
+func (f *Search) opens(l level, j *cluster.Job) bool {
 	x := f.session.Begin()
 	defer x.Undo()
 	a := f.attempt(l, j)

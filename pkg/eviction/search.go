@@ -19,7 +19,8 @@ type Search struct {
 
 	lowest   map[*cluster.Job]int64
 	hopeless map[likeness]hopelessness
-	givers   map[*cluster.Queue]int32 // the lowest priority of a job of the queue that holds nodes
+	shut     map[knock]resources.Vector // what was refused at the door
+	givers   map[*cluster.Queue]int32   // the lowest priority of a job of the queue that holds nodes
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -33,6 +34,7 @@ func NewSearch(s *framework.Session, rules Rules) *Search {
 // forget drops what was found out before the model changed for good.
 func (f *Search) forget() {
 	f.hopeless = map[likeness]hopelessness{}
+	f.shut = map[knock]resources.Vector{}
 	f.givers = nil
 }
 
@@ -82,7 +84,7 @@ func (f *Search) take(l level, j *cluster.Job) {
 		return
 	}
 	a := f.attempt(l, j)
-	if f.hasGivers(l, j) && f.plan(a, tasks) {
+	if f.hasGivers(l, j) && a.couldHold(tasks) && f.plan(a, tasks) {
 		return
 	}
 	a.need(tasks[0])
@@ -91,6 +93,51 @@ func (f *Search) take(l level, j *cluster.Job) {
 		f.hopeless[like] = hopelessness{lacks: j.Lacks(), spared: spared}
 	}
 	f.refuse(j, spared)
+}
+
+// couldHold reports whether the nodes of the right kind could hold what the job needs at the least if nothing else were
+// there. It is one quick pass where the search would take everything away in vain.
+func (a *attempt) couldHold(tasks []*cluster.Task) bool {
+	lacks := a.taker.LacksPromises()
+	if lacks == 0 {
+		lacks = 1
+	}
+	var seen []*cluster.Class
+	room := 0
+	for _, t := range tasks {
+		if slices.Contains(seen, t.Class) {
+			continue
+		}
+		seen = append(seen, t.Class)
+		alike := 0
+		for _, other := range tasks {
+			if other.Class == t.Class {
+				alike++
+			}
+		}
+		room += min(a.places(t, min(alike, lacks)), alike)
+	}
+	return room >= lacks
+}
+
+// places is how many tasks like one the nodes could hold if nothing else were there, at most so many.
+func (a *attempt) places(t *cluster.Task, most int) int {
+	places, s := 0, a.search.session
+	for _, n := range s.Cluster.Nodes() {
+		if !s.Outlook.CanOpen(t, n) {
+			continue
+		}
+		fit := most
+		for i, amount := range t.Request() {
+			if amount > 0 {
+				fit = min(fit, int(n.Allocatable.At(resources.Dim(i))/amount))
+			}
+		}
+		if places += fit; places >= most {
+			return most
+		}
+	}
+	return places
 }
 
 // likenessOf describes a job whose pods are all alike and of which none is placed. For others every attempt is its own.

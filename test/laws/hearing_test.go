@@ -71,6 +71,11 @@ func (h *hearing) hear() {
 	h.givers()
 	h.fit()
 	h.queues()
+	if len(h.victims) == 0 && !slices.ContainsFunc(h.comers, func(t *pod) bool {
+		return h.after.tooFull(h.plan.nominated[t.uid()], func(s state) bool { return s.holds() || s == promised }) != ""
+	}) {
+		h.promises++
+	}
 	if len(h.breaches) == 0 { // what cannot come true need not be minimal
 		h.minimal()
 	}

@@ -18,6 +18,8 @@ type judge struct {
 	breaches []string
 
 	binds, plans, evictions, cancelled, continued int
+	promises                                      int // plans that nobody leaves for, though all the room is free
+	rewrites                                      int // cycles at rest that wrote something
 }
 
 func (j *judge) breach(law, format string, arguments ...any) {

@@ -162,9 +162,9 @@ func TestTheConfigurationIsThatOfTheFileElseThatOfTheManifests(t *testing.T) {
 	if code, _, stderr := run(t, manifests, "-f", "-", "--config", file); code != 1 || !strings.Contains(stderr, file+": ") {
 		t.Errorf("an empty file: the code is %d, said is %q", code, stderr)
 	}
-	write("actions: \"allocate, reclaim\"\ntiers: []")
-	if _, _, stderr := run(t, manifests, "-f", "-", "--config", file); !strings.Contains(stderr, "hekla: "+file+": ") || !strings.Contains(stderr, "reclaim") {
-		t.Errorf("of an action that has no effect it is said %q", stderr)
+	write("actions: allocate\ntiers:\n- plugins:\n  - name: numa-aware")
+	if _, _, stderr := run(t, manifests, "-f", "-", "--config", file); !strings.Contains(stderr, "hekla: "+file+": ") || !strings.Contains(stderr, "numa-aware") {
+		t.Errorf("of a plugin that has no effect it is said %q", stderr)
 	}
 	if code, _, _ := run(t, manifests, "-f", "-", "--config", "nowhere.conf"); code != 1 {
 		t.Errorf("of a file that is not there the code is %d", code)

@@ -365,7 +365,8 @@ func (w *world) try(stays bool) {
 		t := w.any(func(t *Task) bool {
 			return t.Status == Pending && t.Job != nil && t.Job.Group != nil && !(stays && t.Job.Plan != nil)
 		})
-		if nodes := w.model.Nodes(); t != nil && len(nodes) > 0 {
+		nodes := slices.DeleteFunc(slices.Clone(w.model.Nodes()), func(n *Node) bool { return n.Object == nil })
+		if t != nil && len(nodes) > 0 {
 			w.model.Pipeline(t, nodes[w.choose(len(nodes))])
 		}
 	case 5:

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -207,7 +208,7 @@ func (b *binder) advance(ctx context.Context, t *binding) (result BindResult, pa
 		return "", pause, nil
 	}
 	// Anything else may hide a success: the reply was lost, or a request before this one arrived after all.
-	pod, err := b.look(ctx, t)
+	pod, err := readPod(ctx, b.pods, t.Pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return Gone, 0, nil
@@ -235,10 +236,10 @@ func (b *binder) send(ctx context.Context, t *binding) error {
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
 }
 
-// look reads the pod itself, past all caches.
-func (b *binder) look(ctx context.Context, t *binding) (*corev1.Pod, error) {
+// readPod reads a pod itself, past all caches.
+func readPod(ctx context.Context, pods typedcorev1.CoreV1Interface, name types.NamespacedName) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
-	err := b.pods.RESTClient().Get().Namespace(t.Pod.Namespace).Resource("pods").Name(t.Pod.Name).
+	err := pods.RESTClient().Get().Namespace(name.Namespace).Resource("pods").Name(name.Name).
 		VersionedParams(&metav1.GetOptions{}, scheme.ParameterCodec).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Into(pod)
 	return pod, err

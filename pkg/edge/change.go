@@ -30,12 +30,14 @@ func onlyIf(uid types.UID) operation { return operation{"test", "/metadata/uid",
 
 // patch sends a patch of a status.
 func patch(ctx context.Context, client rest.Interface, resource string, k key, kind types.PatchType, body any) error {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
+	return sendPatch(ctx, client, resource, k, kind, body).Error()
+}
+
+func sendPatch(ctx context.Context, client rest.Interface, resource string, k key, kind types.PatchType, body any) rest.Result {
+	// What cannot be encoded is a defect here; as no valid JSON it is refused.
+	encoded, _ := json.Marshal(body)
 	return client.Patch(kind).NamespaceIfScoped(k.namespace, k.namespace != "").Resource(resource).Name(k.name).
-		SubResource("status").Body(encoded).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
+		SubResource("status").Body(encoded).Timeout(requestTimeout).MaxRetries(0).Do(ctx)
 }
 
 // explain turns the refusal of a patch into errObjectGone if that is what it means.
@@ -114,6 +116,15 @@ func (c queueChange) write(ctx context.Context, clients *Clients) error {
 		operation{"add", "/status", map[string]any{"allocated": allocated}})
 }
 
+// podPatch changes the status of a pod of a UID, if a version is given only while it is that.
+func podPatch(uid types.UID, version string, status map[string]any) map[string]any {
+	metadata := map[string]any{"uid": uid}
+	if version != "" {
+		metadata["resourceVersion"] = version
+	}
+	return map[string]any{"metadata": metadata, "status": status}
+}
+
 // podChange writes one condition of a pod.
 type podChange cluster.PodCondition
 
@@ -123,10 +134,8 @@ func (c podChange) urgent(last change) bool { return last.uid() != c.UID }
 
 func (c podChange) write(ctx context.Context, clients *Clients) error {
 	core := clients.Core.CoreV1()
-	err := patch(ctx, core.RESTClient(), "pods", c.key(), types.StrategicMergePatchType, map[string]any{
-		"metadata": map[string]any{"uid": c.UID},
-		"status":   map[string]any{"conditions": []corev1.PodCondition{c.Condition}},
-	})
+	err := patch(ctx, core.RESTClient(), "pods", c.key(), types.StrategicMergePatchType,
+		podPatch(c.UID, "", map[string]any{"conditions": []corev1.PodCondition{c.Condition}}))
 	if err == nil {
 		return nil
 	}

@@ -71,6 +71,9 @@ func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
 		"namespaces": i.core.Core().V1().Namespaces().Informer(),
 		"podgroups":  scheduling.PodGroups().Informer(),
 		"queues":     scheduling.Queues().Informer(),
+
+		"poddisruptionbudgets": i.core.Policy().V1().PodDisruptionBudgets().Informer(),
+		"resourcequotas":       i.core.Core().V1().ResourceQuotas().Informer(),
 	}
 	if !options.IgnorePriorityClasses {
 		watched["priorityclasses"] = i.core.Scheduling().V1().PriorityClasses().Informer()
@@ -201,6 +204,9 @@ func (i *Inbox) Take() []cluster.Event { return i.queue.take() }
 func (i *Inbox) Refuse(e cluster.BindFailed) {
 	i.queue.add(key{refusalKind, e.Pod.Namespace, e.Pod.Name}, e, false)
 }
+
+// Fail reports to the taker that a plan cannot be carried out; it is for [OutboxOptions].
+func (i *Inbox) Fail(e cluster.PlanFailed) { i.queue.add(key{planKind, "", e.Plan}, e, false) }
 
 // InboxStats are what an inbox has been through.
 type InboxStats struct {

@@ -10,10 +10,12 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -28,6 +30,8 @@ const (
 	// The events that are shown: ten a second after a first hundred. The library writes each in a goroutine of its own, and
 	// nobody reads more.
 	eventsPerSecond, eventsAtOnce = 10, 100
+	// Of events about victims there are more, and apart from the others: each owner wants to know who took the room.
+	evictionEventsPerSecond, evictionEventsAtOnce = 50, 1000
 	// longestNote is the most the API accepts in an event.
 	longestNote = 1024
 )
@@ -38,21 +42,27 @@ type OutboxOptions struct {
 	Name string
 	// Refuse is told of bindings that were refused for good; see [Inbox.Refuse].
 	Refuse func(cluster.BindFailed)
+	// Fail is told of plans that cannot be carried out; see [Inbox.Fail].
+	Fail func(cluster.PlanFailed)
 	// Observe is told how each binding ended, and how long after it was handed over. Nil observes nothing.
 	Observe func(result BindResult, took time.Duration)
-	Logger  logr.Logger
+	// ObserveEviction is told how each eviction ended. Nil observes nothing.
+	ObserveEviction func(result EvictionResult)
+	Logger          logr.Logger
 }
 
 // Outbox carries decisions out.
 type Outbox struct {
 	options OutboxOptions
 	binder  *binder
+	plans   *planner
 	jobs    *statusWriter // PodGroups and queues
 	pods    *statusWriter
 
 	broadcaster   events.EventBroadcaster
 	recorder      events.EventRecorder
 	eventLimit    flowcontrol.RateLimiter
+	evictionLimit flowcontrol.RateLimiter // of events about victims
 	droppedEvents atomic.Uint64
 	shutEvents    sync.Once
 	isClosed      atomic.Bool
@@ -62,11 +72,12 @@ type Outbox struct {
 // NewOutbox returns an outbox that keeps what it is given until [Outbox.Start].
 func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
 	o := &Outbox{
-		options:     options,
-		binder:      newBinder(clients.Core.CoreV1(), options.Logger),
-		eventLimit:  flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
-		broadcaster: events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.Core.EventsV1()}),
-		stop:        func() {},
+		options:       options,
+		binder:        newBinder(clients.Core.CoreV1(), options.Logger),
+		eventLimit:    flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
+		evictionLimit: flowcontrol.NewTokenBucketRateLimiter(evictionEventsPerSecond, evictionEventsAtOnce),
+		broadcaster:   events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.Core.EventsV1()}),
+		stop:          func() {},
 	}
 	o.recorder = o.broadcaster.NewRecorder(scheme.Scheme, options.Name)
 	trickle := flowcontrol.NewTokenBucketRateLimiter(max(clients.qps/busyShare, 1), 1)
@@ -74,6 +85,10 @@ func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
 	o.jobs = newStatusWriter(clients, trickle, isBusy, options.Logger)
 	o.pods = newStatusWriter(clients, trickle, isBusy, options.Logger)
 	o.binder.settle, o.binder.finished = o.settle, o.finished
+	planTrickle := flowcontrol.NewTokenBucketRateLimiter(max(clients.qps/busyPlanShare, 1), 1)
+	o.plans = newPlanner(planTrickle, isBusy, options.Logger)
+	o.plans.send, o.plans.fail, o.plans.evicted = messenger{clients}.do, options.Fail, o.evicted
+	o.plans.record = func(status cluster.GroupStatus, told witness) { o.jobs.attest(groupChange(status), told) }
 	return o
 }
 
@@ -81,6 +96,7 @@ func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
 func (o *Outbox) Start(ctx context.Context) error {
 	ctx, o.stop = context.WithCancel(ctx)
 	o.binder.start(ctx)
+	o.plans.start(ctx)
 	o.jobs.start(ctx, statusWorkers)
 	o.pods.start(ctx, statusWorkers)
 	if err := o.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
@@ -94,8 +110,15 @@ func (o *Outbox) Do(d cluster.Decisions) {
 	if o.isClosed.Load() {
 		return
 	}
+	for i := range d.Ended {
+		o.plans.end(&d.Ended[i])
+	}
 	for _, c := range d.Groups {
 		o.jobs.put(groupChange(c))
+	}
+	// After the statuses, which are of the same cycle and not newer than a plan's.
+	for i := range d.Plans {
+		o.plans.begin(&d.Plans[i])
 	}
 	for _, c := range d.Queues {
 		o.jobs.put(queueChange(c))
@@ -105,6 +128,7 @@ func (o *Outbox) Do(d cluster.Decisions) {
 	}
 	for _, b := range d.Binds {
 		o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID)
+		o.plans.bound(b.UID)
 	}
 	o.binder.add(d.Binds)
 	for _, n := range d.Events {
@@ -118,24 +142,55 @@ func (o *Outbox) Show(n cluster.Notice) bool {
 		o.droppedEvents.Add(1)
 		return false
 	}
-	note := n.Message
-	if len(note) > longestNote {
-		note = strings.ToValidUTF8(note[:longestNote-len("…")], "") + "…"
-	}
 	regarding := n.Regarding
-	o.recorder.Eventf(&regarding, nil, n.Type, n.Reason, "Scheduling", "%s", note)
+	o.recorder.Eventf(&regarding, nil, n.Type, n.Reason, "Scheduling", "%s", cut(n.Message))
 	return true
 }
 
-// settle waits until no condition of a pod is being written: one that arrived after the binding would say of a pod that
-// has its node that it has none.
+// cut makes a note of a message.
+func cut(message string) string {
+	if len(message) <= longestNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:longestNote-len("…")], "") + "…"
+}
+
+// settle waits until neither a condition of a pod nor what it is promised is being written: one that arrived after the
+// binding would say of a pod that has its node that it has none.
 func (o *Outbox) settle(ctx context.Context, b cluster.Bind) {
-	if sending := o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID); sending != nil {
+	for _, sending := range []<-chan struct{}{
+		o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID), o.plans.sending(b.UID),
+	} {
+		if sending == nil {
+			continue
+		}
 		select {
 		case <-sending:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// evicted shows on a victim who takes its room, and why.
+func (o *Outbox) evicted(e *cluster.Eviction, result EvictionResult) {
+	if o.options.ObserveEviction != nil {
+		o.options.ObserveEviction(result)
+	}
+	if result != EvictionSent && result != EvictionForced {
+		return
+	}
+	if !o.evictionLimit.TryAccept() {
+		o.droppedEvents.Add(1)
+		return
+	}
+	victim := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: e.UID}
+	var taker runtime.Object
+	if e.For != (cluster.JobID{}) {
+		taker = &corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup",
+			Namespace: e.For.Namespace, Name: e.For.Name}
+	}
+	// The words of kube-scheduler, which tools that look for evictions know.
+	o.recorder.Eventf(victim, taker, corev1.EventTypeNormal, "Preempted", "Preempting", "%s", cut(e.Message))
 }
 
 func (o *Outbox) finished(t *binding, result BindResult, err error) {
@@ -158,19 +213,26 @@ func (o *Outbox) finished(t *binding, result BindResult, err error) {
 }
 
 // Drain closes the outbox in good order: nothing new is begun, statuses are dropped, for the next leader works them out
-// anew, and the bindings under way are finished together with the rest of their gangs, so that none is left in halves. It
-// returns when all that is over, or with an error when the context ends before.
+// anew, and the bindings under way are finished together with the rest of their gangs, so that none is left in halves. Of
+// plans only the requests under way are finished: the next leader takes them up where they are. Drain returns when all that
+// is over, or with an error when the context ends before.
 func (o *Outbox) Drain(ctx context.Context) error {
 	o.isClosed.Store(true)
 	o.jobs.queue.ShutDown()
 	o.pods.queue.ShutDown()
+	o.plans.close()
 	o.binder.close()
 	var err error
-	select {
-	case <-o.binder.idle:
-	case <-ctx.Done():
+	for _, idle := range []<-chan struct{}{o.binder.idle, o.plans.idle} {
+		select {
+		case <-idle:
+			continue
+		case <-ctx.Done():
+		}
 		s := o.Stats()
-		err = fmt.Errorf("%d bindings were not finished in time: %w", s.Waiting+s.InFlight, context.Cause(ctx))
+		err = fmt.Errorf("%d bindings and %d steps of plans were not finished in time: %w", s.Waiting+s.InFlight, s.StepsInFlight,
+			context.Cause(ctx))
+		break
 	}
 	o.stop()
 	o.Wait()
@@ -180,6 +242,7 @@ func (o *Outbox) Drain(ctx context.Context) error {
 // Wait returns when the last worker has ended, after the context of Start did.
 func (o *Outbox) Wait() {
 	o.binder.workers.Wait()
+	o.plans.workers.Wait()
 	o.jobs.workers.Wait()
 	o.pods.workers.Wait()
 	o.shutEvents.Do(o.broadcaster.Shutdown)
@@ -189,7 +252,11 @@ func (o *Outbox) Wait() {
 type OutboxStats struct {
 	Waiting  int // bindings not under way: not begun, or pausing
 	InFlight int // bindings under way
-	Repeated int // steps that had to be repeated so far
+	Repeated int // requests that had to be repeated so far
+
+	Plans         int // that began and are not carried out yet
+	StepsWaiting  int // steps of plans that begin or end, each with one pod, that are not under way
+	StepsInFlight int
 
 	StatusesWaiting int
 	StatusesWritten uint64
@@ -204,9 +271,11 @@ func (o *Outbox) Stats() OutboxStats {
 	o.binder.mutex.Unlock()
 	inFlight := int(o.binder.inFlight.Load())
 	s := OutboxStats{
-		Waiting: max(outstanding-inFlight, 0), InFlight: inFlight, Repeated: int(o.binder.repeated.Load()),
+		Waiting: max(outstanding-inFlight, 0), InFlight: inFlight,
+		Repeated: int(o.binder.repeated.Load() + o.plans.repeated.Load()),
 		StatusesWaiting: o.jobs.waiting() + o.pods.waiting(), EventsDropped: o.droppedEvents.Load(),
 	}
+	s.Plans, s.StepsWaiting, s.StepsInFlight = o.plans.stats()
 	for _, w := range []*statusWriter{o.jobs, o.pods} {
 		written, failed := w.counts()
 		s.StatusesWritten += written

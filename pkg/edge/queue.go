@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,10 +24,14 @@ const (
 	queueKind
 	priorityKind
 	namespaceKind
+	budgetKind
+	quotaKind
 	refusalKind
+	planKind
 )
 
-var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "refusal"}
+var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
+	"refusal", "plan"}
 
 func (k kind) String() string { return kindNames[k] }
 
@@ -44,6 +49,10 @@ func kindOf(object runtime.Object) kind {
 		return priorityKind
 	case *corev1.Namespace:
 		return namespaceKind
+	case *policyv1.PodDisruptionBudget:
+		return budgetKind
+	case *corev1.ResourceQuota:
+		return quotaKind
 	}
 	return unknownKind
 }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -19,6 +20,8 @@ func slim(o any) (any, error) {
 	case *corev1.Node:
 		o.Status.Addresses, o.Status.VolumesInUse, o.Status.VolumesAttached, o.Status.Config = nil, nil, nil, nil
 		o.Status.NodeInfo = corev1.NodeSystemInfo{}
+	case *policyv1.PodDisruptionBudget:
+		o.Status.Conditions = nil
 	}
 	return o, nil
 }

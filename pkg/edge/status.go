@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ type change interface {
 	write(ctx context.Context, clients *Clients) error
 }
 
+// witness is told how an attempt to write a change, or a newer one of the same object, ended. It returns whether it wants to
+// be told of the next attempt, if this one failed.
+type witness func(error) bool
+
 const (
 	// statusRest is how long an object rests after its status was written, unless somebody waits for the next one. The
 	// pods of a gang of a hundred start one by one; nobody needs a hundred numbers for that.
@@ -37,6 +42,9 @@ type slot struct {
 	isResting bool          // it is looked at again without being asked
 	isVoid    bool          // what is being written must not be tried again
 	sending   chan struct{} // closed when the request under way has returned; nil while there is none
+
+	witnesses []witness // of next
+	present   []witness // of what is being written
 }
 
 // statusWriter writes statuses, for each object one at a time and the newest.
@@ -77,6 +85,21 @@ func (w *statusWriter) start(ctx context.Context, workers int) {
 func (w *statusWriter) put(c change) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	w.take(c)
+}
+
+// attest is put for a change that somebody waits for.
+func (w *statusWriter) attest(c change, told witness) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	s := w.take(c)
+	s.witnesses = append(s.witnesses, told)
+	if s.isResting && s.last != nil {
+		w.queue.Add(c.key())
+	}
+}
+
+func (w *statusWriter) take(c change) *slot {
 	k := c.key()
 	s := w.slots[k]
 	if s == nil {
@@ -87,6 +110,7 @@ func (w *statusWriter) put(c change) {
 		w.queue.Add(k)
 	}
 	s.next = c
+	return s
 }
 
 // drop forgets what waits for an object, and returns what closes when a write under way has returned, nil if none is.
@@ -120,7 +144,7 @@ func (w *statusWriter) next(ctx context.Context) bool {
 	}
 	err := c.write(ctx, w.clients)
 	close(sent)
-	w.end(ctx, k, c, err)
+	w.end(ctx, k, c, err, w.tell(k, err))
 	return true
 }
 
@@ -146,21 +170,33 @@ func (w *statusWriter) begin(k key) (change, chan struct{}) {
 		return nil, nil
 	}
 	s.next, s.isResting, s.isVoid, s.sending = nil, false, false, make(chan struct{})
+	s.witnesses, s.present = nil, s.witnesses
 	return c, s.sending
 }
 
+// tell tells those who wait for a write how it ended, and returns who waits on.
+func (w *statusWriter) tell(k key, err error) []witness {
+	w.mutex.Lock()
+	s := w.slots[k]
+	present := s.present
+	s.present = nil
+	w.mutex.Unlock()
+	return slices.DeleteFunc(present, func(told witness) bool { return !told(err) || err == nil })
+}
+
 // end decides how it goes on with an object after a write.
-func (w *statusWriter) end(ctx context.Context, k key, c change, err error) {
+func (w *statusWriter) end(ctx context.Context, k key, c change, err error, waiting []witness) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.slots[k]
 	s.sending, s.isResting, s.last = nil, true, nil
+	s.witnesses = append(waiting, s.witnesses...)
 	switch {
 	case err == nil:
 		w.written++
 		w.queue.Forget(k)
 		s.last = c
-		if s.next != nil && s.next.urgent(c) {
+		if s.next != nil && (len(s.witnesses) > 0 || s.next.urgent(c)) {
 			w.queue.Add(k)
 		} else {
 			w.queue.AddAfter(k, statusRest)

@@ -16,7 +16,7 @@ func (f *Search) overrule(a *attempt, x framework.Transaction, tasks []*cluster.
 	var lower []*cluster.Plan
 	for _, p := range f.session.Cluster.Plans() {
 		// What a plan has not sent is not on its way: without the plan it stays.
-		if a.outranks(p.Job) && len(p.Unsent()) == 0 {
+		if p.Job != nil && a.outranks(p.Job) && len(p.Unsent()) == 0 {
 			lower = append(lower, p)
 		}
 	}

@@ -93,16 +93,13 @@ func planOf(names ...string) *cluster.Decisions {
 func (s *simulation) pass() {
 	s.now = s.now.Add(time.Second)
 	s.clearAway()
-	s.countBudgets()
+	s.count()
 }
 
 // do carries out decisions and has controllers count.
-func (s *simulation) do(t *testing.T, d *cluster.Decisions) {
-	t.Helper()
+func (s *simulation) do(d *cluster.Decisions) {
 	s.carryOut(d)
-	if err := s.count(); err != nil {
-		t.Fatal(err)
-	}
+	s.count()
 }
 
 func (s *simulation) pod(name string) *corev1.Pod { return s.pods[work(name)] }
@@ -118,7 +115,7 @@ func condition(pod *corev1.Pod) (corev1.ConditionStatus, string) {
 
 func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 	s := started(t, contested+victim("a", owned), Options{})
-	s.do(t, planOf("a"))
+	s.do(planOf("a"))
 	if phase := s.groups[taker].Status.Phase; phase != "Inqueue" {
 		t.Errorf("the record is not written: the phase is %q", phase)
 	}
@@ -151,7 +148,7 @@ func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 
 func TestAnEvictedPodThatSomebodyMadeComesBackWithANewUID(t *testing.T) {
 	s := started(t, contested+victim("a", owned)+victim("b", ""), Options{})
-	s.do(t, planOf("a", "b"))
+	s.do(planOf("a", "b"))
 	s.pass()
 	a := s.pod("a")
 	if a == nil || a.UID != "Pod work/a, made anew 1" || a.Spec.NodeName != "" || a.Status.Phase != corev1.PodPending ||
@@ -173,7 +170,7 @@ func TestWithGraceAnEvictedPodLivesOutItsGracePeriod(t *testing.T) {
 	for grace, want := range map[bool]int{false: 1, true: 3} {
 		given := map[bool]time.Duration{false: 0, true: 3 * time.Second}[grace]
 		s := started(t, contested+victim("a", ""), Options{Grace: grace})
-		s.do(t, planOf("a"))
+		s.do(planOf("a"))
 		if left := s.pod("a").DeletionTimestamp.Sub(s.now); left != given {
 			t.Errorf("with grace %t it has %s", grace, left)
 		}
@@ -189,7 +186,7 @@ func TestWithGraceAnEvictedPodLivesOutItsGracePeriod(t *testing.T) {
 
 func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 	s := started(t, contested+victim("a", web)+victim("b", web), Options{})
-	s.do(t, planOf("a", "b"))
+	s.do(planOf("a", "b"))
 	if s.pod("a").DeletionTimestamp == nil || s.pod("b").DeletionTimestamp != nil {
 		t.Error("not only the first is evicted")
 	}
@@ -208,7 +205,7 @@ func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 	}
 	past := planOf("b")
 	past.Plans[0].Evictions[0].PastBudget = true
-	s.do(t, past)
+	s.do(past)
 	if s.pod("b").DeletionTimestamp == nil {
 		t.Error("an eviction past the budget is not carried out")
 	}
@@ -220,7 +217,7 @@ func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 	if status := s.budgets[0].object.Status; allowed() != 2 || status.CurrentHealthy != 3 || status.ExpectedPods != 3 || status.DesiredHealthy != 1 {
 		t.Errorf("the status is %+v", status)
 	}
-	s.do(t, planOf("a"))
+	s.do(planOf("a"))
 	if allowed() != 1 {
 		t.Errorf("with one leaving it allows %d", allowed())
 	}
@@ -228,7 +225,7 @@ func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 	if status := s.budgets[0].object.Status; allowed() != 1 || status.ExpectedPods != 3 {
 		t.Errorf("with one that came back and waits it is %+v", status)
 	}
-	s.do(t, &cluster.Decisions{Binds: []cluster.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
+	s.do(&cluster.Decisions{Binds: []cluster.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
 	if allowed() != 2 {
 		t.Errorf("with that running again it allows %d", allowed())
 	}
@@ -256,7 +253,7 @@ func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
 	fates := map[string]Fate{"a": {Overdue: Never}, "b": {Overdue: 2 * time.Second}, "c": {Refused: "no"}}
 	s := started(t, contested+victim("a", "")+victim("b", "")+victim("c", "")+victim("d", ""), Options{
 		Fate: func(e cluster.Eviction) Fate { return fates[e.Pod.Name] }})
-	s.do(t, planOf("a", "b", "c", "d"))
+	s.do(planOf("a", "b", "c", "d"))
 	if s.pod("c").DeletionTimestamp != nil || s.pod("d").DeletionTimestamp != nil {
 		t.Error("what is refused, and what comes after it, is evicted")
 	}
@@ -278,8 +275,8 @@ func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
 
 func TestAPlanThatEndsTakesBackWhatWasWritten(t *testing.T) {
 	s := started(t, contested+victim("a", ""), Options{Fate: func(cluster.Eviction) Fate { return Fate{Refused: "no"} }})
-	s.do(t, planOf("a"))
-	s.do(t, &cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: taker, Why: "no",
+	s.do(planOf("a"))
+	s.do(&cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: taker, Why: "no",
 		Nominations: []cluster.Nomination{{Pod: work("x"), UID: "x", Job: taker}}, Spared: []cluster.Spared{{Pod: work("a"), UID: "a"}}}}})
 	if node := s.pod("x").Status.NominatedNodeName; node != "" {
 		t.Errorf("the nominated node is %q", node)
@@ -295,7 +292,7 @@ func TestAPlanThatEndsTakesBackWhatWasWritten(t *testing.T) {
 func TestEvictionsAreToldToAPerson(t *testing.T) {
 	s := started(t, contested+victim("a", ""), Options{})
 	s.report.Cycles = 1
-	s.do(t, planOf("a"))
+	s.do(planOf("a"))
 	var b strings.Builder
 	if err := s.report.WriteText(&b); err != nil {
 		t.Fatal(err)
@@ -337,11 +334,30 @@ func TestQuotasFollowThePodsFromWhatIsGiven(t *testing.T) {
 		if got := says(); got != want[0] {
 			t.Errorf("with %q it says %q, want %q", status, got, want[0])
 		}
-		s.do(t, planOf("a"))
+		s.do(planOf("a"))
 		s.pass()
-		s.do(t, &cluster.Decisions{})
 		if got := says(); got != want[1] {
 			t.Errorf("with %q and one pod gone it says %q, want %q", status, got, want[1])
+		}
+	}
+}
+
+func TestAQuotaCountsThePodsOfItsScopes(t *testing.T) {
+	for scopes, want := range map[string]string{
+		"scopes: [NotTerminating, NotBestEffort]": "2",
+		"scopes: [BestEffort]":                    "0",
+		"scopes: [Terminating]":                   "0",
+		"scopes: [PriorityClass]":                 "0",
+		"scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: DoesNotExist}]}":          "2",
+		"scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [high]}]}":    "0",
+		"scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: NotIn, values: [high]}]}": "2",
+		"scopeSelector: {matchExpressions: [{scopeName: NotBestEffort, operator: Exists}]}":                "2",
+	} {
+		s := started(t, contested+victim("a", "")+"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: limit, namespace: work}\n"+
+			"spec: {hard: {cpu: '4'}, "+scopes+"}\n", Options{})
+		used := s.quotas[0].object.Status.Used[corev1.ResourceCPU]
+		if used.String() != want {
+			t.Errorf("with %s it counts %s, want %s", scopes, used.String(), want)
 		}
 	}
 }

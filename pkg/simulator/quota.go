@@ -1,15 +1,14 @@
 package simulator
 
 import (
-	"fmt"
-	"time"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
-	quotav1 "k8s.io/apiserver/pkg/quota/v1"
-	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
-	"k8s.io/utils/clock"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // quota is a ResourceQuota and what its namespace uses beside the pods that are known: what the input says is used, less what
@@ -20,80 +19,123 @@ type quota struct {
 }
 
 // addQuota puts a quota of the input into the cluster, whose pods are there already.
-func (s *simulation) addQuota(object *corev1.ResourceQuota) error {
-	used, err := s.usage(object)
-	if err != nil {
-		return fmt.Errorf("ResourceQuota %s/%s: %w", object.Namespace, object.Name, err)
-	}
+func (s *simulation) addQuota(object *corev1.ResourceQuota) {
 	object = object.DeepCopy()
-	q := &quota{object: object}
-	if object.Status.Used != nil {
-		q.beside = quotav1.Subtract(quotav1.Mask(object.Status.Used, quotav1.ResourceNames(used)), used)
+	q := &quota{object: object, beside: corev1.ResourceList{}}
+	for name, counted := range s.usage(object) {
+		if given, ok := object.Status.Used[name]; ok {
+			given.Sub(counted)
+			q.beside[name] = given
+		}
 	}
 	if object.Status.Hard == nil {
 		object.Status.Hard = object.Spec.Hard
 	}
 	s.quotas = append(s.quotas, q)
 	s.set(object)
-	return nil
 }
 
 // countQuotas brings what quotas say is used up to date with the pods, as the quota controller does.
-func (s *simulation) countQuotas() error {
+func (s *simulation) countQuotas() {
 	for _, q := range s.quotas {
-		used, err := s.usage(q.object)
-		if err != nil {
-			return fmt.Errorf("ResourceQuota %s/%s: %w", q.object.Namespace, q.object.Name, err)
+		used := maps.Clone(q.object.Status.Used)
+		if used == nil {
+			used = corev1.ResourceList{}
 		}
-		status := q.object.Status.DeepCopy()
-		if status.Used == nil {
-			status.Used = corev1.ResourceList{}
+		for name, amount := range s.usage(q.object) {
+			amount.Add(q.beside[name])
+			used[name] = amount
 		}
-		for name, amount := range quotav1.Add(q.beside, used) {
-			status.Used[name] = amount
-		}
-		if !equality.Semantic.DeepEqual(&q.object.Status, status) {
+		if !equality.Semantic.DeepEqual(q.object.Status.Used, used) {
 			q.object = q.object.DeepCopy()
-			q.object.Status = *status
+			q.object.Status.Used = used
 			s.set(q.object)
 		}
 	}
-	return nil
 }
 
-// usage is what the pods use of what a quota limits.
-func (s *simulation) usage(object *corev1.ResourceQuota) (corev1.ResourceList, error) {
-	evaluator := core.NewPodEvaluator(nil, instant{at: s.now})
-	names := evaluator.MatchingResources(quotav1.ResourceNames(object.Spec.Hard))
+// usage is what the pods use of what a quota limits: of resources that pods take, those that have not ended.
+func (s *simulation) usage(object *corev1.ResourceQuota) corev1.ResourceList {
 	used := corev1.ResourceList{}
-	for _, name := range names {
-		used[name] = resource.Quantity{Format: resource.DecimalSI}
+	for name := range object.Spec.Hard {
+		if _, ok := amountOf(name, nil, nil); ok {
+			used[name] = resource.Quantity{Format: resource.DecimalSI}
+		}
 	}
 	for _, pod := range s.pods {
-		if pod.Namespace != object.Namespace {
+		if pod.Namespace != object.Namespace || !isInScope(object, pod) ||
+			pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		matches, err := evaluator.Matches(object, pod)
-		if err != nil {
-			return nil, err
+		requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
+		for name, sum := range used {
+			amount, _ := amountOf(name, requests, limits)
+			sum.Add(amount)
+			used[name] = sum
 		}
-		if !matches {
-			continue
-		}
-		usage, err := evaluator.Usage(pod)
-		if err != nil {
-			return nil, err
-		}
-		used = quotav1.Add(used, quotav1.Mask(usage, names))
 	}
-	return used, nil
+	return used
 }
 
-// instant is a clock that stands.
-type instant struct {
-	clock.RealClock
-	at time.Time
+// amountOf is how much of what a quota counts under a name a pod takes; ok is false if the name is not about pods.
+func amountOf(name corev1.ResourceName, requests, limits corev1.ResourceList) (amount resource.Quantity, ok bool) {
+	if resource, isLimit := strings.CutPrefix(string(name), "limits."); isLimit {
+		return limits[corev1.ResourceName(resource)], true
+	}
+	if resource, isRequest := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix); isRequest {
+		return requests[corev1.ResourceName(resource)], true
+	}
+	switch {
+	case name == corev1.ResourcePods || name == "count/pods":
+		return *resource.NewQuantity(1, resource.DecimalSI), true
+	case name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage ||
+		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+		return requests[name], true
+	}
+	return amount, false
 }
 
-// Now returns when it stands.
-func (i instant) Now() time.Time { return i.at }
+// isInScope reports whether a pod is one that a quota counts.
+func isInScope(object *corev1.ResourceQuota, pod *corev1.Pod) bool {
+	for _, scope := range object.Spec.Scopes {
+		if !matchesScope(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, pod) {
+			return false
+		}
+	}
+	if object.Spec.ScopeSelector != nil {
+		for _, scope := range object.Spec.ScopeSelector.MatchExpressions {
+			if !matchesScope(scope, pod) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func matchesScope(scope corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
+	ends := pod.Spec.ActiveDeadlineSeconds != nil
+	asks := len(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})) > 0
+	switch scope.ScopeName {
+	case corev1.ResourceQuotaScopeTerminating:
+		return ends
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return !ends
+	case corev1.ResourceQuotaScopeBestEffort:
+		return !asks
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return asks
+	case corev1.ResourceQuotaScopePriorityClass:
+		class := pod.Spec.PriorityClassName
+		switch scope.Operator {
+		case corev1.ScopeSelectorOpIn:
+			return slices.Contains(scope.Values, class)
+		case corev1.ScopeSelectorOpNotIn:
+			return !slices.Contains(scope.Values, class)
+		case corev1.ScopeSelectorOpDoesNotExist:
+			return class == ""
+		}
+		return class != ""
+	}
+	return false
+}

@@ -138,11 +138,10 @@ func (s *simulation) begin() error {
 		s.setPod(s.grouped(pod))
 	}
 	for _, q := range s.input.quotas {
-		if err := s.addQuota(q); err != nil {
-			return err
-		}
+		s.addQuota(q)
 	}
-	return s.count()
+	s.count()
+	return nil
 }
 
 // beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over makes
@@ -238,15 +237,11 @@ func (s *simulation) cycle() (bool, error) {
 		s.events = nil
 		s.carryOut(&result.Decisions)
 		again = s.makePods()
-		if err := s.count(); err != nil {
-			return false, err
-		}
+		s.count()
 	}
 	s.now = s.now.Add(time.Second)
 	s.clearAway()
-	if err := s.count(); err != nil {
-		return false, err
-	}
+	s.count()
 	return decided || s.report.rows() > before, nil
 }
 
@@ -268,9 +263,9 @@ func (s *simulation) carryOut(d *cluster.Decisions) {
 }
 
 // count brings up to date what controllers count of the pods.
-func (s *simulation) count() error {
+func (s *simulation) count() {
 	s.countBudgets()
-	return s.countQuotas()
+	s.countQuotas()
 }
 
 func (s *simulation) bind(b cluster.Bind) {

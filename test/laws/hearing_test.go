@@ -257,8 +257,8 @@ func (h *hearing) asked() amounts {
 
 // queues judges Q1, Q2 and Q4.
 func (h *hearing) queues() {
-	if !slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(h.after).within(h.queueAfter(), h.asked()) == "" }) {
-		h.breach("Q4", "plan %s: %s", h.plan.id, h.divided[0].on(h.after).within(h.queueAfter(), h.asked()))
+	if why := exceeds(h.queueAfter(), h.asked()); why != "" {
+		h.breach("Q4", "plan %s: %s", h.plan.id, why)
 	}
 	held := map[string]amounts{}
 	for _, v := range h.victims {
@@ -282,7 +282,7 @@ func (h *hearing) queues() {
 	}
 	if !slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(h.after).stays(h.queueAfter(), h.asked()) }) {
 		h.breach("Q4", "plan %s takes from queues of equal priority beyond the share of %s: it would hold %s of %s", h.plan.id,
-			h.taker.queue.name, h.queueAfter().allocated(), h.shareOf(h.taker.queue))
+			h.taker.queue.name, h.queueAfter().allocated(), amounts(deservedOf(h.divided[0].on(h.before).deserved[h.taker.queue])))
 	}
 	if h.plan.action == "reclaim" && !slices.ContainsFunc(h.divided, func(s *share) bool { return h.lawfulInAnOrder(s, h.lumps(), nil) }) {
 		h.breach("Q1", "plan %s takes what queues of equal priority do not hold above their shares: %s", h.plan.id, h.describe())
@@ -309,8 +309,6 @@ func (s *share) on(p *picture) *share {
 	}
 	return moved
 }
-
-func (h *hearing) shareOf(q *queue) any { return h.divided[0].on(h.before).deserved[q] }
 
 func (h *hearing) describe() map[string]string {
 	said := map[string]string{}
@@ -438,9 +436,8 @@ func (h *hearing) stands(then *picture, comers []*pod) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(h.divided, func(s *share) bool {
-		return s.on(then).within(then.queues[h.taker.queue.name], asked) == ""
-	})
+	q := then.queues[h.taker.queue.name]
+	return exceeds(q, asked) == "" && slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(then).within(q, asked) })
 }
 
 func namesOf(pods []*pod) []string {

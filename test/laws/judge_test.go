@@ -3,7 +3,9 @@ package laws
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,10 +14,11 @@ import (
 
 // judge walks through what a scheduler decides.
 type judge struct {
-	setting  setting
-	objects  *objects
-	memory   *memory
-	breaches []string
+	setting         setting
+	objects         *objects
+	memory          *memory
+	breaches, kinds []string
+	ignored         bool
 
 	binds, plans, evictions, cancelled, continued int
 	promises                                      int // plans that nobody leaves for, though all the room is free
@@ -23,6 +26,16 @@ type judge struct {
 }
 
 func (j *judge) breach(law, format string, arguments ...any) {
+	for _, skip := range strings.Split(os.Getenv("SKIP"), ",") {
+		if skip != "" && strings.Contains(law+": "+format, skip) {
+			return
+		}
+	}
+	if only := os.Getenv("ONLY"); only != "" && !strings.Contains(law+": "+format, only) {
+		j.breaches, j.ignored = nil, true
+		return
+	}
+	j.kinds = append(j.kinds, law+": "+format)
 	j.breaches = append(j.breaches, law+": "+fmt.Sprintf(format, arguments...))
 }
 

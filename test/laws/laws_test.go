@@ -70,6 +70,23 @@ func TestTheLawsHoldInRandomWorlds(t *testing.T) {
 		sum.add(w)
 		return w.outcome()
 	})
+	if os.Getenv("SURVEY") != "" {
+		counts := map[string]int{}
+		start := time.Now()
+		for seed := range worlds {
+			random := rand.New(rand.NewPCG(uint64(seed), 1))
+			w := lead(all[seed%len(all)], random.IntN)
+			sum.add(w)
+			if len(w.judge.breaches) > 0 {
+				counts[w.judge.kinds[0]]++
+			}
+		}
+		for kind, n := range counts {
+			t.Logf("%6d %s", n, kind)
+		}
+		t.Log(time.Since(start), sum)
+		return
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		if o := life.Draw(t, "life"); o != "" {
 			t.Fatal(string(o))

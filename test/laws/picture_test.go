@@ -312,7 +312,10 @@ func later(s state) bool { return s.counts() || s == lingering }
 
 // admits reports whether a node takes a pod, whatever room it has.
 func admits(n *corev1.Node, t *corev1.Pod) bool {
-	if n == nil || n.Spec.Unschedulable {
+	if n == nil {
+		return false
+	}
+	if n.Spec.Unschedulable && !tolerates(t, corev1.TaintNodeUnschedulable) {
 		return false
 	}
 	for _, c := range n.Status.Conditions {
@@ -326,14 +329,17 @@ func admits(n *corev1.Node, t *corev1.Pod) bool {
 		}
 	}
 	for _, taint := range n.Spec.Taints {
-		tolerated := slices.ContainsFunc(t.Spec.Tolerations, func(o corev1.Toleration) bool {
-			return o.Operator == corev1.TolerationOpExists && (o.Key == "" || o.Key == taint.Key)
-		})
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(t, taint.Key) {
 			return false
 		}
 	}
 	return true
+}
+
+func tolerates(t *corev1.Pod, taint string) bool {
+	return slices.ContainsFunc(t.Spec.Tolerations, func(o corev1.Toleration) bool {
+		return o.Operator == corev1.TolerationOpExists && (o.Key == "" || o.Key == taint)
+	})
 }
 
 // ready is how many pods of a job have a node to stay on or have succeeded, of a role or, if it is "", of all.

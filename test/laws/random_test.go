@@ -31,9 +31,11 @@ func randomWorld(s setting, choose chooser) *world {
 	for i := range queues {
 		w.makeQueue(fmt.Sprintf("q%d", i), i)
 	}
-	jobs := 2 + choose(4)
-	for i := range jobs {
-		w.makeJob(fmt.Sprintf("j%d", i), queues, i < jobs-1 && !choose.once(4))
+	for i := range 2 + choose(4) {
+		w.makeJob(fmt.Sprintf("j%d", i), queues, !choose.once(12))
+	}
+	for i := range 1 + choose(2) {
+		w.makeJob(fmt.Sprintf("t%d", i), queues, false)
 	}
 	if choose.once(4) {
 		w.makeBudget("b0")
@@ -56,7 +58,7 @@ func (w *world) makeClasses() {
 }
 
 func (w *world) makeNode(name string) {
-	n := fixture.Node(name, w.choose.oneOf("cpu=2", "cpu=1", "cpu=3", "cpu=4", "cpu=2 gpu=1", "cpu=3 pods=2", "cpu=4 memory=2"))
+	n := fixture.Node(name, w.choose.oneOf("cpu=2", "cpu=1", "cpu=3", "cpu=2 gpu=1", "cpu=3 pods=2", "cpu=4 memory=2"))
 	n.Labels["zone"] = w.choose.oneOf("a", "b")
 	if w.choose.once(12) {
 		n.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
@@ -69,7 +71,7 @@ func (w *world) makeQueue(name string, number int) {
 	q := fixture.Queue(name, func(q *schedulingv1beta1.Queue) {
 		q.Spec.Priority = int32(w.choose(3))
 		q.Spec.Weight = int32(1 + w.choose(2))
-		q.Spec.Deserved = fixture.List(w.choose.oneOf("cpu=1", "", "cpu=2", "cpu=3", "cpu=1 memory=1", "cpu=2 gpu=1"))
+		q.Spec.Deserved = fixture.List(w.choose.oneOf("cpu=1", "", "cpu=2", "cpu=1", "cpu=3", "cpu=1 memory=1", "cpu=2 gpu=1"))
 		q.Spec.Guarantee.Resource = fixture.List(w.choose.oneOf("", "", "", "cpu=1", "cpu=2"))
 		q.Spec.Capability = fixture.List(w.choose.oneOf("", "", "", "cpu=2", "cpu=3", "cpu=4 gpu=1"))
 		if w.choose.once(6) {
@@ -100,11 +102,15 @@ func (w *world) makeQueue(name string, number int) {
 func (w *world) makeJob(name string, queues int, runs bool) {
 	choose := w.choose
 	size := 1 + choose(4)
-	g := fixture.Group(name, fmt.Sprintf("q%d", choose(queues)), int32(max(size-choose(size+1), 0)))
+	g := fixture.Group(name, fmt.Sprintf("q%d", choose(queues)), int32(w.minimum(size, runs)))
 	g.CreationTimestamp = metav1.NewTime(fixture.Birth.Add(time.Duration(choose(3)) * time.Second))
-	g.Spec.PriorityClassName = choose.oneOf("", "low", "middle", "high")
-	if choose.once(12) {
-		g.Spec.PriorityClassName = "polite"
+	if runs {
+		g.Spec.PriorityClassName = choose.oneOf("", "low", "", "middle", "high")
+	} else {
+		g.Spec.PriorityClassName = choose.oneOf("high", "middle", "high", "")
+		if choose.once(12) {
+			g.Spec.PriorityClassName = "polite"
+		}
 	}
 	if choose.once(6) {
 		fixture.NeedingOf("master", 1)(g)
@@ -114,7 +120,7 @@ func (w *world) makeJob(name string, queues int, runs bool) {
 		yes := true
 		g.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name + "-0", UID: "owner", Controller: &yes}}
 	}
-	spot := choose.oneOf("pods", "group", "labels", "group label", "some", "none", "no")
+	spot := choose.oneOf("pods", "group", "pods", "labels", "group", "group label", "pods", "some", "none", "no")
 	switch spot {
 	case "group":
 		g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
@@ -128,7 +134,7 @@ func (w *world) makeJob(name string, queues int, runs bool) {
 		}
 	}
 	w.identify(g)
-	asks := choose.oneOf("cpu=1", "cpu=1", "cpu=2", "cpu=1 memory=1", "gpu=1", "cpu=1 gpu=1", "")
+	asks := choose.oneOf("cpu=1", "cpu=1", "cpu=2", "cpu=1", "cpu=1 memory=1", "cpu=1", "gpu=1", "cpu=1 gpu=1", "")
 	var pods []*corev1.Pod
 	for i := range size {
 		p := fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As(choose.oneOf("worker", "worker", "master"), i))
@@ -170,6 +176,24 @@ func (w *world) makeJob(name string, queues int, runs bool) {
 			w.end(p)
 		}
 	}
+}
+
+// minimum is how many pods of a gang must start together: mostly few where they run, so that they have some to give.
+func (w *world) minimum(size int, runs bool) int {
+	if runs {
+		return w.choose.minimum(size)
+	}
+	return max(size-w.choose(size+1), 0)
+}
+
+func (choose chooser) minimum(size int) int {
+	switch choose(4) {
+	case 0:
+		return 1
+	case 1:
+		return size
+	}
+	return choose(size + 1)
 }
 
 // settle has a pod run where there is room, if there is.

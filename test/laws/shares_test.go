@@ -1,10 +1,6 @@
 package laws
 
-import (
-	"math"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // share is what queues may hold by right and at most, as the plugins divide the cluster (law Q6).
 type share struct {
@@ -185,21 +181,30 @@ func (s *share) surplus(q *queue, leaving, wanted amounts) bool {
 	return !speaks
 }
 
-// within reports whether a queue and all above it stay within their ceilings in what some pods ask for (law Q4).
-func (s *share) within(q *queue, asked amounts) string {
+// exceeds says which queue, of one and all above it, would hold more than its capability of what some pods ask for, "" if
+// none would (law Q4).
+func exceeds(q *queue, asked amounts) string {
 	for _, above := range q.upwards() {
 		has := above.allocated()
 		for name, value := range asked {
-			capability, capped := above.capability[name]
-			ceiling, bounded := s.ceiling[above][name]
-			switch {
-			case value <= 0:
-			case capped && has[name] > capability:
+			if capability, ok := above.capability[name]; ok && value > 0 && has[name] > capability {
 				return "queue " + above.name + " would hold " + has.String() + ", its capability is " + above.capability.String()
-			case bounded && float64(has[name]) > math.Max(ceiling, 0)+0.5:
-				return "queue " + above.name + " would hold " + has.String() + " beyond what the guarantees of others leave it"
 			}
 		}
 	}
 	return ""
+}
+
+// within reports whether a queue and all above it stay within their ceilings in what some pods ask for: the plugins that
+// divide the cluster keep free what other queues are guaranteed.
+func (s *share) within(q *queue, asked amounts) bool {
+	for _, above := range q.upwards() {
+		has := above.allocated()
+		for name, value := range asked {
+			if ceiling, ok := s.ceiling[above][name]; ok && value > 0 && float64(has[name]) > ceiling+0.5 {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -1,0 +1,218 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// EvictionResult is how an eviction ended.
+type EvictionResult string
+
+// How an eviction ends.
+const (
+	// EvictionSent: the API server has taken it, under the disruption budget if there is one.
+	EvictionSent EvictionResult = "evicted"
+	// EvictionForced: the pod was deleted without asking for a budget.
+	EvictionForced EvictionResult = "deleted"
+	// EvictionNeedless: the pod was gone, going, or done already.
+	EvictionNeedless EvictionResult = "gone"
+	// EvictionRefused: the API server does not carry it out, or a budget forbids it.
+	EvictionRefused EvictionResult = "refused"
+	// EvictionDropped: its plan was cancelled or refused before it was sent.
+	EvictionDropped EvictionResult = "unsent"
+	// EvictionUnknown: its plan was cancelled while the API server gave no answer.
+	EvictionUnknown EvictionResult = "unknown"
+)
+
+// EvictionResults are all results there are.
+var EvictionResults = []EvictionResult{EvictionSent, EvictionForced, EvictionNeedless, EvictionRefused, EvictionDropped, EvictionUnknown}
+
+// step is what is done with one pod for a plan.
+type step uint8
+
+const (
+	nominate step = iota // writes which node the pod is promised
+	mark                 // writes on a victim that it is to leave, and why
+	evict                // tells it to leave
+	restate              // writes again why it leaves: the API server puts its own words in the place of ours
+	spare                // takes the mark off a victim that stays
+	withdraw             // takes a promise back
+)
+
+var doing = [...]string{nominate: "nominating", mark: "marking", evict: "evicting", restate: "marking", spare: "sparing",
+	withdraw: "taking back the promise to"}
+
+// preemptionCancelled is the reason of the condition that a pod is not to leave after all.
+const preemptionCancelled = "PreemptionCancelled"
+
+// errand is one step with one pod.
+type errand struct {
+	of     *undertaking
+	step   step
+	pod    types.NamespacedName
+	uid    types.UID
+	node   string  // to nominate
+	victim *victim // to mark and to evict
+
+	backOff  wait.Backoff
+	requests int
+	returned chan struct{} // closed when the request under way has returned
+
+	isQueued  bool // its stage has begun
+	isRunning bool // a request is under way
+	isVoid    bool // it is not to be repeated
+	isOver    bool
+}
+
+// victim is a pod that is to leave, through all steps.
+type victim struct {
+	cluster.Eviction
+	isOut       bool // there is nobody to evict any more
+	isRewritten bool // the API server has put its own reason on it
+}
+
+// messenger does errands.
+type messenger struct{ clients *Clients }
+
+// do does an errand once. errObjectGone says that the pod does not exist any more, or does not matter any more. The result
+// is that of an eviction, "" while it is not known.
+func (m messenger) do(ctx context.Context, e *errand) (EvictionResult, error) {
+	switch e.step {
+	case nominate:
+		return "", m.patch(ctx, e, "", map[string]any{"nominatedNodeName": e.node}, nil)
+	case mark:
+		return "", m.mark(ctx, e)
+	case evict:
+		return m.evict(ctx, e)
+	case restate:
+		if !e.victim.isRewritten {
+			return "", nil
+		}
+		return "", m.mark(ctx, e)
+	case spare:
+		return "", m.spare(ctx, e)
+	}
+	return "", m.withdraw(ctx, e)
+}
+
+// patch changes the status of a pod: of this one, not of its namesake, and, if a version is given, only if nothing has
+// happened to it since. Into takes what it is then; nil is nowhere.
+func (m messenger) patch(ctx context.Context, e *errand, version string, status map[string]any, into *corev1.Pod) error {
+	core := m.clients.Core.CoreV1()
+	result := sendPatch(ctx, core.RESTClient(), "pods", key{podKind, e.pod.Namespace, e.pod.Name}, types.StrategicMergePatchType,
+		podPatch(e.uid, version, status))
+	err := result.Error()
+	if err == nil && into != nil {
+		err = result.Into(into)
+	}
+	if err == nil {
+		return nil
+	}
+	return explain(err, e.uid, func() (metav1.Object, error) { return readPod(ctx, core, e.pod) })
+}
+
+func disruption(status corev1.ConditionStatus, reason, message string, at metav1.Time) map[string]any {
+	return map[string]any{"conditions": []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: reason,
+		Message: message, LastTransitionTime: at}}}
+}
+
+func (m messenger) mark(ctx context.Context, e *errand) error {
+	var live corev1.Pod
+	err := m.patch(ctx, e, "", disruption(corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.victim.Message, e.of.marked), &live)
+	if err == errObjectGone || err == nil && isOut(&live) {
+		e.victim.isOut = true
+	}
+	return err
+}
+
+// isOut reports whether a pod makes room already, or has made it. To evict one that is done would delete what it leaves
+// behind, its logs and its success.
+func isOut(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// evict tells a pod to leave.
+func (m messenger) evict(ctx context.Context, e *errand) (EvictionResult, error) {
+	if e.victim.isOut {
+		return EvictionNeedless, nil
+	}
+	core := m.clients.Core.CoreV1()
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.uid}}
+	result, request := EvictionSent, core.RESTClient().Post().Namespace(e.pod.Namespace).Resource("pods").Name(e.pod.Name).SubResource("eviction").
+		Body(&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: e.pod.Namespace, Name: e.pod.Name}, DeleteOptions: &options})
+	if e.victim.PastBudget {
+		result, request = EvictionForced, core.RESTClient().Delete().Namespace(e.pod.Namespace).Resource("pods").Name(e.pod.Name).Body(&options)
+	}
+	err := request.Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
+	switch {
+	case err == nil:
+		e.victim.isRewritten = result == EvictionSent
+		return result, nil
+	case apierrors.IsNotFound(err):
+		return EvictionNeedless, nil
+	case !isFinal(err) && !forbids(err) && !apierrors.IsConflict(err):
+		return "", err
+	}
+	// The refusal may be of another pod of the same name, or of a repetition.
+	live, problem := readPod(ctx, core, e.pod)
+	switch {
+	case apierrors.IsNotFound(problem) || problem == nil && (live.UID != e.uid || isOut(live)):
+		return EvictionNeedless, nil
+	case problem != nil:
+		return "", problem
+	}
+	return "", err
+}
+
+// forbids reports whether an eviction was refused because of a disruption budget. If the API server says when to ask again,
+// it only was not ready to count.
+func forbids(err error) bool {
+	if !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
+		return false
+	}
+	_, later := apierrors.SuggestsClientDelay(err)
+	return !later
+}
+
+// spare takes the mark off a pod, if it is one of a scheduler.
+func (m messenger) spare(ctx context.Context, e *errand) error {
+	live, err := m.live(ctx, e)
+	if err != nil {
+		return err
+	}
+	for i := range live.Status.Conditions {
+		c := &live.Status.Conditions[i]
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler {
+			status := disruption(corev1.ConditionFalse, preemptionCancelled, e.of.why, metav1.NewTime(time.Now().Truncate(time.Second)))
+			return m.patch(ctx, e, live.ResourceVersion, status, nil)
+		}
+	}
+	return nil
+}
+
+// withdraw takes back what a pod that has no node is promised.
+func (m messenger) withdraw(ctx context.Context, e *errand) error {
+	live, err := m.live(ctx, e)
+	if err != nil || live.Status.NominatedNodeName == "" || live.Spec.NodeName != "" {
+		return err
+	}
+	return m.patch(ctx, e, live.ResourceVersion, map[string]any{"nominatedNodeName": nil}, nil)
+}
+
+// live reads a pod; errObjectGone says that it is gone or leaves.
+func (m messenger) live(ctx context.Context, e *errand) (*corev1.Pod, error) {
+	live, err := readPod(ctx, m.clients.Core.CoreV1(), e.pod)
+	if apierrors.IsNotFound(err) || err == nil && (live.UID != e.uid || live.DeletionTimestamp != nil) {
+		return nil, errObjectGone
+	}
+	return live, err
+}

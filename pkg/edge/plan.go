@@ -1,0 +1,390 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+const (
+	// planWorkers is how many steps of plans are under way at once: half as many as bindings, which go first.
+	planWorkers = 16
+	// busyPlanShare is the part of the allowed requests that plans may take while binds wait: one in four. In a cluster
+	// where some always wait, a plan must still be through before the time is over that its scheduler gives it.
+	busyPlanShare = 4
+)
+
+// undertaking is what is done for a plan that begins, or for one that ends: its stages one after the other, and the errands
+// of a stage in any order.
+type undertaking struct {
+	id  string
+	job cluster.JobID
+	// isEnd is set if something is taken back. That is never given up: nobody else would do it.
+	isEnd bool
+	why   string // the plan was cancelled
+
+	current  []*errand // the stage under way
+	stages   [][]*errand
+	left     int         // errands of the stage under way that are not over
+	marked   metav1.Time // when the victims were chosen
+	requests int         // that did not record it
+
+	isDropped bool
+}
+
+// planner carries out plans. For each pod it does one thing at a time, in the order in which it was decided.
+type planner struct {
+	queue   workqueue.TypedDelayingInterface[*errand]
+	trickle flowcontrol.RateLimiter
+	isBusy  func() bool // while it is, the trickle bounds what is sent
+	backOff wait.Backoff
+	logger  logr.Logger
+	workers sync.WaitGroup
+
+	send func(context.Context, *errand) (EvictionResult, error)
+	// record writes the status of a PodGroup, or a newer one, and tells how each attempt went.
+	record func(cluster.GroupStatus, witness)
+	// fail is told of plans that cannot be carried out, evicted of the end of each eviction. Both only touch memory.
+	fail    func(cluster.PlanFailed)
+	evicted func(*cluster.Eviction, EvictionResult)
+
+	repeated atomic.Int64
+
+	mutex sync.Mutex
+	// plans are those that began and are neither through nor cancelled nor failed.
+	plans map[string]*undertaking
+	// lanes are the errands to each pod that are not over, in the order in which they came. The first is in the queue, or on
+	// its way.
+	lanes map[types.UID][]*errand
+	// promises are the last errands that are about the node that a pod is promised.
+	promises    map[types.UID]*errand
+	outstanding int // errands that are not over
+	inFlight    int
+	isClosed    bool
+	idle        chan struct{} // closed once isClosed and nothing is in flight
+}
+
+func newPlanner(trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *planner {
+	return &planner{
+		queue: workqueue.NewTypedDelayingQueue[*errand](), trickle: trickle, isBusy: isBusy, backOff: bindBackOff, logger: logger,
+		plans: map[string]*undertaking{}, lanes: map[types.UID][]*errand{}, promises: map[types.UID]*errand{},
+		idle: make(chan struct{}),
+	}
+}
+
+func (p *planner) start(ctx context.Context) {
+	for range planWorkers {
+		p.workers.Go(func() {
+			for p.next(ctx) {
+			}
+		})
+	}
+	context.AfterFunc(ctx, p.queue.ShutDown)
+}
+
+// begin takes over a plan. After close it takes none.
+func (p *planner) begin(start *cluster.PlanStart) {
+	u := &undertaking{id: start.ID, job: start.Job, marked: metav1.Now().Rfc3339Copy()}
+	nominations, marks := make([]*errand, len(start.Nominations)), make([]*errand, len(start.Evictions))
+	evictions, restatements := make([]*errand, len(start.Evictions)), []*errand(nil)
+	for i := range start.Nominations {
+		n := &start.Nominations[i]
+		nominations[i] = p.errand(u, nominate, n.Pod, n.UID)
+		nominations[i].node = n.Node
+	}
+	for i := range start.Evictions {
+		v := &victim{Eviction: start.Evictions[i]}
+		marks[i], evictions[i] = p.errand(u, mark, v.Pod, v.UID), p.errand(u, evict, v.Pod, v.UID)
+		marks[i].victim, evictions[i].victim = v, v
+		if !v.PastBudget {
+			e := p.errand(u, restate, v.Pod, v.UID)
+			e.victim = v
+			restatements = append(restatements, e)
+		}
+	}
+	u.stages = [][]*errand{nominations, marks, evictions, restatements}
+	p.mutex.Lock()
+	if p.isClosed {
+		p.mutex.Unlock()
+		return
+	}
+	p.plans[u.id] = u
+	p.admit(u)
+	if u.job == (cluster.JobID{}) {
+		p.proceed(u)
+		p.mutex.Unlock()
+		return
+	}
+	p.mutex.Unlock()
+	p.record(start.Record, func(err error) bool { return p.recorded(u, err) })
+}
+
+// end drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that whoever
+// takes over in the middle still finds to which plan the rest belongs. The plan need not be one that began here.
+func (p *planner) end(end *cluster.PlanEnd) {
+	u := &undertaking{id: end.ID, job: end.Job, isEnd: true, why: end.Why}
+	spared, withdrawn := make([]*errand, len(end.Spared)), make([]*errand, len(end.Nominations))
+	for i, s := range end.Spared {
+		spared[i] = p.errand(u, spare, s.Pod, s.UID)
+	}
+	for i, n := range end.Nominations {
+		withdrawn[i] = p.errand(u, withdraw, n.Pod, n.UID)
+	}
+	u.stages = [][]*errand{spared, withdrawn}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.isClosed {
+		return
+	}
+	if begun := p.plans[end.ID]; begun != nil {
+		p.drop(begun)
+	}
+	p.admit(u)
+	p.proceed(u)
+}
+
+func (p *planner) errand(u *undertaking, s step, pod types.NamespacedName, uid types.UID) *errand {
+	return &errand{of: u, step: s, pod: pod, uid: uid, backOff: p.backOff}
+}
+
+// admit counts what there is to do. What an older undertaking still has to say about a promise is void with a newer one.
+func (p *planner) admit(u *undertaking) {
+	for _, stage := range u.stages {
+		p.outstanding += len(stage)
+		for _, e := range stage {
+			if e.step != nominate && e.step != withdraw {
+				continue
+			}
+			if old := p.promises[e.uid]; old != nil {
+				p.void(old)
+			}
+			p.promises[e.uid] = e
+		}
+	}
+}
+
+// void has an errand not be done, or not be repeated if it is under way.
+func (p *planner) void(e *errand) {
+	e.isVoid = true
+	if !e.isRunning && !e.isOver {
+		p.finish(e)
+	}
+}
+
+// recorded goes on with a plan when it is recorded.
+func (p *planner) recorded(u *undertaking, err error) (waits bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	switch u.requests++; {
+	case u.isDropped || p.isClosed:
+	case err == nil:
+		p.proceed(u)
+	case err == errObjectGone || isFinal(err) || u.requests >= maxBindRequests:
+		p.refuse(u, fmt.Sprintf("recording the plan in PodGroup %s: %v", u.job, err))
+	default:
+		return true
+	}
+	return false
+}
+
+// proceed begins the next stage in which there is something to do.
+func (p *planner) proceed(u *undertaking) {
+	for u.left == 0 && len(u.stages) > 0 {
+		u.current, u.stages = u.stages[0], u.stages[1:]
+		for _, e := range u.current {
+			if e.isOver {
+				continue
+			}
+			u.left++
+			e.isQueued = true
+			if p.lanes[e.uid] = append(p.lanes[e.uid], e); len(p.lanes[e.uid]) == 1 {
+				p.queue.Add(e)
+			}
+		}
+	}
+	if u.left == 0 && p.plans[u.id] == u {
+		delete(p.plans, u.id)
+	}
+}
+
+// finish ends an errand, done or not.
+func (p *planner) finish(e *errand) {
+	e.isOver = true
+	p.outstanding--
+	if p.promises[e.uid] == e {
+		delete(p.promises, e.uid)
+	}
+	if !e.isQueued {
+		return
+	}
+	lane := p.lanes[e.uid]
+	wasFirst := lane[0] == e
+	switch lane = slices.DeleteFunc(lane, func(other *errand) bool { return other == e }); {
+	case len(lane) == 0:
+		delete(p.lanes, e.uid)
+	default:
+		p.lanes[e.uid] = lane
+		if wasFirst {
+			p.queue.Add(lane[0])
+		}
+	}
+	if e.of.left--; e.of.left == 0 && !e.of.isDropped {
+		p.proceed(e.of)
+	}
+}
+
+// drop ends a plan: what is under way is not repeated, and nothing more is begun.
+func (p *planner) drop(u *undertaking) {
+	u.isDropped = true
+	delete(p.plans, u.id)
+	for _, stage := range append([][]*errand{u.current}, u.stages...) {
+		for _, e := range stage {
+			if e.isOver || e.isRunning {
+				continue
+			}
+			p.finish(e)
+			if e.step == evict {
+				p.evicted(&e.victim.Eviction, EvictionDropped)
+			}
+		}
+	}
+	u.current, u.stages = nil, nil
+}
+
+// refuse drops a plan that cannot be carried out. What was written is taken back when the scheduler has cancelled it.
+func (p *planner) refuse(u *undertaking, reason string) {
+	p.logger.Info("A plan cannot be carried out", "plan", u.id, "job", u.job.String(), "reason", reason)
+	p.drop(u)
+	p.fail(cluster.PlanFailed{Job: u.job, Plan: u.id, At: time.Now(), Reason: reason})
+}
+
+// bound has the pod not be promised the node any more that it gets.
+func (p *planner) bound(uid types.UID) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if e := p.promises[uid]; e != nil && e.step == nominate {
+		p.void(e)
+	}
+}
+
+// sending returns what closes when the promise to a pod that is being written is, nil if none is.
+func (p *planner) sending(uid types.UID) <-chan struct{} {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if e := p.promises[uid]; e != nil && e.step == nominate && e.isRunning {
+		return e.returned
+	}
+	return nil
+}
+
+// next does one errand, as far as one request goes. It returns false when there will be nothing more.
+func (p *planner) next(ctx context.Context) bool {
+	e, isOver := p.queue.Get()
+	if isOver {
+		return false
+	}
+	defer p.queue.Done(e)
+	if p.isWanted(e) && p.isBusy() && p.trickle.Wait(ctx) != nil {
+		return true
+	}
+	if ctx.Err() != nil || !p.take(e) {
+		return true
+	}
+	result, err := p.send(ctx, e)
+	p.returned(ctx, e, result, err)
+	return true
+}
+
+func (p *planner) isWanted(e *errand) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return !e.isOver && !p.isClosed
+}
+
+func (p *planner) take(e *errand) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if e.isOver || p.isClosed {
+		return false
+	}
+	e.isRunning, e.returned = true, make(chan struct{})
+	e.requests++
+	p.inFlight++
+	return true
+}
+
+// returned decides how it goes on with an errand after a request.
+func (p *planner) returned(ctx context.Context, e *errand, result EvictionResult, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	e.isRunning = false
+	close(e.returned)
+	p.inFlight--
+	defer p.announceIdle()
+	isGivenUp := isFinal(err) || forbids(err) || e.requests >= maxBindRequests && !e.of.isEnd
+	switch {
+	case err == nil || err == errObjectGone:
+		p.finish(e)
+	case ctx.Err() != nil:
+		return
+	case e.isVoid || e.of.isDropped:
+		p.finish(e)
+	case !isGivenUp:
+		p.repeated.Add(1)
+		p.logger.V(1).Info("A step of a plan was not confirmed; it will be repeated", "plan", e.of.id, "pod", e.pod, "error", err)
+		p.queue.AddAfter(e, pauseAfter(err, &e.backOff))
+		return
+	case e.step == restate || e.of.isEnd:
+		// Nothing depends on it.
+		p.logger.Info("A step of a plan was refused", "plan", e.of.id, "pod", e.pod, "error", err.Error())
+		p.finish(e)
+	default:
+		e.of.isDropped, result = true, EvictionRefused
+		p.finish(e)
+		p.refuse(e.of, fmt.Sprintf("%s pod %s: %v", doing[e.step], e.pod, err))
+	}
+	if e.step == evict {
+		if result == "" { // cancelled before it was known
+			result = EvictionUnknown
+		}
+		p.evicted(&e.victim.Eviction, result)
+	}
+}
+
+// stats counts the plans under way, and the errands that are waiting and on their way.
+func (p *planner) stats() (plans, waiting, inFlight int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return len(p.plans), p.outstanding - p.inFlight, p.inFlight
+}
+
+// close makes idle close when nothing is under way any more. Nothing new is begun. It is called once.
+func (p *planner) close() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.isClosed = true
+	p.announceIdle()
+}
+
+func (p *planner) announceIdle() {
+	if !p.isClosed || p.inFlight > 0 {
+		return
+	}
+	select {
+	case <-p.idle:
+	default:
+		close(p.idle)
+	}
+}

@@ -1,0 +1,138 @@
+package resourcequota
+
+import (
+	"fmt"
+	"strings"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Name is the name of the plugin in the configuration.
+const Name = "resourcequota"
+
+// Factory makes the plugin.
+func Factory() framework.PluginFactory {
+	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+		return &plugin{}, nil
+	}}
+}
+
+type plugin struct {
+	cluster *cluster.Cluster
+	books   map[string][]*account     // of the namespaces that were asked for in the session
+	letIn   map[string][]*cluster.Job // by namespace, those that were in before; nil until it is needed
+	// asked is the job that was asked about last. Nobody tells when a job is let in, but it happens before the next is asked
+	// about.
+	asked *cluster.Job
+}
+
+func (*plugin) Name() string { return Name }
+
+func (p *plugin) OpenSession(s *framework.Session) {
+	*p = plugin{cluster: s.Cluster, books: map[string][]*account{}}
+}
+
+// MayEnqueue permits a job that fits into the quotas of its namespace.
+func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
+	p.bookAsked()
+	if len(p.cluster.Quotas(j.ID.Namespace)) == 0 {
+		return framework.Permit, nil
+	}
+	accounts := p.accounts(j.ID.Namespace)
+	p.asked = j
+	for _, a := range accounts {
+		if v := p.refusal(a, j); v != nil {
+			return framework.Reject, v
+		}
+	}
+	return framework.Permit, nil
+}
+
+// bookAsked keeps room for the job that was asked about last, if it was let in.
+func (p *plugin) bookAsked() {
+	if j := p.asked; j != nil && isLetIn(j) {
+		p.asked = nil
+		p.book(j)
+	}
+}
+
+func (p *plugin) book(j *cluster.Job) {
+	for _, a := range p.books[j.ID.Namespace] {
+		if !a.concerns(j) {
+			continue
+		}
+		for i := range a.lines {
+			a.lines[i].booked += p.lacks(j, a.lines[i].measure)
+		}
+	}
+}
+
+// isLetIn reports whether a job is inside, and pods that it needs to start may not exist yet.
+func isLetIn(j *cluster.Job) bool { return j.Phase == schedulingv1beta1.PodGroupInqueue }
+
+// accounts returns the quotas of a namespace with what is booked on them.
+func (p *plugin) accounts(namespace string) []*account {
+	if accounts, known := p.books[namespace]; known {
+		return accounts
+	}
+	var accounts []*account
+	for _, quota := range p.cluster.Quotas(namespace) {
+		accounts = append(accounts, p.open(quota))
+	}
+	p.books[namespace] = accounts
+	if p.letIn == nil {
+		p.letIn = map[string][]*cluster.Job{}
+		for _, j := range p.cluster.Waiting() {
+			if isLetIn(j) {
+				p.letIn[j.ID.Namespace] = append(p.letIn[j.ID.Namespace], j)
+			}
+		}
+	}
+	for _, j := range p.letIn[namespace] {
+		p.book(j)
+	}
+	return accounts
+}
+
+// refusal says what is short for a job in a quota, nil if nothing is.
+func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
+	if !a.concerns(j) {
+		return nil
+	}
+	var short []verdict.Shortage
+	var details []string
+	help := verdict.HelpQueue
+	for i := range a.lines {
+		l := &a.lines[i]
+		need, have := p.lacks(j, l.measure), max(l.left-l.booked, 0)
+		if need <= have {
+			continue
+		}
+		short = append(short, verdict.Shortage{Resource: l.resource, Need: need, Have: have})
+		details = append(details, l.String())
+		if need <= l.left {
+			// Its quota shows a pod as used before the pod itself is seen: until then it counts twice, and all that happens
+			// when it does no longer is that the pod gets a node.
+			help |= verdict.HelpPod
+		}
+	}
+	if short == nil {
+		return nil
+	}
+	return &verdict.Verdict{Code: verdict.Refused, Subject: fmt.Sprintf("ResourceQuota %s/%s", a.quota.Namespace, a.quota.Name),
+		Help: help, Shortages: short, Detail: strings.Join(details, "; ")}
+}
+
+// String says "of requests.cpu 10, 8 used, 1 kept for jobs that were let in".
+func (l *line) String() string {
+	text := fmt.Sprintf("of %s %s, %s used", l.name, resources.Format(l.resource, l.hard), resources.Format(l.resource, l.used))
+	if l.booked > 0 {
+		text += fmt.Sprintf(", %s kept for jobs that were let in", resources.Format(l.resource, l.booked))
+	}
+	return text
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,6 +137,17 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	budget, err := clients.Core.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx,
+		&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "budget"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quota, err := clients.Core.CoreV1().ResourceQuotas(namespace).Create(ctx,
+		&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	inbox := startInbox(t, clients, InboxOptions{})
 	first := map[types.UID]object{}
 	for _, e := range inbox.Take() {
@@ -145,7 +157,7 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 			t.Errorf("%T %s has managed fields", o, o.GetName())
 		}
 	}
-	for _, made := range []object{pod, group, queue, class, node} {
+	for _, made := range []object{pod, group, queue, class, node, budget, quota} {
 		if first[made.GetUID()] == nil {
 			t.Errorf("%T %s is missing", made, made.GetName())
 		}
@@ -159,6 +171,15 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 		deletion, ok := e.(cluster.Delete)
 		return ok && deletion.Object.(object).GetUID() == pod.UID
 	})
+	budgets := clients.Core.PolicyV1().PodDisruptionBudgets(namespace)
+	budget.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 3, DisruptedPods: map[string]metav1.Time{"a": metav1.Now()},
+		Conditions: []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}}}
+	if _, err := budgets.UpdateStatus(ctx, budget, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, inbox, "what is left of the budget", isSet(budget.UID, func(b *policyv1.PodDisruptionBudget) bool {
+		return b.Status.DisruptionsAllowed == 3 && len(b.Status.DisruptedPods) == 1 && b.Status.Conditions == nil
+	}))
 	again := createPod(t, clients, namespace, "pod")
 	await(t, inbox, "the pod of the same name", isSet(again.UID, func(*corev1.Pod) bool { return true }))
 }
@@ -454,7 +475,7 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	admin, c := adminClients(t)
 	clusterRules, rules := documentedRules(t)
-	if len(clusterRules) != 8 || len(rules) != 3 {
+	if len(clusterRules) != 9 || len(rules) != 3 {
 		t.Fatalf("read %d and %d rules from the package comment", len(clusterRules), len(rules))
 	}
 	config := confined(t, c, admin.Core, "confined", clusterRules, rules)
@@ -487,6 +508,18 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 			Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "other"}, Type: corev1.EventTypeNormal, Reason: "Test",
 		})
 		settled(t, o)
+		deleted, evicted := createPod(t, admin, namespace, "deleted"), createPod(t, admin, namespace, "evicted")
+		plan := cluster.PlanStart{ID: "p"}
+		for _, victim := range []*corev1.Pod{deleted, evicted} {
+			plan.Evictions = append(plan.Evictions, cluster.Eviction{Pod: nameOf(victim), UID: victim.UID, PastBudget: victim == deleted})
+		}
+		o.Do(cluster.Decisions{Plans: []cluster.PlanStart{plan}})
+		eventually(t, func(ctx context.Context) string {
+			if list, err := admin.Core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) != 2 {
+				return "the victims were not evicted"
+			}
+			return ""
+		})
 		if s := o.Stats(); s.StatusesWritten != 3 || s.StatusesFailed != 0 {
 			t.Errorf("%d statuses were written and %d attempts failed, want 3 and 0", s.StatusesWritten, s.StatusesFailed)
 		}

@@ -17,8 +17,19 @@
 //     shows it without a node; only then [cluster.BindFailed] is reported. Time alone ends none.
 //  6. Statuses are coalesced: at most one waits per object, the newest; it is tried until it is written, replaced, or its
 //     object is gone. Only fields that are the scheduler's own are written, and never to another object of the same name.
-//  7. Binds go first. While any waits, statuses pass at a trickle.
+//  7. Binds go first. While any waits, plans get a part of the requests, and statuses pass at a trickle.
 //  8. When leadership is lost every request under way is broken off and none is started.
+//  9. A plan is written in stages, and none begins before the one before it is confirmed by the API server: the PodGroup says
+//     that there is a plan, the pods of the taker say which nodes they are promised, every victim says that it is to leave
+//     and why, and then the victims are told to. So whoever takes over in the middle finds all that was meant.
+//  10. Each of these steps names the UID of its pod and may be repeated: a lost reply is answered by sending it again. A step
+//     that is refused for good, or [maxBindRequests] times, ends the plan: nothing more of it is sent, and
+//     [cluster.PlanFailed] is reported.
+//  11. Of a plan that is cancelled nothing more is sent from that moment on. What was written is taken back in the reverse
+//     order, for each pod after the request that was under way, and only where a live read still shows it. That is tried
+//     until it is done or refused, for nobody else would do it.
+//  12. A disruption budget is passed over only where the eviction says so; then the pod is deleted without asking for one.
+//  13. An outbox that is drained begins no further step. The rest is for the next leader.
 //
 // The caches are filled after leadership was won, not before. A standby then costs next to nothing, and the lists with
 // which a leader begins are newer than everything the leader before it wrote, because they are read through to etcd. The
@@ -30,10 +41,11 @@
 //
 // ClusterRole (verbs per resource):
 //
-//	""                      pods                             get list watch
-//	""                      pods/binding                     create
+//	""                      pods                             get list watch delete
+//	""                      pods/binding pods/eviction       create
 //	""                      pods/status                      patch
-//	""                      nodes namespaces                 list watch
+//	""                      nodes namespaces resourcequotas  list watch
+//	policy                  poddisruptionbudgets             list watch
 //	events.k8s.io           events                           create patch
 //	scheduling.volcano.sh   podgroups queues                 get list watch
 //	scheduling.volcano.sh   podgroups/status queues/status   patch

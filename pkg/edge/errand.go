@@ -88,7 +88,7 @@ type messenger struct{ clients *Clients }
 func (m messenger) do(ctx context.Context, e *errand) (EvictionResult, error) {
 	switch e.step {
 	case nominate:
-		return "", m.patch(ctx, e, "", map[string]any{"nominatedNodeName": e.node}, nil)
+		return "", m.nominate(ctx, e)
 	case mark:
 		return "", m.mark(ctx, e)
 	case evict:
@@ -118,6 +118,18 @@ func (m messenger) patch(ctx context.Context, e *errand, version string, status 
 		return nil
 	}
 	return explain(err, e.uid, func() (metav1.Object, error) { return readPod(ctx, core, e.pod) })
+}
+
+func (m messenger) nominate(ctx context.Context, e *errand) error {
+	err := m.patch(ctx, e, "", map[string]any{"nominatedNodeName": e.node}, nil)
+	if err == nil || !isFinal(err) {
+		return err
+	}
+	// A pod that has a node is promised none, and needs no promise.
+	if live, problem := readPod(ctx, m.clients.Core.CoreV1(), e.pod); problem == nil && live.Spec.NodeName != "" {
+		return nil
+	}
+	return err
 }
 
 func disruption(status corev1.ConditionStatus, reason, message string, at metav1.Time) map[string]any {
@@ -199,10 +211,10 @@ func (m messenger) spare(ctx context.Context, e *errand) error {
 	return nil
 }
 
-// withdraw takes back what a pod that has no node is promised.
+// withdraw takes back what a pod is promised.
 func (m messenger) withdraw(ctx context.Context, e *errand) error {
 	live, err := m.live(ctx, e)
-	if err != nil || live.Status.NominatedNodeName == "" || live.Spec.NodeName != "" {
+	if err != nil || live.Status.NominatedNodeName == "" {
 		return err
 	}
 	return m.patch(ctx, e, live.ResourceVersion, map[string]any{"nominatedNodeName": nil}, nil)

@@ -87,7 +87,7 @@ func documentedRules(t *testing.T) (cluster, namespaced []rbacv1.PolicyRule) {
 		t.Fatal(err)
 	}
 	defer func() { _ = source.Close() }()
-	groups := []string{"events.k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io", "coordination.k8s.io", `""`}
+	groups := []string{"events.k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io", "coordination.k8s.io", "policy", `""`}
 	verbs := map[string]bool{"get": true, "list": true, "watch": true, "create": true, "update": true, "patch": true, "delete": true}
 	rules := &cluster
 	for lines := bufio.NewScanner(source); lines.Scan(); {

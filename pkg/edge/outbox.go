@@ -252,11 +252,12 @@ func (o *Outbox) Wait() {
 type OutboxStats struct {
 	Waiting  int // bindings not under way: not begun, or pausing
 	InFlight int // bindings under way
-	Repeated int // requests that had to be repeated so far
+	Repeated int // steps that had to be repeated so far
 
 	Plans         int // that began and are not carried out yet
 	StepsWaiting  int // steps of plans that begin or end, each with one pod, that are not under way
 	StepsInFlight int
+	StepsRepeated int // so far
 
 	StatusesWaiting int
 	StatusesWritten uint64
@@ -272,7 +273,8 @@ func (o *Outbox) Stats() OutboxStats {
 	inFlight := int(o.binder.inFlight.Load())
 	s := OutboxStats{
 		Waiting: max(outstanding-inFlight, 0), InFlight: inFlight,
-		Repeated: int(o.binder.repeated.Load() + o.plans.repeated.Load()),
+		Repeated:        int(o.binder.repeated.Load()),
+		StepsRepeated:   int(o.plans.repeated.Load()),
 		StatusesWaiting: o.jobs.waiting() + o.pods.waiting(), EventsDropped: o.droppedEvents.Load(),
 	}
 	s.Plans, s.StepsWaiting, s.StepsInFlight = o.plans.stats()

@@ -144,3 +144,14 @@ func TestALargeBufferIsGivenBack(t *testing.T) {
 		t.Errorf("room for %d entries is kept for one", cap(q.entries))
 	}
 }
+
+func TestOfAPlanThatFailsTheLatestReasonIsTaken(t *testing.T) {
+	i := &Inbox{queue: newEventQueue()}
+	for _, e := range []cluster.PlanFailed{{Plan: "p", Reason: "first"}, {Plan: "q"}, {Plan: "p", Reason: "last"}} {
+		i.Fail(e)
+	}
+	<-i.Wake()
+	if diff := cmp.Diff([]cluster.Event{cluster.PlanFailed{Plan: "p", Reason: "last"}, cluster.PlanFailed{Plan: "q"}}, i.Take()); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+}

@@ -398,7 +398,7 @@ func TestADrainGivesUpWhenItsTimeIsOver(t *testing.T) {
 	expired, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	err := o.Drain(expired)
-	if err == nil || !strings.Contains(err.Error(), "1 bindings were not finished in time") {
+	if err == nil || !strings.Contains(err.Error(), "1 bindings and 0 steps of plans were not finished in time") {
 		t.Errorf("got %v", err)
 	}
 }

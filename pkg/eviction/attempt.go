@@ -19,14 +19,16 @@ type attempt struct {
 	before   map[*cluster.Queue]resources.Vector // what the taker's queue and those above it held at the beginning
 	hasLower bool                                // some queue of lower priority may give
 
-	gangs   map[*cluster.Job]*gang
-	byClass map[*cluster.Class]*offers
-	asked   []*offers       // the same, in the order in which they were asked for
-	taken   []unit          // the plan's, in the order in which they were asked
-	placed  []*cluster.Task // that the plan promises a node
+	gangs  map[*cluster.Job]*gang
+	byKind map[kind]*offers
+	asked  []*offers       // the same, in the order in which they were asked for
+	taken  []unit          // the plan's, in the order in which they were asked
+	placed []*cluster.Task // that the plan promises a node
 	// wasRefused is set if a unit that was asked last might have left on its own account, and not after those before it;
 	// largestFirst asks the units that hold most of what is wanted first.
 	wasRefused, largestFirst bool
+	// refused is why units may not leave, nil if nobody wants to know.
+	refused map[*cluster.Task]string
 	// overruled are plans of others that end if this one succeeds.
 	overruled []*cluster.Plan
 	version   int // grows with every change of the plan
@@ -42,7 +44,7 @@ func (a *attempt) need(t *cluster.Task) {
 
 func (f *Search) attempt(l level, j *cluster.Job) *attempt {
 	a := &attempt{search: f, level: l, taker: j, before: map[*cluster.Queue]resources.Vector{},
-		gangs: map[*cluster.Job]*gang{}, byClass: map[*cluster.Class]*offers{}}
+		gangs: map[*cluster.Job]*gang{}, byKind: map[kind]*offers{}}
 	for q := j.Queue; q != nil; q = q.Parent {
 		a.before[q] = q.Subtree.Allocated.Clone()
 	}
@@ -79,11 +81,13 @@ func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluste
 		}
 		herds := flocks[first]
 		h := herds.First()
-		if u := h.next; a.objects(&u) == "" {
+		u := h.next
+		if why := a.objects(&u); why == "" {
 			u.leave(x, local)
 			gone = append(gone, u)
 		} else {
 			a.wasRefused = true
+			a.note(&u, why)
 		}
 		h.pass()
 		if a.offers(h) {
@@ -93,6 +97,16 @@ func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluste
 		}
 	}
 	return gone
+}
+
+// note keeps why a unit may not leave, if anybody wants to know.
+func (a *attempt) note(u *unit, why string) {
+	if a.refused == nil {
+		return
+	}
+	for _, t := range u.tasks {
+		a.refused[t] = why
+	}
 }
 
 // leave takes a unit away; of a whole gang, with local, only what stands there: it may stand on thousands of nodes.
@@ -218,6 +232,7 @@ func (a *attempt) costOf(units []unit, rank int) cost {
 	for i := range units {
 		order[i] = &units[len(units)-1-i]
 		u := &units[i]
+		a.countQueue(&c, i == 0, u.job.Queue)
 		if g := a.gangs[u.job]; u.whole && g != nil && len(u.tasks) == len(g.tasks) {
 			c.merge(&g.cost)
 			continue
@@ -231,6 +246,21 @@ func (a *attempt) costOf(units []unit, rank int) cost {
 		c.violations += pods
 	}
 	return c
+}
+
+// countQueue counts in the queue that a unit leaves.
+func (a *attempt) countQueue(c *cost, isFirst bool, q *cluster.Queue) {
+	if a.level != betweenQueues && a.level != anywhere {
+		return
+	}
+	share, ok := a.search.session.Policy.Share(q)
+	if !ok {
+		share.Share = resources.Ratio{}
+	}
+	priority := int64(q.Priority)
+	if isFirst || priority > c.queue || priority == c.queue && share.Share.Compare(c.share) < 0 {
+		c.queue, c.share = priority, share.Share
+	}
 }
 
 // merge counts in what a whole gang costs.

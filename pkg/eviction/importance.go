@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // priority is what a victim counts, most significant first: its queue's priority where queues take from each other, its
@@ -64,11 +65,15 @@ func (f *Search) lowestOf(j *cluster.Job) int64 {
 // cost is what a node would cost, or a plan; less is better (law K3).
 type cost struct {
 	violations int // of disruption budgets
-	top        priority
-	sum        [3]int64
-	victims    int
-	start      time.Time // of the most important victim
-	rank       int       // of the node
+	// queue and share are of the giver that is asked last: the most important by its priority and, among equals, the one that
+	// is least far above its share as the plan stands (law Q8).
+	queue   int64
+	share   resources.Ratio
+	top     priority
+	sum     [3]int64
+	victims int
+	start   time.Time // of the most important victim
+	rank    int       // of the node
 }
 
 // shift makes every priority count, negative ones too: two victims never cost less than one of them.
@@ -92,7 +97,7 @@ func (c *cost) compare(d *cost, rules *Rules) int {
 	if n := cmp.Or(cmp.Compare(min(c.victims, 1), min(d.victims, 1)), cmp.Compare(c.violations, d.violations)); n != 0 {
 		return n
 	}
-	if n := c.top.compare(d.top); n != 0 {
+	if n := cmp.Or(cmp.Compare(c.queue, d.queue), d.share.Compare(c.share), c.top.compare(d.top)); n != 0 {
 		return n
 	}
 	for k := range c.sum {

@@ -2,23 +2,24 @@ package eviction
 
 import (
 	"container/heap"
+	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// offer is a node that evictions open for a class, and what it costs as the plan stood when it was worked out.
+// offer is a node that evictions open for a task, and what it costs as the plan stood when it was worked out.
 type offer struct {
 	node    *cluster.Node
 	cost    cost
 	version int // of the plan
 }
 
-// offers are the nodes that evictions open for a class, the cheapest on top. An offer that was overtaken by another for the
+// offers are the nodes that evictions open for tasks of a kind, the cheapest on top. An offer that was overtaken by another for the
 // same node stays in the heap until it comes up.
 type offers struct {
 	rules  *Rules
-	task   *cluster.Task // one of the class
+	task   *cluster.Task // one of the kind
 	heap   []offer
 	latest []int // by slot: the version of the offer that counts, -1 if none does
 }
@@ -33,19 +34,36 @@ func (o *offers) Pop() any {
 	return last
 }
 
-// offersFor returns the offers for the class of a task. All nodes are looked at once; after that only those that the plan
+// kind is what tasks have in common for which the same nodes can be opened at the same cost.
+type kind struct {
+	class    *cluster.Class
+	priority int32 // of the task; only inside a job does it make a difference
+}
+
+func (a *attempt) kindOf(t *cluster.Task) kind {
+	if a.level == withinJob {
+		return kind{class: t.Class, priority: t.Priority}
+	}
+	return kind{class: t.Class}
+}
+
+// offersFor returns the offers for the kind of a task. All nodes are looked at once; after that only those that the plan
 // has changed.
 func (a *attempt) offersFor(t *cluster.Task) *offers {
-	o := a.byClass[t.Class]
+	k := a.kindOf(t)
+	o := a.byKind[k]
 	if o != nil {
 		return o
 	}
 	c := a.search.session.Cluster
 	o = &offers{rules: &a.search.rules, task: t, latest: make([]int, len(c.BySlot()))}
-	a.byClass[t.Class] = o
+	a.byKind[k] = o
 	a.asked = append(a.asked, o)
 	for _, n := range c.Nodes() {
 		o.latest[n.Slot] = -1
+		if a.level == withinJob && !a.standsOn(n) {
+			continue
+		}
 		if made, ok := a.offerOf(t, n); ok {
 			o.latest[n.Slot] = a.version
 			o.heap = append(o.heap, made)
@@ -53,6 +71,11 @@ func (a *attempt) offersFor(t *cluster.Task) *offers {
 	}
 	heap.Init(o)
 	return o
+}
+
+// standsOn reports whether a pod of the taker is on a node.
+func (a *attempt) standsOn(n *cluster.Node) bool {
+	return slices.ContainsFunc(n.Tasks(), func(t *cluster.Task) bool { return t.Job == a.taker })
 }
 
 // offerOf works out what a node would cost. ok is false if no lawful eviction opens it.
@@ -66,10 +89,10 @@ func (a *attempt) offerOf(t *cluster.Task, n *cluster.Node) (offer, bool) {
 	x := s.Begin()
 	units, ok := a.open(x, t, n, n)
 	made := offer{node: n, version: a.version}
+	x.Undo()
 	if ok {
 		made.cost = a.costOf(units, n.Rank)
 	}
-	x.Undo()
 	return made, ok
 }
 
@@ -101,6 +124,9 @@ func (a *attempt) open(x framework.Transaction, t *cluster.Task, n, local *clust
 
 // cheapest opens the cheapest node for a task, and promises it to the task. It reports whether there was one.
 func (a *attempt) cheapest(x framework.Transaction, t *cluster.Task) bool {
+	if t.NeverPreempts() {
+		return false
+	}
 	s := a.search.session
 	o := a.offersFor(t)
 	for o.Len() > 0 {
@@ -158,7 +184,7 @@ func (a *attempt) take(units []unit, n *cluster.Node) {
 	}
 }
 
-// renew works out what a node costs that the plan has changed, for every class that was asked about.
+// renew works out what a node costs that the plan has changed, for every kind that was asked about.
 func (a *attempt) renew(n *cluster.Node) {
 	for _, o := range a.asked {
 		if o.latest[n.Slot] == a.version {

@@ -1,42 +1,36 @@
 package eviction
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
-// overrule tries an attempt on the room that was promised to jobs of lower priority (law K5): they lose what they were
-// promised, one after the other, the least important first, until the taker finds room.
-func (f *Search) overrule(a *attempt, x framework.Transaction, tasks []*cluster.Task) bool {
+// lower returns the plans whose room the taker may take (law K5), the least important first. What a plan has not sent is not
+// on its way: without the plan it stays, and there is no room to take. waits is set if there is such a plan.
+func (a *attempt) lower() (sent []*cluster.Plan, waits bool) {
 	if a.level == withinJob {
-		return false
+		return nil, false
 	}
-	var lower []*cluster.Plan
-	for _, p := range f.session.Cluster.Plans() {
-		// What a plan has not sent is not on its way: without the plan it stays.
-		if p.Job != nil && a.outranks(p.Job) && len(p.Unsent()) == 0 {
-			lower = append(lower, p)
+	for _, p := range a.search.session.Cluster.Plans() {
+		switch {
+		case p.Job == nil || !a.outranks(p.Job):
+		case len(p.Unsent()) > 0:
+			waits = true
+		default:
+			sent = append(sent, p)
 		}
 	}
-	slices.SortStableFunc(lower, func(p, q *cluster.Plan) int {
-		if c := int(p.Job.Queue.Priority) - int(q.Job.Queue.Priority); c != 0 && a.level != betweenJobs {
+	slices.SortStableFunc(sent, func(p, q *cluster.Plan) int {
+		if c := cmp.Compare(p.Job.Queue.Priority, q.Job.Queue.Priority); c != 0 && a.level != betweenJobs {
 			return c
 		}
-		return int(min(max(int64(p.Job.Priority)-int64(q.Job.Priority), -1), 1))
+		return cmp.Compare(p.Job.Priority, q.Job.Priority)
 	})
-	for _, p := range lower {
-		for _, t := range p.Promised() {
-			x.Unpipeline(t)
-		}
-		a.overruled = append(a.overruled, p)
-		if f.tiers(a, func() bool { return a.run(x, tasks) }) {
-			return true
-		}
-	}
-	a.overruled = nil
-	return false
+	return sent, waits
 }
 
 // outranks reports whether the taker may take what another job was promised.
@@ -51,4 +45,54 @@ func (a *attempt) outranks(j *cluster.Job) bool {
 		return j.Priority < a.taker.Priority && a.relation(j.Queue) >= 0 && a.isReclaimable(j.Queue)
 	}
 	return j.Queue != a.taker.Queue && a.relation(j.Queue) > 0 && a.isReclaimable(j.Queue)
+}
+
+// promise is a task and where it was promised room.
+type promise struct {
+	task *cluster.Task
+	node *cluster.Node
+}
+
+// overrule tries an attempt on the room that was promised to jobs of lower priority: they lose what they were promised, one
+// after the other, until the taker finds room. Those that it was of no use to take from keep it.
+func (f *Search) overrule(a *attempt, x framework.Transaction, lower []*cluster.Plan, tasks []*cluster.Task) bool {
+	lost := make([][]promise, len(lower))
+	for i, p := range lower {
+		for _, t := range p.Promised() {
+			lost[i] = append(lost[i], promise{task: t, node: t.Node})
+			x.Unpipeline(t)
+		}
+		if !f.tiers(a, func() bool { return a.run(x, tasks) }) {
+			continue
+		}
+		for k := i; k >= 0; k-- {
+			if !f.restore(x, lost[k]) {
+				a.overruled = append(a.overruled, lower[k])
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// restore gives a plan back what it was promised, if there is room for all of it beside what the taker was promised.
+func (f *Search) restore(x framework.Transaction, lost []promise) bool {
+	y := f.session.Begin()
+	for _, p := range lost {
+		if mayHave(f.session, p.task) != nil || !f.session.Outlook.Fits(p.task, p.node) {
+			y.Undo()
+			return false
+		}
+		x.Pipeline(p.task, p.node)
+	}
+	return true
+}
+
+// mayHave says why the queue of a task may not have it, whatever its share: its capability forbids it (law Q4). Nil means it
+// may.
+func mayHave(s *framework.Session, t *cluster.Task) *verdict.Verdict {
+	if v := s.MayAllocate(t); v != nil && v.Code != verdict.OverShare {
+		return v
+	}
+	return nil
 }

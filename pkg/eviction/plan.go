@@ -17,13 +17,13 @@ import (
 // room that others are leaving, as long.
 const planSlack = time.Minute
 
-// finish puts an attempt that has succeeded in force. It reports whether the job needs no more of the action.
-func (a *attempt) finish(x framework.Transaction) bool {
+// finish puts an attempt that has succeeded in force.
+func (a *attempt) finish(x framework.Transaction) {
 	s := a.search.session
 	if len(a.taken) == 0 && !s.Judged(a.taker) && s.Policy.Has(allocateAction) && a.fitsNow() {
 		// Nobody has to leave: what there is is handed out by allocate, which has not had its turn.
 		x.Undo()
-		return true
+		return
 	}
 	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.taker, Action: a.search.rules.Action, Since: s.Now}
 	planned := &framework.Planned{Plan: p}
@@ -47,7 +47,6 @@ func (a *attempt) finish(x framework.Transaction) bool {
 	}
 	a.search.forget()
 	judge(s, p)
-	return true
 }
 
 // allocateAction is the action that hands out what is free.
@@ -150,37 +149,64 @@ func judge(s *framework.Session, p *cluster.Plan) {
 }
 
 // refuse says of a job that nobody leaves for it, and why.
-func (f *Search) refuse(j *cluster.Job, spared []verdict.Spared) {
-	f.session.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared,
-		Help: verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob})
+func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
+	spared := why.spared
+	if l == betweenQueues && j.IsLone() && f.session.Policy.Has(PreemptAction) {
+		spared = nil // preempt has looked at the same pods for it, and said so
+	}
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared,
+		Help: verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob}
+	if why.waits {
+		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
+	}
+	f.session.Judge(j, v)
 }
 
-// held is how many pods a taker could have looked at.
-func (f *Search) held(l level, j *cluster.Job) int {
-	a, pods := f.attempt(l, j), 0
-	for _, n := range f.session.Cluster.Nodes() {
+// pods returns the pods that the taker could have looked at.
+func (a *attempt) pods() []*cluster.Task {
+	var pods []*cluster.Task
+	if a.level == withinJob {
+		for _, t := range a.taker.Tasks() {
+			if a.concerns(t) {
+				pods = append(pods, t)
+			}
+		}
+		return pods
+	}
+	for _, n := range a.search.session.Cluster.Nodes() {
 		for _, t := range n.Tasks() {
 			if a.concerns(t) {
-				pods++
+				pods = append(pods, t)
 			}
 		}
 	}
 	return pods
 }
 
-// spared counts the pods that may not leave for the taker, by law, the most frequent first. Those that may leave, and would
-// not be enough, are not counted.
+// spared counts the pods that may not leave for the taker, by law, the most frequent first: those that a law protects
+// whatever else leaves, and those that one protects once all have left that may. These are not counted; they would not be
+// enough.
 func (a *attempt) spared() []verdict.Spared {
+	pods := a.pods()
 	counts := map[string]int{}
-	whole := map[*cluster.Job]string{}
-	for _, n := range a.search.session.Cluster.Nodes() {
-		for _, t := range n.Tasks() {
-			if a.concerns(t) {
-				counts[a.protects(t, whole)]++
+	for _, t := range pods {
+		if why := a.forbids(t); why != "" {
+			counts[why]++
+		}
+	}
+	x := a.search.session.Begin()
+	herds := a.herdsOf(pods)
+	a.refused = map[*cluster.Task]string{}
+	a.ask(x, herds, nil)
+	for _, h := range herds {
+		for _, t := range h.tasks {
+			if t.Status != cluster.Evicting {
+				counts[cmp.Or(a.refused[t], atItsMinimum)]++
 			}
 		}
 	}
-	delete(counts, "")
+	a.refused = nil
+	x.Undo()
 	spared := make([]verdict.Spared, 0, len(counts))
 	for reason, pods := range counts {
 		spared = append(spared, verdict.Spared{Reason: reason, Pods: pods})
@@ -189,24 +215,4 @@ func (a *attempt) spared() []verdict.Spared {
 		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
 	})
 	return spared
-}
-
-// protects says why a task may not leave, alone or with its gang; "" if it may.
-func (a *attempt) protects(t *cluster.Task, whole map[*cluster.Job]string) string {
-	if why := a.forbids(t); why != "" {
-		return why
-	}
-	if keepsMinimum(t.Job, t) {
-		u := unit{job: t.Job, tasks: []*cluster.Task{t}}
-		return a.objects(&u)
-	}
-	why, known := whole[t.Job]
-	if !known {
-		why = atItsMinimum
-		if u, ok := a.wholeGang(t.Job); ok && a.level != withinJob {
-			why = a.objects(&u)
-		}
-		whole[t.Job] = why
-	}
-	return why
 }

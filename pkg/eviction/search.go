@@ -21,6 +21,7 @@ type Search struct {
 	hopeless map[likeness]hopelessness
 	shut     map[knock]resources.Vector // what was refused at the door
 	givers   map[*cluster.Queue]int32   // the lowest priority of a job of the queue that holds nodes
+	plans    int                        // how many the session had made when that was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -33,6 +34,7 @@ func NewSearch(s *framework.Session, rules Rules) *Search {
 
 // forget drops what was found out before the model changed for good.
 func (f *Search) forget() {
+	f.plans = len(f.session.Plans)
 	f.hopeless = map[likeness]hopelessness{}
 	f.shut = map[knock]resources.Vector{}
 	f.givers = nil
@@ -50,6 +52,7 @@ type likeness struct {
 type hopelessness struct {
 	lacks  int
 	spared []verdict.Spared
+	waits  bool // for a lower plan to send its evictions: then its room can be taken
 }
 
 // Reclaim looks for room for a job in other queues.
@@ -74,25 +77,39 @@ func (f *Search) take(l level, j *cluster.Job) {
 	if len(tasks) == 0 {
 		return
 	}
-	if tasks[0].NeverPreempts() {
-		f.refuse(j, []verdict.Spared{{Reason: preemptsNever, Pods: f.held(l, j)}})
+	takers := slices.DeleteFunc(slices.Clone(tasks), (*cluster.Task).NeverPreempts)
+	if len(takers) == 0 {
+		var spared []verdict.Spared
+		if pods := len(f.attempt(l, j).pods()); pods > 0 {
+			spared = []verdict.Spared{{Reason: preemptsNever, Pods: pods}}
+		}
+		f.refuse(l, j, hopelessness{spared: spared})
 		return
 	}
+	if len(takers) < len(tasks) {
+		// Those for which nobody leaves need the room that there is.
+		tasks = append(slices.DeleteFunc(tasks, func(t *cluster.Task) bool { return !t.NeverPreempts() }), takers...)
+	}
+	if len(s.Plans) != f.plans {
+		f.forget() // another action has changed the model for good
+	}
 	like, isAlike := f.likenessOf(l, j, tasks)
+	isAlike = isAlike && len(takers) == len(tasks)
 	if known, ok := f.hopeless[like]; isAlike && ok && j.Lacks() >= known.lacks {
-		f.refuse(j, known.spared)
+		f.refuse(l, j, known)
 		return
 	}
 	a := f.attempt(l, j)
-	if f.hasGivers(l, j) && a.couldHold(tasks) && f.plan(a, tasks) {
+	lower, waits := a.lower()
+	if (len(lower) > 0 || f.hasGivers(l, j)) && a.couldHold(tasks) && f.plan(a, lower, tasks) {
 		return
 	}
-	a.need(tasks[0])
-	spared := a.spared()
+	a.need(takers[0])
+	why := hopelessness{lacks: j.Lacks(), spared: a.spared(), waits: waits}
 	if isAlike {
-		f.hopeless[like] = hopelessness{lacks: j.Lacks(), spared: spared}
+		f.hopeless[like] = why
 	}
-	f.refuse(j, spared)
+	f.refuse(l, j, why)
 }
 
 // couldHold reports whether the nodes of the right kind could hold what the job needs at the least if nothing else were
@@ -154,7 +171,7 @@ func (f *Search) likenessOf(l level, j *cluster.Job, tasks []*cluster.Task) (lik
 // hasGivers reports cheaply whether anybody could give at all.
 func (f *Search) hasGivers(l level, j *cluster.Job) bool {
 	if l == withinJob {
-		return true
+		return ranksItsPods(j)
 	}
 	if f.givers == nil {
 		f.givers = map[*cluster.Queue]int32{}
@@ -175,6 +192,25 @@ func (f *Search) hasGivers(l level, j *cluster.Job) bool {
 	return l == anywhere && own || len(f.givers) > btoi(own)
 }
 
+// ranksItsPods reports whether a pod of a job that waits ranks above one that has its node.
+func ranksItsPods(j *cluster.Job) bool {
+	var highest, lowest int32
+	waits, runs := false, false
+	for _, t := range j.Tasks() {
+		switch t.Status {
+		case cluster.Pending:
+			if !waits || t.Priority > highest {
+				waits, highest = true, t.Priority
+			}
+		case cluster.Running, cluster.Bound:
+			if !runs || t.Priority < lowest {
+				runs, lowest = true, t.Priority
+			}
+		}
+	}
+	return waits && runs && lowest < highest
+}
+
 func btoi(b bool) int {
 	if b {
 		return 1
@@ -183,13 +219,11 @@ func btoi(b bool) int {
 }
 
 // plan tries in turn what may make room, and puts the first plan in force that does.
-func (f *Search) plan(a *attempt, tasks []*cluster.Task) bool {
+func (f *Search) plan(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) bool {
 	x := f.session.Begin()
-	if f.tiers(a, func() bool { return a.run(x, tasks) }) {
-		return a.finish(x)
-	}
-	if f.overrule(a, x, tasks) {
-		return a.finish(x)
+	if f.tiers(a, func() bool { return a.run(x, tasks) }) || f.overrule(a, x, lower, tasks) {
+		a.finish(x)
+		return true
 	}
 	x.Undo()
 	return false
@@ -201,7 +235,7 @@ func (f *Search) tiers(a *attempt, run func() bool) bool {
 	if !f.upstream {
 		return run()
 	}
-	for ; a.poll.From < max(a.poll.Tiers(), 1); a.poll.From++ {
+	for a.poll.From = 0; a.poll.From < max(a.poll.Tiers(), 1); a.poll.From++ {
 		if run() {
 			return true
 		}
@@ -209,6 +243,7 @@ func (f *Search) tiers(a *attempt, run func() bool) bool {
 			return false
 		}
 	}
+	a.poll.From = 0
 	return false
 }
 
@@ -236,8 +271,8 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 			}
 			y.Undo()
 		}
-		if a.level == withinJob {
-			break // its pods make room one for one, each on its own node
+		if a.level == withinJob || slices.ContainsFunc(tasks, (*cluster.Task).NeverPreempts) {
+			break // a job's own pods make room one for one; for a pod that preempts nobody, nobody leaves
 		}
 	}
 	return false
@@ -255,7 +290,7 @@ func alike(tasks []*cluster.Task) bool {
 // begin forgets what was tried.
 func (a *attempt) begin() {
 	clear(a.gangs)
-	clear(a.byClass)
+	clear(a.byKind)
 	a.asked, a.taken, a.placed = nil, nil, nil
 	a.version++
 }
@@ -274,30 +309,27 @@ func (a *attempt) clear(x framework.Transaction) bool {
 // room. It reports whether the job has what it needs, and more than before.
 func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 	j, s := a.taker, a.search.session
-	var failed []*cluster.Class
+	failed := map[kind]bool{}
 	for _, t := range tasks {
 		if j.LacksPromises() == 0 {
 			break
 		}
-		if !j.WantsPromise(t.Role) || slices.Contains(failed, t.Class) {
-			continue
-		}
-		if !a.place(x, t) {
-			failed = append(failed, t.Class)
+		if j.WantsPromise(t.Role) && !failed[a.kindOf(t)] && !a.place(x, t) {
+			failed[a.kindOf(t)] = true
 		}
 	}
 	if j.LacksPromises() > 0 {
 		return false
 	}
 	for _, t := range tasks {
-		if t.Status != cluster.Pending || slices.Contains(failed, t.Class) {
+		if t.Status != cluster.Pending || failed[a.kindOf(t)] {
 			continue
 		}
 		if a.level != withinJob && !s.IsStarving(j) {
 			break
 		}
-		if !a.place(x, t) && a.level != withinJob {
-			failed = append(failed, t.Class)
+		if !a.place(x, t) {
+			failed[a.kindOf(t)] = true
 		}
 	}
 	return len(a.placed) > 0
@@ -325,13 +357,19 @@ func (a *attempt) place(x framework.Transaction, t *cluster.Task) bool {
 // settle lets everybody stay who need not leave, now that the whole gang has its nodes (law K4).
 func (a *attempt) settle(x framework.Transaction) {
 	a.sort(a.taken)
-	// What comes back may make room for more to come back, where pods attract or repel each other.
-	for again := true; again; {
+	for range maxRounds {
 		before := len(a.taken)
 		a.taken = a.giveBack(x, a.taken, nil, func(u *unit) bool { return a.stands(x, u) })
-		again = len(a.taken) < before
+		if len(a.taken) == before {
+			return
+		}
 	}
 }
+
+// maxRounds is how often all that leaves is asked whether it can stay. One round is enough where pods neither attract nor
+// repel each other and no budget is broken: then what comes back only takes room. Each round more costs as much as the first,
+// and chains in which every pod that comes back lets one more come back are not worth it.
+const maxRounds = 8
 
 // stands reports whether the taker's pods still have their room with a unit back in its place.
 func (a *attempt) stands(x framework.Transaction, u *unit) bool {

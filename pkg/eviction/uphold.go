@@ -53,6 +53,10 @@ func uphold(s *framework.Session, p *cluster.Plan, rulesOf func(string) (Rules, 
 			return
 		}
 	}
+	if why := forbidden(s, p); why != "" {
+		cancel(s, p, why)
+		return
+	}
 	if fulfil(s, p) {
 		return
 	}
@@ -81,6 +85,9 @@ func broken(s *framework.Session, p *cluster.Plan) string {
 	case !s.Now.Before(p.Deadline):
 		return "the room did not become free in time"
 	}
+	if v := s.Validate(j); v != nil {
+		return v.Sentence()
+	}
 	for _, t := range p.Victims {
 		if t.Status == cluster.Lingering {
 			return fmt.Sprintf("pod %s did not end within its grace period", t.Key())
@@ -97,11 +104,28 @@ func broken(s *framework.Session, p *cluster.Plan) string {
 	return ""
 }
 
+// forbidden says why the queue of a plan's job may not have by now what was promised, "" if it may: a queue that has shrunk is
+// not filled beyond its capability (law Q4).
+func forbidden(s *framework.Session, p *cluster.Plan) string {
+	var seen []*cluster.Class
+	for _, t := range p.Promised() {
+		if slices.Contains(seen, t.Class) {
+			continue
+		}
+		seen = append(seen, t.Class)
+		x := s.Begin()
+		x.Unpipeline(t)
+		v := mayHave(s, t)
+		x.Undo()
+		if v != nil {
+			return v.Sentence()
+		}
+	}
+	return ""
+}
+
 // unlawful says which law a victim that is not on its way yet is protected by now, "" if all may still leave.
 func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*cluster.Task) string {
-	if !p.Job.Queue.Open() {
-		return "queue " + p.Job.QueueName + " is not open any more"
-	}
 	f := NewSearch(s, rules)
 	promised := p.Promised()
 	x := s.Begin()

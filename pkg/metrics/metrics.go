@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/edge"
 )
 
@@ -26,6 +27,11 @@ type Metrics struct {
 	actionLatency             *prometheus.HistogramVec
 	bindLatency               prometheus.Observer
 	attempts, binds           *prometheus.CounterVec
+
+	victims                      prometheus.Gauge
+	preemptions                  prometheus.Counter
+	transactions, evictions      *prometheus.CounterVec
+	plansStarted, plansCancelled prometheus.Counter
 
 	cycles, cyclePanics, audits, auditMismatches prometheus.Counter
 	configurationFailures                        prometheus.Counter
@@ -52,14 +58,24 @@ func New() *Metrics {
 	for _, result := range edge.BindResults {
 		m.binds.WithLabelValues(string(result))
 	}
+	m.victims = m.gauge(volcano, "pod_preemption_victims", "Victims of the newest plan to make room.")
+	m.preemptions = m.counter(volcano, "total_preemption_attempts", "Plans to make room for a job that evict somebody.").With(nil)
+	m.transactions = m.counter(volcano, "eviction_transactions_total", "Plans that evict somebody, by action.", "action")
+	m.evictions = m.counter(hekla, "evictions_total", "Evictions by how they ended.", "result")
+	for _, result := range edge.EvictionResults {
+		m.evictions.WithLabelValues(string(result))
+	}
+	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans to make room that began.").With(nil)
+	m.plansCancelled = m.counter(hekla, "plans_cancelled_total",
+		"Plans to make room that were cancelled, those of an earlier process included.").With(nil)
 	m.cycles = m.counter(hekla, "cycles_total", "Scheduling cycles.").With(nil)
 	m.cyclePanics = m.counter(hekla, "cycle_panics_total", "Cycles that broke and whose decisions were dropped.").With(nil)
 	m.audits = m.counter(hekla, "audits_total", "Comparisons of the model's totals with its pods.").With(nil)
 	m.auditMismatches = m.counter(hekla, "audit_mismatches_total", "Totals that an audit found wrong.").With(nil)
 	m.configurationFailures = m.counter(hekla, "configuration_reload_failures_total",
 		"Configurations that could not be used; the one before stayed in force.").With(nil)
-	m.configurationValid = m.gauge("configuration_valid", "Whether the newest configuration is the one in force.")
-	m.leading = m.gauge("leading", "Whether this process is the leader.")
+	m.configurationValid = m.gauge(hekla, "configuration_valid", "Whether the newest configuration is the one in force.")
+	m.leading = m.gauge(hekla, "leading", "Whether this process is the leader.")
 	return m
 }
 
@@ -75,8 +91,8 @@ func (m *Metrics) counter(prefix, name, help string, labels ...string) *promethe
 	return c
 }
 
-func (m *Metrics) gauge(name, help string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: hekla, Name: name, Help: help})
+func (m *Metrics) gauge(prefix, name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: prefix, Name: name, Help: help})
 	m.registry.MustRegister(g)
 	return g
 }
@@ -115,6 +131,28 @@ func (m *Metrics) Bind(result edge.BindResult, took time.Duration) {
 	case edge.Refused:
 		m.attempts.WithLabelValues("error").Inc()
 	}
+}
+
+// Plans counts the plans of a cycle.
+func (m *Metrics) Plans(started []cluster.PlanStart, ended []cluster.PlanEnd) {
+	m.plansStarted.Add(float64(len(started)))
+	m.plansCancelled.Add(float64(len(ended)))
+	for i := range started {
+		p := &started[i]
+		if len(p.Evictions) == 0 {
+			continue
+		}
+		m.transactions.WithLabelValues(p.Evictions[0].Action).Inc()
+		if p.Job != (cluster.JobID{}) {
+			m.preemptions.Inc()
+			m.victims.Set(float64(len(p.Evictions)))
+		}
+	}
+}
+
+// Eviction counts an eviction; it is edge.OutboxOptions.ObserveEviction.
+func (m *Metrics) Eviction(result edge.EvictionResult) {
+	m.evictions.WithLabelValues(string(result)).Inc()
 }
 
 // Cycle counts a cycle.
@@ -167,6 +205,12 @@ func (m *Metrics) Watch(inbox func() edge.InboxStats, outbox func() edge.OutboxS
 		func() float64 { return float64(outbox().InFlight) })
 	counter("outbox_bind_repeats_total", "Steps of bindings that had to be repeated.",
 		func() float64 { return float64(outbox().Repeated) })
+	gauge("outbox_plans", "Plans to make room that are not carried out yet.",
+		func() float64 { return float64(outbox().Plans) })
+	gauge("outbox_plan_steps_waiting", "Steps of plans, begun or cancelled, that are not written yet.",
+		func() float64 { s := outbox(); return float64(s.StepsWaiting + s.StepsInFlight) })
+	counter("outbox_plan_step_repeats_total", "Steps of plans that had to be repeated.",
+		func() float64 { return float64(outbox().StepsRepeated) })
 	gauge("outbox_statuses_waiting", "Objects whose newest status is not written.",
 		func() float64 { return float64(outbox().StatusesWaiting) })
 	counter("outbox_statuses_written_total", "Statuses written.",

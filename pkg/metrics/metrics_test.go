@@ -159,3 +159,28 @@ func TestConfigurationsAreCounted(t *testing.T) {
 		"hekla_configuration_valid": "0", "hekla_configuration_reload_failures_total": "1",
 	})
 }
+
+func TestPlansAndEvictionsAreCounted(t *testing.T) {
+	m, job := New(), cluster.JobID{Namespace: "default", Name: "job"}
+	victims := func(action string, count int) []cluster.Eviction {
+		evictions := make([]cluster.Eviction, count)
+		for i := range evictions {
+			evictions[i].Action = action
+		}
+		return evictions
+	}
+	m.Plans([]cluster.PlanStart{
+		{Job: job, Evictions: victims("preempt", 5)}, {Job: job, Evictions: victims("reclaim", 2)}, {Job: job}, {Evictions: victims("shuffle", 3)},
+	}, []cluster.PlanEnd{{}})
+	m.Eviction(edge.EvictionSent)
+	expect(t, m, "volcano_pod_preemption_victims", map[string]string{"volcano_pod_preemption_victims": "2"})
+	expect(t, m, "volcano_total_preemption_attempts", map[string]string{"volcano_total_preemption_attempts": "2"})
+	expect(t, m, "volcano_eviction_transactions_total", map[string]string{
+		`volcano_eviction_transactions_total{action="preempt"}`: "1", `volcano_eviction_transactions_total{action="reclaim"}`: "1",
+		`volcano_eviction_transactions_total{action="shuffle"}`: "1",
+	})
+	expect(t, m, "hekla_plans_", map[string]string{"hekla_plans_started_total": "4", "hekla_plans_cancelled_total": "1"})
+	if got := shown(t, m, "hekla_evictions_total"); got[`hekla_evictions_total{result="evicted"}`] != "1" || len(got) != len(edge.EvictionResults) {
+		t.Errorf("shown: %v", got)
+	}
+}

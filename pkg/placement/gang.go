@@ -96,10 +96,16 @@ func useful(j *cluster.Job, t *cluster.Task) bool {
 	return j.MinMember-j.Ready() > reserved
 }
 
+// isPartOfCluster reports whether a refusal on account of a queue comes from the size of the cluster: a share is a part of it,
+// and so is a ceiling that nobody wrote.
+func isPartOfCluster(v *verdict.Verdict) bool {
+	return v.Code == verdict.OverShare || v.Code == verdict.OverCapability && v.Help&verdict.HelpNode != 0
+}
+
 // One places one task on the best node, if its queue may take it and there is one. It returns why not, nil if it did.
 func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	v := s.MayAllocate(t)
-	if v != nil && v.Code != verdict.OverShare {
+	if v != nil && !isPartOfCluster(v) {
 		return v
 	}
 	n := s.Placer.Best(t)

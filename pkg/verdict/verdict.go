@@ -141,10 +141,26 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	}
 	both := *v
 	both.Help |= w.Help
-	if !v.Looked {
-		both.Looked, both.Spared = w.Looked, w.Spared
-	}
+	both.Looked = v.Looked || w.Looked
+	both.Spared = addSpared(v.Spared, w.Spared)
 	return &both
+}
+
+// addSpared adds up who was spared in two places: each action looks at pods of its own. Neither is changed.
+func addSpared(a, b []Spared) []Spared {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a[:len(a):len(a)], b...)
+	}
+	sum := slices.Clone(a)
+	for _, s := range b {
+		i := slices.IndexFunc(sum, func(t Spared) bool { return t.Reason == s.Reason })
+		if i < 0 {
+			sum = append(sum, s)
+		} else {
+			sum[i].Pods += s.Pods
+		}
+	}
+	return sum
 }
 
 var openings = map[Code]string{

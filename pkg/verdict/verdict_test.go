@@ -156,8 +156,10 @@ func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 		"the other looked":         {share, looked, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
 		"the loser looked":         {looked, share, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
 		"a later one looked":       {full, looked, &Verdict{Code: NotEnoughResources, Help: HelpNode | HelpPod, Shortages: full.Shortages, Looked: true, Spared: looked.Spared}},
-		"both looked":              {looked, found, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: found.Spared}},
-		"both looked, one in vain": {looked, inVain, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true}},
+		"both looked":              {looked, found, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true,
+			Spared: addSpared(found.Spared, looked.Spared)}},
+		"both looked, one in vain": {looked, inVain, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true,
+			Spared: looked.Spared}},
 		"room is being made":       {full, making, &Verdict{Code: MakingRoom, Help: HelpNode | HelpPod}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,5 +170,20 @@ func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 	}
 	if full.Help != HelpNode || full.Looked || share.Help != HelpQueue || share.Looked {
 		t.Error("holding two together changes one of them")
+	}
+}
+
+func TestPodsThatWereSparedInTwoPlacesAreAddedUpByReason(t *testing.T) {
+	here := []Spared{{Reason: "law P2", Pods: 2}, {Reason: "law J1", Pods: 1}}
+	there := []Spared{{Reason: "law Q1", Pods: 4}, {Reason: "law P2", Pods: 3}}
+	want := []Spared{{Reason: "law P2", Pods: 5}, {Reason: "law J1", Pods: 1}, {Reason: "law Q1", Pods: 4}}
+	if diff := gocmp.Diff(want, addSpared(here, there)); diff != "" {
+		t.Errorf("the sum differs (-want +got):\n%s", diff)
+	}
+	if here[0].Pods != 2 || len(there) != 2 {
+		t.Error("adding up changes what is added")
+	}
+	if addSpared(nil, nil) != nil {
+		t.Error("nothing and nothing is something")
 	}
 }

@@ -115,7 +115,7 @@ func (h *hearing) parties() bool {
 // taking judges whether the taker may take at all: Q5, P6, J3, K6.
 func (h *hearing) taking() {
 	for _, other := range h.before.plans {
-		if other.taker == h.plan.taker && other.id != h.plan.id {
+		if other.taker == h.plan.taker && other.id != h.plan.id && other.action != "" {
 			h.breach("K6", "plan %s is made while plan %s of %s is under way", h.plan.id, other.id, other.taker)
 		}
 	}
@@ -257,7 +257,7 @@ func (h *hearing) asked() amounts {
 
 // queues judges Q1, Q2 and Q4.
 func (h *hearing) queues() {
-	if why := exceeds(h.queueAfter(), h.asked()); why != "" {
+	if why := exceeds(h.queueAfter(), h.asked()); why != "" && h.setting.sharer != "" {
 		h.breach("Q4", "plan %s: %s", h.plan.id, why)
 	}
 	held := map[string]amounts{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -51,13 +52,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 	}
 	earlier := maps.Clone(j.memory.plans)
 	binds, plans := d.Binds, d.Plans
-	plans = slices.DeleteFunc(slices.Clone(plans), func(s cluster.PlanStart) bool {
-		_, inherits := j.inherited(s)
-		if inherits {
-			j.plan(s, at, divided)
-		}
-		return inherits
-	})
+	plans = j.goOn(plans, at, divided)
 	serve := func(count int) {
 		for _, b := range binds[:count] {
 			j.bind(b, at)
@@ -69,6 +64,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 		kept = len(binds)
 	}
 	serve(kept)
+	j.forsake(d)
 	for _, action := range j.setting.actions {
 		switch action {
 		case "allocate":
@@ -89,6 +85,25 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 		j.breach("S5", "pod %s is bound by no action of the pipeline", left.Pod.Name)
 	}
 	j.gangs(d.Binds, at)
+}
+
+// forsake judges that a scheduler either goes on with what one before it has written down, or takes it back: nobody else
+// will.
+func (j *judge) forsake(d *cluster.Decisions) {
+	for id, p := range j.memory.plans {
+		if p.action != "" {
+			continue
+		}
+		delete(j.memory.plans, id)
+		for uid, node := range p.nominated {
+			taken := slices.ContainsFunc(d.Ended, func(e cluster.PlanEnd) bool {
+				return slices.ContainsFunc(e.Nominations, func(n cluster.Nomination) bool { return n.UID == uid })
+			})
+			if !taken && !promises(j.memory.plans, uid) {
+				j.breach("K5", "%s was promised %s by a scheduler before, which is neither kept nor taken back", uid, node)
+			}
+		}
+	}
 }
 
 // promises reports whether any of some plans promises a pod a node.
@@ -133,18 +148,17 @@ func (j *judge) allocates(binds []cluster.Bind, at *picture) int {
 
 func (j *judge) end(e cluster.PlanEnd) {
 	j.cancelled++
-	if j.memory.plans[e.ID] == nil {
-		for id, p := range j.memory.plans {
-			if p.taker == e.Job.Name && p.action == "" { // written by a scheduler before this one
-				delete(j.memory.plans, id)
-				return
-			}
-		}
-	}
 	if e.Why == "" {
 		j.breach("S4", "plan %s ends for no reason", e.ID)
 	}
 	delete(j.memory.plans, e.ID)
+	for _, p := range j.memory.plans {
+		if p.action == "" { // written by a scheduler before this one
+			for _, n := range e.Nominations {
+				delete(p.nominated, n.UID)
+			}
+		}
+	}
 }
 
 // bind judges that a pod gets its node: S5, K5.
@@ -187,7 +201,8 @@ func (j *judge) fulfil(id string, p *plan, uid types.UID) {
 	}
 	delete(j.memory.plans, id)
 	for uid, name := range rest.victims {
-		if object := j.objects.pods[name]; object != nil && object.UID == uid && object.DeletionTimestamp == nil {
+		if object := j.objects.pods[name]; object != nil && object.UID == uid && object.DeletionTimestamp == nil &&
+			object.Status.Phase != corev1.PodSucceeded && object.Status.Phase != corev1.PodFailed {
 			j.breach("S1", "plan %s has what it wanted, and pod %s is to leave for it still", id, name)
 		}
 	}
@@ -229,16 +244,38 @@ func planOf(d cluster.PlanStart) *plan {
 	return p
 }
 
+// goOn judges the plans that go on with those of a scheduler before this one, and returns the others. They hold together.
+func (j *judge) goOn(all []cluster.PlanStart, at *picture, divided []*share) []cluster.PlanStart {
+	var heirs, others []cluster.PlanStart
+	for _, d := range all {
+		if last, ok := j.inherited(d); ok {
+			j.continued++
+			for _, n := range d.Nominations {
+				delete(last.nominated, n.UID)
+			}
+			heirs = append(heirs, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	for _, d := range heirs {
+		j.memory.plans[d.ID] = planOf(d)
+	}
+	for _, d := range heirs {
+		delete(j.memory.plans, d.ID)
+		j.hear(d, at, divided)
+	}
+	return others
+}
+
 // plan judges one plan, and remembers it.
 func (j *judge) plan(d cluster.PlanStart, at *picture, divided []*share) {
-	if last, ok := j.inherited(d); ok {
-		j.continued++
-		delete(j.memory.plans, last.id)
-	} else {
-		j.plans++
-		j.evictions += len(d.Evictions)
-		last = nil
-	}
+	j.plans++
+	j.evictions += len(d.Evictions)
+	j.hear(d, at, divided)
+}
+
+func (j *judge) hear(d cluster.PlanStart, at *picture, divided []*share) {
 	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided}
 	c.after = j.with(c.plan, at)
 	c.hear()

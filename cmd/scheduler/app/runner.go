@@ -61,7 +61,8 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 		return nil, fmt.Errorf("--node-selector: %w", err)
 	}
 	r.outbox = edge.NewOutbox(clients, edge.OutboxOptions{
-		Name: o.schedulerNames[0], Refuse: r.inbox.Refuse, Observe: m.Bind, Logger: logger.WithName("outbox"),
+		Name: o.schedulerNames[0], Refuse: r.inbox.Refuse, Fail: r.inbox.Fail, Observe: m.Bind, ObserveEviction: m.Eviction,
+		Logger: logger.WithName("outbox"),
 	})
 	r.scheduler = scheduler.New(scheduler.Options{
 		Cluster: cluster.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue}, Observe: m.Observe,
@@ -165,7 +166,10 @@ func (t taker) Take() ([]cluster.Event, *framework.Policy) {
 // reporter is the outbox as the loop sees it. It runs on the goroutine that owns the model.
 type reporter struct{ *runner }
 
-func (r reporter) Do(decisions cluster.Decisions) { r.outbox.Do(decisions) }
+func (r reporter) Do(decisions cluster.Decisions) {
+	r.metrics.Plans(decisions.Plans, decisions.Ended)
+	r.outbox.Do(decisions)
+}
 
 func (r reporter) Report(result scheduler.Result, refused error) {
 	now := time.Now()

@@ -54,28 +54,9 @@ func (p action) Execute(s *framework.Session) {
 			}
 		}
 		for _, j := range jobs {
-			if j.Plan == nil && ranksItsPods(j) {
+			if j.Plan == nil && j.Count(cluster.Running)+j.Count(cluster.Bound) > 0 {
 				s.LookAt(j, func() { search.PreemptWithin(j) })
 			}
 		}
 	}
-}
-
-// ranksItsPods reports whether a pod of the job that waits ranks above one that has its node.
-func ranksItsPods(j *cluster.Job) bool {
-	var highest, lowest int32
-	waits, runs := false, false
-	for _, t := range j.Tasks() {
-		switch t.Status {
-		case cluster.Pending:
-			if !waits || t.Priority > highest {
-				waits, highest = true, t.Priority
-			}
-		case cluster.Running, cluster.Bound:
-			if !runs || t.Priority < lowest {
-				runs, lowest = true, t.Priority
-			}
-		}
-	}
-	return waits && runs && lowest < highest
 }

@@ -109,6 +109,12 @@ func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
 	help := verdict.HelpQueue
 	for i := range a.lines {
 		l := &a.lines[i]
+		if all := p.minimum(j, l.measure); all > l.hard {
+			// Whatever it has already, it can never be whole again after it has lost it.
+			short = append(short, verdict.Shortage{Resource: l.resource, Need: all, Have: l.hard})
+			details = append(details, fmt.Sprintf("%s is %s in all", l.name, resources.Format(l.resource, l.hard)))
+			continue
+		}
 		need, have := p.lacks(j, l.measure), max(l.left-l.booked, 0)
 		if need <= have {
 			continue

@@ -66,37 +66,37 @@ func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
 		"no quota":                   {nil, "cpu=9", ""},
 		"fits exactly":               {objects(quota("a", "cpu=4", "cpu=2")), "cpu=2", ""},
 		"does not fit":               {objects(quota("a", "cpu=4", "cpu=3")), "cpu=2", refused + "cpu: needs 2, has 1, short by 1; of cpu 4, 3 used"},
-		"in thousandths":             {objects(quota("a", "cpu=500m", "")), "cpu=501m", refused + "cpu: needs 501m, has 500m, short by 1m; of cpu 500m, 0 used"},
-		"the second refuses":         {objects(quota("0", "cpu=9", ""), quota("a", "memory=1Gi", "")), "cpu=2 memory=2Gi", refused + "memory: needs 2Gi, has 1Gi, short by 1Gi; of memory 1Gi, 0 used"},
-		"by its long name":           {objects(quota("a", "requests.cpu=1", "")), "cpu=2", refused + "cpu: needs 2, has 1, short by 1; of requests.cpu 1, 0 used"},
-		"both by their long names":   {objects(quota("a", "requests.cpu=250m", "")), "requests.cpu=500m", refused + "cpu: needs 500m, has 250m, short by 250m; of requests.cpu 250m, 0 used"},
-		"the minimum by a long name": {objects(quota("a", "cpu=1", "")), "requests.cpu=2", refused + "cpu: needs 2, has 1, short by 1; of cpu 1, 0 used"},
-		"a device":                   {objects(quota("a", "requests.nvidia.com/gpu=1", "")), "nvidia.com/gpu=2", refused + "nvidia.com/gpu: needs 2, has 1, short by 1; of requests.nvidia.com/gpu 1, 0 used"},
-		"huge pages":                 {objects(quota("a", "hugepages-2Mi=4Mi", "")), "hugepages-2Mi=6Mi", refused + "hugepages-2Mi: needs 6Mi, has 4Mi, short by 2Mi; of hugepages-2Mi 4Mi, 0 used"},
+		"in thousandths":             {objects(quota("a", "cpu=500m", "")), "cpu=501m", refused + "cpu: needs 501m, has 500m, short by 1m; cpu is 500m in all"},
+		"the second refuses":         {objects(quota("0", "cpu=9", ""), quota("a", "memory=1Gi", "")), "cpu=2 memory=2Gi", refused + "memory: needs 2Gi, has 1Gi, short by 1Gi; memory is 1Gi in all"},
+		"by its long name":           {objects(quota("a", "requests.cpu=1", "")), "cpu=2", refused + "cpu: needs 2, has 1, short by 1; requests.cpu is 1 in all"},
+		"both by their long names":   {objects(quota("a", "requests.cpu=250m", "")), "requests.cpu=500m", refused + "cpu: needs 500m, has 250m, short by 250m; requests.cpu is 250m in all"},
+		"the minimum by a long name": {objects(quota("a", "cpu=1", "")), "requests.cpu=2", refused + "cpu: needs 2, has 1, short by 1; cpu is 1 in all"},
+		"a device":                   {objects(quota("a", "requests.nvidia.com/gpu=1", "")), "nvidia.com/gpu=2", refused + "nvidia.com/gpu: needs 2, has 1, short by 1; requests.nvidia.com/gpu is 1 in all"},
+		"huge pages":                 {objects(quota("a", "hugepages-2Mi=4Mi", "")), "hugepages-2Mi=6Mi", refused + "hugepages-2Mi: needs 6Mi, has 4Mi, short by 2Mi; hugepages-2Mi is 4Mi in all"},
 		"pods, by minMember":         {objects(quota("a", "pods=4", "pods=3")), "cpu=1", refused + "pods: needs 2, has 1, short by 1; of pods 4, 3 used"},
-		"pods, by another name":      {objects(quota("a", "count/pods=1", "")), "cpu=1", refused + "pods: needs 2, has 1, short by 1; of count/pods 1, 0 used"},
+		"pods, by another name":      {objects(quota("a", "count/pods=1", "")), "cpu=1", refused + "pods: needs 2, has 1, short by 1; count/pods is 1 in all"},
 		"pods, as the minimum says":  {objects(quota("a", "pods=4", "pods=3")), "pods=1", ""},
 		"limits that nobody named":   {objects(quota("a", "limits.cpu=1", "")), "cpu=9", ""},
-		"limits that are named":      {objects(quota("a", "limits.cpu=1", "")), "cpu=1 limits.cpu=2", refused + "cpu: needs 2, has 1, short by 1; of limits.cpu 1, 0 used"},
+		"limits that are named":      {objects(quota("a", "limits.cpu=1", "")), "cpu=1 limits.cpu=2", refused + "cpu: needs 2, has 1, short by 1; limits.cpu is 1 in all"},
 		"what is no part of a pod":   {objects(quota("a", "services=0 requests.storage=0 count/jobs.batch=0 persistentvolumeclaims=0", "")), "cpu=9 storage=5", ""},
 		"two that are short": {objects(quota("a", "cpu=1 pods=1", "")), "cpu=2",
-			refused + "cpu: needs 2, has 1, short by 1: pods: needs 2, has 1, short by 1; of cpu 1, 0 used; of pods 1, 0 used"},
+			refused + "cpu: needs 2, has 1, short by 1: pods: needs 2, has 1, short by 1; cpu is 1 in all; pods is 1 in all"},
 		"above what is allowed, and nothing wanted": {objects(quota("a", "cpu=1 memory=1Gi", "cpu=1 memory=2Gi")), "cpu=0", ""},
 		"above what is allowed":                     {objects(quota("a", "cpu=1", "cpu=5")), "cpu=1", refused + "cpu: needs 1, has 0, short by 1; of cpu 1, 5 used"},
 		"a large one that is much used":             {objects(quota("a", "memory=2Pi", "memory=1Pi")), "memory=1Ti", ""},
 		"of another namespace":                      {objects(quota("a", "cpu=0", "", func(q *corev1.ResourceQuota) { q.Namespace = "elsewhere" })), "cpu=1", ""},
-		"not looked at by the API server yet":       {objects(quota("a", "cpu=1", "", func(q *corev1.ResourceQuota) { q.Status = corev1.ResourceQuotaStatus{} })), "cpu=2", refused + "cpu: needs 2, has 1, short by 1; of cpu 1, 0 used"},
-		"raised, and not looked at yet":             {objects(quota("a", "cpu=1", "", func(q *corev1.ResourceQuota) { q.Spec.Hard = fixture.List("cpu=9") })), "cpu=2", refused + "cpu: needs 2, has 1, short by 1; of cpu 1, 0 used"},
+		"not looked at by the API server yet":       {objects(quota("a", "cpu=1", "", func(q *corev1.ResourceQuota) { q.Status = corev1.ResourceQuotaStatus{} })), "cpu=2", refused + "cpu: needs 2, has 1, short by 1; cpu is 1 in all"},
+		"raised, and not looked at yet":             {objects(quota("a", "cpu=1", "", func(q *corev1.ResourceQuota) { q.Spec.Hard = fixture.List("cpu=9") })), "cpu=2", refused + "cpu: needs 2, has 1, short by 1; cpu is 1 in all"},
 
 		"for pods with a deadline":     {objects(quota("a", "cpu=0", "", scoped(corev1.ResourceQuotaScopeTerminating))), "cpu=1", ""},
 		"for pods without a deadline":  {objects(quota("a", "cpu=0", "", scoped(corev1.ResourceQuotaScopeNotTerminating))), "cpu=1", ""},
 		"for best effort":              {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeBestEffort))), "cpu=1", ""},
-		"for best effort, and it is":   {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeBestEffort))), "cpu=0", refused + "pods: needs 2, has 0, short by 2; of pods 0, 0 used"},
-		"for more than best effort":    {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeNotBestEffort))), "requests.memory=1", refused + "pods: needs 2, has 0, short by 2; of pods 0, 0 used"},
-		"for all classes":              {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopePriorityClass))), "cpu=1", refused + "pods: needs 2, has 0, short by 2; of pods 0, 0 used"},
-		"for this class":               {objects(quota("a", "pods=0", "", selecting(corev1.ScopeSelectorOpIn, "low", "high"))), "cpu=1", refused + "pods: needs 2, has 0, short by 2; of pods 0, 0 used"},
+		"for best effort, and it is":   {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeBestEffort))), "cpu=0", refused + "pods: needs 2, has 0, short by 2; pods is 0 in all"},
+		"for more than best effort":    {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeNotBestEffort))), "requests.memory=1", refused + "pods: needs 2, has 0, short by 2; pods is 0 in all"},
+		"for all classes":              {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopePriorityClass))), "cpu=1", refused + "pods: needs 2, has 0, short by 2; pods is 0 in all"},
+		"for this class":               {objects(quota("a", "pods=0", "", selecting(corev1.ScopeSelectorOpIn, "low", "high"))), "cpu=1", refused + "pods: needs 2, has 0, short by 2; pods is 0 in all"},
 		"for another class":            {objects(quota("a", "pods=0", "", selecting(corev1.ScopeSelectorOpIn, "low"))), "cpu=1", ""},
-		"for all but another":          {objects(quota("a", "pods=0", "", selecting(corev1.ScopeSelectorOpNotIn, "low"))), "cpu=1", refused + "pods: needs 2, has 0, short by 2; of pods 0, 0 used"},
+		"for all but another":          {objects(quota("a", "pods=0", "", selecting(corev1.ScopeSelectorOpNotIn, "low"))), "cpu=1", refused + "pods: needs 2, has 0, short by 2; pods is 0 in all"},
 		"for all but this class":       {objects(quota("a", "pods=0", "", selecting(corev1.ScopeSelectorOpNotIn, "high"))), "cpu=1", ""},
 		"for those without class":      {objects(quota("a", "pods=0", "", selecting(corev1.ScopeSelectorOpDoesNotExist))), "cpu=1", ""},
 		"for a class, with a deadline": {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeTerminating), selecting(corev1.ScopeSelectorOpExists))), "cpu=1", ""},
@@ -169,6 +169,14 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 		if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)
 		}
+	}
+}
+
+func TestAJobLargerThanAQuotaNeverPasses(t *testing.T) {
+	w := newWorld(t, quota("a", "cpu=1", ""), knocking("j", "cpu=2 pods=2"), fixture.Pod("j-0", fixture.In("j")), fixture.Pod("j-1", fixture.In("j")))
+	want := "Refused ResourceQuota work/a: cpu: needs 2, has 1, short by 1; cpu is 1 in all"
+	if diff := cmp.Diff(want, world.Tell(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -1,0 +1,437 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// stage is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes a
+// second.
+type stage struct {
+	*planner
+	begun time.Time
+
+	mutex    sync.Mutex
+	lines    []string           // what was sent, with the second in which it was answered
+	answers  map[string][]error // to the next requests, by what is sent; success when there are none left
+	failures []cluster.PlanFailed
+	results  []string
+
+	told    witness // of the plan that is being recorded
+	records bool    // at once
+}
+
+var stepNames = [...]string{nominate: "nominate", mark: "mark", evict: "evict", restate: "restate", spare: "spare", withdraw: "withdraw"}
+
+func (s *stage) answer(_ context.Context, e *errand) (EvictionResult, error) {
+	time.Sleep(time.Second)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	what := stepNames[e.step] + " " + e.pod.Name
+	if e.node != "" {
+		what += " " + e.node
+	}
+	var err error
+	if script := s.answers[what]; len(script) > 0 {
+		err, s.answers[what] = script[0], script[1:]
+	}
+	line := fmt.Sprintf("%ds %s", int(time.Since(s.begun).Seconds()), what)
+	if err != nil {
+		line += ": no"
+	}
+	s.lines = append(s.lines, line)
+	if e.step == evict && err == nil {
+		return EvictionSent, nil
+	}
+	return "", err
+}
+
+// acting runs a test with a planner.
+func acting(t *testing.T, test func(t *testing.T, s *stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &stage{begun: time.Now(), answers: map[string][]error{}, records: true}
+		s.planner = newPlanner(flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return false }, logr.Discard())
+		s.backOff.Jitter = 0
+		s.send = s.answer
+		s.fail = func(e cluster.PlanFailed) { s.failures = append(s.failures, e) }
+		s.evicted = func(e *cluster.Eviction, result EvictionResult) {
+			s.results = append(s.results, e.Pod.Name+" "+string(result))
+		}
+		s.record = func(_ cluster.GroupStatus, told witness) {
+			if s.told = told; s.records {
+				told(nil)
+			}
+		}
+		s.start(ctx)
+		test(t, s)
+		cancel()
+		s.workers.Wait()
+	})
+}
+
+// expect compares what was sent, in the order of the seconds.
+func (s *stage) expect(t *testing.T, want ...string) {
+	t.Helper()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	slices.Sort(s.lines)
+	if diff := cmp.Diff(want, s.lines); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
+// expectResults compares how the evictions ended.
+func (s *stage) expectResults(t *testing.T, want ...string) {
+	t.Helper()
+	slices.Sort(s.results)
+	if diff := cmp.Diff(want, s.results); diff != "" {
+		t.Errorf("evictions (-want +got):\n%s", diff)
+	}
+}
+
+// expectRest checks that nothing is kept of what is over.
+func (s *stage) expectRest(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	if len(s.plans)+len(s.lanes)+len(s.promises)+s.outstanding+s.inFlight != 0 {
+		t.Errorf("it remembers %d plans, %d lanes, %d promises, and counts %d errands, %d of them in flight",
+			len(s.plans), len(s.lanes), len(s.promises), s.outstanding, s.inFlight)
+	}
+}
+
+func podKey(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
+
+// planOf is a plan for job "taker": takers get node n, victims leave. A victim that begins with "!" passes over its budget.
+func planOf(id string, takers, victims []string) *cluster.PlanStart {
+	p := &cluster.PlanStart{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, UID: "taker"}
+	for _, name := range takers {
+		p.Nominations = append(p.Nominations, cluster.Nomination{Pod: podKey(name), UID: types.UID(name), Node: "n", Job: p.Job})
+	}
+	for _, name := range victims {
+		isPast := name[0] == '!'
+		if isPast {
+			name = name[1:]
+		}
+		p.Evictions = append(p.Evictions, cluster.Eviction{Pod: podKey(name), UID: types.UID(name), Node: "n", For: p.Job, PastBudget: isPast})
+	}
+	return p
+}
+
+func endOf(id string, takers, spared []string) *cluster.PlanEnd {
+	p := &cluster.PlanEnd{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, Why: "test"}
+	for _, name := range takers {
+		p.Nominations = append(p.Nominations, cluster.Nomination{Pod: podKey(name), UID: types.UID(name), Job: p.Job})
+	}
+	for _, name := range spared {
+		p.Spared = append(p.Spared, cluster.Spared{Pod: podKey(name), UID: types.UID(name)})
+	}
+	return p
+}
+
+var (
+	errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("no"))
+	errLost      = errors.New("the reply was lost")
+)
+
+func errBudget(retryAfter int) error {
+	err := apierrors.NewTooManyRequests("no", retryAfter)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "needs 1"}}
+	return err
+}
+
+func TestNoStageOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.records = false
+		s.begin(planOf("p", []string{"a", "b"}, []string{"v", "!w"}))
+		time.Sleep(2 * time.Second)
+		s.expect(t)
+		s.told(nil)
+		time.Sleep(time.Minute)
+		s.expect(t, "3s nominate a n", "3s nominate b n", "4s mark v", "4s mark w", "5s evict v", "5s evict w", "6s restate v")
+		s.expectResults(t, "v evicted", "w evicted")
+		s.expectRest(t)
+	})
+}
+
+func TestOneThatIsSlowHoldsUpTheNextStageForAll(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.answers["mark v"] = []error{errLost, errLost}
+		s.begin(planOf("p", nil, []string{"!v", "!w"}))
+		time.Sleep(time.Minute)
+		s.expect(t, "1s mark v: no", "1s mark w", "2s mark v: no", "3s mark v", "4s evict v", "4s evict w")
+		s.expectRest(t)
+	})
+}
+
+func TestEvictionsForNobodyNeedNoRecord(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.records = false
+		p := planOf("p", nil, []string{"!v"})
+		p.Job = cluster.JobID{}
+		s.begin(p)
+		time.Sleep(time.Minute)
+		s.expect(t, "1s mark v", "2s evict v")
+		if s.told != nil {
+			t.Error("a status is to be written")
+		}
+		s.expectRest(t)
+	})
+}
+
+func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
+	for name, test := range map[string]struct {
+		what    string
+		answers []error
+		want    []string
+		results []string
+	}{
+		"a nomination that is forbidden": {"nominate a n", []error{errForbidden}, []string{"1s nominate a n: no"},
+			[]string{"v unsent", "w unsent"}},
+		"a mark that is forbidden": {"mark v", []error{errForbidden}, []string{"1s nominate a n", "2s mark v: no", "2s mark w"},
+			[]string{"v unsent", "w unsent"}},
+		"an eviction that a budget forbids": {"evict v", []error{errBudget(0)},
+			[]string{"1s nominate a n", "2s mark v", "2s mark w", "3s evict v: no", "3s evict w"}, []string{"v refused", "w evicted"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acting(t, func(t *testing.T, s *stage) {
+				s.answers[test.what] = test.answers
+				s.begin(planOf("p", []string{"a"}, []string{"v", "w"}))
+				time.Sleep(time.Minute)
+				s.expect(t, test.want...)
+				s.expectResults(t, test.results...)
+				if len(s.failures) != 1 || s.failures[0].Plan != "p" || s.failures[0].Job.Name != "taker" || s.failures[0].Reason == "" {
+					t.Errorf("reported %+v", s.failures)
+				}
+				s.expectRest(t)
+				s.lines = nil
+				s.end(endOf("p", []string{"a"}, []string{"v"}))
+				time.Sleep(time.Minute)
+				if len(s.lines) != 2 {
+					t.Errorf("of a plan that failed is taken back %q", s.lines)
+				}
+				s.expectRest(t)
+			})
+		})
+	}
+}
+
+func TestWhatMayBeAnsweredOtherwiseNextTimeIsRepeatedWithinABound(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.answers["evict v"] = []error{errBudget(1), errLost}
+		s.begin(planOf("p", nil, []string{"!v"}))
+		time.Sleep(time.Minute)
+		s.expectResults(t, "v evicted")
+		if got := s.repeated.Load(); got != 2 {
+			t.Errorf("repeated %d times", got)
+		}
+		s.lines, s.results = nil, nil
+		for range 2 * maxBindRequests {
+			s.answers["evict v"] = append(s.answers["evict v"], errLost)
+		}
+		s.begin(planOf("q", nil, []string{"!v"}))
+		time.Sleep(10 * time.Minute)
+		s.expectResults(t, "v refused")
+		if len(s.lines) != 1+maxBindRequests || len(s.failures) != 1 {
+			t.Errorf("sent %q, reported %v", s.lines, s.failures)
+		}
+		s.expectRest(t)
+	})
+}
+
+func TestARecordThatIsNotWrittenEndsThePlan(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer error
+		times  int
+	}{"forbidden": {errForbidden, 1}, "the PodGroup is gone": {errObjectGone, 1}, "no answer": {errLost, maxBindRequests}} {
+		t.Run(name, func(t *testing.T) {
+			acting(t, func(t *testing.T, s *stage) {
+				s.records = false
+				s.begin(planOf("p", []string{"a"}, []string{"v"}))
+				attempts := 1
+				for s.told(test.answer) {
+					attempts++
+				}
+				if attempts != test.times || len(s.failures) != 1 {
+					t.Errorf("%d attempts, reported %v", attempts, s.failures)
+				}
+				time.Sleep(time.Minute)
+				s.expect(t)
+				s.expectResults(t, "v unsent")
+				s.expectRest(t)
+			})
+		})
+	}
+}
+
+func TestACancelledPlanSendsNothingMoreAndIsTakenBackAfterWhatIsUnderWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration
+		want  []string
+	}{
+		"before it is recorded": {0, []string{"1s spare v", "2s withdraw a"}},
+		"while it nominates":    {500 * time.Millisecond, []string{"1s nominate a n", "1s spare v", "2s withdraw a"}},
+		"while it marks":        {1500 * time.Millisecond, []string{"1s nominate a n", "2s mark v", "3s spare v", "4s withdraw a"}},
+		"while it evicts": {2500 * time.Millisecond, []string{"1s nominate a n", "2s mark v", "3s evict v", "4s spare v",
+			"5s withdraw a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acting(t, func(t *testing.T, s *stage) {
+				s.records = test.after > 0
+				s.begin(planOf("p", []string{"a"}, []string{"v"}))
+				time.Sleep(test.after)
+				s.end(endOf("p", []string{"a"}, []string{"v"}))
+				if !s.records {
+					s.told(nil)
+				}
+				time.Sleep(time.Minute)
+				s.expect(t, test.want...)
+				s.expectRest(t)
+			})
+		})
+	}
+}
+
+func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.answers["evict v"] = []error{errLost, errLost, errLost}
+		s.begin(planOf("p", nil, []string{"v", "w"}))
+		time.Sleep(1500 * time.Millisecond)
+		s.end(endOf("p", nil, []string{"v"}))
+		time.Sleep(time.Minute)
+		s.expect(t, "1s mark v", "1s mark w", "2s evict v: no", "2s evict w", "3s spare v")
+		s.expectResults(t, "v unknown", "w evicted")
+		s.expectRest(t)
+	})
+}
+
+func TestTheNewestPromiseToAPodIsTheLastThatIsWritten(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.begin(planOf("p", []string{"a", "b"}, []string{"v"}))
+		time.Sleep(500 * time.Millisecond)
+		s.end(endOf("p", []string{"a", "b"}, []string{"v"}))
+		s.begin(planOf("q", []string{"a"}, []string{"v"}))
+		time.Sleep(time.Minute)
+		s.expect(t, "1s nominate a n", "1s nominate b n", "1s spare v", "2s nominate a n", "2s withdraw b", "3s mark v", "4s evict v",
+			"5s restate v")
+		s.expectRest(t)
+	})
+}
+
+func TestWhatIsTakenBackIsTriedUntilItIsDoneOrRefused(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		for range 3 * maxBindRequests {
+			s.answers["spare v"] = append(s.answers["spare v"], errLost)
+		}
+		s.answers["withdraw a"] = []error{errForbidden}
+		s.end(endOf("p", []string{"a"}, []string{"v"}))
+		time.Sleep(time.Hour)
+		if got, want := len(s.lines), 3*maxBindRequests+2; got != want {
+			t.Errorf("%d requests, want %d", got, want)
+		}
+		if len(s.failures) != 0 {
+			t.Errorf("reported %v", s.failures)
+		}
+		s.expectRest(t)
+	})
+}
+
+func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.records = false
+		s.begin(planOf("p", []string{"a", "b"}, []string{"!v"}))
+		s.bound("a")
+		s.told(nil)
+		time.Sleep(500 * time.Millisecond)
+		sending := s.sending("b")
+		s.bound("b")
+		if s.sending("a") != nil || sending == nil {
+			t.Fatal("it is not known what is under way")
+		}
+		<-sending
+		if since := time.Since(s.begun); since != time.Second {
+			t.Errorf("the request is over after %s", since)
+		}
+		time.Sleep(time.Minute)
+		s.expect(t, "1s nominate b n", "2s mark v", "3s evict v")
+		s.expectRest(t)
+	})
+}
+
+func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {
+	acting(t, func(t *testing.T, s *stage) {
+		s.begin(planOf("p", nil, []string{"v", "w"}))
+		time.Sleep(500 * time.Millisecond)
+		s.close()
+		select {
+		case <-s.idle:
+			t.Error("it is idle while a request is under way")
+		default:
+		}
+		<-s.idle
+		s.begin(planOf("q", nil, []string{"x"}))
+		s.end(endOf("p", nil, []string{"v"}))
+		time.Sleep(time.Minute)
+		s.expect(t, "1s mark v", "1s mark w")
+	})
+}
+
+func TestPlansTrickleWhileBindsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &stage{begun: time.Now()}
+		s.planner = newPlanner(flowcontrol.NewTokenBucketRateLimiter(0.25, 1), func() bool { return true }, logr.Discard())
+		s.send, s.evicted = s.answer, func(*cluster.Eviction, EvictionResult) {}
+		s.start(ctx)
+		p := planOf("p", nil, []string{"!v"})
+		p.Job = cluster.JobID{}
+		s.begin(p)
+		time.Sleep(time.Minute)
+		s.expect(t, "1s mark v", "5s evict v")
+		cancel()
+		s.workers.Wait()
+	})
+}
+
+func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
+	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+		n.answers = []error{nil, errors.New("no")}
+		heard := 0
+		w.put(note{name: "a", text: "1", written: n})
+		time.Sleep(100 * time.Millisecond)
+		w.attest(note{name: "a", text: "2", written: n}, func(err error) bool {
+			if err == nil {
+				n.lines = append(n.lines, "recorded")
+			}
+			heard++
+			return true
+		})
+		time.Sleep(100 * time.Millisecond)
+		w.put(note{name: "a", text: "3", written: n})
+		time.Sleep(time.Minute)
+		// Without the wait of an object whose status was written a moment ago; and after the failure the newer one counts.
+		expectNotes(t, n, "0s 1", "100ms 2: no", "600ms 3", "recorded")
+		if heard != 2 {
+			t.Errorf("heard %d times", heard)
+		}
+	})
+}

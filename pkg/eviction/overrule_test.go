@@ -1,0 +1,101 @@
+package eviction_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// promised returns a world of one full node of which the room was promised to job mid, at low's cost.
+func promised(t *testing.T, configuration string, extensions ...scheduler.Extension) *world {
+	w := newWorld(t, configuration, extensions...).set(nodes("cpu=1", "n1"), job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-"))
+	return w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1")
+}
+
+func TestAPromiseIsOverruledByAHigherJobOnceItsVictimsAreOnTheirWay(t *testing.T) {
+	w := promised(t, everything).set(job("high", "default", "high", 1, "-"))
+	w.expect("")
+	w.leave("low-0").expect("the plan of mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is promised n1")
+	w.expect("")
+	w.die("low-0").expect("high-0 goes to n1")
+}
+
+func TestAPromiseIsOverruledWhateverTheVotesTakeFor(t *testing.T) {
+	w := promised(t, everything+"compatibility: {victimVote: upstream}\n").leave("low-0").set(job("high", "default", "high", 1, "-"))
+	w.expect("the plan of mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is promised n1")
+}
+
+func TestAPromiseIsNotOverruledByEquals(t *testing.T) {
+	w := promised(t, everything).leave("low-0").set(job("other", "default", "mid", 1, "-"))
+	w.expect("").die("low-0").expect("mid-0 goes to n1")
+}
+
+func TestAHigherQueueOverrulesALowerOneAndNotAnotherWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		theirs, ours int32
+		options      []func(*corev1.Pod)
+		want         string
+	}{
+		"higher": {1, 2, nil, "the plan of mid ends: job work/taker of higher priority takes the room that was promised, mid-0 waits; taker-0 is promised n1"},
+		"equal":  {1, 1, nil, ""},
+		"lower":  {2, 1, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everything).set(nodes("cpu=1", "n1"), queue("theirs", test.theirs, "", "", ""), queue("ours", test.ours, "cpu=1", "", ""),
+				job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
+			w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1").leave("low-0").set(job("taker", "ours", "low", 1, "-"))
+			w.expect(test.want)
+		})
+	}
+}
+
+func TestALonePodOverrulesLowerJobsOfAnyQueue(t *testing.T) {
+	w := newWorld(t, everything).set(nodes("cpu=1", "n1"), queue("theirs", 0, "", "", ""), job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
+	w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1").leave("low-0").set(job("alone", "default", "high", 1, "-", lone))
+	w.expect("the plan of mid ends: job work/alone of higher priority takes the room that was promised, mid-0 waits; alone-0 is promised n1")
+}
+
+func TestOnlyThePlansThatAreInTheWayAreOverruled(t *testing.T) {
+	// mid is the lower of the two and would be asked first, but its room is too small.
+	w := newWorld(t, everything).set(nodes("cpu=1", "n1"), nodes("cpu=2", "n2"), fixture.PriorityClass("middle", 60),
+		job("low", "default", "low", 1, "n1"), job("large", "default", "low", 1, "n2", asking("cpu=2")),
+		job("mid", "default", "mid", 1, "-"), job("middle", "default", "middle", 1, "-", asking("cpu=2")))
+	w.expect("large-0 leaves n2 for middle by J1; middle-0 is promised n2; low-0 leaves n1 for mid by J1; mid-0 is promised n1")
+	w.leave("low-0", "large-0").set(job("high", "default", "high", 1, "-", asking("cpu=2")))
+	w.expect("the plan of middle ends: job work/high of higher priority takes the room that was promised, middle-0 waits; high-0 is promised n2")
+}
+
+// chooser is a plugin that names pods to leave for nobody, once.
+type chooser struct {
+	pods    []string
+	cluster *cluster.Cluster
+}
+
+func (*chooser) Name() string                       { return "chooser" }
+func (c *chooser) OpenSession(s *framework.Session) { c.cluster = s.Cluster }
+func (c *chooser) ChooseVictims() []framework.Chosen {
+	var chosen []framework.Chosen
+	for _, pod := range c.pods {
+		chosen = append(chosen, framework.Chosen{Task: c.cluster.Task(fixture.Key(pod)), Why: "its time is up"})
+	}
+	c.pods = nil
+	return chosen
+}
+
+func choosing(c *chooser) scheduler.Extension {
+	return scheduler.WithPlugin(framework.PluginFactory{Name: "chooser",
+		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return c, nil }})
+}
+
+func TestWhatLeavesForNobodyIsNotOverruled(t *testing.T) {
+	c := &chooser{pods: []string{"other-0"}}
+	w := newWorld(t, with(everything, "backfill", "shuffle", "- name: predicates", "- name: predicates\n  - name: chooser"), choosing(c))
+	w.set(nodes("cpu=1", "n1", "n2"), job("other", "default", "high", 1, "n1"), job("last", "default", "high", 1, "n2", each(unmarked)))
+	w.expect("other-0 leaves n1 for  by ").leave("other-0").set(job("high", "default", "high", 1, "-", asking("cpu=2"))).expect("")
+}

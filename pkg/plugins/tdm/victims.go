@@ -1,0 +1,182 @@
+package tdm
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// ChooseVictims names pods that stand in zones that are closed, once in a period.
+func (p *plugin) ChooseVictims() []framework.Chosen {
+	s := p.session
+	if !p.named.IsZero() && s.Now.Before(p.named.Add(p.period)) {
+		return nil
+	}
+	strays := map[*cluster.Job][]*cluster.Task{}
+	var jobs []*cluster.Job
+	for _, n := range s.Cluster.Nodes() {
+		if isOpen, isKnown := p.isOpen[zoneOf(n)]; isOpen || !isKnown {
+			continue
+		}
+		for _, t := range n.Tasks() {
+			if j := t.Job; j != nil && j.Group != nil && hasNode(t) && p.mayLeave(t) {
+				if strays[j] == nil {
+					jobs = append(jobs, j)
+				}
+				strays[j] = append(strays[j], t)
+			}
+		}
+	}
+	slices.SortFunc(jobs, cluster.CompareJobs)
+	var chosen []framework.Chosen
+	for _, j := range jobs {
+		chosen = append(chosen, p.chooseOf(j, strays[j])...)
+	}
+	if len(chosen) > 0 {
+		p.named = s.Now
+	}
+	return chosen
+}
+
+// hasNode reports whether a task is one that can be evicted.
+func hasNode(t *cluster.Task) bool { return t.Status == cluster.Running || t.Status == cluster.Bound }
+
+// mayLeave reports whether a pod is marked as one that may be evicted (law P2).
+func (p *plugin) mayLeave(t *cluster.Task) bool {
+	mark, ok := t.Mark()
+	if !ok {
+		return p.byDefault
+	}
+	return p.reads(mark)
+}
+
+// chooseOf names those of the strays of a job that leave in this period.
+func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Chosen {
+	slices.SortFunc(strays, func(a, b *cluster.Task) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Started().Compare(a.Started()), cmp.Compare(a.UID(), b.UID()))
+	})
+	left, isBounded := spare(j)
+	if !isBounded {
+		left = 1
+	}
+	var chosen []framework.Chosen
+	leaving := map[string]int{} // by role
+	for _, t := range strays {
+		if len(chosen) < left && keepsItsGang(j, t, leaving, len(chosen)) {
+			leaving[t.Role]++
+			z := p.byName[zoneOf(t.Node)]
+			chosen = append(chosen, framework.Chosen{Task: t, Why: fmt.Sprintf("revocable zone %s is closed, its hours are %s", z.name, z.hours)})
+		}
+	}
+	if len(chosen) > 0 {
+		return chosen
+	}
+	if !isBounded {
+		left = math.MaxInt
+	}
+	return p.wholeGang(j, strays[0], left)
+}
+
+// keepsItsGang reports whether the job is still a gang without a task and those that leave before it (law J2).
+func keepsItsGang(j *cluster.Job, t *cluster.Task, leaving map[string]int, sum int) bool {
+	if j.Ready()-sum-1 < j.MinMember {
+		return false
+	}
+	if j.ChecksRoles() {
+		for _, r := range j.RoleMinimums {
+			if r.Role == t.Role && j.RoleReady(r.Role)-leaving[r.Role]-1 < r.Minimum {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// wholeGang names all pods of a job, if all may leave and no more run than may be missing.
+func (p *plugin) wholeGang(j *cluster.Job, stray *cluster.Task, left int) []framework.Chosen {
+	if j.Count(cluster.Binding) > 0 || j.Count(cluster.Running) > left {
+		return nil
+	}
+	var all []*cluster.Task
+	evictions := map[*cluster.Budget]int{}
+	for _, t := range j.Tasks() {
+		if !hasNode(t) {
+			continue
+		}
+		if !p.mayLeave(t) {
+			return nil
+		}
+		for _, b := range p.session.Cluster.Budgets(t) {
+			if evictions[b]++; evictions[b] > b.Left() {
+				return nil
+			}
+		}
+		all = append(all, t)
+	}
+	slices.SortFunc(all, cluster.CompareTasks)
+	z := p.byName[zoneOf(stray.Node)]
+	chosen := make([]framework.Chosen, len(all))
+	for i, t := range all {
+		chosen[i] = framework.Chosen{Task: t, Why: fmt.Sprintf("its gang leaves as a whole: revocable zone %s is closed, its hours are %s", z.name, z.hours)}
+	}
+	return chosen
+}
+
+// spare is how many more pods of a job may stop running; isBounded is false if the job does not say.
+func spare(j *cluster.Job) (left int, isBounded bool) {
+	text, isMinimum, isBounded := budgetOf(j)
+	if !isBounded {
+		return 0, false
+	}
+	total, running := len(j.Tasks()), j.Count(cluster.Running)
+	bound, ok := readBound(text, total)
+	switch {
+	case !ok:
+		return 0, true
+	case isMinimum:
+		return max(running-bound, 0), true
+	}
+	missing := total - j.Count(cluster.Succeeded) - j.Count(cluster.Failed) - running
+	return max(bound-missing, 0), true
+}
+
+// budgetOf finds what a job, or one of its pods, says of how many may be missing.
+func budgetOf(j *cluster.Job) (text string, isMinimum, ok bool) {
+	find := func(annotations map[string]string) bool {
+		if text, ok = annotations[schedulingv1beta1.JDBMinAvailableKey]; ok {
+			isMinimum = true
+		} else {
+			text, ok = annotations[schedulingv1beta1.JDBMaxUnavailableKey]
+		}
+		return ok
+	}
+	if j.Group != nil && find(j.Group.Annotations) {
+		return text, isMinimum, ok
+	}
+	var first *cluster.Task
+	for _, t := range j.Tasks() {
+		if find(t.Pod.Annotations) && (first == nil || cluster.CompareTasks(t, first) < 0) {
+			first = t
+		}
+	}
+	if first == nil {
+		return "", false, false
+	}
+	isMinimum = false
+	find(first.Pod.Annotations)
+	return text, isMinimum, ok
+}
+
+// readBound reads a number of pods, or a part of all, rounded up.
+func readBound(text string, total int) (bound int, ok bool) {
+	value := intstr.Parse(text)
+	bound, err := intstr.GetScaledValueFromIntOrPercent(&value, total, true)
+	return bound, err == nil && bound >= 0
+}

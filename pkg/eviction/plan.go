@@ -31,8 +31,10 @@ func (a *attempt) finish(x framework.Transaction) {
 		u := &a.taken[i]
 		pastBudget := !a.search.rules.Budgets || a.breaking([]*unit{u})[u] > 0
 		for _, t := range u.tasks {
+			// The API server evicts no pod that two budgets cover. Both were asked here.
+			past := pastBudget || len(s.Cluster.Budgets(t)) > 1
 			p.Victims = append(p.Victims, t)
-			planned.Evictions = append(planned.Evictions, a.eviction(p, u, t, pastBudget))
+			planned.Evictions = append(planned.Evictions, a.eviction(p, u, t, past))
 		}
 	}
 	p.Evictions = len(p.Victims)

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,17 +24,20 @@ func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok 
 			heirs = append(heirs, h)
 		}
 	}
-	if len(heirs) == 0 {
-		return
-	}
+	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises nobody anything
 	for _, j := range s.Cluster.Jobs() {
 		for _, t := range j.Tasks() {
-			if id := leavesFor(t); id != "" {
-				if i, ok := byID[id]; ok {
-					heirs[i].victims = append(heirs[i].victims, t)
-				}
+			id := leavesFor(t)
+			if i, ok := byID[id]; ok {
+				heirs[i].victims = append(heirs[i].victims, t)
+			} else if id != "" && (t.Status == cluster.Running || t.Status == cluster.Bound) {
+				orphans[id] = append(orphans[id], t)
 			}
 		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(orphans)) {
+		slices.SortFunc(orphans[id], cluster.CompareTasks)
+		s.Cluster.Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
 	}
 	for i := range heirs {
 		h := &heirs[i]

@@ -101,11 +101,15 @@ func (f *Search) take(l level, j *cluster.Job) {
 	}
 	a := f.attempt(l, j)
 	lower, waits := a.lower()
-	if (len(lower) > 0 || f.hasGivers(l, j)) && a.couldHold(tasks) && f.plan(a, lower, tasks) {
-		return
+	why := hopelessness{lacks: j.Lacks(), waits: waits}
+	// Where the job would not fit if all pods left, it does not matter which of them may.
+	if a.couldHold(tasks) {
+		if (len(lower) > 0 || f.hasGivers(l, j)) && f.plan(a, lower, tasks) {
+			return
+		}
+		a.need(takers[0])
+		why.spared = a.spared()
 	}
-	a.need(takers[0])
-	why := hopelessness{lacks: j.Lacks(), spared: a.spared(), waits: waits}
 	if isAlike {
 		f.hopeless[like] = why
 	}

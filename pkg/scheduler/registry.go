@@ -21,6 +21,9 @@ import (
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/plugins/priority"
 	"hekla.sh/hekla/pkg/plugins/proportion"
+	"hekla.sh/hekla/pkg/plugins/resourcequota"
+	"hekla.sh/hekla/pkg/plugins/sla"
+	"hekla.sh/hekla/pkg/plugins/tdm"
 )
 
 // Extension adds to what a configuration may name.
@@ -47,7 +50,7 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 		{Name: "gangpreempt", Spec: conf.Spec{AliasOf: preempt.Name}}, {Name: "gangreclaim", Spec: conf.Spec{AliasOf: reclaim.Name}}}
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
-		binpack.Factory(), pdb.Factory(), cdp.Factory()}
+		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -61,6 +64,6 @@ const notYet = "Hekla does not have it yet"
 
 // laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a configuration made for
 // Volcano can be taken over as it is.
-var laterPlugins = map[string]string{"sla": notYet, "resourcequota": notYet, "resource-strategy-fit": notYet, "usage": notYet,
+var laterPlugins = map[string]string{"resource-strategy-fit": notYet, "usage": notYet,
 	"nodegroup": notYet, "network-topology-aware": notYet, "task-topology": notYet, "numa-aware": notYet,
-	"deviceshare": notYet, "tdm": notYet, "rescheduling": notYet, "extender": notYet}
+	"deviceshare": notYet, "rescheduling": notYet, "extender": notYet}

@@ -55,12 +55,6 @@ func elastic(job *batchv1alpha1.Job) *batchv1alpha1.Job {
 	return job
 }
 
-// held lets the pods of a Job end only when letGo is called.
-func held(job *batchv1alpha1.Job) *batchv1alpha1.Job {
-	job.Spec.Tasks[0].Template.Finalizers = []string{hold}
-	return job
-}
-
 // create creates Jobs; tidyUp removes them.
 func create(t *testing.T, jobs ...*batchv1alpha1.Job) {
 	t.Helper()
@@ -157,12 +151,30 @@ func awaitStaying(t *testing.T, job string, want int) {
 	})
 }
 
+// holdAll lets the pods of a Job end only when letGo is called, and returns them.
+func holdAll(t *testing.T, job string) []corev1.Pod {
+	t.Helper()
+	pods, err := podsOf(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := []byte(`{"metadata":{"finalizers":["` + hold + `"]}}`)
+	for i := range pods {
+		_, err := core.CoreV1().Pods(pods[i].Namespace).Patch(t.Context(), pods[i].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pods
+}
+
 // letGo lets pods end that are held.
 func letGo(ctx context.Context, pods map[types.UID]*corev1.Pod) error {
 	for _, p := range pods {
 		patch := []byte(`{"metadata":{"finalizers":null,"uid":"` + string(p.UID) + `"}}`)
 		_, err := core.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		// Another of the same name is invalid for this UID.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 			return err
 		}
 	}
@@ -333,12 +345,9 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
-	create(t, held(in("low", elastic(marked(batchJob("victim", 16, "1"))))))
+	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
 	awaitStaying(t, "victim", 16)
-	first, err := podsOf(t.Context(), "victim")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := holdAll(t, "victim")
 	create(t, in("high", batchJob("taker", 3, "4")))
 	before, victims := awaitPlan(t, "taker", 3, 12)
 	eventually(t, func(ctx context.Context) error {
@@ -415,8 +424,9 @@ func TestACrashWhileAPlanIsWrittenTakesNobodyTwice(t *testing.T) {
 	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
-	create(t, held(in("low", elastic(marked(batchJob("victim", 16, "1"))))))
+	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
 	awaitStaying(t, "victim", 16)
+	holdAll(t, "victim")
 	create(t, in("high", batchJob("taker", 3, "4")))
 	eventually(t, func(ctx context.Context) error {
 		p, err := planOf(ctx, "taker")
@@ -441,8 +451,9 @@ func TestAPlanEndsWithTheJobThatItWasMadeFor(t *testing.T) {
 	letGoAtTheEnd(t)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
-	create(t, held(in("low", elastic(marked(batchJob("victim", 16, "1"))))))
+	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
 	awaitStaying(t, "victim", 16)
+	holdAll(t, "victim")
 	create(t, in("high", batchJob("taker", 2, "4")))
 	_, victims := awaitPlan(t, "taker", 2, 8)
 	background := metav1.DeletePropagationBackground

@@ -60,7 +60,7 @@ func (p *plugin) mayLeave(t *cluster.Task) bool {
 // chooseOf names those of the strays of a job that leave in this period.
 func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Chosen {
 	slices.SortFunc(strays, func(a, b *cluster.Task) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Started().Compare(a.Started()), cmp.Compare(a.UID(), b.UID()))
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Started().Compare(a.Started()), cluster.CompareTasks(b, a))
 	})
 	left, isBounded := spare(j)
 	if !isBounded {
@@ -149,29 +149,29 @@ func spare(j *cluster.Job) (left int, isBounded bool) {
 
 // budgetOf finds what a job, or one of its pods, says of how many may be missing.
 func budgetOf(j *cluster.Job) (text string, isMinimum, ok bool) {
-	find := func(annotations map[string]string) bool {
-		if text, ok = annotations[schedulingv1beta1.JDBMinAvailableKey]; ok {
-			isMinimum = true
-		} else {
-			text, ok = annotations[schedulingv1beta1.JDBMaxUnavailableKey]
+	if j.Group != nil {
+		if text, isMinimum, ok = boundIn(j.Group.Annotations); ok {
+			return text, isMinimum, ok
 		}
-		return ok
-	}
-	if j.Group != nil && find(j.Group.Annotations) {
-		return text, isMinimum, ok
 	}
 	var first *cluster.Task
 	for _, t := range j.Tasks() {
-		if find(t.Pod.Annotations) && (first == nil || cluster.CompareTasks(t, first) < 0) {
+		if _, _, says := boundIn(t.Pod.Annotations); says && (first == nil || cluster.CompareTasks(t, first) < 0) {
 			first = t
 		}
 	}
 	if first == nil {
 		return "", false, false
 	}
-	isMinimum = false
-	find(first.Pod.Annotations)
-	return text, isMinimum, ok
+	return boundIn(first.Pod.Annotations)
+}
+
+func boundIn(annotations map[string]string) (text string, isMinimum, ok bool) {
+	if text, ok = annotations[schedulingv1beta1.JDBMinAvailableKey]; ok {
+		return text, true, true
+	}
+	text, ok = annotations[schedulingv1beta1.JDBMaxUnavailableKey]
+	return text, false, ok
 }
 
 // readBound reads a number of pods, or a part of all, rounded up.

@@ -251,6 +251,9 @@ func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
 	if t.Status == status {
 		return
 	}
+	if t.Status == Binding && (status == Bound || status == Running) {
+		c.world.pod++ // it may be evicted now
+	}
 	assumed := t.Status.Assumed()
 	c.move(t, status, t.Node)
 	if j := t.Job; j != nil {

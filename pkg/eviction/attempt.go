@@ -82,7 +82,7 @@ func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluste
 		herds := flocks[first]
 		h := herds.First()
 		u := h.next
-		if why := a.objects(&u); why == "" {
+		if why := a.answer(&u, len(gone) == 0); why == "" {
 			u.leave(x, local)
 			gone = append(gone, u)
 		} else {
@@ -97,6 +97,18 @@ func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluste
 		}
 	}
 	return gone
+}
+
+// answer is objects for a unit that is asked, isFirst if no other has left since the plan changed last.
+func (a *attempt) answer(u *unit, isFirst bool) string {
+	g := a.gangs[u.job]
+	if !isFirst || !u.whole || a.task == nil {
+		return a.objects(u)
+	}
+	if need := a.kindOf(a.task); g.version != a.version || g.need != need {
+		g.answer, g.version, g.need = a.objects(u), a.version, need
+	}
+	return g.answer
 }
 
 // note keeps why a unit may not leave, if anybody wants to know.
@@ -140,11 +152,7 @@ func (a *attempt) fits(t *cluster.Task, n *cluster.Node) bool {
 // giveBack lets units stay after all, those that break a disruption budget first, then the most important, each if the plan
 // still stands without it. It returns those that must leave, in the order given.
 func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.Node, stands func(u *unit) bool) []unit {
-	order := make([]*unit, len(gone))
-	for i := range gone {
-		// What was asked last matters most: the asking went from the lowest queue and the least important unit up.
-		order[i] = &gone[len(gone)-1-i]
-	}
+	order := lastFirst(gone)
 	if breaking := a.breaking(order); breaking != nil {
 		slices.SortStableFunc(order, func(u, v *unit) int { return min(breaking[v], 1) - min(breaking[u], 1) })
 	}
@@ -172,6 +180,16 @@ func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.
 	return kept
 }
 
+// lastFirst returns units in the opposite order: what was asked last matters most, for the asking goes from the lowest queue
+// and the least important unit up.
+func lastFirst(units []unit) []*unit {
+	order := make([]*unit, len(units))
+	for i := range units {
+		order[i] = &units[len(units)-1-i]
+	}
+	return order
+}
+
 // leavesWhole reports whether all that is left of a job leaves too.
 func (a *attempt) leavesWhole(gone []unit, back map[*unit]bool, j *cluster.Job) bool {
 	for i := range gone {
@@ -191,6 +209,9 @@ func (a *attempt) breaking(order []*unit) map[*unit]int {
 	c := a.search.session.Cluster
 	var left map[*cluster.Budget]int
 	for _, u := range order {
+		if u.free {
+			continue // it may be large, and is looked at for every node that it stands on
+		}
 		for _, t := range u.tasks {
 			for _, b := range c.Budgets(t) {
 				if left == nil {
@@ -211,6 +232,9 @@ func (a *attempt) breaking(order []*unit) map[*unit]int {
 	}
 	breaking := map[*unit]int{}
 	for _, u := range order {
+		if u.free {
+			continue
+		}
 		for _, t := range u.tasks {
 			isBreaking := false
 			for _, b := range c.Budgets(t) {
@@ -228,9 +252,7 @@ func (a *attempt) breaking(order []*unit) map[*unit]int {
 // costOf adds up what units cost.
 func (a *attempt) costOf(units []unit, rank int) cost {
 	c := cost{rank: rank}
-	order := make([]*unit, len(units))
 	for i := range units {
-		order[i] = &units[len(units)-1-i]
 		u := &units[i]
 		a.countQueue(&c, i == 0, u.job.Queue)
 		if g := a.gangs[u.job]; u.whole && g != nil && len(u.tasks) == len(g.tasks) {
@@ -242,7 +264,7 @@ func (a *attempt) costOf(units []unit, rank int) cost {
 			c.add(&i)
 		}
 	}
-	for _, pods := range a.breaking(order) {
+	for _, pods := range a.breaking(lastFirst(units)) {
 		c.violations += pods
 	}
 	return c

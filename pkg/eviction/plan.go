@@ -20,21 +20,16 @@ const planSlack = time.Minute
 // finish puts an attempt that has succeeded in force.
 func (a *attempt) finish(x framework.Transaction) {
 	s := a.search.session
-	if len(a.taken) == 0 && !s.Judged(a.taker) && s.Policy.Has(allocateAction) && a.fitsNow() {
-		// Nobody has to leave: what there is is handed out by allocate, which has not had its turn.
-		x.Undo()
+	if len(a.taken) == 0 && a.fitsNow() && a.bind(x) {
 		return
 	}
 	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.taker, Action: a.search.rules.Action, Since: s.Now}
 	planned := &framework.Planned{Plan: p}
 	for i := range a.taken {
 		u := &a.taken[i]
-		pastBudget := !a.search.rules.Budgets || a.breaking([]*unit{u})[u] > 0
 		for _, t := range u.tasks {
-			// The API server evicts no pod that two budgets cover. Both were asked here.
-			past := pastBudget || len(s.Cluster.Budgets(t)) > 1
 			p.Victims = append(p.Victims, t)
-			planned.Evictions = append(planned.Evictions, a.eviction(p, u, t, past))
+			planned.Evictions = append(planned.Evictions, a.eviction(p, u, t, pastBudget(s.Cluster, &a.search.rules, t)))
 		}
 	}
 	p.Evictions = len(p.Victims)
@@ -51,8 +46,45 @@ func (a *attempt) finish(x framework.Transaction) {
 	judge(s, p)
 }
 
+// pastBudget reports whether a victim is to be deleted without asking for a budget, now that all victims count: the rules
+// know none, or one that covers it is overdrawn. Then every pod that the budget covers goes past it, for the first that is
+// deleted uses up what was left. The API server evicts no pod that two budgets cover; both were asked here.
+func pastBudget(c *cluster.Cluster, rules *Rules, t *cluster.Task) bool {
+	budgets := c.Budgets(t)
+	return !rules.Budgets || len(budgets) > 1 || slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() < 0 })
+}
+
 // allocateAction is the action that hands out what is free.
 const allocateAction = "allocate"
+
+// bind gives a job that nobody has to leave for what it needs to start, at once: were it left to allocate, a later taker of
+// this action could count on the same room. What goes beyond a job's minimum is left to allocate, if that is to come. It
+// reports whether no plan is needed.
+func (a *attempt) bind(x framework.Transaction) bool {
+	j, s := a.taker, a.search.session
+	if j.Lacks() == 0 && s.Policy.Has(allocateAction) && !s.HasRun(allocateAction) {
+		x.Undo()
+		return true
+	}
+	y := s.Begin()
+	for _, t := range a.placed {
+		n := t.Node
+		x.Unpipeline(t)
+		if s.Overused(j.Queue) != nil || s.MayAllocate(t) != nil || !s.Placer.Fits(t, n) {
+			y.Undo()
+			return false
+		}
+		x.Place(t, n)
+	}
+	if !s.IsReady(j) {
+		y.Undo()
+		return false
+	}
+	x.Commit()
+	s.Judge(j, nil)
+	a.search.forget()
+	return true
+}
 
 // fitsNow reports whether all that is promised is free at this moment.
 func (a *attempt) fitsNow() bool {
@@ -197,6 +229,7 @@ func (a *attempt) spared() []verdict.Spared {
 		}
 	}
 	x := a.search.session.Begin()
+	a.begin()
 	herds := a.herdsOf(pods)
 	a.refused = map[*cluster.Task]string{}
 	a.ask(x, herds, nil)

@@ -20,6 +20,9 @@ func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok 
 	byID := map[string]int{}
 	for _, j := range s.Cluster.Jobs() {
 		if h, ok := inherit(s, j); ok {
+			if _, taken := byID[h.plan.ID]; taken {
+				h.plan.ID = s.Cluster.NewPlanID(s.Now) // a PodGroup was copied with its status
+			}
 			byID[h.plan.ID] = len(heirs)
 			heirs = append(heirs, h)
 		}
@@ -138,9 +141,8 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 // eviction repeats what was written about a victim.
 func (h *heir) eviction(s *framework.Session, t *cluster.Task, rulesOf func(string) (Rules, bool)) cluster.Eviction {
 	rules, _ := rulesOf(h.plan.Action)
-	isOver := func(b *cluster.Budget) bool { return b.Left() < 0 }
 	e := cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Action: h.plan.Action,
-		PastBudget: !rules.Budgets || slices.ContainsFunc(s.Cluster.Budgets(t), isOver)}
+		PastBudget: pastBudget(s.Cluster, &rules, t)}
 	for i := range t.Pod.Status.Conditions {
 		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
 			e.Message = c.Message

@@ -306,6 +306,7 @@ func (a *attempt) clear(x framework.Transaction) bool {
 		all = append(all, n.Tasks()...)
 	}
 	a.taken = a.ask(x, a.herdsOf(all), nil)
+	a.version++
 	return len(a.taken) > 0
 }
 

@@ -16,6 +16,7 @@ type unit struct {
 	whole bool
 	held  resources.Vector // by all tasks of a whole gang; nil for one
 	top   importance       // of the most important of the tasks
+	free  bool             // no disruption budget is about any of a whole gang's tasks
 	gone  []*cluster.Task  // that were taken away for it
 }
 
@@ -150,6 +151,13 @@ type gang struct {
 	held  resources.Vector
 	top   importance
 	cost  cost
+	free  bool // no disruption budget is about any of the tasks
+
+	// answer is what was said when the gang was asked as the first beside what the plan had taken: as long as that stays as it
+	// is, it is asked the same for each node that it stands on.
+	answer  string
+	version int // of the plan
+	need    kind
 }
 
 // wholeGang returns the unit of all that a gang has left, ok is false if it may not leave as a whole: it is forbidden, or a
@@ -177,13 +185,13 @@ func (a *attempt) wholeGang(j *cluster.Job) (unit, bool) {
 			return unit{}, false
 		}
 	}
-	return unit{job: j, tasks: tasks, whole: true, held: held, top: g.top}, true
+	return unit{job: j, tasks: tasks, whole: true, held: held, top: g.top, free: g.free}, true
 }
 
 func isEvicting(t *cluster.Task) bool { return t.Status == cluster.Evicting }
 
 func (a *attempt) lookAtGang(j *cluster.Job) *gang {
-	g := &gang{}
+	g := &gang{free: true}
 	for _, t := range j.Tasks() {
 		switch {
 		case t.Status == cluster.Evicting && t.Evicts == nil, t.Status == cluster.Running, t.Status == cluster.Bound:
@@ -192,6 +200,7 @@ func (a *attempt) lookAtGang(j *cluster.Job) *gang {
 			}
 			g.tasks = append(g.tasks, t)
 			g.held.Add(t.Request())
+			g.free = g.free && len(a.search.session.Cluster.Budgets(t)) == 0
 			i := a.importanceOf(t)
 			if len(g.tasks) == 1 || i.compare(&g.top) > 0 {
 				g.top = i

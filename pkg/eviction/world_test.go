@@ -15,6 +15,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -320,4 +321,43 @@ func nodes(amounts string, names ...string) []runtime.Object {
 		objects = append(objects, fixture.Node(name, amounts))
 	}
 	return objects
+}
+
+// dump is what the model holds of nodes, queues and jobs.
+func (w *world) dump() string {
+	var b strings.Builder
+	c := w.Cluster()
+	for _, n := range c.Nodes() {
+		fmt.Fprintf(&b, "node %s used %v releasing %v promised %v\n", n.Name, n.Used, n.Releasing, n.Promised)
+	}
+	for _, q := range c.Queues() {
+		fmt.Fprintf(&b, "queue %s %v %v\n", q.Name, q.Own, q.Subtree)
+	}
+	for _, j := range c.Jobs() {
+		fmt.Fprintf(&b, "job %s %s %v plan %v\n", j.ID.Name, j.Phase, j.Usage, j.Plan)
+		for _, t := range j.Tasks() {
+			node := ""
+			if t.Node != nil {
+				node = t.Node.Name
+			}
+			fmt.Fprintf(&b, "  %s %s %s\n", t.Pod.Name, t.Status, node)
+		}
+	}
+	return b.String()
+}
+
+// vetoer is a plugin that refuses a node whenever it would be chosen.
+type vetoer struct{ node string }
+
+func (*vetoer) Name() string { return "vetoer" }
+func (v *vetoer) VetoNode(_ *cluster.Class, n *cluster.Node) string {
+	if n.Name == v.node {
+		return "node(s) were vetoed"
+	}
+	return ""
+}
+
+func vetoing(node string) scheduler.Extension {
+	return scheduler.WithPlugin(framework.PluginFactory{Name: "vetoer",
+		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return &vetoer{node: node}, nil }})
 }

@@ -54,6 +54,7 @@ type Session struct {
 	// Plans are the plans decided in the session, in the order in which they were made.
 	Plans []*Planned
 
+	ran    []string // the actions that have had their turn
 	kept   map[string]any
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
@@ -121,6 +122,15 @@ func (s *Session) Open() {
 		slices.SortFunc(jobs, cluster.CompareJobs)
 	}
 }
+
+// Run gives an action its turn.
+func (s *Session) Run(action Action) {
+	action.Execute(s)
+	s.ran = append(s.ran, action.Name())
+}
+
+// HasRun reports whether an action has had its turn.
+func (s *Session) HasRun(action string) bool { return slices.Contains(s.ran, action) }
 
 // Validate says what is wrong with a job or its queue; nil means nothing.
 func (s *Session) Validate(j *cluster.Job) (v *verdict.Verdict) {

@@ -163,7 +163,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	end()
 	for _, action := range s.policy.Actions {
 		end := s.observe("action", action.Name())
-		action.Execute(session)
+		session.Run(action)
 		if s.cluster.Mark() != 0 {
 			panic("invariant: action " + action.Name() + " left a transaction open")
 		}

@@ -147,20 +147,20 @@ func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 	inVain := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true}
 	making := &Verdict{Code: MakingRoom, Help: HelpPod}
 	for name, test := range map[string]struct{ a, b, want *Verdict }{
-		"nothing and nothing":      {nil, nil, nil},
-		"nothing and something":    {nil, full, full},
-		"something and nothing":    {full, nil, full},
-		"one that comes later":     {full, share, &Verdict{Code: OverShare, Subject: "q", Help: HelpNode | HelpQueue}},
-		"one that comes first":     {share, full, &Verdict{Code: OverShare, Subject: "q", Help: HelpNode | HelpQueue}},
-		"two of one code":          {full, &Verdict{Code: NotEnoughResources, Help: HelpPod}, &Verdict{Code: NotEnoughResources, Help: HelpNode | HelpPod, Shortages: full.Shortages}},
-		"the other looked":         {share, looked, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
-		"the loser looked":         {looked, share, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
-		"a later one looked":       {full, looked, &Verdict{Code: NotEnoughResources, Help: HelpNode | HelpPod, Shortages: full.Shortages, Looked: true, Spared: looked.Spared}},
-		"both looked":              {looked, found, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true,
+		"nothing and nothing":   {nil, nil, nil},
+		"nothing and something": {nil, full, full},
+		"something and nothing": {full, nil, full},
+		"one that comes later":  {full, share, &Verdict{Code: OverShare, Subject: "q", Help: HelpNode | HelpQueue}},
+		"one that comes first":  {share, full, &Verdict{Code: OverShare, Subject: "q", Help: HelpNode | HelpQueue}},
+		"two of one code":       {full, &Verdict{Code: NotEnoughResources, Help: HelpPod}, &Verdict{Code: NotEnoughResources, Help: HelpNode | HelpPod, Shortages: full.Shortages}},
+		"the other looked":      {share, looked, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
+		"the loser looked":      {looked, share, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true, Spared: looked.Spared}},
+		"a later one looked":    {full, looked, &Verdict{Code: NotEnoughResources, Help: HelpNode | HelpPod, Shortages: full.Shortages, Looked: true, Spared: looked.Spared}},
+		"both looked": {looked, found, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true,
 			Spared: addSpared(found.Spared, looked.Spared)}},
 		"both looked, one in vain": {looked, inVain, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true,
 			Spared: looked.Spared}},
-		"room is being made":       {full, making, &Verdict{Code: MakingRoom, Help: HelpNode | HelpPod}},
+		"room is being made": {full, making, &Verdict{Code: MakingRoom, Help: HelpNode | HelpPod}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := gocmp.Diff(test.want, test.a.With(test.b)); diff != "" {

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -115,9 +114,7 @@ func TestTheWalkThroughOfPreemptionShowsWhatThePageSays(t *testing.T) {
 	}
 	dir := checkout(t)
 	for _, s := range steps[1:] {
-		began := time.Now()
 		s.follow(t, dir)
-		t.Logf("after %s:\n%s", time.Since(began).Round(time.Millisecond), s.commands)
 	}
 	nothingWasForbidden(t)
 }

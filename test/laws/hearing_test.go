@@ -403,14 +403,17 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 	if !slices.ContainsFunc(back, (*pod).bestEffort) {
 		// For pods that request nothing, those that request something do not leave.
 		comers = slices.DeleteFunc(slices.Clone(comers), (*pod).bestEffort)
+		if len(comers) < len(h.comers) {
+			law = "P3"
+		}
 	}
 	if g == h.taker {
 		// For pods that rank no higher, nobody of the job leaves.
 		lowest := slices.MinFunc(back, func(a, b *pod) int { return cmp.Compare(a.rank, b.rank) }).rank
-		comers = slices.DeleteFunc(slices.Clone(comers), func(t *pod) bool { return t.rank <= lowest })
-	}
-	if len(comers) < len(h.comers) {
-		law = "P1, P3"
+		higher := slices.DeleteFunc(slices.Clone(comers), func(t *pod) bool { return t.rank <= lowest })
+		if len(higher) < len(comers) {
+			law, comers = "P1", higher
+		}
 	}
 	p := &plan{id: h.plan.id, taker: h.plan.taker, action: h.plan.action, victims: maps.Clone(h.plan.victims), nominated: map[types.UID]string{}}
 	for _, v := range back {

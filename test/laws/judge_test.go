@@ -219,10 +219,10 @@ func (j *judge) gangs(binds []cluster.Bind, at *picture) {
 	}
 }
 
-// inherited returns the plan of a scheduler before this one that a plan goes on with.
+// inherited returns the plan of a scheduler before this one that a plan goes on with: one that promises the same pods.
 func (j *judge) inherited(d cluster.PlanStart) (*plan, bool) {
 	for _, p := range j.memory.plans {
-		if p.taker == d.Job.Name && p.action == "" {
+		if p.action == "" && slices.ContainsFunc(d.Nominations, func(n cluster.Nomination) bool { return p.nominated[n.UID] != "" }) {
 			return p, true
 		}
 	}

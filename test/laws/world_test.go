@@ -44,8 +44,8 @@ type world struct {
 	binds   []cluster.Bind  // that are under way
 	deaths  map[types.UID]time.Time
 
-	// calm is set while nothing happens but what was decided: every write succeeds.
-	calm bool
+	// willing is set if nothing is refused and every pod dies that is told to; calm, if moreover everything is done at once.
+	willing, calm bool
 	// immortal are pods that do not die though they are told to.
 	immortal map[types.UID]bool
 
@@ -208,7 +208,7 @@ func (w *world) goOn() {
 		if !w.calm && w.choose.once(4) {
 			return false // takes longer
 		}
-		if !w.calm && w.choose.once(12) {
+		if !w.willing && w.choose.once(12) {
 			w.events = append(w.events, cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "somebody said no"})
 			delete(w.judge.memory.bound, b.UID)
 			return true
@@ -275,7 +275,7 @@ func (w *world) evict(e cluster.Eviction) bool {
 	if p == nil || p.UID != e.UID || p.DeletionTimestamp != nil {
 		return true // gone already
 	}
-	if !w.calm && w.choose.once(16) {
+	if !w.willing && w.choose.once(16) {
 		return false
 	}
 	if !e.PastBudget {
@@ -297,7 +297,7 @@ func (w *world) end(p *corev1.Pod) {
 		seconds := int64(grace / time.Second)
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: w.now.Add(grace)}, &seconds
 	})
-	if !w.calm && w.choose.once(20) {
+	if !w.willing && w.choose.once(20) {
 		w.immortal[p.UID] = true
 	}
 	w.deaths[p.UID] = w.now.Add(time.Duration(w.choose(1+int(grace/time.Second))) * time.Second)

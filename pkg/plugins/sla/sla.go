@@ -21,17 +21,17 @@ const waitingTime = "sla-waiting-time"
 func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
-		Spec: conf.Spec{Arguments: []conf.Argument{{Name: waitingTime, Kind: conf.Duration, Check: aboveZero,
-			Doc: "How long a job may wait that does not say so itself; without it, for ever."}}},
+		Spec: conf.Spec{Arguments: []conf.Argument{{Name: waitingTime, Kind: conf.Duration, Default: time.Duration(0), Check: notNegative,
+			Doc: "How long a job may wait that does not say so itself; 0s is for ever."}}},
 		New: func(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
 			return &plugin{wait: arguments.Duration(waitingTime), keepsDoor: on.On(conf.EnableJobEnqueued)}, nil
 		},
 	}
 }
 
-func aboveZero(value any) error {
-	if wait, ok := value.(time.Duration); ok && wait <= 0 {
-		return errors.New("above zero")
+func notNegative(value any) error {
+	if wait, ok := value.(time.Duration); ok && wait < 0 {
+		return errors.New("zero or more")
 	}
 	return nil
 }

@@ -78,6 +78,7 @@ func TestAJobIsLetInOnceItHasWaitedForLongEnough(t *testing.T) {
 		want      bool
 	}{
 		"nothing said":                 {"", nil, false},
+		"for ever":                     {"sla-waiting-time: 0s", nil, false},
 		"not long enough":              {"", []option{waits("61m")}, false},
 		"just now":                     {"", []option{waits("60m")}, true},
 		"for long":                     {"", []option{waits("1s")}, true},
@@ -183,8 +184,8 @@ func TestWithoutASayAtTheDoorNothingIsToBeWokenFor(t *testing.T) {
 	}
 }
 
-func TestAWaitingTimeIsAboveZero(t *testing.T) {
-	for _, arguments := range []string{"sla-waiting-time: 0s", "sla-waiting-time: -1h", "sla-waiting-time: soon"} {
+func TestAWaitingTimeIsADurationOfZeroOrMore(t *testing.T) {
+	for _, arguments := range []string{"sla-waiting-time: -1h", "sla-waiting-time: soon"} {
 		if _, err := conf.ParseArguments([]byte(arguments), sla.Factory().Spec); err == nil {
 			t.Errorf("%s is accepted", arguments)
 		}

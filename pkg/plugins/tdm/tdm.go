@@ -126,7 +126,7 @@ func zoneOf(n *cluster.Node) string {
 
 // mayUseZones reports whether a pod may stand on nodes that it can be taken off at an hour.
 func mayUseZones(pod *corev1.Pod) bool {
-	if zone, ok := pod.Annotations[schedulingv1beta1.RevocableZoneKey]; ok {
+	if zone := pod.Annotations[schedulingv1beta1.RevocableZoneKey]; zone != "" {
 		return zone == "*"
 	}
 	isMarked, err := strconv.ParseBool(pod.Annotations[schedulingv1beta1.PreemptableKey])

@@ -119,7 +119,7 @@ func TestRevocableNodesTakePodsAtTheirHours(t *testing.T) {
 		"a pod that may be evicted":            {day, "12:00:00", marked("true"), "", 100},
 		"a pod that may not":                   {day, "12:00:00", marked("false"), others, 0},
 		"a pod whose mark cannot be read":      {day, "12:00:00", marked("yes please"), others, 0},
-		"a pod that may be evicted, elsewhere": {day, "12:00:00", func(p *corev1.Pod) { marked("true")(p); zoned("")(p) }, others, 0},
+		"a pod that may be evicted, elsewhere": {day, "12:00:00", func(p *corev1.Pod) { marked("true")(p); zoned("night")(p) }, others, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, "tdm.revocable-zone.day: 09:00-17:30\ntdm.revocable-zone.night: 22:00-06:00\ntdm.revocable-zone.always: 12:00-12:00",

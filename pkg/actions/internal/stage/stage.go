@@ -75,7 +75,7 @@ func (s *Stage) Run(names ...string) []string {
 	s.tb.Helper()
 	session := framework.Open(s.Cluster, s.policy, s.placer, fixture.Birth.Add(time.Hour))
 	for _, name := range names {
-		s.actions[name].Execute(session)
+		session.Run(s.actions[name])
 	}
 	if s.Mark() != 0 || session.Begin().Placed() != 0 {
 		s.tb.Error("a transaction is left open")

@@ -1,0 +1,70 @@
+package eviction_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// knocking is a job at the door that has no pods yet.
+func knocking(name, queue, class, wants string, options ...option) *schedulingv1beta1.PodGroup {
+	group := fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting(wants))
+	group.Spec.PriorityClassName = class
+	for _, option := range options {
+		option(group, nil)
+	}
+	return group
+}
+
+// A cluster of two cpus, all held by job giver; who is let in though the cluster is full?
+func TestTheDoorOpensForWhatLawfulEvictionsCouldMakeRoomFor(t *testing.T) {
+	never := fixture.PriorityClass("never", 100)
+	policy := corev1.PreemptNever
+	never.PreemptionPolicy = &policy
+	giver := job("giver", "default", "low", 0, "n1 n1")
+	for name, test := range map[string]struct {
+		configuration string
+		things        []any
+		knocks        *schedulingv1beta1.PodGroup
+		want          bool
+	}{
+		"a higher job of the queue":                          {knocks: knocking("k", "default", "high", "cpu=1"), want: true},
+		"not an equal one":                                   {knocks: knocking("k", "default", "low", "cpu=1")},
+		"not one that wants more than could leave":           {knocks: knocking("k", "default", "high", "cpu=3")},
+		"not one that preempts nobody":                       {knocks: knocking("k", "default", "never", "cpu=1")},
+		"not where preempt is not in the pipeline":           {configuration: with(everything, "preempt, ", ""), knocks: knocking("k", "default", "high", "cpu=1")},
+		"one of a higher queue":                              {things: []any{queue("ours", 1, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1"), want: true},
+		"one of an equal queue that has not its share":       {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1"), want: true},
+		"not one that goes beyond the share of its queue":    {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "low", "cpu=2")},
+		"not one whose queue deserves nothing":               {things: []any{queue("ours", 0, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
+		"not one for which a guarantee would be broken":      {things: []any{queue("default", 0, "", "cpu=2", ""), queue("ours", 1, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
+		"not where reclaim is not in the pipeline":           {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 1, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
+		"a lone pod of higher priority than a job elsewhere": {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "high", "cpu=1", lone), want: true},
+		"not a lone pod of no higher priority":               {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1", lone)},
+		"not where shares do not exist":                      {configuration: with(everything, "  - name: capacity\n", ""), things: []any{queue("ours", 0, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := everything
+			if test.configuration != "" {
+				configuration = test.configuration
+			}
+			w := newWorld(t, configuration).set(never, fixture.Node("n1", "cpu=2"), giver).set(test.things...).set(test.knocks).expect("")
+			if got := !w.Cluster().Job(fixture.Key("k")).AtTheDoor(); got != test.want {
+				t.Errorf("it is let in: %t, should be %t: %s", got, test.want, w.why("k"))
+			}
+		})
+	}
+}
+
+func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoWantsLess(t *testing.T) {
+	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=2"), job("giver", "default", "low", 0, "n1"), job("stays", "default", "high", 0, "n1"),
+		knocking("a", "default", "high", "cpu=2"), knocking("b", "default", "high", "cpu=2"), knocking("c", "default", "high", "cpu=1")).expect("")
+	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
+		if got := w.Cluster().Job(fixture.Key(name)).AtTheDoor(); got != want {
+			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package eviction_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// recorded is what a process before this one wrote about a job: it has a plan.
+func recorded(plan, action string) option {
+	return func(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) {
+		if pod == nil {
+			group.Status.Conditions = []schedulingv1beta1.PodGroupCondition{{Type: schedulingv1beta1.PodGroupNominatedType, Status: corev1.ConditionTrue,
+				Reason: action, TransitionID: plan}}
+		}
+	}
+}
+
+// nominated is a pod that was promised a node.
+func nominated(node string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
+}
+
+// told is a pod that was told to leave for a plan.
+func told(plan string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: corev1.PodReasonPreemptionByScheduler, Message: "by law J1 somebody takes the room (plan " + plan + ")"})
+	}
+}
+
+func TestAPlanOfAnEarlierProcessIsTakenUpWhereverItStopped(t *testing.T) {
+	const resent = "giver-1 leaves n2 for taker by J1; giver-0 leaves n1 for taker by J1; taker-0 is promised n1; taker-1 is promised n2"
+	const afresh = resent
+	bothNominated := []option{recorded("p1", "preempt"), one(0, nominated("n1")), one(1, nominated("n2"))}
+	for name, test := range map[string]struct {
+		giver, taker  []option
+		configuration string
+		want          string
+	}{
+		"nothing was written": {want: afresh},
+		// What was recorded and promised to nobody is no plan.
+		"only recorded": {taker: []option{recorded("p1", "preempt")}, want: afresh},
+		"half nominated": {taker: []option{recorded("p1", "preempt"), one(0, nominated("n1"))},
+			want: "the plan of taker ends: the room that was promised is not there any more, taker-0 waits; " + afresh},
+		"nominated, and one victim told": {taker: bothNominated, giver: []option{one(0, told("p1"))},
+			want: "the plan of taker ends: the room that was promised is not there any more, giver-0 stays, taker-0 waits, taker-1 waits; " + afresh},
+		"nominated and told": {taker: bothNominated, giver: []option{each(told("p1"))},
+			want: "giver-0 leaves n1 for taker by J1; giver-1 leaves n2 for taker by J1; taker-0 is promised n1; taker-1 is promised n2"},
+		"one is on its way": {taker: bothNominated, giver: []option{each(told("p1")), one(1, leaving)},
+			want: "giver-0 leaves n1 for taker by J1; taker-0 is promised n1; taker-1 is promised n2"},
+		"all are on their way": {taker: bothNominated, giver: []option{each(told("p1")), each(leaving)}, want: "taker-0 is promised n1; taker-1 is promised n2"},
+		"told for a plan that was ended": {giver: []option{each(told("p0"))},
+			want: "the plan of  ends: its plan is not in force any more, giver-0 stays, giver-1 stays; " + afresh},
+		"the action is not there any more": {taker: bothNominated, giver: []option{each(told("p1"))}, configuration: with(everything, "preempt, ", ""),
+			want: "the plan of taker ends: action preempt is not in the configuration any more, giver-0 stays, giver-1 stays, taker-0 waits, taker-1 waits"},
+		"a node is gone": {taker: []option{recorded("p1", "preempt"), one(0, nominated("n1")), one(1, nominated("n9"))}, giver: []option{each(told("p1"))},
+			want: "the plan of taker ends: the room that was promised is not there any more, giver-0 stays, giver-1 stays, taker-0 waits, taker-1 waits; " + afresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := everything
+			if test.configuration != "" {
+				configuration = test.configuration
+			}
+			w := newWorld(t, configuration).set(nodes("cpu=1", "n1", "n2"), job("giver", "default", "low", 0, "n1 n2", test.giver...),
+				job("taker", "default", "high", 2, "- -", test.taker...))
+			w.expect(test.want)
+			if test.configuration != "" {
+				return
+			}
+			for _, p := range w.Cluster().Plans() {
+				if p.Action != "preempt" {
+					t.Errorf("plan %s is of action %q", p.ID, p.Action)
+				}
+			}
+			w.expect("").leave("giver-0", "giver-1").die("giver-0", "giver-1").expect("taker-0 goes to n1; taker-1 goes to n2")
+		})
+	}
+}
+
+func TestAPromiseWithoutAnyPlanHoldsIfThereIsRoom(t *testing.T) {
+	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("taker", "default", "low", 1, "-", one(0, nominated("n2"))))
+	w.expect("taker-0 goes to n2")
+}
+
+func TestTwoPlansOfOneNameAreTwo(t *testing.T) {
+	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1 n2", each(leaving)),
+		job("a", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))),
+		job("b", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n2"))))
+	w.expect("a-0 is promised n1; b-0 is promised n2").die("gone-0", "gone-1").expect("a-0 goes to n1; b-0 goes to n2")
+}
+
+func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
+	for name, test := range map[string]struct {
+		allowed       int32
+		configuration string
+		want          string
+	}{
+		"kept":       {allowed: 1, want: "giver-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+		"broken":     {allowed: 0, want: "giver-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"},
+		"not minded": {allowed: 1, configuration: "configurations: [{name: preempt, arguments: {preset: kube-1.8}}]\n", want: "giver-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everything+test.configuration).set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
+				job("giver", "default", "low", 0, "n1", each(budgeted), each(told("p1"))), job("taker", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
+			w.expect(test.want)
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package eviction_test
+
+import (
+	"strings"
+	"testing"
+
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+// voter is a plugin that lets only those pods go whose names begin in some way.
+type voter struct{ name, lets string }
+
+func (v *voter) Name() string { return v.name }
+func (v *voter) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+	for _, t := range d.Victims {
+		if !strings.HasPrefix(t.Pod.Name, v.lets) {
+			return framework.Reject, v.name + " wants them"
+		}
+	}
+	return framework.Permit, ""
+}
+
+func voting(name, lets string) scheduler.Extension {
+	return scheduler.WithPlugin(framework.PluginFactory{Name: name,
+		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+			return &voter{name: name, lets: lets}, nil
+		}})
+}
+
+// Two tiers, each of which holds one voter: the first lets job a go, or nobody; the second job b.
+const twoTiers = `
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - {name: priority, enablePreemptable: false}
+  - {name: gang, enablePreemptable: false}
+  - name: first
+- plugins:
+  - name: predicates
+  - name: second
+`
+
+func TestAnEmptyAnswerIsANoUnlessTheVotesAreTakenAsUpstreamTakesThem(t *testing.T) {
+	const upstream = "compatibility: {victimVote: upstream}\n"
+	for name, test := range map[string]struct {
+		configuration, first, second, taker string
+		want, spared                        string
+	}{
+		"the first tier decides":               {first: "a", second: "b", taker: "-", want: "a-0 leaves n1"},
+		"nobody of the first tier is a no":     {first: "nobody", second: "b", taker: "-", spared: "2 by first wants them"},
+		"and upstream no answer":               {configuration: upstream, first: "nobody", second: "b", taker: "-", want: "b-0 leaves n2"},
+		"somebody is an answer, not enough":    {configuration: upstream, first: "a", second: "b", taker: "- -", spared: "1 by first wants them"},
+		"nobody of any tier is a no":           {configuration: upstream, first: "nobody", second: "no one", taker: "-", spared: "2 by first wants them"},
+		"upstream the first tier decides, too": {configuration: upstream, first: "a", second: "b", taker: "-", want: "a-0 leaves n1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, twoTiers+test.configuration, voting("first", test.first), voting("second", test.second)).set(nodes("cpu=1", "n1", "n2"),
+				job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2"), job("taker", "default", "high", len(test.taker+" ")/2, test.taker))
+			w.cycle()
+			if got := w.victims(); got != test.want || w.spared("taker") != test.spared {
+				t.Errorf("the victims are %q, should be %q; spared are %q, should be %q", got, test.want, w.spared("taker"), test.spared)
+			}
+		})
+	}
+}

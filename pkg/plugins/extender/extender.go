@@ -1,0 +1,273 @@
+package extender
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/extender/callout"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// anyHelp is what may change the mind of somebody whose reasons are not known: everything, and nothing that can be seen.
+const anyHelp = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpTime
+
+// Why pods may not leave.
+const (
+	keeps    = "extender (it does not let them go)"
+	isSilent = "extender (it gives no answer)"
+)
+
+// longestText is how much of what an extender says is shown, in bytes.
+const longestText = 200
+
+// asker does the asking.
+type asker interface {
+	Call(verb string, question, answer any) error
+}
+
+type plugin struct {
+	extender  asker
+	verbs     map[string]string // by argument, those that are given
+	ignorable bool
+	managed   []corev1.ResourceName
+
+	cluster *cluster.Cluster
+	dims    []resources.Dim // of managed, those that anything has
+	silent  error           // set once there was no answer in this session
+	moved   []*cluster.Task // since the session began, each once
+	told    map[*cluster.Task]bool
+}
+
+func (*plugin) Name() string { return Name }
+
+func (p *plugin) OpenSession(s *framework.Session) {
+	p.cluster, p.silent = s.Cluster, nil
+	p.tell()
+	p.moved, p.told = p.moved[:0], map[*cluster.Task]bool{}
+	p.dims = p.dims[:0]
+	for _, name := range p.managed {
+		if d, ok := s.Cluster.Resources.Find(name); ok {
+			p.dims = append(p.dims, d)
+		}
+	}
+	if p.has(onSessionOpen) {
+		// What it makes of it is its own business; if it does not answer that shows at the next question.
+		_ = p.ask(onSessionOpen, p.session(), nil)
+	}
+}
+
+func (p *plugin) session() aboutSession {
+	s := aboutSession{Jobs: map[string]job{}, Nodes: map[string]node{}, Queues: map[string]queue{}}
+	for _, j := range p.cluster.Waiting() {
+		s.Jobs[j.ID.String()] = p.job(j)
+	}
+	for _, n := range p.cluster.Nodes() {
+		if n.Object != nil {
+			s.Nodes[n.Name] = p.node(n)
+			s.NodeList = append(s.NodeList, n.Name)
+		}
+	}
+	for _, q := range p.cluster.Queues() {
+		s.Queues[q.Name] = p.queue(q)
+	}
+	return s
+}
+
+func (p *plugin) has(verb string) bool { return p.verbs[verb] != "" }
+
+// ask puts a question, unless there was no answer to one before in the same session.
+func (p *plugin) ask(verb string, question, answer any) error {
+	if p.silent != nil {
+		return p.silent
+	}
+	err := p.extender.Call(p.verbs[verb], question, answer)
+	if errors.Is(err, callout.ErrSilent) {
+		p.silent = err
+	}
+	return err
+}
+
+// TaskMoved notes a task of which the extender is to be told.
+func (p *plugin) TaskMoved(t *cluster.Task) {
+	if !p.has(allocateFunc) && !p.has(deallocateFunc) {
+		return
+	}
+	if _, known := p.told[t]; !known {
+		// Whatever moves for the first time counted before if it does not now, and the other way round.
+		p.told[t] = !t.Status.Counts()
+		p.moved = append(p.moved, t)
+	}
+}
+
+// tell tells of the tasks that counted when it was told last and do not now, then of the reverse: room is given back before
+// it is taken.
+func (p *plugin) tell() {
+	p.tellOf(false, deallocateFunc)
+	p.tellOf(true, allocateFunc)
+}
+
+func (p *plugin) tellOf(counting bool, verb string) {
+	for _, t := range p.moved {
+		if t.Status.Counts() != counting || p.told[t] == counting {
+			continue
+		}
+		p.told[t] = counting
+		if p.has(verb) {
+			_ = p.ask(verb, aboutTask{Task: p.taskAndPod(t)}, nil)
+		}
+	}
+}
+
+// manages reports whether pods that request so much are the extender's business.
+func (p *plugin) manages(request resources.Vector) bool {
+	return len(p.managed) == 0 || slices.ContainsFunc(p.dims, func(d resources.Dim) bool { return request.At(d) > 0 })
+}
+
+// VetoNode asks about a node that would be chosen.
+func (p *plugin) VetoNode(k *cluster.Class, n *cluster.Node) string {
+	if !p.has(predicate) || !p.manages(k.Request) {
+		return ""
+	}
+	p.tell()
+	var answer ofNode
+	if err := p.ask(predicate, aboutNode{Task: p.specimen(k), Node: p.nodeAndTasks(n)}, &answer); err != nil {
+		if p.ignorable {
+			return ""
+		}
+		return "node(s) were not agreed to by the extender: " + err.Error()
+	}
+	text := answer.Status
+	if text == "" {
+		text = answer.ErrorMessage
+	}
+	if text == "" {
+		return ""
+	}
+	return "node(s) were refused by the extender: " + strings.ToValidUTF8(text[:min(len(text), longestText)], "")
+}
+
+// VotePreempt asks about pods that would leave for another of their queue.
+func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+	return p.vote(preemptable, d)
+}
+
+// VoteReclaim is the same between queues.
+func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+	return p.vote(reclaimable, d)
+}
+
+func (p *plugin) vote(verb string, d *framework.Departure) (framework.Vote, string) {
+	if !p.has(verb) {
+		return framework.Abstain, ""
+	}
+	wanted := d.Taker.MinResources
+	if d.For != nil {
+		wanted = d.For.Request()
+	}
+	if !p.manages(wanted) {
+		return framework.Abstain, ""
+	}
+	p.tell()
+	question := aboutVictims{Evictor: p.taker(d)}
+	for _, t := range d.Victims {
+		question.Evictees = append(question.Evictees, p.taskAndPod(t))
+	}
+	var answer ofVictims
+	if err := p.ask(verb, question, &answer); err != nil {
+		if p.ignorable {
+			return framework.Abstain, ""
+		}
+		return framework.Reject, isSilent
+	}
+	if answer.Status == int(framework.Abstain) {
+		return framework.Abstain, ""
+	}
+	for _, t := range d.Victims {
+		if answer.Status < 0 || !slices.ContainsFunc(answer.Victims, func(v victim) bool { return v.UID == t.UID() }) {
+			return framework.Reject, keeps
+		}
+	}
+	return framework.Permit, ""
+}
+
+// taker writes who needs the room. A job at the door has no pods yet: it is written as one pod that is as large as its
+// minimum.
+func (p *plugin) taker(d *framework.Departure) task {
+	if d.For != nil {
+		return p.taskAndPod(d.For)
+	}
+	request := p.amounts(d.Taker.MinResources)
+	return task{Job: d.Taker.ID.String(), Namespace: d.Taker.ID.Namespace, Resreq: request, InitResreq: request,
+		Status: statuses[cluster.Pending], Priority: d.Taker.Priority}
+}
+
+// MayEnqueue asks whether a job may be let in.
+func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
+	if !p.has(jobEnqueueable) {
+		return framework.Abstain, nil
+	}
+	p.tell()
+	var answer ofVote
+	if err := p.ask(jobEnqueueable, aboutJob{Job: p.jobAndTasks(j)}, &answer); err != nil {
+		if p.ignorable {
+			return framework.Abstain, nil
+		}
+		return framework.Reject, refusal(err)
+	}
+	switch {
+	case answer.Status < 0:
+		return framework.Reject, refusal(nil)
+	case answer.Status > 0:
+		return framework.Permit, nil
+	}
+	return framework.Abstain, nil
+}
+
+// Overused asks whether a queue has enough.
+func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
+	if !p.has(queueOverused) {
+		return nil
+	}
+	p.tell()
+	var answer ofQueue
+	if err := p.ask(queueOverused, aboutQueue{Queue: p.queue(q)}, &answer); err != nil {
+		if p.ignorable {
+			return nil
+		}
+		return refusal(err)
+	}
+	if answer.Overused {
+		v := refusal(nil)
+		v.Detail = "it says that queue " + q.Name + " has enough"
+		return v
+	}
+	return nil
+}
+
+// refusal is the verdict that the extender says no, or gives no answer.
+func refusal(err error) *verdict.Verdict {
+	v := &verdict.Verdict{Code: verdict.Refused, Subject: "the extender", Help: anyHelp}
+	if err != nil {
+		v.Detail = err.Error()
+	}
+	return v
+}
+
+// IsReady asks whether a job may start.
+func (p *plugin) IsReady(j *cluster.Job) bool {
+	if !p.has(jobReady) {
+		return true
+	}
+	p.tell()
+	var answer ofReady
+	if err := p.ask(jobReady, aboutJob{Job: p.jobAndTasks(j)}, &answer); err != nil {
+		return p.ignorable
+	}
+	return answer.Status
+}

@@ -1,0 +1,419 @@
+package extender_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/extender"
+	"hekla.sh/hekla/pkg/plugins/internal/world"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// service is an extender that gives prepared answers, and notes what it was asked.
+type service struct {
+	*httptest.Server
+	answers map[string]string // by verb
+	asked   []string          // verbs
+	bodies  []map[string]any
+}
+
+func newService(t *testing.T, answers map[string]string) *service {
+	s := &service{answers: answers}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		verb := strings.TrimPrefix(r.URL.Path, "/")
+		body := map[string]any{}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Errorf("%s: %v", verb, err)
+		}
+		s.asked, s.bodies = append(s.asked, verb), append(s.bodies, body)
+		switch answer := s.answers[verb]; answer {
+		case "silence":
+			panic(http.ErrAbortHandler)
+		case "error":
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			_, _ = w.Write([]byte(answer))
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// with are arguments by which these verbs are asked, by their own names.
+func (s *service) with(more string, verbs ...string) string {
+	text := "extender.urlPrefix: " + s.URL + "\n" + more + "\n"
+	for _, verb := range verbs {
+		text += fmt.Sprintf("extender.%sVerb: %s\n", verb, verb)
+	}
+	return text
+}
+
+// stage is a world with the plugin in it.
+type stage struct {
+	*world.World
+	plugin framework.Plugin
+}
+
+func newStage(t *testing.T, arguments string, objects ...runtime.Object) *stage {
+	t.Helper()
+	s := &stage{}
+	factory := extender.Factory()
+	build := factory.New
+	factory.New = func(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
+		made, err := build(on, arguments)
+		s.plugin = made
+		return made, err
+	}
+	s.World = world.New(t, factory, arguments).Set(fixture.Queue("q"), fixture.Node("n", "cpu=4 nvidia.com/gpu=8"),
+		fixture.Group("g", "q", 1), fixture.Pod("v", fixture.In("g"), fixture.On("n")), fixture.Pod("w", fixture.In("g"), fixture.On("n")),
+		fixture.Group("taker", "q", 1, fixture.Wanting("cpu=2")), fixture.Pod("t", fixture.In("taker"), fixture.Asks("cpu=2 nvidia.com/gpu=1"))).Set(objects...)
+	return s
+}
+
+func (s *stage) veto(task string) string {
+	return s.plugin.(framework.NodeVetoer).VetoNode(s.TaskNamed(task).Class, s.Node("n"))
+}
+
+func TestANodeIsVetoedByAText(t *testing.T) {
+	long := strings.Repeat("é", 150)
+	for answer, want := range map[string]string{
+		`{}`:                         "",
+		`{"status": "", "code": 0}`:  "",
+		`{"status": "too warm"}`:     "node(s) were refused by the extender: too warm",
+		`{"errorMessage": "broken"}`: "node(s) were refused by the extender: broken",
+		`{"status": "` + long + `"}`: "node(s) were refused by the extender: " + strings.Repeat("é", 100),
+		"error":                      "node(s) were not agreed to by the extender: it answers with status 500",
+		"silence":                    "node(s) were not agreed to by the extender: it does not answer",
+		"yes":                        "node(s) were not agreed to by the extender: its answer is not the JSON that is expected",
+	} {
+		for _, ignorable := range []bool{false, true} {
+			s := newService(t, map[string]string{"predicate": answer})
+			w := newStage(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), "predicate"))
+			w.Open()
+			expected := want
+			if ignorable && strings.Contains(want, "not agreed") {
+				expected = ""
+			}
+			if diff := cmp.Diff(expected, w.veto("t")); diff != "" {
+				t.Errorf("%s, ignorable %t: %s", answer, ignorable, diff)
+			}
+		}
+	}
+}
+
+func TestAPredicateIsAskedAsVolcanoAsksIt(t *testing.T) {
+	s := newService(t, map[string]string{"predicate": "{}"})
+	w := newStage(t, s.with("", "predicate"))
+	w.Open()
+	w.veto("t")
+	if diff := cmp.Diff([]string{"predicate"}, s.asked); diff != "" {
+		t.Fatal(diff)
+	}
+	task, node := s.bodies[0]["task"].(map[string]any), s.bodies[0]["node"].(map[string]any)
+	request := map[string]any{"MilliCPU": 2000.0, "Memory": 0.0, "MaxTaskNum": 1.0, "ScalarResources": map[string]any{"nvidia.com/gpu": 1000.0, "pods": 1.0}}
+	for name, want := range map[string]any{"UID": "t-uid", "Name": "t", "Namespace": "work", "Job": "work/taker", "Status": 1.0, "TaskRole": "default",
+		"Resreq": request, "InitResreq": request, "BestEffort": false} {
+		if diff := cmp.Diff(want, task[name]); diff != "" {
+			t.Errorf("the task's %s: %s", name, diff)
+		}
+	}
+	if pod := task["Pod"].(map[string]any); pod["metadata"].(map[string]any)["name"] != "t" {
+		t.Errorf("the pod is %v", pod)
+	}
+	for name, want := range map[string]float64{"Used": 2000, "Idle": 2000, "Allocatable": 4000} {
+		if got := node[name].(map[string]any)["MilliCPU"]; got != want {
+			t.Errorf("the node's %s is %v, want %v", name, got, want)
+		}
+	}
+	tasks := node["Tasks"].(map[string]any)
+	if len(tasks) != 2 || tasks["v-uid"].(map[string]any)["Status"] != 32.0 || tasks["v-uid"].(map[string]any)["NodeName"] != "n" {
+		t.Errorf("on the node are %v", tasks)
+	}
+	if meta := node["Node"].(map[string]any)["metadata"].(map[string]any); node["Name"] != "n" || meta["name"] != "n" {
+		t.Errorf("the node is %v", node)
+	}
+}
+
+func TestPodsLeaveIfAllAreAmongTheVictims(t *testing.T) {
+	const keeps, silent = "extender (it does not let them go)", "extender (it gives no answer)"
+	for answer, want := range map[string]string{
+		`{"status": 1, "victims": [{"UID": "v-uid"}, {"UID": "w-uid", "Name": "w"}]}`: "yes",
+		`{"status": 1, "victims": [{"UID": "v-uid"}]}`:                                keeps,
+		`{"status": 1, "victims": []}`:                                                keeps,
+		`{"status": 1}`:                                                               keeps,
+		`{"status": -1, "victims": [{"UID": "v-uid"}, {"UID": "w-uid"}]}`:             keeps,
+		`{"status": 0, "victims": [{"UID": "v-uid"}]}`:                                "",
+		`{}`:      "",
+		"error":   silent,
+		"silence": silent,
+	} {
+		for _, reclaim := range []bool{false, true} {
+			for _, task := range []string{"t", ""} {
+				for _, ignorable := range []bool{false, true} {
+					verb := map[bool]string{false: "preemptable", true: "reclaimable"}[reclaim]
+					s := newService(t, map[string]string{verb: answer})
+					w := newStage(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), verb))
+					q := world.Question{Session: w.Open(), Reclaim: reclaim, Taker: "taker", For: task, Victims: "v w"}
+					expected := want
+					if ignorable && want == silent {
+						expected = ""
+					}
+					if got := w.Vote(q); got != expected {
+						t.Errorf("%s for %q, ignorable %t: %q, want %q", answer, task, ignorable, got, expected)
+					}
+					q.Reclaim = !reclaim
+					if got := w.Vote(q); got != "" || len(s.asked) != 1 {
+						t.Errorf("of what it has no verb for it says %q; asked is %v", got, s.asked)
+					}
+					evictor, evictees := s.bodies[0]["evictor"].(map[string]any), s.bodies[0]["evictees"].([]any)
+					if evictor["Name"] != task || evictor["Job"] != "work/taker" || evictor["Resreq"].(map[string]any)["MilliCPU"] != 2000.0 ||
+						len(evictees) != 2 || evictees[1].(map[string]any)["UID"] != "w-uid" {
+						t.Errorf("asked is %v", s.bodies[0])
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestJobsAndQueuesAreAskedAbout(t *testing.T) {
+	type asked struct{ verb, answer, ignored, strict string }
+	for _, test := range []asked{
+		{"jobEnqueueable", `{"status": 1}`, "", ""},
+		{"jobEnqueueable", `{"status": 0}`, "", ""},
+		{"jobEnqueueable", `{"status": -1}`, "Refused the extender", "Refused the extender"},
+		{"jobEnqueueable", "silence", "", "Refused the extender; it does not answer"},
+		{"queueOverused", `{"overused": false}`, "", ""},
+		{"queueOverused", `{"overused": true}`, "Refused the extender; it says that queue q has enough", "Refused the extender; it says that queue q has enough"},
+		{"queueOverused", "error", "", "Refused the extender; it answers with status 500"},
+		{"jobReady", `{"status": true}`, "", ""},
+		{"jobReady", `{"status": false}`, "not ready", "not ready"},
+		{"jobReady", "silence", "", "not ready"},
+	} {
+		for ignorable, want := range map[bool]string{true: test.ignored, false: test.strict} {
+			s := newService(t, map[string]string{test.verb: test.answer})
+			w := newStage(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), test.verb))
+			session, j := w.Open(), w.JobNamed("taker")
+			got := world.Tell(session.MayEnqueue(j)) + world.Tell(session.Overused(w.Queue("q")))
+			if !session.IsReady(j) {
+				got += "not ready"
+			}
+			if got != want || len(s.asked) != 1 {
+				t.Errorf("%s answers %s, ignorable %t: %q, want %q; asked is %v", test.verb, test.answer, ignorable, got, want, s.asked)
+			}
+			if about, ok := s.bodies[0]["job"].(map[string]any); ok {
+				if about["UID"] != "work/taker" || about["Queue"] != "q" || about["MinAvailable"] != 1.0 || len(about["Tasks"].(map[string]any)) != 1 {
+					t.Errorf("the job is %v", about)
+				}
+			} else if about := s.bodies[0]["queue"].(map[string]any); about["Name"] != "q" || about["Queue"] == nil {
+				t.Errorf("the queue is %v", about)
+			}
+		}
+	}
+}
+
+func TestARefusalIsAskedForAgain(t *testing.T) {
+	s := newService(t, map[string]string{"jobEnqueueable": `{"status": -1}`})
+	w := newStage(t, s.with("", "jobEnqueueable"))
+	v := w.Open().MayEnqueue(w.JobNamed("taker"))
+	if want := verdict.HelpTime; v.Help&want == 0 {
+		t.Errorf("what may help is %b", v.Help)
+	}
+	if want := "refused by the extender"; v.Sentence() != want {
+		t.Errorf("%q, want %q", v.Sentence(), want)
+	}
+}
+
+func TestAPermitKeepsLaterTiersFromBeingAskedAndNoSayDoesNot(t *testing.T) {
+	for answer, want := range map[string]framework.Vote{`{"status": 1}`: framework.Permit, `{"status": 0}`: framework.Abstain, `{"status": -7}`: framework.Reject} {
+		s := newService(t, map[string]string{"jobEnqueueable": answer})
+		w := newStage(t, s.with("", "jobEnqueueable"))
+		w.Open()
+		if got, _ := w.plugin.(framework.DoorKeeper).MayEnqueue(w.JobNamed("taker")); got != want {
+			t.Errorf("%s: %d, want %d", answer, got, want)
+		}
+	}
+}
+
+func TestWhoIsSilentIsNotAskedAgainInTheSession(t *testing.T) {
+	s := newService(t, map[string]string{"predicate": "silence", "jobReady": "error"})
+	w := newStage(t, s.with("", "predicate", "jobReady", "jobEnqueueable"))
+	session := w.Open()
+	for range 3 {
+		if session.IsReady(w.JobNamed("taker")) {
+			t.Error("it is ready though the answer is an error")
+		}
+	}
+	if len(s.asked) != 3 {
+		t.Errorf("an error is an answer: asked is %v", s.asked)
+	}
+	for range 3 {
+		if w.veto("t") == "" {
+			t.Error("the node is agreed to without an answer")
+		}
+	}
+	if session.IsReady(w.JobNamed("taker")) || session.MayEnqueue(w.JobNamed("taker")) == nil || len(s.asked) != 4 {
+		t.Errorf("asked is %v", s.asked)
+	}
+	s.answers["predicate"] = "{}"
+	w.Open()
+	if got := w.veto("t"); got != "" {
+		t.Errorf("in the next session it says %q", got)
+	}
+}
+
+func TestOnlyPodsWithManagedResourcesAreAskedAbout(t *testing.T) {
+	for _, managed := range []string{"extender.managedResources: [example.com/x, nvidia.com/gpu]", "extender.managedResources: example.com/x, nvidia.com/gpu", "", "extender.managedResources: []"} {
+		s := newService(t, map[string]string{"predicate": `{"status": "no"}`, "preemptable": `{"status": -1}`})
+		w := newStage(t, s.with(managed, "predicate", "preemptable"), fixture.Pod("plain", fixture.In("taker")))
+		session := w.Open()
+		isForAll := !strings.Contains(managed, "gpu")
+		for task, want := range map[string]bool{"t": true, "plain": isForAll} {
+			if got := w.veto(task) != ""; got != want {
+				t.Errorf("%s: a node for %s is vetoed: %t", managed, task, got)
+			}
+			q := world.Question{Session: session, Taker: "taker", For: task, Victims: "v"}
+			if got := w.Vote(q) != ""; got != want {
+				t.Errorf("%s: it votes for %s: %t", managed, task, got)
+			}
+		}
+	}
+	for _, wrong := range []string{"7", "[7]", "{a: b}"} {
+		parsed, err := conf.ParseArguments([]byte("extender.managedResources: "+wrong), extender.Factory().Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := extender.Factory().New(conf.Switches{}, parsed); err == nil || !strings.Contains(err.Error(), "extender.managedResources") {
+			t.Errorf("%s: the error is %v", wrong, err)
+		}
+	}
+}
+
+func TestWhatHasComeOfAllAttemptsIsTold(t *testing.T) {
+	s := newService(t, map[string]string{"allocateFunc": "{}", "deallocateFunc": "{}", "jobReady": `{"status": true}`})
+	w := newStage(t, s.with("", "allocateFunc", "deallocateFunc", "jobReady"))
+	session := w.Open()
+	expect := func(want ...string) {
+		t.Helper()
+		var got []string
+		for i, verb := range s.asked {
+			if about, ok := s.bodies[i]["task"].(map[string]any); ok {
+				verb += " " + about["Name"].(string)
+			}
+			got = append(got, verb)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		s.asked, s.bodies = nil, nil
+	}
+	x := session.Begin()
+	x.Place(w.TaskNamed("t"), w.Node("n"))
+	x.Evict(w.TaskNamed("v"))
+	x.Undo()
+	session.IsReady(w.JobNamed("taker"))
+	expect("jobReady")
+	x = session.Begin()
+	x.Evict(w.TaskNamed("v"))
+	x.Pipeline(w.TaskNamed("t"), w.Node("n"))
+	session.IsReady(w.JobNamed("taker"))
+	expect("deallocateFunc v", "allocateFunc t", "jobReady")
+	session.IsReady(w.JobNamed("taker"))
+	expect("jobReady")
+	x.Undo()
+	session.IsReady(w.JobNamed("taker"))
+	expect("deallocateFunc t", "allocateFunc v", "jobReady")
+	x = session.Begin()
+	x.Place(w.TaskNamed("t"), w.Node("n"))
+	x.Commit()
+	expect()
+	w.Open()
+	expect("allocateFunc t")
+	w.Open()
+	expect()
+}
+
+func TestTheClusterIsToldWhenACycleBegins(t *testing.T) {
+	s := newService(t, map[string]string{"onSessionOpen": "whatever"})
+	w := newStage(t, s.with("", "onSessionOpen"))
+	w.Open()
+	if diff := cmp.Diff([]string{"onSessionOpen"}, s.asked); diff != "" {
+		t.Fatal(diff)
+	}
+	body := s.bodies[0]
+	if jobs := body["Jobs"].(map[string]any); len(jobs) != 1 || jobs["work/taker"].(map[string]any)["Name"] != "taker" {
+		t.Errorf("the jobs are %v", jobs)
+	}
+	if nodes := body["Nodes"].(map[string]any); len(nodes) != 1 || nodes["n"].(map[string]any)["Tasks"] != nil {
+		t.Errorf("the nodes are %v", nodes)
+	}
+	if queues := body["Queues"].(map[string]any); queues["q"].(map[string]any)["Name"] != "q" {
+		t.Errorf("the queues are %v", queues)
+	}
+	if diff := cmp.Diff([]any{"n"}, body["NodeList"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWithoutVerbsNothingIsAsked(t *testing.T) {
+	w := newStage(t, "")
+	session := w.Open()
+	j := w.JobNamed("taker")
+	if w.veto("t") != "" || session.MayEnqueue(j) != nil || session.Overused(w.Queue("q")) != nil || !session.IsReady(j) ||
+		w.Vote(world.Question{Session: session, Taker: "taker", For: "t", Victims: "v"}) != "" {
+		t.Error("it has a say without any verb")
+	}
+	x := session.Begin()
+	x.Place(w.TaskNamed("t"), w.Node("n"))
+	x.Commit()
+	w.Open()
+}
+
+func TestArgumentsThatCannotBeUsedAreRefused(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"extender.predicateVerb: p":                                         "extender.urlPrefix",
+		"extender.urlPrefix: nowhere":                                       "extender.urlPrefix",
+		"extender.httpTimeout: 0s":                                          "extender.httpTimeout",
+		"extender.httpTimeout: quick":                                       "extender.httpTimeout",
+		"extender.predicateVerbs: p":                                        "extender.predicateVerbs",
+		"extender.urlPrefix: http://127.0.0.1:1\nextender.httpTimeout: -1s": "extender.httpTimeout",
+	} {
+		parsed, err := conf.ParseArguments([]byte(arguments), extender.Factory().Spec)
+		if err == nil {
+			_, err = extender.Factory().New(conf.Switches{}, parsed)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v", arguments, err)
+		}
+	}
+}
+
+func TestANodeIsShownAsItWillBe(t *testing.T) {
+	s := newService(t, map[string]string{"predicate": "{}"})
+	w := newStage(t, s.with("extender.httpTimeout: 5s", "predicate"))
+	session := framework.NewSession(w.Cluster, w.Open().Policy, nil, fixture.Birth.Add(time.Hour))
+	x := session.Begin()
+	x.Evict(w.TaskNamed("v"))
+	defer x.Undo()
+	now := *w.Node("n")
+	later := now
+	later.Releasing = nil
+	for i, n := range []*cluster.Node{&now, &later} {
+		w.plugin.(framework.NodeVetoer).VetoNode(w.TaskNamed("t").Class, n)
+		if got := len(s.bodies[i]["node"].(map[string]any)["Tasks"].(map[string]any)); got != 2-i {
+			t.Errorf("of the two tasks, one of which leaves, %d are shown", got)
+		}
+	}
+}

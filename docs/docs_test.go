@@ -142,7 +142,7 @@ var saysIn = map[conf.Switch]func(framework.Plugin) bool{
 	conf.EnabledAllocatable: implements[framework.AllocationGuard],
 	conf.EnableJobReady:     implements[framework.ReadinessJudge],
 	conf.EnablePredicate: func(p framework.Plugin) bool {
-		return implements[framework.NodeFilter](p) || implements[framework.KubeFilterer](p)
+		return implements[framework.NodeFilter](p) || implements[framework.NodeVetoer](p) || implements[framework.KubeFilterer](p)
 	},
 	conf.EnableNodeOrder: func(p framework.Plugin) bool {
 		return implements[framework.NodeScorer](p) || implements[framework.KubeScorer](p)

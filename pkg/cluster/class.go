@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -106,13 +107,16 @@ type shape struct {
 	Ports        []corev1.ContainerPort            `json:",omitempty"`
 	Images       []string                          `json:",omitempty"`
 	VolumeImages []string                          `json:",omitempty"`
+	Zone         string                            `json:",omitempty"` // what plugins read of its annotations
+	Mark         string                            `json:",omitempty"`
 }
 
 // classOf returns the class of a pod that waits.
 func (c *Cluster) classOf(pod *corev1.Pod) *Class {
 	request := c.request(pod)
 	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
-		Spread: pod.Spec.TopologySpreadConstraints}
+		Spread: pod.Spec.TopologySpreadConstraints, Zone: pod.Annotations[schedulingv1beta1.RevocableZoneKey],
+		Mark: pod.Annotations[schedulingv1beta1.PreemptableKey]}
 	s.readContainers(&pod.Spec)
 	hasTerms := hasPodTerms(pod) || len(s.Spread) > 0
 	if len(c.terms) > 0 || hasTerms {

@@ -260,6 +260,13 @@ func (c *Cluster) isHelped(j *Job) bool {
 		v.Help&verdict.HelpPod != 0 && then.pod != c.world.pod
 }
 
+// Touch counts a node as changed though its object and what is on it are as they were: what a plugin says of it has changed
+// with time, or could not be found out before.
+func (c *Cluster) Touch(n *Node) {
+	c.changed(n)
+	c.world.node++
+}
+
 // Reconsider makes every judged job worth another look: the rules have changed.
 func (c *Cluster) Reconsider() {
 	for _, j := range c.jobs {

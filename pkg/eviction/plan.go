@@ -38,12 +38,18 @@ func (a *attempt) finish(x framework.Transaction) {
 	}
 	p.Deadline = deadline(s.Now, p, a.placed)
 	x.Promise(planned)
+	a.endOverruled()
+	a.search.forget()
+	judge(s, p)
+}
+
+// endOverruled ends the plans whose room the taker has.
+func (a *attempt) endOverruled() {
+	s := a.search.session
 	for _, lower := range a.overruled {
 		s.Cluster.Cancel(lower, "job "+a.taker.Name()+" of higher priority takes the room that was promised")
 		s.Judge(lower.Job, nil)
 	}
-	a.search.forget()
-	judge(s, p)
 }
 
 // pastBudget reports whether a victim is to be deleted without asking for a budget, now that all victims count: the rules
@@ -81,6 +87,7 @@ func (a *attempt) bind(x framework.Transaction) bool {
 		return false
 	}
 	x.Commit()
+	a.endOverruled()
 	s.Judge(j, nil)
 	a.search.forget()
 	return true

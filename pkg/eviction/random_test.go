@@ -184,3 +184,10 @@ func TestATakerThatFailsLeavesNoTrace(t *testing.T) {
 		}
 	})
 }
+
+func TestAPlanMakesHopefulWhoHadNoHope(t *testing.T) {
+	byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
+	w := newWorld(t, byAge).set(nodes("cpu=1", "n1", "n2", "n3"), job("giver", "default", "mid", 2, "n1 n2"), job("stays", "default", "low", 1, "n3", each(unmarked)),
+		job("a", "default", "mid", 1, "-"), job("b", "default", "high", 1, "-"), job("c", "default", "mid", 1, "-"))
+	w.expect("giver-1 leaves n2 for b by J1; giver-0 leaves n1 for b by J1; b-0 is promised n1; c-0 is promised n2")
+}

@@ -14,6 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/cdp"
 	"hekla.sh/hekla/pkg/plugins/conformance"
 	"hekla.sh/hekla/pkg/plugins/drf"
+	"hekla.sh/hekla/pkg/plugins/extender"
 	"hekla.sh/hekla/pkg/plugins/gang"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/overcommit"
@@ -50,7 +51,7 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 		{Name: "gangpreempt", Spec: conf.Spec{AliasOf: preempt.Name}}, {Name: "gangreclaim", Spec: conf.Spec{AliasOf: reclaim.Name}}}
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
-		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory()}
+		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -66,4 +67,4 @@ const notYet = "Hekla does not have it yet"
 // Volcano can be taken over as it is.
 var laterPlugins = map[string]string{"resource-strategy-fit": notYet, "usage": notYet,
 	"nodegroup": notYet, "network-topology-aware": notYet, "task-topology": notYet, "numa-aware": notYet,
-	"deviceshare": notYet, "rescheduling": notYet, "extender": notYet}
+	"deviceshare": notYet, "rescheduling": notYet}

@@ -18,6 +18,7 @@ type judge struct {
 	setting         setting
 	objects         *objects
 	memory          *memory
+	watch           func(*hearing) // is told of each plan, unless it is nil
 	breaches, kinds []string
 	ignored         bool
 
@@ -279,6 +280,9 @@ func (j *judge) hear(d cluster.PlanStart, at *picture, divided []*share) {
 	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided}
 	c.after = j.with(c.plan, at)
 	c.hear()
+	if j.watch != nil {
+		j.watch(c)
+	}
 	j.memory.plans[d.ID] = c.plan
 }
 

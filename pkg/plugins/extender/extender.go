@@ -42,6 +42,7 @@ type plugin struct {
 	silent  error           // set once there was no answer in this session
 	moved   []*cluster.Task // since the session began, each once
 	told    map[*cluster.Task]bool
+	unknown []string // nodes that no answer was given about
 }
 
 func (*plugin) Name() string { return Name }
@@ -50,6 +51,14 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster, p.silent = s.Cluster, nil
 	p.tell()
 	p.moved, p.told = p.moved[:0], map[*cluster.Task]bool{}
+	// What is said of a node stands until it changes, and no answer is none.
+	slices.Sort(p.unknown)
+	for _, name := range slices.Compact(p.unknown) {
+		if n := s.Cluster.Node(name); n != nil {
+			s.Cluster.Touch(n)
+		}
+	}
+	p.unknown = p.unknown[:0]
 	p.dims = p.dims[:0]
 	for _, name := range p.managed {
 		if d, ok := s.Cluster.Resources.Find(name); ok {
@@ -137,6 +146,7 @@ func (p *plugin) VetoNode(k *cluster.Class, n *cluster.Node) string {
 	p.tell()
 	var answer ofNode
 	if err := p.ask(predicate, aboutNode{Task: p.specimen(k), Node: p.nodeAndTasks(n)}, &answer); err != nil {
+		p.unknown = append(p.unknown, n.Name)
 		if p.ignorable {
 			return ""
 		}

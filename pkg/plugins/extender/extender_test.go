@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/plugins/extender"
 	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/verdict"
@@ -271,6 +272,26 @@ func TestWhoIsSilentIsNotAskedAgainInTheSession(t *testing.T) {
 	w.Open()
 	if got := w.veto("t"); got != "" {
 		t.Errorf("in the next session it says %q", got)
+	}
+}
+
+func TestANodeThatNoAnswerWasGivenAboutIsAskedAboutAgain(t *testing.T) {
+	s := newService(t, map[string]string{"predicate": "error"})
+	w := newStage(t, s.with("", "predicate"))
+	engine, err := placement.New(w.Cluster, w.Open().Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		answer string
+		takes  bool
+		asked  int
+	}{{"error", false, 1}, {"silence", false, 2}, {"{}", true, 3}, {"error", true, 3}} {
+		s.answers["predicate"] = step.answer
+		w.Open()
+		if got := engine.Best(w.TaskNamed("t")) != nil; got != step.takes || len(s.asked) != step.asked {
+			t.Errorf("after %s the node takes the pod: %t; asked is %v", step.answer, got, s.asked)
+		}
 	}
 }
 

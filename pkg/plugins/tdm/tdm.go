@@ -90,8 +90,23 @@ func (*plugin) Name() string { return Name }
 
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.session, p.byDefault = s, s.Policy.Configuration.Compatibility.PreemptableByDefault
+	turned := map[string]bool{}
 	for i := range p.zones {
-		p.isOpen[p.zones[i].name] = p.zones[i].isOpen(s.Now)
+		z := &p.zones[i]
+		isOpen := z.isOpen(s.Now)
+		if was, known := p.isOpen[z.name]; known && was != isOpen {
+			turned[z.name] = true
+		}
+		p.isOpen[z.name] = isOpen
+	}
+	if len(turned) == 0 {
+		return
+	}
+	// What was said of these nodes stands until they change, and nothing but the hour has.
+	for _, n := range s.Cluster.Nodes() {
+		if turned[zoneOf(n)] {
+			s.Cluster.Touch(n)
+		}
 	}
 }
 

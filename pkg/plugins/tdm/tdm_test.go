@@ -14,6 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/tdm"
 	"hekla.sh/hekla/test/fixture"
@@ -145,6 +146,25 @@ func TestTheHoursAreThoseOfTheSchedulersClock(t *testing.T) {
 		framework.Open(s.Cluster, s.policy, nil, noon.In(time.FixedZone(zone, offset)))
 		if takes := s.policy.Filters[0].RefuseNode(s.task("p").Class, s.Node("n")) == ""; takes != want {
 			t.Errorf("at noon UTC in %s the node takes pods: %t", zone, takes)
+		}
+	}
+}
+
+func TestWhatIsKnownOfANodeDoesNotOutliveItsHours(t *testing.T) {
+	s := newStage(t, "tdm.revocable-zone.day: 09:00-17:30", fixture.Node("n", "cpu=9", inZone("day")), fixture.Group("g", "q", 1),
+		fixture.Pod("plain", fixture.In("g")), fixture.Pod("p", fixture.In("g"), zoned("*")))
+	engine, err := placement.New(s.Cluster, s.policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"08:00:00", "08:59:59", "09:00:00", "12:00:00", "17:29:59", "17:30:00", "18:00:00"} {
+		s.open(at)
+		takes := at >= "09:00:00" && at < "17:30:00"
+		if got := engine.Best(s.task("p")) != nil; got != takes {
+			t.Errorf("at %s the node takes the pod: %t", at, got)
+		}
+		if engine.Best(s.task("plain")) != nil {
+			t.Errorf("at %s the node takes a pod of the same shape that may not use it", at)
 		}
 	}
 }

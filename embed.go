@@ -21,5 +21,5 @@ var Installer embed.FS
 
 // Examples holds the folder example: what the demo submits.
 //
-//go:embed example
+//go:embed example/*.yaml
 var Examples embed.FS

@@ -21,7 +21,7 @@ type Search struct {
 	hopeless map[likeness]hopelessness
 	shut     map[knock]resources.Vector // what was refused at the door
 	givers   map[*cluster.Queue]int32   // the lowest priority of a job of the queue that holds nodes
-	plans    int                        // how many the session had made when that was found out
+	decided  int                        // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -34,11 +34,13 @@ func NewSearch(s *framework.Session, rules Rules) *Search {
 
 // forget drops what was found out before the model changed for good.
 func (f *Search) forget() {
-	f.plans = len(f.session.Plans)
+	f.decided = decisions(f.session)
 	f.hopeless = map[likeness]hopelessness{}
 	f.shut = map[knock]resources.Vector{}
 	f.givers = nil
 }
+
+func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
 // likeness is what two takers have in common of which the second has no hope if the first had none.
 type likeness struct {
@@ -90,7 +92,7 @@ func (f *Search) take(l level, j *cluster.Job) {
 		// Those for which nobody leaves need the room that there is.
 		tasks = append(slices.DeleteFunc(tasks, func(t *cluster.Task) bool { return !t.NeverPreempts() }), takers...)
 	}
-	if len(s.Plans) != f.plans {
+	if f.decided != decisions(s) {
 		f.forget() // another action has changed the model for good
 	}
 	like, isAlike := f.likenessOf(l, j, tasks)

@@ -120,7 +120,10 @@ func nominated(p *cluster.Plan) string {
 	if p.Evictions == 0 {
 		return "the nodes are chosen; pods that are being deleted are leaving them"
 	}
-	return fmt.Sprintf("the nodes are chosen; %d pods leave them by law %s", p.Evictions, p.Law)
+	if p.Evictions == 1 {
+		return "the nodes are chosen; one pod leaves by law " + p.Law
+	}
+	return fmt.Sprintf("the nodes are chosen; %d pods leave by law %s", p.Evictions, p.Law)
 }
 
 // announce makes an Event when the kind of statement about a job changes, not with every number.

@@ -279,11 +279,11 @@ func awaitPlan(t *testing.T, job string, promised, victims int) (plan, map[types
 func TestALonePodTakesFromALowerJobOfAnotherQueue(t *testing.T) {
 	makeRoom(t)
 	kubectl(t, "apply", "-f", filepath.Join(root, "example/preemption/before.yaml"))
-	awaitStaying(t, "experiment", 9)
+	awaitStaying(t, "regression", 9)
 	awaitStaying(t, "report", 4)
 	kubectl(t, "apply", "-f", filepath.Join(root, "example/preemption/lone-pod.yaml"))
 	kubectl(t, "wait", "pod/alone", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
-	awaitStaying(t, "experiment", 8)
+	awaitStaying(t, "regression", 8)
 	awaitStaying(t, "report", 4)
 	nothingWasForbidden(t)
 }

@@ -44,11 +44,14 @@ func (j *judge) breach(law, format string, arguments ...any) {
 // cycle judges the decisions of a cycle in the order in which they were made: plans of earlier cycles end or are fulfilled
 // first, then the actions have their turns.
 func (j *judge) cycle(d *cluster.Decisions, at *picture) {
-	divided := []*share{at.shares()}
+	var divided []*share
+	if len(d.Plans) > 0 {
+		divided = append(divided, at.shares())
+	}
 	for _, e := range d.Ended {
 		j.end(e)
 	}
-	if len(d.Ended) > 0 {
+	if len(d.Plans) > 0 && len(d.Ended) > 0 {
 		divided = append(divided, j.look(at).shares())
 	}
 	earlier := maps.Clone(j.memory.plans)
@@ -74,6 +77,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 			serve(len(binds))
 		case "preempt", "reclaim":
 			for len(plans) > 0 && (len(plans[0].Evictions) == 0 || plans[0].Evictions[0].Action == action) {
+				serve(j.before(plans[0], binds, at, divided))
 				j.plan(plans[0], at, divided)
 				plans = plans[1:]
 			}
@@ -82,9 +86,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 	for _, left := range plans {
 		j.breach("A1", "plan %s is of no action of the pipeline", left.ID)
 	}
-	for _, left := range binds {
-		j.breach("S5", "pod %s is bound by no action of the pipeline", left.Pod.Name)
-	}
+	serve(len(binds))
 	j.gangs(d.Binds, at)
 }
 
@@ -115,6 +117,23 @@ func promises(plans map[string]*plan, uid types.UID) bool {
 		}
 	}
 	return false
+}
+
+// before returns how many of some binds were made before a plan. The lists of decisions do not say, since actions that make
+// plans may find that there is room; so as few as make it lawful, none if nothing does.
+func (j *judge) before(d cluster.PlanStart, binds []cluster.Bind, at *picture, divided []*share) int {
+	for count := range len(binds) + 1 {
+		trial := &judge{setting: j.setting, objects: j.objects,
+			memory: &memory{bound: maps.Clone(j.memory.bound), plans: maps.Clone(j.memory.plans)}}
+		for _, b := range binds[:count] {
+			trial.bind(b, at)
+		}
+		trial.hear(d, at, divided)
+		if len(trial.breaches) == 0 {
+			return count
+		}
+	}
+	return 0
 }
 
 // look draws the picture as it is after what was judged so far.
@@ -211,6 +230,9 @@ func (j *judge) fulfil(id string, p *plan, uid types.UID) {
 
 // gangs judges that no part of a gang starts: S5.
 func (j *judge) gangs(binds []cluster.Bind, at *picture) {
+	if len(binds) == 0 {
+		return
+	}
 	after := j.look(at)
 	for _, b := range binds {
 		if g := after.jobs[b.Job.Name]; j.setting.gang && g != nil && !g.enough(g.ready) {

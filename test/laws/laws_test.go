@@ -59,17 +59,8 @@ func TestTheLawsHoldInRandomWorlds(t *testing.T) {
 			t.Fatalf("%s: %s", worldsEnv, err)
 		}
 	}
-	if err := flag.Set("rapid.checks", strconv.Itoa(worlds)); err != nil {
-		t.Fatal(err)
-	}
 	all := settings()
 	sum := &tally{}
-	life := rapid.Custom(func(t *rapid.T) outcome {
-		choose := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
-		w := lead(all[choose(len(all))], choose)
-		sum.add(w)
-		return w.outcome()
-	})
 	if os.Getenv("SURVEY") != "" {
 		counts := map[string]int{}
 		start := time.Now()
@@ -91,15 +82,31 @@ func TestTheLawsHoldInRandomWorlds(t *testing.T) {
 		t.Log(time.Since(start), sum)
 		return
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		if o := life.Draw(t, "life"); o != "" {
-			t.Fatal(string(o))
-		}
+	check(t, worlds, func(choose chooser) outcome {
+		w := lead(all[choose(len(all))], choose)
+		sum.add(w)
+		return w.outcome()
 	})
 	t.Log(sum)
 	if sum.plans < worlds/2 || sum.evictions < worlds/2 {
 		t.Errorf("only %d plans and %d evictions in %d worlds: the test shows nothing", sum.plans, sum.evictions, worlds)
 	}
+}
+
+// check leads random worlds and fails with the smallest of which the outcome is bad.
+func check(t *testing.T, worlds int, life func(chooser) outcome) {
+	t.Helper()
+	if err := flag.Set("rapid.checks", strconv.Itoa(worlds)); err != nil {
+		t.Fatal(err)
+	}
+	lives := rapid.Custom(func(t *rapid.T) outcome {
+		return life(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		if o := lives.Draw(t, "life"); o != "" {
+			t.Fatal(string(o))
+		}
+	})
 }
 
 // outcome is what the judge objects to, with the story of the world; "" if nothing.

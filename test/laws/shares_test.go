@@ -99,7 +99,12 @@ func (s *share) deserve(q *queue) {
 	s.deserved[q] = map[corev1.ResourceName]float64{}
 	for name, value := range q.deserved {
 		if value > 0 {
-			s.deserved[q][name] = max(min(float64(value), s.ceiling[q][name]), float64(q.guaranteed()[name]))
+			s.deserved[q][name] = min(float64(value), s.ceiling[q][name])
+		}
+	}
+	for name, value := range q.guaranteed() {
+		if value > 0 {
+			s.deserved[q][name] = max(s.deserved[q][name], float64(value))
 		}
 	}
 }
@@ -117,14 +122,17 @@ func (s *share) pour(p *picture, total amounts) {
 		if amount <= 0 {
 			continue
 		}
-		portion := func(q *queue, level float64) float64 {
+		floors, tops := map[*queue]float64{}, map[*queue]float64{}
+		for _, q := range queues {
 			asked := q.allocated()[name]
 			if q.open() {
 				asked = q.sum(state.asks)[name]
 			}
-			floor := float64(q.guarantee[name])
-			top := max(min(float64(asked), s.ceiling[q][name]), floor)
-			return max(min(level*float64(max(q.object.Spec.Weight, 1)), top), floor)
+			floors[q] = float64(q.guarantee[name])
+			tops[q] = max(min(float64(asked), s.ceiling[q][name]), floors[q])
+		}
+		portion := func(q *queue, level float64) float64 {
+			return max(min(level*float64(max(q.object.Spec.Weight, 1)), tops[q]), floors[q])
 		}
 		poured := func(level float64) float64 {
 			sum := 0.0

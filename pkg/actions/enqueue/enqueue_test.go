@@ -7,6 +7,8 @@ import (
 
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	"hekla.sh/hekla/pkg/actions/internal/stage"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -71,5 +73,25 @@ func TestAJobThatIsInIsNotAskedAboutAgain(t *testing.T) {
 	s.Run(enqueue.Name)
 	if len(l.Asked) != 0 {
 		t.Errorf("asked about %v", l.Asked)
+	}
+}
+
+// roomMaker is an action that may make room for one job.
+type roomMaker string
+
+func (roomMaker) Name() string               { return "roomMaker" }
+func (roomMaker) Execute(*framework.Session) {}
+func (r roomMaker) MayMakeRoom(_ *framework.Session, j *cluster.Job) bool {
+	return j.ID.Name == string(r)
+}
+
+func TestAJobThatRoomMayBeMadeForIsLetInThoughItIsRefused(t *testing.T) {
+	factory := framework.ActionFactory{Name: "roomMaker", New: func(conf.Arguments) (framework.Action, error) { return roomMaker("b"), nil }}
+	s := stage.New(t, []framework.ActionFactory{enqueue.Factory(), factory}, &stage.Limits{Doors: map[string]int{"default": 0}}).Set(
+		fixture.Group("a", "default", 1, fixture.AtTheDoor, fixture.Wanting("pods=1")),
+		fixture.Group("b", "default", 1, fixture.AtTheDoor, fixture.Wanting("pods=1")))
+	s.Run(enqueue.Name)
+	if isIn(s, "a") || !isIn(s, "b") || s.Code("a") != verdict.OverCommitted || s.Code("b") != "" {
+		t.Errorf("a is in: %t, %s; b is in: %t, %s", isIn(s, "a"), s.Code("a"), isIn(s, "b"), s.Code("b"))
 	}
 }

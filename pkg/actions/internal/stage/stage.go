@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,16 +23,20 @@ type Stage struct {
 	tb      testing.TB
 	policy  *framework.Policy
 	actions map[string]framework.Action
+	// Planned are the plans that the last Run made, "a-0 for b" of each: the pods that leave, and for which job.
+	Planned []string
 	placer  framework.Placer
+	outlook framework.Outlook
 }
 
 // New returns a stage with these actions in the pipeline and these plugins in one tier.
 func New(tb testing.TB, actions []framework.ActionFactory, plugins ...framework.Plugin) *Stage {
 	tb.Helper()
 	s := &Stage{Cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), tb: tb, actions: map[string]framework.Action{}}
-	configuration := &conf.Configuration{Tiers: []conf.Tier{{}}}
+	configuration := &conf.Configuration{Tiers: []conf.Tier{{}}, ActionArguments: map[string]conf.Arguments{}}
 	for _, factory := range actions {
 		configuration.Actions = append(configuration.Actions, factory.Name)
+		configuration.ActionArguments[factory.Name] = factory.Spec.Defaults()
 	}
 	var factories []framework.PluginFactory
 	for _, plugin := range plugins {
@@ -47,6 +52,9 @@ func New(tb testing.TB, actions []framework.ActionFactory, plugins ...framework.
 		s.actions[action.Name()] = action
 	}
 	if s.placer, err = placement.New(s.Cluster, s.policy); err != nil {
+		tb.Fatal(err)
+	}
+	if s.outlook, err = placement.NewOutlook(s.Cluster, s.policy); err != nil {
 		tb.Fatal(err)
 	}
 	return s.Set(fixture.Queue("default"))
@@ -73,7 +81,10 @@ func (s *Stage) Gang(name, queue string, minimum, size int, asks string) *Stage 
 // model must be right afterwards, and no transaction open.
 func (s *Stage) Run(names ...string) []string {
 	s.tb.Helper()
-	session := framework.Open(s.Cluster, s.policy, s.placer, fixture.Birth.Add(time.Hour))
+	session := framework.NewSession(s.Cluster, s.policy, s.placer, fixture.Birth.Add(time.Hour))
+	session.Outlook = s.outlook
+	session.Open()
+	s.Planned = nil
 	for _, name := range names {
 		session.Run(s.actions[name])
 	}
@@ -83,11 +94,25 @@ func (s *Stage) Run(names ...string) []string {
 	for _, problem := range s.Audit() {
 		s.tb.Error(problem)
 	}
+	for _, planned := range session.Plans {
+		s.Planned = append(s.Planned, tell(planned))
+	}
 	var bound []string
 	for _, b := range session.Binds {
 		bound = append(bound, b.Pod.Name)
 	}
 	return bound
+}
+
+func tell(planned *framework.Planned) string {
+	var words []string
+	for _, e := range planned.Evictions {
+		words = append(words, e.Pod.Name)
+	}
+	if j := planned.Plan.Job; j != nil {
+		words = append(words, "for", j.ID.Name)
+	}
+	return strings.Join(words, " ")
 }
 
 // Verdict returns why a job waits, nil if nothing stands in its way.

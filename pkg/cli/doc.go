@@ -1,0 +1,19 @@
+// Package cli is what a person types: the verbs of vcctl (job, queue, jobflow, jobtemplate, pod, version) and the
+// Slurm-like programs vsub, vjobs, vqueues, vcancel, vsuspend and vresume, with the habits of kubectl around them.
+//
+// AddCommands puts the verbs beside the other commands of hekla. ForName returns the program that a link to the same
+// executable is: vcctl, kubectl-hekla, and the Slurm-like ones.
+//
+// Invariants:
+//
+//  1. Every flag and shorthand of vcctl is there and means what it means there. Where a shorthand of kubectl means
+//     something else (-n is a queue's name), vcctl wins.
+//  2. A table's columns begin with those of vcctl, in its order; no cell is empty. What Hekla adds stands behind them.
+//  3. Data goes to the standard output, everything else to the error output. Nothing is written before the request that
+//     it tells of has succeeded.
+//  4. An error is a sentence that names the object and says what to do next.
+//  5. A verb asks the API server as the person who typed it, and needs no right that the verb itself does not need: what
+//     may not be read in addition is left out, and that is said.
+//
+// It must not know how the controllers and the scheduler decide; it says what the API server says.
+package cli

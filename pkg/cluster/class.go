@@ -23,6 +23,7 @@ type Class struct {
 	BestEffort bool     // requests nothing
 	HasPorts   bool     // wants ports of the host
 	HasTerms   bool     // has pod affinity, anti-affinity or spread constraints of its own
+	Belonging           // what matters of the job and queue of its pods
 
 	key         string
 	tasks       int    // how many tasks have it
@@ -109,14 +110,24 @@ type shape struct {
 	VolumeImages []string                          `json:",omitempty"`
 	Zone         string                            `json:",omitempty"` // what plugins read of its annotations
 	Mark         string                            `json:",omitempty"`
+	Strategy     string                            `json:",omitempty"`
+	Weights      string                            `json:",omitempty"`
+	Belonging    *Belonging                        `json:",omitempty"`
 }
 
-// classOf returns the class of a pod that waits.
-func (c *Cluster) classOf(pod *corev1.Pod) *Class {
+// classOf returns the class of a task that waits.
+func (c *Cluster) classOf(t *Task) *Class {
+	pod := t.Pod
 	request := c.request(pod)
 	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
 		Spread: pod.Spec.TopologySpreadConstraints, Zone: pod.Annotations[schedulingv1beta1.RevocableZoneKey],
-		Mark: pod.Annotations[schedulingv1beta1.PreemptableKey]}
+		Mark:     pod.Annotations[schedulingv1beta1.PreemptableKey],
+		Strategy: pod.Annotations[schedulingv1beta1.ResourceStrategyTypeKey],
+		Weights:  pod.Annotations[schedulingv1beta1.ResourceStrategyWeightKey]}
+	belonging := t.belonging()
+	if belonging != (Belonging{}) {
+		s.Belonging = &belonging
+	}
 	s.readContainers(&pod.Spec)
 	hasTerms := hasPodTerms(pod) || len(s.Spread) > 0
 	if len(c.terms) > 0 || hasTerms {
@@ -125,7 +136,7 @@ func (c *Cluster) classOf(pod *corev1.Pod) *Class {
 	// The parts of a pod always marshal: they came out of JSON.
 	rest, _ := json.Marshal(&s)
 	k := c.intern(pod, request, c.nonZero(pod, request), string(rest))
-	k.HasPorts, k.HasTerms = len(s.Ports) > 0, hasTerms
+	k.HasPorts, k.HasTerms, k.Belonging = len(s.Ports) > 0, hasTerms, belonging
 	return k
 }
 

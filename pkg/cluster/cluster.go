@@ -194,6 +194,9 @@ func (c *Cluster) Settle() {
 	}
 	if c.treeIsStale {
 		c.growTree()
+		for _, j := range c.jobs {
+			c.belong(j)
+		}
 	}
 	if c.classesAreStale {
 		c.classesAreStale = false
@@ -201,7 +204,7 @@ func (c *Cluster) Settle() {
 		for _, j := range c.jobs {
 			for _, t := range j.tasks {
 				if t.Status == Pending || t.Status.Assumed() {
-					c.setClass(t, c.classOf(t.Pod))
+					c.setClass(t, c.classOf(t))
 				}
 			}
 		}

@@ -145,6 +145,7 @@ func (d *dumper) class(v reflect.Value, task *Task) any {
 	if task.Status != Pending && task.Status != Gated {
 		delete(all, "HasPorts")
 		delete(all, "HasTerms")
+		delete(all, "Belonging")
 	}
 	return all
 }

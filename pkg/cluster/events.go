@@ -208,7 +208,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 	c.leave(t)
 	c.joinJob(t, ours)
 	if status == Pending || status == Gated || status.Assumed() {
-		c.setClass(t, c.classOf(pod))
+		c.setClass(t, c.classOf(t))
 	} else {
 		c.setClass(t, c.heldClassOf(pod, t.Class))
 	}
@@ -368,6 +368,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		queue = c.options.DefaultQueue
 	}
 	c.assignQueue(j, queue)
+	c.belong(j)
 	j.version++
 	c.settleJob(j)
 }
@@ -384,6 +385,7 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	j.read(c, &schedulingv1beta1.PodGroup{})
 	j.Group, j.Phase, j.Verdict, j.Decided, j.Priority, j.NeverPreempts = nil, "", nil, nil, 0, false
 	j.NotBefore, j.failures = time.Time{}, 0
+	c.belong(j)
 	c.settleJob(j)
 	c.world.queue++
 	if len(j.tasks) == 0 {

@@ -68,6 +68,8 @@ type Job struct {
 
 	lookedAt time.Time // when Hopeful said yes last
 
+	belonging Belonging // of its tasks, their roles left out
+
 	waiting, touched bool // membership in the cluster's lists
 }
 

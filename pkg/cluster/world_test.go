@@ -246,6 +246,9 @@ func (w *world) makeGroup(name string) {
 		if w.choose(3) == 2 {
 			g.Spec.MinTaskMember = map[string]int32{"worker": int32(w.choose(3)), "master": 1}
 		}
+		if w.choose(3) == 2 {
+			g.Annotations = map[string]string{schedulingv1beta1.TaskTopologyAffinityKey: w.choose.oneOf("worker", "worker,master")}
+		}
 		return g
 	})
 }
@@ -261,6 +264,9 @@ func (w *world) makeQueue(name string) {
 		q.Spec.Parent = w.choose.oneOf("", "root", "q0", "q1", "q2", "default", "nowhere")
 		q.Spec.Weight, q.Spec.Priority = int32(w.choose(3)), int32(w.choose(3))
 		q.Spec.Capability, q.Spec.Deserved = w.amounts(), w.amounts()
+		if w.choose(3) == 2 {
+			q.Spec.Affinity = &schedulingv1beta1.Affinity{}
+		}
 		if w.choose(4) == 3 {
 			q.Status.State = schedulingv1beta1.QueueStateClosed
 		}

@@ -273,7 +273,9 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 			a.begin()
 			if (!all || a.clear(y)) && a.placeAll(y, order) {
 				a.settle(y)
-				return true
+				if a.staysWithinShare(y) {
+					return true
+				}
 			}
 			y.Undo()
 		}
@@ -282,6 +284,33 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 		}
 	}
 	return false
+}
+
+// staysWithinShare reports whether the taker's queue, with all that the plan gives it, holds no more than its share if any of
+// it comes from a queue of its own priority (law Q4): the units were asked when less of the gang was placed.
+func (a *attempt) staysWithinShare(x framework.Transaction) bool {
+	takesFromEquals := slices.ContainsFunc(a.taken, func(u unit) bool {
+		return u.job.Queue != a.taker.Queue && a.relation(u.job.Queue) == 0
+	})
+	if !takesFromEquals {
+		return true
+	}
+	var seen []*cluster.Class
+	for _, t := range a.placed {
+		if slices.Contains(seen, t.Class) {
+			continue
+		}
+		seen = append(seen, t.Class)
+		n := t.Node
+		a.need(t)
+		x.Unpipeline(t)
+		may := a.mayTake()
+		x.Pipeline(t, n)
+		if !may {
+			return false
+		}
+	}
+	return true
 }
 
 func alike(tasks []*cluster.Task) bool {

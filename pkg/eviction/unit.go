@@ -88,7 +88,14 @@ func (h *herd) sort(a *attempt) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int { return h.tops[i].compare(&h.tops[j]) })
+	slices.SortFunc(order, func(i, j int) int {
+		if a.largestFirst {
+			if c := a.part(h.tasks[j].Request()).Compare(a.part(h.tasks[i].Request())); c != 0 {
+				return c
+			}
+		}
+		return h.tops[i].compare(&h.tops[j])
+	})
 	tasks, tops := make([]*cluster.Task, len(order)), make([]importance, len(order))
 	for to, from := range order {
 		tasks[to], tops[to] = h.tasks[from], h.tops[from]
@@ -105,6 +112,7 @@ func (a *attempt) offers(h *herd) bool {
 
 // head returns what the herd offers next, ok is false if it has no more. It offers the same until it is told to go on.
 func (a *attempt) head(h *herd) (u unit, ok bool) {
+	keeps := false
 	for ; h.at < len(h.tasks); h.at++ {
 		t := h.tasks[h.at]
 		if t.Status == cluster.Evicting {
@@ -113,11 +121,15 @@ func (a *attempt) head(h *herd) (u unit, ok bool) {
 		if keepsMinimum(h.job, t) {
 			return unit{job: h.job, tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}, true
 		}
+		keeps = true
 	}
-	if h.whole || a.level == withinJob {
-		return unit{}, false
+	if !h.whole && a.level != withinJob {
+		u, ok = a.wholeGang(h.job)
 	}
-	return a.wholeGang(h.job)
+	if !ok && keeps && h.job.Count(cluster.Evicting) > 0 {
+		a.wasRefused = true // another pod of it might have left in place of one that did
+	}
+	return u, ok
 }
 
 // pass goes on to what the herd offers after its head.
@@ -217,14 +229,23 @@ func (a *attempt) lookAtGang(j *cluster.Job) *gang {
 	return g
 }
 
-// part is how much of what is wanted a unit holds.
-func (a *attempt) part(u *unit) resources.Ratio {
-	held := u.held
-	if held == nil {
-		held = u.tasks[0].Request()
+// part is how much of what is wanted an amount is, in the resource of which it is least; enough is enough.
+func (a *attempt) part(amounts resources.Vector) resources.Ratio {
+	least := resources.Ratio{Num: 1, Den: 1}
+	for i, amount := range a.wanted() {
+		if ratio := (resources.Ratio{Num: amounts.At(resources.Dim(i)), Den: amount}); amount > 0 && ratio.Compare(least) < 0 {
+			least = ratio
+		}
 	}
-	part, _ := resources.DominantShare(held, a.wanted())
-	return part
+	return least
+}
+
+// amounts are what a unit holds.
+func (u *unit) amounts() resources.Vector {
+	if u.held != nil {
+		return u.held
+	}
+	return u.tasks[0].Request()
 }
 
 // sort puts units into the order in which they are asked, as the model stands.
@@ -236,7 +257,7 @@ func (a *attempt) sort(units []unit) {
 // priority, then the queue further above its share as the plan stands, then the less important unit.
 func (a *attempt) compare(u, v *unit) int {
 	if a.largestFirst {
-		if c := a.part(v).Compare(a.part(u)); c != 0 {
+		if c := a.part(v.amounts()).Compare(a.part(u.amounts())); c != 0 {
 			return c
 		}
 	}

@@ -129,3 +129,10 @@ func TestWhoIsProtectedAndWhy(t *testing.T) {
 }
 
 func keeping(q *schedulingv1beta1.Queue) { no := false; q.Spec.Reclaimable = &no }
+
+func TestAGangMayKeepASmallPodAndGiveALargeOne(t *testing.T) {
+	// The least important of its pods alone would not make room, and after it none of the others may leave.
+	w := newWorld(t, everything+"configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n").set(nodes("cpu=2", "n1"),
+		job("giver", "default", "low", 1, "n1 n1", one(0, fixture.Asks("cpu=1500m")), one(1, fixture.Asks("cpu=500m"))), job("taker", "default", "high", 1, "-"))
+	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1")
+}

@@ -48,7 +48,6 @@ type hearing struct {
 	plan          *plan
 	before, after *picture
 	divided       []*share // as the cluster was divided when the cycle began; any of them will do
-	continues     bool
 
 	taker   *job
 	victims []*pod // in the order decided, as they were before

@@ -3,9 +3,7 @@ package laws
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,12 +13,11 @@ import (
 
 // judge walks through what a scheduler decides.
 type judge struct {
-	setting         setting
-	objects         *objects
-	memory          *memory
-	watch           func(*hearing) // is told of each plan, unless it is nil
-	breaches, kinds []string
-	ignored         bool
+	setting  setting
+	objects  *objects
+	memory   *memory
+	watch    func(*hearing) // is told of each plan, unless it is nil
+	breaches []string
 
 	binds, plans, evictions, cancelled, continued int
 	promises                                      int // plans that nobody leaves for, though all the room is free
@@ -28,16 +25,6 @@ type judge struct {
 }
 
 func (j *judge) breach(law, format string, arguments ...any) {
-	for _, skip := range strings.Split(os.Getenv("SKIP"), ",") {
-		if skip != "" && strings.Contains(law+": "+format, skip) {
-			return
-		}
-	}
-	if only := os.Getenv("ONLY"); only != "" && !strings.Contains(law+": "+format, only) {
-		j.breaches, j.ignored = nil, true
-		return
-	}
-	j.kinds = append(j.kinds, law+": "+format)
 	j.breaches = append(j.breaches, law+": "+fmt.Sprintf(format, arguments...))
 }
 

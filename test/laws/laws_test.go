@@ -61,34 +61,13 @@ func TestTheLawsHoldInRandomWorlds(t *testing.T) {
 	}
 	all := settings()
 	sum := &tally{}
-	if os.Getenv("SURVEY") != "" {
-		counts := map[string]int{}
-		start := time.Now()
-		for seed := range worlds {
-			random := rand.New(rand.NewPCG(uint64(seed), 1))
-			w := lead(all[seed%len(all)], random.IntN)
-			sum.add(w)
-			if len(w.judge.breaches) > 0 {
-				counts[w.judge.kinds[0]]++
-				if want := os.Getenv("STORY"); want != "" && strings.Contains(w.judge.kinds[0], want) {
-					t.Logf("%s\n%s", strings.Join(w.judge.breaches, "\n"), w.story())
-					return
-				}
-			}
-		}
-		for kind, n := range counts {
-			t.Logf("%6d %s", n, kind)
-		}
-		t.Log(time.Since(start), sum)
-		return
-	}
 	check(t, worlds, func(choose chooser) outcome {
 		w := lead(all[choose(len(all))], choose)
 		sum.add(w)
 		return w.outcome()
 	})
 	t.Log(sum)
-	if sum.plans < worlds/2 || sum.evictions < worlds/2 {
+	if sum.plans < worlds/6 || sum.evictions < worlds/6 {
 		t.Errorf("only %d plans and %d evictions in %d worlds: the test shows nothing", sum.plans, sum.evictions, worlds)
 	}
 }

@@ -377,10 +377,10 @@ func TestTheGapToTheBestPlan(t *testing.T) {
 				}
 				return false
 			})
-			rows[kind].plans++
 			if best == nil {
 				return
 			}
+			rows[kind].plans++
 			if sign, at := own.compare(best); sign > 0 {
 				worse[kind][criteria[at]]++
 				if kind == "single pods" {

@@ -245,7 +245,7 @@ func (w *world) makeStranger() {
 // disturb has something happen that nobody decided.
 func (w *world) disturb() {
 	choose := w.choose
-	switch choose(10) {
+	switch choose(11) {
 	case 0, 1:
 		w.makeJob(fmt.Sprintf("k%d", w.births), len(w.queues)-w.treeQueues(), false)
 	case 2:
@@ -278,6 +278,8 @@ func (w *world) disturb() {
 		w.changeQueue()
 	case 8:
 		w.makeNode(fmt.Sprintf("m%d", w.births))
+	case 10:
+		w.changeClass()
 	case 9:
 		w.changePod(func(p *corev1.Pod) {
 			p.Annotations[schedulingv1beta1.PreemptableKey] = choose.oneOf("true", "false")

@@ -94,7 +94,7 @@ type JobSpec struct {
 	// +optional
 	Plugins map[string][]string `json:"plugins,omitempty"`
 
-	// How long the user expects the Job to run. Accepted for the sake of existing manifests; Hekla does not act on it.
+	// How long the user expects the Job to run. A Job that runs longer says so in its status and in an Event.
 	// +optional
 	RunningEstimate *metav1.Duration `json:"runningEstimate,omitempty"`
 
@@ -232,7 +232,7 @@ type VolumeSpec struct {
 	// +kubebuilder:validation:Pattern=`^[^:]+$`
 	MountPath string `json:"mountPath"`
 
-	// The name of an existing claim. The job controller writes the name of the claim it made here.
+	// The name of an existing claim. With a volumeClaim: the name under which the claim was made.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	VolumeClaimName string `json:"volumeClaimName,omitempty"`

@@ -50,6 +50,11 @@ type JobStatus struct {
 	// +optional
 	Unknown int32 `json:"unknown,omitempty"`
 
+	// The generation of the spec that the status speaks of. A spec of a later one is answered by policies for JobUpdated.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// How often the pods of the Job were replaced as a whole. Pods carry the version they were made for.
 	// +kubebuilder:validation:Minimum=0
 	// +optional

@@ -3,8 +3,8 @@
 //
 // Invariants:
 //
-//  1. A Command is consumed by the controller of its target: it is deleted before its action is carried out, so it
-//     acts at most once.
+//  1. A Command is consumed by the controller of its target: its action is on record before the Command is
+//     deleted, and a Command that is seen again asks for what has happened already, so it acts once.
 //  2. Event and Action values are part of the wire format and never change.
 //
 // This package must not know what an action does to a Job or Queue; that is the business of their controllers.

@@ -103,6 +103,12 @@ const (
 
 	// TaskTopologyOrderKey, on a PodGroup, is the order in which its tasks are placed.
 	TaskTopologyOrderKey = "volcano.sh/task-topology-task-order"
+
+	// ResourceStrategyTypeKey, on a pod, is how every resource it requests is scored: LeastAllocated or MostAllocated.
+	ResourceStrategyTypeKey = "volcano.sh/resource-strategy-scoring-type"
+
+	// ResourceStrategyWeightKey, on a pod, is how much each resource counts in that score, a JSON object of numbers.
+	ResourceStrategyWeightKey = "volcano.sh/resource-strategy-weight"
 )
 
 // Annotations of queues.

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// explained is a sentence about what went wrong, with what caused it.
+type explained struct {
+	sentence string
+	cause    error
+}
+
+func (e *explained) Error() string { return e.sentence }
+func (e *explained) Unwrap() error { return e.cause }
+
+// explain says of an error of the API server, or on the way there, what it means for the person and what to do next.
+func (s *session) explain(err error) error {
+	var known *explained
+	var network *net.OpError
+	var noHost *net.DNSError
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case apierrors.IsNotFound(err):
+		return &explained{s.notFound(err), err}
+	case apierrors.IsAlreadyExists(err):
+		return &explained{fmt.Sprintf("%s; choose another name, or delete it first", message(err)), err}
+	case apierrors.IsForbidden(err):
+		return &explained{message(err) + "; ask an administrator of the cluster for the right, or use another --context or --namespace", err}
+	case apierrors.IsUnauthorized(err):
+		return &explained{"the API server does not know who you are: log in again, or use another --context or --kubeconfig", err}
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return &explained{message(err) + "; correct it and try again", err}
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return &explained{"the API server has forgotten where this list was; start the command again", err}
+	case meta.IsNoMatchError(err):
+		return &explained{s.noMatch(err), err}
+	case clientcmd.IsEmptyConfig(err):
+		return &explained{"no cluster is known: set KUBECONFIG, or give --kubeconfig or --master", err}
+	case errors.Is(err, os.ErrNotExist):
+		return &explained{fmt.Sprintf("%v; check --kubeconfig and KUBECONFIG", err), err}
+	case errors.As(err, &noHost), errors.As(err, &network):
+		return &explained{fmt.Sprintf("the API server cannot be reached: %v; does the cluster run, and is it the one you mean (--context, --kubeconfig, --master)?", err), err}
+	}
+	return err
+}
+
+// message is what the API server says, without what wraps it.
+func message(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return strings.TrimSuffix(status.Status().Message, ".")
+	}
+	return err.Error()
+}
+
+// verbs are how the kinds are called that can be listed.
+var verbs = map[string]string{"jobs": "job", "queues": "queue", "jobflows": "jobflow", "jobtemplates": "jobtemplate"}
+
+func (s *session) notFound(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		details := status.Status().Details
+		verb, ok := verbs[details.Kind]
+		if !ok || details.Name == "" {
+			return message(err)
+		}
+		where, list := "", s.program+" "+verb+" list"
+		if namespace, problem := s.namespace(); verb != "queue" && problem == nil {
+			where, list = " in namespace "+namespace, list+" -n "+namespace
+		}
+		return fmt.Sprintf("there is no %s %q%s; %q lists those there are", verb, details.Name, where, list)
+	}
+	return message(err)
+}
+
+func (s *session) noMatch(err error) string {
+	kind, group := "the kind", "hekla"
+	var noKind *meta.NoKindMatchError
+	var noResource *meta.NoResourceMatchError
+	switch {
+	case errors.As(err, &noKind):
+		kind, group = noKind.GroupKind.Kind, noKind.GroupKind.Group
+	case errors.As(err, &noResource):
+		kind, group = noResource.PartialResource.Resource, noResource.PartialResource.Group
+	}
+	return fmt.Sprintf("this cluster does not know %s of %s: its CustomResourceDefinition is not installed; install it, or use another --context", kind, group)
+}
+
+// statusError is the error that a watch brings.
+func statusError(object runtime.Object) error {
+	if status, ok := object.(*metav1.Status); ok {
+		return &apierrors.StatusError{ErrStatus: *status}
+	}
+	return fmt.Errorf("unexpected %T", object)
+}

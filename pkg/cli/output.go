@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// none stands in cells that would be empty, so that scripts which split rows at blanks find their column.
+const none = "-"
+
+// output is in which form something is shown.
+type output struct {
+	flags     *genericclioptions.PrintFlags
+	noHeaders bool
+}
+
+// wideFormat is the table with all its columns.
+const wideFormat = "wide"
+
+// addFlags lets a verb show objects in the formats of kubectl. Without a format it shows what is its own: a table, a
+// description, a sentence.
+func (o *output) addFlags(command *cobra.Command, byDefault string) {
+	o.flags = genericclioptions.NewPrintFlags("")
+	o.flags.OutputFormat = nil
+	o.flags.AddFlags(command)
+	format := byDefault
+	o.flags.OutputFormat = &format
+	formats := append(o.flags.AllowedFormats(), wideFormat)
+	command.Flags().StringVarP(o.flags.OutputFormat, "output", "o", byDefault, "format: "+strings.Join(formats, ", "))
+	o.flags.OutputFlagSpecified = func() bool { return command.Flag("output").Changed }
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (o *output) addTableFlags(command *cobra.Command) {
+	o.addFlags(command, "")
+	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the titles of the table")
+}
+
+func (o *output) format() string {
+	if o.flags == nil {
+		return ""
+	}
+	return *o.flags.OutputFormat
+}
+
+// isTable reports whether no format of kubectl was asked for.
+func (o *output) isTable() bool {
+	if o.flags != nil && o.flags.TemplatePrinterFlags.TemplateArgument != nil && *o.flags.TemplatePrinterFlags.TemplateArgument != "" {
+		return false
+	}
+	return o.format() == "" || o.format() == wideFormat
+}
+
+// print shows an object, or a list of them, in the format that was asked for.
+func (o *output) print(s *session, object runtime.Object) error {
+	printer, err := o.flags.ToPrinter()
+	if err != nil {
+		if genericclioptions.IsNoCompatiblePrinterError(err) {
+			return fmt.Errorf("--output=%s: it must be one of %s", o.format(), strings.Join(append(o.flags.AllowedFormats(), wideFormat), ", "))
+		}
+		return fmt.Errorf("--output=%s: %w", o.format(), err)
+	}
+	if err := setKinds(s.scheme, object); err != nil {
+		return err
+	}
+	return printer.PrintObj(object, s.Out)
+}
+
+// setKinds puts kind and version onto an object, and onto each of a list: answers of the API server lack them once they are
+// decoded, and a reader needs them.
+func setKinds(scheme *runtime.Scheme, object runtime.Object) error {
+	kind, err := apiutil.GVKForObject(object, scheme)
+	if err != nil {
+		return err
+	}
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	if !meta.IsListType(object) {
+		return nil
+	}
+	return meta.EachListItem(object, func(item runtime.Object) error { return setKinds(scheme, item) })
+}
+
+// column is one of a table about objects of one kind.
+type column[T any] struct {
+	title string
+	cell  func(T) string
+	// isWide columns are shown with --output=wide only.
+	isWide bool
+}
+
+// listing is what a verb shows as a table.
+type listing[T client.Object] struct {
+	kind    string // as in sentences
+	list    client.ObjectList
+	columns []column[T]
+	keep    func(T) bool // nil keeps all
+	options []client.ListOption
+	isWatch bool
+	// isNamespaced objects have their namespace as the first column when all namespaces are listed.
+	isNamespaced bool
+}
+
+// addWatchFlag lets a list go on with what changes.
+func addWatchFlag(command *cobra.Command, isWatch *bool) {
+	command.Flags().BoolVarP(isWatch, "watch", "w", false, "go on with what changes, until interrupted")
+}
+
+// show lists the objects, and then, if that was asked for, each that changes.
+func show[T client.Object](ctx context.Context, s *session, l listing[T]) error {
+	scope := ""
+	if l.isNamespaced {
+		var err error
+		if scope, err = s.scope(); err != nil {
+			return err
+		}
+		l.options = append(l.options, client.InNamespace(scope))
+	}
+	api, err := s.client()
+	if err != nil {
+		return err
+	}
+	if err := api.List(ctx, l.list, l.options...); err != nil {
+		return s.explain(err)
+	}
+	items, err := l.items()
+	if err != nil {
+		return err
+	}
+	// Paging back: items that were filtered out are not in what other formats show either.
+	if err := meta.SetList(l.list, items); err != nil {
+		return err
+	}
+	rows := newRows(s, l.visible(s, scope))
+	switch {
+	case !s.output.isTable() && !l.isWatch:
+		return s.output.print(s, l.list)
+	case len(items) == 0 && !l.isWatch:
+		return s.sayNothingFound(l.kind, scope)
+	}
+	for _, item := range items {
+		if err := rows.add(s, item); err != nil {
+			return err
+		}
+	}
+	if err := rows.flush(); err != nil || !l.isWatch {
+		return err
+	}
+	return follow(ctx, s, l.list.GetResourceVersion(), func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		empty := l.list.DeepCopyObject().(client.ObjectList)
+		return api.Watch(ctx, empty, append(l.options, &client.ListOptions{Raw: &options})...)
+	}, func(object runtime.Object) error {
+		item, ok := object.(T)
+		if !ok || l.keep != nil && !l.keep(item) {
+			return nil
+		}
+		if err := rows.add(s, item); err != nil {
+			return err
+		}
+		return rows.flush()
+	})
+}
+
+// items are those objects of the list that are to be shown.
+func (l *listing[T]) items() ([]runtime.Object, error) {
+	all, err := meta.ExtractList(l.list)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(object runtime.Object) bool {
+		item, ok := object.(T)
+		return !ok || l.keep != nil && !l.keep(item)
+	}), nil
+}
+
+// visible are the columns to be shown.
+func (l *listing[T]) visible(s *session, scope string) []column[runtime.Object] {
+	var visible []column[runtime.Object]
+	if l.isNamespaced && scope == "" {
+		visible = append(visible, column[runtime.Object]{title: "Namespace", cell: func(object runtime.Object) string {
+			return object.(client.Object).GetNamespace()
+		}})
+	}
+	for _, c := range l.columns {
+		if !c.isWide || s.output.format() == wideFormat {
+			visible = append(visible, column[runtime.Object]{title: c.title, cell: func(object runtime.Object) string { return c.cell(object.(T)) }})
+		}
+	}
+	return visible
+}
+
+func (s *session) sayNothingFound(kind, scope string) error {
+	if s.isVolcano {
+		_, err := fmt.Fprintln(s.Out, "No resources found")
+		return err
+	}
+	where := ""
+	if scope != "" {
+		where = " in namespace " + scope
+	}
+	_, err := fmt.Fprintf(s.ErrOut, "No %ss found%s\n", kind, where)
+	return err
+}
+
+// rows writes a table row by row, or, in another format, object by object.
+type rows struct {
+	columns   []column[runtime.Object]
+	writer    io.Writer
+	flush     func() error
+	hasTitles bool
+}
+
+func newRows(s *session, columns []column[runtime.Object]) *rows {
+	// This writer remembers the widths, so that rows which come later stand under the first ones.
+	writer := printers.GetNewTabWriter(s.Out)
+	return &rows{columns: columns, writer: writer, flush: writer.Flush, hasTitles: s.output.noHeaders}
+}
+
+func (r *rows) add(s *session, object runtime.Object) error {
+	if !s.output.isTable() {
+		return s.output.print(s, object)
+	}
+	var titles, cells []string
+	for _, c := range r.columns {
+		titles, cells = append(titles, c.title), append(cells, orNone(c.cell(object)))
+	}
+	if !r.hasTitles {
+		r.hasTitles = true
+		if _, err := fmt.Fprintln(r.writer, strings.Join(titles, "\t")); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(r.writer, strings.Join(cells, "\t"))
+	return err
+}
+
+// follow calls changed with each object that a watch brings, until the context ends.
+func follow(ctx context.Context, s *session, version string,
+	start func(context.Context, metav1.ListOptions) (watch.Interface, error), changed func(runtime.Object) error) error {
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: start})
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	defer watcher.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil // a person has seen enough
+		case event, isOpen := <-watcher.ResultChan():
+			switch {
+			case !isOpen && ctx.Err() != nil:
+				return nil
+			case !isOpen:
+				return errors.New("the API server has ended the watch; start the command again")
+			case event.Type == watch.Error:
+				return s.explain(fmt.Errorf("watch: %w", statusError(event.Object)))
+			case event.Type == watch.Bookmark:
+			default:
+				if err := changed(event.Object); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+func humanDuration(since time.Duration) string { return duration.HumanDuration(since) }

@@ -270,6 +270,11 @@ func (c *Cluster) Touch(n *Node) {
 	c.world.node++
 }
 
+// Outdate counts a node as changed for whoever keeps answers about it: what a plugin says of it rests on other nodes too, and
+// has just changed with them. Unlike [Cluster.Touch] it gives no job that was judged new hope, so that what is tried and taken
+// back leaves nobody restless.
+func (c *Cluster) Outdate(n *Node) { c.changed(n) }
+
 // Reconsider makes every judged job worth another look: the rules have changed.
 func (c *Cluster) Reconsider() {
 	for _, j := range c.jobs {

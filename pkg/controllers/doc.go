@@ -26,6 +26,8 @@
 //
 //	""                      pods                                get list watch create patch delete
 //	""                      namespaces                          get list watch
+//	""                      configmaps secrets services         get create patch delete
+//	networking.k8s.io       networkpolicies                     get create patch delete
 //	events.k8s.io           events                              create patch
 //	batch.volcano.sh        jobs                                get list watch
 //	batch.volcano.sh        jobs/status                         patch
@@ -44,5 +46,6 @@
 //	""                      events                              create patch
 //
 // jobs/finalizers is asked for by clusters that enforce owner reference permissions, because pods and PodGroups hold
-// back the foreground deletion of their Job. The events of the Role are those of leader election.
+// back the foreground deletion of their Job. ConfigMaps, Secrets, Services and NetworkPolicies are those of job plugins,
+// read by name only. The events of the Role are those of leader election.
 package controllers

@@ -346,10 +346,8 @@ func TestAGangCostsNoMoreRequestsThanItHasPodsAndNews(t *testing.T) {
 func TestFieldsThatAreNotHonouredAreNamed(t *testing.T) {
 	namespace := namespaceFor(t, "unhonoured")
 	job := newJob(namespace, "sim", task("a", 1), task("b", 1))
-	job.Spec.Plugins = map[string][]string{"svc": {}}
 	job.Spec.Tasks[1].DependsOn = &batch.DependsOn{Name: []string{"a"}}
 	create(t, job)
-	awaitEvent(t, job, "FieldNotHonoured", "spec.plugins")
 	awaitEvent(t, job, "FieldNotHonoured", "spec.tasks[1].dependsOn")
 }
 

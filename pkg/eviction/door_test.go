@@ -68,3 +68,15 @@ func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoWantsLess(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoMayTakeFromOthers(t *testing.T) {
+	// Queue theirs has cpu above its share only in pods that hold devices too: they leave for whoever wants a device.
+	things := []any{fixture.Node("n1", "cpu=2 nvidia.com/gpu=2"), queue("theirs", 0, "cpu=2 nvidia.com/gpu=1", "", ""), queue("ours", 0, "cpu=2 nvidia.com/gpu=2", "", ""),
+		job("giver", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}
+	w := newWorld(t, everything).set(things...).set(knocking("a", "ours", "low", "cpu=1"), knocking("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).expect("")
+	for name, want := range map[string]bool{"a": true, "b": false} {
+		if got := w.Cluster().Job(fixture.Key(name)).AtTheDoor(); got != want {
+			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
+		}
+	}
+}

@@ -131,6 +131,9 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 		p.Law = planned.Evictions[0].Law
 	}
 	x.Promise(planned)
+	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
+		s.Cluster.Disown(&cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
+	}
 	if _, ok := rulesOf(p.Action); !ok && len(p.Unsent()) > 0 {
 		cancel(s, p, "action "+p.Action+" is not in the configuration any more")
 		return

@@ -271,6 +271,7 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 		for _, order := range orders {
 			y := s.Begin()
 			a.begin()
+			a.need(order[0])
 			if (!all || a.clear(y)) && a.placeAll(y, order) {
 				a.settle(y)
 				if a.staysWithinShare(y) {
@@ -279,8 +280,11 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 			}
 			y.Undo()
 		}
-		if a.level == withinJob || slices.ContainsFunc(tasks, (*cluster.Task).NeverPreempts) {
-			break // a job's own pods make room one for one; for a pod that preempts nobody, nobody leaves
+		if slices.ContainsFunc(tasks, (*cluster.Task).NeverPreempts) {
+			break // for a pod that preempts nobody, nobody leaves
+		}
+		if a.level == withinJob {
+			orders = [][]*cluster.Task{tasks[:1]} // who may leave depends on whom it is for
 		}
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -215,6 +216,9 @@ func onePerObject(events []cluster.Event) bool {
 }
 
 func nameOf(e cluster.Set) string {
-	words := strings.Fields(told(e))
-	return words[0] + " " + words[1]
+	object, err := meta.Accessor(e.Object)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%T %s", e.Object, object.GetName())
 }

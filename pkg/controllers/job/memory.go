@@ -24,6 +24,9 @@ type recollection struct {
 	version   string
 	versionAt time.Time
 	creating  map[string]time.Time
+
+	// equippedFor is the generation whose plugins' objects exist.
+	equippedFor int64
 }
 
 func newMemory() *memory {

@@ -77,8 +77,13 @@ func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1
 		result.pods = replaced(pods, deleted)
 		if err != nil {
 			result.trouble = trouble{ReasonFailedDelete, err.Error()}
+			return result, err
 		}
-		return result, err
+		if err := r.removeResources(ctx, job); err != nil {
+			result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+			return result, err
+		}
+		return result, nil
 	}
 	if problems := Validate(job); len(problems) > 0 {
 		result.trouble = trouble{ReasonInvalidSpec, problems.ToAggregate().Error()}
@@ -98,6 +103,10 @@ func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1
 	}
 	if !admitted(group) {
 		return result, deleteErr
+	}
+	if err := r.ensureResources(ctx, job); err != nil {
+		result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+		return result, errors.Join(deleteErr, err)
 	}
 	created, createErr := r.createPods(ctx, job, missing)
 	result.pods = append(result.pods, created...)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/job/plugins"
 )
 
 // defaulted returns a copy of the Job in which nothing is left to be guessed. Every other function of this package that
@@ -63,6 +64,8 @@ func Validate(job *batch.Job) field.ErrorList {
 		// Sums over tasks that are wrong would only add riddles.
 		return append(problems, taskProblems...)
 	}
+	_, pluginProblems := plugins.New(job, PodName)
+	problems = append(problems, pluginProblems...)
 	minAvailable, replicas := job.Spec.MinAvailable, totalReplicas(job)
 	switch {
 	case minAvailable < 0:
@@ -117,7 +120,6 @@ func NotHonoured(job *batch.Job) []string {
 	spec := field.NewPath("spec")
 	used(spec.Child("volumes"), len(job.Spec.Volumes) > 0)
 	used(spec.Child("policies"), len(job.Spec.Policies) > 0)
-	used(spec.Child("plugins"), len(job.Spec.Plugins) > 0)
 	used(spec.Child("runningEstimate"), job.Spec.RunningEstimate != nil)
 	used(spec.Child("ttlSecondsAfterFinished"), job.Spec.TTLSecondsAfterFinished != nil)
 	used(spec.Child("networkTopology"), job.Spec.NetworkTopology != nil)

@@ -74,7 +74,6 @@ func TestEveryFieldThatIsNotHonouredIsNamed(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{
 		Volumes:                 []batch.VolumeSpec{{MountPath: "/data"}},
 		Policies:                []batch.LifecyclePolicy{{}},
-		Plugins:                 map[string][]string{"svc": nil},
 		RunningEstimate:         &metav1.Duration{Duration: time.Hour},
 		TTLSecondsAfterFinished: pointer[int32](60),
 		NetworkTopology:         &batch.NetworkTopologySpec{},
@@ -89,7 +88,7 @@ func TestEveryFieldThatIsNotHonouredIsNamed(t *testing.T) {
 		},
 	}}
 	want := []string{
-		"spec.volumes", "spec.policies", "spec.plugins", "spec.runningEstimate", "spec.ttlSecondsAfterFinished",
+		"spec.volumes", "spec.policies", "spec.runningEstimate", "spec.ttlSecondsAfterFinished",
 		"spec.networkTopology", "spec.tasks[1].policies", "spec.tasks[1].topologyPolicy", "spec.tasks[1].dependsOn",
 		"spec.tasks[1].partitionPolicy",
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -19,7 +18,8 @@ func parse(arguments []string, declare func(*flag.FlagSet)) error {
 	declare(flags)
 	err := flags.Parse(arguments)
 	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("%q is not an argument: arguments begin with --", flags.Arg(0))
+		// Not quoted: it may be a private key gone astray.
+		err = fmt.Errorf("argument %d does not begin with --", len(arguments)-flags.NArg()+1)
 	}
 	if err == nil {
 		return nil
@@ -41,21 +41,4 @@ func portInRange(argument string, port int) error {
 		return fmt.Errorf("--%s is %d: %s", argument, port, messages[0])
 	}
 	return nil
-}
-
-// withoutKeys returns the arguments as they may be told to anyone who reads events.
-func withoutKeys(arguments []string) []string {
-	const secret = privateKeyArgument
-	told := slices.Clone(arguments)
-	for i, argument := range told {
-		name, _, hasValue := strings.Cut(strings.TrimLeft(argument, "-"), "=")
-		switch {
-		case name != secret:
-		case hasValue:
-			told[i] = "--" + secret + "=…"
-		case i+1 < len(told):
-			told[i+1] = "…"
-		}
-	}
-	return told
 }

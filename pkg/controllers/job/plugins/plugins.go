@@ -63,6 +63,9 @@ func catalogue() []named[constructor] {
 	}
 }
 
+// oneLine is the message of an error that may be several joined.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 type named[T any] struct {
 	name  string
 	value T
@@ -88,7 +91,8 @@ func New(job *batch.Job, podName func(job, task string, index int) string) (Set,
 		}
 		plugin, err := entry.value(jobView{Job: job, podName: podName}, arguments)
 		if err != nil {
-			problems = append(problems, field.Invalid(path.Key(entry.name), strings.Join(withoutKeys(arguments), " "), err.Error()))
+			// The message has the value that is wrong. All of them would put private keys into events.
+			problems = append(problems, field.Invalid(path.Key(entry.name), field.OmitValueType{}, oneLine(err)))
 			continue
 		}
 		set.plugins = append(set.plugins, named[Plugin]{entry.name, plugin})

@@ -24,9 +24,6 @@ const (
 	configFile         = "config"
 )
 
-// privateKeyArgument is the one argument that must not be told to others.
-const privateKeyArgument = "ssh-private-key"
-
 // keysFolder is the folder within the volume that holds the files.
 const keysFolder = ".ssh"
 
@@ -46,7 +43,7 @@ func newSSH(job jobView, arguments []string) (Plugin, error) {
 	s := &secureShell{job: job}
 	err := parse(arguments, func(flags *flag.FlagSet) {
 		flags.StringVar(&s.path, "ssh-key-file-path", "/root/.ssh", "")
-		flags.StringVar(&s.privateKey, privateKeyArgument, "", "")
+		flags.StringVar(&s.privateKey, "ssh-private-key", "", "")
 		flags.StringVar(&s.publicKey, "ssh-public-key", "", "")
 		flags.IntVar(&s.port, "ssh-port", 22, "")
 	})
@@ -63,13 +60,13 @@ func newSSH(job jobView, arguments []string) (Plugin, error) {
 func (s *secureShell) checkKeys() error {
 	if s.privateKey == "" {
 		if s.publicKey != "" {
-			return errors.New("--ssh-public-key is given without --" + privateKeyArgument)
+			return errors.New("--ssh-public-key is given without --ssh-private-key")
 		}
 		return nil
 	}
 	signer, err := ssh.ParsePrivateKey([]byte(s.privateKey))
 	if err != nil {
-		return fmt.Errorf("--%s cannot be read: %w", privateKeyArgument, err)
+		return fmt.Errorf("--ssh-private-key cannot be read: %w", err)
 	}
 	if s.publicKey == "" {
 		s.publicKey = string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
@@ -97,7 +94,7 @@ func (s *secureShell) EditPod(pod *corev1.Pod, _ *batch.TaskSpec, _ int) {
 		},
 	})
 	everyContainer(pod, func(container *corev1.Container) {
-		// Mounted as a part of the volume, the files are no links: sshd refuses links out of the home folder.
+		// As a part of the volume, and not the volume itself, the files are files and not links.
 		container.VolumeMounts = append(container.VolumeMounts,
 			corev1.VolumeMount{Name: name, MountPath: s.path, SubPath: keysFolder})
 	})

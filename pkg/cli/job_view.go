@@ -1,0 +1,334 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+func newJobViewCommand(s *session, use string, letters shorthands) *cobra.Command {
+	command := &cobra.Command{
+		Use: use + " NAME", Aliases: []string{"describe"}, Short: "Show a job: what it runs, why it waits, who was evicted for it",
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeJobs,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			names, err := s.names("job", arguments)
+			if err != nil {
+				return err
+			}
+			return viewJob(command.Context(), s, names[0])
+		},
+	}
+	s.addNamespaceFlag(command, letters)
+	s.addNameFlag(command, letters.name, "name of the job")
+	s.output.addFlags(command, "")
+	return command
+}
+
+// view is a job with all that is told of it.
+type view struct {
+	job   *batch.Job
+	group *scheduling.PodGroup // nil if it has none
+	// evictedFor are the Events of pods that left for the job, evicted those of its own pods that left for others; oldest
+	// first.
+	evictedFor, evicted []corev1.Event
+	events              []corev1.Event // of the job and its PodGroup, oldest first
+	unread              []string       // what could not be read, and why
+}
+
+func viewJob(ctx context.Context, s *session, name string) error {
+	namespace, err := s.namespace()
+	if err != nil {
+		return err
+	}
+	api, err := s.client()
+	if err != nil {
+		return err
+	}
+	job := &batch.Job{}
+	if err := api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job); err != nil {
+		return s.explain(err)
+	}
+	if !s.output.isTable() {
+		return s.output.print(s, job)
+	}
+	if err := setKinds(s.scheme, job); err != nil {
+		return err
+	}
+	v := &view{job: job}
+	v.read(ctx, api)
+	writer := printers.GetNewTabWriter(s.Out)
+	v.write(writer)
+	return writer.Flush()
+}
+
+// read reads what is told of the job. What may not be read is missing, and that is said.
+func (v *view) read(ctx context.Context, api client.Client) {
+	group := &scheduling.PodGroup{}
+	key := client.ObjectKey{Namespace: v.job.Namespace, Name: v.job.Name + "-" + string(v.job.UID)}
+	switch err := api.Get(ctx, key, group); {
+	case err == nil:
+		v.group = group
+	case !apierrors.IsNotFound(err):
+		v.unread = append(v.unread, "its PodGroup: "+message(err))
+	}
+	var events corev1.EventList
+	if err := api.List(ctx, &events, client.InNamespace(v.job.Namespace)); err != nil {
+		v.unread = append(v.unread, "the Events of its namespace: "+message(err))
+	}
+	for _, e := range events.Items {
+		switch uid := e.InvolvedObject.UID; {
+		case uid == v.job.UID, v.group != nil && uid == v.group.UID:
+			v.events = append(v.events, e)
+		case e.Reason == preemptedReason && v.owns(&e):
+			v.evicted = append(v.evicted, e)
+		}
+	}
+	v.evictedFor = v.readVictims(ctx, api, key)
+	for _, list := range [][]corev1.Event{v.events, v.evicted, v.evictedFor} {
+		slices.SortStableFunc(list, func(a, b corev1.Event) int {
+			return cmp.Or(lastSeen(&a).Compare(lastSeen(&b).Time), strings.Compare(a.Name, b.Name))
+		})
+	}
+}
+
+// preemptedReason is the reason of the Event of a pod that was evicted for another; it names the PodGroup of the other.
+const preemptedReason = "Preempted"
+
+// owns reports whether an Event is of a pod of the job, which may be gone.
+func (v *view) owns(e *corev1.Event) bool {
+	if e.InvolvedObject.Kind != "Pod" {
+		return false
+	}
+	for i := range v.job.Spec.Tasks {
+		task := cmp.Or(v.job.Spec.Tasks[i].Name, fmt.Sprintf("%s%d", batch.DefaultTaskSpec, i))
+		index, ok := strings.CutPrefix(e.InvolvedObject.Name, v.job.Name+"-"+task+"-")
+		if ok && index != "" && strings.Trim(index, "0123456789") == "" && !lastSeen(e).Before(&v.job.CreationTimestamp) {
+			return true
+		}
+	}
+	return false
+}
+
+// readVictims returns the Events of the pods that were evicted for a PodGroup, in whatever namespace.
+func (v *view) readVictims(ctx context.Context, api client.Client, group client.ObjectKey) []corev1.Event {
+	var preempted corev1.EventList
+	err := api.List(ctx, &preempted, client.MatchingFields{"reason": preemptedReason})
+	if apierrors.IsForbidden(err) {
+		v.unread = append(v.unread, "who was evicted in other namespaces: you may not list Events there")
+		err = api.List(ctx, &preempted, client.InNamespace(group.Namespace), client.MatchingFields{"reason": preemptedReason})
+	}
+	if err != nil {
+		v.unread = append(v.unread, "who was evicted for it: "+message(err))
+	}
+	return slices.DeleteFunc(preempted.Items, func(e corev1.Event) bool {
+		return e.Related == nil || e.Related.Kind != "PodGroup" || e.Related.Namespace != group.Namespace || e.Related.Name != group.Name
+	})
+}
+
+// lastSeen is when an Event last happened; new Events and old ones say it in different fields.
+func lastSeen(e *corev1.Event) *metav1.Time {
+	switch {
+	case e.Series != nil:
+		return &metav1.Time{Time: e.Series.LastObservedTime.Time}
+	case !e.LastTimestamp.IsZero():
+		return &e.LastTimestamp
+	case !e.EventTime.IsZero():
+		return &metav1.Time{Time: e.EventTime.Time}
+	}
+	return &e.CreationTimestamp
+}
+
+// write writes the view. The words before the colons are those of vcctl where it has them.
+func (v *view) write(out io.Writer) {
+	w := &lines{out: out}
+	job := v.job
+	w.line("Name:\t%s", job.Name)
+	w.line("Namespace:\t%s", job.Namespace)
+	w.line("Labels:\t%s", pairs(job.Labels))
+	w.line("Annotations:\t%s", pairs(job.Annotations))
+	w.line("API Version:\t%s", job.APIVersion)
+	w.line("Kind:\t%s", job.Kind)
+	w.line("Created:\t%s (%s ago)", job.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 MST"), age(job.CreationTimestamp))
+	v.writeSpec(w)
+	v.writeStatus(w)
+	v.writeWhy(w)
+	w.events("Evicted for it", v.evictedFor, true)
+	w.events("Evicted from it", v.evicted, true)
+	w.events("Events", v.events, false)
+	if len(v.unread) > 0 {
+		w.line("Not shown:")
+		for _, what := range v.unread {
+			w.line("  %s", what)
+		}
+	}
+}
+
+func (v *view) writeSpec(w *lines) {
+	spec := &v.job.Spec
+	w.line("Spec:")
+	w.line("  Queue:\t%s", orNone(spec.Queue))
+	w.line("  Priority Class:\t%s", orNone(spec.PriorityClassName))
+	w.line("  Min Available:\t%d", cmp.Or(spec.MinAvailable, v.job.Status.MinAvailable))
+	w.line("  Scheduler Name:\t%s", orNone(spec.SchedulerName))
+	for _, name := range slices.Sorted(maps.Keys(spec.Plugins)) {
+		w.line("  Plugin %s:\t%s", name, orNone(strings.Join(spec.Plugins[name], " ")))
+	}
+	w.line("Tasks:")
+	w.line("  Name\tReplicas\tMin\tImages\tRequests")
+	for i := range spec.Tasks {
+		task := &spec.Tasks[i]
+		least, images, requests := task.Replicas, []string(nil), corev1.ResourceList{}
+		if task.MinAvailable != nil {
+			least = *task.MinAvailable
+		}
+		for _, container := range task.Template.Spec.Containers {
+			images = append(images, container.Image)
+			for name, amount := range container.Resources.Requests {
+				sum := requests[name]
+				sum.Add(amount)
+				requests[name] = sum
+			}
+		}
+		w.line("  %s\t%d\t%d\t%s\t%s", cmp.Or(task.Name, fmt.Sprintf("%s%d", batch.DefaultTaskSpec, i)), task.Replicas, least,
+			orNone(strings.Join(images, ",")), amounts(requests))
+	}
+}
+
+func (v *view) writeStatus(w *lines) {
+	status := &v.job.Status
+	w.line("Status:")
+	w.line("  Phase:\t%s", orNone(string(status.State.Phase)))
+	if !status.State.LastTransitionTime.IsZero() {
+		w.line("  Since:\t%s", age(status.State.LastTransitionTime))
+	}
+	if status.State.Reason != "" {
+		w.line("  Reason:\t%s", status.State.Reason)
+	}
+	if status.State.Message != "" {
+		w.line("  Message:\t%s", status.State.Message)
+	}
+	for _, count := range []struct {
+		title string
+		value int32
+	}{
+		{"Pending", status.Pending}, {"Running", status.Running}, {"Succeeded", status.Succeeded}, {"Failed", status.Failed},
+		{"Terminating", status.Terminating}, {"Unknown", status.Unknown}, {"RetryCount", status.RetryCount}, {"Version", status.Version},
+	} {
+		if count.value > 0 {
+			w.line("  %s:\t%d", count.title, count.value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(status.ControlledResources)) {
+		w.line("  Controls %s:\t%s", name, status.ControlledResources[name])
+	}
+	if len(status.Conditions) == 0 {
+		return
+	}
+	w.line("Conditions:")
+	w.line("  Status\tAge")
+	for _, c := range status.Conditions {
+		since := none
+		if c.LastTransitionTime != nil {
+			since = age(*c.LastTransitionTime)
+		}
+		w.line("  %s\t%s", c.Status, since)
+	}
+}
+
+// writeWhy writes what the scheduler says of the job's gang.
+func (v *view) writeWhy(w *lines) {
+	if v.group == nil {
+		return
+	}
+	w.line("Scheduling:")
+	w.line("  PodGroup:\t%s", v.group.Name)
+	w.line("  Phase:\t%s", orNone(string(v.group.Status.Phase)))
+	for _, c := range v.group.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		text := c.Reason
+		if c.Message != "" {
+			text += ": " + c.Message
+		}
+		w.line("  %s:\t%s (for %s)", c.Type, orNone(text), age(c.LastTransitionTime))
+	}
+}
+
+// lines writes line by line. What goes wrong shows when the writer is flushed.
+type lines struct{ out io.Writer }
+
+func (l *lines) line(format string, arguments ...any) {
+	_, _ = fmt.Fprintf(l.out, format+"\n", arguments...)
+}
+
+// events writes a list of Events, and nothing if there are none, except for those of the job itself.
+func (l *lines) events(title string, events []corev1.Event, isAboutPods bool) {
+	if len(events) == 0 {
+		if !isAboutPods {
+			l.line("%s:\t<none>", title)
+		}
+		return
+	}
+	l.line("%s:", title)
+	if isAboutPods {
+		l.line("  Age\tPod\tWhy")
+	} else {
+		l.line("  Type\tReason\tAge\tFrom\tMessage")
+	}
+	for i := range events {
+		e := &events[i]
+		since, text := age(*lastSeen(e)), strings.TrimSpace(e.Message)
+		if isAboutPods {
+			l.line("  %s\t%s/%s\t%s", since, e.InvolvedObject.Namespace, e.InvolvedObject.Name, text)
+			continue
+		}
+		times := e.Count
+		if e.Series != nil {
+			times = e.Series.Count
+		}
+		if times > 1 {
+			since = fmt.Sprintf("%s (x%d)", since, times)
+		}
+		l.line("  %s\t%s\t%s\t%s\t%s", e.Type, e.Reason, since, orNone(cmp.Or(e.ReportingController, e.Source.Component)), text)
+	}
+}
+
+// pairs writes labels or annotations in one line.
+func pairs(all map[string]string) string {
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if key != corev1.LastAppliedConfigAnnotation {
+			texts = append(texts, key+"="+all[key])
+		}
+	}
+	return cmp.Or(strings.Join(texts, ","), "<none>")
+}
+
+// amounts writes resources in one word: cpu and memory first.
+func amounts(list corev1.ResourceList) string {
+	rank := map[corev1.ResourceName]int{corev1.ResourceCPU: -2, corev1.ResourceMemory: -1}
+	names := slices.SortedFunc(maps.Keys(list), func(a, b corev1.ResourceName) int {
+		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
+	})
+	var texts []string
+	for _, name := range names {
+		amount := list[name]
+		texts = append(texts, string(name)+"="+amount.String())
+	}
+	return orNone(strings.Join(texts, ","))
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// createFromFile creates each object of a file, all of one kind. What one of them lacks does not stop the others.
+func (s *session) createFromFile(ctx context.Context, path string, kind schema.GroupVersionKind, done func(*unstructured.Unstructured) string) error {
+	objects, err := s.readObjects(path, kind)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, object := range objects {
+		problems = append(problems, s.create(ctx, object, done(object)))
+	}
+	return errors.Join(problems...)
+}
+
+// readObjects reads a file of objects of one kind, and puts those that name no namespace into the one that is meant.
+func (s *session) readObjects(path string, kind schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
+	file := s.In
+	if path != "-" {
+		opened, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("%w; give the path of a file, or - for the standard input", err)
+		}
+		defer func() { _ = opened.Close() }()
+		file = opened
+	}
+	var objects []*unstructured.Unstructured
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(file))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
+		}
+		object, err := s.readObject(document, kind)
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
+		}
+		if object != nil {
+			objects = append(objects, object)
+		}
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s has no %s", path, kind.Kind)
+	}
+	return objects, nil
+}
+
+// readObject reads one document, nil if it holds nothing.
+func (s *session) readObject(document []byte, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("this is no object: %w", err)
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	return object, s.adopt(object, kind)
+}
+
+// adopt checks that an object of a file is of the kind that is meant, and has the namespace that is meant.
+func (s *session) adopt(object *unstructured.Unstructured, kind schema.GroupVersionKind) error {
+	if found := object.GroupVersionKind(); found != kind {
+		return fmt.Errorf("this is a %s of %s, and a %s of %s is needed; kubectl apply -f takes any kind",
+			cmp.Or(found.Kind, "kind without a name"), cmp.Or(found.GroupVersion().String(), "no group"), kind.Kind, kind.GroupVersion())
+	}
+	switch written := object.GetNamespace(); {
+	case written == "":
+		namespace, err := s.namespace()
+		if err != nil {
+			return err
+		}
+		object.SetNamespace(namespace)
+	case s.namespaceFlag != "" && s.namespaceFlag != written:
+		return fmt.Errorf("%s %q is of namespace %s, and --namespace is %s; leave out one of them", kind.Kind, object.GetName(), written, s.namespaceFlag)
+	}
+	return nil
+}

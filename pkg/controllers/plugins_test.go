@@ -1,0 +1,147 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// resourcesOf returns the objects of the plugins svc and ssh of a Job, by name only.
+func resourcesOf(job *batch.Job) []client.Object {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: job.Namespace, Name: name} }
+	return []client.Object{
+		&corev1.ConfigMap{ObjectMeta: meta(job.Name + "-svc")},
+		&corev1.Service{ObjectMeta: meta(job.Name)},
+		&networkingv1.NetworkPolicy{ObjectMeta: meta(job.Name)},
+		&corev1.Secret{ObjectMeta: meta(job.Name + "-ssh")},
+	}
+}
+
+// awaitGone waits until none of the objects is there.
+func awaitGone(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		for _, object := range objects {
+			if err := api.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("%T %s is there: %v", object, object.GetName(), err)
+			}
+		}
+		return nil
+	})
+}
+
+// equippedJob starts a Job with the plugins svc, ssh and env, whose PodGroup is admitted.
+func equippedJob(t *testing.T, namespace string, tasks ...batch.TaskSpec) *batch.Job {
+	t.Helper()
+	job := newJob(namespace, "sim", tasks...)
+	job.Spec.Plugins = map[string][]string{"svc": {}, "ssh": {}, "env": {}}
+	create(t, job)
+	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
+	return job
+}
+
+func TestAJobWithPluginsRunsWithAllItsObjectsAndTakesThemAlong(t *testing.T) {
+	namespace := namespaceFor(t, "plugins")
+	job := equippedJob(t, namespace, task("master", 1), task("worker", 2))
+	pods := awaitPods(t, namespace, "sim-master-0", "sim-worker-0", "sim-worker-1")
+
+	resources := resourcesOf(job)
+	for _, object := range resources {
+		if err := api.Get(testContext(t), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatalf("the pods exist before what they need: %v", err)
+		}
+		if !metav1.IsControlledBy(object, job) {
+			t.Errorf("%T %s belongs to %v", object, object.GetName(), object.GetOwnerReferences())
+		}
+	}
+	hosts, secret := resources[0].(*corev1.ConfigMap), resources[3].(*corev1.Secret)
+	if got := hosts.Data["worker.host"]; got != "sim-worker-0.sim\nsim-worker-1.sim" {
+		t.Errorf("the hosts are %q", got)
+	}
+	if _, err := ssh.ParsePrivateKey(secret.Data["id_rsa"]); err != nil {
+		t.Error(err)
+	}
+	spec := pods["sim-worker-1"].Spec
+	if spec.Hostname != "sim-worker-1" || spec.Subdomain != "sim" || len(spec.Containers[0].VolumeMounts) < 2 {
+		t.Errorf("the pod is %+v", spec)
+	}
+	if last := spec.Containers[0].Env[1]; last.Name != "VC_TASK_INDEX" || last.Value != "1" {
+		t.Errorf("the environment is %v", spec.Containers[0].Env)
+	}
+	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.ControlledResources["plugin-ssh"] == "ssh" })
+
+	// Grown, the Job has more hosts and the same keys.
+	change(t, job, func(job *batch.Job) { job.Spec.Tasks[1].Replicas = 3 })
+	awaitPods(t, namespace, "sim-master-0", "sim-worker-0", "sim-worker-1", "sim-worker-2")
+	key := string(secret.Data["id_rsa"])
+	for _, object := range []client.Object{hosts, secret} {
+		if err := api.Get(testContext(t), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hosts.Data["VC_WORKER_NUM"] != "3" || string(secret.Data["id_rsa"]) != key {
+		t.Errorf("after growing: %v, same key %t", hosts.Data, string(secret.Data["id_rsa"]) == key)
+	}
+
+	foreground := client.PropagationPolicy(metav1.DeletePropagationForeground)
+	if err := api.Delete(testContext(t), job, foreground); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, append(resources, job)...)
+}
+
+func TestWhatPluginsMadeGoesWhenTheJobHasEnded(t *testing.T) {
+	namespace := namespaceFor(t, "plugins-end")
+	job := equippedJob(t, namespace, task("a", 1))
+	pods := awaitPods(t, namespace, "sim-a-0")
+	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.ControlledResources["plugin-svc"] == "svc" })
+	finish(t, corev1.PodSucceeded, pods["sim-a-0"])
+	awaitJob(t, job, func(status *batch.JobStatus) bool {
+		return status.State.Phase == batch.Completed && len(status.ControlledResources) == 0
+	})
+	awaitGone(t, resourcesOf(job)...)
+}
+
+func TestPluginsUseTheUsersOwnServiceButNeverAStrangersObject(t *testing.T) {
+	namespace := namespaceFor(t, "plugins-foreign")
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	service := &corev1.Service{ObjectMeta: meta("sim"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	create(t, service)
+	secret := &corev1.Secret{ObjectMeta: meta("sim-ssh"), Data: map[string][]byte{"id_rsa": []byte("mine")}}
+	create(t, secret)
+	job := equippedJob(t, namespace, task("a", 1))
+	awaitEvent(t, job, "PluginError", "Secret "+namespace+"/sim-ssh: it exists and belongs to nobody")
+	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Reason == "PluginError" })
+	if pods, err := podsIn(testContext(t), namespace); err != nil || len(pods) > 0 {
+		t.Errorf("pods without keys: %v, %v", pods, err)
+	}
+	if err := api.Delete(testContext(t), secret); err != nil {
+		t.Fatal(err)
+	}
+	awaitPods(t, namespace, "sim-a-0")
+	if err := api.Get(testContext(t), client.ObjectKeyFromObject(service), service); err != nil {
+		t.Fatal(err)
+	}
+	if service.Spec.Ports[0].Port != 80 || metav1.GetControllerOf(service) != nil {
+		t.Errorf("the user's Service was changed: %+v", service)
+	}
+}
+
+func TestAnUnknownPluginOrArgumentIsToldAndStartsNothing(t *testing.T) {
+	namespace := namespaceFor(t, "plugins-unknown")
+	job := newJob(namespace, "sim", task("a", 1))
+	job.Spec.Plugins = map[string][]string{"svcc": {}, "ssh": {"--ssh-prot=23"}}
+	create(t, job)
+	awaitEvent(t, job, "InvalidSpec", `Unsupported value: "svcc"`)
+	awaitEvent(t, job, "InvalidSpec", "spec.plugins[ssh]: Invalid value: flag provided but not defined: -ssh-prot")
+}

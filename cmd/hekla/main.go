@@ -1,4 +1,5 @@
-// Command hekla is what a person uses: a local cluster in one command, and what-if questions without any cluster.
+// Command hekla is what a person uses: jobs and queues of a cluster as with vcctl, a local cluster in one command, and what-if
+// questions without any cluster. Linked under another name it is vcctl, a plugin of kubectl, or a Slurm-like program.
 package main
 
 import (
@@ -10,18 +11,20 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "hekla:", err)
+	program, called := newProgram(os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	if err := program.ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", called, err)
 		os.Exit(exitCode(err))
 	}
 }
 
-// newCommand returns the root; each subcommand has a file of its own.
+// newCommand returns the root with what is hekla's own; each subcommand has a file of its own.
 func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "hekla",

@@ -67,7 +67,7 @@ func newJobListCommand(s *session) *cobra.Command {
 	}
 	s.addNamespaceFlag(command, vcctlShorthands)
 	filter.addFlags(s, command)
-	s.output.addTableFlags(command)
+	s.addTableFlags(command)
 	return command
 }
 
@@ -136,13 +136,14 @@ func labelOption(text string) ([]client.ListOption, error) {
 // jobAction is what is done to a job.
 type jobAction struct {
 	short  string
+	past   string     // what the job is then
 	action bus.Action // the Command to issue; "" deletes the job
 }
 
 var (
-	suspendJob = jobAction{"Take away the pods of jobs and keep the jobs, to be resumed later", bus.AbortJobAction}
-	resumeJob  = jobAction{"Start jobs again that were suspended", bus.ResumeJobAction}
-	deleteJob  = jobAction{"Delete jobs, and their pods with them", ""}
+	suspendJob = jobAction{"Take away the pods of jobs and keep the jobs, to be resumed later", "suspended", bus.AbortJobAction}
+	resumeJob  = jobAction{"Start jobs again that were suspended", "resumed", bus.ResumeJobAction}
+	deleteJob  = jobAction{"Delete jobs, and their pods with them", "deleted", ""}
 )
 
 // newJobActionCommand returns the verb that does something to jobs; it is told of as it is typed.
@@ -168,13 +169,12 @@ func newJobActionCommand(s *session, a jobAction, verb string, letters shorthand
 	s.addNamespaceFlag(command, letters)
 	s.addNameFlag(command, letters.name, "name of the job")
 	s.addDryRunFlag(command)
-	s.output.addFlags(command, "")
+	s.addOutputFlag(command, "")
 	return command
 }
 
 func (a jobAction) do(ctx context.Context, s *session, namespace, name, verb string) error {
-	verb, _, _ = strings.Cut(strings.TrimPrefix(verb, "v"), " ")
-	done := fmt.Sprintf("%s job %s successfully", verb, name)
+	done := fmt.Sprintf("%s job %s successfully", strings.TrimPrefix(verb, "v"), name)
 	job := &batch.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if a.action == "" {
 		return s.delete(ctx, job, done)
@@ -187,7 +187,7 @@ func (a jobAction) do(ctx context.Context, s *session, namespace, name, verb str
 		return s.explain(err)
 	}
 	if phase := job.Status.State.Phase; isFinal(phase) {
-		return fmt.Errorf("job %q in namespace %s is %s and stays so: it cannot be %sd; delete it, or run it anew under another name", name, namespace, phase, strings.TrimSuffix(verb, "d"))
+		return fmt.Errorf("job %q in namespace %s is %s and stays so: it cannot be %s; delete it, or run it anew under another name", name, namespace, phase, a.past)
 	}
 	return s.create(ctx, newCommand(s, job, namespace, a.action), done)
 }

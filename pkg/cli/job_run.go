@@ -66,15 +66,18 @@ func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cob
 	s.addNamespaceFlag(command, letters)
 	s.addNameFlag(command, letters.name, "name of the job")
 	s.addDryRunFlag(command)
-	s.output.addFlags(command, "")
+	s.addOutputFlag(command, "")
 	_ = command.RegisterFlagCompletionFunc("queue", s.completeQueues)
 	return command
 }
 
 func runJob(ctx context.Context, s *session, f runFlags, arguments []string) error {
+	if s.name == "" && len(arguments) == 0 {
+		return errors.New("a job needs a name, as an argument or by --name, or a file, by --filename")
+	}
 	names, err := s.names("job", arguments)
 	if err != nil {
-		return errors.New("a job needs a name, as an argument or by --name, or a file, by --filename")
+		return err
 	}
 	namespace, err := s.namespace()
 	if err != nil {

@@ -34,7 +34,7 @@ func newJobViewCommand(s *session, use string, letters shorthands) *cobra.Comman
 	}
 	s.addNamespaceFlag(command, letters)
 	s.addNameFlag(command, letters.name, "name of the job")
-	s.output.addFlags(command, "")
+	s.addOutputFlag(command, "")
 	return command
 }
 

@@ -35,48 +35,55 @@ type output struct {
 // wideFormat is the table with all its columns.
 const wideFormat = "wide"
 
-// addFlags lets a verb show objects in the formats of kubectl. Without a format it shows what is its own: a table, a
-// description, a sentence.
-func (o *output) addFlags(command *cobra.Command, byDefault string) {
-	o.flags = genericclioptions.NewPrintFlags("")
-	o.flags.OutputFormat = nil
+// addOutputFlag lets a verb show objects in the formats of kubectl. Without a format it shows what is its own: a table, a
+// description, a sentence. A format that does not exist is refused before anything is sent.
+func (s *session) addOutputFlag(command *cobra.Command, byDefault string) *output {
+	o := &output{flags: genericclioptions.NewPrintFlags("")}
+	o.flags.OutputFormat = nil // without its flag, which does not know of the wide table
 	o.flags.AddFlags(command)
-	format := byDefault
-	o.flags.OutputFormat = &format
 	formats := append(o.flags.AllowedFormats(), wideFormat)
-	command.Flags().StringVarP(o.flags.OutputFormat, "output", "o", byDefault, "format: "+strings.Join(formats, ", "))
+	o.flags.OutputFormat = command.Flags().StringP("output", "o", byDefault, "format: "+strings.Join(formats, ", "))
 	o.flags.OutputFlagSpecified = func() bool { return command.Flag("output").Changed }
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	command.PreRunE = func(*cobra.Command, []string) error {
+		s.output = o
+		if o.isTable() {
+			return nil
+		}
+		_, err := o.printer()
+		return err
+	}
+	return o
 }
 
-func (o *output) addTableFlags(command *cobra.Command) {
-	o.addFlags(command, "")
+func (s *session) addTableFlags(command *cobra.Command) {
+	o := s.addOutputFlag(command, "")
 	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the titles of the table")
 }
 
-func (o *output) format() string {
-	if o.flags == nil {
-		return ""
-	}
-	return *o.flags.OutputFormat
-}
+func (o *output) format() string { return *o.flags.OutputFormat }
 
 // isTable reports whether no format of kubectl was asked for.
 func (o *output) isTable() bool {
-	if o.flags != nil && o.flags.TemplatePrinterFlags.TemplateArgument != nil && *o.flags.TemplatePrinterFlags.TemplateArgument != "" {
-		return false
+	return (o.format() == "" || o.format() == wideFormat) && *o.flags.TemplatePrinterFlags.TemplateArgument == ""
+}
+
+func (o *output) printer() (printers.ResourcePrinter, error) {
+	printer, err := o.flags.ToPrinter()
+	switch {
+	case genericclioptions.IsNoCompatiblePrinterError(err):
+		return nil, fmt.Errorf("--output=%s: it must be one of %s", o.format(), strings.Join(append(o.flags.AllowedFormats(), wideFormat), ", "))
+	case err != nil:
+		return nil, fmt.Errorf("--output=%s: %w", o.format(), err)
 	}
-	return o.format() == "" || o.format() == wideFormat
+	return printer, nil
 }
 
 // print shows an object, or a list of them, in the format that was asked for.
 func (o *output) print(s *session, object runtime.Object) error {
-	printer, err := o.flags.ToPrinter()
+	printer, err := o.printer()
 	if err != nil {
-		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return fmt.Errorf("--output=%s: it must be one of %s", o.format(), strings.Join(append(o.flags.AllowedFormats(), wideFormat), ", "))
-		}
-		return fmt.Errorf("--output=%s: %w", o.format(), err)
+		return err
 	}
 	if err := setKinds(s.scheme, object); err != nil {
 		return err
@@ -116,6 +123,8 @@ type listing[T client.Object] struct {
 	isWatch bool
 	// isNamespaced objects have their namespace as the first column when all namespaces are listed.
 	isNamespaced bool
+	// showsNamespace says that the namespace is among the columns in any case.
+	showsNamespace bool
 }
 
 // addWatchFlag lets a list go on with what changes.
@@ -144,7 +153,7 @@ func show[T client.Object](ctx context.Context, s *session, l listing[T]) error 
 	if err != nil {
 		return err
 	}
-	// Paging back: items that were filtered out are not in what other formats show either.
+	// What was filtered out must not be in what other formats show either.
 	if err := meta.SetList(l.list, items); err != nil {
 		return err
 	}
@@ -193,7 +202,7 @@ func (l *listing[T]) items() ([]runtime.Object, error) {
 // visible are the columns to be shown.
 func (l *listing[T]) visible(s *session, scope string) []column[runtime.Object] {
 	var visible []column[runtime.Object]
-	if l.isNamespaced && scope == "" {
+	if l.isNamespaced && scope == "" && !l.showsNamespace {
 		visible = append(visible, column[runtime.Object]{title: "Namespace", cell: func(object runtime.Object) string {
 			return object.(client.Object).GetNamespace()
 		}})

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +27,9 @@ func newQueueCommand(s *session) *cobra.Command {
 
 // addQueueNameFlag adds the flag of a queue's name, which has the letter that other verbs have for the namespace: queues are
 // in none.
-func (s *session) addQueueNameFlag(command *cobra.Command) { s.addNameFlag(command, "n", "name of the queue") }
+func (s *session) addQueueNameFlag(command *cobra.Command) {
+	s.addNameFlag(command, "n", "name of the queue")
+}
 
 // queueFlags describe a queue without a manifest.
 type queueFlags struct {
@@ -57,7 +58,7 @@ func newQueueCreateCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.capability, "capability", "", "ceiling: what it never exceeds")
 	flags.BoolVar(&f.isReclaimable, "reclaimable", true, "whether other queues may take back what it holds above its share")
 	s.addDryRunFlag(command)
-	s.output.addFlags(command, "")
+	s.addOutputFlag(command, "")
 	_ = command.RegisterFlagCompletionFunc("parent", s.completeQueues)
 	return command
 }
@@ -132,7 +133,7 @@ func newQueueDeleteCommand(s *session) *cobra.Command {
 	}
 	s.addQueueNameFlag(command)
 	s.addDryRunFlag(command)
-	s.output.addFlags(command, "")
+	s.addOutputFlag(command, "")
 	return command
 }
 
@@ -158,7 +159,7 @@ func newQueueOperateCommand(s *session) *cobra.Command {
 	command.Flags().Int32VarP(&weight, "weight", "w", 0, "new weight, for --action=update")
 	command.Flags().StringVarP(&action, "action", "a", "", "open, close or update")
 	s.addDryRunFlag(command)
-	s.output.addFlags(command, "")
+	s.addOutputFlag(command, "")
 	_ = command.RegisterFlagCompletionFunc("action", cobra.FixedCompletions([]string{"open", "close", "update"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
@@ -204,10 +205,9 @@ func newQueueListCommand(s *session) *cobra.Command {
 			return listQueues(command.Context(), s, "", labels, isWatch)
 		},
 	}
-	command.Flags().StringVarP(&labels, "labels", "l", "", "only queues with these labels (also --selector)")
-	command.Flags().StringVar(&labels, "selector", "", "only queues with these labels")
+	command.Flags().StringVarP(&labels, "selector", "l", "", "only queues with these labels")
 	addWatchFlag(command, &isWatch)
-	s.output.addTableFlags(command)
+	s.addTableFlags(command)
 	return command
 }
 
@@ -225,7 +225,7 @@ func newQueueGetCommand(s *session) *cobra.Command {
 	}
 	s.addQueueNameFlag(command)
 	addWatchFlag(command, &isWatch)
-	s.output.addTableFlags(command)
+	s.addTableFlags(command)
 	return command
 }
 
@@ -292,14 +292,10 @@ func share(q *scheduling.Queue) string {
 			continue
 		}
 		allocated := q.Status.Allocated[name]
-		largest, isKnown = max(largest, ratio(allocated.AsApproximateFloat64(), deserved.AsApproximateFloat64())), true
+		largest, isKnown = max(largest, allocated.AsApproximateFloat64()/deserved.AsApproximateFloat64()), true
 	}
 	if !isKnown {
 		return ""
 	}
 	return fmt.Sprintf("%.0f%%", math.Round(100*largest))
 }
-
-func ratio(part, whole float64) float64 { return part / whole }
-
-var _ = corev1.ResourceCPU

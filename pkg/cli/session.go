@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -29,12 +30,14 @@ type session struct {
 	isVolcano  bool
 	scheme     *runtime.Scheme
 	connection *genericclioptions.ConfigFlags
+	// defaultNamespace is in force where the program has no other; "" leaves it to the rule.
+	defaultNamespace string
 
 	name          string
 	namespaceFlag string
 	allNamespaces bool
 	dryRun        string
-	output        output
+	output        *output // of the verb that runs
 }
 
 func newSession(program string, isVolcano bool, streams genericiooptions.IOStreams) *session {
@@ -49,11 +52,13 @@ func newSession(program string, isVolcano bool, streams genericiooptions.IOStrea
 
 // addConnectionFlags adds what says which cluster is meant, and as whom it is asked.
 func (s *session) addConnectionFlags(flags *pflag.FlagSet) {
-	all := *s.connection
-	all.KubeConfig, all.APIServer, all.Namespace, all.CacheDir = nil, nil, nil, nil // ours, with the shorthands of vcctl
-	all.AddFlags(flags)
-	flags.StringVarP(s.connection.KubeConfig, "kubeconfig", "k", "", "path of the kubeconfig")
-	flags.StringVarP(s.connection.APIServer, "master", "s", "", "address of the API server (also --server)")
+	c := s.connection
+	kubeconfig, master := c.KubeConfig, c.APIServer
+	c.KubeConfig, c.APIServer, c.Namespace, c.CacheDir = nil, nil, nil, nil // no flags; the first two get those of vcctl
+	c.AddFlags(flags)
+	c.KubeConfig, c.APIServer = kubeconfig, master
+	flags.StringVarP(kubeconfig, "kubeconfig", "k", "", "path of the kubeconfig")
+	flags.StringVarP(master, "master", "s", "", "address of the API server (also --server)")
 }
 
 // synonyms are flags that have another name in a sibling verb of vcctl, or in kubectl.
@@ -105,7 +110,7 @@ func (s *session) namespace() (string, error) {
 		return s.namespaceFlag, nil
 	}
 	if s.isVolcano {
-		return metav1.NamespaceDefault, nil
+		return cmp.Or(s.defaultNamespace, metav1.NamespaceDefault), nil
 	}
 	namespace, _, err := s.connection.ToRawKubeConfigLoader().Namespace()
 	if err != nil {

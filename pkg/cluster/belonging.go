@@ -46,6 +46,9 @@ func (c *Cluster) belong(j *Job) {
 	}
 	j.belonging = b
 	for _, t := range j.tasks {
+		if t.Node != nil {
+			c.changed(t.Node) // what is said of a node may rest on whose pods stand there
+		}
 		if t.Status == Pending || t.Status == Gated || t.Status.Assumed() {
 			c.setClass(t, c.classOf(t))
 		}

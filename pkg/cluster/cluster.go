@@ -230,6 +230,10 @@ func (c *Cluster) present(j *Job) stamp {
 	return now
 }
 
+// postponement is how long a job waits that a cycle had no time for: long enough that what has happened meanwhile is taken
+// in, and that the cycles leave time for others.
+const postponement = 100 * time.Millisecond
+
 // longestRest is after how long a job is looked at again though nothing seems to have happened that could help: should a
 // change be missed for what it is, a job waits for minutes, not for ever (source: kube-scheduler does the same).
 const longestRest = 5 * time.Minute
@@ -241,7 +245,8 @@ func (c *Cluster) Hopeful(j *Job, now time.Time) bool {
 		return false
 	}
 	hasRested := !j.lookedAt.IsZero() && now.Sub(j.lookedAt) >= longestRest
-	hopeful := hasRested || c.isHelped(j)
+	j.Postponed, j.postponed = j.postponed, 0
+	hopeful := hasRested || j.Postponed != 0 || c.isHelped(j)
 	if hopeful || j.lookedAt.IsZero() {
 		j.lookedAt = now
 	}
@@ -271,9 +276,16 @@ func (c *Cluster) Touch(n *Node) {
 }
 
 // Outdate counts a node as changed for whoever keeps answers about it: what a plugin says of it rests on other nodes too, and
-// has just changed with them. Unlike [Cluster.Touch] it gives no job that was judged new hope, so that what is tried and taken
-// back leaves nobody restless.
+// has changed with them. Unlike [Cluster.Touch] it gives no judged job new hope, so that what is tried and taken back leaves
+// nobody restless.
 func (c *Cluster) Outdate(n *Node) { c.changed(n) }
+
+// Postpone has a job looked at again in the next cycle, whatever else is said of it in this one: there is no time to look
+// for room for it in some way.
+func (c *Cluster) Postpone(j *Job, way Ways) { j.postponed |= way }
+
+// Ways is a set of ways to look for room, one bit each; what they are is for the caller to know.
+type Ways uint8
 
 // Reconsider makes every judged job worth another look: the rules have changed.
 func (c *Cluster) Reconsider() {
@@ -298,6 +310,9 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 	}
 	for _, j := range c.waiting {
 		sooner(j.NotBefore)
+		if j.postponed != 0 {
+			sooner(now.Add(postponement))
+		}
 	}
 	return next
 }

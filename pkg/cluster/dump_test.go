@@ -32,7 +32,7 @@ var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
 	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Plan.nominated",
 	"Cluster.classes", "Cluster.ranksAreStale", "Cluster.treeIsStale", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
-	"Job.version", "Job.judged", "Job.lookedAt", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
+	"Job.version", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
 }
 
 // exactly dumps the model bit for bit.

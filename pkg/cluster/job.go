@@ -67,6 +67,9 @@ type Job struct {
 	judged  stamp  // what the world looked like when Verdict was given
 
 	lookedAt time.Time // when Hopeful said yes last
+	// Postponed are the ways to look for room for the job that the cycle before had no time for, postponed those that this
+	// one has none for.
+	Postponed, postponed Ways
 
 	belonging Belonging // of its tasks, their roles left out
 

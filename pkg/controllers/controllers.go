@@ -66,7 +66,7 @@ func CacheOptions() cache.Options {
 }
 
 // slim drops from a pod what no controller reads, which is most of it: the cache holds every pod of the cluster. What
-// stays is the metadata, what the requests are counted from, and the phase.
+// stays is the metadata, what the requests are counted from, the phase, and how the containers fare.
 func slim(object any) (any, error) {
 	pod, is := object.(*corev1.Pod)
 	if !is {
@@ -82,8 +82,25 @@ func slim(object any) (any, error) {
 		SchedulerName:     pod.Spec.SchedulerName,
 		PriorityClassName: pod.Spec.PriorityClassName,
 	}
-	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
+	pod.Status = corev1.PodStatus{
+		Phase:                 pod.Status.Phase,
+		InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses),
+		ContainerStatuses:     slimStatuses(pod.Status.ContainerStatuses),
+	}
 	return pod, nil
+}
+
+// slimStatuses keeps what lifecycle policies and task dependencies ask about.
+func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var slimmed []corev1.ContainerStatus
+	for i := range statuses {
+		status := corev1.ContainerStatus{Ready: statuses[i].Ready, RestartCount: statuses[i].RestartCount}
+		if ended := statuses[i].State.Terminated; ended != nil {
+			status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: ended.ExitCode, FinishedAt: ended.FinishedAt}
+		}
+		slimmed = append(slimmed, status)
+	}
+	return slimmed
 }
 
 func slimContainers(containers []corev1.Container) []corev1.Container {

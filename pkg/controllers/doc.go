@@ -26,12 +26,14 @@
 //
 //	""                      pods                                get list watch create patch delete
 //	""                      namespaces                          get list watch
+//	""                      persistentvolumeclaims              get create
 //	""                      configmaps secrets services         get create patch delete
 //	networking.k8s.io       networkpolicies                     get create patch delete
 //	events.k8s.io           events                              create patch
 //	batch.volcano.sh        jobs                                get list watch
 //	batch.volcano.sh        jobs/status                         patch
 //	batch.volcano.sh        jobs/finalizers                     update
+//	bus.volcano.sh          commands                            get list watch delete
 //	scheduling.volcano.sh   podgroups                           get list watch create patch delete
 //	scheduling.volcano.sh   queues                              get list watch create patch
 //	scheduling.volcano.sh   queues/status                       patch

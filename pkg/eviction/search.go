@@ -18,6 +18,7 @@ type Search struct {
 	upstream  bool // a tier of which nobody lets anybody go has not answered
 
 	lowest   map[*cluster.Job]int64
+	looks    int // at nodes, so far
 	hopeless map[likeness]hopelessness
 	shut     map[knock]resources.Vector // what was refused at the door
 	givers   map[*cluster.Queue]int32   // the lowest priority of a job of the queue that holds nodes
@@ -101,11 +102,16 @@ func (f *Search) take(l level, j *cluster.Job) {
 		f.refuse(l, j, known)
 		return
 	}
+	if way := cluster.Ways(1) << l; !f.hasTime(j, way) {
+		s.Cluster.Postpone(j, way)
+		return
+	}
 	a := f.attempt(l, j)
 	lower, waits := a.lower()
 	why := hopelessness{lacks: j.Lacks(), waits: waits}
 	// Where the job would not fit if all pods left, it does not matter which of them may.
 	if a.couldHold(tasks) {
+		f.looks += len(s.Cluster.Nodes())
 		if (len(lower) > 0 || f.hasGivers(l, j)) && f.plan(a, lower, tasks) {
 			return
 		}
@@ -116,6 +122,18 @@ func (f *Search) take(l level, j *cluster.Job) {
 		f.hopeless[like] = why
 	}
 	f.refuse(l, j, why)
+}
+
+// maxLooks bounds the search for room by one action in one cycle, in nodes looked at on behalf of takers that have no likeness to one before:
+// some seconds on the largest clusters. Takers beyond it wait for the next cycle, and have half of that to themselves, so that
+// those before them in the order, which may be looked at anew with every pod that ends, do not use up every cycle.
+const maxLooks = 250_000
+
+func (f *Search) hasTime(j *cluster.Job, way cluster.Ways) bool {
+	if j.Postponed&way != 0 {
+		return f.looks < maxLooks
+	}
+	return f.looks < maxLooks/2
 }
 
 // couldHold reports whether the nodes of the right kind could hold what the job needs at the least if nothing else were

@@ -94,6 +94,13 @@ type NodeFilter interface {
 	RefuseNode(k *cluster.Class, n *cluster.Node) string
 }
 
+// Outdater is implemented by filters and scorers whose answer about a node rests on others as well. It has no switch. Whoever
+// keeps answers has OutdateNodes called before they are used: it has every node looked at again (see [cluster.Cluster.Outdate])
+// of which the plugin would now say something else than it did.
+type Outdater interface {
+	OutdateNodes()
+}
+
 // Point is one point of a score. Scores are integers; kube-scheduler's 0 to 100 are 0 to 100 points.
 const Point = 1000
 

@@ -17,6 +17,7 @@ type Engine struct {
 	filters []framework.NodeFilter
 	vetoers []framework.NodeVetoer
 	scorers []framework.NodeScorer
+	outdate []framework.Outdater // among filters and scorers
 	kube    *kube.Plugins
 	later   *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
 
@@ -57,6 +58,12 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 	}
 	e := &Engine{cluster: c, ahead: ahead, filters: policy.Filters, vetoers: policy.Vetoers, scorers: policy.Scorers,
 		kube: plugins, answers: map[*cluster.Class]*answers{}, byText: map[string]reason{}}
+	for _, filter := range e.filters {
+		e.addOutdater(filter)
+	}
+	for _, scorer := range e.scorers {
+		e.addOutdater(scorer)
+	}
 	if !ahead {
 		e.later = plugins
 		if e.kube, err = kube.New(c, policy.KubeFilters, scores); err != nil {
@@ -67,6 +74,14 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 		e.reason(text)
 	}
 	return e, nil
+}
+
+// addOutdater notes a plugin whose answers rest on more than the node asked about. One that filters and scores is called twice,
+// the second time for nothing.
+func (e *Engine) addOutdater(plugin any) {
+	if o, ok := plugin.(framework.Outdater); ok {
+		e.outdate = append(e.outdate, o)
+	}
 }
 
 // reason is why a node refuses a class.
@@ -174,6 +189,9 @@ const maxAnswers = 256
 // current returns the answers for a class, up to date with the model.
 func (e *Engine) current(k *cluster.Class) *answers {
 	a := e.of(k)
+	for _, plugin := range e.outdate {
+		plugin.OutdateNodes()
+	}
 	a.catchUp(e)
 	return a
 }

@@ -20,7 +20,7 @@ var floors = [][]string{
 	{"pkg/actions"},
 	{"pkg/scheduler"},
 	{"pkg/simulator", "pkg/metrics"},
-	{"pkg/demo", "benchmark"},
+	{"pkg/demo", "pkg/cli", "benchmark"},
 	{"cmd/scheduler", "cmd/controllers", "cmd/hekla", "test", "docs"},
 }
 

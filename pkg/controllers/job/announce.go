@@ -25,6 +25,9 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 	if trouble.reason != "" && (before.Reason != trouble.reason || before.Message != trouble.message) {
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, trouble.reason, "Sync", "%s", clip(trouble.message))
 	}
+	if reason := status.State.Reason; reason == ReasonRunningEstimateExceeded && reason != before.Reason {
+		r.events.Eventf(stored, nil, corev1.EventTypeWarning, reason, "Sync", "%s", status.State.Message)
+	}
 	if phase := status.State.Phase; phase != before.Phase && before.Phase != "" {
 		kind := corev1.EventTypeNormal
 		if phase == batch.Failed {

@@ -1,11 +1,17 @@
 package job
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
 // memoryLasts bounds how long the cache may be behind before the memory of an own write is given up: far longer than
@@ -17,6 +23,9 @@ const memoryLasts = time.Minute
 type memory struct {
 	mutex sync.Mutex
 	jobs  map[types.NamespacedName]*recollection
+
+	// commands that were followed, by Job: the cache may show them still.
+	commands map[types.NamespacedName]sets.Set[types.UID]
 }
 
 type recollection struct {
@@ -25,19 +34,34 @@ type recollection struct {
 	versionAt time.Time
 	creating  map[string]time.Time
 
+	// asked is a restart of parts of the Job whose pods may be deleted already, while the Job's status does not say it.
+	asked []demand
+
+	// begun is when occurrences began that have a delayed answer and do not say it themselves.
+	begun map[beginning]time.Time
+
 	// equippedFor is the generation whose plugins' objects exist.
 	equippedFor int64
 }
 
+// beginning identifies an occurrence.
+type beginning struct {
+	event       bus.Event
+	task, index int
+}
+
 func newMemory() *memory {
-	return &memory{jobs: map[types.NamespacedName]*recollection{}}
+	return &memory{
+		jobs:     map[types.NamespacedName]*recollection{},
+		commands: map[types.NamespacedName]sets.Set[types.UID]{},
+	}
 }
 
 // of returns what is remembered of a Job, which is nothing if another Job had the name before. The mutex is held.
 func (m *memory) of(name types.NamespacedName, uid types.UID) *recollection {
 	known := m.jobs[name]
 	if known == nil || known.uid != uid {
-		known = &recollection{uid: uid, creating: map[string]time.Time{}}
+		known = &recollection{uid: uid, creating: map[string]time.Time{}, begun: map[beginning]time.Time{}}
 		m.jobs[name] = known
 	}
 	return known
@@ -88,9 +112,76 @@ func (m *memory) awaited(name types.NamespacedName, uid types.UID, pod string, n
 	return creating && now.Sub(at) <= memoryLasts
 }
 
+// unseen returns the names of the pods that were created and have not been seen yet.
+func (m *memory) unseen(name types.NamespacedName, uid types.UID, now time.Time) sets.Set[string] {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	pods := sets.New[string]()
+	for pod, at := range m.of(name, uid).creating {
+		if now.Sub(at) <= memoryLasts {
+			pods.Insert(pod)
+		}
+	}
+	return pods
+}
+
+// ask remembers demands that are being carried out until they are on record. No demands: they are.
+func (m *memory) ask(name types.NamespacedName, uid types.UID, asked []demand) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.of(name, uid).asked = asked
+}
+
+// asked returns the demands that are not on record yet.
+func (m *memory) asked(name types.NamespacedName, uid types.UID) []demand {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.of(name, uid).asked
+}
+
+// since returns when an occurrence was first asked about.
+func (m *memory) since(name types.NamespacedName, uid types.UID, which beginning, now time.Time) time.Time {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	begun := m.of(name, uid).begun
+	if _, known := begun[which]; !known {
+		begun[which] = now
+	}
+	return begun[which]
+}
+
+// begun returns the occurrences that since was asked about, and keeps of them only those that are to be kept.
+func (m *memory) begun(name types.NamespacedName, uid types.UID, keep func(beginning) bool) []beginning {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	begun := m.of(name, uid).begun
+	maps.DeleteFunc(begun, func(which beginning, _ time.Time) bool { return !keep(which) })
+	return slices.SortedFunc(maps.Keys(begun), func(a, b beginning) int {
+		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.task, b.task), cmp.Compare(a.index, b.index))
+	})
+}
+
+// follow remembers that a Command is done with.
+func (m *memory) follow(name types.NamespacedName, command types.UID) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.commands[name] == nil {
+		m.commands[name] = sets.New[types.UID]()
+	}
+	m.commands[name].Insert(command)
+}
+
+// followed says whether a Command is done with.
+func (m *memory) followed(name types.NamespacedName, command types.UID) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.commands[name].Has(command)
+}
+
 // forget drops everything about a Job that is gone.
 func (m *memory) forget(name types.NamespacedName) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	delete(m.jobs, name)
+	delete(m.commands, name)
 }

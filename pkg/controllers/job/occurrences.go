@@ -228,9 +228,18 @@ func evictions(job *batch.Job, t int, members []member, unseen sets.Set[string])
 	var found []occurrence
 	for index := range int(task.Replicas) {
 		if !there.Has(index) {
-			found = append(found, occurrence{event: bus.PodEvictedEvent, task: t, index: index,
-				what: fmt.Sprintf("pod %s was evicted or deleted", PodName(job.Name, task.Name, index))})
+			found = append(found, eviction(job, t, index))
 		}
 	}
 	return found
+}
+
+func eviction(job *batch.Job, t, index int) occurrence {
+	return occurrence{event: bus.PodEvictedEvent, task: t, index: index,
+		what: fmt.Sprintf("pod %s was evicted or deleted", PodName(job.Name, job.Spec.Tasks[t].Name, index))}
+}
+
+// isBack says whether the pod of the index runs, or has finished.
+func isBack(members []member, index int) bool {
+	return slices.ContainsFunc(members, func(m member) bool { return m.index == index && m.Status.Phase != corev1.PodPending })
 }

@@ -31,6 +31,12 @@ const (
 	// ReasonBelowMinSuccess: all pods have finished and fewer than minSuccess succeeded.
 	ReasonBelowMinSuccess = "BelowMinSuccess"
 
+	// ReasonWaitsForTask: tasks are held back until those they depend on have started.
+	ReasonWaitsForTask = "WaitsForTask"
+
+	// ReasonRunningEstimateExceeded: the Job runs for longer than spec.runningEstimate says.
+	ReasonRunningEstimateExceeded = "RunningEstimateExceeded"
+
 	// ReasonMaxRetryReached: the Job was restarted as often as it may be.
 	ReasonMaxRetryReached = "MaxRetryReached"
 )
@@ -41,8 +47,9 @@ type verdict struct {
 	reason, message string
 }
 
-// next is the phase machine of a defaulted Job: given its phase and the counts of its pods (status), the phase it
-// should be in. Without a command or policy only these arrows exist:
+// next is the phase machine of a defaulted Job: given its phase, the counts of its pods (status), and how many of them
+// are outdated and not even terminating, the phase it should be in. What Commands and policies ask for is in
+// transition; by themselves Jobs follow only these arrows:
 //
 //	""          → Pending
 //	Pending     → Running     minAvailable pods run or have finished
@@ -54,7 +61,7 @@ type verdict struct {
 //	Aborting    → Aborted     no pod is alive; likewise Completing → Completed, Terminating → Terminated
 //
 // Aborted, Completed, Failed and Terminated stay.
-func next(job *batch.Job, status *batch.JobStatus) verdict {
+func next(job *batch.Job, status *batch.JobStatus, outdated int32) verdict {
 	stay := verdict{phase: status.State.Phase, reason: status.State.Reason, message: status.State.Message}
 	alive := status.Pending + status.Running + status.Unknown + status.Terminating
 	switch status.State.Phase {
@@ -68,11 +75,11 @@ func next(job *batch.Job, status *batch.JobStatus) verdict {
 	case batch.Running:
 		return nextOfRunning(job, status)
 	case batch.Restarting:
-		if status.RetryCount >= job.Spec.MaxRetry {
+		if isExhausted(job, status) {
 			return verdict{batch.Failed, ReasonMaxRetryReached,
 				fmt.Sprintf("restarted %d times, maxRetry is %d", status.RetryCount, job.Spec.MaxRetry)}
 		}
-		if totalReplicas(job)-status.Terminating >= job.Spec.MinAvailable {
+		if outdated == 0 && totalReplicas(job)-status.Terminating >= job.Spec.MinAvailable {
 			return verdict{phase: batch.Pending}
 		}
 	case batch.Aborting:
@@ -136,6 +143,11 @@ func finished(job *batch.Job, status *batch.JobStatus) verdict {
 				status.Succeeded, totalReplicas(job), job.Spec.MinAvailable)}
 	}
 	return verdict{phase: batch.Completed}
+}
+
+// isExhausted says whether a Job has no retry left.
+func isExhausted(job *batch.Job, status *batch.JobStatus) bool {
+	return status.RetryCount >= job.Spec.MaxRetry
 }
 
 // makesPods says whether a Job in this phase makes the pods it lacks; in every other phase it deletes those it has.

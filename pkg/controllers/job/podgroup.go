@@ -44,7 +44,40 @@ func BuildPodGroup(job *batch.Job, priority func(class string) int32) *schedulin
 			MinResources:      &minResources,
 			Queue:             job.Spec.Queue,
 			PriorityClassName: job.Spec.PriorityClassName,
+			NetworkTopology:   networkTopology(job.Spec.NetworkTopology),
+			SubGroupPolicy:    subGroupPolicies(job),
 		},
+	}
+}
+
+// subGroupPolicies tells the scheduler of the partitions of the tasks.
+func subGroupPolicies(job *batch.Job) []scheduling.SubGroupPolicySpec {
+	var policies []scheduling.SubGroupPolicySpec
+	for i := range job.Spec.Tasks {
+		task := &job.Spec.Tasks[i]
+		if task.PartitionPolicy == nil {
+			continue
+		}
+		policies = append(policies, scheduling.SubGroupPolicySpec{
+			Name:            task.Name,
+			NetworkTopology: networkTopology(task.PartitionPolicy.NetworkTopology),
+			SubGroupSize:    &task.PartitionPolicy.PartitionSize,
+			MinSubGroups:    &task.PartitionPolicy.MinPartitions,
+			LabelSelector:   &metav1.LabelSelector{MatchLabels: map[string]string{batch.TaskSpecKey: task.Name}},
+			MatchLabelKeys:  []string{batch.TaskPartitionIDKey},
+		})
+	}
+	return policies
+}
+
+func networkTopology(spec *batch.NetworkTopologySpec) *scheduling.NetworkTopologySpec {
+	if spec == nil {
+		return nil
+	}
+	return &scheduling.NetworkTopologySpec{
+		Mode:               scheduling.NetworkTopologyMode(spec.Mode),
+		HighestTierAllowed: spec.HighestTierAllowed,
+		HighestTierName:    spec.HighestTierName,
 	}
 }
 
@@ -123,6 +156,21 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 		return "", ""
 	}
 	return unschedulable.Reason, unschedulable.Message
+}
+
+// isSpent says whether the PodGroup of a Job that has ended, or was aborted, is of no use any more. One whose pods have
+// finished is complete and keeps telling so; without them it would wait to be let in for ever, in room that its queue
+// holds for it.
+func isSpent(job *batch.Job, pods []*corev1.Pod) bool {
+	var finished int32
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			return false
+		}
+		finished++
+	}
+	phase := job.Status.State.Phase
+	return (isFinal(phase) || phase == batch.Aborted) && finished < job.Spec.MinAvailable
 }
 
 // admitted says whether the scheduler lets the pods of the PodGroup be made.

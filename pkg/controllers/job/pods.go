@@ -73,9 +73,13 @@ func BuildPod(job *batch.Job, task *batch.TaskSpec, index int) *corev1.Pod {
 	pod.Annotations[batch.JobVersionKey] = strconv.Itoa(int(job.Status.Version))
 	pod.Annotations[batch.JobRetryCountKey] = strconv.Itoa(int(job.Status.RetryCount))
 	pod.Annotations[batch.PodTemplateKey] = job.Name + "-" + task.Name
+	if task.PartitionPolicy != nil {
+		pod.Labels[batch.TaskPartitionIDKey] = strconv.Itoa(partitionOf(task, index))
+	}
 	if task.TopologyPolicy != "" {
 		pod.Annotations[scheduling.NumaPolicyKey] = string(task.TopologyPolicy)
 	}
+	mountVolumes(pod, job)
 	equip(pod, job, task, index)
 	return pod
 }
@@ -116,15 +120,31 @@ func missingAndSurplus(job *batch.Job, pods []*corev1.Pod) (missing []slot, surp
 	return missing, surplus
 }
 
-// leftovers are the pods that have to go when the Job is in the given phase. Pods that have finished stay, for their
-// logs, unless the Job is about to make new ones under the same names.
-func leftovers(phase batch.JobPhase, pods []*corev1.Pod) []*corev1.Pod {
+// leftovers are the pods that have to go when the Job is in a phase that makes none. Pods that have finished stay, for
+// their logs. A Job that restarts only gets rid of outdated pods, which are all of them if it restarts as a whole; and
+// of none if it is about to fail for want of retries.
+func leftovers(job *batch.Job, pods []*corev1.Pod) []*corev1.Pod {
+	restarting := job.Status.State.Phase == batch.Restarting
+	if restarting && isExhausted(job, &job.Status) {
+		return nil
+	}
 	var left []*corev1.Pod
 	for _, pod := range pods {
 		finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if pod.DeletionTimestamp == nil && (!finished || phase == batch.Restarting) {
+		if pod.DeletionTimestamp == nil && (restarting && isOutdated(job, pod) || !restarting && !finished) {
 			left = append(left, pod)
 		}
 	}
 	return left
+}
+
+// numberOutdated counts the outdated pods that nobody has deleted yet.
+func numberOutdated(job *batch.Job, pods []*corev1.Pod) int32 {
+	var number int32
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil && isOutdated(job, pod) {
+			number++
+		}
+	}
+	return number
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -84,21 +83,30 @@ func TestPodsAreComparedByName(t *testing.T) {
 }
 
 func TestFinishedPodsAreLeftForTheirLogsUnlessTheJobRestarts(t *testing.T) {
-	job := jobOf(task("a", 5, ""))
-	pods := podsOf(job, 0, pending, running, succeeded, failed, terminating)
-	names := func(pods []*corev1.Pod) (names []string) {
-		for _, pod := range pods {
-			names = append(names, pod.Name)
-		}
-		return names
-	}
-	for phase, want := range map[batch.JobPhase][]string{
-		batch.Completed:  {"sim-a-0", "sim-a-1"},
-		batch.Aborting:   {"sim-a-0", "sim-a-1"},
-		batch.Restarting: {"sim-a-0", "sim-a-1", "sim-a-2", "sim-a-3"},
+	for _, test := range []struct {
+		name    string
+		phase   batch.JobPhase
+		version int32
+		retries int32
+		want    []string
+	}{
+		{"completed", batch.Completed, 1, 0, []string{"sim-a-0", "sim-a-1"}},
+		{"aborting", batch.Aborting, 1, 0, []string{"sim-a-0", "sim-a-1"}},
+		{"restarting as a whole", batch.Restarting, 1, 1, []string{"sim-a-0", "sim-a-1", "sim-a-2", "sim-a-3"}},
+		{"restarting a part", batch.Restarting, 0, 1, nil},
+		{"restarting once too often", batch.Restarting, 1, 3, nil},
 	} {
-		if got := names(leftovers(phase, pods)); !slices.Equal(got, want) {
-			t.Errorf("in phase %s the leftovers are %v, want %v", phase, got, want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			job := jobOf(task("a", 5, ""))
+			pods := podsOf(job, 0, pending, running, succeeded, failed, terminating)
+			job.Status.State.Phase, job.Status.Version, job.Status.RetryCount = test.phase, test.version, test.retries
+			var names []string
+			for _, pod := range leftovers(job, pods) {
+				names = append(names, pod.Name)
+			}
+			if !slices.Equal(names, test.want) {
+				t.Errorf("the leftovers are %v, want %v", names, test.want)
+			}
+		})
 	}
 }

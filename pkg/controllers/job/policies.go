@@ -214,7 +214,10 @@ func follow(job *batch.Job, pods []*corev1.Pod, asked []demand, now time.Time) *
 	if to == batch.Restarting && asked[0].action != bus.ResumeJobAction {
 		status.RetryCount++
 	}
-	enter(job, status, verdict{to, asked[0].reason, asked[0].message}, !isPartial(asked[0].action), now)
+	if !isPartial(asked[0].action) {
+		status.Version++
+	}
+	enter(job, status, verdict{phase: to}, now)
 	status.State.Reason, status.State.Message = asked[0].reason, asked[0].message
 	return status
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,11 +11,14 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -31,22 +35,24 @@ type Reconciler struct {
 	schedulerName string
 }
 
-// Reconcile makes or updates the PodGroup, makes or deletes pods as the phase wants it, and writes the status if it
-// differs. An error means that a request failed and that the Job is to be tried again; the status is written all the
-// same, because it says what went wrong.
+// Reconcile follows what a Command or lifecycle policy asks for, or else brings PodGroup, volumes and pods in line with
+// the phase, and writes the status if it differs. An error means that a request failed and that the Job is to be tried
+// again; the status is written all the same, because it says what went wrong.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	stored := &batch.Job{}
 	if err := r.client.Get(ctx, request.NamespacedName, stored); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.memory.forget(request.NamespacedName)
+			return reconcile.Result{}, r.dropVoid(ctx, request.NamespacedName)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	if stored.DeletionTimestamp != nil {
 		// The garbage collector takes pods and PodGroup along.
 		return reconcile.Result{}, nil
 	}
-	if r.memory.outdated(request.NamespacedName, stored.UID, stored.ResourceVersion, time.Now()) {
+	now := time.Now()
+	if r.memory.outdated(request.NamespacedName, stored.UID, stored.ResourceVersion, now) {
 		return reconcile.Result{RequeueAfter: recheckAfter}, nil
 	}
 	job := defaulted(stored, r.schedulerName)
@@ -54,12 +60,107 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	outcome, err := r.advance(ctx, job, pods)
+	problems := Validate(job)
+	command, asked, err := r.commanded(ctx, job)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var wait time.Duration
+	if len(asked) == 0 && len(problems) == 0 {
+		if asked, wait, err = r.asked(ctx, job, pods, now); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if len(asked) > 0 {
+		return r.obey(ctx, stored, job, pods, command, asked, now)
+	}
+	outcome, err := r.advance(ctx, job, pods, problems)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil
 	}
 	status := observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
-	return r.record(ctx, stored, status, outcome.trouble, err)
+	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
+	if result.RequeueAfter == 0 {
+		result.RequeueAfter = sooner(wait, estimateLeft(job, status, now))
+	}
+	return result, err
+}
+
+// sooner returns the shorter one of two waits, of which those that are not positive are none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
+}
+
+// asked returns what the policies of a valid Job ask for now, and when they are to be asked again.
+func (r *Reconciler) asked(ctx context.Context, job *batch.Job, pods []*corev1.Pod, now time.Time) ([]demand, time.Duration, error) {
+	if !hasPolicies(job) || !makesPods(job.Status.State.Phase) {
+		return nil, 0, nil
+	}
+	name := client.ObjectKeyFromObject(job)
+	if asked := r.memory.asked(name, job.UID); len(asked) > 0 {
+		return asked, 0, nil
+	}
+	group := &scheduling.PodGroup{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: PodGroupName(job)}, group)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, 0, err
+	}
+	found := r.lasting(job, pods, occurrences(job, pods, r.memory.unseen(name, job.UID, now), group))
+	due, wait := demands(job, found, func(o *occurrence) time.Time {
+		if !o.since.IsZero() {
+			return o.since
+		}
+		return r.memory.since(name, job.UID, beginning{o.event, o.task, o.index}, now)
+	}, now)
+	return chosen(job.Status.State.Phase, due), wait, nil
+}
+
+// lasting adds to what was found the evictions that have a delayed answer and whose tasks are not whole again. The
+// status shows an eviction only until the pods that are left have been counted.
+func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []occurrence) []occurrence {
+	present := sets.New[beginning]()
+	for i := range found {
+		present.Insert(beginning{found[i].event, found[i].task, found[i].index})
+	}
+	members := membersByTask(job, pods)
+	begun := r.memory.begun(client.ObjectKeyFromObject(job), job.UID, func(which beginning) bool {
+		return present.Has(which) || which.event == bus.PodEvictedEvent && which.task < len(members) &&
+			!isBack(members[which.task], which.index)
+	})
+	for _, which := range begun {
+		if !present.Has(which) {
+			found = append(found, eviction(job, which.task, which.index))
+		}
+	}
+	return found
+}
+
+// obey carries out demands and puts them on record, then deletes the Command they come from, if any. What is for the
+// whole Job is only recorded: its pods are outdated by that, and go next time. The pods of parts of it are deleted
+// first, because the record could not tell later which they were.
+func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []demand, now time.Time) (reconcile.Result, error) {
+	name := client.ObjectKeyFromObject(job)
+	if isPartial(asked[0].action) && job.Status.RetryCount+1 < job.Spec.MaxRetry {
+		r.memory.ask(name, job.UID, asked)
+		deleted, err := r.deletePods(ctx, targets(job, pods, asked))
+		pods = replaced(pods, deleted)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	result, written, err := r.record(ctx, stored, follow(job, pods, asked, now), trouble{}, nil)
+	if !written {
+		return result, err
+	}
+	r.memory.ask(name, job.UID, nil)
+	r.memory.begun(name, job.UID, func(beginning) bool { return false })
+	if command == nil {
+		return result, err
+	}
+	return result, errors.Join(err, r.drop(ctx, name, command))
 }
 
 // outcome is how the world looks after advance: the pods, the PodGroup if the Job needs one, and what went wrong.
@@ -70,50 +171,66 @@ type outcome struct {
 }
 
 // advance carries out what the phase of a defaulted Job wants. The outcome is good to be counted in any case.
-func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1.Pod) (outcome, error) {
-	result := outcome{pods: pods}
-	if phase := job.Status.State.Phase; !makesPods(phase) {
-		deleted, err := r.deletePods(ctx, leftovers(phase, pods))
-		result.pods = replaced(pods, deleted)
-		if err != nil {
-			result.trouble = trouble{ReasonFailedDelete, err.Error()}
-			return result, err
-		}
-		if err := r.removeResources(ctx, job); err != nil {
-			result.trouble = trouble{batch.PluginErrorReason, err.Error()}
-			return result, err
-		}
-		return result, nil
+func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1.Pod, problems field.ErrorList) (outcome, error) {
+	if !makesPods(job.Status.State.Phase) {
+		return r.clear(ctx, job, pods)
 	}
-	if problems := Validate(job); len(problems) > 0 {
+	result := outcome{pods: pods}
+	if len(problems) > 0 {
 		result.trouble = trouble{ReasonInvalidSpec, problems.ToAggregate().Error()}
 		return result, nil
 	}
-	group, err := r.ensurePodGroup(ctx, job)
-	if err != nil {
+	var err error
+	if len(pods) == 0 {
+		if err = r.ensureClaims(ctx, job); err != nil {
+			result.trouble = trouble{batch.PVCErrorReason, err.Error()}
+			return result, err
+		}
+	}
+	held := heldBack(job, pods)
+	if result.group, err = r.ensurePodGroup(ctx, job, held); err != nil {
 		result.trouble = trouble{batch.PodGroupErrorReason, err.Error()}
 		return result, err
 	}
-	result.group = group
 	missing, surplus := missingAndSurplus(job, pods)
 	deleted, deleteErr := r.deletePods(ctx, surplus)
 	result.pods = replaced(pods, deleted)
 	if deleteErr != nil {
 		result.trouble = trouble{ReasonFailedDelete, deleteErr.Error()}
 	}
-	if !admitted(group) {
+	if !admitted(result.group) {
 		return result, deleteErr
 	}
 	if err := r.ensureResources(ctx, job); err != nil {
 		result.trouble = trouble{batch.PluginErrorReason, err.Error()}
 		return result, errors.Join(deleteErr, err)
 	}
+	missing = slices.DeleteFunc(missing, func(slot slot) bool { return held[slot.task] != "" })
 	created, createErr := r.createPods(ctx, job, missing)
 	result.pods = append(result.pods, created...)
 	if createErr != nil {
 		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
 	}
 	return result, errors.Join(deleteErr, createErr)
+}
+
+// clear deletes what a Job that makes no pods leaves over.
+func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.Pod) (outcome, error) {
+	result := outcome{pods: pods}
+	deleted, err := r.deletePods(ctx, leftovers(job, pods))
+	result.pods = replaced(pods, deleted)
+	if err == nil && isSpent(job, result.pods) {
+		err = r.deletePodGroup(ctx, job)
+	}
+	if err != nil {
+		result.trouble = trouble{ReasonFailedDelete, err.Error()}
+		return result, err
+	}
+	if err := r.removeResources(ctx, job); err != nil {
+		result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+		return result, err
+	}
+	return result, nil
 }
 
 // podsOf returns the pods the Job controls. They are the cache's own and not to be changed.
@@ -132,8 +249,9 @@ func (r *Reconciler) podsOf(ctx context.Context, job *batch.Job) ([]*corev1.Pod,
 }
 
 // ensurePodGroup makes the PodGroup of the Job, or brings it up to date.
-func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job) (*scheduling.PodGroup, error) {
+func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []string) (*scheduling.PodGroup, error) {
 	wanted := BuildPodGroup(job, func(class string) int32 { return r.priority(ctx, class) })
+	holdBack(wanted, job, held)
 	current := &scheduling.PodGroup{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {
@@ -161,6 +279,16 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job) (*sched
 	return updated, nil
 }
 
+// deletePodGroup deletes the PodGroup of the Job if there is one.
+func (r *Reconciler) deletePodGroup(ctx context.Context, job *batch.Job) error {
+	group := &scheduling.PodGroup{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: PodGroupName(job)}, group)
+	if err != nil || group.DeletionTimestamp != nil || !metav1.IsControlledBy(group, job) {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(r.client.Delete(ctx, group, client.Preconditions{UID: &group.UID}))
+}
+
 // priority is the value of a PriorityClass. Of a class that does not exist the pods themselves will complain.
 func (r *Reconciler) priority(ctx context.Context, class string) int32 {
 	found := &schedulingv1.PriorityClass{}
@@ -170,22 +298,22 @@ func (r *Reconciler) priority(ctx context.Context, class string) int32 {
 	return found.Value
 }
 
-// record writes the status if it differs and tells in Events what is new in it. It passes on the error that advance
-// ended with, so that the Job is tried again.
-func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batch.JobStatus, trouble trouble, cause error) (reconcile.Result, error) {
+// record writes the status if it differs, tells in Events what is new in it, and says whether it is on record now. It
+// passes on the error that came before, so that the Job is tried again.
+func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batch.JobStatus, trouble trouble, cause error) (reconcile.Result, bool, error) {
 	if apiequality.Semantic.DeepEqual(&stored.Status, status) {
-		return reconcile.Result{}, cause
+		return reconcile.Result{}, true, cause
 	}
 	updated := stored.DeepCopy()
 	updated.Status = *status
 	err := r.client.Status().Patch(ctx, updated, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: recheckAfter}, nil
+		return reconcile.Result{RequeueAfter: recheckAfter}, false, nil
 	case err != nil:
-		return reconcile.Result{}, errors.Join(cause, client.IgnoreNotFound(err))
+		return reconcile.Result{}, false, errors.Join(cause, client.IgnoreNotFound(err))
 	}
 	r.memory.wrote(client.ObjectKeyFromObject(stored), stored.UID, updated.ResourceVersion, time.Now())
 	r.announce(stored, status, trouble)
-	return reconcile.Result{}, cause
+	return reconcile.Result{}, true, cause
 }

@@ -14,10 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -59,6 +61,9 @@ func Add(mgr manager.Manager, options Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsByJob, indexByJob); err != nil {
 		return fmt.Errorf("indexing pods by Job: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &bus.Command{}, commandsByJob, indexCommand); err != nil {
+		return fmt.Errorf("indexing Commands by Job: %w", err)
+	}
 	// Asked for here so that a process that says it is ready has them, and the first Job finds its PriorityClass.
 	for _, object := range []client.Object{&batch.Job{}, &scheduling.PodGroup{}, &schedulingv1.PriorityClass{}} {
 		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
@@ -70,6 +75,7 @@ func Add(mgr manager.Manager, options Options) error {
 		For(&batch.Job{}).
 		Owns(&scheduling.PodGroup{}).
 		Watches(&corev1.Pod{}, &podEvents{memory: r.memory}).
+		Watches(&bus.Command{}, handler.EnqueueRequestsFromMapFunc(wakeCommanded)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -111,6 +117,7 @@ func (e *podEvents) Update(_ context.Context, event event.UpdateEvent, queue que
 	after, are := event.ObjectNew.(*corev1.Pod)
 	if is && are && before.UID == after.UID && before.Status.Phase == after.Status.Phase &&
 		(before.DeletionTimestamp == nil) == (after.DeletionTimestamp == nil) &&
+		hasStarted(before) == hasStarted(after) && containerRestarts(before) == containerRestarts(after) &&
 		controllingJob(before) != nil {
 		return
 	}

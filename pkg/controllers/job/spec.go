@@ -2,12 +2,15 @@ package job
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	"hekla.sh/hekla/pkg/controllers/job/plugins"
 )
 
@@ -74,8 +77,123 @@ func Validate(job *batch.Job) field.ErrorList {
 		problems = append(problems, field.Invalid(spec.Child("minAvailable"), minAvailable,
 			fmt.Sprintf("the tasks have only %d replicas together", replicas)))
 	}
+	problems = append(problems, validatePolicies(job.Spec.Policies, spec.Child("policies"))...)
+	problems = append(problems, validateVolumes(job, spec.Child("volumes"))...)
+	return append(problems, validateDependencies(job, names, spec.Child("tasks"))...)
+}
+
+// validateDependencies reports tasks that wait for a task that does not exist, or for each other.
+func validateDependencies(job *batch.Job, names sets.Set[string], path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i := range job.Spec.Tasks {
+		if job.Spec.Tasks[i].DependsOn == nil {
+			continue
+		}
+		for n, name := range job.Spec.Tasks[i].DependsOn.Name {
+			if !names.Has(name) {
+				problems = append(problems, field.NotFound(path.Index(i).Child("dependsOn", "name").Index(n), name))
+			}
+		}
+	}
+	if cycle := dependencyCycle(job); cycle != nil {
+		problems = append(problems, field.Invalid(path, strings.Join(cycle, " → "), "these tasks wait for each other and could never start"))
+	}
 	return problems
 }
+
+// validatePolicies reports policies that answer nothing, or of which more than one would answer the same.
+func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	seen := sets.New[string]()
+	once := func(path *field.Path, value string) {
+		if seen.Has(value) {
+			problems = append(problems, field.Duplicate(path, value))
+		}
+		seen.Insert(value)
+	}
+	for i := range policies {
+		policy, path := &policies[i], path.Index(i)
+		if !slices.Contains(actions[:], policy.Action) {
+			problems = append(problems, field.NotSupported(path.Child("action"), policy.Action, actions[:]))
+		}
+		events := eventsOf(policy)
+		switch {
+		case policy.ExitCode != nil && len(events) > 0:
+			problems = append(problems, field.Invalid(path.Child("exitCode"), *policy.ExitCode, "a policy names events or an exit code, not both"))
+		case policy.ExitCode == nil && len(events) == 0:
+			problems = append(problems, field.Required(path.Child("event"), "a policy answers an event or an exit code"))
+		case policy.ExitCode != nil && *policy.ExitCode == 0:
+			problems = append(problems, field.Invalid(path.Child("exitCode"), 0, "0 is success and cannot be answered"))
+		case policy.ExitCode != nil:
+			once(path.Child("exitCode"), fmt.Sprint(*policy.ExitCode))
+		}
+		for _, event := range events {
+			if !slices.Contains(answerable[:], event) {
+				problems = append(problems, field.NotSupported(path.Child("event"), event, answerable[:]))
+				continue
+			}
+			once(path.Child("event"), string(event))
+		}
+		if slices.Contains(events, bus.PodPendingEvent) && delay(policy) <= 0 {
+			problems = append(problems, field.Required(path.Child("timeout"), "every pod is pending at first; say for how long it may be"))
+		}
+		if delay(policy) < 0 {
+			problems = append(problems, field.Invalid(path.Child("timeout"), policy.Timeout.Duration.String(), "must not be negative"))
+		}
+	}
+	if seen.Has(string(bus.AnyEvent)) && slices.ContainsFunc(answerable[1:], func(event bus.Event) bool { return seen.Has(string(event)) }) {
+		problems = append(problems, field.Invalid(path, bus.AnyEvent, "stands for all events and cannot be combined with others"))
+	}
+	return problems
+}
+
+func validateVolumes(job *batch.Job, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	paths := sets.New[string]()
+	for i := range job.Spec.Volumes {
+		volume, path := &job.Spec.Volumes[i], path.Index(i)
+		switch {
+		case volume.MountPath == "":
+			problems = append(problems, field.Required(path.Child("mountPath"), "say where to mount the volume"))
+		case paths.Has(volume.MountPath):
+			problems = append(problems, field.Duplicate(path.Child("mountPath"), volume.MountPath))
+		}
+		paths.Insert(volume.MountPath)
+		if volume.VolumeClaim == nil && volume.VolumeClaimName == "" {
+			problems = append(problems, field.Required(path, "name a claim that exists (volumeClaimName) or describe one to be made (volumeClaim)"))
+			continue
+		}
+		for _, message := range validation.IsDNS1123Subdomain(ClaimName(job, i)) {
+			problems = append(problems, field.Invalid(path.Child("volumeClaimName"), ClaimName(job, i), message))
+		}
+	}
+	return problems
+}
+
+func validatePartitions(task *batch.TaskSpec, path *field.Path) field.ErrorList {
+	partitions := task.PartitionPolicy
+	switch {
+	case partitions == nil:
+		return nil
+	case partitions.TotalPartitions <= 0:
+		return field.ErrorList{field.Invalid(path.Child("totalPartitions"), partitions.TotalPartitions, "must be positive")}
+	case partitions.PartitionSize <= 0:
+		return field.ErrorList{field.Invalid(path.Child("partitionSize"), partitions.PartitionSize, "must be positive")}
+	case int64(partitions.TotalPartitions)*int64(partitions.PartitionSize) != int64(task.Replicas):
+		return field.ErrorList{field.Invalid(path, fmt.Sprintf("%d × %d", partitions.TotalPartitions, partitions.PartitionSize),
+			fmt.Sprintf("totalPartitions times partitionSize must be the task's replicas, %d", task.Replicas))}
+	case partitions.MinPartitions < 0:
+		return field.ErrorList{field.Invalid(path.Child("minPartitions"), partitions.MinPartitions, "must not be negative")}
+	case partitions.MinPartitions > 0 && int64(partitions.MinPartitions)*int64(partitions.PartitionSize) != int64(*task.MinAvailable):
+		return field.ErrorList{field.Invalid(path.Child("minPartitions"), partitions.MinPartitions,
+			fmt.Sprintf("times partitionSize it must be the task's minAvailable, %d", *task.MinAvailable))}
+	}
+	return nil
+}
+
+// answerable are the events a policy may name; AnyEvent comes first.
+var answerable = [...]bus.Event{bus.AnyEvent, bus.PodFailedEvent, bus.PodEvictedEvent, bus.PodPendingEvent,
+	bus.JobUnknownEvent, bus.TaskCompletedEvent, bus.TaskFailedEvent, bus.JobUpdatedEvent}
 
 func validateTask(job string, task *batch.TaskSpec, path *field.Path) field.ErrorList {
 	if messages := validation.IsDNS1123Label(task.Name); len(messages) > 0 {
@@ -97,7 +215,8 @@ func validateTask(job string, task *batch.TaskSpec, path *field.Path) field.Erro
 		problems = append(problems, field.Invalid(path.Child("name"), task.Name,
 			fmt.Sprintf("the pod name %s cannot be used: %s", longest, messages[0])))
 	}
-	return problems
+	problems = append(problems, validatePartitions(task, path.Child("partitionPolicy"))...)
+	return append(problems, validatePolicies(task.Policies, path.Child("policies"))...)
 }
 
 // labelValue reports what keeps the value from being put on the pods as a label.
@@ -117,18 +236,25 @@ func NotHonoured(job *batch.Job) []string {
 			fields = append(fields, path.String())
 		}
 	}
+	// Policies are asked only while a Job runs, or is about to, when there is nothing to resume.
+	resumes := func(path *field.Path, policies batch.LifecyclePolicies) {
+		for i := range policies {
+			used(path.Index(i).Child("action"), policies[i].Action == bus.ResumeJobAction)
+		}
+	}
 	spec := field.NewPath("spec")
-	used(spec.Child("volumes"), len(job.Spec.Volumes) > 0)
-	used(spec.Child("policies"), len(job.Spec.Policies) > 0)
-	used(spec.Child("runningEstimate"), job.Spec.RunningEstimate != nil)
+	resumes(spec.Child("policies"), job.Spec.Policies)
 	used(spec.Child("ttlSecondsAfterFinished"), job.Spec.TTLSecondsAfterFinished != nil)
 	used(spec.Child("networkTopology"), job.Spec.NetworkTopology != nil)
 	for i := range job.Spec.Tasks {
 		task, path := &job.Spec.Tasks[i], spec.Child("tasks").Index(i)
-		used(path.Child("policies"), len(task.Policies) > 0)
+		resumes(path.Child("policies"), task.Policies)
 		used(path.Child("topologyPolicy"), task.TopologyPolicy != "" && task.TopologyPolicy != batch.NumaPolicyNone)
-		used(path.Child("dependsOn"), task.DependsOn != nil)
-		used(path.Child("partitionPolicy"), task.PartitionPolicy != nil)
+		if partitions := task.PartitionPolicy; partitions != nil {
+			path := path.Child("partitionPolicy")
+			used(path.Child("networkTopology"), partitions.NetworkTopology != nil)
+			used(path.Child("minPartitions"), partitions.MinPartitions > 0 && partitions.MinPartitions < partitions.TotalPartitions)
+		}
 	}
 	return fields
 }

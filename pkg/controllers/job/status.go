@@ -2,6 +2,8 @@ package job
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +62,7 @@ type trouble struct {
 func observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, trouble trouble, now time.Time) *batch.JobStatus {
 	status := job.Status.DeepCopy()
 	count(status, pods)
+	status.ObservedGeneration = job.Generation
 	if trouble.reason == ReasonInvalidSpec {
 		// Judging by numbers that contradict each other would end the Job for a typing error in a scale-up.
 		if status.State.Phase == "" {
@@ -69,7 +72,10 @@ func observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 		return status
 	}
 	status.MinAvailable = job.Spec.MinAvailable
-	verdict := next(job, status)
+	verdict := next(job, status, numberOutdated(job, pods))
+	if makesPods(status.State.Phase) && !makesPods(verdict.phase) {
+		status.Version++
+	}
 	if verdict.phase != status.State.Phase {
 		enter(job, status, verdict, now)
 	}
@@ -79,13 +85,24 @@ func observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	case trouble.reason != "":
 		status.State.Reason, status.State.Message = trouble.reason, trouble.message
 	case verdict.phase == batch.Pending:
-		status.State.Reason, status.State.Message = whyPending(job, group)
+		status.State.Reason, status.State.Message = whyPending(job, group, pods)
+	case verdict.phase == batch.Running && estimateLeft(job, status, now) < 0:
+		status.State.Reason = ReasonRunningEstimateExceeded
+		status.State.Message = fmt.Sprintf("the Job runs for longer than its runningEstimate, %s", job.Spec.RunningEstimate.Duration)
 	}
 	return status
 }
 
+// estimateLeft is how long the Job may run on without exceeding the estimate of its user, 0 if there is none.
+func estimateLeft(job *batch.Job, status *batch.JobStatus, now time.Time) time.Duration {
+	if job.Spec.RunningEstimate == nil || status.State.Phase != batch.Running {
+		return 0
+	}
+	return startedAt(job, status).Add(job.Spec.RunningEstimate.Duration).Sub(now)
+}
+
 // whyPending says why a pending Job has to wait: in the scheduler's words, or else that it has not spoken yet.
-func whyPending(job *batch.Job, group *scheduling.PodGroup) (reason, message string) {
+func whyPending(job *batch.Job, group *scheduling.PodGroup, pods []*corev1.Pod) (reason, message string) {
 	if group == nil {
 		return "", ""
 	}
@@ -96,15 +113,15 @@ func whyPending(job *batch.Job, group *scheduling.PodGroup) (reason, message str
 		return batch.PodGroupPendingReason, fmt.Sprintf("scheduler %s has not let PodGroup %s into queue %s yet",
 			job.Spec.SchedulerName, group.Name, group.Spec.Queue)
 	}
+	held := slices.DeleteFunc(heldBack(job, pods), func(why string) bool { return why == "" })
+	if len(held) > 0 {
+		return ReasonWaitsForTask, strings.Join(held, "; ")
+	}
 	return "", ""
 }
 
-// enter records that the Job enters a phase. Leaving Pending and Running for good makes its pods outdated, which is
-// what version counts.
+// enter records that the Job enters a phase.
 func enter(job *batch.Job, status *batch.JobStatus, verdict verdict, now time.Time) {
-	if makesPods(status.State.Phase) && !makesPods(verdict.phase) {
-		status.Version++
-	}
 	at := metav1.NewTime(now).Rfc3339Copy()
 	status.State.Phase = verdict.phase
 	status.State.LastTransitionTime = at
@@ -113,14 +130,14 @@ func enter(job *batch.Job, status *batch.JobStatus, verdict verdict, now time.Ti
 		status.Conditions = status.Conditions[surplus:]
 	}
 	if isFinal(verdict.phase) {
-		status.RunningDuration = &metav1.Duration{Duration: at.Sub(startedAt(job))}
+		status.RunningDuration = &metav1.Duration{Duration: at.Sub(startedAt(job, status))}
 	}
 }
 
 // startedAt is when the Job first ran, or was created if it never did.
-func startedAt(job *batch.Job) time.Time {
-	for i := range job.Status.Conditions {
-		if condition := &job.Status.Conditions[i]; condition.Status == batch.Running && condition.LastTransitionTime != nil {
+func startedAt(job *batch.Job, status *batch.JobStatus) time.Time {
+	for i := range status.Conditions {
+		if condition := &status.Conditions[i]; condition.Status == batch.Running && condition.LastTransitionTime != nil {
 			return condition.LastTransitionTime.Time
 		}
 	}

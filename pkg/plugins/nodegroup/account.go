@@ -9,33 +9,32 @@ import (
 
 // account is what the pods of a queue use of a node group that the queue has a limit for.
 type account struct {
-	queue, group string
-	limit        resources.Limits
-	used         resources.Vector
-	answers      []answer // that were given, and stand until they are wrong
+	group   string
+	limit   resources.Limits
+	used    resources.Vector
+	answers []answer // as they were given last, of any node of the group
 }
 
-// answer is what was said of all nodes of the group to a class.
+// answer is what was said of a group to a class.
 type answer struct {
 	class   *cluster.Class
 	refused bool
 }
 
-// entry is what a task is counted as.
-type entry struct {
+// holding is what the pods of a queue use of one node.
+type holding struct {
 	account *account
-	request resources.Vector
+	amount  resources.Vector
 }
 
 // refuses reports whether a pod of a class would bring the queue above its limit, and remembers what it said.
 func (a *account) refuses(k *cluster.Class) bool {
-	refused := a.isExceededBy(k.Request)
 	for i := range a.answers {
 		if a.answers[i].class == k {
-			a.answers[i].refused = refused
-			return refused
+			return a.answers[i].refused
 		}
 	}
+	refused := a.isExceededBy(k.Request)
 	a.answers = append(a.answers, answer{class: k, refused: refused})
 	return refused
 }
@@ -50,91 +49,83 @@ func (a *account) isExceededBy(request resources.Vector) bool {
 	return false
 }
 
-// reconsider reports whether an answer that was given is wrong now. It forgets those of classes that nobody has.
+// reconsider brings the answers up to date, and reports whether one has changed. Those of classes that nobody has are
+// forgotten.
 func (a *account) reconsider() bool {
 	a.answers = slices.DeleteFunc(a.answers, func(given answer) bool { return !given.class.InUse() })
-	isWrong := false
+	haveChanged := false
 	for i := range a.answers {
 		given := &a.answers[i]
 		if refused := a.isExceededBy(given.class.Request); refused != given.refused {
-			given.refused, isWrong = refused, true
+			given.refused, haveChanged = refused, true
 		}
 	}
-	return isWrong
+	return haveChanged
 }
 
-// recount counts the pods of all accounts anew, and has the nodes looked at again of which something else is true now.
-func (p *plugin) recount() {
-	changed, next, ok := p.model.Changes(p.seen)
-	if ok && p.seen != 0 && len(changed) == 0 {
-		return
-	}
-	p.seen = next
-	clear(p.counted)
-	for _, a := range p.accounts {
-		a.used = nil
-	}
+// follow brings the accounts up to date with the model, and marks the nodes of which something else is true now.
+func (p *plugin) follow(mark func(*cluster.Node)) {
 	if len(p.accounts) == 0 {
+		p.held = nil
 		return
 	}
-	for _, n := range p.model.Nodes() {
-		if group := groupOf(n); group != "" {
-			for _, t := range n.Tasks() {
-				p.count(t, group)
+	changed, next, ok := p.model.Changes(p.seen)
+	if ok && !p.isStale && len(changed) == 0 {
+		return
+	}
+	nodes := p.model.BySlot()
+	if !ok || p.isStale {
+		for _, a := range p.accounts {
+			a.used = nil
+		}
+		p.held = make([][]holding, len(nodes))
+		for slot := range nodes {
+			p.count(slot, nodes[slot])
+		}
+	} else {
+		for _, slot := range changed {
+			p.count(int(slot), nodes[slot])
+		}
+	}
+	p.seen, p.isStale = next, false
+	for _, a := range p.accounts {
+		if a.reconsider() {
+			for _, n := range p.model.Nodes() {
+				if groupOf(n) == a.group {
+					mark(n)
+				}
 			}
 		}
 	}
-	for _, a := range p.accounts {
-		if a.reconsider() {
-			p.eachNode(a.group, p.model.Touch)
-		}
+	if _, next, ok = p.model.Changes(p.seen); ok {
+		p.seen = next // what was marked just now is nothing new
 	}
 }
 
-// count enters a task that stands on a node of a group into its account, if it has one.
-func (p *plugin) count(t *cluster.Task, group string) *account {
-	if !t.Status.Counts() || t.Job == nil || t.Job.Queue == nil {
-		return nil
+// count takes what is on a node into the accounts, in place of what was counted there before.
+func (p *plugin) count(slot int, n *cluster.Node) {
+	for len(p.held) <= slot {
+		p.held = append(p.held, nil)
 	}
-	r := p.rules[t.Job.Queue.Name]
-	if r == nil {
-		return nil
+	for _, h := range p.held[slot] {
+		h.account.used.Sub(h.amount)
 	}
-	a := r.account(group)
-	if a == nil {
-		return nil
-	}
-	p.counted[t] = &entry{account: a, request: t.Request()}
-	a.used.Add(t.Request())
-	return a
-}
-
-// TaskMoved keeps the accounts while pods are placed, evicted, and taken back.
-func (p *plugin) TaskMoved(t *cluster.Task) {
-	if len(p.accounts) == 0 {
+	p.held[slot] = nil
+	group := groupOf(n)
+	if group == "" {
 		return
 	}
-	var before, now *account
-	if counted := p.counted[t]; counted != nil {
-		before = counted.account
-		before.used.Sub(counted.request)
-		delete(p.counted, t)
-	}
-	if group := groupOf(t.Node); group != "" {
-		now = p.count(t, group)
-	}
-	if before != nil && before.reconsider() {
-		p.eachNode(before.group, p.model.Outdate)
-	}
-	if now != nil && now != before && now.reconsider() {
-		p.eachNode(now.group, p.model.Outdate)
-	}
-}
-
-func (p *plugin) eachNode(group string, do func(*cluster.Node)) {
-	for _, n := range p.model.Nodes() {
-		if groupOf(n) == group {
-			do(n)
+	for _, t := range n.Tasks() {
+		if !t.Status.Counts() || t.Job == nil || t.Job.Queue == nil {
+			continue
+		}
+		r := p.rules[t.Job.Queue.Name]
+		if r == nil {
+			continue
+		}
+		if a := r.account(group); a != nil {
+			a.used.Add(t.Request())
+			p.held[slot] = append(p.held[slot], holding{account: a, amount: t.Request()})
 		}
 	}
 }

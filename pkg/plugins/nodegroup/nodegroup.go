@@ -43,13 +43,14 @@ type plugin struct {
 	model    *cluster.Cluster
 	rules    map[string]*rules // by queue, of those that say anything
 	accounts []*account        // by queue and group
-	counted  map[*cluster.Task]*entry
-	seen     uint64 // how far Cluster.Changes was followed when pods were counted last
+	held     [][]holding       // of accounts, by node slot
+	seen     uint64            // how far Cluster.Changes was followed
+	isStale  bool              // everything is to be counted anew
 }
 
 func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
 	return &plugin{isStrict: arguments.Bool(strictKey), isOrdered: arguments.Bool(orderKey),
-		isHierarchical: on.On(conf.EnableHierarchy), rules: map[string]*rules{}, counted: map[*cluster.Task]*entry{}}, nil
+		isHierarchical: on.On(conf.EnableHierarchy), rules: map[string]*rules{}}, nil
 }
 
 func (*plugin) Name() string { return Name }
@@ -61,10 +62,14 @@ func (p *plugin) OpenSession(s *framework.Session) {
 		for _, n := range p.model.Nodes() {
 			p.model.Touch(n)
 		}
-		p.seen = 0
+		p.isStale = true
 	}
-	p.recount()
+	p.follow(p.model.Touch)
 }
+
+// OutdateNodes has the nodes of a group looked at again if a limit lets a class in now that it kept out before, or the other
+// way round.
+func (p *plugin) OutdateNodes() { p.follow(p.model.Outdate) }
 
 // groupOf is the group that a node is in, "" if in none.
 func groupOf(n *cluster.Node) string {
@@ -76,6 +81,7 @@ func groupOf(n *cluster.Node) string {
 
 // RefuseNode refuses nodes of groups that are not for the queue, or of which it may use no more.
 func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
+	p.OutdateNodes() // who asks of a single node has not called it
 	r, group := p.rules[k.Queue], groupOf(n)
 	if r != nil && r.problem != "" {
 		return r.problem

@@ -130,12 +130,12 @@ func (p *plugin) readLimits(q *cluster.Queue, r *rules) {
 	byGroup := map[string]corev1.ResourceList{}
 	err := json.Unmarshal([]byte(r.limits), &byGroup)
 	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
-		for name, quantity := range byGroup[group] {
-			if quantity.Sign() < 0 {
+		for _, name := range slices.Sorted(maps.Keys(byGroup[group])) {
+			if quantity := byGroup[group][name]; quantity.Sign() < 0 && err == nil {
 				err = fmt.Errorf("%s of node group %s is %s, below zero", name, group, quantity.String())
 			}
 		}
-		r.accounts = append(r.accounts, &account{queue: q.Name, group: group, limit: p.model.Resources.Limits(byGroup[group])})
+		r.accounts = append(r.accounts, &account{group: group, limit: p.model.Resources.Limits(byGroup[group])})
 	}
 	if err != nil {
 		r.accounts = nil

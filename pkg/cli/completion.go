@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+func (s *session) completeJobs(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return s.complete(command.Context(), jobKind, true, begun)
+}
+
+func (s *session) completeQueues(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return s.complete(command.Context(), scheduling.SchemeGroupVersion.WithKind("Queue"), false, begun)
+}
+
+func (s *session) completeFlows(f flow) cobra.CompletionFunc {
+	return func(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return s.complete(command.Context(), f.kind, true, begun)
+	}
+}
+
+// complete returns the names of a kind that begin so. Whatever goes wrong completes nothing: a shell cannot show an error.
+func (s *session) complete(ctx context.Context, kind schema.GroupVersionKind, isNamespaced bool, begun string) ([]string, cobra.ShellCompDirective) {
+	const nothingElse = cobra.ShellCompDirectiveNoFileComp
+	var options []client.ListOption
+	if isNamespaced {
+		namespace, err := s.namespace()
+		if err != nil {
+			return nil, nothingElse
+		}
+		options = append(options, client.InNamespace(namespace))
+	}
+	api, err := s.client()
+	if err != nil {
+		return nil, nothingElse
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := api.List(ctx, list, options...); err != nil {
+		return nil, nothingElse
+	}
+	var names []string
+	for i := range list.Items {
+		if name := list.Items[i].GetName(); strings.HasPrefix(name, begun) {
+			names = append(names, name)
+		}
+	}
+	return names, nothingElse
+}

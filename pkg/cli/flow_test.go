@@ -1,0 +1,110 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestTemplatesAreCreatedShownAndDeleted(t *testing.T) {
+	n := namespace(t)
+	const template = "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: NAME}\nspec: {minAvailable: 3}\n---\n"
+	path := filepath.Join(t.TempDir(), "templates.yaml")
+	if err := os.WriteFile(path, []byte(strings.Replace(template, "NAME", "a", 1)+strings.Replace(template, "NAME", "b", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustFail(t, "vcctl jobtemplate create -n "+n, "--filename")
+	mustSay(t, "vcctl jobtemplate create -n "+n+" --file "+path, "Created JobTemplate: "+n+"/a\nCreated JobTemplate: "+n+"/b")
+	got := run(t, "hekla jobtemplate create -n "+n+" -f "+path)
+	if got.err == nil || strings.Count(got.err.Error(), "already exists; choose another name") != 2 {
+		t.Errorf("once more: %+v", got)
+	}
+	mustSay(t, "vcctl jobtemplate list -n "+n, "Name Namespace\na "+n+"\nb "+n)
+	mustSay(t, "vcctl jobtemplate get -n "+n+" -N a", "Name Namespace\na "+n)
+	mustSay(t, "vcctl jobtemplate describe -n "+n+" -N a -o jsonpath={.spec.minAvailable}", "3")
+	if got := run(t, "vcctl jobtemplate describe -n "+n+" -N a"); got.err != nil || !strings.Contains(got.out, "minAvailable: 3\n") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "vcctl jobtemplate describe -n "+n+" --format json"); got.err != nil || strings.Count(got.out, `"minAvailable": 3`) != 2 {
+		t.Errorf("%+v", got)
+	}
+	mustFail(t, "hekla jobtemplate describe a -o wide", "not as a table")
+	mustFail(t, "hekla jobtemplate get nobody -n "+n, `there is no jobtemplate "nobody" in namespace `+n, "hekla jobtemplate list")
+	mustSay(t, "hekla jobtemplate delete a -n "+n, "Deleted JobTemplate: "+n+"/a")
+	got = run(t, "vcctl jobtemplate delete -f "+path+" -n "+n)
+	if got.out != "Deleted JobTemplate: "+n+"/b\n" || got.err == nil || !strings.Contains(got.err.Error(), `"a"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Flows are not installed in this cluster.
+func TestAKindThatIsNotInstalledIsToldSo(t *testing.T) {
+	mustFail(t, "vcctl jobflow list", "does not know JobFlow", "flow.volcano.sh", "not installed")
+	mustFail(t, "hekla jobflow delete x", "does not know JobFlow")
+}
+
+func pod(namespace, name string, labels, annotations map[string]string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+	}
+}
+
+func TestPodsAreListedByJobAndQueue(t *testing.T) {
+	n := namespace(t)
+	create(t, pod(n, "train-main-0", map[string]string{"volcano.sh/job-name": "train", "volcano.sh/queue-name": "research"}, nil),
+		pod(n, "other-main-0", map[string]string{"volcano.sh/job-name": "other", "volcano.sh/queue-name": "default"}, nil),
+		pod(n, "lone", map[string]string{"team": "red"}, map[string]string{"scheduling.volcano.sh/queue-name": "research"}), pod(n, "alien", nil, nil))
+	const titles = "Name Ready Status Restart Age\n"
+	const train, other, lone = "train-main-0 0/1 Pending 0 AGE\n", "other-main-0 0/1 Pending 0 AGE\n", "lone 0/1 Pending 0 AGE\n"
+	for line, want := range map[string]string{
+		"vcctl pod list -n " + n:                                 titles + other + train,
+		"vcctl pod list -n " + n + " -j train":                   titles + train,
+		"hekla pod list -n " + n + " -q research":                titles + lone + train,
+		"hekla pod list -n " + n + " -j other -q research":       "No pods found in namespace " + n,
+		"hekla pod list -n " + n + " -q research -l team":        titles + lone,
+		"hekla pod list -n " + n + " -q research -o name":        "pod/lone\npod/train-main-0",
+		"hekla pod list -A --no-headers -q research -l team=red": n + " " + lone,
+		"hekla pod list -n " + n + " -j train -o wide": "Name Ready Status Restart Age IP Node NominatedNode ReadinessGates\n" +
+			"train-main-0 0/1 Pending 0 AGE <none> <none> <none> <none>\n",
+	} {
+		t.Run(line, func(t *testing.T) { mustSay(t, line, want) })
+	}
+	mustFail(t, "vcctl pod list -l ==", "-l")
+}
+
+func TestAWatchOfPodsGoesOn(t *testing.T) {
+	n := namespace(t)
+	list := start(t, "hekla pod list -w -j train -n "+n)
+	ofTrain := map[string]string{"volcano.sh/job-name": "train"}
+	create(t, pod(n, "one", ofTrain, nil))
+	list.await(t, "one 0/1 Pending 0 AGE")
+	create(t, pod(n, "alien", nil, nil), pod(n, "two", ofTrain, nil))
+	list.await(t, "two 0/1 Pending 0 AGE")
+	list.end(t)
+	if text := list.said(); strings.Count(text, "Name Ready") != 1 || strings.Contains(text, "alien") {
+		t.Errorf("it shows\n%s", text)
+	}
+}
+
+func TestNamesAreCompleted(t *testing.T) {
+	n := namespace(t)
+	runningJob(t, n, "train", "research")
+	for line, want := range map[string]string{
+		"hekla __complete job view -n " + n + " tr":           "train\n",
+		"hekla __complete job view -n " + n + " x":            ":4\n",
+		"vcctl __complete queue operate q -a up":              "update\n",
+		"hekla __complete job list -o jsonpath-as":            "jsonpath-as-json\n",
+		"hekla __complete jobflow get x":                      ":4\n",
+		"vjobs __complete -N " + n + " t":                     "train\n",
+		"hekla __complete job view -n x --kubeconfig /none t": ":4\n",
+	} {
+		if got := run(t, line); got.err != nil || !strings.HasPrefix(got.out, want) {
+			t.Errorf("%s: %+v, want %q", line, got, want)
+		}
+	}
+}

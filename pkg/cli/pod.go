@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// podFilter is which pods of a namespace are listed.
+type podFilter struct {
+	job, queue, labels string
+	isWatch            bool
+}
+
+func newPodCommand(s *session) *cobra.Command {
+	command := &cobra.Command{Use: "pod", Aliases: []string{"pods"}, Short: "List the pods of jobs and queues", Args: cobra.NoArgs, RunE: showHelp}
+	s.addConnectionFlags(command.PersistentFlags())
+	var filter podFilter
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the pods of all jobs, of one job, or of a queue", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return listPods(command.Context(), s, filter) },
+	}
+	flags := list.Flags()
+	flags.StringVarP(&filter.job, "job", "j", "", "only pods of this job")
+	flags.StringVarP(&filter.queue, "queue", "q", "", "only pods of this queue, those without a job too")
+	flags.StringVarP(&filter.labels, "selector", "l", "", "only pods with these labels")
+	s.addNamespaceFlag(list, vcctlShorthands)
+	s.addAllNamespacesFlag(list)
+	addWatchFlag(list, &filter.isWatch)
+	s.addTableFlags(list)
+	_ = list.RegisterFlagCompletionFunc("queue", s.completeQueues)
+	_ = list.RegisterFlagCompletionFunc("job", s.completeJobs)
+	command.AddCommand(list)
+	return command
+}
+
+// selector is what the API server can select by.
+func (f *podFilter) selector() string {
+	var terms []string
+	switch {
+	case f.job != "":
+		terms = append(terms, batch.JobNameKey+"="+f.job)
+	case f.queue == "":
+		terms = append(terms, batch.JobNameKey)
+	}
+	if f.labels != "" {
+		terms = append(terms, f.labels)
+	}
+	return strings.Join(terms, ",")
+}
+
+// keep reports whether a pod is in the queue that is meant: a Job's pod says so in a label, any other in an annotation.
+func (f *podFilter) keep(pod metav1.Object) bool {
+	return f.queue == "" || pod.GetLabels()[batch.QueueNameKey] == f.queue || pod.GetAnnotations()[scheduling.QueueNameAnnotationKey] == f.queue
+}
+
+func listPods(ctx context.Context, s *session, f podFilter) error {
+	options, err := labelOption(f.selector())
+	if err != nil {
+		return err
+	}
+	if !s.output.isTable() {
+		return show(ctx, s, listing[*corev1.Pod]{
+			kind: "pod", list: &corev1.PodList{}, options: options, isWatch: f.isWatch, isNamespaced: true,
+			keep: func(pod *corev1.Pod) bool { return f.keep(pod) },
+		})
+	}
+	scope, err := s.scope()
+	if err != nil {
+		return err
+	}
+	api, err := s.tables()
+	if err != nil {
+		return err
+	}
+	// The API server makes the rows: how a pod fares is told as kubectl tells it.
+	request := func(options metav1.ListOptions) *rest.Request {
+		options.LabelSelector = f.selector()
+		request := api.Get().NamespaceIfScoped(scope, scope != "").Resource("pods")
+		request = request.Param("labelSelector", options.LabelSelector).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+		if options.Watch {
+			request = request.Param("watch", "true").Param("resourceVersion", options.ResourceVersion)
+		}
+		return request
+	}
+	table := &metav1.Table{}
+	if err := request(metav1.ListOptions{}).Do(ctx).Into(table); err != nil {
+		return s.explain(err)
+	}
+	written, err := newPodRows(s, scope, table.ColumnDefinitions)
+	if err != nil {
+		return err
+	}
+	if err := written.addTable(s, table, f); err != nil {
+		return err
+	}
+	if err := written.flush(); err != nil {
+		return err
+	}
+	if !f.isWatch {
+		if !written.isAny {
+			return s.sayNothingFound("pod", scope)
+		}
+		return nil
+	}
+	return follow(ctx, s, table.ResourceVersion, func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		options.Watch = true
+		return request(options).Watch(ctx)
+	}, func(object runtime.Object) error {
+		change, ok := object.(*metav1.Table)
+		if !ok {
+			return fmt.Errorf("the API server sends %T instead of a row; leave out --watch", object)
+		}
+		if err := written.addTable(s, change, f); err != nil {
+			return err
+		}
+		return written.flush()
+	})
+}
+
+// tables is a client of the core API that can read tables.
+func (s *session) tables() (*rest.RESTClient, error) {
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		return nil, err
+	}
+	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	api, err := rest.RESTClientFor(config)
+	return api, s.explain(err)
+}
+
+// podTitles are those of vcctl, by those of the API server.
+var podTitles = map[string]string{"Restarts": "Restart"}
+
+// podRows writes rows that the API server has made.
+type podRows struct {
+	*rows
+	isAny bool
+}
+
+// podRow is a row with the pod that it is about.
+type podRow struct {
+	runtime.Object
+	pod   metav1.Object
+	cells []any
+}
+
+func newPodRows(s *session, scope string, definitions []metav1.TableColumnDefinition) (*podRows, error) {
+	var columns []column[runtime.Object]
+	if scope == "" {
+		columns = append(columns, column[runtime.Object]{title: "Namespace", cell: func(o runtime.Object) string { return o.(podRow).pod.GetNamespace() }})
+	}
+	for i, definition := range definitions {
+		if definition.Priority > 0 && s.output.format() != wideFormat {
+			continue
+		}
+		title := definition.Name
+		if other, ok := podTitles[title]; ok {
+			title = other
+		}
+		columns = append(columns, column[runtime.Object]{title: strings.ReplaceAll(title, " ", ""), cell: func(o runtime.Object) string {
+			if cells := o.(podRow).cells; i < len(cells) {
+				return fmt.Sprint(cells[i])
+			}
+			return ""
+		}})
+	}
+	if !slices.ContainsFunc(definitions, func(d metav1.TableColumnDefinition) bool { return d.Name == "Name" }) {
+		return nil, errors.New("the API server shows pods without their names; try --output=name")
+	}
+	return &podRows{rows: newRows(s, columns)}, nil
+}
+
+// addTable adds those rows of a table whose pods are to be shown.
+func (r *podRows) addTable(s *session, table *metav1.Table, f podFilter) error {
+	for i := range table.Rows {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(table.Rows[i].Object.Raw); err != nil {
+			return fmt.Errorf("the API server sends a row without its pod: %w", err)
+		}
+		pod, err := meta.Accessor(object)
+		if err != nil {
+			return err
+		}
+		if !f.keep(pod) {
+			continue
+		}
+		r.isAny = true
+		if err := r.add(s, podRow{Object: object, pod: pod, cells: table.Rows[i].Cells}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// heldBack says of each task of a defaulted, valid Job what its pods still wait for, empty if they may be made. A task
+// that has pods is not held back any more, whatever becomes of those it waited for.
+func heldBack(job *batch.Job, pods []*corev1.Pod) []string {
+	held := make([]string, len(job.Spec.Tasks))
+	started := map[string]int32{}
+	present := map[string]bool{}
+	for _, pod := range pods {
+		task := pod.Annotations[batch.TaskSpecKey]
+		if isOutdated(job, pod) {
+			continue
+		}
+		present[task] = true
+		if pod.DeletionTimestamp == nil && hasStarted(pod) {
+			started[task]++
+		}
+	}
+	for t := range job.Spec.Tasks {
+		task := &job.Spec.Tasks[t]
+		if task.DependsOn == nil || present[task.Name] {
+			continue
+		}
+		held[t] = missingDependencies(job, task, started)
+	}
+	return held
+}
+
+// hasStarted says whether a pod serves those who depend on it: all of its containers are ready, or it has done its work.
+func hasStarted(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		return true
+	case corev1.PodRunning:
+		return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool { return !status.Ready })
+	}
+	return false
+}
+
+// missingDependencies says which tasks have not started far enough: their minAvailable, but one pod at least.
+func missingDependencies(job *batch.Job, task *batch.TaskSpec, started map[string]int32) string {
+	var missing []string
+	for _, name := range task.DependsOn.Name {
+		other := taskNamed(job, name)
+		if other == nil {
+			missing = append(missing, fmt.Sprintf("task %s, which does not exist", name))
+			continue
+		}
+		if needed := min(max(*other.MinAvailable, 1), other.Replicas); started[name] < needed {
+			missing = append(missing, fmt.Sprintf("task %s, of which %d of %d pods are ready", name, started[name], needed))
+		}
+	}
+	if len(missing) == 0 || task.DependsOn.Iteration == batch.IterationAny && len(missing) < len(task.DependsOn.Name) {
+		return ""
+	}
+	conjunction := " and "
+	if task.DependsOn.Iteration == batch.IterationAny {
+		conjunction = " or "
+	}
+	return fmt.Sprintf("task %s waits for %s", task.Name, strings.Join(missing, conjunction))
+}
+
+func taskNamed(job *batch.Job, name string) *batch.TaskSpec {
+	for t := range job.Spec.Tasks {
+		if job.Spec.Tasks[t].Name == name {
+			return &job.Spec.Tasks[t]
+		}
+	}
+	return nil
+}
+
+// holdBack takes the tasks that are held back out of the gang, which could never start if it had to wait for pods that
+// wait for it. What the gang needs to be let into its queue stays that of the whole Job, so that the rest finds room.
+func holdBack(group *scheduling.PodGroup, job *batch.Job, held []string) {
+	var minAvailable, replicas int32
+	for t := range job.Spec.Tasks {
+		task := &job.Spec.Tasks[t]
+		if held[t] == "" {
+			replicas += task.Replicas
+			continue
+		}
+		minAvailable += *task.MinAvailable
+		delete(group.Spec.MinTaskMember, task.Name)
+	}
+	if job.Spec.MinAvailable >= totalMinAvailable(job) {
+		group.Spec.MinMember -= minAvailable
+	}
+	group.Spec.MinMember = min(group.Spec.MinMember, replicas)
+}
+
+// dependencyCycle returns the names of tasks that wait for each other, in order, nil if there are none.
+func dependencyCycle(job *batch.Job) []string {
+	const inProgress, done = 1, 2
+	state := map[string]int{}
+	var path []string
+	var visit func(name string) []string
+	visit = func(name string) []string {
+		switch state[name] {
+		case inProgress:
+			return append(slices.Clone(path[slices.Index(path, name):]), name)
+		case done:
+			return nil
+		}
+		state[name] = inProgress
+		path = append(path, name)
+		if task := taskNamed(job, name); task != nil && task.DependsOn != nil {
+			for _, other := range task.DependsOn.Name {
+				if cycle := visit(other); cycle != nil {
+					return cycle
+				}
+			}
+		}
+		path = path[:len(path)-1]
+		state[name] = done
+		return nil
+	}
+	for t := range job.Spec.Tasks {
+		if cycle := visit(job.Spec.Tasks[t].Name); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
+}

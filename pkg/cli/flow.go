@@ -60,7 +60,11 @@ func newFlowCreateCommand(s *session, f flow) *cobra.Command {
 			if filename == "" {
 				return fmt.Errorf("give the file that describes the %s by --filename, - for the standard input", f.verb)
 			}
-			return s.createFromFile(command.Context(), filename, f.kind, func(o *unstructured.Unstructured) string {
+			objects, err := s.readObjects(filename, f.kind)
+			if err != nil {
+				return err
+			}
+			return s.createAll(command.Context(), objects, func(o *unstructured.Unstructured) string {
 				return fmt.Sprintf("Created %s: %s/%s", f.kind.Kind, o.GetNamespace(), o.GetName())
 			})
 		},

@@ -97,8 +97,8 @@ func TestNamesAreCompleted(t *testing.T) {
 	for line, want := range map[string]string{
 		"hekla __complete job view -n " + n + " tr":           "train\n",
 		"hekla __complete job view -n " + n + " x":            ":4\n",
-		"vcctl __complete queue operate q -a up":              "update\n",
-		"hekla __complete job list -o jsonpath-as":            "jsonpath-as-json\n",
+		"vcctl __complete queue operate q -a c":               "open\nclose\nupdate\n:4\n",
+		"hekla __complete job list -o j":                      "json\nyaml\n",
 		"hekla __complete jobflow get x":                      ":4\n",
 		"vjobs __complete -N " + n + " t":                     "train\n",
 		"hekla __complete job view -n x --kubeconfig /none t": ":4\n",

@@ -42,12 +42,8 @@ func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cob
 		Example: "  " + s.program + " job run -f job.yaml\n  " + s.program + ` job run train -i trainer:1 -r 4 -m 4 -R cpu=2,memory=4Gi -L "" -c "python train.py"`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if f.filename != "" {
-				if len(arguments) > 0 || s.name != "" {
-					return errors.New("-f takes the names of the jobs from the file; leave out the name, or -f")
-				}
-				return s.createFromFile(command.Context(), f.filename, jobKind, func(o *unstructured.Unstructured) string {
-					return fmt.Sprintf("run job %s successfully", o.GetName())
-				})
+				s.warnOfUnused(command)
+				return s.runFile(command.Context(), f.filename, arguments)
 			}
 			return runJob(command.Context(), s, f, arguments)
 		},
@@ -59,7 +55,7 @@ func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cob
 	flags.StringVarP(&f.requests, "requests", "R", defaultResources, "what each pod requests")
 	flags.StringVarP(&f.limits, "limits", "L", defaultResources, `what each pod is limited to; "" does not limit it`)
 	flags.StringVarP(&f.scheduler, "scheduler", "S", defaults.scheduler, "scheduler")
-	flags.StringVarP(&f.filename, "filename", "f", "", "file with jobs to run, - for the standard input; the flags about the pods do not count then")
+	flags.StringVarP(&f.filename, "filename", "f", "", "file with jobs to run, - for the standard input")
 	flags.StringVarP(&f.queue, "queue", "q", "", `queue; without it "default"`)
 	flags.StringVar(&f.priorityClass, "priority-class", "", "PriorityClass")
 	flags.StringVarP(&f.command, "command", "c", "", "command to run instead of the image's, as words of a shell")
@@ -69,6 +65,38 @@ func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cob
 	s.addOutputFlag(command, "")
 	_ = command.RegisterFlagCompletionFunc("queue", s.completeQueues)
 	return command
+}
+
+// podFlags are those that describe a job, and have no effect where a file does.
+var podFlags = []string{"image", "min", "replicas", "requests", "limits", "scheduler", "queue", "priority-class", "command"}
+
+// warnOfUnused says which flags have no effect beside a file. vcctl leaves them unused as well, so this is no error.
+func (s *session) warnOfUnused(command *cobra.Command) {
+	for _, name := range podFlags {
+		if command.Flags().Changed(name) {
+			_, _ = fmt.Fprintf(s.ErrOut, "Warning: --%s has no effect, the file says it all\n", name)
+		}
+	}
+}
+
+// runFile runs the jobs of a file, or checks that it has the one that is named.
+func (s *session) runFile(ctx context.Context, path string, arguments []string) error {
+	objects, err := s.readObjects(path, jobKind)
+	if err != nil {
+		return err
+	}
+	if s.name != "" || len(arguments) > 0 {
+		names, err := s.names("job", arguments)
+		if err != nil {
+			return err
+		}
+		if len(objects) != 1 || objects[0].GetName() != names[0] {
+			return fmt.Errorf("%s has other jobs than %q; leave out the name, or correct it", path, names[0])
+		}
+	}
+	return s.createAll(ctx, objects, func(o *unstructured.Unstructured) string {
+		return fmt.Sprintf("run job %s successfully", o.GetName())
+	})
 }
 
 func runJob(ctx context.Context, s *session, f runFlags, arguments []string) error {

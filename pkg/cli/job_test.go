@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,7 @@ func TestVsubTakesDefaultsFromTheEnvironmentAndSwapsTheLetters(t *testing.T) {
 	t.Setenv("VOLCANO_DEFAULT_IMAGE", "house:1")
 	t.Setenv("VOLCANO_SCHEDULER_NAME", "mine")
 	t.Setenv("VOLCANO_DEFAULT_JOB_NAMESPACE", n)
-	if got := run(t, `vsub -n first -c sh_-c_'sleep_1'`); got.err != nil || got.out != "run job first successfully\n" {
+	if got := run(t, `vsub -n first -c sh~-c~'sleep~1'`); got.err != nil || got.out != "run job first successfully\n" {
 		t.Fatalf("%+v", got)
 	}
 	var job batch.Job
@@ -85,7 +86,11 @@ spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: c, image: i}]
 	if got := runWithInput(t, "hekla job run -n "+n+" -f -", text); got.err != nil || got.out != "run job one successfully\nrun job two successfully\n" {
 		t.Errorf("%+v", got)
 	}
-	got := runWithInput(t, "vcctl job run -f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: k}\n")
+	got := runWithInput(t, "vcctl job run -N three -r 2 -n "+n+" -f -", strings.Replace(strings.Split(text, "---")[0], "one", "three", 1))
+	if got.err != nil || got.out != "run job three successfully\n" || got.errOut != "Warning: --replicas has no effect, the file says it all\n" {
+		t.Errorf("%+v", got)
+	}
+	got = runWithInput(t, "vcctl job run -f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: k}\n")
 	if got.err == nil || !strings.Contains(got.err.Error(), "a Job of batch/v1, and a Job of batch.volcano.sh/v1alpha1 is needed") {
 		t.Errorf("%+v", got)
 	}
@@ -120,7 +125,7 @@ func TestWrongFlagsAreToldInSentences(t *testing.T) {
 	mustFail(t, "hekla job run a -R cpu=1,cpu=2", "twice")
 	mustFail(t, "hekla job run a -m 2", "--min=2", "--replicas=1")
 	mustFail(t, `hekla job run a -c "b`, "not closed")
-	mustFail(t, "hekla job run a -f b", "leave out the name")
+	mustFail(t, "hekla job run a -f ../../example/01-gang-job.yaml", "has other jobs", "leave out the name")
 	mustFail(t, "hekla job run -f /nowhere/at/all.yaml", "/nowhere/at/all.yaml")
 	mustFail(t, "hekla job list -o yamml", "yamml", "jsonpath")
 	mustFail(t, "hekla job list -l ==", "-l ==")
@@ -165,7 +170,7 @@ func TestJobsAreListedAsVcctlListsThem(t *testing.T) {
 	n := namespace(t)
 	runningJob(t, n, "train", "research")
 	create(t, &batch.Job{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: "new", Labels: map[string]string{batch.JobTypeKey: "Ray"}},
-		Spec: batch.JobSpec{SchedulerName: "mine", Tasks: []batch.TaskSpec{{Replicas: 1, Template: podTemplate("1")}}}})
+		Spec: batch.JobSpec{SchedulerName: "alone", Tasks: []batch.TaskSpec{{Replicas: 1, Template: podTemplate("1")}}}})
 	const titles = "Name Creation Phase JobType Replicas Min Pending Running Succeeded Failed Unknown RetryCount"
 	const train = "\ntrain DATE Running Batch 4 2 1 2 1 3 4 1"
 	const fresh = "\nnew DATE - Ray 1 0 0 0 0 0 0 0"
@@ -174,17 +179,17 @@ func TestJobsAreListedAsVcctlListsThem(t *testing.T) {
 		"vjobs -N " + n:                               titles + fresh + train,
 		"hekla job list -n " + n + " --selector rai":  titles + train,
 		"hekla job list -n " + n + " -q research":     titles + train,
-		"hekla job list -n " + n + " -S mine":         titles + fresh,
+		"hekla job list -n " + n + " -S alone":        titles + fresh,
 		"hekla job list -n " + n + " -l team=red":     titles + train,
 		"hekla job list -n " + n + " -l team=blue":    "No jobs found in namespace " + n,
 		"vcctl job list -n " + n + " -q nowhere":      "No resources found",
 		"hekla job list -A --no-headers -l team -S x": "No jobs found",
 		"hekla job list -n " + n + " -q research -o wide": titles + " Queue PriorityClass Scheduler Age Reason" + train +
 			" research high volcano AGE -",
-		"hekla job list -n " + n + " -o name":                               "job.batch.volcano.sh/new\njob.batch.volcano.sh/train",
-		"hekla job list -n " + n + " -q research -o name":                   "job.batch.volcano.sh/train",
-		"hekla job list -n " + n + " -o jsonpath={.items[*].spec.queue}":    "default research",
-		"hekla job list -A -l team=red --no-headers -q research -S volcano": n + " " + train[1:],
+		"hekla job list -n " + n + " -o name":                            "job.batch.volcano.sh/new\njob.batch.volcano.sh/train",
+		"hekla job list -n " + n + " -q research -o name":                "job.batch.volcano.sh/train",
+		"hekla job list -n " + n + " -o jsonpath={.items[*].spec.queue}": "default research",
+		"hekla job list -A --no-headers -S alone":                        n + " " + fresh[1:],
 	} {
 		t.Run(line, func(t *testing.T) { mustSay(t, line, want) })
 	}
@@ -308,4 +313,28 @@ Events:
 `)
 	mustSay(t, "vjobs -N "+n+" -n train -o jsonpath={.status.state.reason}", "MakingRoom")
 	mustFail(t, "vjobs -N "+n+" -n train -q research", "leave out the name")
+}
+
+// What a person may not read in addition is left out of a view; what it cannot be without is refused.
+func TestRightsThatLackAreTold(t *testing.T) {
+	n := namespace(t)
+	runningJob(t, n, "train", "research")
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: "reader"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"batch.volcano.sh"}, Resources: []string{"jobs"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list"}},
+	}}
+	create(t, role, &rbacv1.RoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "jane"}}})
+	var got result
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if got = run(t, "hekla job view train --as jane -n "+n); got.err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	for _, want := range []string{"Phase:", "Not shown:", "its PodGroup: podgroups", "you may not list Events there"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("no %q in %+v", want, got)
+		}
+	}
+	mustFail(t, "hekla job list --as jane -n "+n, `User "jane" cannot list`, "ask an administrator")
 }

@@ -85,7 +85,7 @@ type result struct {
 	err         error
 }
 
-// run runs a program; the line is split at blanks, and a _ in a word stands for one.
+// run runs a program; the line is split at blanks, and a ~ in a word stands for one.
 func run(t *testing.T, line string) result {
 	t.Helper()
 	return runWithInput(t, line, "")
@@ -100,7 +100,7 @@ func runWithInput(t *testing.T, line, input string) result {
 	words := strings.Fields(line)
 	command := program(words[0], genericiooptions.IOStreams{In: strings.NewReader(input), Out: &out, ErrOut: &errOut})
 	for i := range words {
-		words[i] = strings.ReplaceAll(words[i], "_", " ")
+		words[i] = strings.ReplaceAll(words[i], "~", " ")
 	}
 	command.SetArgs(words[1:])
 	command.SetOut(&out)

@@ -16,12 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// createFromFile creates each object of a file, all of one kind. What one of them lacks does not stop the others.
-func (s *session) createFromFile(ctx context.Context, path string, kind schema.GroupVersionKind, done func(*unstructured.Unstructured) string) error {
-	objects, err := s.readObjects(path, kind)
-	if err != nil {
-		return err
-	}
+// createAll creates objects. What one of them lacks does not stop the others.
+func (s *session) createAll(ctx context.Context, objects []*unstructured.Unstructured, done func(*unstructured.Unstructured) string) error {
 	var problems []error
 	for _, object := range objects {
 		problems = append(problems, s.create(ctx, object, done(object)))

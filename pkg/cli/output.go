@@ -42,6 +42,9 @@ func (s *session) addOutputFlag(command *cobra.Command, byDefault string) *outpu
 	o.flags.OutputFormat = nil // without its flag, which does not know of the wide table
 	o.flags.AddFlags(command)
 	formats := append(o.flags.AllowedFormats(), wideFormat)
+	for _, rare := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
+		_ = command.Flags().MarkHidden(rare)
+	}
 	o.flags.OutputFormat = command.Flags().StringP("output", "o", byDefault, "format: "+strings.Join(formats, ", "))
 	o.flags.OutputFlagSpecified = func() bool { return command.Flag("output").Changed }
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
@@ -87,6 +90,9 @@ func (o *output) print(s *session, object runtime.Object) error {
 	}
 	if err := setKinds(s.scheme, object); err != nil {
 		return err
+	}
+	if meta.IsListType(object) && o.format() == "name" {
+		return meta.EachListItem(object, func(item runtime.Object) error { return printer.PrintObj(item, s.Out) })
 	}
 	return printer.PrintObj(object, s.Out)
 }

@@ -50,6 +50,10 @@ func newSession(program string, isVolcano bool, streams genericiooptions.IOStrea
 	}
 }
 
+// rareConnectionFlags are there as in kubectl, and left out of the help so that the verb's own flags can be seen.
+var rareConnectionFlags = []string{"as-uid", "as-user-extra", "certificate-authority", "client-certificate", "client-key", "disable-compression",
+	"insecure-skip-tls-verify", "tls-server-name", "token"}
+
 // addConnectionFlags adds what says which cluster is meant, and as whom it is asked.
 func (s *session) addConnectionFlags(flags *pflag.FlagSet) {
 	c := s.connection
@@ -57,6 +61,9 @@ func (s *session) addConnectionFlags(flags *pflag.FlagSet) {
 	c.KubeConfig, c.APIServer, c.Namespace, c.CacheDir = nil, nil, nil, nil // no flags; the first two get those of vcctl
 	c.AddFlags(flags)
 	c.KubeConfig, c.APIServer = kubeconfig, master
+	for _, name := range rareConnectionFlags {
+		_ = flags.MarkHidden(name)
+	}
 	flags.StringVarP(kubeconfig, "kubeconfig", "k", "", "path of the kubeconfig")
 	flags.StringVarP(master, "master", "s", "", "address of the API server (also --server)")
 }

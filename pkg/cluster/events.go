@@ -191,7 +191,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 		return
 	}
 
-	if status.Holds() && (from != node || t.Pod != nil && (!maps.Equal(t.Pod.Labels, pod.Labels) ||
+	if status.Evictable() && !was.Evictable() || status.Holds() && (from != node || t.Pod != nil && (!maps.Equal(t.Pod.Labels, pod.Labels) ||
 		t.Pod.Annotations[schedulingv1beta1.PreemptableKey] != pod.Annotations[schedulingv1beta1.PreemptableKey])) {
 		c.world.pod++
 	}
@@ -251,8 +251,8 @@ func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
 	if t.Status == status {
 		return
 	}
-	if t.Status == Binding && (status == Bound || status == Running) {
-		c.world.pod++ // it may be evicted now
+	if status.Evictable() && !t.Status.Evictable() {
+		c.world.pod++ // a taker may look at it now
 	}
 	assumed := t.Status.Assumed()
 	c.move(t, status, t.Node)

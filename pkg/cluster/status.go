@@ -38,6 +38,9 @@ func (s Status) Holds() bool { return s >= Allocated && s <= Lingering || s == U
 // after all that was decided.
 func (s Status) Counts() bool { return s >= Pipelined && s <= Running || s == Unknown }
 
+// Evictable reports whether a task in this status may be evicted (law P4): it has its node, and is not on its way out.
+func (s Status) Evictable() bool { return s == Bound || s == Running }
+
 // Leaves reports whether a task in this status is on its way out and its room can be counted on.
 func (s Status) Leaves() bool { return s == Evicting || s == Releasing }
 

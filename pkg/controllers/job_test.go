@@ -346,9 +346,9 @@ func TestAGangCostsNoMoreRequestsThanItHasPodsAndNews(t *testing.T) {
 func TestFieldsThatAreNotHonouredAreNamed(t *testing.T) {
 	namespace := namespaceFor(t, "unhonoured")
 	job := newJob(namespace, "sim", task("a", 1), task("b", 1))
-	job.Spec.Tasks[1].DependsOn = &batch.DependsOn{Name: []string{"a"}}
+	job.Spec.Tasks[1].TopologyPolicy = batch.NumaPolicyRestricted
 	create(t, job)
-	awaitEvent(t, job, "FieldNotHonoured", "spec.tasks[1].dependsOn")
+	awaitEvent(t, job, "FieldNotHonoured", "spec.tasks[1].topologyPolicy")
 }
 
 func TestAnImpossibleJobIsToldSoAndHoldsUpNobody(t *testing.T) {

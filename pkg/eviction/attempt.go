@@ -24,6 +24,8 @@ type attempt struct {
 	asked  []*offers       // the same, in the order in which they were asked for
 	taken  []unit          // the plan's, in the order in which they were asked
 	placed []*cluster.Task // that the plan promises a node
+	// all is what a plan as a whole wants, nil while it is being made: then each task is asked for by itself.
+	all resources.Vector
 	// wasRefused is set if a unit that was asked last might have left on its own account, and not after those before it;
 	// largestFirst asks the units that hold most of what is wanted first.
 	wasRefused, largestFirst bool
@@ -168,16 +170,76 @@ func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.
 			u.leave(x, local)
 		}
 	}
-	if len(back) == 0 {
-		return gone
+	kept := gone
+	if len(back) > 0 {
+		kept = nil
+		for i := range gone {
+			if !back[&gone[i]] {
+				kept = append(kept, gone[i])
+			}
+		}
 	}
-	var kept []unit
-	for i := range gone {
-		if !back[&gone[i]] {
-			kept = append(kept, gone[i])
+	for i := range kept {
+		if kept[i].whole {
+			if shrunk, ok := a.shrink(x, kept, i, stands); ok {
+				return a.giveBack(x, shrunk, local, stands)
+			}
 		}
 	}
 	return kept
+}
+
+// shrink has some pods of a gang leave instead of all: which of them are its surplus was chosen by importance, before it was
+// known whose room it is about. It reports whether the gang can stay with what need not leave; if not, nothing has changed.
+func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, stands func(u *unit) bool) ([]unit, bool) {
+	j := units[whole].job
+	leaving := slices.Clone(units[whole].gone)
+	var rest []unit
+	for i := range units {
+		switch {
+		case units[i].job != j:
+			rest = append(rest, units[i])
+		case i != whole:
+			leaving = append(leaving, units[i].tasks...)
+		}
+	}
+	if len(units)-len(rest) == 1 {
+		return nil, false // it has no surplus: whoever stays is of no use
+	}
+	slices.SortFunc(leaving, func(t, v *cluster.Task) int {
+		i, k := a.importanceOf(t), a.importanceOf(v)
+		return k.compare(&i)
+	})
+	y := a.search.session.Begin()
+	var needed []unit
+	for _, t := range leaving {
+		u := unit{job: j, tasks: []*cluster.Task{t}, top: a.importanceOf(t)}
+		x.Spare(t)
+		if !stands(&u) {
+			u.leave(x, nil)
+			needed = append(needed, u)
+		}
+	}
+	if j.Lacks() > 0 || len(needed) == 0 || !a.mayLeaveAlone(x, needed) {
+		y.Undo()
+		return nil, false
+	}
+	slices.Reverse(needed)
+	return append(rest, needed...), true
+}
+
+// mayLeaveAlone reports whether nobody objects to any of the units beside the others.
+func (a *attempt) mayLeaveAlone(x framework.Transaction, units []unit) bool {
+	for i := range units {
+		u := &units[i]
+		u.stay(x)
+		why := a.objects(u)
+		u.leave(x, nil)
+		if why != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // lastFirst returns units in the opposite order: what was asked last matters most, for the asking goes from the lowest queue

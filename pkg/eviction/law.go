@@ -158,6 +158,9 @@ func (a *attempt) objects(u *unit) string {
 
 // wanted is what the taker needs: its pod's request, at the door its minimum.
 func (a *attempt) wanted() resources.Vector {
+	if a.all != nil {
+		return a.all
+	}
 	if a.task != nil {
 		return a.task.Request()
 	}

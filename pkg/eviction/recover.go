@@ -64,7 +64,7 @@ func inherit(s *framework.Session, j *cluster.Job) (heir, bool) {
 			h.promised = append(h.promised, t)
 		}
 	}
-	if len(h.promised) == 0 || j.Queue == nil || j.AtTheDoor() {
+	if len(h.promised) == 0 || j.Queue == nil {
 		return heir{}, false
 	}
 	h.plan = &cluster.Plan{Job: j, Since: s.Now}
@@ -131,6 +131,9 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 		p.Law = planned.Evictions[0].Law
 	}
 	x.Promise(planned)
+	if p.Job.AtTheDoor() {
+		s.LetIn(p.Job) // it was, or nothing would have been promised to it
+	}
 	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
 		s.Cluster.Disown(&cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
 	}

@@ -285,12 +285,15 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 		})
 		orders = append(orders, bySize)
 	}
+	for i := range orders {
+		orders[i] = requestingFirst(orders[i])
+	}
 	for _, all := range []bool{false, true} {
 		for _, order := range orders {
 			y := s.Begin()
 			a.begin()
 			a.need(order[0])
-			if (!all || a.clear(y)) && a.placeAll(y, order) {
+			if (!all || a.clear(y)) && a.placeAll(y, order, all) {
 				a.settle(y)
 				if a.staysWithinShare(y) {
 					return true
@@ -363,14 +366,26 @@ func (a *attempt) clear(x framework.Transaction) bool {
 	return len(a.taken) > 0
 }
 
+// requestingFirst puts the tasks that request nothing behind the others: for them nobody leaves that has requests (law P3).
+func requestingFirst(tasks []*cluster.Task) []*cluster.Task {
+	tasks = slices.Clone(tasks)
+	slices.SortStableFunc(tasks, func(t, u *cluster.Task) int { return btoi(t.BestEffort()) - btoi(u.BestEffort()) })
+	return tasks
+}
+
 // placeAll places as many of the tasks as their job needs to start, and then, while it is starving still, each that finds
-// room. It reports whether the job has what it needs, and more than before.
-func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
+// room. It reports whether the job has what it needs, and more than before. cleared says that all have left who may: before
+// the first task that requests nothing is placed, those come back who need not have.
+func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task, cleared bool) bool {
 	j, s := a.taker, a.search.session
 	failed := map[kind]bool{}
 	for _, t := range tasks {
 		if j.LacksPromises() == 0 {
 			break
+		}
+		if cleared && t.BestEffort() {
+			a.settle(x)
+			cleared = false
 		}
 		if j.WantsPromise(t.Role) && !failed[a.kindOf(t)] && !a.place(x, t) {
 			failed[a.kindOf(t)] = true

@@ -136,7 +136,10 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 		x.Unpipeline(t)
 	}
 	a := f.attempt(f.levelOf(p, unsent[0]), p.Job)
-	a.need(promised[0])
+	a.need(a.spokesman(promised))
+	for _, t := range promised {
+		a.all.Add(t.Request())
+	}
 	for _, t := range unsent {
 		x.Spare(t)
 	}
@@ -162,6 +165,17 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 		x.Evict(t)
 	}
 	return ""
+}
+
+// spokesman returns the one of the tasks that others leave for: within a job the highest; else one that requests something.
+func (a *attempt) spokesman(tasks []*cluster.Task) *cluster.Task {
+	best := tasks[0]
+	for _, t := range tasks[1:] {
+		if a.level == withinJob && t.Priority > best.Priority || a.level != withinJob && best.BestEffort() && !t.BestEffort() {
+			best = t
+		}
+	}
+	return best
 }
 
 // levelOf returns on whose authority a plan was made.

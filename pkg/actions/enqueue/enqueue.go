@@ -6,6 +6,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the action in the configuration.
@@ -52,9 +53,22 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job) bool {
 	return false
 }
 
+// mayEvict reports whether an action of the pipeline may evict: then a change of any pod may open the door.
+func mayEvict(s *framework.Session) bool {
+	return slices.ContainsFunc(s.Policy.Actions, func(a framework.Action) bool {
+		_, ok := a.(framework.RoomMaker)
+		return ok
+	})
+}
+
 func knock(s *framework.Session, j *cluster.Job) {
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil && !mayBeMadeRoomFor(s, j) {
+			if mayEvict(s) {
+				refusal := *v // who gave it may hold on to it
+				refusal.Help |= verdict.HelpPod | verdict.HelpQueue
+				v = &refusal
+			}
 			s.Judge(j, v)
 			return
 		}

@@ -80,7 +80,8 @@ func (r *Reconciler) commanded(ctx context.Context, job *batch.Job) (*bus.Comman
 		if err := r.drop(ctx, name, command); err != nil {
 			return nil, nil, err
 		}
-		r.events.Eventf(job, nil, corev1.EventTypeWarning, ReasonCommandIgnored, "Command", "%s", clip(ignored))
+		// The action tells the Events apart: the events API folds those with equal reason and action into one.
+		r.events.Eventf(job, nil, corev1.EventTypeWarning, ReasonCommandIgnored, command.Name, "%s", clip(ignored))
 	}
 	return nil, nil, nil
 }

@@ -22,7 +22,8 @@
 //     aborted; it is made when the PodGroup is admitted, so a Job that waits costs nothing.
 //
 // Lifecycle policies, Commands, volumes, task dependencies and time to live have their places here later: policies and
-// Commands ask for a transition beside next, volumes come before the PodGroup. Until then a Job that uses such a field gets a Warning event that names it (NotHonoured).
+// Commands ask for a transition beside next, volumes come before the PodGroup. Until then a Job that uses
+// such a field gets a Warning event that names it (NotHonoured).
 //
 // It must not know queues' contents, nodes, or why a PodGroup is admitted.
 package job

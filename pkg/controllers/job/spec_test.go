@@ -4,11 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
 func TestDefaultsAreFilledInWithoutTouchingTheStoredJob(t *testing.T) {
@@ -72,25 +70,23 @@ func TestASpecThatCannotRunIsRefusedByFieldAndValue(t *testing.T) {
 
 func TestEveryFieldThatIsNotHonouredIsNamed(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{
-		Volumes:                 []batch.VolumeSpec{{MountPath: "/data"}},
-		Policies:                []batch.LifecyclePolicy{{}},
-		RunningEstimate:         &metav1.Duration{Duration: time.Hour},
+		Policies:                batch.LifecyclePolicies{{Action: bus.AbortJobAction}, {Action: bus.ResumeJobAction}},
 		TTLSecondsAfterFinished: pointer[int32](60),
 		NetworkTopology:         &batch.NetworkTopologySpec{},
 		Tasks: []batch.TaskSpec{
-			{TopologyPolicy: batch.NumaPolicyNone, MaxRetry: 3},
+			{TopologyPolicy: batch.NumaPolicyNone, MaxRetry: 3,
+				PartitionPolicy: &batch.PartitionPolicySpec{TotalPartitions: 2, PartitionSize: 2, MinPartitions: 2}},
 			{
-				Policies:        []batch.LifecyclePolicy{{}},
-				TopologyPolicy:  batch.NumaPolicyRestricted,
-				DependsOn:       &batch.DependsOn{Name: []string{"a"}},
-				PartitionPolicy: &batch.PartitionPolicySpec{},
+				Policies:       batch.LifecyclePolicies{{Action: bus.ResumeJobAction}},
+				TopologyPolicy: batch.NumaPolicyRestricted,
+				PartitionPolicy: &batch.PartitionPolicySpec{TotalPartitions: 2, PartitionSize: 2, MinPartitions: 1,
+					NetworkTopology: &batch.NetworkTopologySpec{}},
 			},
 		},
 	}}
 	want := []string{
-		"spec.volumes", "spec.policies", "spec.runningEstimate", "spec.ttlSecondsAfterFinished",
-		"spec.networkTopology", "spec.tasks[1].policies", "spec.tasks[1].topologyPolicy", "spec.tasks[1].dependsOn",
-		"spec.tasks[1].partitionPolicy",
+		"spec.policies[1].action", "spec.ttlSecondsAfterFinished", "spec.networkTopology", "spec.tasks[1].policies[0].action",
+		"spec.tasks[1].topologyPolicy", "spec.tasks[1].partitionPolicy.networkTopology", "spec.tasks[1].partitionPolicy.minPartitions",
 	}
 	if got := NotHonoured(job); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

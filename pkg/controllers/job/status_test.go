@@ -72,8 +72,6 @@ func TestCountsAlwaysAddUpToThePods(t *testing.T) {
 }
 
 func TestWithoutChangeThePhaseComesToRestAndTheStatusStays(t *testing.T) {
-	allPhases := []batch.JobPhase{"", batch.Pending, batch.Running, batch.Restarting, batch.Aborting, batch.Aborted,
-		batch.Completing, batch.Completed, batch.Terminating, batch.Terminated, batch.Failed}
 	rapid.Check(t, func(t *rapid.T) {
 		job, pods := drawPods(t)
 		_, surplus := missingAndSurplus(job, pods)

@@ -164,17 +164,12 @@ func readReserves(value any) ([]reserve, error) {
 	}
 	var reserves []reserve
 	for _, name := range names {
-		r := reserve{name: name, cores: 1, memory: 1}
-		for suffix, amount := range map[string]*float64{".cpu": &r.cores, ".memory": &r.memory} {
-			given, isGiven := proportions[string(name)+suffix]
-			if !isGiven {
-				continue
-			}
-			number, isNumber := toNumber(given)
-			if !isNumber || number < 0 || number > maxWeight {
-				return nil, fmt.Errorf("a mapping in which %s%s is a number from 0 to %d, not %v", name, suffix, maxWeight, given)
-			}
-			*amount = number
+		r := reserve{name: name}
+		if r.cores, err = proportion(proportions, string(name)+".cpu"); err != nil {
+			return nil, err
+		}
+		if r.memory, err = proportion(proportions, string(name)+".memory"); err != nil {
+			return nil, err
 		}
 		reserves = append(reserves, r)
 	}
@@ -182,6 +177,19 @@ func readReserves(value any) ([]reserve, error) {
 		return nil, nil
 	}
 	return reserves, nil
+}
+
+// proportion reads how much is kept with a unit, 1 if that is not said.
+func proportion(proportions map[string]any, key string) (float64, error) {
+	given, isGiven := proportions[key]
+	if !isGiven {
+		return 1, nil
+	}
+	number, isNumber := toNumber(given)
+	if !isNumber || number < 0 || number > maxWeight {
+		return 0, fmt.Errorf("a mapping in which %s is a number from 0 to %d, not %v", key, maxWeight, given)
+	}
+	return number, nil
 }
 
 // listed reads whether a part is on, and the resources it speaks of.

@@ -186,5 +186,5 @@ func (p *plugin) spare(k *cluster.Class, n *cluster.Node) int64 {
 	if weights == 0 {
 		return 0
 	}
-	return 100 * framework.Point * p.scarce.weight * (weights - has) / weights
+	return resources.Millionths(weights-has, weights) * p.scarce.weight * 100 * framework.Point / resources.Million
 }

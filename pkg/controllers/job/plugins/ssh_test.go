@@ -48,13 +48,25 @@ func logIn(t *testing.T, secret *corev1.Secret) error {
 		return &ssh.Permissions{}, nil
 	}}
 	server.AddHostKey(signer)
-	there, here := net.Pipe()
-	defer func() { _, _ = there.Close(), here.Close() }()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
 	done := make(chan error, 1)
 	go func() {
-		_, _, _, err := ssh.NewServerConn(there, server)
+		there, err := listener.Accept()
+		if err == nil {
+			defer func() { _ = there.Close() }()
+			_, _, _, err = ssh.NewServerConn(there, server)
+		}
 		done <- err
 	}()
+	here, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = here.Close() }()
 	_, _, _, err = ssh.NewClientConn(here, "sim-worker-0", &ssh.ClientConfig{
 		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.FixedHostKey(signer.PublicKey()),
 	})

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"hekla.sh/hekla/pkg/cli"
+)
+
+// start starts the executable under a name, and returns how it is called and what it says.
+func start(t *testing.T, arguments ...string) (called, out string, err error) {
+	t.Helper()
+	var text bytes.Buffer
+	program, called := newProgram(arguments, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &text, ErrOut: &text})
+	program.SetOut(&text)
+	program.SetErr(&text)
+	err = program.ExecuteContext(context.Background())
+	return called, text.String(), err
+}
+
+func TestALinkIsTheProgramOfItsName(t *testing.T) {
+	for _, name := range cli.Names {
+		called, out, err := start(t, "/usr/local/bin/"+name, "--help")
+		if err != nil || called != name || !strings.Contains(out, "  "+name+" [") && !strings.Contains(out, "  "+name+" NAME") {
+			t.Errorf("%s is %s: %v\n%s", name, called, err, out)
+		}
+		if strings.Contains(out, "simulate") {
+			t.Errorf("%s offers what is hekla's own", name)
+		}
+	}
+}
+
+func TestThePluginOfKubectlIsAllOfHekla(t *testing.T) {
+	called, out, err := start(t, `C:\bin\kubectl-hekla.exe`[len(`C:\bin\`):], "job", "list", "--help")
+	if err != nil || called != "kubectl hekla" || !strings.Contains(out, "  kubectl hekla job list [flags]") {
+		t.Errorf("it is %s: %v\n%s", called, err, out)
+	}
+	if _, out, err := start(t, "kubectl_complete-hekla", "simul"); err != nil || !strings.HasPrefix(out, "simulate\t") {
+		t.Errorf("its completion: %v\n%s", err, out)
+	}
+}
+
+func TestAnyOtherNameIsHekla(t *testing.T) {
+	for _, name := range []string{"hekla", "./hekla-v2", "hekla.exe"} {
+		called, out, err := start(t, name, "version")
+		if err != nil || called != "hekla" || !strings.HasPrefix(out, "Version: ") {
+			t.Errorf("%s is %s: %v\n%s", name, called, err, out)
+		}
+	}
+	if _, _, err := start(t, "hekla", "job", "veiw"); err == nil || !strings.Contains(err.Error(), "veiw") {
+		t.Errorf("a verb that is not there: %v", err)
+	}
+}

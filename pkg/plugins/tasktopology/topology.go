@@ -1,0 +1,104 @@
+package tasktopology
+
+import (
+	"slices"
+	"strings"
+)
+
+// topology is what a PodGroup says of its roles.
+type topology struct {
+	together, apart [][]string
+}
+
+// bonds are what a role is to others, and to itself: above zero if they belong together, below if they keep apart.
+type bonds map[string]int64
+
+func read(affinity, antiAffinity string) topology {
+	return topology{together: groups(affinity), apart: groups(antiAffinity)}
+}
+
+// groups reads groups of roles. Empty ones, and roles that stand twice in one, are left out.
+func groups(text string) [][]string {
+	var all [][]string
+	for _, part := range strings.Split(text, ";") {
+		if group := list(part); len(group) > 0 {
+			all = append(all, group)
+		}
+	}
+	return all
+}
+
+// list reads roles separated by commas.
+func list(text string) []string {
+	var roles []string
+	for _, role := range strings.Split(text, ",") {
+		if role = strings.TrimSpace(role); role != "" && !slices.Contains(roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+// of returns the bonds of a role.
+func (t topology) of(role string) bonds {
+	own := bonds{}
+	for _, other := range mates(t.together, role) {
+		own[other]++
+	}
+	for _, other := range mates(t.apart, role) {
+		own[other]--
+	}
+	return own
+}
+
+// mates returns the roles that share a group with a role, each once: itself if it is a group of its own.
+func mates(groups [][]string, role string) []string {
+	var all []string
+	for _, group := range groups {
+		if !slices.Contains(group, role) {
+			continue
+		}
+		for _, other := range group {
+			if (other != role || len(group) == 1) && !slices.Contains(all, other) {
+				all = append(all, other)
+			}
+		}
+	}
+	return all
+}
+
+// The ranks of bonds: who is to be joined is placed before who joins.
+const (
+	unbound = iota
+	apartFromOthers
+	withItself
+	withOthers
+	apartFromItself
+)
+
+// ranks returns the ranks of all roles that the PodGroup names, here or in the list that is the order of its roles.
+func (t topology) ranks(order string) map[string]rank {
+	ranks := map[string]rank{}
+	raise := func(groups [][]string, alone, among int) {
+		for _, group := range groups {
+			bond := among
+			if len(group) == 1 {
+				bond = alone
+			}
+			for _, role := range group {
+				r := ranks[role]
+				r.bond = max(r.bond, bond)
+				ranks[role] = r
+			}
+		}
+	}
+	raise(t.together, withItself, withOthers)
+	raise(t.apart, apartFromItself, apartFromOthers)
+	listed := list(order)
+	for i, role := range listed {
+		r := ranks[role]
+		r.listed = len(listed) - i
+		ranks[role] = r
+	}
+	return ranks
+}

@@ -35,7 +35,7 @@ func TestALinkIsTheProgramOfItsName(t *testing.T) {
 }
 
 func TestThePluginOfKubectlIsAllOfHekla(t *testing.T) {
-	called, out, err := start(t, `C:\bin\kubectl-hekla.exe`[len(`C:\bin\`):], "job", "list", "--help")
+	called, out, err := start(t, "kubectl-hekla.exe", "job", "list", "--help")
 	if err != nil || called != "kubectl hekla" || !strings.Contains(out, "  kubectl hekla job list [flags]") {
 		t.Errorf("it is %s: %v\n%s", called, err, out)
 	}

@@ -22,8 +22,19 @@ func AddCommands(root *cobra.Command, program string, streams genericiooptions.I
 func addVerbs(root *cobra.Command, s *session) {
 	root.AddCommand(newJobCommand(s), newQueueCommand(s), newFlowCommand(s, jobFlow), newFlowCommand(s, jobTemplate), newPodCommand(s),
 		newVersionCommand(s))
-	addSynonyms(root)
 }
+
+// newGroup returns the verbs about one kind of object.
+func newGroup(s *session, use string, aliases []string, short string, verbs ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Aliases: aliases, Short: short, Args: cobra.NoArgs, RunE: showHelp}
+	s.addConnectionFlags(group.PersistentFlags())
+	group.AddCommand(verbs...)
+	addSynonyms(group)
+	return group
+}
+
+// showHelp is what a command does that needs a verb and got none.
+func showHelp(command *cobra.Command, _ []string) error { return command.Help() }
 
 // Names are the programs, besides hekla, that the executable is when it is linked under their names.
 var Names = []string{"vcctl", "vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume"}
@@ -39,7 +50,7 @@ func ForName(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		addVerbs(command, s)
 		return command
 	case "vsub":
-		s.addEnvironment()
+		s.defaultNamespace = os.Getenv("VOLCANO_DEFAULT_JOB_NAMESPACE")
 		command = newJobRunCommand(s, runDefaults{
 			image:     cmp.Or(os.Getenv("VOLCANO_DEFAULT_IMAGE"), defaultImage),
 			scheduler: cmp.Or(os.Getenv("VOLCANO_SCHEDULER_NAME"), defaultScheduler),
@@ -64,9 +75,6 @@ func ForName(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	addSynonyms(command)
 	return command
 }
-
-// addEnvironment takes the namespace of vsub from the environment.
-func (s *session) addEnvironment() { s.defaultNamespace = os.Getenv("VOLCANO_DEFAULT_JOB_NAMESPACE") }
 
 // newJobsCommand returns vjobs: with a name it is job view, without job list.
 func newJobsCommand(s *session) *cobra.Command {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -28,9 +29,12 @@ func (s *session) explain(err error) error {
 	var known *explained
 	var network *net.OpError
 	var noHost *net.DNSError
+	var late net.Error
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
+	case errors.Is(err, context.Canceled):
+		return &explained{"interrupted", err}
 	case apierrors.IsNotFound(err):
 		return &explained{s.notFound(err), err}
 	case apierrors.IsAlreadyExists(err):
@@ -45,10 +49,12 @@ func (s *session) explain(err error) error {
 		return &explained{"the API server has forgotten where this list was; start the command again", err}
 	case meta.IsNoMatchError(err):
 		return &explained{s.noMatch(err), err}
-	case clientcmd.IsEmptyConfig(err):
+	case errors.Is(err, clientcmd.ErrEmptyConfig), clientcmd.IsEmptyConfig(err):
 		return &explained{"no cluster is known: set KUBECONFIG, or give --kubeconfig or --master", err}
 	case errors.Is(err, os.ErrNotExist):
 		return &explained{fmt.Sprintf("%v; check --kubeconfig and KUBECONFIG", err), err}
+	case errors.As(err, &late) && late.Timeout():
+		return &explained{fmt.Sprintf("the API server does not answer in time: %v; try again, with a longer --request-timeout if you gave one", err), err}
 	case errors.As(err, &noHost), errors.As(err, &network):
 		return &explained{fmt.Sprintf("the API server cannot be reached: %v; does the cluster run, and is it the one you mean (--context, --kubeconfig, --master)?", err), err}
 	}

@@ -45,11 +45,8 @@ var (
 )
 
 func newFlowCommand(s *session, f flow) *cobra.Command {
-	command := &cobra.Command{Use: f.verb, Aliases: []string{f.verb + "s"}, Short: f.short, Args: cobra.NoArgs, RunE: showHelp}
-	s.addConnectionFlags(command.PersistentFlags())
-	command.AddCommand(newFlowCreateCommand(s, f), newFlowListCommand(s, f), newFlowGetCommand(s, f), newFlowDescribeCommand(s, f),
-		newFlowDeleteCommand(s, f))
-	return command
+	return newGroup(s, f.verb, []string{f.verb + "s"}, f.short,
+		newFlowCreateCommand(s, f), newFlowListCommand(s, f), newFlowGetCommand(s, f), newFlowDescribeCommand(s, f), newFlowDeleteCommand(s, f))
 }
 
 func newFlowCreateCommand(s *session, f flow) *cobra.Command {

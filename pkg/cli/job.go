@@ -17,24 +17,15 @@ import (
 )
 
 func newJobCommand(s *session) *cobra.Command {
-	command := &cobra.Command{
-		Use: "job", Aliases: []string{"jobs", "vcjob", "vj"}, Short: "Run, list, view, suspend, resume and delete jobs",
-		Args: cobra.NoArgs, RunE: showHelp,
-	}
-	s.addConnectionFlags(command.PersistentFlags())
-	command.AddCommand(
+	return newGroup(s, "job", []string{"jobs", "vcjob", "vj"}, "Run, list, view, suspend, resume and delete jobs",
 		newJobRunCommand(s, runDefaults{image: defaultImage, scheduler: defaultScheduler}, vcctlShorthands),
 		newJobListCommand(s),
-		newJobViewCommand(s, "view", vcctlShorthands),
+		newJobViewCommand(s, vcctlShorthands),
 		newJobActionCommand(s, suspendJob, "suspend", vcctlShorthands),
 		newJobActionCommand(s, resumeJob, "resume", vcctlShorthands),
 		newJobActionCommand(s, deleteJob, "delete", vcctlShorthands),
 	)
-	return command
 }
-
-// showHelp is what a command does that needs a verb and got none.
-func showHelp(command *cobra.Command, _ []string) error { return command.Help() }
 
 // jobFilter is which jobs of a namespace are listed.
 type jobFilter struct {
@@ -189,7 +180,11 @@ func (a jobAction) do(ctx context.Context, s *session, namespace, name, verb str
 	if phase := job.Status.State.Phase; isFinal(phase) {
 		return fmt.Errorf("job %q in namespace %s is %s and stays so: it cannot be %s; delete it, or run it anew under another name", name, namespace, phase, a.past)
 	}
-	return s.create(ctx, newCommand(s, job, namespace, a.action), done)
+	command, err := s.newCommand(job, namespace, a.action)
+	if err != nil {
+		return err
+	}
+	return s.create(ctx, command, done)
 }
 
 // isFinal reports whether a job stays in a phase for ever.
@@ -198,17 +193,16 @@ func isFinal(phase batch.JobPhase) bool {
 }
 
 // newCommand asks the controllers for an action on an object. It goes with the object.
-func newCommand(s *session, target client.Object, namespace string, action bus.Action) *bus.Command {
-	kinds, _, err := s.scheme.ObjectKinds(target)
-	if err != nil {
-		panic(err) // our own types are registered
+func (s *session) newCommand(target client.Object, namespace string, action bus.Action) (*bus.Command, error) {
+	if err := setKinds(s.scheme, target); err != nil {
+		return nil, err
 	}
-	owner := metav1.NewControllerRef(target, kinds[0])
+	owner := metav1.NewControllerRef(target, target.GetObjectKind().GroupVersionKind())
 	return &bus.Command{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: target.GetName() + "-" + strings.ToLower(string(action)) + "-", Namespace: namespace,
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
 		TargetObject: owner, Action: string(action), Reason: "CommandLine",
-	}
+	}, nil
 }

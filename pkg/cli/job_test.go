@@ -90,6 +90,10 @@ spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: c, image: i}]
 	if got.err != nil || got.out != "run job three successfully\n" || got.errOut != "Warning: --replicas has no effect, the file says it all\n" {
 		t.Errorf("%+v", got)
 	}
+	got = runWithInput(t, "vcctl job run --dry-run=server -o yaml -f -", strings.ReplaceAll(text, n, "default"))
+	if got.err != nil || strings.Count(got.out, "\n---\n") != 1 || strings.Count(got.out, "\nkind: Job\n") != 2 {
+		t.Errorf("two objects as YAML: %+v", got)
+	}
 	got = runWithInput(t, "vcctl job run -f -", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: k}\n")
 	if got.err == nil || !strings.Contains(got.err.Error(), "a Job of batch/v1, and a Job of batch.volcano.sh/v1alpha1 is needed") {
 		t.Errorf("%+v", got)
@@ -302,11 +306,11 @@ Scheduling:
   Unschedulable: MakingRoom: 1 of 2 pods have left (for AGE)
   Nominated: reclaim: the nodes are chosen (for AGE)
 Evicted for it:
-  Age Pod Why
-  AGE `+other+`/old-main-0 by law Q1
+  by law Q1
+    `+other+`/old-main-0 AGE ago
 Evicted from it:
-  Age Pod Why
-  AGE `+n+`/train-worker-2 by law J1
+  by law J1
+    `+n+`/train-worker-2 AGE ago
 Events:
   Type Reason Age From Message
   Normal ExecuteAction AGE volcano started

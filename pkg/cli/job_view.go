@@ -20,9 +20,9 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-func newJobViewCommand(s *session, use string, letters shorthands) *cobra.Command {
+func newJobViewCommand(s *session, letters shorthands) *cobra.Command {
 	command := &cobra.Command{
-		Use: use + " NAME", Aliases: []string{"describe"}, Short: "Show a job: what it runs, why it waits, who was evicted for it",
+		Use: "view NAME", Aliases: []string{"describe"}, Short: "Show a job: what it runs, why it waits, who was evicted for it",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeJobs,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			names, err := s.names("job", arguments)
@@ -42,11 +42,10 @@ func newJobViewCommand(s *session, use string, letters shorthands) *cobra.Comman
 type view struct {
 	job   *batch.Job
 	group *scheduling.PodGroup // nil if it has none
-	// evictedFor are the Events of pods that left for the job, evicted those of its own pods that left for others; oldest
-	// first.
-	evictedFor, evicted []corev1.Event
-	events              []corev1.Event // of the job and its PodGroup, oldest first
-	unread              []string       // what could not be read, and why
+	// events are those of the job and its PodGroup, evictedFor those of pods that left for it, evicted those of its own pods
+	// that left for others; all oldest first.
+	events, evictedFor, evicted []corev1.Event
+	unread                      []string // what could not be read, and why
 }
 
 func viewJob(ctx context.Context, s *session, name string) error {
@@ -85,19 +84,11 @@ func (v *view) read(ctx context.Context, api client.Client) {
 	case !apierrors.IsNotFound(err):
 		v.unread = append(v.unread, "its PodGroup: "+message(err))
 	}
-	var events corev1.EventList
-	if err := api.List(ctx, &events, client.InNamespace(v.job.Namespace)); err != nil {
-		v.unread = append(v.unread, "the Events of its namespace: "+message(err))
+	v.events = v.readEvents(ctx, api, v.job)
+	if v.group != nil {
+		v.events = append(v.events, v.readEvents(ctx, api, v.group)...)
 	}
-	for _, e := range events.Items {
-		switch uid := e.InvolvedObject.UID; {
-		case uid == v.job.UID, v.group != nil && uid == v.group.UID:
-			v.events = append(v.events, e)
-		case e.Reason == preemptedReason && v.owns(&e):
-			v.evicted = append(v.evicted, e)
-		}
-	}
-	v.evictedFor = v.readVictims(ctx, api, key)
+	v.readEvictions(ctx, api, key)
 	for _, list := range [][]corev1.Event{v.events, v.evicted, v.evictedFor} {
 		slices.SortStableFunc(list, func(a, b corev1.Event) int {
 			return cmp.Or(lastSeen(&a).Compare(lastSeen(&b).Time), strings.Compare(a.Name, b.Name))
@@ -105,12 +96,22 @@ func (v *view) read(ctx context.Context, api client.Client) {
 	}
 }
 
+// readEvents returns the Events of an object.
+func (v *view) readEvents(ctx context.Context, api client.Client, of client.Object) []corev1.Event {
+	var events corev1.EventList
+	err := api.List(ctx, &events, client.InNamespace(of.GetNamespace()), client.MatchingFields{"involvedObject.uid": string(of.GetUID())})
+	if err != nil {
+		v.unread = append(v.unread, "the Events of "+of.GetName()+": "+message(err))
+	}
+	return events.Items
+}
+
 // preemptedReason is the reason of the Event of a pod that was evicted for another; it names the PodGroup of the other.
 const preemptedReason = "Preempted"
 
 // owns reports whether an Event is of a pod of the job, which may be gone.
 func (v *view) owns(e *corev1.Event) bool {
-	if e.InvolvedObject.Kind != "Pod" {
+	if e.InvolvedObject.Kind != "Pod" || e.InvolvedObject.Namespace != v.job.Namespace {
 		return false
 	}
 	for i := range v.job.Spec.Tasks {
@@ -123,8 +124,9 @@ func (v *view) owns(e *corev1.Event) bool {
 	return false
 }
 
-// readVictims returns the Events of the pods that were evicted for a PodGroup, in whatever namespace.
-func (v *view) readVictims(ctx context.Context, api client.Client, group client.ObjectKey) []corev1.Event {
+// readEvictions reads which pods were evicted for the job, whose PodGroup is given, in whatever namespace, and which of its own
+// were.
+func (v *view) readEvictions(ctx context.Context, api client.Client, group client.ObjectKey) {
 	var preempted corev1.EventList
 	err := api.List(ctx, &preempted, client.MatchingFields{"reason": preemptedReason})
 	if apierrors.IsForbidden(err) {
@@ -132,11 +134,15 @@ func (v *view) readVictims(ctx context.Context, api client.Client, group client.
 		err = api.List(ctx, &preempted, client.InNamespace(group.Namespace), client.MatchingFields{"reason": preemptedReason})
 	}
 	if err != nil {
-		v.unread = append(v.unread, "who was evicted for it: "+message(err))
+		v.unread = append(v.unread, "who was evicted: "+message(err))
 	}
-	return slices.DeleteFunc(preempted.Items, func(e corev1.Event) bool {
-		return e.Related == nil || e.Related.Kind != "PodGroup" || e.Related.Namespace != group.Namespace || e.Related.Name != group.Name
-	})
+	for _, e := range preempted.Items {
+		if by := e.Related; by != nil && by.Kind == "PodGroup" && by.Namespace == group.Namespace && by.Name == group.Name {
+			v.evictedFor = append(v.evictedFor, e)
+		} else if v.owns(&e) {
+			v.evicted = append(v.evicted, e)
+		}
+	}
 }
 
 // lastSeen is when an Event last happened; new Events and old ones say it in different fields.
@@ -166,9 +172,9 @@ func (v *view) write(out io.Writer) {
 	v.writeSpec(w)
 	v.writeStatus(w)
 	v.writeWhy(w)
-	w.events("Evicted for it", v.evictedFor, true)
-	w.events("Evicted from it", v.evicted, true)
-	w.events("Events", v.events, false)
+	w.evictions("Evicted for it", v.evictedFor)
+	w.evictions("Evicted from it", v.evicted)
+	w.events(v.events)
 	if len(v.unread) > 0 {
 		w.line("Not shown:")
 		for _, what := range v.unread {
@@ -269,42 +275,63 @@ func (v *view) writeWhy(w *lines) {
 	}
 }
 
-// lines writes line by line. What goes wrong shows when the writer is flushed.
+// lines writes line by line, without what a terminal would obey: others have written the texts. What goes wrong shows when the
+// writer is flushed.
 type lines struct{ out io.Writer }
 
 func (l *lines) line(format string, arguments ...any) {
-	_, _ = fmt.Fprintf(l.out, format+"\n", arguments...)
+	_, _ = fmt.Fprintln(l.out, printers.EscapeTerminal(fmt.Sprintf(format, arguments...)))
 }
 
-// events writes a list of Events, and nothing if there are none, except for those of the job itself.
-func (l *lines) events(title string, events []corev1.Event, isAboutPods bool) {
+// mostVictims bounds how many pods are named that left for the same reason: what a large gang takes is not read pod by pod.
+const mostVictims = 20
+
+// evictions writes which pods were evicted, each reason once with all the pods that left for it, and nothing if none was.
+func (l *lines) evictions(title string, events []corev1.Event) {
 	if len(events) == 0 {
-		if !isAboutPods {
-			l.line("%s:\t<none>", title)
-		}
 		return
 	}
 	l.line("%s:", title)
-	if isAboutPods {
-		l.line("  Age\tPod\tWhy")
-	} else {
-		l.line("  Type\tReason\tAge\tFrom\tMessage")
-	}
+	byReason, reasons := map[string][]string{}, []string(nil)
 	for i := range events {
 		e := &events[i]
-		since, text := age(*lastSeen(e)), strings.TrimSpace(e.Message)
-		if isAboutPods {
-			l.line("  %s\t%s/%s\t%s", since, e.InvolvedObject.Namespace, e.InvolvedObject.Name, text)
-			continue
+		reason := strings.TrimSpace(e.Message)
+		if byReason[reason] == nil {
+			reasons = append(reasons, reason)
 		}
-		times := e.Count
+		byReason[reason] = append(byReason[reason], fmt.Sprintf("%s/%s\t%s ago", e.InvolvedObject.Namespace, e.InvolvedObject.Name, age(*lastSeen(e))))
+	}
+	for _, reason := range reasons {
+		pods := byReason[reason]
+		slices.Sort(pods)
+		l.line("  %s", reason)
+		for _, pod := range pods[:min(len(pods), mostVictims)] {
+			l.line("    %s", pod)
+		}
+		if more := len(pods) - mostVictims; more > 0 {
+			l.line("    and %d more", more)
+		}
+	}
+}
+
+// events writes the Events of the job itself.
+func (l *lines) events(events []corev1.Event) {
+	if len(events) == 0 {
+		l.line("Events:\t<none>")
+		return
+	}
+	l.line("Events:")
+	l.line("  Type\tReason\tAge\tFrom\tMessage")
+	for i := range events {
+		e := &events[i]
+		since, times := age(*lastSeen(e)), e.Count
 		if e.Series != nil {
 			times = e.Series.Count
 		}
 		if times > 1 {
 			since = fmt.Sprintf("%s (x%d)", since, times)
 		}
-		l.line("  %s\t%s\t%s\t%s\t%s", e.Type, e.Reason, since, orNone(cmp.Or(e.ReportingController, e.Source.Component)), text)
+		l.line("  %s\t%s\t%s\t%s\t%s", e.Type, e.Reason, since, orNone(cmp.Or(e.ReportingController, e.Source.Component)), strings.TrimSpace(e.Message))
 	}
 }
 

@@ -167,12 +167,21 @@ func namespace(t *testing.T) string {
 	return n.Name
 }
 
+// create creates objects for one test. Nobody here takes a namespace away, so they are deleted one by one.
 func create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
 		if err := api.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
+		if _, isNamespace := object.(*corev1.Namespace); isNamespace {
+			continue
+		}
+		t.Cleanup(func() {
+			if err := api.Delete(context.Background(), object, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -30,6 +30,7 @@ const none = "-"
 type output struct {
 	flags     *genericclioptions.PrintFlags
 	noHeaders bool
+	made      printers.ResourcePrinter // one for all objects: it puts a line between those that it prints as YAML
 }
 
 // wideFormat is the table with all its columns.
@@ -72,6 +73,9 @@ func (o *output) isTable() bool {
 }
 
 func (o *output) printer() (printers.ResourcePrinter, error) {
+	if o.made != nil {
+		return o.made, nil
+	}
 	printer, err := o.flags.ToPrinter()
 	switch {
 	case genericclioptions.IsNoCompatiblePrinterError(err):
@@ -79,6 +83,7 @@ func (o *output) printer() (printers.ResourcePrinter, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--output=%s: %w", o.format(), err)
 	}
+	o.made = printer
 	return printer, nil
 }
 
@@ -254,7 +259,7 @@ func (r *rows) add(s *session, object runtime.Object) error {
 	}
 	var titles, cells []string
 	for _, c := range r.columns {
-		titles, cells = append(titles, c.title), append(cells, orNone(c.cell(object)))
+		titles, cells = append(titles, c.title), append(cells, orNone(printers.EscapeTerminal(c.cell(object))))
 	}
 	if !r.hasTitles {
 		r.hasTitles = true

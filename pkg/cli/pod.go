@@ -28,8 +28,6 @@ type podFilter struct {
 }
 
 func newPodCommand(s *session) *cobra.Command {
-	command := &cobra.Command{Use: "pod", Aliases: []string{"pods"}, Short: "List the pods of jobs and queues", Args: cobra.NoArgs, RunE: showHelp}
-	s.addConnectionFlags(command.PersistentFlags())
 	var filter podFilter
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the pods of all jobs, of one job, or of a queue", Args: cobra.NoArgs,
@@ -45,8 +43,7 @@ func newPodCommand(s *session) *cobra.Command {
 	s.addTableFlags(list)
 	_ = list.RegisterFlagCompletionFunc("queue", s.completeQueues)
 	_ = list.RegisterFlagCompletionFunc("job", s.completeJobs)
-	command.AddCommand(list)
-	return command
+	return newGroup(s, "pod", []string{"pods"}, "List the pods of jobs and queues", list)
 }
 
 // selector is what the API server can select by.

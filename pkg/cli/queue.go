@@ -16,13 +16,8 @@ import (
 )
 
 func newQueueCommand(s *session) *cobra.Command {
-	command := &cobra.Command{
-		Use: "queue", Aliases: []string{"queues", "q"}, Short: "Create, list, get, operate and delete queues", Args: cobra.NoArgs, RunE: showHelp,
-	}
-	s.addConnectionFlags(command.PersistentFlags())
-	command.AddCommand(newQueueCreateCommand(s), newQueueDeleteCommand(s), newQueueOperateCommand(s), newQueueListCommand(s),
-		newQueueGetCommand(s))
-	return command
+	return newGroup(s, "queue", []string{"queues", "q"}, "Create, list, get, operate and delete queues",
+		newQueueCreateCommand(s), newQueueDeleteCommand(s), newQueueOperateCommand(s), newQueueListCommand(s), newQueueGetCommand(s))
 }
 
 // addQueueNameFlag adds the flag of a queue's name, which has the letter that other verbs have for the namespace: queues are
@@ -86,7 +81,15 @@ func createQueue(ctx context.Context, s *session, f queueFlags, arguments []stri
 		if err := api.Create(ctx, queue); err != nil {
 			return err
 		}
-		return api.Create(ctx, newCommand(s, queue, metav1.NamespaceDefault, bus.CloseQueueAction))
+		command, err := s.newCommand(queue, metav1.NamespaceDefault, bus.CloseQueueAction)
+		if err == nil {
+			err = api.Create(ctx, command)
+		}
+		if err != nil {
+			return &explained{fmt.Sprintf("queue %q is created, but open: %s; close it with %q", queue.Name, message(err),
+				s.program+" queue operate "+queue.Name+" -a close"), err}
+		}
+		return nil
 	})
 }
 
@@ -193,7 +196,11 @@ func operateQueue(ctx context.Context, s *session, name, action string, weight i
 	if err := api.Get(ctx, client.ObjectKeyFromObject(queue), queue); err != nil {
 		return s.explain(err)
 	}
-	return s.create(ctx, newCommand(s, queue, metav1.NamespaceDefault, command), done)
+	request, err := s.newCommand(queue, metav1.NamespaceDefault, command)
+	if err != nil {
+		return err
+	}
+	return s.create(ctx, request, done)
 }
 
 func newQueueListCommand(s *session) *cobra.Command {

@@ -20,6 +20,7 @@ func TestQueuesAreCreatedOperatedAndDeleted(t *testing.T) {
 	mustSay(t, "hekla queue create rich --priority 7 --parent root --deserved cpu=4 --guarantee cpu=2 --capability cpu=8 --reclaimable=false",
 		"create queue rich successfully")
 	mustSay(t, "vcctl queue create -n shut -S Closed", "create queue shut successfully")
+	mustSay(t, "hekla queue create ajar -S Closed --dry-run=server", "create queue ajar successfully (server dry run)")
 	mustFail(t, "hekla queue create", "needs a name")
 	mustFail(t, "hekla queue create x -S Ajar", "Open or Closed")
 	mustFail(t, "hekla queue create x -n y", "both name a queue")

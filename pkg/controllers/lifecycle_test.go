@@ -317,3 +317,43 @@ func TestAJobThatRunsLongerThanExpectedSaysSo(t *testing.T) {
 	})
 	awaitEvent(t, job, "RunningEstimateExceeded", "longer than its runningEstimate, 1s")
 }
+
+func TestThePartitionOfAFailedPodIsRestarted(t *testing.T) {
+	namespace := namespaceFor(t, "partition")
+	job := newJob(namespace, "sim", task("a", 4))
+	job.Spec.Tasks[0].PartitionPolicy = &batch.PartitionPolicySpec{TotalPartitions: 2, PartitionSize: 2}
+	job.Spec.Tasks[0].Policies = batch.LifecyclePolicies{{Event: bus.PodFailedEvent, Action: bus.RestartPartitionAction}}
+	pods := start(t, job, "sim-a-0", "sim-a-1", "sim-a-2", "sim-a-3")
+	for name, partition := range map[string]string{"sim-a-0": "0", "sim-a-1": "0", "sim-a-2": "1", "sim-a-3": "1"} {
+		if got := pods[name].Labels["volcano.sh/partition-id"]; got != partition {
+			t.Errorf("%s is in partition %q, want %s", name, got, partition)
+		}
+	}
+	fail(t, pods["sim-a-3"], 1)
+	awaitReplaced(t, namespace, pods, "sim-a-2", "sim-a-3")
+	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Running == 2 && status.Pending == 2 && status.RetryCount == 1 })
+}
+
+func TestAnEvictionIsForgivenIfThePodIsBackInTime(t *testing.T) {
+	namespace := namespaceFor(t, "forgiven")
+	job := newJob(namespace, "sim", task("a", 2))
+	job.Spec.Policies = batch.LifecyclePolicies{{
+		Event: bus.PodEvictedEvent, Action: bus.AbortJobAction, Timeout: &metav1.Duration{Duration: 3 * time.Second},
+	}}
+	pods := start(t, job, "sim-a-0", "sim-a-1")
+	evict := func() {
+		t.Helper()
+		if err := api.Delete(testContext(t), pods["sim-a-1"]); err != nil {
+			t.Fatal(err)
+		}
+		pods = awaitReplaced(t, namespace, pods, "sim-a-1")
+	}
+	evict()
+	finish(t, corev1.PodRunning, pods["sim-a-1"])
+	awaitPhase(t, job, batch.Running)
+	time.Sleep(4 * time.Second)
+	awaitPhase(t, job, batch.Running)
+	evict()
+	awaitPhase(t, job, batch.Aborted)
+	awaitEvent(t, job, "Aborting", "pod sim-a-1 was evicted or deleted, for more than 3s: AbortJob")
+}

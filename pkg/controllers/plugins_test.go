@@ -3,16 +3,24 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -144,4 +152,120 @@ func TestAnUnknownPluginOrArgumentIsToldAndStartsNothing(t *testing.T) {
 	create(t, job)
 	awaitEvent(t, job, "InvalidSpec", `Unsupported value: "svcc"`)
 	awaitEvent(t, job, "InvalidSpec", "spec.plugins[ssh]: Invalid value: flag provided but not defined: -ssh-prot")
+}
+
+// variablesOf returns the variables of the first container of a pod that have a value of their own.
+func variablesOf(pod *corev1.Pod) map[string]string {
+	variables := map[string]string{}
+	for _, variable := range pod.Spec.Containers[0].Env {
+		if variable.Value != "" {
+			variables[variable.Name] = variable.Value
+		}
+	}
+	return variables
+}
+
+// frameworks are the examples by file, and for each of their pods the variables, or else the command, that the framework
+// needs.
+var frameworks = map[string]struct {
+	variables map[string]map[string]string
+	commands  map[string]string
+}{
+	"pytorch-ddp.yaml": {variables: map[string]map[string]string{
+		"pytorch-ddp-master-0": {"MASTER_ADDR": "pytorch-ddp-master-0.pytorch-ddp", "MASTER_PORT": "23456", "WORLD_SIZE": "3", "RANK": "0"},
+		"pytorch-ddp-worker-0": {"MASTER_ADDR": "pytorch-ddp-master-0.pytorch-ddp", "MASTER_PORT": "23456", "WORLD_SIZE": "3", "RANK": "1"},
+		"pytorch-ddp-worker-1": {"MASTER_ADDR": "pytorch-ddp-master-0.pytorch-ddp", "MASTER_PORT": "23456", "WORLD_SIZE": "3", "RANK": "2"},
+	}},
+	"tensorflow-ps.yaml": {variables: map[string]map[string]string{
+		"tensorflow-ps-ps-0":     {"TF_CONFIG": tensorflowConfig("ps", 0)},
+		"tensorflow-ps-worker-0": {"TF_CONFIG": tensorflowConfig("worker", 0)},
+		"tensorflow-ps-worker-1": {"TF_CONFIG": tensorflowConfig("worker", 1)},
+	}},
+	"mpi.yaml": {variables: map[string]map[string]string{
+		"mpi-master-0": {"MPI_HOST": "mpi-worker-0.mpi,mpi-worker-1.mpi"},
+		"mpi-worker-0": {},
+		"mpi-worker-1": {},
+	}},
+	"ray.yaml": {
+		variables: map[string]map[string]string{"ray-head-0": {}, "ray-worker-0": {}, "ray-worker-1": {}},
+		commands: map[string]string{
+			"ray-head-0":   "ray start --head --block --dashboard-host=0.0.0.0 --port=6379 --dashboard-port=8265 --ray-client-server-port=10001",
+			"ray-worker-0": "ray start --block --address=ray-head-0.ray:6379",
+			"ray-worker-1": "ray start --block --address=ray-head-0.ray:6379",
+		},
+	},
+}
+
+func tensorflowConfig(role string, index int) string {
+	return fmt.Sprintf(`{"cluster":{"ps":["tensorflow-ps-ps-0.tensorflow-ps:2222"],`+
+		`"worker":["tensorflow-ps-worker-0.tensorflow-ps:2222","tensorflow-ps-worker-1.tensorflow-ps:2222"]},`+
+		`"task":{"type":%q,"index":%d}}`, role, index)
+}
+
+// The commands on the page of job plugins name the examples; each is applied, and its pods are looked at.
+func TestExamplesOfFrameworksGetWhatTheFrameworkReads(t *testing.T) {
+	page, err := os.ReadFile("../../docs/job-plugins.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := regexp.MustCompile(`kubectl apply -f example/frameworks/(\S+)`).FindAllStringSubmatch(string(page), -1)
+	if len(files) != len(frameworks) {
+		t.Errorf("the page has %d commands for %d examples", len(files), len(frameworks))
+	}
+	for _, match := range files {
+		t.Run(match[1], func(t *testing.T) { theFrameworkStarts(t, match[1]) })
+	}
+}
+
+func theFrameworkStarts(t *testing.T, file string) {
+	namespace := namespaceFor(t, "framework")
+	content, err := os.ReadFile(filepath.Join("..", "..", "example", "frameworks", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, want := &batch.Job{}, frameworks[file]
+	if err := yaml.UnmarshalStrict(content, job); err != nil {
+		t.Fatal(err)
+	}
+	job.Namespace = namespace
+	create(t, job)
+	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
+	for name, pod := range awaitPods(t, namespace, slices.Collect(maps.Keys(want.variables))...) {
+		if diff := cmp.Diff(want.variables[name], variablesOf(pod)); diff != "" {
+			t.Errorf("variables of %s (-want +got):\n%s", name, diff)
+		}
+		if command := want.commands[name]; command != "" && !slices.Equal(pod.Spec.Containers[0].Command, []string{"sh", "-c", command}) {
+			t.Errorf("%s runs %q", name, pod.Spec.Containers[0].Command)
+		}
+		if pod.Spec.Hostname != name || pod.Spec.Subdomain != job.Name {
+			t.Errorf("%s is %s.%s", name, pod.Spec.Hostname, pod.Spec.Subdomain)
+		}
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: job.Name}}
+	if err := api.Get(testContext(t), client.ObjectKeyFromObject(service), service); err != nil {
+		t.Errorf("nobody can find the pods: %v", err)
+	}
+}
+
+func TestWhatPluginsMadeGoesWithAnAbortAndComesBackWithAResume(t *testing.T) {
+	namespace := namespaceFor(t, "plugins-abort")
+	job := equippedJob(t, namespace, task("a", 1))
+	pods := awaitPods(t, namespace, "sim-a-0")
+	finish(t, corev1.PodRunning, pods["sim-a-0"])
+	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Phase == batch.Running })
+	command(t, job, bus.AbortJobAction)
+	awaitJob(t, job, func(status *batch.JobStatus) bool {
+		return status.State.Phase == batch.Aborted && len(status.ControlledResources) == 0
+	})
+	resources := resourcesOf(job)
+	awaitGone(t, resources...)
+
+	command(t, job, bus.ResumeJobAction)
+	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
+	awaitPods(t, namespace, "sim-a-0")
+	for _, object := range resources {
+		if err := api.Get(testContext(t), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Errorf("the Job is resumed without: %v", err)
+		}
+	}
 }

@@ -288,12 +288,15 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 	for i := range orders {
 		orders[i] = requestingFirst(orders[i])
 	}
-	for _, all := range []bool{false, true} {
+	for _, w := range []way{nodeByNode, allLeave, allLeaveLargestFirst} {
+		if w == allLeaveLargestFirst && !a.wasRefused {
+			break // all have left who may, in whatever order they are asked
+		}
 		for _, order := range orders {
 			y := s.Begin()
 			a.begin()
 			a.need(order[0])
-			if (!all || a.clear(y)) && a.placeAll(y, order, all) {
+			if (w == nodeByNode || a.clear(y, w)) && a.placeAll(y, order, w != nodeByNode) {
 				a.settle(y)
 				if a.staysWithinShare(y) {
 					return true
@@ -310,6 +313,15 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 	}
 	return false
 }
+
+// way is how a plan is looked for.
+type way uint8
+
+const (
+	nodeByNode           way = iota // each task opens a node of its own
+	allLeave                        // all leave who may, and come back
+	allLeaveLargestFirst            // the same, and those are asked first who hold most of what is wanted
+)
 
 // staysWithinShare reports whether the taker's queue, with all that the plan gives it, holds no more than its share if any of
 // it comes from a queue of its own priority (law Q4): the units were asked when less of the gang was placed.
@@ -356,12 +368,14 @@ func (a *attempt) begin() {
 }
 
 // clear lets everything leave that may, anywhere. It reports whether anything did.
-func (a *attempt) clear(x framework.Transaction) bool {
+func (a *attempt) clear(x framework.Transaction, w way) bool {
 	var all []*cluster.Task
 	for _, n := range a.search.session.Cluster.Nodes() {
 		all = append(all, n.Tasks()...)
 	}
+	a.largestFirst = w == allLeaveLargestFirst
 	a.taken = a.ask(x, a.herdsOf(all), nil)
+	a.largestFirst = false
 	a.version++
 	return len(a.taken) > 0
 }
@@ -480,7 +494,7 @@ func (a *attempt) mayAnybodyLeave() bool {
 	x := a.search.session.Begin()
 	defer x.Undo()
 	a.begin()
-	return a.clear(x)
+	return a.clear(x, allLeave)
 }
 
 // SearchOf returns the search of an action in a session: what it finds out is kept for the rest of the session.

@@ -89,7 +89,7 @@ type Follower interface {
 }
 
 // NodeFilter says why a node cannot hold pods of a class, whatever room it has; "" if it can (enablePredicate). It may
-// look at the node and what is on it, and is asked again only when that has changed.
+// look at the node and what is on it, and is asked again only when that has changed; one that looks further is an [Outdater] too.
 type NodeFilter interface {
 	RefuseNode(k *cluster.Class, n *cluster.Node) string
 }

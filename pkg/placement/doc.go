@@ -18,6 +18,9 @@
 // Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take the nodes that pass the rest and
 // put them to the kube-scheduler's plugins each time; see package kube.
 //
+// Plugins whose answers about a node rest on others as well are framework.Outdaters: each time before answers are used they have
+// those nodes looked at again of which they would say something else now.
+//
 // Vetoers are asked about a node only when it is to be chosen. What they say is kept until the node changes; a node that
 // is vetoed still has its part in what is normalised over nodes.
 //

@@ -17,13 +17,16 @@ import (
 	"hekla.sh/hekla/pkg/plugins/extender"
 	"hekla.sh/hekla/pkg/plugins/gang"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
+	"hekla.sh/hekla/pkg/plugins/nodegroup"
 	"hekla.sh/hekla/pkg/plugins/overcommit"
 	"hekla.sh/hekla/pkg/plugins/pdb"
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/plugins/priority"
 	"hekla.sh/hekla/pkg/plugins/proportion"
 	"hekla.sh/hekla/pkg/plugins/resourcequota"
+	"hekla.sh/hekla/pkg/plugins/resourcestrategyfit"
 	"hekla.sh/hekla/pkg/plugins/sla"
+	"hekla.sh/hekla/pkg/plugins/tasktopology"
 	"hekla.sh/hekla/pkg/plugins/tdm"
 )
 
@@ -51,7 +54,8 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 		{Name: "gangpreempt", Spec: conf.Spec{AliasOf: preempt.Name}}, {Name: "gangreclaim", Spec: conf.Spec{AliasOf: reclaim.Name}}}
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
-		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory()}
+		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory(),
+		nodegroup.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -65,6 +69,6 @@ const notYet = "Hekla does not have it yet"
 
 // laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a configuration made for
 // Volcano can be taken over as it is.
-var laterPlugins = map[string]string{"resource-strategy-fit": notYet, "usage": notYet,
-	"nodegroup": notYet, "network-topology-aware": notYet, "task-topology": notYet, "numa-aware": notYet,
+var laterPlugins = map[string]string{"usage": notYet,
+	"network-topology-aware": notYet, "numa-aware": notYet,
 	"deviceshare": notYet, "rescheduling": notYet}

@@ -422,7 +422,14 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 		p.nominated[t.uid()] = h.plan.nominated[t.uid()]
 	}
 	then := h.with(p, h.before)
-	if !then.kept(g.name, h.setting.whole && g != h.taker) {
+	leaving := 0
+	for _, v := range h.victims {
+		if v.job == g {
+			leaving++
+		}
+	}
+	// Giving everything back breaks no gang that was not broken before.
+	if len(back) < leaving && !then.kept(g.name, h.setting.whole && g != h.taker) {
 		return
 	}
 	if h.stands(then, comers) {
@@ -439,7 +446,38 @@ func (h *hearing) stands(then *picture, comers []*pod) bool {
 		}
 	}
 	q := then.queues[h.taker.queue.name]
+	if h.growsBeyondShare(q, asked) {
+		return false
+	}
 	return exceeds(q, asked) == "" && slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(then).within(q, asked) })
+}
+
+// growsBeyondShare reports whether the taker's queue would come to hold more than it did and more than the plugin that keeps
+// queues within their shares lets it, in what is asked for. Only a queue that may take from a lower one may grow beyond.
+func (h *hearing) growsBeyondShare(q *queue, asked amounts) bool {
+	if h.setting.sharer != "proportion" || h.mayTakeFromLower() {
+		return false
+	}
+	had, has := h.before.queues[q.name].allocated(), q.allocated()
+	return !slices.ContainsFunc(h.divided, func(s *share) bool {
+		for name, value := range asked {
+			deserved, ok := s.on(h.before).deserved[h.before.queues[q.name]][name]
+			if value > 0 && ok && has[name] > had[name] && float64(has[name]) > deserved+rounding(name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// mayTakeFromLower reports whether the action looks at queues of lower priority, and there is one with jobs.
+func (h *hearing) mayTakeFromLower() bool {
+	if h.plan.action != "reclaim" && !h.taker.lone {
+		return false
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Values(h.before.jobs)), func(g *job) bool {
+		return g.queue != nil && g.queue.object.Spec.Priority < h.taker.queue.object.Spec.Priority
+	})
 }
 
 func namesOf(pods []*pod) []string {

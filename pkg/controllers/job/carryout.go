@@ -2,8 +2,10 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,9 +26,11 @@ const maxParallelRequests = 64
 func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot) ([]*corev1.Pod, error) {
 	var unseen []*corev1.Pod
 	var create []*corev1.Pod
-	name := client.ObjectKeyFromObject(job)
+	name, plugins := client.ObjectKeyFromObject(job), pluginsOf(job)
 	for _, slot := range missing {
-		pod := BuildPod(job, &job.Spec.Tasks[slot.task], slot.index)
+		task := &job.Spec.Tasks[slot.task]
+		pod := BuildPod(job, task, slot.index)
+		plugins.EditPod(pod, task, slot.index)
 		if r.memory.awaited(name, job.UID, pod.Name, time.Now()) {
 			pod.Status.Phase = corev1.PodPending
 			unseen = append(unseen, pod)
@@ -83,32 +87,49 @@ func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*cor
 	})
 }
 
-// slowStart calls do for every pod, in parallel batches of 1, 2, 4, … up to maxParallelRequests. It stops after the
-// first batch with an error: what one pod of a Job is refused for, the others mostly would be too, and a quota that is
-// used up should cost one request and not a thousand. It returns the pods that went well, in order, and the first error.
+// slowStart calls do for every pod, in waves of 1, 2, 4, … of which at most maxParallelRequests are under way at a time.
+// It starts no more after the first error: what one pod of a Job is refused for, the others mostly would be too, and a
+// quota that is used up should cost one request and not a thousand. It returns the pods that went well, in order, and
+// the first error.
 func slowStart(pods []*corev1.Pod, do func(*corev1.Pod) error) (done []*corev1.Pod, first error) {
-	for size := 1; len(pods) > 0; size = min(2*size, maxParallelRequests) {
+	for size := 1; len(pods) > 0 && first == nil; size *= 2 {
 		wave := pods[:min(size, len(pods))]
 		pods = pods[len(wave):]
-		errs := make([]error, len(wave))
-		var group sync.WaitGroup
-		for i, pod := range wave {
-			group.Go(func() { errs[i] = do(pod) })
-		}
-		group.Wait()
-		for i, pod := range wave {
+		for i, err := range inParallel(wave, do) {
 			switch {
-			case errs[i] == nil:
-				done = append(done, pod)
-			case first == nil:
-				first = fmt.Errorf("pod %s: %w", pod.Name, errs[i])
+			case err == nil:
+				done = append(done, wave[i])
+			case first == nil && !errors.Is(err, errNotTried):
+				first = fmt.Errorf("pod %s: %w", wave[i].Name, err)
 			}
 		}
-		if first != nil {
-			return done, first
-		}
 	}
-	return done, nil
+	return done, first
+}
+
+// errNotTried stands for the result of a pod that was left out because another one was refused.
+var errNotTried = errors.New("not tried")
+
+// inParallel calls do for every pod until one fails, and returns the results in the order of the pods.
+func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) error) []error {
+	errs := make([]error, len(pods))
+	var next atomic.Int64
+	var refused atomic.Bool
+	var group sync.WaitGroup
+	for range min(len(pods), maxParallelRequests) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(pods); i = int(next.Add(1)) - 1 {
+				if errs[i] = errNotTried; refused.Load() {
+					continue
+				}
+				if errs[i] = do(pods[i]); errs[i] != nil {
+					refused.Store(true)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errs
 }
 
 // replaced returns the pods with those of the same UID in marked taking their places.

@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
@@ -61,5 +60,3 @@ const (
 	unknown     = corev1.PodUnknown
 	terminating = corev1.PodPhase("terminating")
 )
-
-func setOf(names ...string) sets.Set[string] { return sets.New(names...) }

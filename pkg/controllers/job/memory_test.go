@@ -57,3 +57,36 @@ func TestACreatedPodIsAwaitedUntilItIsSeenOrTooLongAgo(t *testing.T) {
 		t.Error("a forgotten Job is remembered")
 	}
 }
+
+func TestAnEvictionIsRememberedUntilItIsAnsweredOrThePodIsBack(t *testing.T) {
+	job := jobOf(task("a", 2, ""))
+	r := &Reconciler{memory: newMemory()}
+	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
+	gone := eviction(job, 0, 1)
+	r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, noon)
+	if got := r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, noon.Add(time.Hour)); !got.Equal(noon) {
+		t.Errorf("it began at %s", got)
+	}
+	if found := r.lasting(job, podsOf(job, 0, running, pending), nil); len(found) != 1 || found[0].what != gone.what {
+		t.Errorf("while the new pod waits, it is %v", found)
+	}
+	if found := r.lasting(job, podsOf(job, 0, running, running), nil); len(found) != 0 {
+		t.Errorf("the pod is back, yet there is %v", found)
+	}
+	if found := r.lasting(job, podsOf(job, 0, running, pending), nil); len(found) != 0 {
+		t.Errorf("what is over came back: %v", found)
+	}
+}
+
+func TestACommandIsFollowedOnceThoughTheCacheShowsItStill(t *testing.T) {
+	m := newMemory()
+	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
+	m.follow(name, "c1")
+	if !m.followed(name, "c1") || m.followed(name, "c2") || m.followed(types.NamespacedName{Name: "sim"}, "c1") {
+		t.Error("Commands are mixed up")
+	}
+	m.forget(name)
+	if m.followed(name, "c1") {
+		t.Error("Commands of a Job that is gone are remembered")
+	}
+}

@@ -66,9 +66,12 @@ func hasPolicies(job *batch.Job) bool {
 
 // reachedMinSuccess says whether the Job has all it was started for. What happens to the rest of it does not matter.
 func reachedMinSuccess(job *batch.Job, pods []*corev1.Pod) bool {
+	if job.Spec.MinSuccess == nil {
+		return false
+	}
 	status := batch.JobStatus{}
 	count(&status, pods)
-	return job.Spec.MinSuccess != nil && status.Succeeded >= *job.Spec.MinSuccess
+	return status.Succeeded >= *job.Spec.MinSuccess
 }
 
 // member is a pod that counts for its task: of the Job's present version, wanted, and not terminating.
@@ -216,7 +219,7 @@ func evictions(job *batch.Job, t int, members []member, unseen sets.Set[string])
 		}
 	}
 	for index := range int(task.Replicas) {
-		if unseen.Has(PodName(job.Name, task.Name, index)) {
+		if unseen.Len() > 0 && unseen.Has(PodName(job.Name, task.Name, index)) {
 			there.Insert(index)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,31 +19,36 @@ import (
 // pluginKey is the prefix of the keys under which status.controlledResources names the plugins whose objects exist.
 const pluginKey = "plugin-"
 
-// equip lets the plugins of a defaulted and valid Job edit a pod that is about to be created.
-func equip(pod *corev1.Pod, job *batch.Job, task *batch.TaskSpec, index int) {
-	set, _ := plugins.New(job, PodName) // Validate has told what is wrong with them
-	set.EditPod(pod, task, index)
+// pluginsOf returns the plugins of a defaulted and valid Job: Validate has told what is wrong with them.
+func pluginsOf(job *batch.Job) plugins.Set {
+	set, _ := plugins.New(job, PodName)
+	return set
 }
 
 // ensureResources makes the objects that the plugins of a defaulted and valid Job need, or brings them up to date, and
 // notes the plugins in the Job's status. They are looked at again only when the spec has changed: nobody watches them,
 // because that would take the right to read every Secret of the cluster.
 func (r *Reconciler) ensureResources(ctx context.Context, job *batch.Job) error {
-	name := client.ObjectKeyFromObject(job)
-	if len(job.Spec.Plugins) == 0 || r.memory.equipped(name, job.UID) == job.Generation {
+	if len(job.Spec.Plugins) == 0 {
 		return nil
 	}
-	set, _ := plugins.New(job, PodName)
-	for _, resource := range set.Resources() {
-		if err := r.ensureResource(ctx, job, resource); err != nil {
-			return r.naming(resource, err)
-		}
-	}
+	set := pluginsOf(job)
+	// Noted first, and each time: what was made has to go one day, even if the rest could not be made or the status not
+	// be written.
 	if job.Status.ControlledResources == nil {
 		job.Status.ControlledResources = map[string]string{}
 	}
 	for _, plugin := range set.Names() {
 		job.Status.ControlledResources[pluginKey+plugin] = plugin
+	}
+	name := client.ObjectKeyFromObject(job)
+	if r.memory.equipped(name, job.UID) == job.Generation {
+		return nil
+	}
+	for _, resource := range set.Resources() {
+		if err := r.ensureResource(ctx, job, resource); err != nil {
+			return r.naming(resource, err)
+		}
 	}
 	r.memory.equip(name, job.UID, job.Generation)
 	return nil
@@ -82,8 +86,8 @@ func (r *Reconciler) ensureResource(ctx context.Context, job *batch.Job, resourc
 	return r.client.Patch(ctx, updated, client.MergeFrom(current))
 }
 
-// removeResources deletes what ensureResources made, if the Job is in a phase that has no use for it any more, and takes
-// it out of the status. A Job that restarts keeps its objects.
+// removeResources deletes what ensureResources made, if the Job is in a phase that has no use for it any more, and
+// takes it out of the status. A Job that restarts keeps its objects.
 func (r *Reconciler) removeResources(ctx context.Context, job *batch.Job) error {
 	if phase := job.Status.State.Phase; phase != batch.Aborted && !isFinal(phase) {
 		return nil
@@ -96,8 +100,7 @@ func (r *Reconciler) removeResources(ctx context.Context, job *batch.Job) error 
 		return nil
 	}
 	r.memory.equip(client.ObjectKeyFromObject(job), job.UID, neverEquipped)
-	set, _ := plugins.New(job, PodName)
-	for _, resource := range set.Resources() {
+	for _, resource := range pluginsOf(job).Resources() {
 		if err := r.removeResource(ctx, job, copyOf(resource.Object)); err != nil {
 			return r.naming(resource, err)
 		}
@@ -127,7 +130,8 @@ func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object 
 // naming adds to an error which object it is about.
 func (r *Reconciler) naming(resource plugins.Resource, cause error) error {
 	kind, err := r.client.GroupVersionKindFor(resource.Object)
-	return errors.Join(err, fmt.Errorf("%s %s/%s: %w", kind.Kind, resource.Object.GetNamespace(), resource.Object.GetName(), cause))
+	named := client.ObjectKeyFromObject(resource.Object)
+	return errors.Join(err, fmt.Errorf("%s %s: %w", kind.Kind, named, cause))
 }
 
 func copyOf(object client.Object) client.Object {

@@ -150,3 +150,48 @@ func TestPodsMayBeMadeOnceTheSchedulerHasLetThePodGroupIn(t *testing.T) {
 		}
 	}
 }
+
+func TestAPodGroupThatNothingCompletesIsSpent(t *testing.T) {
+	job := jobOf(task("a", 2, ""))
+	for _, test := range []struct {
+		phase batch.JobPhase
+		pods  []corev1.PodPhase
+		want  bool
+	}{
+		{batch.Completed, []corev1.PodPhase{succeeded, succeeded}, false},
+		{batch.Failed, []corev1.PodPhase{succeeded, failed}, false},
+		{batch.Failed, []corev1.PodPhase{failed}, true},
+		{batch.Terminated, nil, true},
+		{batch.Aborted, []corev1.PodPhase{succeeded}, true},
+		{batch.Aborted, []corev1.PodPhase{succeeded, terminating}, false},
+		{batch.Aborting, nil, false},
+		{batch.Restarting, nil, false},
+	} {
+		job.Status.State.Phase = test.phase
+		if got := isSpent(job, podsOf(job, 0, test.pods...)); got != test.want {
+			t.Errorf("%s with pods %v: spent is %t", test.phase, test.pods, got)
+		}
+	}
+}
+
+func TestPartitionsAreToldToTheScheduler(t *testing.T) {
+	worker := withMin(task("worker", 6, ""), 4)
+	tier := 2
+	worker.PartitionPolicy = &batch.PartitionPolicySpec{TotalPartitions: 3, PartitionSize: 2, MinPartitions: 2,
+		NetworkTopology: &batch.NetworkTopologySpec{Mode: batch.HardNetworkTopologyMode, HighestTierAllowed: &tier}}
+	job := jobOf(worker)
+	policies := BuildPodGroup(job, priority).Spec.SubGroupPolicy
+	if len(policies) != 1 || *policies[0].SubGroupSize != 2 || *policies[0].MinSubGroups != 2 ||
+		policies[0].NetworkTopology.Mode != "hard" || *policies[0].NetworkTopology.HighestTierAllowed != 2 {
+		t.Fatalf("the policies are %+v", policies)
+	}
+	selected := BuildPod(job, &job.Spec.Tasks[0], 5).Labels
+	for key, value := range policies[0].LabelSelector.MatchLabels {
+		if selected[key] != value {
+			t.Errorf("the policy selects %s=%s, the pod has %v", key, value, selected)
+		}
+	}
+	if selected[policies[0].MatchLabelKeys[0]] != "2" {
+		t.Errorf("the sixth pod of partitions of two is in partition %q", selected[policies[0].MatchLabelKeys[0]])
+	}
+}

@@ -28,7 +28,7 @@ var inheritedByPods = [...]string{
 }
 
 // BuildPod makes the index-th pod of a task of a defaulted Job: the template, the Job as controller, and the labels and
-// annotations by which the scheduler and users find it, edited by the Job's plugins. The same arguments give the same pod.
+// annotations by which the scheduler and users find it. The same arguments give the same pod.
 func BuildPod(job *batch.Job, task *batch.TaskSpec, index int) *corev1.Pod {
 	template := task.Template.DeepCopy()
 	pod := &corev1.Pod{
@@ -80,7 +80,6 @@ func BuildPod(job *batch.Job, task *batch.TaskSpec, index int) *corev1.Pod {
 		pod.Annotations[scheduling.NumaPolicyKey] = string(task.TopologyPolicy)
 	}
 	mountVolumes(pod, job)
-	equip(pod, job, task, index)
 	return pod
 }
 

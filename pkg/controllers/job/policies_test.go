@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
@@ -207,7 +208,7 @@ func TestAnActionForMoreThanTheEventNamesIsWidened(t *testing.T) {
 // happened are the events that are there to be answered.
 func happened(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, unseen ...string) []bus.Event {
 	var events []bus.Event
-	for _, o := range occurrences(job, pods, setOf(unseen...), group) {
+	for _, o := range occurrences(job, pods, sets.New(unseen...), group) {
 		if !slices.Contains(events, o.event) {
 			events = append(events, o.event)
 		}

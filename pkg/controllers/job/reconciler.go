@@ -128,7 +128,7 @@ func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []occurre
 	members := membersByTask(job, pods)
 	begun := r.memory.begun(client.ObjectKeyFromObject(job), job.UID, func(which beginning) bool {
 		return present.Has(which) || which.event == bus.PodEvictedEvent && which.task < len(members) &&
-			!isBack(members[which.task], which.index)
+			which.index < int(job.Spec.Tasks[which.task].Replicas) && !isBack(members[which.task], which.index)
 	})
 	for _, which := range begun {
 		if !present.Has(which) {

@@ -134,6 +134,9 @@ func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	if v := quota.Closed(q); v != nil {
 		return v
 	}
+	if t.BestEffort() {
+		return p.refusal(q, nil) // a pod's place on a node alone gives no right to what others hold
+	}
 	return p.overShare(q, quota.OfTask(t))
 }
 

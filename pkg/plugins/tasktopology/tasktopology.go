@@ -39,22 +39,34 @@ func checkWeight(value any) error {
 
 type plugin struct {
 	weight int64
-	bonds  map[*cluster.Class]bonds // as they were read
+	model  *cluster.Cluster
+	wishes map[*cluster.Class]*wish // of those that were asked about
 
 	sorted *cluster.Job // whose tasks were compared last
 	ranks  map[string]rank
 }
 
 func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
-	return &plugin{weight: int64(arguments.Int(weightKey)), bonds: map[*cluster.Class]bonds{}}, nil
+	return &plugin{weight: int64(arguments.Int(weightKey)), wishes: map[*cluster.Class]*wish{}}, nil
 }
 
 func (*plugin) Name() string { return Name }
 
-// OpenSession forgets what is read of jobs and classes that may have changed.
-func (p *plugin) OpenSession(*framework.Session) {
-	p.sorted, p.ranks = nil, nil
-	maps.DeleteFunc(p.bonds, func(k *cluster.Class, _ bonds) bool { return !k.InUse() })
+// OpenSession has all nodes looked at again if somebody else than before is to come to where a class goes.
+func (p *plugin) OpenSession(s *framework.Session) {
+	p.model, p.sorted, p.ranks = s.Cluster, nil, nil
+	maps.DeleteFunc(p.wishes, func(k *cluster.Class, _ *wish) bool { return !k.InUse() })
+	haveChanged := false
+	for k, w := range p.wishes {
+		company := companyOf(p.model.Job(k.Job), k.Role, w.bonds)
+		haveChanged = haveChanged || !company.equal(w.company)
+		w.company = company
+	}
+	if haveChanged {
+		for _, n := range p.model.Nodes() {
+			p.model.Outdate(n)
+		}
+	}
 }
 
 // CompareTasks puts who is joined before who joins.
@@ -78,23 +90,25 @@ func ranksOf(j *cluster.Job) map[string]rank {
 	return topology.ranks(annotations[schedulingv1beta1.TaskTopologyOrderKey])
 }
 
-// ScoreNode prefers nodes with pods that the pod belongs with.
+// ScoreNode prefers nodes with pods that the pod belongs with, and with room for more of them.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	if k.Job == (cluster.JobID{}) || p.weight == 0 {
 		return 0
 	}
-	own, isKnown := p.bonds[k]
-	if !isKnown {
-		own = read(k.Affinity, k.AntiAffinity).of(k.Role)
-		p.bonds[k] = own
+	w := p.wishes[k]
+	if w == nil {
+		own := read(k.Affinity, k.AntiAffinity).of(k.Role)
+		w = &wish{bonds: own, company: companyOf(p.model.Job(k.Job), k.Role, own)}
+		p.wishes[k] = w
 	}
 	var mates int64
 	for _, t := range n.Tasks() {
 		if t.Job != nil && t.Job.ID == k.Job && t.Status.Counts() {
-			mates += own[t.Role]
+			mates += w.bonds[t.Role]
 		}
 	}
-	return p.weight * 100 * framework.Point * mates / (max(mates, -mates) + 1)
+	score := 100 * framework.Point * mates / (max(mates, -mates) + 1)
+	return p.weight * (score + w.company.prospects(k, n))
 }
 
 // rank is the place of a role among those of its job; the larger come first.

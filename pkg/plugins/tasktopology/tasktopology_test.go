@@ -92,6 +92,36 @@ func TestANodeIsWorthTheCompanyItOffers(t *testing.T) {
 	}
 }
 
+func TestANodeWithRoomForThoseWhoAreToComeIsBetter(t *testing.T) {
+	const together = "ps,worker"
+	for name, test := range map[string]struct {
+		affinity, node string
+		others         []runtime.Object
+		want           int64 // thousandths of a point, for worker0, which asks for one CPU
+	}{
+		"room for all":                    {together, "cpu=3", pods("ps0 ps1", ""), 25_000},
+		"room for some":                   {together, "cpu=2", pods("ps0 ps1", ""), 12_500},
+		"room for none":                   {together, "cpu=1", pods("ps0 ps1", ""), 0},
+		"room for large ones":             {together, "cpu=6", pods("ps0 ps1", "", fixture.Asks("cpu=4")), 12_500},
+		"room of another kind is missing": {together, "cpu=6", pods("ps0 ps1", "", fixture.Asks("cpu=1 memory=1Gi")), 0},
+		"two roles":                       {together + ",chief", "cpu=2", pods("ps0 ps1 ps2 chief0", ""), 12_500}, // one of three, and one
+		"its own role, itself left out":   {"worker", "cpu=2", pods("worker1 worker2", ""), 12_500},
+		"alone in its role":               {"worker", "cpu=2", nil, 0},
+		"those who have their node":       {together, "cpu=9", pods("ps0 ps1", "m"), 0},
+		"those of whom nothing is said":   {together, "cpu=9", pods("chief0", ""), 0},
+		"some are there already":          {together, "cpu=3", append(pods("ps0", "n"), pods("ps1 ps2", "")...), 62_500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world.New(t, tasktopology.Factory(), "")
+			w.Set(fixture.Queue("q"), fixture.Group("g", "q", 1, says(test.affinity, "", "")), fixture.Node("n", test.node), fixture.Node("m", "cpu=9"))
+			s := w.Set(pods("worker0", "")...).Set(test.others...).Open()
+			if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("worker0").Class, w.Node("n")); got != test.want {
+				t.Errorf("the score is %d thousandths, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 func TestTheWeightIsThatOfTheArgument(t *testing.T) {
 	for argument, want := range map[string]int64{"": 50_000, "task-topology.weight: 10": 500_000, "task-topology.weight: 0": 0} {
 		w := world.New(t, tasktopology.Factory(), argument)
@@ -188,6 +218,27 @@ func TestAJobIsSpreadAndGatheredAsItSays(t *testing.T) {
 	}
 }
 
+func TestNodesAreLookedAtAgainWhenSomebodyElseIsToCome(t *testing.T) {
+	objects := append(pods("worker0", ""), fixture.Group("g", "q", 1, says("ps,worker", "", "")), fixture.Node("large", "cpu=9"), fixture.Node("a", "cpu=2"))
+	c, policy, engine := stage(t, objects...)
+	best := func() string {
+		framework.Open(c, policy, engine, fixture.Birth)
+		return engine.Best(c.Task(fixture.Key("worker0"))).Name
+	}
+	if got := best(); got != "a" {
+		t.Errorf("with nobody to come the best node is %s", got)
+	}
+	ps := pods("ps0", "", fixture.Asks("cpu=4"))[0]
+	c.Apply(cluster.Set{Object: ps})
+	if got := best(); got != "large" {
+		t.Errorf("with one to come who needs room the best node is %s", got)
+	}
+	c.Apply(cluster.Delete{Object: ps})
+	if got := best(); got != "a" {
+		t.Errorf("with nobody to come any more the best node is %s", got)
+	}
+}
+
 // What the engine remembers of nodes is what the plugin would say now, whatever was placed, taken back and bound in between.
 func TestAnswersThatAreKeptAreTrue(t *testing.T) {
 	roles := []string{"ps", "worker", "chief"}
@@ -200,13 +251,13 @@ func TestAnswersThatAreKeptAreTrue(t *testing.T) {
 		}
 		objects := []runtime.Object{group()}
 		for i := range 4 {
-			objects = append(objects, fixture.Node(fmt.Sprint("n", i), "cpu=4"))
+			objects = append(objects, fixture.Node(fmt.Sprint("n", i), fmt.Sprintf("cpu=%d", 3+i)))
 		}
 		for i := range 12 {
 			objects = append(objects, pods(fmt.Sprint(rapid.SampledFrom(roles).Draw(r, "role"), i), "")...)
 		}
 		c, policy, engine := stage(r, objects...)
-		for range 4 {
+		for cycle := range 4 {
 			s := framework.Open(c, policy, engine, fixture.Birth)
 			x := s.Begin()
 			for _, task := range s.Pending(c.Job(fixture.Key("g")))[:rapid.IntRange(0, 3).Draw(r, "steps")] {
@@ -229,6 +280,9 @@ func TestAnswersThatAreKeptAreTrue(t *testing.T) {
 			} else {
 				x.Undo()
 				c.Apply(cluster.Set{Object: group()})
+			}
+			for _, o := range pods(fmt.Sprint(rapid.SampledFrom(roles).Draw(r, "late"), 90+cycle), "") {
+				c.Apply(cluster.Set{Object: o})
 			}
 		}
 	})

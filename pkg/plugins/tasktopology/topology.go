@@ -10,6 +10,12 @@ type topology struct {
 	together, apart [][]string
 }
 
+// wish is what a class wants of a node.
+type wish struct {
+	bonds   bonds
+	company company
+}
+
 // bonds are what a role is to others, and to itself: above zero if they belong together, below if they keep apart.
 type bonds map[string]int64
 

@@ -26,7 +26,7 @@ const (
 	// CompleteJobAction evicts the pods that have not finished and calls the Job Completed.
 	CompleteJobAction Action = "CompleteJob"
 
-	// ResumeJobAction starts an aborted Job again; it counts as one retry.
+	// ResumeJobAction starts an aborted Job again. It is not counted as a retry: nothing has failed.
 	ResumeJobAction Action = "ResumeJob"
 
 	// OpenQueueAction lets a Queue take new work.

@@ -5,7 +5,8 @@ type Event string
 
 // Events a user may put into a lifecycle policy.
 const (
-	// AnyEvent stands for every event. It cannot be combined with a named one.
+	// AnyEvent stands for every event, PodPendingEvent only if the policy has a timeout. It cannot be combined with a
+	// named one.
 	AnyEvent Event = "*"
 
 	// PodFailedEvent: a pod ended in phase Failed.
@@ -14,7 +15,7 @@ const (
 	// PodEvictedEvent: a pod was deleted before it finished.
 	PodEvictedEvent Event = "PodEvicted"
 
-	// PodPendingEvent: a pod is waiting. Together with a policy's timeout: it has waited that long.
+	// PodPendingEvent: a pod has waited for as long as the policy's timeout, which it needs to have.
 	PodPendingEvent Event = "PodPending"
 
 	// JobUnknownEvent: part of the gang runs while the rest cannot be scheduled.
@@ -23,7 +24,8 @@ const (
 	// TaskCompletedEvent: every pod of a task succeeded.
 	TaskCompletedEvent Event = "TaskCompleted"
 
-	// TaskFailedEvent: a task ended without completing.
+	// TaskFailedEvent: all pods of a task have ended and not all succeeded, or the containers of its pods were restarted
+	// in place more often than the task's maxRetry.
 	TaskFailedEvent Event = "TaskFailed"
 
 	// JobUpdatedEvent: the spec of a Job was changed, i.e. it was scaled.

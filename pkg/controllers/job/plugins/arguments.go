@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// parse reads arguments in the form of Go's flag package, which is what manifests use: --name=value, -name=value, or the
-// value as an argument of its own.
+// parse reads arguments in the form of Go's flag package, which is what manifests use: --name=value, -name=value, or
+// the value as an argument of its own.
 func parse(arguments []string, declare func(*flag.FlagSet)) error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

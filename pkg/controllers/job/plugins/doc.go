@@ -1,5 +1,5 @@
-// Package plugins equips the pods of a Job for what they run: addresses of their peers (svc), keys to log in to them
-// (ssh), their own number (env), and what a framework reads to find its ranks (tensorflow, pytorch, mpi, ray, hcclrank).
+// Package plugins equips the pods of a Job for what they run: their own number (env), addresses of their peers (svc),
+// keys to log in to them (ssh), and what a framework reads to find its ranks (tensorflow, pytorch, mpi, ray, hcclrank).
 // A Job names its plugins under spec.plugins, each with arguments as on a command line.
 //
 // Main types: Plugin edits pods; a Provider asks for objects besides the pods, each a Resource; a Set is the plugins of

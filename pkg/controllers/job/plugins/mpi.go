@@ -31,7 +31,8 @@ func newMPI(job jobView, arguments []string) (Plugin, error) {
 	}
 	for _, role := range [...]struct{ argument, task string }{{"master", m.master}, {"worker", worker}} {
 		if job.task(role.task) == nil {
-			err = errors.Join(err, fmt.Errorf("the Job has no task %q; --%s names the task of the %s", role.task, role.argument, role.argument))
+			err = errors.Join(err, fmt.Errorf("the Job has no task %q; --%s names the task of the %s",
+				role.task, role.argument, role.argument))
 		}
 	}
 	if err = errors.Join(err, portInRange("port", m.port)); err != nil {

@@ -19,8 +19,8 @@ type Plugin interface {
 	EditPod(pod *corev1.Pod, task *batch.TaskSpec, index int)
 }
 
-// Provider is a Plugin whose pods need further objects. They must exist before the first pod is made, belong to the Job,
-// and go when it has ended.
+// Provider is a Plugin whose pods need further objects. They must exist before the first pod is made, belong to the
+// Job, and go when it has ended.
 type Provider interface {
 	Plugin
 

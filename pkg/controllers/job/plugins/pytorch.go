@@ -48,8 +48,8 @@ func newPytorch(job jobView, arguments []string) (Plugin, error) {
 	return p, errors.Join(err, portInRange("port", p.port))
 }
 
-// EditPod sets MASTER_ADDR, MASTER_PORT, WORLD_SIZE and, for pods of master and worker, RANK. A Job without the master's
-// task gets nothing: it finds its ranks in some other way.
+// EditPod sets MASTER_ADDR, MASTER_PORT, WORLD_SIZE and, for pods of master and worker, RANK. A Job without the
+// master's task gets nothing: it finds its ranks in some other way.
 func (p *pytorch) EditPod(pod *corev1.Pod, task *batch.TaskSpec, index int) {
 	master := p.job.task(p.master)
 	if master == nil {

@@ -60,8 +60,8 @@ func canBeVolume(name string) error {
 
 func (s *service) configMapName() string { return s.job.Name + "-svc" }
 
-// hostsKey, numberKey and fileKey are the keys of the ConfigMap that tell of a task, and the first two are also the names of
-// the variables.
+// hostsKey, numberKey and fileKey are the keys of the ConfigMap that tell of a task, and the first two are also the
+// names of the variables.
 func hostsKey(task *batch.TaskSpec) string {
 	return "VC_" + strings.ToUpper(underscored(task)) + "_HOSTS"
 }

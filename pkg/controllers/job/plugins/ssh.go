@@ -15,8 +15,8 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// Files that ssh and sshd look for, which are the keys of the Secret too. The private key keeps the name id_rsa whatever
-// its type: it is what images copy, and ssh goes by the content.
+// Files that ssh and sshd look for, which are the keys of the Secret too. The private key keeps the name id_rsa
+// whatever its type: it is what images copy, and ssh goes by the content.
 const (
 	privateKeyFile     = "id_rsa"
 	publicKeyFile      = "id_rsa.pub"
@@ -105,8 +105,8 @@ func (s *secureShell) Resources() []Resource {
 	return []Resource{resource(&corev1.Secret{ObjectMeta: s.job.meta(s.secretName())}, s.updateSecret)}
 }
 
-// updateSecret makes keys unless there are some: pods that have mounted them keep what they have, and later ones must be
-// able to talk to them.
+// updateSecret makes keys unless there are some: pods that have mounted them keep what they have, and later ones must
+// be able to talk to them.
 func (s *secureShell) updateSecret(secret *corev1.Secret) error {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}

@@ -14,6 +14,7 @@ import (
 // tensorflow tells each pod of a distributed TensorFlow Job, in TF_CONFIG, who its peers are and which of them it is.
 type tensorflow struct {
 	job                          jobView
+	members                      clusterMembers
 	ps, worker, chief, evaluator string
 	port                         int
 }
@@ -27,6 +28,9 @@ func newTensorflow(job jobView, arguments []string) (Plugin, error) {
 		flags.StringVar(&t.evaluator, "evaluator", "evaluator", "")
 		flags.IntVar(&t.port, "port", 2222, "")
 	})
+	t.members = clusterMembers{
+		PS: t.endpoints(t.ps), Worker: t.endpoints(t.worker), Chief: t.endpoints(t.chief), Evaluator: t.endpoints(t.evaluator),
+	}
 	return t, errors.Join(err, portInRange("port", t.port))
 }
 
@@ -53,13 +57,7 @@ func (t *tensorflow) EditPod(pod *corev1.Pod, task *batch.TaskSpec, index int) {
 	if len(t.job.Spec.Tasks) == 1 && t.job.Spec.Tasks[0].Replicas == 1 {
 		return
 	}
-	config := clusterConfig{
-		Cluster: clusterMembers{
-			PS: t.endpoints(t.ps), Worker: t.endpoints(t.worker), Chief: t.endpoints(t.chief), Evaluator: t.endpoints(t.evaluator),
-		},
-		Task: clusterTask{Type: t.role(task.Name), Index: index},
-	}
-	text, err := json.Marshal(config)
+	text, err := json.Marshal(clusterConfig{Cluster: t.members, Task: clusterTask{Type: t.role(task.Name), Index: index}})
 	if err != nil {
 		panic(fmt.Sprintf("strings and numbers cannot be written as JSON: %v", err))
 	}

@@ -1,0 +1,102 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+func dependingOn(task batch.TaskSpec, iteration batch.Iteration, names ...string) batch.TaskSpec {
+	task.DependsOn = &batch.DependsOn{Name: names, Iteration: iteration}
+	return task
+}
+
+func TestATaskIsHeldBackUntilItsDependenciesHaveStarted(t *testing.T) {
+	notReady := func(pods []*corev1.Pod) []*corev1.Pod {
+		pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Ready: true}, {Ready: false}}
+		return pods
+	}
+	a, b := withMin(task("a", 3, ""), 2), task("b", 1, "")
+	all := jobOf(a, b, dependingOn(task("c", 1, ""), "", "a", "b"))
+	any := jobOf(a, b, dependingOn(task("c", 1, ""), batch.IterationAny, "a", "b"))
+	free := jobOf(withMin(task("a", 3, ""), 0), b, dependingOn(task("c", 1, ""), "", "a"))
+	for _, test := range []struct {
+		name string
+		job  *batch.Job
+		pods []*corev1.Pod
+		held string
+	}{
+		{"nothing has started", all, nil, "task c waits for task a, of which 0 of 2 pods are ready and task b, of which 0 of 1 pods are ready"},
+		{"one task has", all, podsOf(all, 1, running), "task c waits for task a, of which 0 of 2 pods are ready"},
+		{"one would do and has", any, podsOf(any, 1, running), ""},
+		{"one would do and none has", any, podsOf(any, 1, pending),
+			"task c waits for task a, of which 0 of 2 pods are ready or task b, of which 0 of 1 pods are ready"},
+		{"enough of both", all, append(podsOf(all, 0, running, succeeded, pending), podsOf(all, 1, running)...), ""},
+		{"a container is not ready", all, append(notReady(podsOf(all, 0, running, running)), podsOf(all, 1, running)...),
+			"task c waits for task a, of which 1 of 2 pods are ready"},
+		{"failed and terminating pods are no help", all, append(podsOf(all, 0, failed, terminating), podsOf(all, 1, running)...),
+			"task c waits for task a, of which 0 of 2 pods are ready"},
+		{"a task that may have none needs one", free, nil, "task c waits for task a, of which 0 of 1 pods are ready"},
+		{"once started it goes on", all, podsOf(all, 2, pending), ""},
+	} {
+		held := heldBack(test.job, test.pods)
+		if held[0] != "" || held[1] != "" || held[2] != test.held {
+			t.Errorf("%s: held back are %q, want the last %q", test.name, held, test.held)
+		}
+	}
+}
+
+func TestTheGangDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
+	job := jobOf(withMin(task("a", 3, "1"), 2), dependingOn(task("b", 2, "1"), "", "a"))
+	group := BuildPodGroup(job, priority)
+	holdBack(group, job, heldBack(job, nil))
+	if group.Spec.MinMember != 2 || len(group.Spec.MinTaskMember) != 1 || group.Spec.MinResources.Cpu().Value() != 4 {
+		t.Errorf("the PodGroup is %+v", group.Spec)
+	}
+	job.Spec.MinAvailable = 3 // below the sum of 4: any three pods will do
+	group = BuildPodGroup(job, priority)
+	holdBack(group, job, heldBack(job, nil))
+	if group.Spec.MinMember != 3 {
+		t.Errorf("minMember is %d, all three pods of task a can be had", group.Spec.MinMember)
+	}
+	group = BuildPodGroup(job, priority)
+	holdBack(group, job, make([]string, 2))
+	if group.Spec.MinMember != 3 || group.Spec.MinTaskMember["b"] != 2 {
+		t.Errorf("nothing is held back, yet the PodGroup is %+v", group.Spec)
+	}
+}
+
+func TestTasksThatWaitForEachOtherAreNamed(t *testing.T) {
+	for want, job := range map[string]*batch.Job{
+		"":        jobOf(task("a", 1, ""), dependingOn(task("b", 1, ""), "", "a"), dependingOn(task("c", 1, ""), "", "a", "b")),
+		"a a":     jobOf(dependingOn(task("a", 1, ""), "", "a")),
+		"b c d b": jobOf(dependingOn(task("a", 1, ""), "", "b"), dependingOn(task("b", 1, ""), "", "c"), dependingOn(task("c", 1, ""), "", "d"), dependingOn(task("d", 1, ""), "", "b")),
+	} {
+		if got := strings.Join(dependencyCycle(job), " "); got != want {
+			t.Errorf("the cycle is %q, want %q", got, want)
+		}
+	}
+	missing := Validate(jobOf(task("a", 1, ""), dependingOn(task("b", 1, ""), "", "a", "z")))
+	if len(missing) != 1 || missing[0].Error() != `spec.tasks[1].dependsOn.name[1]: Not found: "z"` {
+		t.Errorf("a dependency that does not exist: %v", missing)
+	}
+	cyclic := Validate(jobOf(dependingOn(task("a", 1, ""), "", "b"), dependingOn(task("b", 1, ""), "", "a")))
+	if len(cyclic) != 1 || !strings.Contains(cyclic[0].Error(), `"a → b → a": these tasks wait for each other`) {
+		t.Errorf("a cycle: %v", cyclic)
+	}
+}
+
+func TestAPendingJobSaysWhichTaskWaits(t *testing.T) {
+	job := jobOf(task("a", 1, ""), dependingOn(task("b", 1, ""), "", "a"))
+	status := observe(job, podsOf(job, 0, pending), groupIn("Inqueue", ""), trouble{}, noon)
+	if status.State.Reason != ReasonWaitsForTask || status.State.Message != "task b waits for task a, of which 0 of 1 pods are ready" {
+		t.Errorf("the state is %+v", status.State)
+	}
+	if !slices.Equal(heldBack(job, podsOf(job, 0, running)), []string{"", ""}) {
+		t.Error("task b waits on")
+	}
+}

@@ -331,7 +331,9 @@ func TestThePartitionOfAFailedPodIsRestarted(t *testing.T) {
 	}
 	fail(t, pods["sim-a-3"], 1)
 	awaitReplaced(t, namespace, pods, "sim-a-2", "sim-a-3")
-	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Running == 2 && status.Pending == 2 && status.RetryCount == 1 })
+	awaitJob(t, job, func(status *batch.JobStatus) bool {
+		return status.Running == 2 && status.Pending == 2 && status.RetryCount == 1
+	})
 }
 
 func TestAnEvictionIsForgivenIfThePodIsBackInTime(t *testing.T) {

@@ -45,7 +45,7 @@ func TestEveryPodIsTriedOnceAndNeverTooManyAtATime(t *testing.T) {
 
 func TestARefusalStopsTheRest(t *testing.T) {
 	for _, test := range []struct{ refused, atMost int32 }{
-		{4, 7}, // the waves are p0, p1-p2, p3-p6
+		{4, 7},      // the waves are p0, p1-p2, p3-p6
 		{600, 1023}, // the end of its wave; how many of that were under way is chance
 	} {
 		var calls atomic.Int32

@@ -22,7 +22,7 @@ func TestATaskIsHeldBackUntilItsDependenciesHaveStarted(t *testing.T) {
 	}
 	a, b := withMin(task("a", 3, ""), 2), task("b", 1, "")
 	all := jobOf(a, b, dependingOn(task("c", 1, ""), "", "a", "b"))
-	any := jobOf(a, b, dependingOn(task("c", 1, ""), batch.IterationAny, "a", "b"))
+	anyOf := jobOf(a, b, dependingOn(task("c", 1, ""), batch.IterationAny, "a", "b"))
 	free := jobOf(withMin(task("a", 3, ""), 0), b, dependingOn(task("c", 1, ""), "", "a"))
 	for _, test := range []struct {
 		name string
@@ -32,8 +32,8 @@ func TestATaskIsHeldBackUntilItsDependenciesHaveStarted(t *testing.T) {
 	}{
 		{"nothing has started", all, nil, "task c waits for task a, of which 0 of 2 pods are ready and task b, of which 0 of 1 pods are ready"},
 		{"one task has", all, podsOf(all, 1, running), "task c waits for task a, of which 0 of 2 pods are ready"},
-		{"one would do and has", any, podsOf(any, 1, running), ""},
-		{"one would do and none has", any, podsOf(any, 1, pending),
+		{"one would do and has", anyOf, podsOf(anyOf, 1, running), ""},
+		{"one would do and none has", anyOf, podsOf(anyOf, 1, pending),
 			"task c waits for task a, of which 0 of 2 pods are ready or task b, of which 0 of 1 pods are ready"},
 		{"enough of both", all, append(podsOf(all, 0, running, succeeded, pending), podsOf(all, 1, running)...), ""},
 		{"a container is not ready", all, append(notReady(podsOf(all, 0, running, running)), podsOf(all, 1, running)...),

@@ -128,11 +128,13 @@ func forbidden(s *framework.Session, p *cluster.Plan) string {
 func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*cluster.Task) string {
 	f := NewSearch(s, rules)
 	promised := p.Promised()
+	nodes := make([]*cluster.Node, len(promised))
 	x := s.Begin()
 	defer x.Undo()
 	// When the first was asked nothing of the taker was placed. What was in between for the others is not known any more, so
 	// the question is put as it was for the first: it is about what has changed outside.
-	for _, t := range promised {
+	for i, t := range promised {
+		nodes[i] = t.Node
 		x.Unpipeline(t)
 	}
 	a := f.attempt(f.levelOf(p, unsent[0]), p.Job)
@@ -163,6 +165,14 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), why)
 		}
 		x.Evict(t)
+		a.taken = append(a.taken, unit{job: t.Job, tasks: []*cluster.Task{t}})
+	}
+	for i, t := range promised {
+		x.Pipeline(t, nodes[i])
+	}
+	a.placed, a.all = promised, nil
+	if !a.staysWithinShare(x) {
+		return "the plan takes more than the job's queue may any more: " + hasItsShare
 	}
 	return ""
 }

@@ -51,6 +51,7 @@ type hearing struct {
 
 	taker   *job
 	victims []*pod // in the order decided, as they were before
+	isHeir  bool   // the plan was decided by a scheduler before
 	comers  []*pod // that are promised a node, by name, as they were before
 }
 
@@ -276,6 +277,10 @@ func (h *hearing) queues() {
 			}
 		}
 	}
+	if len(h.comers) > 0 && !slices.ContainsFunc(h.comers, func(t *pod) bool { return !t.bestEffort() }) &&
+		slices.ContainsFunc(h.victims, func(v *pod) bool { return !v.bestEffort() }) {
+		h.breach("P3", "plan %s evicts what has requests for pods that have none: %s", h.plan.id, h.describe())
+	}
 	if !h.takesFromEquals() {
 		return
 	}
@@ -391,7 +396,9 @@ func (h *hearing) minimal() {
 					back = append(back, v)
 				}
 			}
-			h.mayStay(g, back)
+			if !h.isHeir { // what was needed when it was decided may have become free since
+				h.mayStay(g, back)
+			}
 		}
 	}
 }
@@ -422,14 +429,7 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 		p.nominated[t.uid()] = h.plan.nominated[t.uid()]
 	}
 	then := h.with(p, h.before)
-	leaving := 0
-	for _, v := range h.victims {
-		if v.job == g {
-			leaving++
-		}
-	}
-	// Giving everything back breaks no gang that was not broken before.
-	if len(back) < leaving && !then.kept(g.name, h.setting.whole && g != h.taker) {
+	if !then.kept(g.name, h.setting.whole && g != h.taker) {
 		return
 	}
 	if h.stands(then, comers) {

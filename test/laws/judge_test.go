@@ -89,11 +89,21 @@ func (j *judge) forsake(d *cluster.Decisions) {
 			taken := slices.ContainsFunc(d.Ended, func(e cluster.PlanEnd) bool {
 				return slices.ContainsFunc(e.Nominations, func(n cluster.Nomination) bool { return n.UID == uid })
 			})
-			if !taken && !promises(j.memory.plans, uid) {
+			if !taken && !promises(j.memory.plans, uid) && j.exists(uid) {
 				j.breach("K5", "%s was promised %s by a scheduler before, which is neither kept nor taken back", uid, node)
 			}
 		}
 	}
+}
+
+// exists reports whether a pod is still there.
+func (j *judge) exists(uid types.UID) bool {
+	for _, pod := range j.objects.pods {
+		if pod.UID == uid {
+			return true
+		}
+	}
+	return false
 }
 
 // promises reports whether any of some plans promises a pod a node.
@@ -115,7 +125,7 @@ func (j *judge) before(d cluster.PlanStart, binds []cluster.Bind, at *picture, d
 		for _, b := range binds[:count] {
 			trial.bind(b, at)
 		}
-		trial.hear(d, at, divided)
+		trial.hear(d, at, divided, false)
 		if len(trial.breaches) == 0 {
 			return count
 		}
@@ -273,7 +283,7 @@ func (j *judge) goOn(all []cluster.PlanStart, at *picture, divided []*share) []c
 	}
 	for _, d := range heirs {
 		delete(j.memory.plans, d.ID)
-		j.hear(d, at, divided)
+		j.hear(d, at, divided, true)
 	}
 	return others
 }
@@ -282,11 +292,12 @@ func (j *judge) goOn(all []cluster.PlanStart, at *picture, divided []*share) []c
 func (j *judge) plan(d cluster.PlanStart, at *picture, divided []*share) {
 	j.plans++
 	j.evictions += len(d.Evictions)
-	j.hear(d, at, divided)
+	j.hear(d, at, divided, false)
 }
 
-func (j *judge) hear(d cluster.PlanStart, at *picture, divided []*share) {
-	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided}
+// hear judges a plan. isHeir says that it was decided before, and goes on.
+func (j *judge) hear(d cluster.PlanStart, at *picture, divided []*share, isHeir bool) {
+	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isHeir: isHeir}
 	c.after = j.with(c.plan, at)
 	c.hear()
 	if j.watch != nil {

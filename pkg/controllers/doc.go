@@ -4,7 +4,7 @@
 //
 //	job       Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
 //	podgroup  a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
-//	queue     root and default exist; parent, state and PodGroup counts of every queue
+//	queue     root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
 //
 // Invariants:
 //
@@ -30,7 +30,7 @@
 //	""                      configmaps secrets services         get create patch delete
 //	networking.k8s.io       networkpolicies                     get create patch delete
 //	events.k8s.io           events                              create patch
-//	batch.volcano.sh        jobs                                get list watch
+//	batch.volcano.sh        jobs                                get list watch delete
 //	batch.volcano.sh        jobs/status                         patch
 //	batch.volcano.sh        jobs/finalizers                     update
 //	bus.volcano.sh          commands                            get list watch delete
@@ -48,6 +48,6 @@
 //	""                      events                              create patch
 //
 // jobs/finalizers is asked for by clusters that enforce owner reference permissions, because pods and PodGroups hold
-// back the foreground deletion of their Job. ConfigMaps, Secrets, Services and NetworkPolicies are those of job plugins,
+// back the foreground deletion of their Job. Jobs are deleted when their ttlSecondsAfterFinished is over. ConfigMaps, Secrets, Services and NetworkPolicies are those of job plugins,
 // read by name only. The events of the Role are those of leader election.
 package controllers

@@ -236,6 +236,9 @@ func (a *attempt) mayPlace(t *cluster.Task) bool {
 	}
 	for i, amount := range t.Request() {
 		d := resources.Dim(i)
+		if d == resources.Pods {
+			continue // two small pods may take the place of a large one
+		}
 		if amount > 0 && a.taker.Queue.Subtree.Allocated.At(d)+amount > a.before[a.taker.Queue].At(d) {
 			return false
 		}

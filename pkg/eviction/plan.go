@@ -70,6 +70,8 @@ func (a *attempt) bind(x framework.Transaction) bool {
 	j, s := a.taker, a.search.session
 	if j.Lacks() == 0 && s.Policy.Has(allocateAction) && !s.HasRun(allocateAction) {
 		x.Undo()
+		// Should allocate give the room to others, what helps an attempt to evict helps the job.
+		s.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps})
 		return true
 	}
 	y := s.Begin()
@@ -189,14 +191,16 @@ func judge(s *framework.Session, p *cluster.Plan) {
 	s.Cluster.Judge(p.Job, v)
 }
 
+// helps is what may turn the refusal of a taker around: any change of the nodes, the queues, the pods or itself.
+const helps = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob
+
 // refuse says of a job that nobody leaves for it, and why.
 func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
 	spared := why.spared
 	if l == betweenQueues && j.IsLone() && f.session.Policy.Has(PreemptAction) {
 		spared = nil // preempt has looked at the same pods for it, and said so
 	}
-	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared,
-		Help: verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob}
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Help: helps}
 	if why.waits {
 		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
 	}

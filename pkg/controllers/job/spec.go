@@ -244,7 +244,6 @@ func NotHonoured(job *batch.Job) []string {
 	}
 	spec := field.NewPath("spec")
 	resumes(spec.Child("policies"), job.Spec.Policies)
-	used(spec.Child("ttlSecondsAfterFinished"), job.Spec.TTLSecondsAfterFinished != nil)
 	used(spec.Child("networkTopology"), job.Spec.NetworkTopology != nil)
 	for i := range job.Spec.Tasks {
 		task, path := &job.Spec.Tasks[i], spec.Child("tasks").Index(i)

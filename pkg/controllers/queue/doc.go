@@ -8,10 +8,15 @@
 //  3. The counts are those of the PodGroups whose spec.queue is the queue; an empty one means default, an empty phase
 //     pending.
 //  4. State: unset or Unknown becomes Open; Closed and Closing are Closing while the queue holds a PodGroup that is not
-//     Completed, else Closed. Open stays Open. Somebody else decides to open or close.
-//  5. Only spec.parent, status.state and the counts are ever written: status.allocated is the scheduler's.
-//
-// Opening and closing by Command has its place next to NextState later.
+//     Completed, else Closed.
+//  5. A Command in CommandNamespace opens or closes a queue. It is deleted after the state is on record, and followed
+//     once, in the order of their creation. What cannot be followed is told in an Event and deleted. root never closes
+//     by Command.
+//  6. Below a closed queue, root apart, every open one is closed and marked with the annotation
+//     volcano.sh/closed-by-parent; marked ones open with their parent, others stay as they are.
+//  7. A state or a mark is only written over the version of the queue it was decided on.
+//  8. Only spec.parent, that annotation, status.state and the counts are ever written: status.allocated is the
+//     scheduler's.
 //
 // It must not know shares, capacities or the order of queues.
 package queue

@@ -16,19 +16,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
 const Name = "queue-controller"
 
-// groupsByQueue is the index of PodGroups by the queue they are in.
-const groupsByQueue = "queue"
+const (
+	// groupsByQueue is the index of PodGroups by the queue they are in.
+	groupsByQueue = "queue"
+
+	// queuesByParent is the index of Queues by their parent.
+	queuesByParent = "parent"
+)
 
 const (
 	// groupEventsSettle is how long changes of PodGroups are gathered before their queue is counted: a busy queue changes
 	// hundreds of times a second, and nobody reads its counts that often.
 	groupEventsSettle = 200 * time.Millisecond
+
+	// rereadAfter is how long to wait for the cache when a queue turns out to have been written since.
+	rereadAfter = 100 * time.Millisecond
 
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
@@ -42,12 +51,19 @@ type Options struct {
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &Reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder(Name)}
+	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name)}
 	ctx := context.Background()
 	err := mgr.GetFieldIndexer().IndexField(ctx, &scheduling.PodGroup{}, groupsByQueue,
 		func(object client.Object) []string { return []string{queueOf(object)} })
 	if err != nil {
 		return fmt.Errorf("indexing PodGroups by queue: %w", err)
+	}
+	err = mgr.GetFieldIndexer().IndexField(ctx, &scheduling.Queue{}, queuesByParent, indexByParent)
+	if err != nil {
+		return fmt.Errorf("indexing Queues by parent: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &bus.Command{}, commandsByQueue, indexCommand); err != nil {
+		return fmt.Errorf("indexing Commands by queue: %w", err)
 	}
 	// Asked for here so that a process that says it is ready has them.
 	if _, err := mgr.GetCache().GetInformer(ctx, &scheduling.Queue{}); err != nil {
@@ -57,6 +73,8 @@ func Add(mgr manager.Manager, options Options) error {
 		Named(Name).
 		For(&scheduling.Queue{}).
 		Watches(&scheduling.PodGroup{}, groupEvents()).
+		Watches(&scheduling.Queue{}, r.parentEvents()).
+		Watches(&bus.Command{}, handler.EnqueueRequestsFromMapFunc(wakeCommanded)).
 		WatchesRawSource(source.Func(wakeBuiltIn)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Workers,
@@ -111,4 +129,38 @@ func phaseOf(object client.Object) scheduling.PodGroupPhase {
 		return group.Status.Phase
 	}
 	return ""
+}
+
+func indexByParent(object client.Object) []string {
+	if queue, is := object.(*scheduling.Queue); is && queue.Spec.Parent != "" {
+		return []string{queue.Spec.Parent}
+	}
+	return nil
+}
+
+// parentEvents wakes the queues below one that opens, closes, comes or goes.
+func (r *Reconciler) parentEvents() handler.EventHandler {
+	wake := func(ctx context.Context, parent client.Object, queue queue) {
+		children := &scheduling.QueueList{}
+		// The list is read from the index in memory, and fails only when the process ends.
+		_ = r.client.List(ctx, children, client.MatchingFields{queuesByParent: parent.GetName()}, client.UnsafeDisableDeepCopy)
+		for i := range children.Items {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: children.Items[i].Name}})
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, event event.CreateEvent, queue queue) {
+			wake(ctx, event.Object, queue)
+		},
+		UpdateFunc: func(ctx context.Context, event event.UpdateEvent, queue queue) {
+			before, is := event.ObjectOld.(*scheduling.Queue)
+			after, are := event.ObjectNew.(*scheduling.Queue)
+			if is && are && isClosed(before.Status.State) != isClosed(after.Status.State) {
+				wake(ctx, after, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, event event.DeleteEvent, queue queue) {
+			wake(ctx, event.Object, queue)
+		},
+	}
 }

@@ -64,8 +64,8 @@ func TestAQueueIsClosedOnceNothingInItIsUnfinished(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			status := scheduling.QueueStatus{State: test.from}
 			Count(&status, test.groups)
-			if got := NextState(&status); got != test.want {
-				t.Errorf("from %q to %q, want %q", test.from, got, test.want)
+			if got, marked := NextState(&status, NoOrder, false, false); got != test.want || marked {
+				t.Errorf("from %q to %q, marked %t, want %q", test.from, got, marked, test.want)
 			}
 		})
 	}
@@ -81,5 +81,46 @@ func TestOnlyRootAndDefaultAreMadeUnasked(t *testing.T) {
 	}
 	if got := builtIn("research"); got != nil {
 		t.Errorf("research is made: %+v", got)
+	}
+}
+
+func TestAQueueFollowsItsOrdersAndItsParent(t *testing.T) {
+	const open, closed, closing = scheduling.QueueStateOpen, scheduling.QueueStateClosed, scheduling.QueueStateClosing
+	for _, test := range []struct {
+		name                string
+		from                scheduling.QueueState
+		running             int32
+		order               Order
+		marked, underClosed bool
+		want                scheduling.QueueState
+		wantMarked          bool
+	}{
+		{"an order closes an empty queue", open, 0, OrderClose, false, false, closed, false},
+		{"an order closes a queue with work slowly", open, 1, OrderClose, false, false, closing, false},
+		{"an order opens a closed queue", closed, 0, OrderOpen, false, false, open, false},
+		{"an order opens a closing queue", closing, 1, OrderOpen, false, false, open, false},
+		{"a queue closes with its parent", open, 0, NoOrder, false, true, closed, true},
+		{"slowly if it has work", open, 1, NoOrder, false, true, closing, true},
+		{"so does a new one", "", 0, NoOrder, false, true, closed, true},
+		{"one that was closed before is not marked", closed, 0, NoOrder, false, true, closed, false},
+		{"a marked one stays closed", closing, 0, NoOrder, true, true, closed, true},
+		{"and opens with its parent", closed, 0, NoOrder, true, false, open, false},
+		{"even if work is left", closing, 1, NoOrder, true, false, open, false},
+		{"an unmarked one stays closed", closed, 0, NoOrder, false, false, closed, false},
+		{"opened under a closed parent it waits", closed, 0, OrderOpen, false, true, closed, true},
+		{"closed under a closed parent it stays", closed, 0, OrderClose, true, true, closed, false},
+		{"a mark that a crash left is removed", open, 0, NoOrder, true, false, open, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			status := &scheduling.QueueStatus{State: test.from, Running: test.running}
+			got, marked := NextState(status, test.order, test.marked, test.underClosed)
+			if got != test.want || marked != test.wantMarked {
+				t.Errorf("got %s, marked %t; want %s, marked %t", got, marked, test.want, test.wantMarked)
+			}
+			status.State = got
+			if again, still := NextState(status, NoOrder, marked, test.underClosed); again != got || still != marked {
+				t.Errorf("it does not rest: %s, marked %t becomes %s, marked %t", got, marked, again, still)
+			}
+		})
 	}
 }

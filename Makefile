@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X hekla.sh/hekla/pkg/version.Version=$(VERSION)
 
 CORE := ./pkg/resources/... ./pkg/verdict/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./pkg/placement/... \
-	./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./pkg/edge/...
+	./pkg/eviction/... ./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./pkg/edge/...
 
 .PHONY: all
 all: build

@@ -359,3 +359,32 @@ func TestAnEvictionIsForgivenIfThePodIsBackInTime(t *testing.T) {
 	awaitPhase(t, job, batch.Aborted)
 	awaitEvent(t, job, "Aborting", "pod sim-a-1 was evicted or deleted, for more than 3s: AbortJob")
 }
+
+func TestAJobGoesWhenItsTimeToLiveIsOver(t *testing.T) {
+	namespace := namespaceFor(t, "mortal")
+	seconds := int32(4)
+	job, kept := newJob(namespace, "sim", task("a", 1)), newJob(namespace, "kept", task("a", 1))
+	job.Spec.TTLSecondsAfterFinished = &seconds
+	create(t, kept)
+	finish(t, corev1.PodSucceeded, start(t, job, "sim-a-0")["sim-a-0"])
+	awaitPhase(t, job, batch.Completed)
+	ended := job.Status.State.LastTransitionTime
+	awaitGone(t, job)
+	if lived := time.Since(ended.Time); lived < 4*time.Second {
+		t.Errorf("it was deleted %s after its end, before its time", lived)
+	}
+	awaitPods(t, namespace)
+	if err := api.Get(testContext(t), client.ObjectKeyFromObject(kept), kept); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAJobThatEndedIsDeletedWhenItsTimeToLiveIsSetLater(t *testing.T) {
+	namespace := namespaceFor(t, "mortal-later")
+	job := newJob(namespace, "sim", task("a", 1))
+	finish(t, corev1.PodSucceeded, start(t, job, "sim-a-0")["sim-a-0"])
+	awaitPhase(t, job, batch.Completed)
+	seconds := int32(0)
+	change(t, job, func(job *batch.Job) { job.Spec.TTLSecondsAfterFinished = &seconds })
+	awaitGone(t, job)
+}

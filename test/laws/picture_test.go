@@ -85,13 +85,6 @@ func (p *pod) role() string {
 // bestEffort pods request nothing but a place.
 func (p *pod) bestEffort() bool { return len(p.wants) == 1 }
 
-func (p *pod) started() time.Time {
-	if p.object.Status.StartTime != nil {
-		return p.object.Status.StartTime.Time
-	}
-	return p.object.CreationTimestamp.Time
-}
-
 // job is one gang in a picture.
 type job struct {
 	name     string

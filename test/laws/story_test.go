@@ -65,7 +65,7 @@ func told(e cluster.Event) string {
 	case cluster.PlanFailed:
 		return "refused plan " + e.Plan
 	case cluster.Delete:
-		return "gone   " + strings.TrimPrefix(told(cluster.Set{Object: e.Object}), "  ")
+		return "gone   " + strings.TrimPrefix(told(cluster.Set(e)), "  ")
 	case cluster.Set:
 		switch o := e.Object.(type) {
 		case *corev1.Node:

@@ -33,7 +33,7 @@
 //     nothing.
 //  12. A task that is held back by dependsOn is not part of the gang until its pods may be made.
 //  13. A Job that has ended is deleted ttlSecondsAfterFinished later, together with what belongs to it, if it sets that.
-//      An aborted Job has not ended.
+//     An aborted Job has not ended.
 //
 // It must not know queues' contents, nodes, or why a PodGroup is admitted.
 package job

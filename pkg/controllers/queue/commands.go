@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -60,7 +61,12 @@ func (r *Reconciler) commandFor(ctx context.Context, queue string) (*bus.Command
 		return nil, fmt.Errorf("listing Commands: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b bus.Command) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		// Creation times are whole seconds, in which a queue may well be closed and opened again.
+		version, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+		if err != nil {
+			version = 0
+		}
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), version, cmp.Compare(a.UID, b.UID))
 	})
 	for i := range list.Items {
 		cached := &list.Items[i]

@@ -207,6 +207,9 @@ func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, stand
 		return nil, false // it has no surplus: whoever stays is of no use
 	}
 	slices.SortFunc(leaving, func(t, v *cluster.Task) int {
+		if c := btoi(hasMinimum(v)) - btoi(hasMinimum(t)); c != 0 {
+			return c // without these the others are of no use
+		}
 		i, k := a.importanceOf(t), a.importanceOf(v)
 		return k.compare(&i)
 	})
@@ -226,6 +229,11 @@ func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, stand
 	}
 	slices.Reverse(needed)
 	return append(rest, needed...), true
+}
+
+// hasMinimum reports whether a task is of a role of which its gang needs a number.
+func hasMinimum(t *cluster.Task) bool {
+	return t.Job.ChecksRoles() && slices.ContainsFunc(t.Job.RoleMinimums, func(r cluster.RoleMinimum) bool { return r.Role == t.Role })
 }
 
 // mayLeaveAlone reports whether nobody objects to any of the units beside the others.

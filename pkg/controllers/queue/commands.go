@@ -60,14 +60,7 @@ func (r *Reconciler) commandFor(ctx context.Context, queue string) (*bus.Command
 	if err := r.client.List(ctx, list, client.MatchingFields{commandsByQueue: queue}); err != nil {
 		return nil, fmt.Errorf("listing Commands: %w", err)
 	}
-	slices.SortFunc(list.Items, func(a, b bus.Command) int {
-		// Creation times are whole seconds, in which a queue may well be closed and opened again.
-		version, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
-		if err != nil {
-			version = 0
-		}
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), version, cmp.Compare(a.UID, b.UID))
-	})
+	slices.SortFunc(list.Items, byAge)
 	for i := range list.Items {
 		cached := &list.Items[i]
 		// The cache may still have one that was followed and deleted a moment ago.
@@ -81,6 +74,15 @@ func (r *Reconciler) commandFor(ctx context.Context, queue string) (*bus.Command
 		}
 	}
 	return nil, nil
+}
+
+// byAge puts older Commands first. Creation times are whole seconds, in which a queue may well be closed and opened again.
+func byAge(a, b bus.Command) int {
+	version, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	if err != nil {
+		version = 0
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), version, cmp.Compare(a.UID, b.UID))
 }
 
 // tale is what an Event about a Command says; the empty value is none.

@@ -234,12 +234,14 @@ func (a *attempt) mayPlace(t *cluster.Task) bool {
 	if a.hasLower {
 		return true
 	}
+	q := a.taker.Queue
+	share, _ := a.search.session.Policy.Share(q)
 	for i, amount := range t.Request() {
 		d := resources.Dim(i)
 		if d == resources.Pods {
 			continue // two small pods may take the place of a large one
 		}
-		if amount > 0 && a.taker.Queue.Subtree.Allocated.At(d)+amount > a.before[a.taker.Queue].At(d) {
+		if after := q.Subtree.Allocated.At(d) + amount; amount > 0 && after > a.before[q].At(d) && after > share.Deserved.Value(d) {
 			return false
 		}
 	}

@@ -458,6 +458,9 @@ func (h *hearing) growsBeyondShare(q *queue, asked amounts) bool {
 	if h.setting.sharer != "proportion" || h.mayTakeFromLower() {
 		return false
 	}
+	if h.guaranteesTooMuch() {
+		return true // what each deserves then is for the plugin to say: there is no share that holds all of them
+	}
 	had, has := h.before.queues[q.name].allocated(), q.allocated()
 	return !slices.ContainsFunc(h.divided, func(s *share) bool {
 		for name, value := range asked {
@@ -468,6 +471,23 @@ func (h *hearing) growsBeyondShare(q *queue, asked amounts) bool {
 		}
 		return true
 	})
+}
+
+// guaranteesTooMuch reports whether more is guaranteed than the cluster has.
+func (h *hearing) guaranteesTooMuch() bool {
+	left := amounts{}
+	for _, n := range h.before.nodes {
+		left.add(amountsOf(n.Status.Allocatable), 1)
+	}
+	for _, q := range h.before.queues {
+		left.add(q.guarantee, -1)
+	}
+	for _, amount := range left {
+		if amount < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // mayTakeFromLower reports whether the action looks at queues of lower priority, and there is one with jobs.

@@ -1,6 +1,7 @@
 package laws
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -17,10 +18,14 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// worldsEnv is the variable that says how many random worlds are led; without it there are plainWorlds.
+// worldsEnv is the variable that says how many random worlds are led; without it there are plainWorlds. seedEnv says which
+// they are, 0 that they are others each time; without it they are always the same, so that a failure is of the change that
+// is tested.
 const (
 	worldsEnv   = "HEKLA_LAWS_WORLDS"
 	plainWorlds = 10_000
+	seedEnv     = "HEKLA_LAWS_SEED"
+	plainSeed   = "1"
 )
 
 // tally counts what happened in all worlds, to show that the tests have teeth.
@@ -50,8 +55,8 @@ func (t *tally) add(w *world) {
 	t.rewrites += w.judge.rewrites
 }
 
-// Whatever the world is like and whatever happens in it, the laws hold. More of it: HEKLA_LAWS_WORLDS=100000 go test
-// ./test/laws.
+// Whatever the world is like and whatever happens in it, the laws hold. More of it: HEKLA_LAWS_WORLDS=100000
+// HEKLA_LAWS_SEED=0 go test ./test/laws.
 func TestTheLawsHoldInRandomWorlds(t *testing.T) {
 	worlds := plainWorlds
 	if text := os.Getenv(worldsEnv); text != "" {
@@ -76,8 +81,10 @@ func TestTheLawsHoldInRandomWorlds(t *testing.T) {
 // check leads random worlds and fails with the smallest of which the outcome is bad.
 func check(t *testing.T, worlds int, life func(chooser) outcome) {
 	t.Helper()
-	if err := flag.Set("rapid.checks", strconv.Itoa(worlds)); err != nil {
-		t.Fatal(err)
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(worlds), "rapid.seed": cmp.Or(os.Getenv(seedEnv), plainSeed)} {
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lives := rapid.Custom(func(t *rapid.T) outcome {
 		return life(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })

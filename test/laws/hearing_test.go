@@ -406,13 +406,6 @@ func (h *hearing) minimal() {
 // mayStay judges whether the plan stands without the eviction of some pods of a giver.
 func (h *hearing) mayStay(g *job, back []*pod) {
 	law, comers := "K2", h.comers
-	if !slices.ContainsFunc(back, (*pod).bestEffort) {
-		// For pods that request nothing, those that request something do not leave.
-		comers = slices.DeleteFunc(slices.Clone(comers), (*pod).bestEffort)
-		if len(comers) < len(h.comers) {
-			law = "P3"
-		}
-	}
 	if g == h.taker {
 		// For pods that rank no higher, nobody of the job leaves.
 		lowest := slices.MinFunc(back, func(a, b *pod) int { return cmp.Compare(a.rank, b.rank) }).rank

@@ -51,6 +51,9 @@ func unnamed(rule rbacv1.PolicyRule) []string {
 func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 	for _, role := range read(t).clusterRoles {
 		for i, rule := range role.Rules {
+			if role.Name == "volcano-controllers" && isForJobPlugins(rule) {
+				continue
+			}
 			for _, problem := range tooMuch(rule) {
 				t.Errorf("ClusterRole %s, rule %d gives %s", role.Name, i, problem)
 			}
@@ -72,6 +75,16 @@ func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isForJobPlugins reports whether a rule is the one by which the controllers make what the plugins of a Job need, its SSH keys
+// and its list of hosts: objects whose names they know. It gives no list and no watch, so nobody learns from it what Secrets
+// there are.
+func isForJobPlugins(rule rbacv1.PolicyRule) bool {
+	return slices.Equal(rule.Resources, []string{"configmaps", "secrets", "services"}) && len(rule.APIGroups) == 1 &&
+		!slices.ContainsFunc(rule.Verbs, func(verb string) bool {
+			return !slices.Contains([]string{"get", "create", "patch", "delete"}, verb)
+		})
 }
 
 func TestARoleThatGivesTooMuchIsFound(t *testing.T) {

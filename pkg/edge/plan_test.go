@@ -63,6 +63,12 @@ func (s *stage) answer(_ context.Context, e *errand) (EvictionResult, error) {
 	return "", err
 }
 
+// elapse lets time pass, and then all workers come to a stop.
+func elapse(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // acting runs a test with a planner.
 func acting(t *testing.T, test func(t *testing.T, s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -163,10 +169,10 @@ func TestNoStageOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.records = false
 		s.begin(planOf("p", []string{"a", "b"}, []string{"v", "!w"}))
-		time.Sleep(2 * time.Second)
+		elapse(2 * time.Second)
 		s.expect(t)
 		s.told(nil)
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "3s nominate a n", "3s nominate b n", "4s mark v", "4s mark w", "5s evict v", "5s evict w", "6s restate v")
 		s.expectResults(t, "v evicted", "w evicted")
 		s.expectRest(t)
@@ -177,7 +183,7 @@ func TestOneThatIsSlowHoldsUpTheNextStageForAll(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.answers["mark v"] = []error{errLost, errLost}
 		s.begin(planOf("p", nil, []string{"!v", "!w"}))
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "1s mark v: no", "1s mark w", "2s mark v: no", "3s mark v", "4s evict v", "4s evict w")
 		s.expectRest(t)
 	})
@@ -189,7 +195,7 @@ func TestEvictionsForNobodyNeedNoRecord(t *testing.T) {
 		p := planOf("p", nil, []string{"!v"})
 		p.Job = cluster.JobID{}
 		s.begin(p)
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "1s mark v", "2s evict v")
 		if s.told != nil {
 			t.Error("a status is to be written")
@@ -216,7 +222,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 			acting(t, func(t *testing.T, s *stage) {
 				s.answers[test.what] = test.answers
 				s.begin(planOf("p", []string{"a"}, []string{"v", "w"}))
-				time.Sleep(time.Minute)
+				elapse(time.Minute)
 				s.expect(t, test.want...)
 				s.expectResults(t, test.results...)
 				if len(s.failures) != 1 || s.failures[0].Plan != "p" || s.failures[0].Job.Name != "taker" || s.failures[0].Reason == "" {
@@ -225,7 +231,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 				s.expectRest(t)
 				s.lines = nil
 				s.end(endOf("p", []string{"a"}, []string{"v"}))
-				time.Sleep(time.Minute)
+				elapse(time.Minute)
 				if len(s.lines) != 2 {
 					t.Errorf("of a plan that failed is taken back %q", s.lines)
 				}
@@ -239,7 +245,7 @@ func TestWhatMayBeAnsweredOtherwiseNextTimeIsRepeatedWithinABound(t *testing.T) 
 	acting(t, func(t *testing.T, s *stage) {
 		s.answers["evict v"] = []error{errBudget(1), errLost}
 		s.begin(planOf("p", nil, []string{"!v"}))
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expectResults(t, "v evicted")
 		if got := s.repeated.Load(); got != 2 {
 			t.Errorf("repeated %d times", got)
@@ -249,7 +255,7 @@ func TestWhatMayBeAnsweredOtherwiseNextTimeIsRepeatedWithinABound(t *testing.T) 
 			s.answers["evict v"] = append(s.answers["evict v"], errLost)
 		}
 		s.begin(planOf("q", nil, []string{"!v"}))
-		time.Sleep(10 * time.Minute)
+		elapse(10 * time.Minute)
 		s.expectResults(t, "v refused")
 		if len(s.lines) != 1+maxBindRequests || len(s.failures) != 1 {
 			t.Errorf("sent %q, reported %v", s.lines, s.failures)
@@ -274,7 +280,7 @@ func TestARecordThatIsNotWrittenEndsThePlan(t *testing.T) {
 				if attempts != test.times || len(s.failures) != 1 {
 					t.Errorf("%d attempts, reported %v", attempts, s.failures)
 				}
-				time.Sleep(time.Minute)
+				elapse(time.Minute)
 				s.expect(t)
 				s.expectResults(t, "v unsent")
 				s.expectRest(t)
@@ -298,12 +304,12 @@ func TestACancelledPlanSendsNothingMoreAndIsTakenBackAfterWhatIsUnderWay(t *test
 			acting(t, func(t *testing.T, s *stage) {
 				s.records = test.after > 0
 				s.begin(planOf("p", []string{"a"}, []string{"v"}))
-				time.Sleep(test.after)
+				elapse(test.after)
 				s.end(endOf("p", []string{"a"}, []string{"v"}))
 				if !s.records {
 					s.told(nil)
 				}
-				time.Sleep(time.Minute)
+				elapse(time.Minute)
 				s.expect(t, test.want...)
 				s.expectRest(t)
 			})
@@ -315,9 +321,9 @@ func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.answers["evict v"] = []error{errLost, errLost, errLost}
 		s.begin(planOf("p", nil, []string{"v", "w"}))
-		time.Sleep(1500 * time.Millisecond)
+		elapse(1500 * time.Millisecond)
 		s.end(endOf("p", nil, []string{"v"}))
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "1s mark v", "1s mark w", "2s evict v: no", "2s evict w", "3s spare v")
 		s.expectResults(t, "v unknown", "w evicted")
 		s.expectRest(t)
@@ -327,10 +333,10 @@ func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
 func TestTheNewestPromiseToAPodIsTheLastThatIsWritten(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.begin(planOf("p", []string{"a", "b"}, []string{"v"}))
-		time.Sleep(500 * time.Millisecond)
+		elapse(500 * time.Millisecond)
 		s.end(endOf("p", []string{"a", "b"}, []string{"v"}))
 		s.begin(planOf("q", []string{"a"}, []string{"v"}))
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "1s nominate a n", "1s nominate b n", "1s spare v", "2s nominate a n", "2s withdraw b", "3s mark v", "4s evict v",
 			"5s restate v")
 		s.expectRest(t)
@@ -344,7 +350,7 @@ func TestWhatIsTakenBackIsTriedUntilItIsDoneOrRefused(t *testing.T) {
 		}
 		s.answers["withdraw a"] = []error{errForbidden}
 		s.end(endOf("p", []string{"a"}, []string{"v"}))
-		time.Sleep(time.Hour)
+		elapse(time.Hour)
 		if got, want := len(s.lines), 3*maxBindRequests+2; got != want {
 			t.Errorf("%d requests, want %d", got, want)
 		}
@@ -361,7 +367,7 @@ func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
 		s.begin(planOf("p", []string{"a", "b"}, []string{"!v"}))
 		s.bound("a")
 		s.told(nil)
-		time.Sleep(500 * time.Millisecond)
+		elapse(500 * time.Millisecond)
 		sending := s.sending("b")
 		s.bound("b")
 		if s.sending("a") != nil || sending == nil {
@@ -371,7 +377,7 @@ func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
 		if since := time.Since(s.begun); since != time.Second {
 			t.Errorf("the request is over after %s", since)
 		}
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "1s nominate b n", "2s mark v", "3s evict v")
 		s.expectRest(t)
 	})
@@ -380,7 +386,7 @@ func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
 func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.begin(planOf("p", nil, []string{"v", "w"}))
-		time.Sleep(500 * time.Millisecond)
+		elapse(500 * time.Millisecond)
 		s.close()
 		select {
 		case <-s.idle:
@@ -390,7 +396,7 @@ func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {
 		<-s.idle
 		s.begin(planOf("q", nil, []string{"x"}))
 		s.end(endOf("p", nil, []string{"v"}))
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "1s mark v", "1s mark w")
 	})
 }
@@ -405,7 +411,7 @@ func TestPlansTrickleWhileBindsWait(t *testing.T) {
 		p := planOf("p", nil, []string{"!v"})
 		p.Job = cluster.JobID{}
 		s.begin(p)
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		s.expect(t, "1s mark v", "5s evict v")
 		cancel()
 		s.workers.Wait()
@@ -417,7 +423,7 @@ func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
 		n.answers = []error{nil, errors.New("no")}
 		heard := 0
 		w.put(note{name: "a", text: "1", written: n})
-		time.Sleep(100 * time.Millisecond)
+		elapse(100 * time.Millisecond)
 		w.attest(note{name: "a", text: "2", written: n}, func(err error) bool {
 			if err == nil {
 				n.lines = append(n.lines, "recorded")
@@ -425,9 +431,9 @@ func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
 			heard++
 			return true
 		})
-		time.Sleep(100 * time.Millisecond)
+		elapse(100 * time.Millisecond)
 		w.put(note{name: "a", text: "3", written: n})
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		// Without the wait of an object whose status was written a moment ago; and after the failure the newer one counts.
 		expectNotes(t, n, "0s 1", "100ms 2: no", "600ms 3", "recorded")
 		if heard != 2 {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 // service is an extender that gives prepared answers, and notes what it was asked.
 type service struct {
 	*httptest.Server
+	mutex   sync.Mutex
 	answers map[string]string // by verb
 	asked   []string          // verbs
 	bodies  []map[string]any
@@ -38,6 +41,8 @@ func newService(t *testing.T, answers map[string]string) *service {
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Errorf("%s: %v", verb, err)
 		}
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
 		s.asked, s.bodies = append(s.asked, verb), append(s.bodies, body)
 		switch answer := s.answers[verb]; answer {
 		case "silence":
@@ -50,6 +55,34 @@ func newService(t *testing.T, answers map[string]string) *service {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// verbs are what it was asked so far.
+func (s *service) verbs() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// body is what came with a question.
+func (s *service) body(i int) map[string]any {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.bodies[i]
+}
+
+// set prepares an answer.
+func (s *service) set(verb, answer string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.answers[verb] = answer
+}
+
+// forget forgets what was asked.
+func (s *service) forget() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.asked, s.bodies = nil, nil
 }
 
 // with are arguments by which these verbs are asked, by their own names.
@@ -119,10 +152,10 @@ func TestAPredicateIsAskedAsVolcanoAsksIt(t *testing.T) {
 	w := newStage(t, s.with("", "predicate"))
 	w.Open()
 	w.veto("t")
-	if diff := cmp.Diff([]string{"predicate"}, s.asked); diff != "" {
+	if diff := cmp.Diff([]string{"predicate"}, s.verbs()); diff != "" {
 		t.Fatal(diff)
 	}
-	task, node := s.bodies[0]["task"].(map[string]any), s.bodies[0]["node"].(map[string]any)
+	task, node := s.body(0)["task"].(map[string]any), s.body(0)["node"].(map[string]any)
 	request := map[string]any{"MilliCPU": 2000.0, "Memory": 0.0, "MaxTaskNum": 1.0, "ScalarResources": map[string]any{"nvidia.com/gpu": 1000.0, "pods": 1.0}}
 	for name, want := range map[string]any{"UID": "t-uid", "Name": "t", "Namespace": "work", "Job": "work/taker", "Status": 1.0, "TaskRole": "default",
 		"Resreq": request, "InitResreq": request, "BestEffort": false} {
@@ -175,13 +208,13 @@ func TestPodsLeaveIfAllAreAmongTheVictims(t *testing.T) {
 						t.Errorf("%s for %q, ignorable %t: %q, want %q", answer, task, ignorable, got, expected)
 					}
 					q.Reclaim = !reclaim
-					if got := w.Vote(q); got != "" || len(s.asked) != 1 {
-						t.Errorf("of what it has no verb for it says %q; asked is %v", got, s.asked)
+					if got := w.Vote(q); got != "" || len(s.verbs()) != 1 {
+						t.Errorf("of what it has no verb for it says %q; asked is %v", got, s.verbs())
 					}
-					evictor, evictees := s.bodies[0]["evictor"].(map[string]any), s.bodies[0]["evictees"].([]any)
+					evictor, evictees := s.body(0)["evictor"].(map[string]any), s.body(0)["evictees"].([]any)
 					if evictor["Name"] != task || evictor["Job"] != "work/taker" || evictor["Resreq"].(map[string]any)["MilliCPU"] != 2000.0 ||
 						len(evictees) != 2 || evictees[1].(map[string]any)["UID"] != "w-uid" {
-						t.Errorf("asked is %v", s.bodies[0])
+						t.Errorf("asked is %v", s.body(0))
 					}
 				}
 			}
@@ -211,14 +244,14 @@ func TestJobsAndQueuesAreAskedAbout(t *testing.T) {
 			if !session.IsReady(j) {
 				got += "not ready"
 			}
-			if got != want || len(s.asked) != 1 {
-				t.Errorf("%s answers %s, ignorable %t: %q, want %q; asked is %v", test.verb, test.answer, ignorable, got, want, s.asked)
+			if got != want || len(s.verbs()) != 1 {
+				t.Errorf("%s answers %s, ignorable %t: %q, want %q; asked is %v", test.verb, test.answer, ignorable, got, want, s.verbs())
 			}
-			if about, ok := s.bodies[0]["job"].(map[string]any); ok {
+			if about, ok := s.body(0)["job"].(map[string]any); ok {
 				if about["UID"] != "work/taker" || about["Queue"] != "q" || about["MinAvailable"] != 1.0 || len(about["Tasks"].(map[string]any)) != 1 {
 					t.Errorf("the job is %v", about)
 				}
-			} else if about := s.bodies[0]["queue"].(map[string]any); about["Name"] != "q" || about["Queue"] == nil {
+			} else if about := s.body(0)["queue"].(map[string]any); about["Name"] != "q" || about["Queue"] == nil {
 				t.Errorf("the queue is %v", about)
 			}
 		}
@@ -257,18 +290,18 @@ func TestWhoIsSilentIsNotAskedAgainInTheSession(t *testing.T) {
 			t.Error("it is ready though the answer is an error")
 		}
 	}
-	if len(s.asked) != 3 {
-		t.Errorf("an error is an answer: asked is %v", s.asked)
+	if len(s.verbs()) != 3 {
+		t.Errorf("an error is an answer: asked is %v", s.verbs())
 	}
 	for range 3 {
 		if w.veto("t") == "" {
 			t.Error("the node is agreed to without an answer")
 		}
 	}
-	if session.IsReady(w.JobNamed("taker")) || session.MayEnqueue(w.JobNamed("taker")) == nil || len(s.asked) != 4 {
-		t.Errorf("asked is %v", s.asked)
+	if session.IsReady(w.JobNamed("taker")) || session.MayEnqueue(w.JobNamed("taker")) == nil || len(s.verbs()) != 4 {
+		t.Errorf("asked is %v", s.verbs())
 	}
-	s.answers["predicate"] = "{}"
+	s.set("predicate", "{}")
 	w.Open()
 	if got := w.veto("t"); got != "" {
 		t.Errorf("in the next session it says %q", got)
@@ -287,10 +320,10 @@ func TestANodeThatNoAnswerWasGivenAboutIsAskedAboutAgain(t *testing.T) {
 		takes  bool
 		asked  int
 	}{{"error", false, 1}, {"silence", false, 2}, {"{}", true, 3}, {"error", true, 3}} {
-		s.answers["predicate"] = step.answer
+		s.set("predicate", step.answer)
 		w.Open()
-		if got := engine.Best(w.TaskNamed("t")) != nil; got != step.takes || len(s.asked) != step.asked {
-			t.Errorf("after %s the node takes the pod: %t; asked is %v", step.answer, got, s.asked)
+		if got := engine.Best(w.TaskNamed("t")) != nil; got != step.takes || len(s.verbs()) != step.asked {
+			t.Errorf("after %s the node takes the pod: %t; asked is %v", step.answer, got, s.verbs())
 		}
 	}
 }
@@ -329,8 +362,8 @@ func TestWhatHasComeOfAllAttemptsIsTold(t *testing.T) {
 	expect := func(want ...string) {
 		t.Helper()
 		var got []string
-		for i, verb := range s.asked {
-			if about, ok := s.bodies[i]["task"].(map[string]any); ok {
+		for i, verb := range s.verbs() {
+			if about, ok := s.body(i)["task"].(map[string]any); ok {
 				verb += " " + about["Name"].(string)
 			}
 			got = append(got, verb)
@@ -338,7 +371,7 @@ func TestWhatHasComeOfAllAttemptsIsTold(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		s.asked, s.bodies = nil, nil
+		s.forget()
 	}
 	x := session.Begin()
 	x.Place(w.TaskNamed("t"), w.Node("n"))
@@ -370,10 +403,10 @@ func TestTheClusterIsToldWhenACycleBegins(t *testing.T) {
 	s := newService(t, map[string]string{"onSessionOpen": "whatever"})
 	w := newStage(t, s.with("", "onSessionOpen"))
 	w.Open()
-	if diff := cmp.Diff([]string{"onSessionOpen"}, s.asked); diff != "" {
+	if diff := cmp.Diff([]string{"onSessionOpen"}, s.verbs()); diff != "" {
 		t.Fatal(diff)
 	}
-	body := s.bodies[0]
+	body := s.body(0)
 	if jobs := body["Jobs"].(map[string]any); len(jobs) != 1 || jobs["work/taker"].(map[string]any)["Name"] != "taker" {
 		t.Errorf("the jobs are %v", jobs)
 	}
@@ -433,7 +466,7 @@ func TestANodeIsShownAsItWillBe(t *testing.T) {
 	later.Releasing = nil
 	for i, n := range []*cluster.Node{&now, &later} {
 		w.plugin.(framework.NodeVetoer).VetoNode(w.TaskNamed("t").Class, n)
-		if got := len(s.bodies[i]["node"].(map[string]any)["Tasks"].(map[string]any)); got != 2-i {
+		if got := len(s.body(i)["node"].(map[string]any)["Tasks"].(map[string]any)); got != 2-i {
 			t.Errorf("of the two tasks, one of which leaves, %d are shown", got)
 		}
 	}

@@ -164,8 +164,8 @@ func (m *machine) check(t *rapid.T, before *batch.JobStatus) {
 	if from != to && !slices.Contains(arrows[from], to) {
 		t.Fatalf("there is no way from %q to %q", from, to)
 	}
-	if to == batch.Failed && status.State.Reason == "" {
-		t.Fatalf("a Job failed without a reason")
+	if to == batch.Failed && status.State.Reason == "" && (from != to || before.State.Reason != "") {
+		t.Fatalf("a Job failed without a reason, or lost it")
 	}
 	for _, pod := range m.pods {
 		if makesPods(to) && pod.DeletionTimestamp == nil && slices.Contains(m.old, pod) {

@@ -49,6 +49,7 @@ type Cluster struct {
 
 	plans   map[string]*Plan               // in force, by ID
 	planned uint64                         // how many plans were made
+	adopted uint64                         // how many came into force
 	ended   []*Plan                        // cancelled since TakeCancelledPlans
 	leaving map[types.NamespacedName]*Task // whose status Leaves, by name
 

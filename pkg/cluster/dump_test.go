@@ -30,7 +30,7 @@ var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
-	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Plan.nominated",
+	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Cluster.adopted", "Plan.Order", "Plan.nominated",
 	"Cluster.classes", "Cluster.ranksAreStale", "Cluster.treeIsStale", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
 	"Job.version", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
 }

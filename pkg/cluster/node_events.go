@@ -67,6 +67,9 @@ func (c *Cluster) dropNode(object *corev1.Node) {
 	// bindings under way until the API server answers.
 	for i := len(n.tasks) - 1; i >= 0; i-- {
 		if t := n.tasks[i]; t.Status == Pipelined {
+			if t.Job != nil && t.Job.Plan != nil {
+				t.Job.Plan.Lost = n.Name
+			}
 			c.release(t, Pending)
 		}
 	}

@@ -33,6 +33,10 @@ type Plan struct {
 
 	// Checked is when the votes on its unsent victims were asked last.
 	Checked time.Time
+	// Order is the place of the plan among those that came into force: one that was made later has the higher.
+	Order uint64
+	// Lost is the name of a node that it promised and that is gone, "" if there is none.
+	Lost string
 
 	nominated []*Task // that were promised a node when it began
 	isInForce bool
@@ -100,7 +104,8 @@ func (c *Cluster) Adopt(p *Plan) {
 		c.touch(p.Job)
 	}
 	p.nominated = p.Promised()
-	c.plans[p.ID], p.isInForce = p, true
+	c.adopted++
+	c.plans[p.ID], p.isInForce, p.Order = p, true, c.adopted
 	for _, t := range p.Victims {
 		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
 		t.Evicts = p

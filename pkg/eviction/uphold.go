@@ -18,12 +18,17 @@ const recheck = time.Second
 // more are cancelled, the others are told how far they have come. rulesOf returns the rules of an action, ok is false if it
 // is not in the pipeline any more; changed says that the configuration is another than before.
 func Uphold(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool), changed bool) {
-	for _, p := range s.Cluster.Plans() {
-		if p.Job == nil {
-			upholdNobodys(s, p, rulesOf)
-			continue
+	// With a plan that ends and whose victims stay after all, others may lose room that they have counted on.
+	for isSpared := true; isSpared; changed = false {
+		isSpared = false
+		for _, p := range s.Cluster.Plans() {
+			if p.Job == nil {
+				upholdNobodys(s, p, rulesOf)
+			} else {
+				s.LookAt(p.Job, func() { uphold(s, p, rulesOf, changed) })
+			}
+			isSpared = isSpared || len(p.Spared) > 0
 		}
-		s.LookAt(p.Job, func() { uphold(s, p, rulesOf, changed) })
 	}
 }
 
@@ -80,6 +85,8 @@ func broken(s *framework.Session, p *cluster.Plan) string {
 	switch {
 	case j.Queue == nil:
 		return "queue " + j.QueueName + " is gone"
+	case p.Lost != "":
+		return "node " + p.Lost + " is gone"
 	case len(promised) == 0, j.LacksPromises() > 0:
 		return "pods that room was made for are gone"
 	case !s.Now.Before(p.Deadline):
@@ -94,9 +101,6 @@ func broken(s *framework.Session, p *cluster.Plan) string {
 		}
 	}
 	for _, t := range promised {
-		if t.Node.Object == nil {
-			return "node " + t.Node.Name + " is gone"
-		}
 		if !s.Outlook.CanOpen(t, t.Node) {
 			return fmt.Sprintf("node %s does not take pod %s any more", t.Node.Name, t.Key())
 		}
@@ -136,6 +140,14 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 	for i, t := range promised {
 		nodes[i] = t.Node
 		x.Unpipeline(t)
+	}
+	for _, later := range s.Cluster.Plans() {
+		if later.Order <= p.Order {
+			continue
+		}
+		for _, t := range later.Promised() {
+			x.Unpipeline(t)
+		}
 	}
 	a := f.attempt(f.levelOf(p, unsent[0]), p.Job)
 	a.need(a.spokesman(promised))
@@ -214,25 +226,22 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 	if j.Lacks() > 0 && slices.ContainsFunc(p.Victims, func(t *cluster.Task) bool { return t.Status.Holds() }) {
 		return false
 	}
-	x := s.Begin()
-	for _, t := range promised {
-		n := t.Node
-		if !isFree(n, t.Request()) {
-			continue
+	possible := promised
+	if unsent := p.Unsent(); len(unsent) > 0 {
+		// These may stay in the end, and count for their queues until they are on their way.
+		x := s.Begin()
+		for _, t := range unsent {
+			x.Spare(t)
 		}
-		y := s.Begin()
-		x.Unpipeline(t)
-		if s.Placer.Fits(t, n) {
-			x.Place(t, n)
-		} else {
-			y.Undo()
-		}
+		possible = placeWhatFits(s, x, promised)
+		x.Undo()
 	}
-	if x.Placed() == 0 || !s.IsReady(j) {
+	x := s.Begin()
+	placed := len(placeWhatFits(s, x, possible))
+	if placed == 0 || !s.IsReady(j) {
 		x.Undo()
 		return false
 	}
-	placed := x.Placed()
 	x.Commit()
 	if placed < len(promised) {
 		return false
@@ -240,6 +249,26 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 	s.Cluster.Fulfil(p)
 	s.Judge(j, nil)
 	return true
+}
+
+// placeWhatFits places those of some promised tasks whose room is free and whose queue may have them, and returns them.
+func placeWhatFits(s *framework.Session, x framework.Transaction, promised []*cluster.Task) []*cluster.Task {
+	var placed []*cluster.Task
+	for _, t := range promised {
+		n := t.Node
+		if !isFree(n, t.Request()) {
+			continue
+		}
+		y := s.Begin()
+		x.Unpipeline(t)
+		if mayHave(s, t) == nil && s.Placer.Fits(t, n) {
+			x.Place(t, n)
+			placed = append(placed, t)
+		} else {
+			y.Undo()
+		}
+	}
+	return placed
 }
 
 // isFree reports whether a node has an amount idle, whoever it is promised to.

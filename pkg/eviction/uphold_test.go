@@ -46,7 +46,7 @@ func TestAPlanThatCannotComeTrueIsCancelledAndWhatWasNotSentStays(t *testing.T) 
 		want    string
 	}{
 		"the node is gone": {func(w *world) { w.remove(fixture.Node("n2", "cpu=1")) },
-			"pods that room was made for are gone" + stays + ", taker-0 waits, taker-1 waits"},
+			"node n2 is gone" + stays + ", taker-0 waits, taker-1 waits"},
 		"the node takes no more pods": {func(w *world) { w.set(cordoned) },
 			"node n2 does not take pod work/taker-1 any more" + stays + ", taker-0 waits, taker-1 waits"},
 		"the node is smaller": {func(w *world) { w.set(fixture.Node("n2", "cpu=500m")) },

@@ -396,7 +396,7 @@ func (h *hearing) minimal() {
 					back = append(back, v)
 				}
 			}
-			if !h.isHeir { // what was needed when it was decided may have become free since
+			if !h.isHeir && !h.fleeting { // what was needed when it was decided may have become free since
 				h.mayStay(g, back)
 			}
 		}

@@ -19,6 +19,9 @@ type judge struct {
 	watch    func(*hearing) // is told of each plan, unless it is nil
 	breaches []string
 
+	// fleeting says that a plan of this cycle was overruled in it. Its promises, which others could not take, are not known.
+	fleeting bool
+
 	binds, plans, evictions, cancelled, continued int
 	promises                                      int // plans that nobody leaves for, though all the room is free
 	rewrites                                      int // cycles at rest that wrote something
@@ -35,6 +38,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 	if len(d.Plans) > 0 {
 		divided = append(divided, at.shares())
 	}
+	j.fleeting = slices.ContainsFunc(d.Ended, func(e cluster.PlanEnd) bool { return j.memory.plans[e.ID] == nil })
 	for _, e := range d.Ended {
 		j.end(e)
 	}

@@ -156,59 +156,59 @@ func checkOrder(t *rapid.T, queues []*cluster.Queue, compare func(a, b *cluster.
 // for ever, each time by right.
 func TestWhatWasTakenByRightCannotBeTakenBackByRight(t *testing.T) {
 	taken := 0
-	for range 50 { // few random worlds allow anything
-		if taken >= 10 || t.Failed() {
-			break
+	rapid.Check(t, func(r *rapid.T) {
+		for range 50 { // few random worlds allow anything
+			if takesBack(t, r) {
+				taken++
+				break
+			}
 		}
-		rapid.Check(t, takeBack(t, &taken))
-	}
+	})
 	if taken == 0 {
 		t.Error("nothing was ever taken: the test says nothing")
 	}
 }
 
-// takeBack lets one queue take from another if it may, counts that, and fails if the other may take it back.
-func takeBack(t *testing.T, taken *int) func(*rapid.T) {
-	return func(r *rapid.T) {
-		draw := func(what string) string {
-			text := ""
-			for _, name := range []string{"cpu", "memory", "example.com/a", "pods"} {
-				if rapid.Bool().Draw(r, what+" "+name) {
-					text += fmt.Sprintf(" %s=%d", name, rapid.IntRange(0, 4).Draw(r, what))
-				}
-			}
-			return text
-		}
-		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=50 memory=50 example.com/a=50 pods=50"),
-			fixture.Queue("one", world.Deserving(draw("one"))), fixture.Queue("other", world.Deserving(draw("other"))))
-		for _, queue := range []string{"one", "other"} {
-			w.Set(fixture.Group("in-"+queue, queue, 1))
-			for i := range rapid.IntRange(1, 4).Draw(r, "running") {
-				w.Set(fixture.Pod(fmt.Sprintf("%s-%d", queue, i), fixture.In("in-"+queue), fixture.Asks(draw("pod")), fixture.On("n1")))
+// takesBack lets one queue take from another if it may, reports that, and fails if the other may take it back.
+func takesBack(t *testing.T, r *rapid.T) bool {
+	draw := func(what string) string {
+		text := ""
+		for _, name := range []string{"cpu", "memory", "example.com/a", "pods"} {
+			if rapid.Bool().Draw(r, what+" "+name) {
+				text += fmt.Sprintf(" %s=%d", name, rapid.IntRange(0, 4).Draw(r, what))
 			}
 		}
-		asks := draw("taker")
-		w.Set(fixture.Pod("taker", fixture.In("in-one"), fixture.Asks(asks)))
-		s := w.Open()
-		x := s.Begin()
-		defer x.Undo()
-		victim := w.TaskNamed("other-0")
-		mayLeave := func(taker, giver *cluster.Task) bool {
-			d := &framework.Departure{Taker: taker.Job, For: taker, Victims: []*cluster.Task{giver}}
-			why, _ := s.PollReclaim().Ask(d)
-			return why == "" && s.MayTake(taker) == nil &&
-				s.Policy.IsSurplus(giver.Job.Queue, giver.Request(), taker.Request())
-		}
-		taker := w.TaskNamed("taker")
-		if !mayLeave(taker, victim) {
-			return
-		}
-		*taken++
-		x.Evict(victim)
-		x.Pipeline(taker, w.Node("n1"))
-		// The same pod made again, of the same job, asks for the taker's room. What it deserves did not change.
-		if mayLeave(victim, taker) {
-			r.Fatalf("%v left for %v, which may leave for it again", victim.Request(), taker.Request())
+		return text
+	}
+	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=50 memory=50 example.com/a=50 pods=50"),
+		fixture.Queue("one", world.Deserving(draw("one"))), fixture.Queue("other", world.Deserving(draw("other"))))
+	for _, queue := range []string{"one", "other"} {
+		w.Set(fixture.Group("in-"+queue, queue, 1))
+		for i := range rapid.IntRange(1, 4).Draw(r, "running") {
+			w.Set(fixture.Pod(fmt.Sprintf("%s-%d", queue, i), fixture.In("in-"+queue), fixture.Asks(draw("pod")), fixture.On("n1")))
 		}
 	}
+	asks := draw("taker")
+	w.Set(fixture.Pod("taker", fixture.In("in-one"), fixture.Asks(asks)))
+	s := w.Open()
+	x := s.Begin()
+	defer x.Undo()
+	victim := w.TaskNamed("other-0")
+	mayLeave := func(taker, giver *cluster.Task) bool {
+		d := &framework.Departure{Taker: taker.Job, For: taker, Victims: []*cluster.Task{giver}}
+		why, _ := s.PollReclaim().Ask(d)
+		return why == "" && s.MayTake(taker) == nil &&
+			s.Policy.IsSurplus(giver.Job.Queue, giver.Request(), taker.Request())
+	}
+	taker := w.TaskNamed("taker")
+	if !mayLeave(taker, victim) {
+		return false
+	}
+	x.Evict(victim)
+	x.Pipeline(taker, w.Node("n1"))
+	// The same pod made again, of the same job, asks for the taker's room. What it deserves did not change.
+	if mayLeave(victim, taker) {
+		r.Fatalf("%v left for %v, which may leave for it again", victim.Request(), taker.Request())
+	}
+	return true
 }

@@ -33,6 +33,14 @@ func TestDefinitionsCarryTheNamesThatVolcanoUsersType(t *testing.T) {
 			"commands.bus.volcano.sh", "Command", "CommandList", "command",
 			nil, apiextensionsv1.NamespaceScoped, false,
 		},
+		"JobFlow": {
+			"jobflows.flow.volcano.sh", "JobFlow", "JobFlowList", "jobflow",
+			[]string{"jf"}, apiextensionsv1.NamespaceScoped, true,
+		},
+		"JobTemplate": {
+			"jobtemplates.flow.volcano.sh", "JobTemplate", "JobTemplateList", "jobtemplate",
+			[]string{"jt"}, apiextensionsv1.NamespaceScoped, true,
+		},
 	}
 	got := map[string]names{}
 	for kind, definition := range loadDefinitions(t) {
@@ -49,10 +57,12 @@ func TestDefinitionsCarryTheNamesThatVolcanoUsersType(t *testing.T) {
 
 func TestDefinitionsShowTheColumnsThatVolcanoUsersRead(t *testing.T) {
 	want := map[string][]string{
-		"Job":      {"STATUS", "minAvailable", "RUNNINGS", "AGE"},
-		"PodGroup": {"STATUS", "minMember", "RUNNINGS", "AGE"},
-		"Queue":    {"PARENT"},
-		"Command":  nil,
+		"Job":         {"STATUS", "minAvailable", "RUNNINGS", "AGE"},
+		"PodGroup":    {"STATUS", "minMember", "RUNNINGS", "AGE"},
+		"Queue":       {"PARENT"},
+		"Command":     nil,
+		"JobFlow":     {"Status", "Age"},
+		"JobTemplate": nil,
 	}
 	got := map[string][]string{}
 	for kind, definition := range loadDefinitions(t) {

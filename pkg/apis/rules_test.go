@@ -180,6 +180,52 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 	}
 }
 
+// A template has the spec of a Job and may yet be changed: nothing runs from it.
+func TestATemplateIsCheckedAsAJobIsAndMayBeChanged(t *testing.T) {
+	definition := loadDefinitions(t)["JobTemplate"]
+	stored, _, errs := definition.create(parse(t, jobWith("queue: research\nminSuccess: 1", "policies: [{event: PodFailed, action: RestartJob}]")))
+	if err := errs.ToAggregate(); err != nil {
+		t.Fatal(err)
+	}
+	another := "metadata: {name: a}\nspec: {queue: production, tasks: [{name: b, replicas: 1}, {name: c, replicas: 1}]}"
+	if err := definition.update(parse(t, another), stored).ToAggregate(); err != nil {
+		t.Error(err)
+	}
+	for object, refusal := range map[string]string{
+		"metadata: {name: a}":                           "spec: Required value",
+		jobWith("minAvailable: 4", ""):                  "minAvailable is 4, but the replicas of all tasks are only 3",
+		jobWith("", "policies: [{action: RestartJob}]"): "a policy names either an event (or events) or an exitCode",
+		jobWith("volumes: [{mountPath: /a}]", ""):       "either volumeClaim or volumeClaimName is needed",
+	} {
+		_, _, errs := definition.create(parse(t, object))
+		expectRefusal(t, errs.ToAggregate(), refusal)
+	}
+}
+
+func TestFlowsAreCheckedByTheDefinition(t *testing.T) {
+	definition := loadDefinitions(t)["JobFlow"]
+	for spec, refusal := range map[string]string{
+		"{}":                                     "",
+		"{flows: [{name: a}, {name: a}]}":        `spec.flows[1]: Duplicate value`,
+		"{flows: [{dependsOn: {targets: [a]}}]}": "spec.flows[0].name: Required value",
+		"{jobRetainPolicy: keep}":                `Unsupported value: "keep"`,
+		"{flows: [{name: a, dependsOn: {targets: [b], probe: {tcpSocketList: [{taskName: a}]}}}]}":            "tcpSocketList[0].port: Required value",
+		"{flows: [{name: a, dependsOn: {targets: [b], probe: {tcpSocketList: [{port: 65536}]}}}]}":            "tcpSocketList[0].port: Invalid value: 65536",
+		"{flows: [{name: a, dependsOn: {targets: [b], probe: {httpGetList: [{httpHeader: {name: Host}}]}}}]}": "httpHeader.value: Required value",
+		"{flows: [{name: a, patch: {jobSpec: {queue: null, anything: {goes: [here]}}}}]}":                     "",
+		"{flows: [{name: a, patch: {jobSpec: [queue]}}]}":                                                     "patch.jobSpec: Invalid value",
+	} {
+		stored, unknown, errs := definition.create(parse(t, "metadata: {name: a}\nspec: "+spec))
+		expectRefusal(t, errs.ToAggregate(), refusal)
+		if len(unknown) > 0 {
+			t.Errorf("%s: fields unknown to the schema: %v", spec, unknown)
+		}
+		if strings.Contains(spec, "null") && !strings.Contains(fmt.Sprint(stored), "queue:<nil>") {
+			t.Errorf("the null of %s is lost: %v", spec, stored)
+		}
+	}
+}
+
 func TestAMisspeltFieldIsNoticedWhereverItIs(t *testing.T) {
 	definition := loadDefinitions(t)["Job"]
 	_, unknown, _ := definition.create(parse(t, `

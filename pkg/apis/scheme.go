@@ -5,6 +5,7 @@ import (
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	flowv1alpha1 "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -13,6 +14,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	builder := runtime.NewSchemeBuilder(
 		batchv1alpha1.AddToScheme,
 		busv1alpha1.AddToScheme,
+		flowv1alpha1.AddToScheme,
 		schedulingv1beta1.AddToScheme,
 	)
 	return builder.AddToScheme(scheme)

@@ -29,11 +29,11 @@ var (
 	jobFlow = flow{
 		verb: "jobflow", short: "Create, list, get, describe and delete flows of jobs", kind: flowVersion.WithKind("JobFlow"),
 		columns: append(flowColumns[:2:2],
-			column[*unstructured.Unstructured]{title: "Phase", cell: func(o *unstructured.Unstructured) string {
-				phase, _, _ := unstructured.NestedString(o.Object, "status", "state", "phase")
-				return phase
-			}},
+			column[*unstructured.Unstructured]{title: "Phase", cell: stateOf("phase")},
 			column[*unstructured.Unstructured]{title: "Age", cell: func(o *unstructured.Unstructured) string { return age(o.GetCreationTimestamp()) }},
+			column[*unstructured.Unstructured]{title: "Completed", isWide: true, cell: completed},
+			column[*unstructured.Unstructured]{title: "Reason", isWide: true, cell: stateOf("reason")},
+			column[*unstructured.Unstructured]{title: "Message", isWide: true, cell: stateOf("message")},
 		),
 	}
 	jobTemplate = flow{
@@ -43,6 +43,21 @@ var (
 		),
 	}
 )
+
+// stateOf returns a field of the state.
+func stateOf(field string) func(*unstructured.Unstructured) string {
+	return func(o *unstructured.Unstructured) string {
+		value, _, _ := unstructured.NestedString(o.Object, "status", "state", field)
+		return value
+	}
+}
+
+// completed says how many Jobs of a flow are, of all.
+func completed(o *unstructured.Unstructured) string {
+	jobs, _, _ := unstructured.NestedSlice(o.Object, "status", "completedJobs")
+	flows, _, _ := unstructured.NestedSlice(o.Object, "spec", "flows")
+	return fmt.Sprintf("%d/%d", len(jobs), len(flows))
+}
 
 func newFlowCommand(s *session, f flow) *cobra.Command {
 	return newGroup(s, f.verb, []string{f.verb + "s"}, f.short,

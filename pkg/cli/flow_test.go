@@ -1,18 +1,25 @@
 package cli_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/localcluster"
 )
 
 func TestTemplatesAreCreatedShownAndDeleted(t *testing.T) {
 	n := namespace(t)
-	const template = "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: NAME}\nspec: {minAvailable: 3}\n---\n"
+	const template = "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: NAME}\nspec: {minAvailable: 3, tasks: [{replicas: 3}]}\n---\n"
 	path := filepath.Join(t.TempDir(), "templates.yaml")
 	if err := os.WriteFile(path, []byte(strings.Replace(template, "NAME", "a", 1)+strings.Replace(template, "NAME", "b", 1)), 0o600); err != nil {
 		t.Fatal(err)
@@ -41,8 +48,88 @@ func TestTemplatesAreCreatedShownAndDeleted(t *testing.T) {
 	}
 }
 
-// Flows are not installed in this cluster.
+const flowOfTwo = `apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: pipeline, labels: {team: red}}
+spec: {flows: [{name: a}, {name: b, dependsOn: {targets: [a]}}]}
+`
+
+func TestFlowsAreCreatedShownAndDeleted(t *testing.T) {
+	n, other := namespace(t), namespace(t)
+	path := filepath.Join(t.TempDir(), "flow.yaml")
+	if err := os.WriteFile(path, []byte(flowOfTwo), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustSay(t, "hekla jobflow create --dry-run=server -n "+n+" -f "+path, "Created JobFlow: "+n+"/pipeline (server dry run)")
+	mustSay(t, "hekla jobflow list -n "+n, "No jobflows found in namespace "+n)
+	mustSay(t, "vcctl jobflow create -n "+n+" -f "+path, "Created JobFlow: "+n+"/pipeline")
+	mustSay(t, "vcctl jobflow create -n "+other+" -f "+path, "Created JobFlow: "+other+"/pipeline")
+	const titles = "Name Namespace Phase Age\n"
+	mustSay(t, "vcctl jobflow list -n "+n, titles+"pipeline "+n+" - AGE")
+	flow := &flowapi.JobFlow{}
+	get(t, n, "pipeline", flow)
+	flow.Status = flowapi.JobFlowStatus{CompletedJobs: []string{"pipeline-a"}, State: flowapi.State{
+		Phase: flowapi.Running, Reason: flowapi.WaitingReason, Message: "b waits for a"}}
+	updateStatus(t, flow)
+	for line, want := range map[string]string{
+		"vcctl jobflow get -N pipeline -n " + n: titles + "pipeline " + n + " Running AGE",
+		"hekla jobflow list -o wide -n " + n: "Name Namespace Phase Age Completed Reason Message\n" +
+			"pipeline " + n + " Running AGE 1/2 WaitingForDependencies b waits for a",
+		"hekla jobflow get pipeline -o wide --no-headers -n " + other:                       "pipeline " + other + " - AGE 0/2 - -",
+		"hekla jobflow list -l team=blue -n " + n:                                           "No jobflows found in namespace " + n,
+		"hekla jobflow list -l team=red -o name -n " + n:                                    "jobflow.flow.volcano.sh/pipeline",
+		"hekla jobflow get pipeline -n " + n + " -o jsonpath={.status.state.message}":       "b waits for a",
+		"vcctl jobflow describe -N pipeline -n " + n + " -o jsonpath={.spec.flows[1].name}": "b",
+	} {
+		mustSay(t, line, want)
+	}
+	if got := run(t, "hekla jobflow list -A --no-headers"); got.err != nil || strings.Count(got.out, "pipeline ") != 2 {
+		t.Errorf("in all namespaces: %+v", got)
+	}
+	mustSay(t, "hekla jobflow delete pipeline --dry-run -n "+n, "Deleted JobFlow: "+n+"/pipeline (dry run)")
+	mustSay(t, "hekla jobflow delete pipeline -n "+n, "Deleted JobFlow: "+n+"/pipeline")
+	mustSay(t, "vcctl jobflow delete -f "+path+" -n "+other, "Deleted JobFlow: "+other+"/pipeline")
+}
+
+func TestAWatchOfFlowsGoesOn(t *testing.T) {
+	n := namespace(t)
+	list := start(t, "hekla jobflow list -w -n "+n)
+	flow := &flowapi.JobFlow{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: "one"}, Spec: flowapi.JobFlowSpec{Flows: []flowapi.Flow{{Name: "a"}}}}
+	create(t, flow)
+	list.await(t, "one "+n+" - AGE")
+	flow.Status.State.Phase = flowapi.Succeed
+	updateStatus(t, flow)
+	list.await(t, "one "+n+" Succeed AGE")
+	list.end(t)
+}
+
+func TestAFlowWithAFieldThatNobodyReadsIsRefused(t *testing.T) {
+	n := namespace(t)
+	got := runWithInput(t, "hekla jobflow create -f - -n "+n, strings.Replace(flowOfTwo, "targets", "target", 1))
+	if got.err == nil || !strings.Contains(got.err.Error(), `unknown field "spec.flows[1].dependsOn.target"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestAKindThatIsNotInstalledIsToldSo(t *testing.T) {
+	definitions, err := localcluster.ReadManifests(os.DirFS(filepath.Join("..", "..", "installer", "crds")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions = slices.DeleteFunc(definitions, func(d *unstructured.Unstructured) bool { return d.GetName() != "jobflows.flow.volcano.sh" })
+	if err := api.Delete(t.Context(), definitions[0].DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Apply(context.Background(), definitions); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for deadline := time.Now().Add(time.Minute); run(t, "vcctl jobflow list").err == nil; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the kind is still there")
+		}
+	}
 	mustFail(t, "vcctl jobflow list", "does not know JobFlow", "flow.volcano.sh", "not installed")
 	mustFail(t, "hekla jobflow delete x", "does not know JobFlow")
 }

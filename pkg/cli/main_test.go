@@ -48,12 +48,8 @@ func runAll(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	flows, err := localcluster.ReadManifests(os.DirFS("testdata"))
-	if err != nil {
-		return 1, err
-	}
 	cluster, err = localcluster.Start(ctx, localcluster.Options{
-		WithoutKwok: true, WithoutControllers: true, Manifests: append(manifests, flows...), Progress: os.Stderr,
+		WithoutKwok: true, WithoutControllers: true, Manifests: manifests, Progress: os.Stderr,
 	})
 	if err != nil {
 		return 1, err

@@ -75,14 +75,14 @@ type JobSpec struct {
 	// +listMapKey=mountPath
 	// +kubebuilder:validation:XValidation:rule="self.map(v, v.mountPath) == oldSelf.map(v, v.mountPath)",message="volumes cannot be added, removed or reordered after creation"
 	// +optional
-	Volumes []VolumeSpec `json:"volumes,omitempty"`
+	Volumes []VolumeSpec `json:"volumes,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath"`
 
 	// The tasks of the Job, at least one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.name) || t.name.size() == 0 || self.exists_one(u, has(u.name) && u.name == t.name))",messageExpression="'task names must be unique, but these are not: %s'.format([self.filter(t, has(t.name) && t.name.size() > 0 && !self.exists_one(u, has(u.name) && u.name == t.name)).map(t, t.name)])",message="task names must be unique"
 	// +required
-	Tasks []TaskSpec `json:"tasks,omitempty"`
+	Tasks []TaskSpec `json:"tasks,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
 	// What to do when something happens in a task that has no policy of its own for it.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="policies cannot be changed after creation"

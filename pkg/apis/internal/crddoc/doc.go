@@ -5,12 +5,17 @@
 // With every description the Job definition exceeds the 256 KiB that `kubectl apply` can remember in an annotation; with
 // none `kubectl explain` is mute. The embedded types are documented by Kubernetes itself.
 //
-//	crddoc DIRECTORY [PROPERTY…]
+// It also takes the rules about change (those that name oldSelf) out of kinds that are forms: a JobTemplate has the spec of a
+// Job, but nothing runs from it, so it may change as its author likes.
+//
+//	crddoc [--forms=KIND,…] DIRECTORY [PROPERTY…]
 //
 // Invariants:
 //
 //  1. Only descriptions below the named properties go; a named property keeps its own.
-//  2. The output depends on the input only, so generated files can be compared. Rewriting twice changes nothing.
+//  2. Of a form, rules that compare with what was there before go. One that only makes an exception of it
+//     ("oldSelf.hasValue() || …") loses the exception and stays.
+//  3. The output depends on the input only, so generated files can be compared. Rewriting twice changes nothing.
 //
 // It must not know what the definitions are for.
 package main

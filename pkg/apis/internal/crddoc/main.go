@@ -2,27 +2,31 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: crddoc DIRECTORY [PROPERTY…]")
+	forms := flag.String("forms", "", "kinds, separated by commas, whose objects are forms for others")
+	flag.Parse()
+	if flag.NArg() < 1 {
+		fmt.Fprintln(os.Stderr, "usage: crddoc [--forms=KIND,…] DIRECTORY [PROPERTY…]")
 		os.Exit(2)
 	}
-	if err := rewriteAll(os.Args[1], os.Args[2:]); err != nil {
+	if err := rewriteAll(flag.Arg(0), flag.Args()[1:], strings.Split(*forms, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "crddoc:", err)
 		os.Exit(1)
 	}
 }
 
 // rewriteAll rewrites every YAML file of a directory in place.
-func rewriteAll(directory string, embedded []string) error {
+func rewriteAll(directory string, embedded, forms []string) error {
 	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
 		return err
@@ -35,7 +39,7 @@ func rewriteAll(directory string, embedded []string) error {
 		if err != nil {
 			return err
 		}
-		rewritten, err := rewrite(content, embedded)
+		rewritten, err := rewrite(content, embedded, forms)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
@@ -46,13 +50,17 @@ func rewriteAll(directory string, embedded []string) error {
 	return nil
 }
 
-// rewrite returns one YAML document without the descriptions below the named properties.
-func rewrite(content []byte, embedded []string) ([]byte, error) {
+// rewrite returns one YAML document without the descriptions below the named properties and, if it defines a form, without the
+// rules about change.
+func rewrite(content []byte, embedded, forms []string) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		return nil, err
 	}
 	visit(&document, embedded)
+	if slices.Contains(forms, kindOf(&document)) {
+		dropRulesOfChange(&document)
+	}
 
 	var out bytes.Buffer
 	out.WriteString("---\n")
@@ -121,4 +129,72 @@ func strip(node *yaml.Node, namesProperties bool) {
 		kept = append(kept, key, value)
 	}
 	node.Content = kept
+}
+
+// kindOf is the kind that a document defines, or "".
+func kindOf(document *yaml.Node) string {
+	var definition struct {
+		Spec struct {
+			Names struct {
+				Kind string `yaml:"kind"`
+			} `yaml:"names"`
+		} `yaml:"spec"`
+	}
+	if err := document.Decode(&definition); err != nil {
+		return ""
+	}
+	return definition.Spec.Names.Kind
+}
+
+const (
+	rulesKey = "x-kubernetes-validations"
+
+	// exception is how a rule begins that holds for what is new only.
+	exception = "oldSelf.hasValue() || "
+)
+
+// dropRulesOfChange removes, wherever schemas nest, the rules that compare with what was there before.
+func dropRulesOfChange(node *yaml.Node) {
+	for _, child := range node.Content {
+		dropRulesOfChange(child)
+	}
+	if node.Kind != yaml.MappingNode {
+		return
+	}
+	kept := node.Content[:0]
+	for i := 0; i < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Value == rulesKey && value.Kind == yaml.SequenceNode {
+			value.Content = slices.DeleteFunc(value.Content, isOfChange)
+			if len(value.Content) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, key, value)
+	}
+	node.Content = kept
+}
+
+// isOfChange reports whether a rule needs what was there before. One that only makes an exception of it is rid of that.
+func isOfChange(rule *yaml.Node) bool {
+	var old *yaml.Node
+	kept := make([]*yaml.Node, 0, len(rule.Content))
+	for i := 0; i+1 < len(rule.Content); i += 2 {
+		switch rule.Content[i].Value {
+		case "rule":
+			old = rule.Content[i+1]
+		case "optionalOldSelf":
+			continue
+		}
+		kept = append(kept, rule.Content[i], rule.Content[i+1])
+	}
+	if old == nil || !strings.Contains(old.Value, "oldSelf") {
+		return false
+	}
+	rest, isException := strings.CutPrefix(old.Value, exception)
+	if !isException || strings.Contains(rest, "oldSelf") {
+		return true
+	}
+	old.Value, rule.Content = rest, kept
+	return false
 }

@@ -63,14 +63,14 @@ spec:
 `
 
 func TestDocumentationOfEmbeddedTypesIsDroppedAndOurOwnKept(t *testing.T) {
-	once, err := rewrite([]byte(written), []string{"template"})
+	once, err := rewrite([]byte(written), []string{"template"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(rewritten, string(once)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	twice, err := rewrite(once, []string{"template"})
+	twice, err := rewrite(once, []string{"template"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestEveryFileOfTheDirectoryIsRewrittenInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := rewriteAll(directory, []string{"template"}); err != nil {
+	if err := rewriteAll(directory, []string{"template"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a.yaml", "b.yaml"} {
@@ -101,7 +101,59 @@ func TestEveryFileOfTheDirectoryIsRewrittenInPlace(t *testing.T) {
 }
 
 func TestADirectoryWithoutDefinitionsIsAnError(t *testing.T) {
-	if err := rewriteAll(t.TempDir(), nil); err == nil {
+	if err := rewriteAll(t.TempDir(), nil, nil); err == nil {
 		t.Error("an empty directory was accepted; the generator before it must have failed")
+	}
+}
+
+func TestAFormLosesTheRulesAboutChange(t *testing.T) {
+	const definition = `---
+spec:
+  names:
+    kind: Form
+  versions:
+    - schema:
+        properties:
+          frozen:
+            type: string
+            x-kubernetes-validations:
+              - message: cannot be changed
+                rule: self == oldSelf
+          list:
+            type: array
+            x-kubernetes-validations:
+              - message: at most ten
+                rule: self.size() <= 10
+              - message: cannot grow
+                rule: self.size() <= oldSelf.size()
+              - message: one of both
+                optionalOldSelf: true
+                rule: oldSelf.hasValue() || has(self.a) != has(self.b)
+`
+	const form = `---
+spec:
+  names:
+    kind: Form
+  versions:
+    - schema:
+        properties:
+          frozen:
+            type: string
+          list:
+            type: array
+            x-kubernetes-validations:
+              - message: at most ten
+                rule: self.size() <= 10
+              - message: one of both
+                rule: has(self.a) != has(self.b)
+`
+	for forms, want := range map[string]string{"Form": form, "Another": definition} {
+		got, err := rewrite([]byte(definition), nil, []string{forms})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("forms are %s (-want +got):\n%s", forms, diff)
+		}
 	}
 }

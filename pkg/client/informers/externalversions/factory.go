@@ -14,6 +14,7 @@ import (
 	versioned "hekla.sh/hekla/pkg/client/clientset/versioned"
 	batch "hekla.sh/hekla/pkg/client/informers/externalversions/batch"
 	bus "hekla.sh/hekla/pkg/client/informers/externalversions/bus"
+	flow "hekla.sh/hekla/pkg/client/informers/externalversions/flow"
 	internalinterfaces "hekla.sh/hekla/pkg/client/informers/externalversions/internalinterfaces"
 	scheduling "hekla.sh/hekla/pkg/client/informers/externalversions/scheduling"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -316,6 +317,7 @@ type SharedInformerFactory interface {
 
 	Batch() batch.Interface
 	Bus() bus.Interface
+	Flow() flow.Interface
 	Scheduling() scheduling.Interface
 }
 
@@ -325,6 +327,10 @@ func (f *sharedInformerFactory) Batch() batch.Interface {
 
 func (f *sharedInformerFactory) Bus() bus.Interface {
 	return bus.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Flow() flow.Interface {
+	return flow.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Scheduling() scheduling.Interface {

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	flowv1alpha1 "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	v1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
@@ -48,6 +49,12 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=bus.volcano.sh, Version=v1alpha1
 	case busv1alpha1.SchemeGroupVersion.WithResource("commands"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Bus().V1alpha1().Commands().Informer()}, nil
+
+		// Group=flow.volcano.sh, Version=v1alpha1
+	case flowv1alpha1.SchemeGroupVersion.WithResource("jobflows"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Flow().V1alpha1().JobFlows().Informer()}, nil
+	case flowv1alpha1.SchemeGroupVersion.WithResource("jobtemplates"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Flow().V1alpha1().JobTemplates().Informer()}, nil
 
 		// Group=scheduling.volcano.sh, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithResource("podgroups"):

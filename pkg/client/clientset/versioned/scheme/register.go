@@ -8,6 +8,7 @@ package scheme
 import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	flowv1alpha1 "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +23,7 @@ var ParameterCodec = runtime.NewParameterCodec(Scheme)
 var localSchemeBuilder = runtime.SchemeBuilder{
 	batchv1alpha1.AddToScheme,
 	busv1alpha1.AddToScheme,
+	flowv1alpha1.AddToScheme,
 	schedulingv1beta1.AddToScheme,
 }
 

@@ -40,13 +40,13 @@ for part in clientset listers informers; do
   cp -R "$work/$part" "pkg/client/$part"
 done
 
-# The definitions begin with a line --- of their own.
+# One source: what is applied without Helm is what the chart makes of the values it comes with, and the namespace, which
+# Helm makes itself. hack/helm.mod pins the helm that does it, apart from go.mod so that its needs move no version there.
 {
-  echo '# Installs Hekla: kubectl apply -f hekla.yaml. Made by hack/generate.sh from the other files of this folder.'
-  cat installer/namespace.yaml installer/crds/*.yaml
-  for part in access configuration scheduler controllers; do
-    echo ---
-    cat "installer/$part.yaml"
-  done
+  echo '# Installs Hekla: kubectl apply -f hekla.yaml. Made by hack/generate.sh of installer/namespace.yaml and of the chart'
+  echo '# installer/helm/hekla, with the values it comes with.'
+  cat installer/namespace.yaml
+  go tool -modfile=hack/helm.mod helm template hekla installer/helm/hekla --namespace volcano-system 2> "$work/helm.log" ||
+    { cat "$work/helm.log" >&2; exit 1; }
 } > "$work/hekla.yaml"
 mv "$work/hekla.yaml" installer/hekla.yaml

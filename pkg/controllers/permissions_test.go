@@ -1,8 +1,6 @@
 package controllers_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -10,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla"
 	"hekla.sh/hekla/pkg/localcluster"
 )
 
@@ -41,7 +40,7 @@ func TestTheInstallerGrantsWhatIsDocumentedAndNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]string{"ClusterRole": permissions(forCluster), "Role": permissions(forNamespace)}
-	objects, err := localcluster.ReadManifests(os.DirFS(filepath.Join("..", "..", "installer")))
+	objects, err := localcluster.ReadManifests(hekla.Installer)
 	if err != nil {
 		t.Fatal(err)
 	}

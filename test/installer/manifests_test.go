@@ -42,6 +42,16 @@ func read(t *testing.T) *manifests {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := sortByKind(t, objects)
+	if len(m.deployments) != 2 || len(m.configMaps) != 1 || len(m.namespaces) != 1 {
+		t.Fatalf("%d Deployments, %d ConfigMaps and %d Namespaces, want 2, 1 and 1", len(m.deployments), len(m.configMaps), len(m.namespaces))
+	}
+	return m
+}
+
+// sortByKind gives each object its type.
+func sortByKind(t *testing.T, objects []*unstructured.Unstructured) *manifests {
+	t.Helper()
 	m := new(manifests)
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -69,9 +79,6 @@ func read(t *testing.T) *manifests {
 		default:
 			t.Errorf("%s %s: no test looks at objects of this kind", object.GetKind(), object.GetName())
 		}
-	}
-	if len(m.deployments) != 2 || len(m.configMaps) != 1 || len(m.namespaces) != 1 {
-		t.Fatalf("%d Deployments, %d ConfigMaps and %d Namespaces, want 2, 1 and 1", len(m.deployments), len(m.configMaps), len(m.namespaces))
 	}
 	return m
 }

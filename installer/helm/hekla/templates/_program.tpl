@@ -1,0 +1,138 @@
+{{- /*
+hekla.program is a program with several replicas of which one works: its Deployment, how many of its pods may be away, and
+where its metrics are. Given are
+  root         what a template is given
+  name         of all three objects; the Service's ends in -service
+  command      of the image
+  args         before the values' own
+  metricsPort  where the program is told to listen
+  values       of this program
+*/ -}}
+{{- define "hekla.program" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    app: {{ .name }}
+    app.kubernetes.io/part-of: hekla
+spec:
+  replicas: {{ .values.replicas }} # one works, the others take over
+  selector:
+    matchLabels:
+      app: {{ .name }}
+  template:
+    metadata:
+      labels:
+        app: {{ .name }}
+        app.kubernetes.io/part-of: hekla
+      {{- with .values.podAnnotations }}
+      annotations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    spec:
+      serviceAccountName: {{ .name }}
+      automountServiceAccountToken: true
+      {{- with .root.Values.image.pullSecrets }}
+      imagePullSecrets:
+      {{- range . }}
+      - name: {{ . }}
+      {{- end }}
+      {{- end }}
+      {{- with .values.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      {{- with .values.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .values.tolerations }}
+      tolerations:
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+      {{- with .values.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      topologySpreadConstraints:
+      - topologyKey: kubernetes.io/hostname
+        maxSkew: 1
+        whenUnsatisfiable: ScheduleAnyway # all run on a cluster of one node, too
+        labelSelector:
+          matchLabels:
+            app: {{ .name }}
+        matchLabelKeys: [pod-template-hash]
+      securityContext:
+        runAsNonRoot: true
+        seccompProfile:
+          type: RuntimeDefault
+      containers:
+      - name: {{ .name }}
+        image: {{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
+        imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+        command: [{{ .command }}]
+        args:
+        {{- range concat .args (.values.extraArgs | default list) }}
+        - {{ if regexMatch "^--[a-z-]+=[-a-z0-9:/]+$" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
+        {{- end }}
+        ports:
+        - name: metrics
+          containerPort: {{ .metricsPort }}
+        - name: health
+          containerPort: 11251
+        livenessProbe:
+          httpGet:
+            path: /healthz
+            port: health
+          initialDelaySeconds: 10
+          periodSeconds: 10
+          failureThreshold: 6
+        readinessProbe:
+          httpGet:
+            path: /readyz
+            port: health
+          periodSeconds: 5
+        {{- with .values.resources }}
+        resources:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+        securityContext:
+          allowPrivilegeEscalation: false
+          readOnlyRootFilesystem: true
+          capabilities:
+            drop: [ALL]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    app.kubernetes.io/part-of: hekla
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels:
+      app: {{ .name }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .name }}-service
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    app: {{ .name }}
+    app.kubernetes.io/part-of: hekla
+  annotations:
+    prometheus.io/scrape: "true"
+    prometheus.io/path: /metrics
+    prometheus.io/port: "{{ .metricsPort }}"
+spec:
+  selector:
+    app: {{ .name }}
+  ports:
+  - name: metrics
+    port: {{ .metricsPort }}
+    targetPort: metrics
+{{- end -}}

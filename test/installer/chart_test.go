@@ -1,0 +1,222 @@
+package installer
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"hekla.sh/hekla"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+// contents returns the objects by what they are called.
+func contents(objects []*unstructured.Unstructured) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, object := range objects {
+		all[object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName()] = object.Object
+	}
+	return all
+}
+
+func TestTheOneFileIsTheChartAndItsNamespace(t *testing.T) {
+	file, err := localcluster.ReadManifests(hekla.Installer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := os.ReadFile(root + "/installer/namespace.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := append(parse(t, string(namespace)), render(t, "")...)
+	if difference := cmp.Diff(contents(made), contents(file)); difference != "" {
+		t.Errorf("installer/hekla.yaml is stale, make generate: the chart (-), the file (+):\n%s", difference)
+	}
+}
+
+func TestHelmFindsNothingWrongWithTheChart(t *testing.T) {
+	if output := helm(t, "lint", "--strict", "--namespace="+system, chart); !strings.Contains(output, "0 chart(s) failed") {
+		t.Error(output)
+	}
+}
+
+// Were one not marked, removing the chart would remove every object of that kind in the cluster.
+func TestHelmKeepsTheDefinitions(t *testing.T) {
+	files, err := os.ReadDir(root + "/installer/crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := 0
+	for _, object := range render(t, "") {
+		policy := object.GetAnnotations()["helm.sh/resource-policy"]
+		isDefinition := object.GetKind() == "CustomResourceDefinition"
+		if isDefinition {
+			definitions++
+		}
+		if isDefinition != (policy == "keep") {
+			t.Errorf("%s %s has the policy %q", object.GetKind(), object.GetName(), policy)
+		}
+	}
+	if definitions != len(files) {
+		t.Errorf("the chart has %d definitions, installer/crds %d", definitions, len(files))
+	}
+}
+
+// pod returns the pod that a program's Deployment asks for, and its first container.
+func pod(t *testing.T, in *manifests, name string) (*appsv1.Deployment, *corev1.Container) {
+	t.Helper()
+	i := slices.IndexFunc(in.deployments, func(d appsv1.Deployment) bool { return d.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no Deployment %s", name)
+	}
+	return &in.deployments[i], &in.deployments[i].Spec.Template.Spec.Containers[0]
+}
+
+func TestValuesReachTheObjects(t *testing.T) {
+	programs := []string{"scheduler", "controllers"}
+	for name, test := range map[string]struct {
+		values string
+		check  func(t *testing.T, in *manifests)
+	}{
+		"the image": {`
+image: {repository: "registry.example.com:5000/a/hekla", tag: v7, pullPolicy: Always, pullSecrets: [key]}`, func(t *testing.T, in *manifests) {
+			for _, program := range programs {
+				d, c := pod(t, in, "volcano-"+program)
+				if c.Image != "registry.example.com:5000/a/hekla:v7" || c.ImagePullPolicy != corev1.PullAlways {
+					t.Errorf("%s runs %s, pulled %s", program, c.Image, c.ImagePullPolicy)
+				}
+				if secrets := d.Spec.Template.Spec.ImagePullSecrets; len(secrets) != 1 || secrets[0].Name != "key" {
+					t.Errorf("%s pulls with %v", program, secrets)
+				}
+			}
+		}},
+		"replicas": {`
+scheduler: {replicas: 1}
+controllers: {replicas: 5}`, func(t *testing.T, in *manifests) {
+			s, _ := pod(t, in, "volcano-scheduler")
+			c, _ := pod(t, in, "volcano-controllers")
+			if *s.Spec.Replicas != 1 || *c.Spec.Replicas != 5 {
+				t.Errorf("%d schedulers and %d controllers, want 1 and 5", *s.Spec.Replicas, *c.Spec.Replicas)
+			}
+		}},
+		"flags come after those of the chart": {`
+scheduler: {extraArgs: ["--schedule-period=5s", "--scheduler-name=a b"]}
+controllers: {extraArgs: ["--v=3"]}`, func(t *testing.T, in *manifests) {
+			_, s := pod(t, in, "volcano-scheduler")
+			_, c := pod(t, in, "volcano-controllers")
+			if last := s.Args[len(s.Args)-2:]; !slices.Equal(last, []string{"--schedule-period=5s", "--scheduler-name=a b"}) {
+				t.Errorf("the scheduler's last flags are %q", last)
+			}
+			if last := c.Args[len(c.Args)-1]; last != "--v=3" || !slices.Contains(c.Args, "--leader-elect=true") {
+				t.Errorf("the controllers' flags are %q", c.Args)
+			}
+		}},
+		"the configuration": {`
+scheduler:
+  configuration: |
+    actions: "allocate" # nothing else
+    tiers: []`, func(t *testing.T, in *manifests) {
+			if got := in.configMaps[0].Data["volcano-scheduler.conf"]; !strings.HasPrefix(got, "actions: \"allocate\" # nothing else\n") {
+				t.Errorf("the configuration is %q", got)
+			}
+		}},
+		"where the pods run": {`
+scheduler: &where
+  priorityClassName: important
+  nodeSelector: {kubernetes.io/os: null, pool: system}
+  tolerations: [{key: system, operator: Exists}]
+  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}
+  podAnnotations: {example.com/team: batch}
+  resources: {requests: {cpu: 2}, limits: {memory: 4Gi}}
+controllers: *where`, func(t *testing.T, in *manifests) {
+			for _, program := range programs {
+				d, c := pod(t, in, "volcano-"+program)
+				spec := d.Spec.Template.Spec
+				if spec.PriorityClassName != "important" || len(spec.NodeSelector) != 1 || spec.NodeSelector["pool"] != "system" ||
+					len(spec.Tolerations) != 1 || spec.Tolerations[0].Key != "system" ||
+					spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey != "zone" {
+					t.Errorf("%s: %+v", program, spec)
+				}
+				if d.Spec.Template.Annotations["example.com/team"] != "batch" {
+					t.Errorf("%s is annotated with %v", program, d.Spec.Template.Annotations)
+				}
+				if r := c.Resources; r.Requests.Cpu().Value() != 2 || r.Requests.Memory().String() != "128Mi" || r.Limits.Memory().String() != "4Gi" {
+					t.Errorf("%s asks for %+v", program, r)
+				}
+			}
+		}},
+		"what is empty is left out": {`
+scheduler: &empty {priorityClassName: "", nodeSelector: null, resources: null}
+controllers: *empty`, func(t *testing.T, in *manifests) {
+			for _, program := range programs {
+				d, c := pod(t, in, "volcano-"+program)
+				if spec := d.Spec.Template.Spec; spec.PriorityClassName != "" || spec.NodeSelector != nil || len(c.Resources.Requests) > 0 {
+					t.Errorf("%s: %+v", program, spec)
+				}
+			}
+		}},
+		"what Helm hands to a chart below another": {`global: {imageRegistry: elsewhere.example.com}`, func(t *testing.T, in *manifests) {
+			if _, c := pod(t, in, "volcano-scheduler"); c.Image != "hekla:latest" {
+				t.Errorf("the image is %s", c.Image)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { test.check(t, sortByKind(t, render(t, test.values))) })
+	}
+}
+
+func TestTheDefinitionsCanBeLeftOut(t *testing.T) {
+	for _, object := range render(t, "crds: {install: false}") {
+		if object.GetKind() == "CustomResourceDefinition" {
+			t.Errorf("there is %s", object.GetName())
+		}
+	}
+}
+
+func TestNothingStaysBehindWhenTheNamespaceIsAnother(t *testing.T) {
+	output := helm(t, "template", "hekla", chart, "--namespace=elsewhere")
+	for line := range strings.Lines(output) {
+		if text, _, _ := strings.Cut(line, "#"); strings.Contains(text, system) {
+			t.Errorf("the chart says %s", line)
+		}
+	}
+	for _, object := range parse(t, output) {
+		if namespace := object.GetNamespace(); namespace != "" && namespace != "elsewhere" {
+			t.Errorf("%s %s is in %s", object.GetKind(), object.GetName(), namespace)
+		}
+	}
+	// The quota would count the critical pods of Kubernetes itself.
+	if in := helm(t, "template", "hekla", chart, "--namespace=kube-system"); strings.Contains(in, "kind: ResourceQuota") {
+		t.Error("kube-system gets a quota")
+	}
+}
+
+func TestValuesOfAnotherFormAreRefusedByName(t *testing.T) {
+	for values, want := range map[string]string{
+		`replicas: 3`:                               "replicas",
+		`schedulre: {replicas: 3}`:                  "schedulre",
+		`scheduler: {replicas: -1}`:                 "/scheduler/replicas",
+		`scheduler: {replicas: "3"}`:                "/scheduler/replicas",
+		`scheduler: {replica: 3}`:                   "replica",
+		`scheduler: {configuration: {actions: ""}}`: "/scheduler/configuration",
+		`scheduler: {extraArgs: "--v=3"}`:           "/scheduler/extraArgs",
+		`controllers: {extraArgs: [v=3]}`:           "/controllers/extraArgs/0",
+		`controllers: {configuration: ""}`:          "configuration",
+		`controllers: {nodeSelector: {pool: 1}}`:    "/controllers/nodeSelector/pool",
+		`controllers: {resources: {request: {}}}`:   "request",
+		`image: {pullPolicy: Sometimes}`:            "/image/pullPolicy",
+		`image: {repository: ""}`:                   "/image/repository",
+		`image: {tag: "a b"}`:                       "/image/tag",
+		`crds: {install: "no"}`:                     "/crds/install",
+	} {
+		_, err := runHelm(t, "template", "hekla", chart, valuesFile(t, values))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "schema") {
+			t.Errorf("%s: the error is %v, want one that names %s", values, err, want)
+		}
+	}
+}

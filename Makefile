@@ -8,7 +8,7 @@ export RAPID_SEED ?= 1
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X hekla.sh/hekla/pkg/version.Version=$(VERSION)
 
-CORE := ./pkg/resources/... ./pkg/verdict/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./pkg/placement/... \
+CORE := ./pkg/resources/... ./pkg/verdict/... ./pkg/topology/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./pkg/placement/... \
 	./pkg/eviction/... ./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./pkg/edge/...
 
 .PHONY: all

@@ -12,7 +12,7 @@ module=$(go list -m)
 header=hack/boilerplate.go.txt
 apis=$module/pkg/apis
 client=$module/pkg/client
-groups=(batch/v1alpha1 bus/v1alpha1 flow/v1alpha1 scheduling/v1beta1)
+groups=(batch/v1alpha1 bus/v1alpha1 flow/v1alpha1 scheduling/v1beta1 topology/v1alpha1)
 packages=("${groups[@]/#/$apis/}")
 
 go tool controller-gen object:headerFile=$header paths=./pkg/apis/...

@@ -16,13 +16,14 @@ import (
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/controllers"
+	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
 	"hekla.sh/hekla/pkg/controllers/queue"
 )
 
 // controllerNames are the controllers there are, under Volcano's names.
-var controllerNames = []string{job.Name, podgroup.Name, queue.Name}
+var controllerNames = []string{job.Name, podgroup.Name, queue.Name, hypernode.Name}
 
 // options are the values of the flags.
 type options struct {
@@ -139,7 +140,7 @@ func (o *options) validate() error {
 
 // volcanoOnly are controllers of Volcano that do not exist here. Leaving one out is what we do, so saying so is fine.
 var volcanoOnly = []string{
-	"gc-controller", "jobflow-controller", "jobtemplate-controller", "cronjob-controller", "hypernode-controller",
+	"gc-controller", "jobflow-controller", "jobtemplate-controller", "cronjob-controller",
 	"sharding-controller", "colocationconfig-controller",
 }
 
@@ -183,5 +184,6 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 	if chosen[queue.Name] {
 		result.QueueWorkers = o.queueWorkers
 	}
+	result.HyperNodes = chosen[hypernode.Name]
 	return result, err
 }

@@ -25,7 +25,8 @@ func parse(t *testing.T, arguments ...string) *options {
 
 func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
-		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
+		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, HyperNodes: true, SchedulerNames: []string{"volcano"},
+		InheritOwnerAnnotations: true,
 	}
 	for _, test := range []struct {
 		arguments []string
@@ -34,8 +35,13 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{nil, func(*controllers.Options) {}},
 		{[]string{"--controllers=*,-sharding-controller"}, func(*controllers.Options) {}},
 		{[]string{"--controllers=*,-pg-controller"}, func(o *controllers.Options) { o.PodGroupWorkers = 0 }},
-		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { o.PodGroupWorkers, o.QueueWorkers = 0, 0 }},
-		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) { o.PodGroupWorkers, o.JobWorkers = 0, 0 }},
+		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) {
+			o.PodGroupWorkers, o.QueueWorkers, o.HyperNodes = 0, 0, false
+		}},
+		{[]string{"--controllers=*,-hypernode-controller"}, func(o *controllers.Options) { o.HyperNodes = false }},
+		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) {
+			o.PodGroupWorkers, o.JobWorkers, o.HyperNodes = 0, 0, false
+		}},
 		{[]string{"--worker-threads=9", "--worker-threads-for-podgroup=8", "--worker-threads-for-queue=7"},
 			func(o *controllers.Options) { o.JobWorkers, o.PodGroupWorkers, o.QueueWorkers = 9, 8, 7 }},
 		{[]string{"--scheduler-name=a", "--scheduler-name=b", "--inherit-owner-annotations=false"},

@@ -41,6 +41,10 @@ func TestDefinitionsCarryTheNamesThatVolcanoUsersType(t *testing.T) {
 			"jobtemplates.flow.volcano.sh", "JobTemplate", "JobTemplateList", "jobtemplate",
 			[]string{"jt"}, apiextensionsv1.NamespaceScoped, true,
 		},
+		"HyperNode": {
+			"hypernodes.topology.volcano.sh", "HyperNode", "HyperNodeList", "hypernode",
+			[]string{"hn"}, apiextensionsv1.ClusterScoped, true,
+		},
 	}
 	got := map[string]names{}
 	for kind, definition := range loadDefinitions(t) {
@@ -63,6 +67,7 @@ func TestDefinitionsShowTheColumnsThatVolcanoUsersRead(t *testing.T) {
 		"Command":     nil,
 		"JobFlow":     {"Status", "Age"},
 		"JobTemplate": nil,
+		"HyperNode":   {"Tier", "TierName", "NodeCount", "Age"},
 	}
 	got := map[string][]string{}
 	for kind, definition := range loadDefinitions(t) {

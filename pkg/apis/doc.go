@@ -5,6 +5,7 @@
 //   - batch/v1alpha1: Job, the workload (batch.volcano.sh)
 //   - scheduling/v1beta1: PodGroup, the gang, and Queue, the share of the cluster (scheduling.volcano.sh)
 //   - flow/v1alpha1: JobFlow, Jobs that wait for each other, and JobTemplate, what they are made from (flow.volcano.sh)
+//   - topology/v1alpha1: HyperNode, nodes that are close to each other in the network (topology.volcano.sh)
 //   - bus/v1alpha1: Command, a request to act on an object, and the vocabulary of events and actions (bus.volcano.sh)
 //
 // This package itself holds only AddToScheme, which registers all of them.

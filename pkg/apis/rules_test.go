@@ -34,6 +34,9 @@ func indent(text string, columns int) string {
 func queue(spec string) string    { return "metadata: {name: q}\nspec: " + spec }
 func podGroup(spec string) string { return "metadata: {name: g}\nspec: " + spec }
 
+func hyperNode(spec string) string { return "metadata: {name: h}\nspec: " + spec }
+func member(member string) string  { return hyperNode("{tier: 1, members: [" + member + "]}") }
+
 func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 	tests := []struct {
 		name, kind, object string
@@ -166,6 +169,26 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 			podGroup("{subGroupPolicy: [{networkTopology: {highestTierAllowed: 1, highestTierName: rack}}]}"),
 			"spec.subGroupPolicy[0].networkTopology: Invalid value: highestTierAllowed and highestTierName exclude each other"},
 		{"a group of no pods", "PodGroup", podGroup("{subGroupPolicy: [{subGroupSize: 0}]}"), "subGroupSize: Invalid value: 0"},
+		{"a HyperNode of everything there is", "HyperNode", hyperNode(`{tier: 2, tierName: spine, members: [
+			{type: HyperNode, selector: {exactMatch: {name: s0}}}, {type: Node, selector: {exactMatch: {name: node-1.example}}},
+			{type: Node, selector: {regexMatch: {pattern: "^n-[0-9]+$"}}},
+			{type: Node, selector: {labelMatch: {matchLabels: {rack: a}, matchExpressions: [{key: b, operator: Exists}]}}}]}`), ""},
+		{"a HyperNode of nothing yet", "HyperNode", hyperNode("{tier: 1}"), ""},
+		{"a HyperNode needs a tier", "HyperNode", hyperNode("{members: []}"), "spec.tier: Required value"},
+		{"a tier cannot be negative", "HyperNode", hyperNode("{tier: -1}"), "spec.tier: Invalid value: -1"},
+		{"a member is selected", "HyperNode", member("{type: Node}"), "spec.members[0].selector: Required value"},
+		{"a member is selected in some way", "HyperNode", member("{type: Node, selector: {}}"),
+			"exactly one of exactMatch, regexMatch and labelMatch is needed"},
+		{"a member is selected in one way", "HyperNode", member("{type: Node, selector: {exactMatch: {name: a}, regexMatch: {pattern: a}}}"),
+			"exactly one of exactMatch, regexMatch and labelMatch is needed"},
+		{"a member is of a kind there is", "HyperNode", member("{type: Rack, selector: {exactMatch: {name: a}}}"),
+			"spec.members[0].type: Unsupported value"},
+		{"a HyperNode is a member by name", "HyperNode", member("{type: HyperNode, selector: {regexMatch: {pattern: a}}}"),
+			"spec.members[0]: Invalid value: HyperNodes are members by exactMatch only"},
+		{"an expression can be read", "HyperNode", member("{type: Node, selector: {regexMatch: {pattern: 'n-('}}}"),
+			"spec.members[0].selector.regexMatch.pattern"},
+		{"a name is a name", "HyperNode", member("{type: Node, selector: {exactMatch: {name: N_1}}}"),
+			"spec.members[0].selector.exactMatch.name: Invalid value"},
 		{"a gang in a phase that is none", "PodGroup", podGroup("{}") + "\nstatus: {phase: Bored}", "status.phase: Unsupported value"},
 	}
 	definitions := loadDefinitions(t)

@@ -7,6 +7,7 @@ import (
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	flowv1alpha1 "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 )
 
 // AddToScheme registers every type of every Hekla API group in the given scheme. Registering twice is harmless.
@@ -16,6 +17,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		busv1alpha1.AddToScheme,
 		flowv1alpha1.AddToScheme,
 		schedulingv1beta1.AddToScheme,
+		topologyv1alpha1.AddToScheme,
 	)
 	return builder.AddToScheme(scheme)
 }

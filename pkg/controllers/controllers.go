@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
 	"hekla.sh/hekla/pkg/controllers/queue"
@@ -18,6 +19,9 @@ type Options struct {
 	// JobWorkers, PodGroupWorkers and QueueWorkers are how many objects each controller works on at a time; 0 switches
 	// the controller off.
 	JobWorkers, PodGroupWorkers, QueueWorkers int
+
+	// HyperNodes switches the controller of HyperNodes on. It has one worker: all of them are looked at together.
+	HyperNodes bool
 
 	// SchedulerNames are the names our scheduler goes by; pods that ask for one of them are ours. The first is given to
 	// pods of Jobs that ask for none.
@@ -51,6 +55,11 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.QueueWorkers > 0 {
 		if err := queue.Add(mgr, queue.Options{Workers: options.QueueWorkers}); err != nil {
 			return fmt.Errorf("%s: %w", queue.Name, err)
+		}
+	}
+	if options.HyperNodes {
+		if err := hypernode.Add(mgr); err != nil {
+			return fmt.Errorf("%s: %w", hypernode.Name, err)
 		}
 	}
 	return nil

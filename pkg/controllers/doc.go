@@ -5,6 +5,7 @@
 //	job       Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
 //	podgroup  a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
 //	queue     root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
+//	hypernode how many nodes are in each HyperNode, and what is wrong with those that are left out
 //
 // Invariants:
 //
@@ -26,6 +27,7 @@
 //
 //	""                      pods                                get list watch create patch delete
 //	""                      namespaces                          get list watch
+//	""                      nodes                               list watch
 //	""                      persistentvolumeclaims              get create
 //	""                      configmaps secrets services         get create patch delete
 //	networking.k8s.io       networkpolicies                     get create patch delete
@@ -37,6 +39,8 @@
 //	scheduling.volcano.sh   podgroups                           get list watch create patch delete
 //	scheduling.volcano.sh   queues                              get list watch create patch
 //	scheduling.volcano.sh   queues/status                       patch
+//	topology.volcano.sh     hypernodes                          get list watch
+//	topology.volcano.sh     hypernodes/status                   patch
 //	scheduling.k8s.io       priorityclasses                     get list watch
 //	apps                    daemonsets replicasets statefulsets get
 //	batch                   jobs                                get

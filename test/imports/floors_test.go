@@ -12,6 +12,7 @@ import (
 var floors = [][]string{
 	{"pkg/resources", "pkg/version", "."},
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
+	{"pkg/topology"},
 	{"pkg/cluster", "pkg/client", "test/fixture"},
 	{"pkg/edge", "pkg/framework", "pkg/controllers", "pkg/admission", "pkg/localcluster"},
 	{"pkg/placement"},

@@ -13,6 +13,7 @@ import (
 	busv1alpha1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/bus/v1alpha1"
 	flowv1alpha1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/flow/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/topology/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
@@ -24,6 +25,7 @@ type Interface interface {
 	BusV1alpha1() busv1alpha1.BusV1alpha1Interface
 	FlowV1alpha1() flowv1alpha1.FlowV1alpha1Interface
 	SchedulingV1beta1() schedulingv1beta1.SchedulingV1beta1Interface
+	TopologyV1alpha1() topologyv1alpha1.TopologyV1alpha1Interface
 }
 
 // Clientset contains the clients for groups.
@@ -33,6 +35,7 @@ type Clientset struct {
 	busV1alpha1       *busv1alpha1.BusV1alpha1Client
 	flowV1alpha1      *flowv1alpha1.FlowV1alpha1Client
 	schedulingV1beta1 *schedulingv1beta1.SchedulingV1beta1Client
+	topologyV1alpha1  *topologyv1alpha1.TopologyV1alpha1Client
 }
 
 // BatchV1alpha1 retrieves the BatchV1alpha1Client
@@ -53,6 +56,11 @@ func (c *Clientset) FlowV1alpha1() flowv1alpha1.FlowV1alpha1Interface {
 // SchedulingV1beta1 retrieves the SchedulingV1beta1Client
 func (c *Clientset) SchedulingV1beta1() schedulingv1beta1.SchedulingV1beta1Interface {
 	return c.schedulingV1beta1
+}
+
+// TopologyV1alpha1 retrieves the TopologyV1alpha1Client
+func (c *Clientset) TopologyV1alpha1() topologyv1alpha1.TopologyV1alpha1Interface {
+	return c.topologyV1alpha1
 }
 
 // Discovery retrieves the DiscoveryClient
@@ -115,6 +123,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.topologyV1alpha1, err = topologyv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 
 	cs.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
@@ -140,6 +152,7 @@ func New(c rest.Interface) *Clientset {
 	cs.busV1alpha1 = busv1alpha1.New(c)
 	cs.flowV1alpha1 = flowv1alpha1.New(c)
 	cs.schedulingV1beta1 = schedulingv1beta1.New(c)
+	cs.topologyV1alpha1 = topologyv1alpha1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)
 	return &cs

@@ -17,6 +17,7 @@ import (
 	flow "hekla.sh/hekla/pkg/client/informers/externalversions/flow"
 	internalinterfaces "hekla.sh/hekla/pkg/client/informers/externalversions/internalinterfaces"
 	scheduling "hekla.sh/hekla/pkg/client/informers/externalversions/scheduling"
+	topology "hekla.sh/hekla/pkg/client/informers/externalversions/topology"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -319,6 +320,7 @@ type SharedInformerFactory interface {
 	Bus() bus.Interface
 	Flow() flow.Interface
 	Scheduling() scheduling.Interface
+	Topology() topology.Interface
 }
 
 func (f *sharedInformerFactory) Batch() batch.Interface {
@@ -335,4 +337,8 @@ func (f *sharedInformerFactory) Flow() flow.Interface {
 
 func (f *sharedInformerFactory) Scheduling() scheduling.Interface {
 	return scheduling.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Topology() topology.Interface {
+	return topology.New(f, f.namespace, f.tweakListOptions)
 }

@@ -12,6 +12,7 @@ import (
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	flowv1alpha1 "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	v1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -61,6 +62,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Scheduling().V1beta1().PodGroups().Informer()}, nil
 	case v1beta1.SchemeGroupVersion.WithResource("queues"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Scheduling().V1beta1().Queues().Informer()}, nil
+
+		// Group=topology.volcano.sh, Version=v1alpha1
+	case topologyv1alpha1.SchemeGroupVersion.WithResource("hypernodes"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Topology().V1alpha1().HyperNodes().Informer()}, nil
 
 	}
 

@@ -10,6 +10,7 @@ import (
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	flowv1alpha1 "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,7 @@ var localSchemeBuilder = runtime.SchemeBuilder{
 	busv1alpha1.AddToScheme,
 	flowv1alpha1.AddToScheme,
 	schedulingv1beta1.AddToScheme,
+	topologyv1alpha1.AddToScheme,
 }
 
 // AddToScheme adds all types of this clientset into the given scheme. This allows composition

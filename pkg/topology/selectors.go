@@ -1,0 +1,86 @@
+package topology
+
+import (
+	"regexp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+)
+
+// selectors are what the members of a HyperNode say.
+type selectors struct {
+	members  []string // HyperNodes, in the order given
+	names    map[string]bool
+	patterns []*regexp.Regexp
+	labels   []labels.Selector
+	problem  string // what cannot be read; then it selects nothing
+}
+
+// readSelectors reads the members of a HyperNode. The API server admits nothing that cannot be read, but may have been asked
+// by older rules than ours.
+func readSelectors(object *topologyv1alpha1.HyperNode) selectors {
+	s := selectors{names: map[string]bool{}}
+	for i := range object.Spec.Members {
+		path := field.NewPath("spec", "members").Index(i)
+		if err := s.read(&object.Spec.Members[i], path); err != nil {
+			return selectors{problem: err.Error()}
+		}
+	}
+	return s
+}
+
+func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *field.Error {
+	by := path.Child("selector")
+	switch selector := &m.Selector; {
+	case m.Type != topologyv1alpha1.MemberTypeNode && m.Type != topologyv1alpha1.MemberTypeHyperNode:
+		return field.NotSupported(path.Child("type"), m.Type,
+			[]topologyv1alpha1.MemberType{topologyv1alpha1.MemberTypeNode, topologyv1alpha1.MemberTypeHyperNode})
+	case m.Type == topologyv1alpha1.MemberTypeHyperNode && selector.ExactMatch == nil:
+		return field.Required(by.Child("exactMatch"), "HyperNodes are members by exactMatch only")
+	case m.Type == topologyv1alpha1.MemberTypeHyperNode:
+		s.members = append(s.members, selector.ExactMatch.Name)
+	case selector.ExactMatch != nil:
+		s.names[selector.ExactMatch.Name] = true
+	case selector.RegexMatch != nil:
+		pattern, err := regexp.Compile(selector.RegexMatch.Pattern)
+		if err != nil {
+			return field.Invalid(by.Child("regexMatch", "pattern"), selector.RegexMatch.Pattern, err.Error())
+		}
+		s.patterns = append(s.patterns, pattern)
+	case selector.LabelMatch != nil:
+		parsed, err := metav1.LabelSelectorAsSelector(selector.LabelMatch)
+		if err != nil {
+			return field.Invalid(by.Child("labelMatch"), metav1.FormatLabelSelector(selector.LabelMatch), err.Error())
+		}
+		if !parsed.Empty() {
+			s.labels = append(s.labels, parsed)
+		}
+	default:
+		return field.Required(by, "one of exactMatch, regexMatch and labelMatch is needed")
+	}
+	return nil
+}
+
+// isDynamic reports whether nodes are selected by more than their names.
+func (s *selectors) isDynamic() bool { return len(s.patterns)+len(s.labels) > 0 }
+
+// selects reports whether a node is a member itself.
+func (s *selectors) selects(name string, of map[string]string) bool {
+	if s.names[name] {
+		return true
+	}
+	for _, pattern := range s.patterns {
+		if pattern.MatchString(name) {
+			return true
+		}
+	}
+	for _, selector := range s.labels {
+		if selector.Matches(labels.Set(of)) {
+			return true
+		}
+	}
+	return false
+}

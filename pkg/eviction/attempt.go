@@ -181,7 +181,7 @@ func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.
 	}
 	for i := range kept {
 		if kept[i].whole {
-			if shrunk, ok := a.shrink(x, kept, i, stands); ok {
+			if shrunk, ok := a.shrink(x, kept, i, local, stands); ok {
 				return a.giveBack(x, shrunk, local, stands)
 			}
 		}
@@ -191,7 +191,7 @@ func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.
 
 // shrink has some pods of a gang leave instead of all: which of them are its surplus was chosen by importance, before it was
 // known whose room it is about. It reports whether the gang can stay with what need not leave; if not, nothing has changed.
-func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, stands func(u *unit) bool) ([]unit, bool) {
+func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, local *cluster.Node, stands func(u *unit) bool) ([]unit, bool) {
 	j := units[whole].job
 	leaving := slices.Clone(units[whole].gone)
 	var rest []unit
@@ -203,8 +203,8 @@ func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, stand
 			leaving = append(leaving, units[i].tasks...)
 		}
 	}
-	if len(units)-len(rest) == 1 {
-		return nil, false // it has no surplus: whoever stays is of no use
+	if len(units)-len(rest) == 1 && (local != nil || !hasSurplus(&units[whole])) {
+		return nil, false // whoever stays is of no use
 	}
 	slices.SortFunc(leaving, func(t, v *cluster.Task) int {
 		if c := btoi(hasMinimum(v)) - btoi(hasMinimum(t)); c != 0 {
@@ -229,6 +229,24 @@ func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, stand
 	}
 	slices.Reverse(needed)
 	return append(rest, needed...), true
+}
+
+// hasSurplus reports whether a gang that leaves whole has a pod that it could do without: one of a role that has enough, where
+// those that the plan was after are of one that has not.
+func hasSurplus(u *unit) bool {
+	j := u.job
+	if j.Ready()+len(u.tasks) <= j.MinMember {
+		return false
+	}
+	return slices.ContainsFunc(u.tasks, func(t *cluster.Task) bool {
+		leaving := 0
+		for _, other := range u.tasks {
+			leaving += btoi(other.Role == t.Role)
+		}
+		return !j.ChecksRoles() || !slices.ContainsFunc(j.RoleMinimums, func(r cluster.RoleMinimum) bool {
+			return r.Role == t.Role && j.RoleReady(r.Role)+leaving <= r.Minimum
+		})
+	})
 }
 
 // hasMinimum reports whether a task is of a role of which its gang needs a number.

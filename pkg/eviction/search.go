@@ -407,14 +407,17 @@ func requestingFirst(tasks []*cluster.Task) []*cluster.Task {
 func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task, cleared bool) bool {
 	j, s := a.taker, a.search.session
 	failed := map[kind]bool{}
+	settle := func(next *cluster.Task) {
+		if cleared && next.BestEffort() {
+			a.settle(x)
+			cleared = false
+		}
+	}
 	for _, t := range tasks {
 		if j.LacksPromises() == 0 {
 			break
 		}
-		if cleared && t.BestEffort() {
-			a.settle(x)
-			cleared = false
-		}
+		settle(t)
 		if j.WantsPromise(t.Role) && !failed[a.kindOf(t)] && !a.place(x, t) {
 			failed[a.kindOf(t)] = true
 		}
@@ -429,6 +432,7 @@ func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task, clear
 		if a.level != withinJob && !s.IsStarving(j) {
 			break
 		}
+		settle(t)
 		if !a.place(x, t) {
 			failed[a.kindOf(t)] = true
 		}

@@ -136,3 +136,17 @@ func TestAGangMayKeepASmallPodAndGiveALargeOne(t *testing.T) {
 		job("giver", "default", "low", 1, "n1 n1", one(0, fixture.Asks("cpu=1500m")), one(1, fixture.Asks("cpu=500m"))), job("taker", "default", "high", 1, "-"))
 	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1")
 }
+
+func TestAGangLeavesOnlyAPodElsewhereIfThatIsAllItTakes(t *testing.T) {
+	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=3"), fixture.Node("n2", "cpu=1"), queue("small", 0, "", "", "cpu=3"),
+		job("giver", "small", "low", 1, "n1 n2", one(0, as("master")), roles(map[string]int32{"master": 1})),
+		job("taker", "small", "high", 1, "-", asking("cpu=2")))
+	w.expect("giver-1 leaves n2 for taker by J1; taker-0 is promised n1")
+}
+
+func TestNobodyWhoHasRequestsLeavesForAPodThatHasNoneBesideOneThatFindsNoNode(t *testing.T) {
+	inVain := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "nowhere"} }
+	w := newWorld(t, oneByOne).set(fixture.Node("n1", "cpu=3 pods=1"), job("giver", "default", "low", 0, "n1"),
+		job("taker", "default", "high", 0, "- -", one(0, fixture.Asks("")), one(1, inVain)))
+	w.expect("")
+}

@@ -94,6 +94,9 @@ func (j *Job) Pending(compare func(a, b *Task) int) []*Task {
 // Count is the number of tasks in a status.
 func (j *Job) Count(s Status) int { return j.counts[s] }
 
+// Evictable is the number of tasks that may be evicted as far as their status goes (law P4).
+func (j *Job) Evictable() int { return j.counts[Bound] + j.counts[Running] }
+
 // Created is when the PodGroup was created.
 func (j *Job) Created() time.Time {
 	if j.Group == nil {

@@ -162,7 +162,7 @@ func (c *Cluster) Cancel(p *Plan, why string) {
 func (c *Cluster) Disown(p *Plan, promised, victims []*Task, why string) {
 	p.Why, p.Unpromised = why, promised
 	for _, t := range victims {
-		if t.Status == Running || t.Status == Bound {
+		if t.Status.Evictable() {
 			p.Spared = append(p.Spared, t)
 		}
 	}

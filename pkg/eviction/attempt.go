@@ -129,7 +129,7 @@ func (u *unit) leave(x framework.Transaction, local *cluster.Node) {
 	if local != nil && u.whole {
 		u.gone = nil
 		for _, t := range local.Tasks() {
-			if t.Job == u.job && (t.Status == cluster.Running || t.Status == cluster.Bound) {
+			if t.Job == u.job && t.Status.Evictable() {
 				u.gone = append(u.gone, t)
 			}
 		}

@@ -56,10 +56,7 @@ func (f *Search) opens(l level, j *cluster.Job) bool {
 	if tasks := f.session.Pending(j); len(tasks) > 0 {
 		a.need(tasks[0])
 	}
-	var all []*cluster.Task
-	for _, n := range f.session.Cluster.Nodes() {
-		all = append(all, n.Tasks()...)
-	}
+	all := f.session.Cluster.TasksOnNodes()
 	opens := func() bool { return f.session.MayEnqueue(j) == nil }
 	return f.tiers(a, func() bool { return len(a.askUntil(x, a.herdsOf(all), nil, opens)) > 0 && opens() })
 }

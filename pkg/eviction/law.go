@@ -39,7 +39,7 @@ const (
 // stands where the level looks.
 func (a *attempt) concerns(t *cluster.Task) bool {
 	j := t.Job
-	if t.Status != cluster.Running && t.Status != cluster.Bound || j == nil || j.Group == nil || j.Queue == nil {
+	if !t.Status.Evictable() || j == nil || j.Group == nil || j.Queue == nil {
 		return false
 	}
 	switch a.level {

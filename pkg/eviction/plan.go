@@ -209,23 +209,11 @@ func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
 
 // pods returns the pods that the taker could have looked at.
 func (a *attempt) pods() []*cluster.Task {
-	var pods []*cluster.Task
-	if a.level == withinJob {
-		for _, t := range a.taker.Tasks() {
-			if a.concerns(t) {
-				pods = append(pods, t)
-			}
-		}
-		return pods
+	all := a.taker.Tasks()
+	if a.level != withinJob {
+		all = a.search.session.Cluster.TasksOnNodes()
 	}
-	for _, n := range a.search.session.Cluster.Nodes() {
-		for _, t := range n.Tasks() {
-			if a.concerns(t) {
-				pods = append(pods, t)
-			}
-		}
-	}
-	return pods
+	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.concerns(t) })
 }
 
 // spared counts the pods that may not leave for the taker, by law, the most frequent first: those that a law protects

@@ -33,7 +33,7 @@ func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok 
 			id := leavesFor(t)
 			if i, ok := byID[id]; ok {
 				heirs[i].victims = append(heirs[i].victims, t)
-			} else if id != "" && (t.Status == cluster.Running || t.Status == cluster.Bound) {
+			} else if id != "" && t.Status.Evictable() {
 				orphans[id] = append(orphans[id], t)
 			}
 		}
@@ -104,12 +104,11 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 		if t.Evicts != nil {
 			continue
 		}
-		switch t.Status {
-		case cluster.Running, cluster.Bound:
+		switch {
+		case t.Status.Evictable():
 			x.Evict(t)
 			planned.Evictions = append(planned.Evictions, h.eviction(s, t, rulesOf))
-		case cluster.Releasing:
-		default:
+		case t.Status != cluster.Releasing:
 			continue
 		}
 		p.Victims = append(p.Victims, t)

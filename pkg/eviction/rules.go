@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
 )
 
 // Rules are what an action may do.
@@ -39,9 +40,7 @@ func Arguments() []conf.Argument {
 			Doc: "Whose choice of victims: kube-1.36 minds disruption budgets and start times, kube-1.8 does not."},
 		{Name: "maxDomains", Kind: conf.Int, NoEffect: "all nodes are looked at",
 			Doc: "Volcano's bound on the topology domains that are tried."},
-		{Name: "predicateErrorCacheEnable", Kind: conf.Bool,
-			NoEffect: "refusals are always remembered, per class of equal pods and only until the node changes",
-			Doc:      "Volcano's switch for remembering refusals."},
+		framework.RefusalCache(),
 	}
 }
 

@@ -206,7 +206,7 @@ func (a *attempt) lookAtGang(j *cluster.Job) *gang {
 	g := &gang{free: true}
 	for _, t := range j.Tasks() {
 		switch {
-		case t.Status == cluster.Evicting && t.Evicts == nil, t.Status == cluster.Running, t.Status == cluster.Bound:
+		case t.Status == cluster.Evicting && t.Evicts == nil, t.Status.Evictable():
 			if a.forbids(t) != "" {
 				return &gang{}
 			}

@@ -111,12 +111,7 @@ func broken(s *framework.Session, p *cluster.Plan) string {
 // forbidden says why the queue of a plan's job may not have by now what was promised, "" if it may: a queue that has shrunk is
 // not filled beyond its capability (law Q4).
 func forbidden(s *framework.Session, p *cluster.Plan) string {
-	var seen []*cluster.Class
-	for _, t := range p.Promised() {
-		if slices.Contains(seen, t.Class) {
-			continue
-		}
-		seen = append(seen, t.Class)
+	for _, t := range cluster.OnePerClass(p.Promised()) {
 		x := s.Begin()
 		x.Unpipeline(t)
 		v := mayHave(s, t)

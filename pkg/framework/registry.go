@@ -21,6 +21,12 @@ type ActionFactory struct {
 	New  func(arguments conf.Arguments) (Action, error)
 }
 
+// RefusalCache is an argument that Volcano's actions have and that is not needed here.
+func RefusalCache() conf.Argument {
+	return conf.Argument{Name: "predicateErrorCacheEnable", Kind: conf.Bool, Default: true, Doc: "Volcano's switch for remembering refusals.",
+		NoEffect: "refusals are always remembered, per class of equal pods and only until the node changes"}
+}
+
 // Registry knows the actions and plugins there are, those from outside the tree included.
 type Registry struct {
 	plugins map[string]PluginFactory

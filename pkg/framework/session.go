@@ -209,17 +209,8 @@ func (s *Session) Pending(j *cluster.Job) []*cluster.Task { return j.Pending(s.C
 // MayEnqueue asks whether a job may pass the door; nil means yes.
 func (s *Session) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	for _, tier := range s.Policy.doorKeepers {
-		permitted := false
-		for _, plugin := range tier {
-			switch vote, v := plugin.MayEnqueue(j); vote {
-			case Reject:
-				return v
-			case Permit:
-				permitted = true
-			}
-		}
-		if permitted {
-			return nil
+		if vote, v := tally(tier, DoorKeeper.MayEnqueue, j); vote != Abstain {
+			return v
 		}
 	}
 	return nil

@@ -161,27 +161,30 @@ func (p Poll) Tiers() int { return len(p.session.Policy.preemptVoters) }
 // what the first who objects says, "" if they may leave.
 func (p Poll) Ask(d *Departure) (why string, by int) {
 	for tier := p.From; tier < p.Tiers(); tier++ {
-		answered := false
+		var vote Vote
 		if p.reclaim {
-			for _, voter := range p.session.Policy.reclaimVoters[tier] {
-				vote, reason := voter.VoteReclaim(d)
-				if vote == Reject {
-					return reason, tier
-				}
-				answered = answered || vote == Permit
-			}
+			vote, why = tally(p.session.Policy.reclaimVoters[tier], ReclaimVoter.VoteReclaim, d)
 		} else {
-			for _, voter := range p.session.Policy.preemptVoters[tier] {
-				vote, reason := voter.VotePreempt(d)
-				if vote == Reject {
-					return reason, tier
-				}
-				answered = answered || vote == Permit
-			}
+			vote, why = tally(p.session.Policy.preemptVoters[tier], PreemptVoter.VotePreempt, d)
 		}
-		if answered {
-			return "", tier
+		if vote != Abstain {
+			return why, tier
 		}
 	}
 	return "", p.Tiers()
+}
+
+// tally is the answer of a tier: no if any of its voters says so, with what the first of these says.
+func tally[Voter, Subject, Reason any](voters []Voter, ask func(Voter, Subject) (Vote, Reason), subject Subject) (Vote, Reason) {
+	var none Reason
+	answer := Abstain
+	for _, voter := range voters {
+		switch vote, reason := ask(voter, subject); vote {
+		case Reject:
+			return Reject, reason
+		case Permit:
+			answer = Permit
+		}
+	}
+	return answer, none
 }

@@ -6,7 +6,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -75,10 +74,4 @@ func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 	}
 	v.Nodes, v.Shortages = s.Placer.Explain(t)
 	return v
-}
-
-// fraction is what one task takes of the cluster, for placing the large before the small.
-func fraction(c *cluster.Cluster, t *cluster.Task) resources.Ratio {
-	share, _ := resources.DominantShare(t.Request(), c.Total)
-	return share
 }

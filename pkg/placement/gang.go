@@ -16,13 +16,10 @@ import (
 // the job needs, the small alone may do, so they are tried last.
 func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := tryGang(s, j, tasks)
-	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || alike(tasks) {
+	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || len(cluster.OnePerClass(tasks)) <= 1 {
 		return v
 	}
-	bySize := slices.Clone(tasks)
-	slices.SortStableFunc(bySize, func(t, u *cluster.Task) int {
-		return fraction(s.Cluster, u).Compare(fraction(s.Cluster, t))
-	})
+	bySize := s.Cluster.LargestFirst(tasks)
 	w := tryGang(s, j, bySize)
 	if w != nil && len(tasks) > j.Lacks() {
 		slices.Reverse(bySize)
@@ -33,15 +30,6 @@ func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 		return nil
 	}
 	return v.With(w)
-}
-
-func alike(tasks []*cluster.Task) bool {
-	for _, t := range tasks {
-		if t.Class != tasks[0].Class {
-			return false
-		}
-	}
-	return true
 }
 
 func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {

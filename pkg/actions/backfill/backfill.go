@@ -16,11 +16,8 @@ const Name = "backfill"
 func Factory() framework.ActionFactory {
 	return framework.ActionFactory{
 		Name: Name,
-		Spec: conf.Spec{Arguments: []conf.Argument{{
-			Name: "predicateErrorCacheEnable", Kind: conf.Bool, Default: true, Doc: "Volcano's switch for remembering refusals.",
-			NoEffect: "refusals are always remembered, per class of equal pods and only until the node changes",
-		}}},
-		New: func(conf.Arguments) (framework.Action, error) { return action{}, nil },
+		Spec: conf.Spec{Arguments: []conf.Argument{framework.RefusalCache()}},
+		New:  func(conf.Arguments) (framework.Action, error) { return action{}, nil },
 	}
 }
 

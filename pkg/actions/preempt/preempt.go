@@ -54,7 +54,7 @@ func (p action) Execute(s *framework.Session) {
 			}
 		}
 		for _, j := range jobs {
-			if j.Plan == nil && j.Count(cluster.Running)+j.Count(cluster.Bound) > 0 {
+			if j.Plan == nil && j.Evictable() > 0 {
 				s.LookAt(j, func() { search.PreemptWithin(j) })
 			}
 		}

@@ -26,7 +26,7 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 			continue
 		}
 		for _, t := range n.Tasks() {
-			if j := t.Job; j != nil && j.Group != nil && hasNode(t) && p.mayLeave(t) {
+			if j := t.Job; j != nil && j.Group != nil && t.Status.Evictable() && p.mayLeave(t) {
 				if strays[j] == nil {
 					jobs = append(jobs, j)
 				}
@@ -44,9 +44,6 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 	}
 	return chosen
 }
-
-// hasNode reports whether a task is one that can be evicted.
-func hasNode(t *cluster.Task) bool { return t.Status == cluster.Running || t.Status == cluster.Bound }
 
 // mayLeave reports whether a pod is marked as one that may be evicted (law P2).
 func (p *plugin) mayLeave(t *cluster.Task) bool {
@@ -107,7 +104,7 @@ func (p *plugin) wholeGang(j *cluster.Job, stray *cluster.Task, left int) []fram
 	var all []*cluster.Task
 	evictions := map[*cluster.Budget]int{}
 	for _, t := range j.Tasks() {
-		if !hasNode(t) {
+		if !t.Status.Evictable() {
 			continue
 		}
 		if !p.mayLeave(t) {

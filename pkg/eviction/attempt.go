@@ -179,33 +179,31 @@ func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.
 			}
 		}
 	}
+	singles := map[*cluster.Job][]*cluster.Task{}
 	for i := range kept {
-		if kept[i].whole {
-			if shrunk, ok := a.shrink(x, kept, i, local, stands); ok {
-				return a.giveBack(x, shrunk, local, stands)
-			}
+		if u := &kept[i]; !u.whole {
+			singles[u.job] = append(singles[u.job], u.tasks...)
+		}
+	}
+	for i := range kept {
+		u := &kept[i]
+		if !u.whole || len(singles[u.job]) == 0 && (local != nil || !hasSurplus(u)) {
+			continue // whoever of it stays is of no use
+		}
+		if needed, ok := a.shrink(x, u, singles[u.job], stands); ok {
+			shrunk := slices.DeleteFunc(slices.Clone(kept), func(v unit) bool { return v.job == u.job })
+			return a.giveBack(x, append(shrunk, needed...), local, stands)
 		}
 	}
 	return kept
 }
 
 // shrink has some pods of a gang leave instead of all: which of them are its surplus was chosen by importance, before it was
-// known whose room it is about. It reports whether the gang can stay with what need not leave; if not, nothing has changed.
-func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, local *cluster.Node, stands func(u *unit) bool) ([]unit, bool) {
-	j := units[whole].job
-	leaving := slices.Clone(units[whole].gone)
-	var rest []unit
-	for i := range units {
-		switch {
-		case units[i].job != j:
-			rest = append(rest, units[i])
-		case i != whole:
-			leaving = append(leaving, units[i].tasks...)
-		}
-	}
-	if len(units)-len(rest) == 1 && (local != nil || !hasSurplus(&units[whole])) {
-		return nil, false // whoever stays is of no use
-	}
+// known whose room it is about. singles are those that leave one by one beside it. ok says that the gang can stay with what
+// need not leave, and needed are the units that leave then; if not, nothing has changed.
+func (a *attempt) shrink(x framework.Transaction, whole *unit, singles []*cluster.Task, stands func(u *unit) bool) (needed []unit, ok bool) {
+	j := whole.job
+	leaving := slices.Concat(whole.gone, singles)
 	slices.SortFunc(leaving, func(t, v *cluster.Task) int {
 		if c := btoi(hasMinimum(v)) - btoi(hasMinimum(t)); c != 0 {
 			return c // without these the others are of no use
@@ -214,7 +212,6 @@ func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, local
 		return k.compare(&i)
 	})
 	y := a.search.session.Begin()
-	var needed []unit
 	for _, t := range leaving {
 		u := unit{job: j, tasks: []*cluster.Task{t}, top: a.importanceOf(t)}
 		x.Spare(t)
@@ -228,7 +225,7 @@ func (a *attempt) shrink(x framework.Transaction, units []unit, whole int, local
 		return nil, false
 	}
 	slices.Reverse(needed)
-	return append(rest, needed...), true
+	return needed, true
 }
 
 // hasSurplus reports whether a gang that leaves whole has a pod that it could do without: one of a role that has enough, where

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla"
 	"hekla.sh/hekla/pkg/localcluster"
 )
 
@@ -32,7 +32,7 @@ func permissions(rules []rbacv1.PolicyRule) []string {
 func TestTheInstallerGrantsWhatIsDocumentedAndNoMore(t *testing.T) {
 	forCluster, forNamespace := documentedRules(t)
 	want := map[string][]string{"ClusterRole": permissions(forCluster), "Role": permissions(forNamespace)}
-	objects, err := localcluster.ReadManifests(os.DirFS("../../installer"))
+	objects, err := localcluster.ReadManifests(hekla.Installer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,9 @@ type Queue struct {
 	Capability  resources.Limits
 	Reclaimable bool
 
+	// DequeueStrategy says whether a job that cannot start holds up those behind it.
+	DequeueStrategy schedulingv1beta1.DequeueStrategy
+
 	// Own is the usage of the queue's jobs, Subtree that of its descendants' as well.
 	Own, Subtree Usage
 	// Decided is the allocated status that was decided last, nil before the first.
@@ -72,6 +75,7 @@ func (q *Queue) read(c *Cluster, object *schedulingv1beta1.Queue) {
 	q.Deserved = c.Resources.Limits(object.Spec.Deserved)
 	q.Guarantee = c.Resources.Vector(object.Spec.Guarantee.Resource)
 	q.Capability = c.Resources.Limits(object.Spec.Capability)
+	q.DequeueStrategy = object.Spec.DequeueStrategy
 	q.Reclaimable = object.Spec.Reclaimable == nil || *object.Spec.Reclaimable
 }
 

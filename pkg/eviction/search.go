@@ -80,6 +80,12 @@ func (f *Search) take(l level, j *cluster.Job) {
 	if len(tasks) == 0 {
 		return
 	}
+	if l != withinJob {
+		if v := s.HeldUp(j); v != nil {
+			s.Judge(j, v)
+			return
+		}
+	}
 	takers := slices.DeleteFunc(slices.Clone(tasks), (*cluster.Task).NeverPreempts)
 	if len(takers) == 0 {
 		var spared []verdict.Spared

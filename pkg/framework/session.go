@@ -55,6 +55,8 @@ type Session struct {
 	Plans []*Planned
 
 	ran    []string // the actions that have had their turn
+	letIn  int      // how many jobs were let in
+	heads  map[place]head
 	kept   map[string]any
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
@@ -87,7 +89,7 @@ func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Ses
 // NewSession returns a session that is not open yet.
 func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
 	return &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
-		judged: map[*cluster.Job]bool{}}
+		judged: map[*cluster.Job]bool{}, heads: map[place]head{}}
 }
 
 // Open holds the model still: it settles it, opens the plugins, and sorts out which jobs are to be looked at. A job that

@@ -122,6 +122,7 @@ func (x Transaction) mustBeOutermost() {
 
 // LetIn moves a job through the door, for good.
 func (s *Session) LetIn(j *cluster.Job) {
+	s.letIn++
 	s.Cluster.LetIn(j)
 	s.Cluster.Keep()
 }

@@ -38,6 +38,8 @@ const (
 	OverShare Code = "OverShare"
 	// OverCommitted: with what the jobs already let in ask for, the cluster has no more to promise.
 	OverCommitted Code = "OverCommitted"
+	// HeldUp: another job of the queue comes first, and the queue passes nobody over.
+	HeldUp Code = "HeldUp"
 	// Refused: a plugin outside the tree says no.
 	Refused Code = "Refused"
 	// MakingRoom: the nodes are chosen, and pods are leaving them for the job.
@@ -53,7 +55,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, Refused, MakingRoom, NotEnoughResources, Quarantined, BackingOff} {
+		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, HeldUp, Refused, MakingRoom, NotEnoughResources, Quarantined, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -176,6 +178,7 @@ var openings = map[Code]string{
 	OverCapability:      "queue %s is at its capability",
 	OverShare:           "queue %s holds all that it deserves",
 	OverCommitted:       "the cluster can promise no more to jobs",
+	HeldUp:              "job %s comes first",
 	Refused:             "refused by %s",
 	NotEnoughResources:  "no room",
 	Quarantined:         "the scheduler fails over this job and leaves it alone until it changes",

@@ -100,6 +100,10 @@ func (r *run) serve(q *cluster.Queue) bool {
 // place places the next part of a job and reports whether there is more to place.
 func (r *run) place(j *cluster.Job) bool {
 	s := r.session
+	if v := s.HeldUp(j); v != nil {
+		s.Judge(j, v)
+		return false
+	}
 	tasks, known := r.pending[j]
 	if !known {
 		tasks = s.Pending(j)

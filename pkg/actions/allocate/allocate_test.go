@@ -9,6 +9,7 @@ import (
 
 	"hekla.sh/hekla/pkg/actions/allocate"
 	"hekla.sh/hekla/pkg/actions/internal/stage"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -145,4 +146,37 @@ func TestGatedAndLeavingPodsAreNotPlaced(t *testing.T) {
 	if status := s.Task(fixture.Key("gated")).Status; status != cluster.Gated {
 		t.Errorf("the gated pod is %s", status)
 	}
+}
+
+func inOrder(q *schedulingv1beta1.Queue) {
+	q.Spec.DequeueStrategy = schedulingv1beta1.DequeueStrategyFIFO
+}
+
+func TestInAQueueThatKeepsToTheOrderAJobThatCannotStartHoldsUpThoseBehindIt(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=4"), fixture.Queue("line", inOrder), fixture.Queue("other")).
+		Gang("a", "line", 1, 2, "cpu=1").Gang("b", "line", 3, 3, "cpu=1").Gang("c", "line", 1, 1, "cpu=1").Gang("d", "other", 1, 1, "cpu=1")
+	expect(t, s.Run(allocate.Name), "a-0 d-0 a-1")
+	if v := s.Verdict("c"); v == nil || v.Sentence() != "job work/b comes first; queue line has the dequeueStrategy fifo" {
+		t.Errorf("c waits because of %v", v)
+	}
+	s.Set(fixture.Node("n0", "cpu=9"))
+	expect(t, s.Run(allocate.Name), "b-0 b-1 b-2 c-0")
+}
+
+func TestAJobWhosePodsDoNotExistYetHoldsNobodyUp(t *testing.T) {
+	s := stage.New(t, []framework.ActionFactory{allocate.Factory()}, stage.Gang{}, &stage.Limits{}, incomplete{}).
+		Set(fixture.Node("n0", "cpu=3"), fixture.Queue("line", inOrder)).Gang("a", "line", 2, 1, "cpu=1").Gang("b", "line", 1, 1, "cpu=1")
+	expect(t, s.Run(allocate.Name), "b-0")
+}
+
+// incomplete refuses jobs that have fewer pods than they need.
+type incomplete struct{}
+
+func (incomplete) Name() string { return "incomplete" }
+
+func (incomplete) ValidateJob(j *cluster.Job) *verdict.Verdict {
+	if len(j.Tasks()) < int(j.MinMember) {
+		return &verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
+	}
+	return nil
 }

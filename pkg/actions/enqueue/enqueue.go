@@ -62,6 +62,10 @@ func mayEvict(s *framework.Session) bool {
 }
 
 func knock(s *framework.Session, j *cluster.Job) {
+	if v := s.HeldUp(j); v != nil {
+		s.Judge(j, v)
+		return
+	}
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil && !mayBeMadeRoomFor(s, j) {
 			if mayEvict(s) {

@@ -114,8 +114,9 @@ type QueueSpec struct {
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
 
-	// Whether a gang that cannot be placed holds up those behind it (fifo) or is passed over (traverse). Accepted for
-	// the sake of existing manifests; Hekla always passes over.
+	// Whether a job that cannot start holds up those behind it (fifo) or is passed over (traverse). A job behind it then gets
+	// neither let in nor room, free or made, but a pod of its own that ranks lower may still leave for it. Jobs that have what
+	// they need to start, whose pods do not exist yet, or that are larger than their queue may ever be, hold nobody up.
 	// +kubebuilder:default=traverse
 	// +optional
 	DequeueStrategy DequeueStrategy `json:"dequeueStrategy,omitempty"`

@@ -1,0 +1,63 @@
+package framework
+
+import (
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// place is where a job stands in line: those at the door are in a line of their own.
+type place struct {
+	queue  *cluster.Queue
+	atDoor bool
+}
+
+// head is the first in a line, and how much had been decided when it was found out.
+type head struct {
+	job     *cluster.Job
+	decided int
+}
+
+// HeldUp says which job a job waits for though there may be room, nil if for none: in a queue whose dequeueStrategy is fifo
+// nobody is let in, and nobody gets room, before the one ahead of it. One that has what it needs to start holds nobody up, nor
+// does one that cannot start whatever happens around it: because of its own pods, or since it is too large for its queue.
+func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
+	if j.Queue == nil || j.Queue.DequeueStrategy != schedulingv1beta1.DequeueStrategyFIFO {
+		return nil
+	}
+	in := place{queue: j.Queue, atDoor: j.AtTheDoor()}
+	decided := len(s.Binds) + len(s.Plans) + s.letIn
+	first, known := s.heads[in]
+	if !known || first.decided != decided {
+		first = head{job: s.firstIn(in), decided: decided}
+		s.heads[in] = first
+	}
+	if first.job == nil || first.job == j || s.CompareJobs(first.job, j) > 0 {
+		return nil
+	}
+	return &verdict.Verdict{Code: verdict.HeldUp, Subject: first.job.Name(), Help: verdict.HelpTime,
+		Detail: "queue " + j.Queue.Name + " has the dequeueStrategy fifo"}
+}
+
+func (s *Session) firstIn(in place) *cluster.Job {
+	var first *cluster.Job
+	look := func(j *cluster.Job) {
+		if j != nil && j.Queue == in.queue && j.AtTheDoor() == in.atDoor && (first == nil || s.CompareJobs(j, first) < 0) && s.holdsUp(j) {
+			first = j
+		}
+	}
+	for _, j := range s.Cluster.Waiting() {
+		look(j)
+	}
+	for _, p := range s.Cluster.Plans() {
+		look(p.Job) // nothing of it may be left to place
+	}
+	return first
+}
+
+func (s *Session) holdsUp(j *cluster.Job) bool {
+	if v := j.Verdict; v != nil && (v.Code == verdict.TooLargeForQueue || v.Code == verdict.Quarantined) {
+		return false
+	}
+	return (j.AtTheDoor() || !s.IsReady(j)) && s.Validate(j) == nil
+}

@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -57,6 +58,7 @@ type promise struct {
 // after the other, until the taker finds room. Those that it was of no use to take from keep it.
 func (f *Search) overrule(a *attempt, x framework.Transaction, lower []*cluster.Plan, tasks []*cluster.Task) bool {
 	lost := make([][]promise, len(lower))
+	before := heldBy(lower)
 	for i, p := range lower {
 		for _, t := range p.Promised() {
 			lost[i] = append(lost[i], promise{task: t, node: t.Node})
@@ -70,9 +72,34 @@ func (f *Search) overrule(a *attempt, x framework.Transaction, lower []*cluster.
 				a.overruled = append(a.overruled, lower[k])
 			}
 		}
-		return true
+		return a.leavesGuarantees(before)
 	}
 	return false
+}
+
+// heldBy returns what the queues of some plans, and those above them, hold.
+func heldBy(plans []*cluster.Plan) map[*cluster.Queue]resources.Vector {
+	held := map[*cluster.Queue]resources.Vector{}
+	for _, p := range plans {
+		for q := p.Job.Queue; q != nil; q = q.Parent {
+			held[q] = slices.Clone(q.Subtree.Allocated)
+		}
+	}
+	return held
+}
+
+// leavesGuarantees reports whether no queue that loses what it was promised is left with less than it is guaranteed (law Q2):
+// pods of it may have left for others because the promise was there.
+func (a *attempt) leavesGuarantees(before map[*cluster.Queue]resources.Vector) bool {
+	for _, p := range a.overruled {
+		for q := p.Job.Queue; q != nil; q = q.Parent {
+			if !keepsGuarantee(q, before[q]) {
+				a.overruled = nil
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // restore gives a plan back what it was promised, if there is room for all of it beside what the taker was promised.

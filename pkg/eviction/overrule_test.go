@@ -99,3 +99,23 @@ func TestWhatLeavesForNobodyIsNotOverruled(t *testing.T) {
 	w.set(nodes("cpu=1", "n1", "n2"), job("other", "default", "high", 1, "n1"), job("last", "default", "high", 1, "n2", each(unmarked)))
 	w.expect("other-0 leaves n1 for  by ").leave("other-0").set(job("high", "default", "high", 1, "-", asking("cpu=2"))).expect("")
 }
+
+func TestAPromiseIsNotOverruledThatKeepsAQueueAtWhatItIsGuaranteed(t *testing.T) {
+	for guarantee, want := range map[string]string{
+		"":      "the plan of taker ends: job work/boss of higher priority takes the room that was promised, taker-0 waits; boss-0 is promised n1",
+		"cpu=1": "",
+	} {
+		w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2", "n3"), queue("poor", 0, "", guarantee, ""), queue("rich", 1, "", "", ""),
+			job("other", "default", "", 1, "n2 n3", each(unmarked)), job("giver", "poor", "low", 0, "n1"), job("taker", "poor", "high", 1, "-"))
+		w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").leave("giver-0")
+		w.set(job("boss", "rich", "high", 1, "-")).expect(want)
+	}
+}
+
+func TestAPlanIsCancelledWhenWithWhatElseItsQueueHasLostItTakesItBelowItsGuarantee(t *testing.T) {
+	w := newWorld(t, everything).set(nodes("cpu=2", "n1", "n2"), queue("poor", 0, "", "cpu=2", ""),
+		job("giver", "poor", "low", 1, "n1", asking("cpu=2")), job("other", "poor", "high", 1, "n2", asking("cpu=2")), job("taker", "poor", "high", 1, "-"))
+	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").expect("")
+	w.remove(w.pod("other-0")).expect("the plan of taker ends: pod work/giver-0 may not leave any more: law Q2 (guaranteed to their queue), " +
+		"giver-0 stays, taker-0 waits").expect("taker-0 goes to n2")
+}

@@ -144,13 +144,13 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 			x.Unpipeline(t)
 		}
 	}
+	for _, t := range unsent {
+		x.Spare(t)
+	}
 	a := f.attempt(f.levelOf(p, unsent[0]), p.Job)
 	a.need(a.spokesman(promised))
 	for _, t := range promised {
 		a.all.Add(t.Request())
-	}
-	for _, t := range unsent {
-		x.Spare(t)
 	}
 	var broken []*cluster.Task
 	for _, t := range unsent {

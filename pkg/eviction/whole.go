@@ -58,11 +58,19 @@ const (
 // hold what they are guaranteed, or no less than before (law Q2): the units were asked for one task of the taker.
 func (a *attempt) keepsGuarantees() bool {
 	for q := a.taker.Queue; q != nil; q = q.Parent {
-		for i, floor := range q.Guarantee {
-			d := resources.Dim(i)
-			if after := q.Subtree.Allocated.At(d); after < floor && after < a.before[q].At(d) {
-				return false
-			}
+		if !keepsGuarantee(q, a.before[q]) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepsGuarantee reports whether a queue holds what it is guaranteed of everything, or no less than before.
+func keepsGuarantee(q *cluster.Queue, before resources.Vector) bool {
+	for i, floor := range q.Guarantee {
+		d := resources.Dim(i)
+		if after := q.Subtree.Allocated.At(d); after < floor && after < before.At(d) {
+			return false
 		}
 	}
 	return true

@@ -122,7 +122,11 @@ func TestEveryActionPluginAndArgumentIsDescribed(t *testing.T) {
 				if !slices.Contains(words, argument.Name) {
 					t.Errorf("configuration.md does not name the argument %s of the %s %s", argument.Name, noun, name)
 				}
-				row := fmt.Sprintf("| `%s` | %s |", argument.Name, strings.TrimSpace(fmt.Sprint(argument.Default)))
+				given := ""
+				if argument.Default != nil {
+					given = strings.TrimSpace(fmt.Sprint(argument.Default))
+				}
+				row := fmt.Sprintf("| `%s` | %s |", argument.Name, given)
 				row = strings.Replace(row, "|  |", "| |", 1)
 				if isOurs && argument.NoEffect == "" && argument.AliasOf == "" && !strings.Contains(text, row) {
 					t.Errorf("configuration.md has no row with %q", row)

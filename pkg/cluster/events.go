@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Event is one thing that happened outside the model: [Set], [Delete], [BindFailed] or [PlanFailed].
+// Event is one thing that happened outside the model: [Set], [Delete], [Measured], [BindFailed] or [PlanFailed].
 type Event interface{ apply(*Cluster) }
 
 // Set says that an object exists and looks like this. Kinds that the model does not hold are ignored.

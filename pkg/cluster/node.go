@@ -20,6 +20,9 @@ type Node struct {
 	// defaults for those that request neither.
 	NonZero [2]int64
 
+	// Load is how busy it was found last.
+	Load Load
+
 	// Slot is a small number that stays with the node for its life, for arrays beside the model.
 	Slot int
 	// Rank is the node's position by name, current after [Cluster.Settle].

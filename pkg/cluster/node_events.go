@@ -63,6 +63,7 @@ func (c *Cluster) dropNode(object *corev1.Node) {
 		return
 	}
 	c.showNode(n, nil)
+	n.Load = Load{}
 	// What was promised or assumed there will not come true. Pods that are bound there stay until they are deleted, and
 	// bindings under way until the API server answers.
 	for i := len(n.tasks) - 1; i >= 0; i-- {

@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +10,7 @@ import (
 
 // metricsSchema is what Volcano's plugins look up in the `metrics` block.
 var metricsSchema = []Argument{
-	{Name: "type", Kind: String, Check: oneOf("prometheus", "prometheus_adaptor", "elasticsearch")},
+	{Name: "type", Kind: String, Check: oneOf("prometheus", "prometheus_adaptor", "elasticsearch", "metrics_server")},
 	{Name: "address", Kind: String},
 	{Name: "interval", Kind: Duration},
 	{Name: "tls.insecureSkipVerify", Kind: Bool},
@@ -44,12 +45,23 @@ func (p *parser) metrics(e entry, tiers []Tier) map[string]string {
 	for _, tier := range tiers {
 		for _, plugin := range tier.Plugins {
 			if p.catalogue.Plugins[plugin.Name].ReadsMetrics {
+				p.checkAddress(e, metrics)
 				return metrics
 			}
 		}
 	}
 	p.notice(e.line, "metrics has no effect: no plugin of the tiers reads it")
 	return nil
+}
+
+// checkAddress misses the address of a source that has one: what is asked for through the API server has none.
+func (p *parser) checkAddress(e entry, metrics map[string]string) {
+	switch metrics["type"] {
+	case "", "prometheus", "elasticsearch":
+		if metrics["address"] == "" {
+			p.report(e.line, "metrics", "address is missing; expected the URL of the %s", cmp.Or(metrics["type"], "prometheus"))
+		}
+	}
 }
 
 func (p *parser) compatibility(e entry) Compatibility {

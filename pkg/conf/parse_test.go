@@ -214,7 +214,7 @@ func TestWrongBlocksAreRefusedWithTheirLine(t *testing.T) {
 
 		"metrics: {}\nfoo: bar":                    `line 4: the key "foo" ("bar") is not known; known are actions, compatibility, configurations, metrics, tiers`,
 		"metrics: none":                            `line 3: metrics: metrics is "none": expected a mapping`,
-		"metrics: {type: graphite}":                `line 3: metrics: argument type is "graphite": it must be prometheus or prometheus_adaptor or elasticsearch`,
+		"metrics: {type: graphite}":                `line 3: metrics: argument type is "graphite": it must be prometheus or prometheus_adaptor or elasticsearch or metrics_server`,
 		"metrics: {adress: here}":                  `line 3: metrics: there is no argument "adress" ("here"); did you mean "address"?`,
 		"metrics: {interval: 30}":                  "line 3: metrics: argument interval is 30: expected a duration with a unit, such as 30s or 1h",
 		"compatibility: true":                      "line 3: compatibility is true: expected a mapping",
@@ -335,5 +335,20 @@ configurations:
 	}
 	if len(lines) != 3 || lines[0] != 1 || lines[1] != 5 || lines[2] != 9 {
 		t.Errorf("the notices are %v", c.Notices)
+	}
+}
+
+func TestASourceOfLoadsThatIsAskedDirectlyHasAnAddress(t *testing.T) {
+	const usage = "actions: allocate\ntiers: [{plugins: [{name: usage}]}]\n"
+	for block, want := range map[string]string{
+		"metrics: {interval: 10s}":                      "line 3: metrics: address is missing; expected the URL of the prometheus",
+		"metrics: {type: elasticsearch, address: \"\"}": "line 3: metrics: address is missing; expected the URL of the elasticsearch",
+	} {
+		t.Run(block, func(t *testing.T) { refused(t, usage+block, want) })
+	}
+	for _, block := range []string{"metrics: {address: \"http://here\"}", "metrics: {type: metrics_server}", "metrics: {type: prometheus_adaptor}"} {
+		if c := parse(t, usage+block); len(c.Metrics) == 0 {
+			t.Errorf("%s: nothing is left of it", block)
+		}
 	}
 }

@@ -150,7 +150,7 @@ func anyFile(t *rapid.T) []byte {
 		}
 	}
 	file["tiers"] = append([]any{}, tiers...)
-	file["metrics"] = map[string]any{"address": rapid.String().Draw(t, "address"), "tls.insecureSkipVerify": rapid.Bool().Draw(t, "verify")}
+	file["metrics"] = map[string]any{"address": "http://" + rapid.String().Draw(t, "address"), "tls.insecureSkipVerify": rapid.Bool().Draw(t, "verify")}
 	file["compatibility"] = map[string]any{"preemptableByDefault": rapid.Bool().Draw(t, "preemptable"),
 		"queuePriority": rapid.SampledFrom([]string{"strict", "order"}).Draw(t, "queuePriority")}
 	return asYAML(t, file)

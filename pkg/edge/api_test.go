@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -475,13 +476,20 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	admin, c := adminClients(t)
 	clusterRules, rules := documentedRules(t)
-	if len(clusterRules) != 9 || len(rules) != 3 {
+	if len(clusterRules) != 11 || len(rules) != 3 {
 		t.Fatalf("read %d and %d rules from the package comment", len(clusterRules), len(rules))
 	}
 	config := confined(t, c, admin.Core, "confined", clusterRules, rules)
 	clients, err := Connect(config, 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Nobody serves these here. Who may not ask is told so first.
+	for _, path := range []string{"metrics.k8s.io/v1beta1/nodes", "custom.metrics.k8s.io/v1beta2/nodes/*/node_cpu_usage_avg",
+		"custom.metrics.k8s.io/v1beta1/nodes/*/node_memory_usage_avg"} {
+		if err := clients.Core.Discovery().RESTClient().Get().AbsPath("/apis/" + path).Do(boundedContext(t)).Error(); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: %v, want that it is not found", path, err)
+		}
 	}
 	namespace := space(t, admin)
 	pod, group, queue := createPod(t, admin, namespace, "pod"), createGroup(t, admin, namespace, "group"), createQueue(t, admin)

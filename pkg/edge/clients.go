@@ -18,14 +18,19 @@ type Clients struct {
 	// Batch is for our own kinds, which exist as JSON only.
 	Batch versioned.Interface
 
-	qps float32
+	qps    float32
+	config *rest.Config
 }
+
+// API says where the API server is and who asks there.
+func (c *Clients) API() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Connect makes the clients. qps and burst bound the requests of all of them together; both must be positive.
 func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if qps <= 0 || burst <= 0 {
 		return nil, fmt.Errorf("requests per second must be positive: qps is %g, burst is %d", qps, burst)
 	}
+	given := rest.CopyConfig(config)
 	config = rest.CopyConfig(config)
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(qps, burst)
 	// Lists are large and the API server is near: inflating them costs more than receiving them.
@@ -44,5 +49,5 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	return &Clients{Core: core, Batch: batch, qps: qps}, nil
+	return &Clients{Core: core, Batch: batch, qps: qps, config: given}, nil
 }

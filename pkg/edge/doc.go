@@ -50,6 +50,10 @@
 //	scheduling.volcano.sh   podgroups queues                 get list watch
 //	scheduling.volcano.sh   podgroups/status queues/status   patch
 //	scheduling.k8s.io       priorityclasses                  list watch
+//	metrics.k8s.io          nodes                            list
+//	custom.metrics.k8s.io   nodes/node_cpu_usage_avg nodes/node_memory_usage_avg  get
+//
+// The last two are needed only where the block `metrics` of the configuration names them as the source.
 //
 // Role in the namespace of the Lease and of the configuration (volcano-system):
 //

@@ -208,6 +208,13 @@ func (i *Inbox) Refuse(e cluster.BindFailed) {
 // Fail reports to the taker that a plan cannot be carried out; it is for [OutboxOptions].
 func (i *Inbox) Fail(e cluster.PlanFailed) { i.queue.add(key{planKind, "", e.Plan}, e, false) }
 
+// Measure reports to the taker how busy nodes were found.
+func (i *Inbox) Measure(measured ...cluster.Measured) {
+	for _, e := range measured {
+		i.queue.add(key{loadKind, "", e.Node}, e, false)
+	}
+}
+
 // InboxStats are what an inbox has been through.
 type InboxStats struct {
 	// Waiting is how many objects have events that were not taken yet.

@@ -28,10 +28,11 @@ const (
 	quotaKind
 	refusalKind
 	planKind
+	loadKind
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"refusal", "plan"}
+	"refusal", "plan", "load"}
 
 func (k kind) String() string { return kindNames[k] }
 

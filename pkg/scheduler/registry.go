@@ -28,6 +28,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/sla"
 	"hekla.sh/hekla/pkg/plugins/tasktopology"
 	"hekla.sh/hekla/pkg/plugins/tdm"
+	"hekla.sh/hekla/pkg/plugins/usage"
 )
 
 // Extension adds to what a configuration may name.
@@ -55,7 +56,7 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
 		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory(),
-		nodegroup.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory()}
+		nodegroup.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory(), usage.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -69,6 +70,5 @@ const notYet = "Hekla does not have it yet"
 
 // laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a configuration made for
 // Volcano can be taken over as it is.
-var laterPlugins = map[string]string{"usage": notYet,
-	"network-topology-aware": notYet, "numa-aware": notYet,
+var laterPlugins = map[string]string{"network-topology-aware": notYet, "numa-aware": notYet,
 	"deviceshare": notYet, "rescheduling": notYet}

@@ -13,6 +13,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/edge"
+	"hekla.sh/hekla/pkg/edge/load"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/metrics"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -41,6 +42,7 @@ type runner struct {
 	inbox     *edge.Inbox
 	outbox    *edge.Outbox
 	scheduler *scheduler.Scheduler
+	meter     *load.Meter
 
 	policy    atomic.Pointer[framework.Policy] // offered and not taken
 	isLeading atomic.Bool
@@ -67,6 +69,7 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 	r.scheduler = scheduler.New(scheduler.Options{
 		Cluster: cluster.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue}, Observe: m.Observe,
 	})
+	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
 	p.offer, p.show = r.offer, func(n cluster.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
 	return r, nil
@@ -74,6 +77,7 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 
 func (r *runner) offer(policy *framework.Policy) {
 	r.policy.Store(policy)
+	r.meter.Use(policy.Configuration.Metrics)
 	r.inbox.Poke()
 }
 
@@ -100,6 +104,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	defer watchers.Wait()
 	defer stop()
 	watchers.Go(func() { r.source.watch(running, first, r.policies.update) })
+	watchers.Go(func() { r.meter.Run(running) })
 	r.inbox.Start(running)
 	defer r.inbox.Wait()
 	defer stop()

@@ -1,0 +1,194 @@
+package usage
+
+import (
+	"time"
+
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+const (
+	// maxAge is from what age on a load counts for nothing (source: Volcano).
+	maxAge = 5 * time.Minute
+	// defaultInterval is how often loads are measured where the configuration does not say (source: Volcano).
+	defaultInterval = 30 * time.Second
+)
+
+// Why nodes take no pods.
+const (
+	busyCPU    = "node(s) had a CPU load above the threshold of usage"
+	busyMemory = "node(s) had a memory load above the threshold of usage"
+)
+
+type plugin struct {
+	weight, cpuWeight, memoryWeight int64
+	limits                          thresholds
+	estimate                        estimator
+
+	session  *framework.Session
+	interval time.Duration
+	said     []answer // of the nodes, by slot, as sessions before found them
+}
+
+// answer is what was said of a node.
+type answer struct {
+	name    string
+	refusal string
+	score   int64
+}
+
+func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
+	p := &plugin{weight: int64(arguments.Int(weightKey)), cpuWeight: int64(arguments.Int(cpuWeightKey)),
+		memoryWeight: int64(arguments.Int(memoryWeightKey))}
+	var err error
+	if p.limits, err = readThresholds(arguments.StringMap(thresholdsKey)); err != nil {
+		return nil, err
+	}
+	p.estimate, err = readEstimator(arguments.StringMap(estimatorKey))
+	return p, err
+}
+
+func (*plugin) Name() string { return Name }
+
+// OpenSession has every node looked at again of which something else is true by now.
+func (p *plugin) OpenSession(s *framework.Session) {
+	p.session, p.interval = s, defaultInterval
+	if given, err := time.ParseDuration(s.Policy.Configuration.Metrics["interval"]); err == nil && given > 0 {
+		p.interval = given
+	}
+	for slot, n := range s.Cluster.BySlot() {
+		for len(p.said) <= slot {
+			p.said = append(p.said, answer{})
+		}
+		if n == nil {
+			p.said[slot] = answer{}
+			continue
+		}
+		before, now := p.said[slot], answer{name: n.Name, refusal: p.refuse(n), score: p.score(n)}
+		p.said[slot] = now
+		switch {
+		case before == now:
+		case before.name == now.name && before.refusal != "" && now.refusal == "":
+			s.Cluster.Touch(n)
+		default:
+			s.Cluster.Outdate(n)
+		}
+	}
+}
+
+// WakeAt is when the first load that keeps a node from taking pods is too old to do so.
+func (p *plugin) WakeAt() time.Time {
+	var next time.Time
+	if p.session == nil {
+		return next
+	}
+	for _, n := range p.session.Cluster.Nodes() {
+		if p.refuse(n) == "" {
+			continue
+		}
+		if end := n.Load.At.Add(maxAge).Add(1); next.IsZero() || end.Before(next) {
+			next = end
+		}
+	}
+	return next
+}
+
+// isKnown reports whether the load of a node says anything.
+func (p *plugin) isKnown(n *cluster.Node) bool {
+	return !n.Load.At.IsZero() && p.session.Now.Sub(n.Load.At) <= maxAge
+}
+
+// RefuseNode refuses nodes that are too busy.
+func (p *plugin) RefuseNode(_ *cluster.Class, n *cluster.Node) string { return p.refuse(n) }
+
+func (p *plugin) refuse(n *cluster.Node) string {
+	switch {
+	case !p.isKnown(n):
+	case n.Load.CPU > p.limits.cpu:
+		return busyCPU
+	case n.Load.Memory > p.limits.memory:
+		return busyMemory
+	}
+	return ""
+}
+
+// ScoreNode prefers nodes that are idle.
+func (p *plugin) ScoreNode(_ *cluster.Class, n *cluster.Node) int64 { return p.score(n) }
+
+func (p *plugin) score(n *cluster.Node) int64 {
+	if !p.isKnown(n) {
+		return 0
+	}
+	cpu, memory := p.load(n)
+	left := p.weigh(resources.Million-cpu, resources.Million-memory)
+	return left * p.weight * (100 * framework.Point) / resources.Million
+}
+
+// weigh is the mean of a number for CPU and one for memory, by their weights.
+func (p *plugin) weigh(cpu, memory int64) int64 {
+	if p.cpuWeight+p.memoryWeight == 0 {
+		return 0
+	}
+	return (cpu*p.cpuWeight + memory*p.memoryWeight) / (p.cpuWeight + p.memoryWeight)
+}
+
+// load is how busy a node is, with what cannot show yet, in millionths.
+func (p *plugin) load(n *cluster.Node) (cpu, memory int64) {
+	var plain, risky [2]int64
+	for _, t := range n.Tasks() {
+		if !p.isHidden(t) {
+			continue
+		}
+		for d, takes := range p.estimatePod(t) {
+			plain[d] += min(takes.amount, takes.most)
+			risky[d] += min(takes.amount*p.estimate.factor/1000, takes.most)
+		}
+	}
+	cpu, memory = busy(n, n.Load.CPU, plain[0], resources.CPU), busy(n, n.Load.Memory, plain[1], resources.Memory)
+	if p.weigh(cpu, memory) >= p.estimate.risk {
+		cpu, memory = busy(n, n.Load.CPU, risky[0], resources.CPU), busy(n, n.Load.Memory, risky[1], resources.Memory)
+	}
+	return cpu, memory
+}
+
+// busy adds an amount to what is in use of a resource.
+func busy(n *cluster.Node, measured, amount int64, d resources.Dim) int64 {
+	return min(measured+resources.Millionths(amount, max(n.Allocatable.At(d), 1)), resources.Million)
+}
+
+// isHidden reports whether what a task takes does not show yet.
+func (p *plugin) isHidden(t *cluster.Task) bool {
+	switch t.Status {
+	case cluster.Allocated, cluster.Binding, cluster.Bound:
+		return true
+	case cluster.Running:
+		return p.session.Now.Sub(t.Started()) < p.interval
+	}
+	return false
+}
+
+// takes is what a pod takes by estimate, and at most.
+type takes struct{ amount, most int64 }
+
+// estimatePod says what a pod will take of CPU and of memory.
+func (p *plugin) estimatePod(t *cluster.Task) [2]takes {
+	e := &p.estimate
+	if t.BestEffort() {
+		return [2]takes{{e.bestCPU, resources.MaxQuantity}, {e.bestMem, resources.MaxQuantity}}
+	}
+	limits := resourcehelper.PodLimits(t.Pod, resourcehelper.PodResourcesOptions{})
+	return [2]takes{
+		e.of(t.Request().At(resources.CPU), limits.Cpu().MilliValue()),
+		e.of(t.Request().At(resources.Memory), limits.Memory().Value()),
+	}
+}
+
+// of is what a pod takes that requests so much and has this limit, 0 if it has none.
+func (e *estimator) of(request, limit int64) takes {
+	most := min(max(request, limit), resources.MaxQuantity)
+	return takes{amount: (request*e.request + (most-request)*e.burst) / 1000, most: most}
+}

@@ -19,7 +19,7 @@ go tool controller-gen object:headerFile=$header paths=./pkg/apis/...
 
 rm -f installer/crds/*.yaml
 go tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./pkg/apis/... output:crd:dir=installer/crds
-go run ./pkg/apis/internal/crddoc --forms=JobTemplate installer/crds template volumeClaim
+go run ./pkg/apis/internal/crddoc --forms=JobTemplate,CronJob.jobTemplate installer/crds template volumeClaim
 
 # Into a fresh place first: the generators leave files of types that are gone, and an interrupted run must not leave the
 # tree without its clients.

@@ -29,6 +29,10 @@ func TestDefinitionsCarryTheNamesThatVolcanoUsersType(t *testing.T) {
 			"queues.scheduling.volcano.sh", "Queue", "QueueList", "queue",
 			[]string{"q", "queue-v1beta1"}, apiextensionsv1.ClusterScoped, true,
 		},
+		"CronJob": {
+			"cronjobs.batch.volcano.sh", "CronJob", "CronJobList", "cronjob",
+			[]string{"cronvcjob", "cronvj"}, apiextensionsv1.NamespaceScoped, true,
+		},
 		"Command": {
 			"commands.bus.volcano.sh", "Command", "CommandList", "command",
 			nil, apiextensionsv1.NamespaceScoped, false,
@@ -62,6 +66,7 @@ func TestDefinitionsCarryTheNamesThatVolcanoUsersType(t *testing.T) {
 func TestDefinitionsShowTheColumnsThatVolcanoUsersRead(t *testing.T) {
 	want := map[string][]string{
 		"Job":         {"STATUS", "minAvailable", "RUNNINGS", "AGE"},
+		"CronJob":     {"AGE"},
 		"PodGroup":    {"STATUS", "minMember", "RUNNINGS", "AGE"},
 		"Queue":       {"PARENT"},
 		"Command":     nil,

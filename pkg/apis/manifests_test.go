@@ -82,7 +82,24 @@ spec:
 	group := &schedulingv1beta1.PodGroup{}
 	convert(t, definitions["PodGroup"], `metadata: {name: a}`, group)
 
-	yes := true
+	cronJob := &batchv1alpha1.CronJob{}
+	convert(t, definitions["CronJob"], `
+metadata: {name: a}
+spec:
+  schedule: "@daily"
+  jobTemplate: {spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}]}}`, cronJob)
+
+	yes, no, one, three := true, false, int32(1), int32(3)
+	wantCronJob := batchv1alpha1.CronJobSpec{
+		Schedule: "@daily", ConcurrencyPolicy: batchv1alpha1.AllowConcurrent, Suspend: &no,
+		SuccessfulJobsHistoryLimit: &three, FailedJobsHistoryLimit: &one,
+	}
+	if diff := cmp.Diff(wantCronJob, cronJob.Spec, cmpopts.IgnoreFields(batchv1alpha1.CronJobSpec{}, "JobTemplate")); diff != "" {
+		t.Errorf("cron job (-want +got):\n%s", diff)
+	}
+	if template := cronJob.Spec.JobTemplate.Spec; template.Queue != "default" || template.SchedulerName != "volcano" || template.MaxRetry != 3 {
+		t.Errorf("the template of the cron job has not the defaults of a job: %+v", template)
+	}
 	wantQueue := schedulingv1beta1.QueueSpec{Weight: 1, Reclaimable: &yes, DequeueStrategy: "traverse"}
 	if diff := cmp.Diff(wantQueue, queue.Spec); diff != "" {
 		t.Errorf("queue (-want +got):\n%s", diff)

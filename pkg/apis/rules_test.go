@@ -31,6 +31,16 @@ func indent(text string, columns int) string {
 	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", columns))
 }
 
+// cronJob is a CronJob of one task, plus lines in its spec.
+func cronJob(name, schedule, spec string) string {
+	return fmt.Sprintf(`
+metadata: {name: %s}
+spec:
+  schedule: %s
+  %s
+  jobTemplate: {spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}]}}`, name, schedule, spec)
+}
+
 func queue(spec string) string    { return "metadata: {name: q}\nspec: " + spec }
 func podGroup(spec string) string { return "metadata: {name: g}\nspec: " + spec }
 
@@ -133,6 +143,25 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 		{"a volume needs a claim", "Job", jobWith("volumes: [{mountPath: /a}]", ""), "either volumeClaim or volumeClaimName is needed"},
 		{"a volume has one claim", "Job", jobWith("volumes: [{mountPath: /a, volumeClaimName: a, volumeClaim: {accessModes: [ReadWriteOnce]}}]", ""),
 			"volumeClaim and volumeClaimName exclude each other"},
+
+		{"a schedule is needed", "CronJob", "metadata: {name: a}\nspec: {jobTemplate: {}}", "spec.schedule: Required value"},
+		{"a schedule that is empty", "CronJob", cronJob("a", `""`, ""), "spec.schedule: Invalid value"},
+		{"a schedule of five fields", "CronJob", cronJob("a", `"*/5 9-17 * * MON-FRI"`, ""), ""},
+		{"a schedule with its time zone", "CronJob", cronJob("a", `"CRON_TZ=Asia/Tokyo 0 9 * * *"`, ""),
+			"spec.schedule: Invalid value: \"CRON_TZ=Asia/Tokyo 0 9 * * *\": the time zone belongs into timeZone, not into the schedule"},
+		{"a time zone", "CronJob", cronJob("a", `"@daily"`, "timeZone: America/Argentina/ComodRivadavia"), ""},
+		{"a time zone without a name", "CronJob", cronJob("a", `"@daily"`, `timeZone: ""`), "spec.timeZone: Invalid value"},
+		{"the time zone of who knows where", "CronJob", cronJob("a", `"@daily"`, "timeZone: local"), "'Local' is no time zone"},
+		{"a policy of concurrency is known", "CronJob", cronJob("a", `"@daily"`, "concurrencyPolicy: Queue"),
+			"spec.concurrencyPolicy: Unsupported value"},
+		{"a deadline is not negative", "CronJob", cronJob("a", `"@daily"`, "startingDeadlineSeconds: -1"),
+			"spec.startingDeadlineSeconds: Invalid value: -1"},
+		{"no history at all", "CronJob", cronJob("a", `"@daily"`, "successfulJobsHistoryLimit: 0\n  failedJobsHistoryLimit: 0"), ""},
+		{"a history is not negative", "CronJob", cronJob("a", `"@daily"`, "failedJobsHistoryLimit: -1"),
+			"spec.failedJobsHistoryLimit: Invalid value: -1"},
+		{"the longest name of a cron job", "CronJob", cronJob(strings.Repeat("a", 52), `"@daily"`, ""), ""},
+		{"a name of a cron job that leaves no room", "CronJob", cronJob(strings.Repeat("a", 53), `"@daily"`, ""),
+			"metadata.name has 53 characters; 52 are the most"},
 
 		{"a queue is not its own parent", "Queue", queue("{parent: q}"), "spec.parent: Invalid value: a queue cannot be its own parent"},
 		{"a queue below another", "Queue", queue("{parent: research}"), ""},
@@ -246,6 +275,34 @@ func TestFlowsAreCheckedByTheDefinition(t *testing.T) {
 		if strings.Contains(spec, "null") && !strings.Contains(fmt.Sprint(stored), "queue:<nil>") {
 			t.Errorf("the null of %s is lost: %v", spec, stored)
 		}
+	}
+}
+
+func TestTheJobOfACronJobIsCheckedAsAJobIsAndMayBeChanged(t *testing.T) {
+	definition := loadDefinitions(t)["CronJob"]
+	with := func(job string) map[string]any {
+		return parse(t, "metadata: {name: a}\nspec: {schedule: '@daily', jobTemplate: {metadata: {labels: {a: b}}, spec: "+job+"}}")
+	}
+	stored, _, errs := definition.create(with("{queue: research, minSuccess: 1, tasks: [{name: a, replicas: 1}]}"))
+	if err := errs.ToAggregate(); err != nil {
+		t.Fatal(err)
+	}
+	another := "{queue: production, policies: [{event: PodFailed, action: RestartJob}], tasks: [{name: b, replicas: 1}, {name: c, replicas: 1}]}"
+	if err := definition.update(with(another), stored).ToAggregate(); err != nil {
+		t.Error(err)
+	}
+	for job, refusal := range map[string]string{
+		"{}": "spec.jobTemplate.spec.tasks: Required value",
+		"{minAvailable: 2, tasks: [{replicas: 1}]}":            "minAvailable is 2, but the replicas of all tasks are only 1",
+		"{tasks: [{replicas: 1}], volumes: [{mountPath: /a}]}": "either volumeClaim or volumeClaimName is needed",
+	} {
+		_, _, errs := definition.create(with(job))
+		expectRefusal(t, errs.ToAggregate(), refusal)
+	}
+	// One that was stored before there was the rule can still be changed and, with that, deleted.
+	long := parse(t, cronJob(strings.Repeat("a", 60), `"@daily"`, ""))
+	if err := definition.update(long, long).ToAggregate(); err != nil {
+		t.Error(err)
 	}
 }
 

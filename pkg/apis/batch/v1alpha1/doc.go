@@ -1,8 +1,8 @@
 // Package v1alpha1 is the API group batch.volcano.sh: Job, a workload of one or more tasks whose pods start together
-// or not at all.
+// or not at all, and CronJob, which starts Jobs at the times of a schedule.
 //
 // Main types: Job, its TaskSpec (one role, replicated), LifecyclePolicy (what to do when something happens) and
-// JobStatus; the labels and annotations that a Job's pods carry.
+// JobStatus; CronJob and its JobTemplateSpec; the labels and annotations that a Job's pods carry.
 //
 // Invariants:
 //
@@ -11,6 +11,7 @@
 //  2. SetDefaults is idempotent and never overrides what the user wrote.
 //  3. status.state.phase moves only along the Job phase machine of the job controller; Completed, Failed and Terminated
 //     are final.
+//  4. A jobTemplate obeys the rules for the creation of a Job, and may be changed at any time: it is for the next run.
 //
 // This package must not know how a Job is turned into pods and a PodGroup.
 //

@@ -37,6 +37,10 @@ const (
 	TaskPartitionIDKey = "volcano.sh/partition-id"
 )
 
+// CronJobScheduledTimestampAnnotation, on a Job that a CronJob started, is the time of the schedule that it was started
+// for, in RFC 3339 and in the time zone of the CronJob, or UTC if that names none.
+const CronJobScheduledTimestampAnnotation = "volcano.sh/cronjob-scheduled-timestamp"
+
 // Keys of multi-cluster forwarding, carried through unchanged.
 const (
 	// JobForwardingKey marks a Job that may be forwarded to another cluster.

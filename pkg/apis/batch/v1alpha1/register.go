@@ -29,7 +29,7 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Job{}, &JobList{})
+	scheme.AddKnownTypes(GroupVersion, &Job{}, &JobList{}, &CronJob{}, &CronJobList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

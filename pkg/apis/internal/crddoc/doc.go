@@ -6,9 +6,10 @@
 // none `kubectl explain` is mute. The embedded types are documented by Kubernetes itself.
 //
 // It also takes the rules about change (those that name oldSelf) out of kinds that are forms: a JobTemplate has the spec of a
-// Job, but nothing runs from it, so it may change as its author likes.
+// Job, but nothing runs from it, so it may change as its author likes. KIND.PROPERTY names a form that is a part of a kind: the
+// jobTemplate of a CronJob.
 //
-//	crddoc [--forms=KIND,…] DIRECTORY [PROPERTY…]
+//	crddoc [--forms=KIND[.PROPERTY],…] DIRECTORY [PROPERTY…]
 //
 // Invariants:
 //

@@ -13,10 +13,10 @@ import (
 )
 
 func main() {
-	forms := flag.String("forms", "", "kinds, separated by commas, whose objects are forms for others")
+	forms := flag.String("forms", "", "kinds, separated by commas, whose objects are forms for others, or KIND.PROPERTY for a part")
 	flag.Parse()
 	if flag.NArg() < 1 {
-		fmt.Fprintln(os.Stderr, "usage: crddoc [--forms=KIND,…] DIRECTORY [PROPERTY…]")
+		fmt.Fprintln(os.Stderr, "usage: crddoc [--forms=KIND[.PROPERTY],…] DIRECTORY [PROPERTY…]")
 		os.Exit(2)
 	}
 	if err := rewriteAll(flag.Arg(0), flag.Args()[1:], strings.Split(*forms, ",")); err != nil {
@@ -58,8 +58,14 @@ func rewrite(content []byte, embedded, forms []string) ([]byte, error) {
 		return nil, err
 	}
 	visit(&document, embedded)
-	if slices.Contains(forms, kindOf(&document)) {
-		dropRulesOfChange(&document)
+	for _, form := range forms {
+		if kind, property, isPart := strings.Cut(form, "."); kind != kindOf(&document) {
+			continue
+		} else if isPart {
+			dropRulesOfChangeBelow(&document, property)
+		} else {
+			dropRulesOfChange(&document)
+		}
 	}
 
 	var out bytes.Buffer
@@ -173,6 +179,17 @@ func dropRulesOfChange(node *yaml.Node) {
 		kept = append(kept, key, value)
 	}
 	node.Content = kept
+}
+
+// dropRulesOfChangeBelow does that for the properties of a name only.
+func dropRulesOfChangeBelow(node *yaml.Node, property string) {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == property {
+			dropRulesOfChange(child)
+		} else {
+			dropRulesOfChangeBelow(child, property)
+		}
+	}
 }
 
 // isOfChange reports whether a rule needs what was there before. One that only makes an exception of it is rid of that.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,5 +156,31 @@ spec:
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("forms are %s (-want +got):\n%s", forms, diff)
 		}
+	}
+}
+
+func TestAPartThatIsAFormLosesTheRulesAboutChange(t *testing.T) {
+	const rule = `x-kubernetes-validations:
+              - message: cannot be changed
+                rule: self == oldSelf
+`
+	const definition = `---
+spec:
+  names:
+    kind: Whole
+  versions:
+    - schema:
+        properties:
+          part:
+            type: string
+            ` + rule + `          rest:
+            type: string
+            ` + rule
+	got, err := rewrite([]byte(definition), nil, []string{"Whole.part", "Another.rest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Replace(definition, "            "+rule, "", 1), string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

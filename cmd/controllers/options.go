@@ -16,6 +16,7 @@ import (
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/controllers"
+	"hekla.sh/hekla/pkg/controllers/cronjob"
 	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
@@ -23,7 +24,7 @@ import (
 )
 
 // controllerNames are the controllers there are, under Volcano's names.
-var controllerNames = []string{job.Name, podgroup.Name, queue.Name, hypernode.Name}
+var controllerNames = []string{job.Name, podgroup.Name, queue.Name, hypernode.Name, cronjob.Name}
 
 // options are the values of the flags.
 type options struct {
@@ -33,6 +34,7 @@ type options struct {
 	jobWorkers              int
 	podGroupWorkers         int
 	queueWorkers            int
+	cronJobWorkers          int
 	schedulerNames          []string
 	inheritOwnerAnnotations bool
 	controllers             []string
@@ -70,6 +72,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.podGroupWorkers, "worker-threads-for-podgroup", 5,
 		"How many PodGroups of lone pods to work on at a time.")
 	flags.IntVar(&o.queueWorkers, "worker-threads-for-queue", 5, "How many Queues to work on at a time.")
+	flags.IntVar(&o.cronJobWorkers, "worker-threads-for-cronjob", 3, "How many CronJobs to work on at a time.")
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-name", []string{scheduling.DefaultSchedulerName},
 		"Name our scheduler goes by; repeat it, or separate by commas, for several. "+
 			"Pods of Jobs that name no scheduler get the first.")
@@ -104,6 +107,7 @@ func (o *options) validate() error {
 	positive("worker-threads", o.jobWorkers)
 	positive("worker-threads-for-podgroup", o.podGroupWorkers)
 	positive("worker-threads-for-queue", o.queueWorkers)
+	positive("worker-threads-for-cronjob", o.cronJobWorkers)
 	if len(o.schedulerNames) == 0 || slices.Contains(o.schedulerNames, "") {
 		invalid("scheduler-name", strings.Join(o.schedulerNames, ","), "a scheduler without a name has no pods")
 	}
@@ -140,7 +144,7 @@ func (o *options) validate() error {
 
 // volcanoOnly are controllers of Volcano that do not exist here. Leaving one out is what we do, so saying so is fine.
 var volcanoOnly = []string{
-	"gc-controller", "jobflow-controller", "jobtemplate-controller", "cronjob-controller",
+	"gc-controller", "jobflow-controller", "jobtemplate-controller",
 	"sharding-controller", "colocationconfig-controller",
 }
 
@@ -185,5 +189,8 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 		result.QueueWorkers = o.queueWorkers
 	}
 	result.HyperNodes = chosen[hypernode.Name]
+	if chosen[cronjob.Name] {
+		result.CronJobWorkers = o.cronJobWorkers
+	}
 	return result, err
 }

@@ -25,8 +25,11 @@ func parse(t *testing.T, arguments ...string) *options {
 
 func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
-		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, HyperNodes: true, SchedulerNames: []string{"volcano"},
-		InheritOwnerAnnotations: true,
+		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, HyperNodes: true,
+		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
+	}
+	only := func(o *controllers.Options) {
+		*o = controllers.Options{SchedulerNames: o.SchedulerNames, InheritOwnerAnnotations: o.InheritOwnerAnnotations}
 	}
 	for _, test := range []struct {
 		arguments []string
@@ -35,13 +38,11 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{nil, func(*controllers.Options) {}},
 		{[]string{"--controllers=*,-sharding-controller"}, func(*controllers.Options) {}},
 		{[]string{"--controllers=*,-pg-controller"}, func(o *controllers.Options) { o.PodGroupWorkers = 0 }},
-		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) {
-			o.PodGroupWorkers, o.QueueWorkers, o.HyperNodes = 0, 0, false
-		}},
+		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { only(o); o.JobWorkers = 3 }},
 		{[]string{"--controllers=*,-hypernode-controller"}, func(o *controllers.Options) { o.HyperNodes = false }},
-		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) {
-			o.PodGroupWorkers, o.JobWorkers, o.HyperNodes = 0, 0, false
-		}},
+		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) { only(o); o.QueueWorkers = 5 }},
+		{[]string{"--controllers=cronjob-controller", "--worker-threads-for-cronjob=1"},
+			func(o *controllers.Options) { only(o); o.CronJobWorkers = 1 }},
 		{[]string{"--worker-threads=9", "--worker-threads-for-podgroup=8", "--worker-threads-for-queue=7"},
 			func(o *controllers.Options) { o.JobWorkers, o.PodGroupWorkers, o.QueueWorkers = 9, 8, 7 }},
 		{[]string{"--scheduler-name=a", "--scheduler-name=b", "--inherit-owner-annotations=false"},
@@ -67,7 +68,7 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 	for _, argument := range []string{
 		"--kube-api-qps=0", "--kube-api-burst=0", "--worker-threads=0", "--worker-threads-for-podgroup=-1",
-		"--worker-threads-for-queue=0", "--scheduler-name=", "--controllers=gc-controller", "--controllers=*,-nonsense",
+		"--worker-threads-for-queue=0", "--worker-threads-for-cronjob=0", "--scheduler-name=", "--controllers=gc-controller", "--controllers=*,-nonsense",
 		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
 		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",
 	} {

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"hekla.sh/hekla/pkg/controllers/cronjob"
 	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
@@ -16,9 +17,9 @@ import (
 
 // Options say how each controller works. The zero value of a controller's workers leaves that controller out.
 type Options struct {
-	// JobWorkers, PodGroupWorkers and QueueWorkers are how many objects each controller works on at a time; 0 switches
-	// the controller off.
-	JobWorkers, PodGroupWorkers, QueueWorkers int
+	// JobWorkers, PodGroupWorkers, QueueWorkers and CronJobWorkers are how many objects each controller works on at a time;
+	// 0 switches the controller off.
+	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers int
 
 	// HyperNodes switches the controller of HyperNodes on. It has one worker: all of them are looked at together.
 	HyperNodes bool
@@ -60,6 +61,11 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.HyperNodes {
 		if err := hypernode.Add(mgr); err != nil {
 			return fmt.Errorf("%s: %w", hypernode.Name, err)
+		}
+	}
+	if options.CronJobWorkers > 0 {
+		if err := cronjob.Add(mgr, cronjob.Options{Workers: options.CronJobWorkers}); err != nil {
+			return fmt.Errorf("%s: %w", cronjob.Name, err)
 		}
 	}
 	return nil

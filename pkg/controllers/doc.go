@@ -1,9 +1,10 @@
 // Package controllers turns what users submit into what the scheduler works on: Jobs into PodGroups and pods, lone pods
-// into PodGroups, and it keeps the Queues' state and counts. Each controller is a sub-package of its own; this package
+// into PodGroups, schedules into Jobs, and it keeps the Queues' state and counts. Each controller is a sub-package of its own; this package
 // only puts the chosen ones into one controller-runtime manager (Add) and shapes the cache they share (CacheOptions).
 //
 //	job       Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
 //	podgroup  a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
+//	cronjob   CronJob -> a Job <cronjob>-<minutes since 1970> whenever one is due
 //	queue     root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
 //	hypernode how many nodes are in each HyperNode, and what is wrong with those that are left out
 //
@@ -32,9 +33,12 @@
 //	""                      configmaps secrets services         get create patch delete
 //	networking.k8s.io       networkpolicies                     get create patch delete
 //	events.k8s.io           events                              create patch
-//	batch.volcano.sh        jobs                                get list watch delete
+//	batch.volcano.sh        jobs                                get list watch create delete
 //	batch.volcano.sh        jobs/status                         patch
 //	batch.volcano.sh        jobs/finalizers                     update
+//	batch.volcano.sh        cronjobs                            get list watch
+//	batch.volcano.sh        cronjobs/status                     patch
+//	batch.volcano.sh        cronjobs/finalizers                 update
 //	bus.volcano.sh          commands                            get list watch delete
 //	scheduling.volcano.sh   podgroups                           get list watch create patch delete
 //	scheduling.volcano.sh   queues                              get list watch create patch
@@ -51,7 +55,9 @@
 //	coordination.k8s.io     leases named vc-controller-manager  get update
 //	""                      events                              create patch
 //
-// jobs/finalizers is asked for by clusters that enforce owner reference permissions, because pods and PodGroups hold
-// back the foreground deletion of their Job. Jobs are deleted when their ttlSecondsAfterFinished is over. ConfigMaps, Secrets, Services and NetworkPolicies are those of job plugins,
-// read by name only. The events of the Role are those of leader election.
+// jobs/finalizers and cronjobs/finalizers are asked for by clusters that enforce owner reference permissions, because pods
+// and PodGroups hold back the foreground deletion of their Job, and Jobs that of their CronJob. Jobs are made by CronJobs,
+// and deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, or to be replaced by its next run.
+// ConfigMaps, Secrets, Services and NetworkPolicies are those of job plugins, read by name only. The events of the Role are
+// those of leader election.
 package controllers

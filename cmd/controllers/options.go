@@ -17,6 +17,7 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/controllers"
 	"hekla.sh/hekla/pkg/controllers/cronjob"
+	"hekla.sh/hekla/pkg/controllers/garbagecollector"
 	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
@@ -24,7 +25,9 @@ import (
 )
 
 // controllerNames are the controllers there are, under Volcano's names.
-var controllerNames = []string{job.Name, podgroup.Name, queue.Name, hypernode.Name, cronjob.Name}
+var controllerNames = []string{
+	job.Name, podgroup.Name, queue.Name, hypernode.Name, cronjob.Name, garbagecollector.Name,
+}
 
 // options are the values of the flags.
 type options struct {
@@ -35,6 +38,7 @@ type options struct {
 	podGroupWorkers         int
 	queueWorkers            int
 	cronJobWorkers          int
+	garbageWorkers          int
 	schedulerNames          []string
 	inheritOwnerAnnotations bool
 	controllers             []string
@@ -73,6 +77,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"How many PodGroups of lone pods to work on at a time.")
 	flags.IntVar(&o.queueWorkers, "worker-threads-for-queue", 5, "How many Queues to work on at a time.")
 	flags.IntVar(&o.cronJobWorkers, "worker-threads-for-cronjob", 3, "How many CronJobs to work on at a time.")
+	flags.IntVar(&o.garbageWorkers, "worker-threads-for-gc", 1, "How many Jobs to delete at a time when they have expired.")
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-name", []string{scheduling.DefaultSchedulerName},
 		"Name our scheduler goes by; repeat it, or separate by commas, for several. "+
 			"Pods of Jobs that name no scheduler get the first.")
@@ -108,6 +113,7 @@ func (o *options) validate() error {
 	positive("worker-threads-for-podgroup", o.podGroupWorkers)
 	positive("worker-threads-for-queue", o.queueWorkers)
 	positive("worker-threads-for-cronjob", o.cronJobWorkers)
+	positive("worker-threads-for-gc", o.garbageWorkers)
 	if len(o.schedulerNames) == 0 || slices.Contains(o.schedulerNames, "") {
 		invalid("scheduler-name", strings.Join(o.schedulerNames, ","), "a scheduler without a name has no pods")
 	}
@@ -144,7 +150,7 @@ func (o *options) validate() error {
 
 // volcanoOnly are controllers of Volcano that do not exist here. Leaving one out is what we do, so saying so is fine.
 var volcanoOnly = []string{
-	"gc-controller", "jobflow-controller", "jobtemplate-controller",
+	"jobflow-controller", "jobtemplate-controller",
 	"sharding-controller", "colocationconfig-controller",
 }
 
@@ -191,6 +197,9 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 	result.HyperNodes = chosen[hypernode.Name]
 	if chosen[cronjob.Name] {
 		result.CronJobWorkers = o.cronJobWorkers
+	}
+	if chosen[garbagecollector.Name] {
+		result.GarbageWorkers = o.garbageWorkers
 	}
 	return result, err
 }

@@ -25,7 +25,7 @@ func parse(t *testing.T, arguments ...string) *options {
 
 func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
-		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, HyperNodes: true,
+		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
 		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
 	}
 	only := func(o *controllers.Options) {
@@ -41,6 +41,8 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { only(o); o.JobWorkers = 3 }},
 		{[]string{"--controllers=*,-hypernode-controller"}, func(o *controllers.Options) { o.HyperNodes = false }},
 		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) { only(o); o.QueueWorkers = 5 }},
+		{[]string{"--controllers=*,-gc-controller"}, func(o *controllers.Options) { o.GarbageWorkers = 0 }},
+		{[]string{"--worker-threads-for-gc=2"}, func(o *controllers.Options) { o.GarbageWorkers = 2 }},
 		{[]string{"--controllers=cronjob-controller", "--worker-threads-for-cronjob=1"},
 			func(o *controllers.Options) { only(o); o.CronJobWorkers = 1 }},
 		{[]string{"--worker-threads=9", "--worker-threads-for-podgroup=8", "--worker-threads-for-queue=7"},
@@ -68,7 +70,7 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 	for _, argument := range []string{
 		"--kube-api-qps=0", "--kube-api-burst=0", "--worker-threads=0", "--worker-threads-for-podgroup=-1",
-		"--worker-threads-for-queue=0", "--worker-threads-for-cronjob=0", "--scheduler-name=", "--controllers=gc-controller", "--controllers=*,-nonsense",
+		"--worker-threads-for-queue=0", "--worker-threads-for-cronjob=0", "--worker-threads-for-gc=0", "--scheduler-name=", "--controllers=sharding-controller", "--controllers=*,-nonsense",
 		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
 		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",
 	} {

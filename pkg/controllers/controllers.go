@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"hekla.sh/hekla/pkg/controllers/cronjob"
+	"hekla.sh/hekla/pkg/controllers/garbagecollector"
 	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
@@ -17,9 +18,9 @@ import (
 
 // Options say how each controller works. The zero value of a controller's workers leaves that controller out.
 type Options struct {
-	// JobWorkers, PodGroupWorkers, QueueWorkers and CronJobWorkers are how many objects each controller works on at a time;
-	// 0 switches the controller off.
-	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers int
+	// JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers and GarbageWorkers are how many objects each controller works
+	// on at a time; 0 switches the controller off.
+	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers, GarbageWorkers int
 
 	// HyperNodes switches the controller of HyperNodes on. It has one worker: all of them are looked at together.
 	HyperNodes bool
@@ -66,6 +67,11 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.CronJobWorkers > 0 {
 		if err := cronjob.Add(mgr, cronjob.Options{Workers: options.CronJobWorkers}); err != nil {
 			return fmt.Errorf("%s: %w", cronjob.Name, err)
+		}
+	}
+	if options.GarbageWorkers > 0 {
+		if err := garbagecollector.Add(mgr, garbagecollector.Options{Workers: options.GarbageWorkers}); err != nil {
+			return fmt.Errorf("%s: %w", garbagecollector.Name, err)
 		}
 	}
 	return nil

@@ -8,6 +8,8 @@
 //	queue     root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
 //	hypernode how many nodes are in each HyperNode, and what is wrong with those that are left out
 //
+// The fifth, garbagecollector, deletes Jobs whose ttlSecondsAfterFinished is over.
+//
 // Invariants:
 //
 //  1. Level-triggered: a reconcile reads the present state and moves it towards the wanted one. Losing an event, or

@@ -32,8 +32,7 @@
 //  11. A Command is deleted after its action is on record. One that is seen again finds a phase in which it means
 //     nothing.
 //  12. A task that is held back by dependsOn is not part of the gang until its pods may be made.
-//  13. A Job that has ended is deleted ttlSecondsAfterFinished later, together with what belongs to it, if it sets that.
-//     An aborted Job has not ended.
+//  13. All that is made for a Job names it as its controller, so it goes with the Job.
 //
 // It must not know queues' contents, nodes, or why a PodGroup is admitted.
 package job

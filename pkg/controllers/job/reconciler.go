@@ -55,10 +55,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.memory.outdated(request.NamespacedName, stored.UID, stored.ResourceVersion, now) {
 		return reconcile.Result{RequeueAfter: recheckAfter}, nil
 	}
-	expires, isMortal := expiry(stored)
-	if isMortal && !now.Before(expires) {
-		return r.expire(ctx, stored)
-	}
 	job := defaulted(stored, r.schedulerName)
 	pods, err := r.podsOf(ctx, job)
 	if err != nil {
@@ -86,9 +82,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
 	if result.RequeueAfter == 0 {
 		result.RequeueAfter = sooner(wait, estimateLeft(job, status, now))
-	}
-	if isMortal && result.RequeueAfter == 0 {
-		result.RequeueAfter = expires.Sub(now)
 	}
 	return result, err
 }

@@ -94,6 +94,20 @@ func TestEveryReasonToWaitIsExplained(t *testing.T) {
 	}
 }
 
+func TestEveryEventOfACronJobIsExplained(t *testing.T) {
+	_, text, _ := strings.Cut(page(t, "cronjob.md"), "## Events")
+	text, _, _ = strings.Cut(text, "\n## ")
+	explained, known := rows(text), constants(t, "../pkg/controllers/cronjob/reconciler.go", "", "Reason")
+	for _, reason := range known {
+		if len(explained[reason]) != 1 {
+			t.Errorf("cronjob.md explains %s in %d rows", reason, len(explained[reason]))
+		}
+	}
+	if len(explained) != len(known) {
+		t.Errorf("cronjob.md explains %d reasons, and there are %d", len(explained), len(known))
+	}
+}
+
 func TestReasonsStandInTheirOrder(t *testing.T) {
 	text, last := page(t, "why-pending.md"), 0
 	for _, code := range constants(t, "../pkg/verdict/verdict.go", "Code", "") {

@@ -1,6 +1,7 @@
 // Package controllers turns what users submit into what the scheduler works on: Jobs into PodGroups and pods, lone pods
-// into PodGroups, schedules into Jobs, and it keeps the Queues' state and counts. Each controller is a sub-package of its own; this package
-// only puts the chosen ones into one controller-runtime manager (Add) and shapes the cache they share (CacheOptions).
+// into PodGroups, schedules into Jobs, and it keeps the state and counts of Queues. Each controller is a sub-package of its
+// own; this package only puts the chosen ones into one controller-runtime manager (Add) and shapes the cache they share
+// (CacheOptions).
 //
 //	job       Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
 //	podgroup  a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
@@ -8,7 +9,7 @@
 //	queue     root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
 //	hypernode how many nodes are in each HyperNode, and what is wrong with those that are left out
 //
-// The fifth, garbagecollector, deletes Jobs whose ttlSecondsAfterFinished is over.
+// The last, garbagecollector, deletes Jobs whose ttlSecondsAfterFinished is over.
 //
 // Invariants:
 //

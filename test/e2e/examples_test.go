@@ -32,6 +32,7 @@ var examples = map[string]func(*testing.T){
 	"02-several-tasks.yaml":       theTasksStartTogether,
 	"03-two-queues.yaml":          theQueuesShareThreeToOne,
 	"04-hierarchical-queues.yaml": theParentQueueHoldsItsCapability,
+	"05-cron-job.yaml":            theCronJobStartsJobs,
 	"scheduler-configmap.yaml":    theFullConfigurationIsTheDefault,
 }
 
@@ -69,7 +70,7 @@ func tidyUp(t *testing.T) {
 	t.Cleanup(func() {
 		ctx := context.Background()
 		for _, arguments := range [][]string{
-			{"delete", "jobs.batch.volcano.sh,poddisruptionbudgets", "--all"},
+			{"delete", "cronjobs.batch.volcano.sh,jobs.batch.volcano.sh,poddisruptionbudgets", "--all"},
 			{"delete", "queues", "--field-selector=metadata.name!=root,metadata.name!=default"},
 			{"delete", "priorityclasses", "--field-selector=metadata.name!=system-node-critical,metadata.name!=system-cluster-critical"},
 			{"apply", "-f", filepath.Join(root, "installer/configuration.yaml")},
@@ -265,6 +266,44 @@ func theParentQueueHoldsItsCapability(t *testing.T) {
 	for _, name := range jobs {
 		awaitPhase(t, name, batchv1alpha1.Completed)
 	}
+}
+
+func theCronJobStartsJobs(t *testing.T) {
+	haveNodes(t, 1)
+	apply(t, "05-cron-job.yaml")
+	for arguments, want := range map[string][]string{
+		"get cronvj nightly":                  {"NAME", "AGE"},
+		"get cronvcjob nightly --output=wide": {"NAME", "SCHEDULE", "TIMEZONE", "SUSPEND", "LAST", "SCHEDULE", "AGE"},
+	} {
+		header, _, _ := strings.Cut(kubectl(t, strings.Fields(arguments)...), "\n")
+		if !slices.Equal(strings.Fields(header), want) {
+			t.Errorf("kubectl %s shows %q", arguments, header)
+		}
+	}
+	kubectl(t, "patch", "cronvj", "nightly", "--type=merge", "-p", `{"spec":{"schedule":"@every 1s","successfulJobsHistoryLimit":1}}`)
+	var last *metav1.Time
+	for range 2 { // the second one waits for the end of the first
+		eventually(t, func(ctx context.Context) error {
+			cronJob, err := batch.BatchV1alpha1().CronJobs(metav1.NamespaceDefault).Get(ctx, "nightly", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			ended := cronJob.Status.LastSuccessfulTime
+			if len(cronJob.Status.Active) > 1 || ended == nil || ended.Equal(last) {
+				return fmt.Errorf("no Job has ended: %+v", cronJob.Status)
+			}
+			last = ended
+			return nil
+		})
+	}
+	kubectl(t, "patch", "cronvj", "nightly", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	eventually(t, func(ctx context.Context) error {
+		jobs, err := batch.BatchV1alpha1().Jobs(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		if err == nil && len(jobs.Items) != 1 {
+			err = fmt.Errorf("%d Jobs are there, want the last one", len(jobs.Items))
+		}
+		return err
+	})
 }
 
 func theFullConfigurationIsTheDefault(t *testing.T) {

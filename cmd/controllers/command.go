@@ -7,15 +7,11 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -25,6 +21,8 @@ import (
 
 	"hekla.sh/hekla/pkg/apis"
 	"hekla.sh/hekla/pkg/controllers"
+	"hekla.sh/hekla/pkg/process"
+	"hekla.sh/hekla/pkg/version"
 )
 
 func newCommand() *cobra.Command {
@@ -32,11 +30,16 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hekla-controllers",
 		Short: "Run the controllers of Hekla: Jobs, PodGroups of lone pods, Queues",
-		Args:  cobra.NoArgs,
+		Args:  process.NoArguments,
 		// A mistake in the configuration of a server deserves a sentence, not a page of flags.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if o.showVersion {
+				_, err := fmt.Fprintln(command.OutOrStdout(), "hekla-controllers", version.Version)
+				return err
+			}
+			o.election.Complete(o.election.ResourceName)
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -49,12 +52,14 @@ func newCommand() *cobra.Command {
 
 // run runs the controllers until the context ends or leadership is lost; the latter is an error.
 func run(ctx context.Context, o *options) error {
-	logger, err := newLogger(o.verbosity)
+	logger, err := process.Log(o.verbosity)
 	if err != nil {
 		return err
 	}
 	logf.SetLogger(logger)
-	klog.SetLogger(logger)
+	for _, sentence := range o.ineffective() {
+		logger.Info("Warning: " + sentence)
+	}
 	restConfig, err := clientConfig(o)
 	if err != nil {
 		return err
@@ -89,7 +94,7 @@ func newManager(restConfig *rest.Config, o *options, logger logr.Logger) (manage
 		return nil, fmt.Errorf("registering API types: %w", err)
 	}
 	warmUp := true
-	election := o.leaderElection
+	election := o.election
 	mgr, err := manager.New(restConfig, manager.Options{
 		Scheme:                 scheme,
 		Cache:                  controllers.CacheOptions(),
@@ -130,21 +135,4 @@ func addressIf(enabled bool, address string) string {
 		return address
 	}
 	return "0"
-}
-
-// newLogger writes one JSON object per line to standard error. Verbosity counts as everywhere in Kubernetes.
-func newLogger(verbosity int) (logr.Logger, error) {
-	config := zap.NewProductionConfig()
-	config.Level = zap.NewAtomicLevelAt(zapcore.Level(-verbosity))
-	config.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	config.OutputPaths, config.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
-	// The message and its values say where it went wrong; a stack through a work queue says nothing.
-	config.DisableStacktrace = true
-	// A log that drops lines is of no use on the day it is needed, and there are few.
-	config.Sampling = nil
-	logger, err := config.Build()
-	if err != nil {
-		return logr.Logger{}, fmt.Errorf("opening the log: %w", err)
-	}
-	return zapr.NewLogger(logger), nil
 }

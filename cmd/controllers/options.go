@@ -5,14 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/component-base/config"
-	configoptions "k8s.io/component-base/config/options"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/controllers"
@@ -22,6 +16,7 @@ import (
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
 	"hekla.sh/hekla/pkg/controllers/queue"
+	"hekla.sh/hekla/pkg/process"
 )
 
 // controllerNames are the controllers there are, under Volcano's names.
@@ -46,26 +41,16 @@ type options struct {
 	enableHealthz           bool
 	listenAddress           string
 	enableMetrics           bool
-	leaderElection          config.LeaderElectionConfiguration
+	election                process.Election
 	verbosity               int
+	showVersion             bool
+	ineffective             func() []string // the flags that were given and have no effect
 }
 
-func newOptions() *options {
-	return &options{
-		leaderElection: config.LeaderElectionConfiguration{
-			LeaderElect:   true,
-			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
-			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
-			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
-			ResourceLock:  resourcelock.LeasesResourceLock,
-			// Volcano's own Lease, so that the two never run at the same time by accident.
-			ResourceName:      "vc-controller-manager",
-			ResourceNamespace: "volcano-system",
-		},
-	}
-}
+func newOptions() *options { return &options{election: process.NewElection("vc-controller-manager")} }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
+	o.ineffective = process.AddSuperseded(flags, volcanoFlags)
 	flags.StringVar(&o.master, "master", "", "Address of the API server; overrides the one in the kubeconfig.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of a kubeconfig. Empty uses the pod's own ServiceAccount.")
 	// Not Volcano's 50 and 100, which would make a thousand pods wait twenty seconds: the API server's own priority
@@ -91,7 +76,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
 	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
-	configoptions.BindLeaderElectionFlags(&o.leaderElection, flags)
+	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
+	o.election.AddFlags(flags)
 }
 
 // validate says, flag by flag, what cannot be meant.
@@ -123,30 +109,20 @@ func (o *options) validate() error {
 	if _, err := o.selected(); err != nil {
 		problems = append(problems, err)
 	}
-	if election := &o.leaderElection; election.LeaderElect {
-		lease, renew, retry := election.LeaseDuration.Duration, election.RenewDeadline.Duration, election.RetryPeriod.Duration
-		if lease <= renew {
-			invalid("leader-elect-lease-duration", lease, fmt.Sprintf("must be longer than the renew deadline, %s", renew))
-		}
-		// The elector adds up to a fifth to each retry.
-		if renew <= retry+retry/5 {
-			invalid("leader-elect-renew-deadline", renew, fmt.Sprintf("must be longer than 1.2 retry periods of %s", retry))
-		}
-		if retry <= 0 {
-			invalid("leader-elect-retry-period", retry, "must be above 0")
-		}
-		if election.ResourceLock != resourcelock.LeasesResourceLock {
-			invalid("leader-elect-resource-lock", election.ResourceLock, "only leases is supported")
-		}
-		if election.ResourceName == "" {
-			invalid("leader-elect-resource-name", "", "must be set")
-		}
-		if election.ResourceNamespace == "" {
-			invalid("leader-elect-resource-namespace", "", "must be set")
-		}
-	}
+	problems = append(problems, o.election.Validate()...)
 	return errors.Join(problems...)
 }
+
+// volcanoFlags are flags of Volcano's controller manager that change nothing here.
+var volcanoFlags = []process.Superseded{
+	{Name: "max-requeue-num", Placeholder: "15", Reason: "what fails is tried again for as long as it is there, with growing delays"},
+	{Name: "worker-threads-for-gc", Placeholder: "1", Reason: "the controller of Jobs removes them when their time is over"},
+	{Name: "ca-cert-file", Reason: plain},
+	{Name: "tls-cert-file", Reason: plain},
+	{Name: "tls-private-key-file", Reason: plain},
+}
+
+const plain = "metrics and health are served by HTTP"
 
 // volcanoOnly are controllers of Volcano that do not exist here. Leaving one out is what we do, so saying so is fine.
 var volcanoOnly = []string{

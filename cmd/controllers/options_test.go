@@ -100,3 +100,15 @@ func TestAKubeconfigThatIsMissingIsNamed(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+func TestACommandLineMadeForVolcanosControllersIsAcceptedAndSaysWhatHasNoEffect(t *testing.T) {
+	o := parse(t, "--logtostderr", "--enable-healthz=true", "--enable-metrics=true", "--leader-elect=false", "--leader-elect-resource-namespace=a",
+		"--kube-api-qps=50", "--kube-api-burst=100", "--worker-threads=3", "--worker-threads-for-gc=5", "--worker-threads-for-podgroup=5",
+		"--max-requeue-num=15", "--feature-gates=A=true", "--lock_object_namespace=b", "-v=4")
+	if err := o.validate(); err != nil {
+		t.Fatal(err)
+	}
+	if got := o.ineffective(); len(got) != 4 || !strings.HasPrefix(got[0], "--max-requeue-num=15 has no effect: ") {
+		t.Errorf("without effect are %q", got)
+	}
+}

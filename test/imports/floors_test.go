@@ -10,7 +10,7 @@ import (
 // floors are the rooms of the house, from the ground up. A package belongs to the room with the longest name that it is in
 // or below. What is in a room may import its own room and the floors below, never its own floor's other rooms.
 var floors = [][]string{
-	{"pkg/resources", "pkg/version", "."},
+	{"pkg/resources", "pkg/version", "pkg/process", "."},
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
 	{"pkg/topology"},
 	{"pkg/cluster", "pkg/client", "test/fixture"},

@@ -4,21 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/edge"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/metrics"
+	"hekla.sh/hekla/pkg/process"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/version"
 )
@@ -30,7 +26,7 @@ func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hekla-scheduler",
 		Short: "Place the pods of batch jobs",
-		Args:  noArguments,
+		Args:  process.NoArguments,
 		// A mistake in the configuration of a server deserves a sentence, not a page of flags.
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -50,28 +46,13 @@ func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 	return command
 }
 
-// noArguments refuses what is no flag, except a redirection that no shell has seen: the manifests of Volcano have it.
-func noArguments(_ *cobra.Command, arguments []string) error {
-	for _, argument := range arguments {
-		if argument != "2>&1" {
-			return fmt.Errorf("argument %q is not understood: there are only flags", argument)
-		}
-	}
-	return nil
-}
-
 // run runs the scheduler until the context ends or it cannot go on; the latter is an error.
 func (o *options) run(ctx context.Context, out io.Writer, registry *framework.Registry) error {
-	logger, err := newLogger(o.verbosity)
+	logger, err := process.Log(o.verbosity)
 	if err != nil {
 		return err
 	}
-	klog.SetLogger(logger)
-	// The libraries log through klog, which has a level of its own.
-	if err := new(klog.Level).Set(strconv.Itoa(o.verbosity)); err != nil {
-		return fmt.Errorf("--v=%d: %w", o.verbosity, err)
-	}
-	for _, sentence := range ineffectiveFlags(o.flags) {
+	for _, sentence := range o.ineffective() {
 		logger.Info("Warning: " + sentence)
 	}
 	if o.printConfig && o.schedulerConfigMap == "" {
@@ -137,8 +118,8 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 	}
 	isAlive := r.isAlive
 	lead := func(ctx context.Context) error { return r.lead(ctx, context.WithoutCancel(ctx)) }
-	if o.leaderElection.LeaderElect {
-		election, err := edge.NewElection(restConfig, o.leaderElection)
+	if o.election.LeaderElect {
+		election, err := edge.NewElection(restConfig, o.election.LeaderElectionConfiguration)
 		if err != nil {
 			return err
 		}
@@ -150,7 +131,7 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		}
 		lead = func(ctx context.Context) error {
 			logger.Info("Waiting for leadership", "candidate", election.Identity(),
-				"lease", o.leaderElection.ResourceNamespace+"/"+o.leaderElection.ResourceName)
+				"lease", o.election.ResourceNamespace+"/"+o.election.ResourceName)
 			return election.Lead(ctx, func(leading context.Context) error { return r.lead(ctx, leading) })
 		}
 	}
@@ -172,21 +153,4 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 	err = lead(ctx)
 	logger.Info("Scheduler ends")
 	return err
-}
-
-// newLogger writes one JSON object per line to standard error. Verbosity counts as everywhere in Kubernetes.
-func newLogger(verbosity int) (logr.Logger, error) {
-	config := zap.NewProductionConfig()
-	config.Level = zap.NewAtomicLevelAt(zapcore.Level(-verbosity))
-	config.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	config.OutputPaths, config.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
-	// A log that drops lines is of no use on the day it is needed, and there are few.
-	config.Sampling = nil
-	// Where a line comes from is in the line; what breaks brings its own stack.
-	config.DisableStacktrace = true
-	logger, err := config.Build()
-	if err != nil {
-		return logr.Logger{}, fmt.Errorf("opening the log: %w", err)
-	}
-	return zapr.NewLogger(logger), nil
 }

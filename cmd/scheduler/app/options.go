@@ -9,13 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/config"
-	configoptions "k8s.io/component-base/config/options"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/process"
 )
 
 // options are the values of the flags.
@@ -41,29 +37,18 @@ type options struct {
 	enableHealthz       bool
 	caFile              string
 	certFile, keyFile   string
-	lockNamespace       string
-	leaderElection      config.LeaderElectionConfiguration
+	election            process.Election
 	verbosity           int
 	showVersion         bool
-	flags               *pflag.FlagSet
+	ineffective         func() []string // the flags that were given and have no effect
 }
 
 func newOptions() *options {
-	return &options{leaderElection: config.LeaderElectionConfiguration{
-		LeaderElect:   true,
-		LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
-		RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
-		RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
-		ResourceLock:  resourcelock.LeasesResourceLock,
-		// Volcano's own Lease, so that the two never run at the same time by accident.
-		ResourceName:      schedulingv1beta1.DefaultSchedulerName,
-		ResourceNamespace: "volcano-system",
-	}}
+	return &options{election: process.NewElection(schedulingv1beta1.DefaultSchedulerName)}
 }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
-	o.flags = flags
-	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	o.ineffective = process.AddSuperseded(flags, volcanoFlags)
 	flags.StringVar(&o.master, "master", "", "Address of the API server; overrides the one in the kubeconfig.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of a kubeconfig. Empty uses the pod's own ServiceAccount.")
 	flags.Float32Var(&o.qps, "kube-api-qps", 2000, "Requests per second to the API server at most.")
@@ -99,23 +84,13 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.caFile, "ca-cert-file", "",
 		"With --tls-cert-file: authorities by which the certificate of a client is checked, if it sends one.")
 
-	configoptions.BindLeaderElectionFlags(&o.leaderElection, flags)
-	flags.StringVar(&o.lockNamespace, "lock-object-namespace", "", "Old name of --leader-elect-resource-namespace.")
+	o.election.AddFlags(flags)
 	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
-	addVolcanoFlags(flags)
 }
 
-// complete fills in what follows from other flags.
-func (o *options) complete() {
-	if o.lockNamespace != "" && !o.flags.Changed("leader-elect-resource-namespace") {
-		o.leaderElection.ResourceNamespace = o.lockNamespace
-	}
-	// Schedulers of other names are no rivals.
-	if !o.flags.Changed("leader-elect-resource-name") {
-		o.leaderElection.ResourceName = strings.Join(o.schedulerNames, "-")
-	}
-}
+// complete fills in what follows from other flags: schedulers of other names are no rivals.
+func (o *options) complete() { o.election.Complete(strings.Join(o.schedulerNames, "-")) }
 
 // validate says, flag by flag, what cannot be meant.
 func (o *options) validate() error {
@@ -159,40 +134,9 @@ func (o *options) validate() error {
 	if o.verbosity < 0 || o.verbosity > 10 {
 		invalid("v", o.verbosity, "must be from 0 to 10")
 	}
-	problems = append(problems, o.validateElection()...)
+	problems = append(problems, o.election.Validate()...)
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(problems...)
-}
-
-func (o *options) validateElection() (problems []error) {
-	election := &o.leaderElection
-	if !election.LeaderElect {
-		return nil
-	}
-	invalid := func(flag string, value any, why string) {
-		problems = append(problems, fmt.Errorf("--leader-elect-%s=%v: %s", flag, value, why))
-	}
-	lease, renew, retry := election.LeaseDuration.Duration, election.RenewDeadline.Duration, election.RetryPeriod.Duration
-	if lease <= renew {
-		invalid("lease-duration", lease, fmt.Sprintf("must be longer than the renew deadline, %s", renew))
-	}
-	// The elector adds up to a fifth to each retry.
-	if renew <= retry+retry/5 {
-		invalid("renew-deadline", renew, fmt.Sprintf("must be longer than 1.2 retry periods of %s", retry))
-	}
-	if retry <= 0 {
-		invalid("retry-period", retry, "must be above 0")
-	}
-	if election.ResourceLock != resourcelock.LeasesResourceLock {
-		invalid("resource-lock", election.ResourceLock, "only leases is supported")
-	}
-	if election.ResourceName == "" {
-		invalid("resource-name", "", "must be set")
-	}
-	if election.ResourceNamespace == "" {
-		invalid("resource-namespace", "", "must be set")
-	}
-	return problems
 }
 
 // configMap returns where the ConfigMap is; both are empty if none is given.

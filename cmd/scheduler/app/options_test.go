@@ -13,8 +13,9 @@ import (
 func parse(t *testing.T, arguments ...string) *options {
 	t.Helper()
 	o := newOptions()
-	o.addFlags(pflag.NewFlagSet("test", pflag.ContinueOnError))
-	if err := o.flags.Parse(arguments); err != nil {
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	o.addFlags(flags)
+	if err := flags.Parse(arguments); err != nil {
 		t.Fatal(err)
 	}
 	o.complete()
@@ -22,9 +23,10 @@ func parse(t *testing.T, arguments ...string) *options {
 }
 
 func TestFlagsHaveVolcanosNamesAndDefaults(t *testing.T) {
-	o := parse(t)
+	o, flags := newOptions(), pflag.NewFlagSet("test", pflag.ContinueOnError)
+	o.addFlags(flags)
 	got := map[string]string{}
-	o.flags.VisitAll(func(f *pflag.Flag) { got[f.Name] = f.Value.String() })
+	flags.VisitAll(func(f *pflag.Flag) { got[f.Name] = f.Value.String() })
 	for name, want := range map[string]string{
 		"scheduler-name": "[volcano]", "scheduler-conf": "", "schedule-period": "1s", "resync-period": "0",
 		"default-queue": "default", "kube-api-qps": "2000", "kube-api-burst": "2000", "minimum-feasible-nodes": "100",
@@ -56,7 +58,7 @@ func TestACommandLineMadeForVolcanoIsAcceptedAndSaysWhatHasNoEffect(t *testing.T
 		t.Fatal(err)
 	}
 	var names []string
-	for _, sentence := range ineffectiveFlags(o.flags) {
+	for _, sentence := range o.ineffective() {
 		name, _, _ := strings.Cut(sentence, "=")
 		names = append(names, name)
 		if !strings.Contains(sentence, " has no effect: ") {
@@ -67,7 +69,7 @@ func TestACommandLineMadeForVolcanoIsAcceptedAndSaysWhatHasNoEffect(t *testing.T
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("without effect (-want +got):\n%s", diff)
 	}
-	if o.verbosity != 3 || o.leaderElection.LeaderElect {
+	if o.verbosity != 3 || o.election.LeaderElect {
 		t.Error("what has an effect was not taken over")
 	}
 }
@@ -84,7 +86,7 @@ func TestTheLeaseFollowsFromOtherFlagsUnlessItIsNamed(t *testing.T) {
 		{[]string{"--lock-object-namespace=old", "--leader-elect-resource-namespace=new"}, "new/volcano"},
 	} {
 		o := parse(t, test.arguments...)
-		if got := o.leaderElection.ResourceNamespace + "/" + o.leaderElection.ResourceName; got != test.want {
+		if got := o.election.ResourceNamespace + "/" + o.election.ResourceName; got != test.want {
 			t.Errorf("%v: the Lease is %s, want %s", test.arguments, got, test.want)
 		}
 	}

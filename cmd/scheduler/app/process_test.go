@@ -92,17 +92,17 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// process is a scheduler that runs inside the test.
-type process struct {
+// instance is a scheduler that runs inside the test.
+type instance struct {
 	stop            context.CancelFunc
 	result          chan error
 	health, numbers string
 }
 
-func (w *world) start(arguments ...string) *process {
+func (w *world) start(arguments ...string) *instance {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	p := &process{stop: stop, result: make(chan error, 1), health: freeAddress(w.t), numbers: freeAddress(w.t)}
+	p := &instance{stop: stop, result: make(chan error, 1), health: freeAddress(w.t), numbers: freeAddress(w.t)}
 	command := NewCommand()
 	command.SetArgs(append([]string{
 		"--kubeconfig=" + w.cluster.KubeconfigPath(), "--enable-healthz", "--healthz-address=" + p.health,
@@ -160,7 +160,7 @@ func get(ctx context.Context, url string) (string, error) {
 }
 
 // shows waits until the metrics hold a line.
-func (w *world) shows(p *process, line string) {
+func (w *world) shows(p *instance, line string) {
 	w.t.Helper()
 	w.eventually(func(ctx context.Context) error {
 		body, err := get(ctx, "http://"+p.numbers+"/metrics")
@@ -171,7 +171,7 @@ func (w *world) shows(p *process, line string) {
 	})
 }
 
-func (w *world) ready(p *process) {
+func (w *world) ready(p *instance) {
 	w.t.Helper()
 	w.eventually(func(ctx context.Context) error {
 		_, err := get(ctx, "http://"+p.health+"/readyz")
@@ -180,7 +180,7 @@ func (w *world) ready(p *process) {
 }
 
 // ends waits for the end of a process and returns its error.
-func (w *world) ends(p *process) error {
+func (w *world) ends(p *instance) error {
 	w.t.Helper()
 	select {
 	case err := <-p.result:
@@ -325,7 +325,7 @@ func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 }
 
 // counts returns how often each action ran.
-func (w *world) counts(ctx context.Context, p *process) (map[string]int, error) {
+func (w *world) counts(ctx context.Context, p *instance) (map[string]int, error) {
 	body, err := get(ctx, "http://"+p.numbers+"/metrics")
 	counts := map[string]int{}
 	for line := range strings.Lines(body) {

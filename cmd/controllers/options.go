@@ -116,7 +116,6 @@ func (o *options) validate() error {
 // volcanoFlags are flags of Volcano's controller manager that change nothing here.
 var volcanoFlags = []process.Superseded{
 	{Name: "max-requeue-num", Placeholder: "15", Reason: "what fails is tried again for as long as it is there, with growing delays"},
-	{Name: "worker-threads-for-gc", Placeholder: "1", Reason: "the controller of Jobs removes them when their time is over"},
 	{Name: "ca-cert-file", Reason: plain},
 	{Name: "tls-cert-file", Reason: plain},
 	{Name: "tls-private-key-file", Reason: plain},

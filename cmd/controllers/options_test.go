@@ -108,7 +108,7 @@ func TestACommandLineMadeForVolcanosControllersIsAcceptedAndSaysWhatHasNoEffect(
 	if err := o.validate(); err != nil {
 		t.Fatal(err)
 	}
-	if got := o.ineffective(); len(got) != 4 || !strings.HasPrefix(got[0], "--max-requeue-num=15 has no effect: ") {
+	if got := o.ineffective(); len(got) != 3 || !strings.HasPrefix(got[0], "--max-requeue-num=15 has no effect: ") {
 		t.Errorf("without effect are %q", got)
 	}
 }

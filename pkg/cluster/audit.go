@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
@@ -15,6 +17,7 @@ func (c *Cluster) Audit() []string {
 	c.auditJobs(a)
 	c.auditQueues(a)
 	c.auditPlans(a)
+	c.auditReservations(a)
 	a.int("terms generation of labels", len(c.labelKeys), c.countLabelKeys())
 	return a.found
 }
@@ -109,6 +112,11 @@ func (c *Cluster) auditNodes(a *audit) {
 	a.vector("cluster promised", c.Promised, promised)
 	a.int("nodes by rank", len(c.byRank), len(c.nodes))
 	a.int("slots in use", len(c.bySlot)-len(c.freeSlots), len(c.nodes))
+	for _, k := range slices.Collect(maps.Keys(classes)) {
+		if k.NeedsSupplies() {
+			classes[k.Plain]++
+		}
+	}
 	a.int("classes", len(c.classes), len(classes))
 	for k, tasks := range classes {
 		a.int("tasks of a class", k.tasks, tasks)
@@ -199,4 +207,29 @@ func (c *Cluster) countLabelKeys() int {
 		}
 	}
 	return len(keys)
+}
+
+// auditReservations holds what is reserved of volumes and devices against what the tasks hold.
+func (c *Cluster) auditReservations(a *audit) {
+	fresh := map[SupplyKey]int{}
+	for _, t := range c.tasks {
+		if t.Reservation == nil {
+			continue
+		}
+		if !t.Status.Assumed() {
+			a.found = append(a.found, fmt.Sprintf("task %s is %s and holds a reservation", t.Key(), t.Status))
+		}
+		c.eachReserved(t, t.Reservation, func(key SupplyKey, _ holder) { fresh[key]++ })
+	}
+	for key, r := range c.supplies.reserved {
+		held := 0
+		for _, h := range r.holders {
+			if !h.isOver {
+				held++
+			}
+		}
+		a.int(fmt.Sprintf("number of holders of %s", key.NamespacedName), held, fresh[key])
+		delete(fresh, key)
+	}
+	a.int("things reserved that nothing is known of", len(fresh), 0)
 }

@@ -25,14 +25,20 @@ type Class struct {
 	HasTerms   bool     // has pod affinity, anti-affinity or spread constraints of its own
 	Belonging           // what matters of the job and queue of its pods
 
+	// Plain is the class of pods that are equal but for the volumes and devices they need: the class itself if it needs none.
+	Plain *Class
+
 	key         string
-	tasks       int    // how many tasks have it
+	tasks       int    // how many tasks have it, and classes that need supplies besides
 	matched     bool   // a term of another pod may match it
 	matchedWhen uint64 // the termsGeneration that matched is true for
 }
 
 // InUse reports whether any task still has the class.
 func (k *Class) InUse() bool { return k.tasks > 0 }
+
+// NeedsSupplies reports whether the pods need volumes or devices, which not every node may have for them.
+func (k *Class) NeedsSupplies() bool { return k.Plain != k }
 
 // DependsOnPods reports whether the answer for a class may depend on pods elsewhere than on the node asked about: it has
 // pod affinity or spread constraints, or another pod's affinity may speak of it.
@@ -135,8 +141,20 @@ func (c *Cluster) classOf(t *Task) *Class {
 	}
 	// The parts of a pod always marshal: they came out of JSON.
 	rest, _ := json.Marshal(&s)
-	k := c.intern(pod, request, c.nonZero(pod, request), string(rest))
-	k.HasPorts, k.HasTerms, k.Belonging = len(s.Ports) > 0, hasTerms, belonging
+	balance := c.nonZero(pod, request)
+	plain := c.intern(pod, request, balance, string(rest))
+	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
+	demand := demandOf(pod)
+	if demand == nil {
+		return plain
+	}
+	text, _ := json.Marshal(demand)
+	k := c.intern(pod, request, balance, string(rest)+string(text))
+	k.HasPorts, k.HasTerms, k.Belonging = plain.HasPorts, hasTerms, belonging
+	if k.Plain == k {
+		k.Plain = plain
+		plain.tasks++ // it is in use as long as this one is
+	}
 	return k
 }
 
@@ -202,6 +220,7 @@ func (c *Cluster) intern(pod *corev1.Pod, request resources.Vector, balance [2]i
 			k.BestEffort = false
 		}
 	}
+	k.Plain = k
 	c.classes[k.key] = k
 	return k
 }
@@ -212,13 +231,22 @@ func (c *Cluster) setClass(t *Task, k *Class) {
 		return
 	}
 	if old := t.Class; old != nil {
-		if old.tasks--; old.tasks == 0 {
-			delete(c.classes, old.key)
-		}
+		c.forsake(old)
 	}
 	t.Class = k
 	if k != nil {
 		k.tasks++
+	}
+}
+
+// forsake counts one user of a class less.
+func (c *Cluster) forsake(k *Class) {
+	if k.tasks--; k.tasks > 0 {
+		return
+	}
+	delete(c.classes, k.key)
+	if k.NeedsSupplies() {
+		c.forsake(k.Plain)
 	}
 }
 

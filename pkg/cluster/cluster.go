@@ -59,6 +59,8 @@ type Cluster struct {
 
 	namespacesGeneration uint64
 
+	supplies supplies
+
 	waiting       []*Job   // jobs that have something to place, or wait at the door
 	touchedJobs   []*Job   // changed since TakeTouchedJobs
 	touchedQueues []*Queue // changed since TakeTouchedQueues
@@ -91,6 +93,8 @@ func New(options Options) *Cluster {
 		quotas:     map[string][]*corev1.ResourceQuota{},
 		plans:      map[string]*Plan{},
 		leaving:    map[types.NamespacedName]*Task{},
+		supplies: supplies{shown: map[SupplyKey]Supply{}, reserved: map[SupplyKey]*reserved{},
+			users: map[types.NamespacedName][]*Task{}},
 	}
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1, Reclaimable: true}
 	return c
@@ -213,7 +217,7 @@ func (c *Cluster) Settle() {
 }
 
 // stamp is how often each kind of change that could help a waiting job has happened.
-type stamp struct{ node, queue, pod, job uint64 }
+type stamp struct{ node, queue, pod, supply, job uint64 }
 
 // Judge notes why a job waits; nil clears it. The job need not be tried again before [Cluster.Hopeful].
 func (c *Cluster) Judge(j *Job, v *verdict.Verdict) {
@@ -266,7 +270,8 @@ func (c *Cluster) isHelped(j *Job) bool {
 	}
 	return v.Help&verdict.HelpNode != 0 && then.node != c.world.node ||
 		v.Help&verdict.HelpQueue != 0 && then.queue != c.world.queue ||
-		v.Help&verdict.HelpPod != 0 && then.pod != c.world.pod
+		v.Help&verdict.HelpPod != 0 && then.pod != c.world.pod ||
+		v.Help&verdict.HelpSupply != 0 && then.supply != c.world.supply
 }
 
 // Touch counts a node as changed though its object and what is on it are as they were: what a plugin says of it has changed

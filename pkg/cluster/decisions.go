@@ -30,6 +30,8 @@ type Bind struct {
 	UID  types.UID
 	Node string
 	Job  JobID
+	// Reservation is what is to be written of volumes and devices before, nil if nothing.
+	Reservation *Reservation
 }
 
 // PlanStart says that room is to be made for a job, in this order: the plan is recorded, its nominations and then its

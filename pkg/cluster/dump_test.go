@@ -21,7 +21,7 @@ var leftOut = []string{
 	"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.touchedJobs",
 	"Cluster.touchedQueues", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Queue.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.pod", "Task.inNode", "Task.budgets",
-	"Task.budgetsWhen", "Budget.selector",
+	"Task.budgetsWhen", "Budget.selector", "supplies.changes", "supplies.dropped",
 }
 
 // onlyGrows are the fields that undo leaves longer than they were; Settle makes them short again.
@@ -32,7 +32,7 @@ var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
 	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Cluster.adopted", "Plan.Order", "Plan.nominated",
 	"Cluster.classes", "Cluster.ranksAreStale", "Cluster.treeIsStale", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
-	"Job.version", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod",
+	"Job.version", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }
 
 // exactly dumps the model bit for bit.

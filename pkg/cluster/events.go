@@ -64,6 +64,10 @@ func (e Set) apply(c *Cluster) {
 			c.namespacesGeneration++
 			c.world.node++
 		}
+	default:
+		if kind := SupplyKindOf(object); kind != NoSupply {
+			c.setSupply(kind, object.(Supply))
+		}
 	}
 }
 
@@ -92,6 +96,10 @@ func (e Delete) apply(c *Cluster) {
 		if before := c.namespaces[object.Name]; before != nil && before.UID == object.UID {
 			delete(c.namespaces, object.Name)
 			c.namespacesGeneration++
+		}
+	default:
+		if kind := SupplyKindOf(object); kind != NoSupply {
+			c.dropSupply(kind, object.(Supply))
 		}
 	}
 }
@@ -152,6 +160,7 @@ func (c *Cluster) setPod(pod *corev1.Pod) {
 		c.tasks[key] = t
 		t.Status = Failed // holds and counts nothing until it is moved
 		c.setClass(t, c.heldClassOf(pod, nil))
+		c.enroll(t, pod, true)
 	}
 	c.updateTask(t, pod, ours)
 }
@@ -218,6 +227,9 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 	}
 	t.Status = status
 	c.account(t, +1)
+	if !status.Assumed() {
+		c.letGo(t, pod.Spec.NodeName != "")
+	}
 	if status == Evicting {
 		c.spend(t, true)
 	}
@@ -320,6 +332,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.release(t, Failed)
 	c.account(t, -1)
 	c.countTerms(t, t.Pod, false)
+	c.enroll(t, t.Pod, false)
 	c.outlive(t)
 	c.leaveJob(t)
 	c.setClass(t, nil)

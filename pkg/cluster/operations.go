@@ -11,6 +11,8 @@ type operation struct {
 	status Status
 	node   *Node
 
+	reservation *Reservation
+
 	job   *Job
 	phase schedulingv1beta1.PodGroupPhase
 }
@@ -24,7 +26,11 @@ func (c *Cluster) Undo(mark int) {
 		last := c.log[len(c.log)-1]
 		c.log = c.log[:len(c.log)-1]
 		if last.task != nil {
+			if last.reservation == nil {
+				c.hold(last.task, nil) // with the node that it was held for
+			}
 			c.move(last.task, last.status, last.node)
+			c.hold(last.task, last.reservation)
 		} else {
 			c.setPhase(last.job, last.phase)
 		}
@@ -89,7 +95,10 @@ func (c *Cluster) LetIn(j *Job) {
 }
 
 func (c *Cluster) do(t *Task, status Status, n *Node) {
-	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node})
+	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node, reservation: t.Reservation})
+	if status != Binding {
+		c.hold(t, nil)
+	}
 	c.move(t, status, n)
 }
 
@@ -111,6 +120,9 @@ func (c *Cluster) setPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 
 // move is the only place where a task changes status or node. It keeps every total.
 func (c *Cluster) move(t *Task, status Status, n *Node) {
+	if t.Reservation != nil && !status.Assumed() {
+		c.letGo(t, status.Holds())
+	}
 	if t.Node == n && t.Status.weighs(status) {
 		// Only the counts change: the commit of a large gang must not cost as much as its placement.
 		if j := t.Job; j != nil {

@@ -14,7 +14,7 @@ import (
 // its status.
 func samePod(a, b *corev1.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
-		maps.Equal(a.Annotations, b.Annotations)
+		maps.Equal(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
 }
 
 // sameNode reports whether nothing that a decision rests on differs between two states of a node. Most updates are

@@ -27,6 +27,9 @@ type Task struct {
 	// Told is what its pod's condition was decided to say last, "" before the first.
 	Told string
 
+	// Reservation is what it takes on its node besides room and is not seen in the API yet, nil if nothing.
+	Reservation *Reservation
+
 	// Evicts is the plan that the task leaves for, nil if none does.
 	Evicts *Plan
 

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -64,6 +66,9 @@ type binding struct {
 	handed  time.Time
 	backOff wait.Backoff
 
+	// isWritten is set once all that was reserved for the pod was written, isPrepared when its volumes are bound as well.
+	isWritten, isPrepared bool
+
 	requests int
 	// problem is the answer to the last request, nil once it is understood. As long as it is set nothing is sent: what the
 	// API server shows is read first.
@@ -78,6 +83,7 @@ type gang struct {
 // binder carries out bindings, in the order given.
 type binder struct {
 	pods     typedcorev1.CoreV1Interface
+	preparer preparer
 	queue    workqueue.TypedDelayingInterface[*binding]
 	settle   func(context.Context, cluster.Bind) // waits until no other write to the pod is under way
 	finished func(*binding, BindResult, error)
@@ -93,8 +99,8 @@ type binder struct {
 	idle        chan struct{} // closed once isClosed and nothing is outstanding
 }
 
-func newBinder(pods typedcorev1.CoreV1Interface, logger logr.Logger) *binder {
-	return &binder{pods: pods, logger: logger, backOff: bindBackOff, idle: make(chan struct{}),
+func newBinder(client kubernetes.Interface, logger logr.Logger) *binder {
+	return &binder{pods: client.CoreV1(), preparer: preparer{client}, logger: logger, backOff: bindBackOff, idle: make(chan struct{}),
 		queue: workqueue.NewTypedDelayingQueue[*binding]()}
 }
 
@@ -118,7 +124,7 @@ func (b *binder) add(binds []cluster.Bind) {
 	var last *binding
 	now := time.Now()
 	for _, bind := range binds {
-		t := &binding{Bind: bind, handed: now, backOff: b.backOff}
+		t := &binding{Bind: bind, handed: now, backOff: b.backOff, isPrepared: bind.Reservation == nil}
 		if last != nil && last.Job == bind.Job {
 			t.gang = last.gang
 		} else {
@@ -145,10 +151,13 @@ func (b *binder) next(ctx context.Context) bool {
 		return true
 	}
 	b.inFlight.Add(1)
+	isSent := t.isPrepared
 	result, pause, err := b.advance(ctx, t)
 	b.inFlight.Add(-1)
 	if result == "" {
-		b.repeated.Add(1)
+		if isSent {
+			b.repeated.Add(1)
+		}
 		b.queue.AddAfter(t, pause)
 		return true
 	}
@@ -161,10 +170,13 @@ func (b *binder) next(ctx context.Context) bool {
 func (b *binder) isUnwanted(t *binding) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.isClosed && !t.gang.begun.Load() {
+	// Who waits for volumes would hold up the stop for minutes. The next leader finds the claims as they are.
+	if b.isClosed && (!t.gang.begun.Load() || !t.isPrepared) {
 		return true
 	}
-	t.gang.begun.Store(true)
+	if t.isPrepared {
+		t.gang.begun.Store(true)
+	}
 	return false
 }
 
@@ -193,6 +205,9 @@ func (b *binder) close() {
 // advance sends a binding, or finds out what became of it. An empty result means that it must be called again after the
 // pause. err is why a binding was refused.
 func (b *binder) advance(ctx context.Context, t *binding) (result BindResult, pause time.Duration, err error) {
+	if !t.isPrepared {
+		return b.prepare(ctx, t)
+	}
 	if t.problem == nil {
 		b.settle(ctx, t.Bind)
 		t.requests++
@@ -221,6 +236,7 @@ func (b *binder) advance(ctx context.Context, t *binding) (result BindResult, pa
 	case pod.Spec.NodeName != "":
 		return Elsewhere, 0, nil
 	case isFinal(t.problem) || t.requests >= maxBindRequests:
+		b.giveBack(ctx, t)
 		return Refused, 0, t.problem
 	}
 	t.problem = nil
@@ -234,6 +250,45 @@ func (b *binder) send(ctx context.Context, t *binding) error {
 			Target:     corev1.ObjectReference{Kind: "Node", Name: t.Node},
 		}).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
+}
+
+// prepare takes one step towards what the pod takes besides room. It is what advance does first.
+func (b *binder) prepare(ctx context.Context, t *binding) (BindResult, time.Duration, error) {
+	isReady, err := b.preparer.prepare(ctx, &t.Bind, t.isWritten)
+	t.isWritten = t.isWritten || err == nil
+	var hopeless impossible
+	switch {
+	case isReady:
+		t.isPrepared, t.backOff = true, b.backOff
+		return "", 0, nil
+	case errors.As(err, &hopeless) || err != nil && isFinal(err):
+	case time.Since(t.handed) > t.Reservation.Patience:
+		if err == nil {
+			err = fmt.Errorf("its volumes were not bound within %s", t.Reservation.Patience)
+		}
+	default:
+		if err != nil {
+			b.logger.V(1).Info("Volumes and devices of a pod were not written", "pod", t.Pod, "node", t.Node, "error", err)
+		}
+		// The pod may be gone long before its volumes are there.
+		pod, err := readPod(ctx, b.pods, t.Pod)
+		if apierrors.IsNotFound(err) || err == nil && (pod.UID != t.UID || pod.DeletionTimestamp != nil) {
+			return Gone, 0, nil
+		}
+		return "", min(t.backOff.Step(), longestLook), nil
+	}
+	b.giveBack(ctx, t)
+	return Refused, 0, err
+}
+
+// giveBack takes back what devices were given to a pod that is not bound.
+func (b *binder) giveBack(ctx context.Context, t *binding) {
+	if t.Reservation == nil {
+		return
+	}
+	if err := b.preparer.release(ctx, &t.Bind); err != nil {
+		b.logger.Error(err, "Devices were not taken back", "pod", t.Pod)
+	}
 }
 
 // readPod reads a pod itself, past all caches.

@@ -44,7 +44,17 @@
 //	""                      pods                             get list watch delete
 //	""                      pods/binding pods/eviction       create
 //	""                      pods/status                      patch
-//	""                      nodes namespaces resourcequotas  list watch
+//	""                      nodes                            get list watch
+//	""                      namespaces resourcequotas        list watch
+//	""                      persistentvolumes                get list watch update
+//	""                      persistentvolumeclaims           get list watch update
+//	storage.k8s.io          storageclasses csinodes          list watch
+//	storage.k8s.io          csidrivers csistoragecapacities  list watch
+//	storage.k8s.io          volumeattachments                list watch
+//	resource.k8s.io         resourceclaims                   get list watch update
+//	resource.k8s.io         resourceclaims/status            update
+//	resource.k8s.io         resourceclaims/binding           update
+//	resource.k8s.io         resourceslices deviceclasses     list watch
 //	policy                  poddisruptionbudgets             list watch
 //	events.k8s.io           events                           create patch
 //	scheduling.volcano.sh   podgroups queues                 get list watch

@@ -7,9 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -33,7 +38,12 @@ type Inbox struct {
 
 	core  informers.SharedInformerFactory
 	batch externalversions.SharedInformerFactory
+	mutex sync.Mutex
 	kinds []*watchedKind
+
+	api     discovery.DiscoveryInterface
+	asking  sync.WaitGroup
+	devices chan struct{} // closed when it is known whether there are devices, and they are watched if so
 }
 
 // label is one label that a node may have.
@@ -51,7 +61,7 @@ type watchedKind struct {
 // NewInbox returns an inbox that watches nothing before [Inbox.Start].
 func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
 	i := &Inbox{
-		queue: newEventQueue(),
+		queue: newEventQueue(), api: clients.Core.Discovery(), devices: make(chan struct{}),
 		core: informers.NewSharedInformerFactoryWithOptions(clients.Core, 0,
 			informers.WithTransform(slim), informers.WithTweakListOptions(readThrough)),
 		batch: externalversions.NewSharedInformerFactoryWithOptions(clients.Batch, 0,
@@ -74,16 +84,28 @@ func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
 
 		"poddisruptionbudgets": i.core.Policy().V1().PodDisruptionBudgets().Informer(),
 		"resourcequotas":       i.core.Core().V1().ResourceQuotas().Informer(),
+
+		"persistentvolumeclaims": i.core.Core().V1().PersistentVolumeClaims().Informer(),
+		"persistentvolumes":      i.core.Core().V1().PersistentVolumes().Informer(),
+		"storageclasses":         i.core.Storage().V1().StorageClasses().Informer(),
+		"csinodes":               i.core.Storage().V1().CSINodes().Informer(),
+		"csidrivers":             i.core.Storage().V1().CSIDrivers().Informer(),
+		"csistoragecapacities":   i.core.Storage().V1().CSIStorageCapacities().Informer(),
+		"volumeattachments":      i.core.Storage().V1().VolumeAttachments().Informer(),
 	}
 	if !options.IgnorePriorityClasses {
 		watched["priorityclasses"] = i.core.Scheduling().V1().PriorityClasses().Informer()
 	}
+	return i, i.watchAll(watched)
+}
+
+func (i *Inbox) watchAll(watched map[string]cache.SharedIndexInformer) error {
 	for name, informer := range watched {
 		if err := i.watch(name, informer); err != nil {
-			return nil, fmt.Errorf("watch %s: %w", name, err)
+			return fmt.Errorf("watch %s: %w", name, err)
 		}
 	}
-	return i, nil
+	return nil
 }
 
 // readThrough makes the first list as new as the moment of asking. The cache of an API server may be minutes behind, and
@@ -113,6 +135,8 @@ func (i *Inbox) watch(name string, informer cache.SharedIndexInformer) error {
 		return err
 	}
 	w.registration = registration
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
 	i.kinds = append(i.kinds, w)
 	return nil
 }
@@ -156,10 +180,37 @@ func (i *Inbox) isOurs(o object) bool {
 func (i *Inbox) Start(ctx context.Context) {
 	i.core.StartWithContext(ctx)
 	i.batch.StartWithContext(ctx)
+	i.asking.Go(func() { i.watchDevices(ctx) })
+}
+
+// askAgain is the pause after the API server could not say whether it has devices.
+const askAgain = time.Second
+
+// watchDevices watches devices if the API server has them: before Kubernetes 1.34 it had not, and it may be told not to.
+func (i *Inbox) watchDevices(ctx context.Context) {
+	err := wait.PollUntilContextCancel(ctx, askAgain, true, func(context.Context) (bool, error) {
+		switch _, err := i.api.ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String()); {
+		case apierrors.IsNotFound(err):
+			return true, nil
+		case err != nil:
+			return false, nil
+		}
+		resource := i.core.Resource().V1()
+		return true, i.watchAll(map[string]cache.SharedIndexInformer{
+			"resourceclaims": resource.ResourceClaims().Informer(),
+			"resourceslices": resource.ResourceSlices().Informer(),
+			"deviceclasses":  resource.DeviceClasses().Informer(),
+		})
+	})
+	if err == nil {
+		i.core.StartWithContext(ctx)
+		close(i.devices)
+	}
 }
 
 // Wait returns when everything that Start started has ended.
 func (i *Inbox) Wait() {
+	i.asking.Wait()
 	i.core.Shutdown()
 	i.batch.Shutdown()
 }
@@ -167,15 +218,20 @@ func (i *Inbox) Wait() {
 // WaitSynced returns when everything that there was at the start can be taken. If the context ends before, the error
 // names what could not be listed, and why.
 func (i *Inbox) WaitSynced(ctx context.Context) error {
-	synced := make([]cache.InformerSynced, len(i.kinds))
-	for n, w := range i.kinds {
-		synced[n] = w.registration.HasSynced
+	var errs []error
+	select {
+	case <-i.devices:
+		var synced []cache.InformerSynced
+		for _, w := range i.watched() {
+			synced = append(synced, w.registration.HasSynced)
+		}
+		if cache.WaitForCacheSync(ctx.Done(), synced...) {
+			return nil
+		}
+	case <-ctx.Done():
+		errs = append(errs, errors.New("resourceclaims: the API server has not said whether it has any"))
 	}
-	if cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return nil
-	}
-	errs := []error{fmt.Errorf("the lists of the cluster are not complete: %w", context.Cause(ctx))}
-	for _, w := range i.kinds {
+	for _, w := range i.watched() {
 		if w.registration.HasSynced() {
 			continue
 		}
@@ -187,7 +243,14 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", w.name, problem))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append([]error{fmt.Errorf("the lists of the cluster are not complete: %w", context.Cause(ctx))}, errs...)...)
+}
+
+// watched returns the kinds that are watched by now.
+func (i *Inbox) watched() []*watchedKind {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return slices.Clone(i.kinds)
 }
 
 // Wake receives when there is something to take.

@@ -73,7 +73,7 @@ type Outbox struct {
 func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
 	o := &Outbox{
 		options:       options,
-		binder:        newBinder(clients.Core.CoreV1(), options.Logger),
+		binder:        newBinder(clients.Core, options.Logger),
 		eventLimit:    flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
 		evictionLimit: flowcontrol.NewTokenBucketRateLimiter(evictionEventsPerSecond, evictionEventsAtOnce),
 		broadcaster:   events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.Core.EventsV1()}),

@@ -29,10 +29,12 @@ const (
 	refusalKind
 	planKind
 	loadKind
+	supplyKinds // and one of these for each kind of volumes and devices, see kindOf
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"refusal", "plan", "load"}
+	"refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver",
+	"CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass"}
 
 func (k kind) String() string { return kindNames[k] }
 
@@ -54,6 +56,9 @@ func kindOf(object runtime.Object) kind {
 		return budgetKind
 	case *corev1.ResourceQuota:
 		return quotaKind
+	}
+	if supply := cluster.SupplyKindOf(object); supply != cluster.NoSupply {
+		return supplyKinds + kind(supply)
 	}
 	return unknownKind
 }

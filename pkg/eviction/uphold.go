@@ -286,7 +286,7 @@ func isLost(s *framework.Session, p *cluster.Plan) bool {
 				return true
 			}
 		}
-		if !t.Class.HasPorts && !s.Cluster.DependsOnPods(t.Class) {
+		if !t.Class.HasPorts && !t.Class.NeedsSupplies() && !s.Cluster.DependsOnPods(t.Class) {
 			continue
 		}
 		x := s.Begin()

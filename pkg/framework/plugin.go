@@ -127,6 +127,21 @@ type KubeScorer interface {
 	KubeScores() []KubeScore
 }
 
+// KubeArguments are arguments of kube-scheduler plugins.
+type KubeArguments struct {
+	BindTimeout   time.Duration // how long volumes may take to be bound
+	VolumeShape   []ShapePoint  // how nodes are scored by their volumes; empty if they are not
+	DeviceTimeout time.Duration // how long to look for devices on one node; 0 is without end
+}
+
+// ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
+type ShapePoint struct{ Utilization, Score int32 }
+
+// KubeArguer gives kube-scheduler plugins their arguments. It has no switch.
+type KubeArguer interface {
+	KubeArguments() KubeArguments
+}
+
 // Waker is implemented by plugins whose answers change with time alone. It has no switch. WakeAt is asked at the end of each
 // cycle: at that time every job that waits is looked at anew. Zero means never.
 type Waker interface {

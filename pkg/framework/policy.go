@@ -39,6 +39,7 @@ type Policy struct {
 	Scorers     []NodeScorer
 	KubeFilters []string
 	KubeScores  []KubeScore
+	Kube        KubeArguments
 
 	// Hierarchical is set if a placement in one queue can change the order of others.
 	Hierarchical bool
@@ -109,6 +110,9 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	}
 	if k, ok := plugin.(KubeScorer); ok && on.On(conf.EnableNodeOrder) {
 		p.KubeScores = append(p.KubeScores, k.KubeScores()...)
+	}
+	if k, ok := plugin.(KubeArguer); ok {
+		p.Kube = k.KubeArguments()
 	}
 	if h, ok := plugin.(Hierarchical); ok && h.IsHierarchical() {
 		p.Hierarchical = true

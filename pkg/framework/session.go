@@ -30,6 +30,14 @@ type Outlook interface {
 	Veto(t *cluster.Task, n *cluster.Node) string
 }
 
+// Supplier knows which volumes and devices tasks take. The placement engine implements it.
+type Supplier interface {
+	// Reserve returns what a task takes on a node besides room, nil if nothing. ok is false if the node does not have it.
+	Reserve(t *cluster.Task, n *cluster.Node) (r *cluster.Reservation, ok bool)
+	// Lacking says which volumes or devices keep a task from its place, a clause; empty if none do.
+	Lacking(t *cluster.Task) string
+}
+
 // Share is what a queue may hold by right.
 type Share struct {
 	// Deserved has no limit where the share does not speak of a resource.

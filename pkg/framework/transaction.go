@@ -16,17 +16,37 @@ func (s *Session) Begin() Transaction {
 	return Transaction{session: s, mark: s.Cluster.Mark(), first: len(s.placed), moved: len(s.moved)}
 }
 
-// Place puts a waiting task on a node.
+// Place puts a waiting task on a node. The volumes and devices that it takes there are reserved before anything else is tried.
 func (x Transaction) Place(t *cluster.Task, n *cluster.Node) {
+	r, ok := reservation(x.session.Placer, t, n)
+	if !ok {
+		panic("invariant: task " + t.Key().String() + " is placed on node " + n.Name + ", which has not what it needs")
+	}
 	x.session.Cluster.Place(t, n)
+	if r != nil {
+		x.session.Cluster.Reserve(t, r)
+	}
 	x.session.placed = append(x.session.placed, t)
 	x.note(t)
 }
 
 // Pipeline promises a waiting task the room that a node will have.
 func (x Transaction) Pipeline(t *cluster.Task, n *cluster.Node) {
+	// A promise may be put back to see what it breaks. What it cannot have by then it does not reserve.
+	r, _ := reservation(x.session.Outlook, t, n)
 	x.session.Cluster.Pipeline(t, n)
+	if r != nil {
+		x.session.Cluster.Reserve(t, r)
+	}
 	x.note(t)
+}
+
+// reservation asks a placer what a task takes on a node besides room.
+func reservation(placer Placer, t *cluster.Task, n *cluster.Node) (r *cluster.Reservation, ok bool) {
+	if supplier, asks := placer.(Supplier); asks && t.Class.NeedsSupplies() {
+		return supplier.Reserve(t, n)
+	}
+	return nil, true
 }
 
 // Unpipeline takes a promise back.
@@ -76,7 +96,8 @@ func (x Transaction) Commit() {
 	x.mustBeOutermost()
 	for _, t := range s.placed[x.first:] {
 		s.Cluster.Commit(t)
-		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID})
+		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
+			Reservation: t.Reservation})
 	}
 	x.mustBePlanned()
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]

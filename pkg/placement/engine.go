@@ -23,16 +23,18 @@ type Engine struct {
 
 	futures []*future // of the nodes, by slot, where they were asked for
 
-	answers map[*cluster.Class]*answers
-	last    *answers // that were asked for last
-	asked   uint64   // counts questions, to tell which answers were used last
-	reasons []string // why a node refuses; the index is what answers hold
-	byText  map[string]reason
+	answers  map[*cluster.Class]*answers  // of plain classes
+	supplied map[*cluster.Class]*supplied // of those that need volumes or devices
+	last     *answers                     // that were asked for last
+	asked    uint64                       // counts questions, to tell which answers were used last
+	reasons  []string                     // why a node refuses; the index is what answers hold
+	byText   map[string]reason
 }
 
 var (
-	_ framework.Placer  = (*Engine)(nil)
-	_ framework.Outlook = (*Engine)(nil)
+	_ framework.Placer   = (*Engine)(nil)
+	_ framework.Outlook  = (*Engine)(nil)
+	_ framework.Supplier = (*Engine)(nil)
 )
 
 // New returns an engine for a model and the filters, vetoers and scores of a policy. It answers for the model as it
@@ -52,12 +54,16 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 	for i, s := range policy.KubeScores {
 		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
 	}
-	plugins, err := kube.NewOutlook(c, policy.KubeFilters, scores)
+	arguments := kube.Arguments{BindTimeout: policy.Kube.BindTimeout, DeviceTimeout: policy.Kube.DeviceTimeout}
+	for _, p := range policy.Kube.VolumeShape {
+		arguments.VolumeShape = append(arguments.VolumeShape, kube.ShapePoint(p))
+	}
+	plugins, err := kube.NewOutlook(c, policy.KubeFilters, scores, arguments)
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{cluster: c, ahead: ahead, filters: policy.Filters, vetoers: policy.Vetoers, scorers: policy.Scorers,
-		kube: plugins, answers: map[*cluster.Class]*answers{}, byText: map[string]reason{}}
+		kube: plugins, answers: map[*cluster.Class]*answers{}, supplied: map[*cluster.Class]*supplied{}, byText: map[string]reason{}}
 	for _, filter := range e.filters {
 		e.addOutdater(filter)
 	}
@@ -66,7 +72,7 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 	}
 	if !ahead {
 		e.later = plugins
-		if e.kube, err = kube.New(c, policy.KubeFilters, scores); err != nil {
+		if e.kube, err = kube.New(c, policy.KubeFilters, scores, arguments); err != nil {
 			return nil, err
 		}
 	}
@@ -114,6 +120,9 @@ func (e *Engine) reason(text string) reason {
 
 // Best returns the best node that a task fits on and nobody vetoes, nil if there is none.
 func (e *Engine) Best(t *cluster.Task) *cluster.Node {
+	if t.Class.NeedsSupplies() {
+		return e.bestSupplied(t.Class)
+	}
 	a := e.current(t.Class)
 	if e.cluster.DependsOnPods(t.Class) {
 		return e.bestAround(a)

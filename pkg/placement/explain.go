@@ -12,25 +12,47 @@ import (
 // Explain says why Best finds no node for a task: how many nodes refuse for which reason, and of which resources even the
 // best of the nodes of the right kind has too little. The caller must not change what is returned.
 func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
-	e.Best(t) // asks the vetoers
-	a := e.of(t.Class)
-	depends := e.cluster.DependsOnPods(t.Class)
+	switch {
+	case !t.Class.NeedsSupplies():
+		e.Best(t) // asks the vetoers
+	case slices.Contains(e.current(t.Class.Plain).why, fits):
+		return e.explainSupplied(t.Class)
+	}
+	return e.explainPlain(t.Class.Plain)
+}
+
+func (e *Engine) explainPlain(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
+	a := e.of(k)
+	depends := e.cluster.DependsOnPods(k)
 	if a.explained && !depends {
 		return a.reasons, a.short
 	}
+	around := e.refusalsAround(a)
+	a.reasons = e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons[a.vetoed(n)]) })
+	a.short, a.explained = e.shortages(a), true
+	return a.reasons, a.short
+}
+
+// refusalsAround returns why candidates are refused on account of pods elsewhere; none if the class does not depend on them.
+func (e *Engine) refusalsAround(a *answers) map[*cluster.Node]string {
 	refusals := map[*cluster.Node]string{}
-	if depends {
+	if e.cluster.DependsOnPods(a.class) {
 		candidates := e.candidates(a)
 		texts, _ := e.survey(a, candidates)
 		for i, n := range candidates {
 			refusals[n] = texts[i]
 		}
 	}
+	return refusals
+}
+
+// count counts the nodes by why they refuse: for their own part, or else for another, of which a function tells.
+func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range e.cluster.Nodes() {
 		text := e.reasons[a.why[n.Slot]]
 		if a.why[n.Slot] == fits {
-			text = cmp.Or(refusals[n], e.reasons[a.vetoed(n)])
+			text = other(n)
 		}
 		if a.why[n.Slot] == unknownNode || text == "" {
 			continue
@@ -42,8 +64,7 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 		}
 		reasons[i].Nodes++
 	}
-	a.reasons, a.short, a.explained = reasons, e.shortages(a), true
-	return a.reasons, a.short
+	return reasons
 }
 
 // shortages compares what is needed with the most that any node of the right kind has free.
@@ -73,5 +94,9 @@ func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 		v.Help |= verdict.HelpPod
 	}
 	v.Nodes, v.Shortages = s.Placer.Explain(t)
+	if supplier, ok := s.Placer.(framework.Supplier); ok && t.Class.NeedsSupplies() {
+		v.Help |= verdict.HelpSupply
+		v.Detail = supplier.Lacking(t)
+	}
 	return v
 }

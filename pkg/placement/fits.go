@@ -5,20 +5,22 @@ import "hekla.sh/hekla/pkg/cluster"
 // Fits reports whether a task fits on a node, vetoers left out: see [Engine.Veto]. It may be asked between any two
 // operations on the model, and looks at no other node unless the class depends on pods elsewhere.
 func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
-	a := e.of(t.Class)
+	k := t.Class
+	a := e.of(k.Plain)
 	if a.objectOf(e, n) != fits || a.judgePods(e, n) != fits {
 		return false
 	}
-	if !e.cluster.DependsOnPods(t.Class) {
-		return true
+	if e.cluster.DependsOnPods(k.Plain) && (a.question.Around(n) != "" ||
+		e.later != nil && !e.cluster.Promised.IsZero() && a.laterQuestion(e).Around(n) != "") {
+		return false
 	}
-	return a.question.Around(n) == "" &&
-		(e.later == nil || e.cluster.Promised.IsZero() || a.laterQuestion(e).Around(n) == "")
+	return !k.NeedsSupplies() || e.suppliedOf(k).refuses(e, n) == ""
 }
 
-// CanOpen reports whether a task could be on a node if no pod were there: the object lets it, and is large enough.
+// CanOpen reports whether a task could be on a node if no pod were there: the object lets it, and is large enough, and the
+// volumes and devices that the pod needs can be had there.
 func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
-	a := e.of(t.Class)
+	a := e.of(t.Class.Plain)
 	if a.objectOf(e, n) != fits {
 		return false
 	}
@@ -27,12 +29,15 @@ func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 			return false
 		}
 	}
-	return true
+	return !t.Class.NeedsSupplies() || e.suppliedOf(t.Class).question.Lasting(n) == ""
 }
 
 // Veto puts a node that is to be chosen for a task to the vetoers, and returns why one of them refuses it, "" if all agree.
 // What they say stands until the node changes.
 func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string {
+	if t.Class.NeedsSupplies() {
+		return e.vetoSupplied(t.Class, n)
+	}
 	return e.reasons[e.vetoOf(e.of(t.Class), n)]
 }
 

@@ -16,7 +16,7 @@ import (
 // the job needs, the small alone may do, so they are tried last.
 func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := tryGang(s, j, tasks)
-	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || len(cluster.OnePerClass(tasks)) <= 1 {
+	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || areAlike(tasks) {
 		return v
 	}
 	bySize := s.Cluster.LargestFirst(tasks)
@@ -30,6 +30,11 @@ func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 		return nil
 	}
 	return v.With(w)
+}
+
+// areAlike reports whether tasks take the same room. What they need besides says nothing of who is to come first.
+func areAlike(tasks []*cluster.Task) bool {
+	return !slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Class.Plain != tasks[0].Class.Plain })
 }
 
 func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {

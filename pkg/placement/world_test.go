@@ -150,11 +150,11 @@ func (w *world) asksOf(k *cluster.Class) asks {
 	for i, s := range w.policy.KubeScores {
 		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
 	}
-	now, err := kube.New(w.cluster, w.policy.KubeFilters, scores)
+	now, err := kube.New(w.cluster, w.policy.KubeFilters, scores, kube.Arguments{})
 	if err != nil {
 		w.Fatalf("%v", err)
 	}
-	later, err := kube.NewOutlook(w.cluster, w.policy.KubeFilters, scores)
+	later, err := kube.NewOutlook(w.cluster, w.policy.KubeFilters, scores, kube.Arguments{})
 	if err != nil {
 		w.Fatalf("%v", err)
 	}

@@ -76,11 +76,12 @@ type Help uint8
 
 // The kinds of change.
 const (
-	HelpNode  Help = 1 << iota // a node joins, changes, or gets room
-	HelpQueue                  // a queue changes, or holds less
-	HelpJob                    // the job or one of its pods changes
-	HelpTime                   // time passes
-	HelpPod                    // a pod gets a node, or other labels: it may attract or repel others
+	HelpNode   Help = 1 << iota // a node joins, changes, or gets room
+	HelpQueue                   // a queue changes, or holds less
+	HelpJob                     // the job or one of its pods changes
+	HelpTime                    // time passes
+	HelpPod                     // a pod gets a node, or other labels: it may attract or repel others
+	HelpSupply                  // a volume, a device or a claim comes, changes or is given back
 )
 
 // Shortage is a need that is not met, of one resource, in that resource's unit (see package resources).

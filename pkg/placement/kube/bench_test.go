@@ -128,7 +128,7 @@ func BenchmarkFirstSurvey(b *testing.B) {
 		w := bigWorld(b, nodes, pod("a", app("x"), apart("x", corev1.LabelHostname)))
 		b.ReportAllocs()
 		for b.Loop() {
-			plugins, err := New(w.cluster, allFilters, allScores)
+			plugins, err := New(w.cluster, allFilters, allScores, Arguments{})
 			if err != nil {
 				b.Fatal(err)
 			}

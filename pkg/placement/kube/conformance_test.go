@@ -240,7 +240,7 @@ func newHistory(t *rapid.T) *history {
 	for range rapid.IntRange(1, 4).Draw(t, "waiting") {
 		h.setPod(t)
 	}
-	plugins, err := New(h.cluster, allFilters, allScores)
+	plugins, err := New(h.cluster, allFilters, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}

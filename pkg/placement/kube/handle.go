@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,8 +22,9 @@ type handle struct{ mirror *mirror }
 func newHandle(m *mirror) *handle { return &handle{mirror: m} }
 
 var (
-	_ fwk.Handle       = (*handle)(nil)
-	_ fwk.SharedLister = (*handle)(nil)
+	_ fwk.Handle            = (*handle)(nil)
+	_ fwk.SharedLister      = (*handle)(nil)
+	_ fwk.StorageInfoLister = (*handle)(nil)
 )
 
 // unavailable is called by what no supported plugin uses.
@@ -43,12 +45,21 @@ func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h }
 func (h *handle) NodeInfos() fwk.NodeInfoLister          { return h.mirror.shown }
 func (h *handle) Parallelizer() fwk.Parallelizer         { return serial{} }
 
-// SharedInformerFactory is never started: its only use is the lister of namespaces, which the mirror fills.
+// SharedInformerFactory is never started: its only use are the listers, which the mirror and its shelf fill.
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.mirror.informers }
 
-func (h *handle) StorageInfos() fwk.StorageInfoLister {
-	unavailable("StorageInfos")
-	return nil
+// StorageInfos returns the handle itself.
+func (h *handle) StorageInfos() fwk.StorageInfoLister { return h }
+
+// IsPVCUsedByPods reports whether a pod on a node names a claim, given as its namespace, a slash and its name.
+func (h *handle) IsPVCUsedByPods(key string) bool {
+	namespace, name, _ := strings.Cut(key, "/")
+	for _, t := range h.mirror.cluster.Users(types.NamespacedName{Namespace: namespace, Name: name}) {
+		if t.Node != nil && h.mirror.shows(t.Status) {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *handle) PodGroupStates() fwk.PodGroupStateLister {
@@ -124,10 +135,8 @@ func (h *handle) GetPodInPreBind(types.UID) fwk.PodInPreBind {
 
 func (h *handle) RemovePodInPreBind(types.UID) { unavailable("RemovePodInPreBind") }
 
-func (h *handle) ClientSet() kubernetes.Interface {
-	unavailable("ClientSet")
-	return nil
-}
+// ClientSet returns a client that writes nothing.
+func (h *handle) ClientSet() kubernetes.Interface { return h.mirror.ledger }
 
 func (h *handle) KubeConfig() *rest.Config {
 	unavailable("KubeConfig")
@@ -139,15 +148,8 @@ func (h *handle) EventRecorder() events.EventRecorderLogger {
 	return nil
 }
 
-func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
-	unavailable("SharedDRAManager")
-	return nil
-}
-
-func (h *handle) SharedCSIManager() fwk.CSIManager {
-	unavailable("SharedCSIManager")
-	return nil
-}
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return h.mirror.shelf.Devices() }
+func (h *handle) SharedCSIManager() fwk.CSIManager       { return h.mirror.shelf }
 
 func (h *handle) Extenders() []fwk.Extender {
 	unavailable("Extenders")

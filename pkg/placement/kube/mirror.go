@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/placement/supply"
 )
 
 // mirror is the model as the plugins see it. Objects and pods are followed apart, since most questions need no pods.
@@ -31,6 +32,8 @@ type mirror struct {
 	informers informers.SharedInformerFactory
 	spaces    cache.Indexer // the namespaces that the plugins' lister knows
 	spacesAre uint64        // the NamespacesGeneration they are true for
+	shelf     *supply.Shelf // the volumes and devices that the plugins' listers know
+	ledger    *supply.Ledger
 }
 
 // reflection is one node as the plugins see it.
@@ -64,6 +67,7 @@ func newMirror(c *cluster.Cluster, shows func(cluster.Status) bool) *mirror {
 		spaces:    factory.Core().V1().Namespaces().Informer().GetIndexer(),
 	}
 	m.shown = &m.own
+	m.shelf, m.ledger = supply.NewShelf(c, factory), &supply.Ledger{}
 	return m
 }
 

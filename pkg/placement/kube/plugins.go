@@ -6,14 +6,17 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
@@ -21,8 +24,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodename"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -37,9 +44,11 @@ type Weighted struct {
 type reach uint8
 
 const (
-	looksAtObject reach = iota // the node object
-	looksAtNode                // the pods on the node
-	looksAround                // pods on other nodes
+	looksAtObject   reach = iota // the node object
+	looksAtNode                  // the pods on the node
+	looksAround                  // pods on other nodes
+	looksAtSupplies              // volumes and devices
+	looksAtUsers                 // volumes, and who uses them
 )
 
 // plugin is one plugin of the kube-scheduler as this package knows it.
@@ -52,9 +61,28 @@ type plugin struct {
 	mayDiffer func(*mirror, *corev1.Pod) bool
 }
 
+// Arguments are those of the plugins that have any here.
+type Arguments struct {
+	// BindTimeout is how long volumes may take to be bound once a pod has its node.
+	BindTimeout time.Duration
+	// VolumeShape scores nodes by how much of its volumes, or of the storage they are made from, a pod would use. Empty
+	// scores nothing.
+	VolumeShape []ShapePoint
+	// DeviceTimeout bounds the search for devices on one node. 0 does not.
+	DeviceTimeout time.Duration
+}
+
+// ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
+type ShapePoint struct{ Utilization, Score int32 }
+
 // supported returns the plugins that can be asked for, in the order in which kube-scheduler asks them; the cheap ones
-// come first. Arguments are kube-scheduler's defaults, but for the spread added by default (see the package comment).
-func supported() []plugin {
+// come first. Arguments that are not given here are kube-scheduler's defaults, but for the spread added by default (see the
+// package comment).
+func supported(a *Arguments) []plugin {
+	var shape []config.UtilizationShapePoint
+	for _, p := range a.VolumeShape {
+		shape = append(shape, config.UtilizationShapePoint{Utilization: p.Utilization, Score: p.Score})
+	}
 	return []plugin{
 		{name: nodeunschedulable.Name, reach: looksAtObject, filters: true, create: with(nodeunschedulable.New, nil)},
 		{name: nodename.Name, reach: looksAtObject, filters: true, create: with(nodename.New, nil)},
@@ -73,6 +101,13 @@ func supported() []plugin {
 			create: with(podtopologyspread.New, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting})},
 		{name: interpodaffinity.Name, reach: looksAround, filters: true, scores: true,
 			create: with(interpodaffinity.New, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1})},
+		{name: volumerestrictions.Name, reach: looksAtUsers, filters: true, create: with(volumerestrictions.New, nil)},
+		{name: nodevolumelimits.CSIName, reach: looksAtUsers, filters: true, create: with(nodevolumelimits.NewCSI, nil)},
+		{name: volumebinding.Name, reach: looksAtSupplies, filters: true, scores: true,
+			create: with(volumebinding.New, &config.VolumeBindingArgs{BindTimeoutSeconds: int64(a.BindTimeout.Seconds()), Shape: shape})},
+		{name: volumezone.Name, reach: looksAtSupplies, filters: true, create: with(volumezone.New, nil)},
+		{name: dynamicresources.Name, reach: looksAtSupplies, filters: true,
+			create: with(dynamicresources.New, &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: a.DeviceTimeout}})},
 	}
 }
 
@@ -93,7 +128,10 @@ type scorer struct {
 // Plugins are the plugins of one configuration for one model. Like the model they belong to one goroutine.
 type Plugins struct {
 	quiet  context.Context // carries a logger that drops everything: the core does not log
+	over   context.Context // the same, cancelled: who writes what was decided does not wait for what comes of it
 	mirror *mirror
+
+	patience time.Duration // for volumes to be bound
 
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
@@ -105,17 +143,17 @@ type Plugins struct {
 // New makes the kube-scheduler's plugins of these names for a model. A weight of 0 leaves a scorer out. A name that is
 // unknown, given twice, or of a plugin that does not filter or score, and a weight that is negative or does not fit into
 // 32 bits, is an error that says which are supported.
-func New(c *cluster.Cluster, filters []string, scores []Weighted) (*Plugins, error) {
-	return create(newMirror(c, isThere), filters, scores)
+func New(c *cluster.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
+	return create(newMirror(c, isThere), filters, scores, &arguments)
 }
 
 // NewOutlook is New for plugins that see the pods that will be there: not those that leave, and those that are promised.
-func NewOutlook(c *cluster.Cluster, filters []string, scores []Weighted) (*Plugins, error) {
-	return create(newMirror(c, willBeThere), filters, scores)
+func NewOutlook(c *cluster.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
+	return create(newMirror(c, willBeThere), filters, scores, &arguments)
 }
 
-func create(m *mirror, filters []string, scores []Weighted) (*Plugins, error) {
-	known := supported()
+func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments) (*Plugins, error) {
+	known := supported(arguments)
 	weights := make(map[string]int64, len(scores))
 	for _, s := range scores {
 		if s.Weight < 0 || s.Weight > math.MaxInt32 {
@@ -134,12 +172,16 @@ func create(m *mirror, filters []string, scores []Weighted) (*Plugins, error) {
 		return nil, err
 	}
 	p := &Plugins{
-		quiet:   klog.NewContext(context.Background(), logr.Discard()),
-		mirror:  m,
-		filters: map[reach][]fwk.FilterPlugin{},
-		scorers: map[reach][]scorer{},
+		quiet:    klog.NewContext(context.Background(), logr.Discard()),
+		mirror:   m,
+		patience: arguments.BindTimeout,
+		filters:  map[reach][]fwk.FilterPlugin{},
+		scorers:  map[reach][]scorer{},
 	}
-	if err := p.create(known, filters, weights); err != nil {
+	over, cancel := context.WithCancel(p.quiet)
+	cancel()
+	p.over = over
+	if err := p.create(known, filters, weights, len(arguments.VolumeShape) > 0); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -165,10 +207,15 @@ func check(use string, names []string, known []plugin, can func(plugin) bool) er
 	return nil
 }
 
-func (p *Plugins) create(known []plugin, filters []string, weights map[string]int64) error {
+func (p *Plugins) create(known []plugin, filters []string, weights map[string]int64, scoresVolumes bool) error {
 	h := newHandle(p.mirror)
 	// The gates are those that the process was started with: the plugins behave as in a kube-scheduler with the same.
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	features.EnableStorageCapacityScoring = scoresVolumes
+	// These would have the plugin for devices read the clock, make claims, or count what nodes have a second time.
+	features.EnableDRADeviceBindingConditions = false
+	features.EnableDRAExtendedResource, features.EnableDRANodeAllocatableResources = false, false
+	features.EnableDRAWorkloadResourceClaims = false
 	for _, k := range known {
 		weight, filter := weights[k.name], slices.Contains(filters, k.name)
 		if weight == 0 && !filter {

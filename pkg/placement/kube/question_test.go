@@ -33,7 +33,7 @@ func TestNamesAndWeightsThatCannotBeUsedAreErrorsThatSayWhatCan(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			plugins, err := New(cluster.New(cluster.Options{}), c.filters, c.scores)
+			plugins, err := New(cluster.New(cluster.Options{}), c.filters, c.scores, Arguments{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got error %v, want %s", err, c.want)
 			}
@@ -46,12 +46,12 @@ func TestNamesAndWeightsThatCannotBeUsedAreErrorsThatSayWhatCan(t *testing.T) {
 
 func TestAPluginThatReachesForMoreThanItIsGivenIsTold(t *testing.T) {
 	defer func() {
-		want := "invariant: a kube-scheduler plugin calls ClientSet, which it has no use for"
+		want := "invariant: a kube-scheduler plugin calls Extenders, which it has no use for"
 		if got := recover(); got != want {
 			t.Errorf("got %v, want %s", got, want)
 		}
 	}()
-	newHandle(newMirror(cluster.New(cluster.Options{}), isThere)).ClientSet()
+	newHandle(newMirror(cluster.New(cluster.Options{}), isThere)).Extenders()
 }
 
 func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRefusalFollowsTheNodeObject(t *testing.T) {
 func TestOnlyTheFiltersAskedForRefuse(t *testing.T) {
 	w := newWorld(t, node("n", cordoned, tainted(corev1.TaintEffectNoSchedule)), pod("b", on("n"), port(80)),
 		pod("a", port(80), near("db", zone)))
-	plugins, err := New(w.cluster, []string{"TaintToleration"}, nil)
+	plugins, err := New(w.cluster, []string{"TaintToleration"}, nil, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestPreferencesAreTheWeightedScoresOfKubeScheduler(t *testing.T) {
 
 func TestAWeightOfZeroLeavesAScorerOut(t *testing.T) {
 	w := newWorld(t, node("n", tainted(corev1.TaintEffectPreferNoSchedule)), node("m"), pod("a"))
-	plugins, err := New(w.cluster, nil, []Weighted{{"TaintToleration", 0}})
+	plugins, err := New(w.cluster, nil, []Weighted{{"TaintToleration", 0}}, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}

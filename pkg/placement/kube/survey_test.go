@@ -208,7 +208,7 @@ func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 // A scorer may be the only one that reads a term.
 func TestWhatOnlyScorersCannotReadIsRefusedOneByOneToo(t *testing.T) {
 	w := newWorld(t, append(threeNodes(), pod("a", preferringNear("no label value", zone, 1)))...)
-	plugins, err := New(w.cluster, nil, allScores)
+	plugins, err := New(w.cluster, nil, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestASurveyAfterAQuestionAboutOneNodeIsOfThePodsAsTheyAre(t *testing.T) {
 func TestAnOutlookSeesThePodsThatWillBeThere(t *testing.T) {
 	w := newWorld(t, append(threeNodes(), pod("leaves", app("x"), port(80), on("a1")), pod("comes", app("x"), port(80)),
 		pod("a", apart("x", zone), port(80)))...)
-	outlook, err := NewOutlook(w.cluster, allFilters, allScores)
+	outlook, err := NewOutlook(w.cluster, allFilters, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func newWorld(t testing.TB, objects ...any) *world {
 	t.Helper()
 	w := &world{t: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{schedulerName}})}
 	w.apply(objects...)
-	plugins, err := New(w.cluster, allFilters, allScores)
+	plugins, err := New(w.cluster, allFilters, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}

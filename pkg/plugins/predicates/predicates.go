@@ -1,6 +1,8 @@
 package predicates
 
 import (
+	"time"
+
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -8,29 +10,27 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "predicates"
 
-// switched are the filters that an argument can turn off. NodeUnschedulable and NodeName always apply.
+// switched are the filters that an argument can turn off. NodeUnschedulable, NodeName and VolumeRestrictions always apply.
 var switched = []struct{ argument, filter string }{
 	{"predicate.NodeAffinityEnable", "NodeAffinity"},
 	{"predicate.NodePortsEnable", "NodePorts"},
 	{"predicate.TaintTolerationEnable", "TaintToleration"},
 	{"predicate.PodAffinityEnable", "InterPodAffinity"},
 	{"predicate.PodTopologySpreadEnable", "PodTopologySpread"},
+	{"predicate.NodeVolumeLimitsEnable", "NodeVolumeLimits"},
+	{"predicate.VolumeZoneEnable", "VolumeZone"},
+	{volumeBindingEnable, volumeBinding},
+	{"predicate.DynamicResourceAllocationEnable", "DynamicResources"},
 }
 
-// later are Volcano's arguments for volumes and dynamic resources, which Hekla does not place by yet.
-var later = []struct {
-	argument string
-	kind     conf.Kind
-}{
-	{"predicate.NodeVolumeLimitsEnable", conf.Bool},
-	{"predicate.VolumeZoneEnable", conf.Bool},
-	{"predicate.VolumeBindingEnable", conf.Bool},
-	{"predicate.DynamicResourceAllocationEnable", conf.Bool},
-	{"volumebinding.weight", conf.Int},
-	{"volumebinding.bindTimeoutSeconds", conf.Int},
-	{"volumebinding.shape", conf.Any},
-	{"dynamicresources.filterTimeoutSeconds", conf.Int},
-}
+const (
+	volumeBinding       = "VolumeBinding"
+	volumeBindingEnable = "predicate.VolumeBindingEnable"
+	weightKey           = "volumebinding.weight"
+	bindTimeoutKey      = "volumebinding.bindTimeoutSeconds"
+	shapeKey            = "volumebinding.shape"
+	filterTimeoutKey    = "dynamicresources.filterTimeoutSeconds"
+)
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
@@ -39,23 +39,43 @@ func Factory() framework.PluginFactory {
 		arguments = append(arguments, conf.Argument{Name: s.argument, Kind: conf.Bool, Default: true,
 			Doc: "Whether the kube-scheduler's " + s.filter + " filter applies."})
 	}
-	for _, l := range later {
-		arguments = append(arguments, conf.Argument{Name: l.argument, Kind: l.kind,
-			NoEffect: "pods are not placed by their volumes and resource claims yet", Doc: "For volumes and resource claims."})
-	}
-	arguments = append(arguments, conf.Argument{Name: "predicate.CacheEnable", Kind: conf.Bool,
-		NoEffect: "answers are always kept, per class of equal pods and until the node changes", Doc: "Volcano's cache of answers."})
+	arguments = append(arguments,
+		conf.Argument{Name: weightKey, Kind: conf.Int, Default: 1, Check: isWeight,
+			Doc: "What the score of a node by its volumes is multiplied by. Without " + shapeKey + " there is none."},
+		conf.Argument{Name: bindTimeoutKey, Kind: conf.Int, Default: 600, Check: isTimeout,
+			Doc: "How many seconds the volumes of a pod may take to be bound once it has its node. Then it is placed anew."},
+		conf.Argument{Name: shapeKey, Kind: conf.Any, Check: isShape,
+			Doc: "How nodes are scored by how much of its volumes, or of the storage they are made from, a pod would use: a list of " +
+				"points with a utilization, 0 to 100, and a score, 0 to 10."},
+		conf.Argument{Name: filterTimeoutKey, Kind: conf.Int, Default: 10, Check: isTimeout,
+			Doc: "How many seconds to look for devices on one node; 0 is without end."},
+		conf.Argument{Name: "predicate.CacheEnable", Kind: conf.Bool,
+			NoEffect: "answers are always kept, per class of equal pods and until the node changes", Doc: "Volcano's cache of answers."})
 	return framework.PluginFactory{Name: Name, Spec: conf.Spec{Arguments: arguments}, New: newPlugin}
 }
 
-type plugin struct{ filters []string }
+type plugin struct {
+	filters   []string
+	scores    []framework.KubeScore
+	arguments framework.KubeArguments
+}
 
 func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
-	p := &plugin{filters: []string{"NodeUnschedulable", "NodeName"}}
+	p := &plugin{filters: []string{"NodeUnschedulable", "NodeName", "VolumeRestrictions"}}
 	for _, s := range switched {
 		if arguments.Bool(s.argument) {
 			p.filters = append(p.filters, s.filter)
 		}
+	}
+	p.arguments = framework.KubeArguments{
+		BindTimeout:   time.Duration(arguments.Int(bindTimeoutKey)) * time.Second,
+		DeviceTimeout: time.Duration(arguments.Int(filterTimeoutKey)) * time.Second,
+	}
+	if arguments.Bool(volumeBindingEnable) {
+		p.arguments.VolumeShape, _ = readShape(arguments.Any(shapeKey))
+	}
+	if len(p.arguments.VolumeShape) > 0 {
+		p.scores = []framework.KubeScore{{Name: volumeBinding, Weight: int64(arguments.Int(weightKey))}}
 	}
 	return p, nil
 }
@@ -63,3 +83,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 func (*plugin) Name() string { return Name }
 
 func (p *plugin) KubeFilters() []string { return p.filters }
+
+func (p *plugin) KubeScores() []framework.KubeScore { return p.scores }
+
+func (p *plugin) KubeArguments() framework.KubeArguments { return p.arguments }

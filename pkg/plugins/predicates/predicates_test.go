@@ -3,7 +3,9 @@ package predicates_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,7 +35,8 @@ func filters(t *testing.T, text string) []string {
 	return names
 }
 
-var all = []string{"InterPodAffinity", "NodeAffinity", "NodeName", "NodePorts", "NodeUnschedulable", "PodTopologySpread", "TaintToleration"}
+var all = []string{"DynamicResources", "InterPodAffinity", "NodeAffinity", "NodeName", "NodePorts", "NodeUnschedulable", "NodeVolumeLimits",
+	"PodTopologySpread", "TaintToleration", "VolumeBinding", "VolumeRestrictions", "VolumeZone"}
 
 func TestAllFiltersApplyUnlessTheyAreTurnedOff(t *testing.T) {
 	if diff := cmp.Diff(all, filters(t, "      predicate.CacheEnable: true\n")); diff != "" {
@@ -42,7 +45,9 @@ func TestAllFiltersApplyUnlessTheyAreTurnedOff(t *testing.T) {
 	for argument, filter := range map[string]string{
 		"predicate.NodeAffinityEnable": "NodeAffinity", "predicate.NodePortsEnable": "NodePorts",
 		"predicate.TaintTolerationEnable": "TaintToleration", "predicate.PodAffinityEnable": "InterPodAffinity",
-		"predicate.PodTopologySpreadEnable": "PodTopologySpread",
+		"predicate.PodTopologySpreadEnable": "PodTopologySpread", "predicate.NodeVolumeLimitsEnable": "NodeVolumeLimits",
+		"predicate.VolumeZoneEnable": "VolumeZone", "predicate.VolumeBindingEnable": "VolumeBinding",
+		"predicate.DynamicResourceAllocationEnable": "DynamicResources",
 	} {
 		t.Run(argument, func(t *testing.T) {
 			want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == filter })
@@ -55,7 +60,71 @@ func TestAllFiltersApplyUnlessTheyAreTurnedOff(t *testing.T) {
 
 func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	parsed := parse(t, "      predicate.VolumeBindingEnable: true\n      volumebinding.weight: 1\n      predicate.CacheEnable: true\n")
-	if len(parsed.Notices) != 3 {
+	if len(parsed.Notices) != 1 {
 		t.Errorf("the notices are %v", parsed.Notices)
+	}
+}
+
+// arguments returns what the plugin tells the kube-scheduler's plugins, and which of them score.
+func arguments(t *testing.T, text string) (framework.KubeArguments, []framework.KubeScore) {
+	t.Helper()
+	plugin, err := predicates.Factory().New(conf.Switches{}, parse(t, text).Tiers[0].Plugins[0].Arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin.(framework.KubeArguer).KubeArguments(), plugin.(framework.KubeScorer).KubeScores()
+}
+
+func TestVolumesHaveTenMinutesAndAreNotScoredUnlessItIsSaid(t *testing.T) {
+	got, scores := arguments(t, "      volumebinding.weight: 3\n")
+	want := framework.KubeArguments{BindTimeout: 10 * time.Minute, DeviceTimeout: 10 * time.Second}
+	if diff := cmp.Diff(want, got); diff != "" || len(scores) > 0 {
+		t.Errorf("scored by %v, arguments (-want +got):\n%s", scores, diff)
+	}
+}
+
+func TestAShapeScoresVolumes(t *testing.T) {
+	got, scores := arguments(t, `      volumebinding.weight: 3
+      volumebinding.bindTimeoutSeconds: 30
+      dynamicresources.filterTimeoutSeconds: 0
+      volumebinding.shape:
+      - {utilization: 0, score: 10}
+      - {utilization: 100, score: 0}
+`)
+	want := framework.KubeArguments{BindTimeout: 30 * time.Second, VolumeShape: []framework.ShapePoint{{Score: 10}, {Utilization: 100}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the arguments differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]framework.KubeScore{{Name: "VolumeBinding", Weight: 3}}, scores); diff != "" {
+		t.Errorf("the scores differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestAShapeOfVolumesThatAreNotBoundScoresNothing(t *testing.T) {
+	_, scores := arguments(t, "      predicate.VolumeBindingEnable: false\n      volumebinding.shape: [{utilization: 0, score: 1}]\n")
+	if len(scores) > 0 {
+		t.Errorf("scored by %v", scores)
+	}
+}
+
+func TestValuesThatCannotBeAreRefused(t *testing.T) {
+	catalogue := conf.Catalogue{Actions: map[string]conf.Spec{"allocate": {}}, Plugins: map[string]conf.Spec{predicates.Name: predicates.Factory().Spec}}
+	for text, want := range map[string]string{
+		"volumebinding.weight: -1":                                                         "volumebinding.weight",
+		"volumebinding.bindTimeoutSeconds: -1":                                             "a whole number of seconds from 0 to 86400",
+		"dynamicresources.filterTimeoutSeconds: x":                                         "dynamicresources.filterTimeoutSeconds",
+		"volumebinding.shape: 3":                                                           "a list of points",
+		"volumebinding.shape: []":                                                          "a list of points",
+		"volumebinding.shape: [{utilization: 101, score: 1}]":                              "a list of points",
+		"volumebinding.shape: [{utilization: 0, score: 11}]":                               "a list of points",
+		"volumebinding.shape: [{utilization: 0}]":                                          "a list of points",
+		"volumebinding.shape: [{utilization: 0, score: 1, weight: 2}]":                     "a list of points",
+		"volumebinding.shape: [{utilization: 5, score: 1}, {utilization: 5, score: 2}]":    "a list of points",
+		"volumebinding.shape: [{utilization: 5, score: 1}, {utilization: five, score: 2}]": "a list of points",
+	} {
+		_, err := conf.Parse([]byte("actions: allocate\ntiers:\n- plugins:\n  - name: predicates\n    arguments:\n      "+text+"\n"), catalogue)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }

@@ -1,0 +1,272 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/ephemeral"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// Supplies is what the plugins for volumes and devices are asked on behalf of a class that needs some. It is good for as
+// long as the class is, and always answers for the model as it stands.
+type Supplies struct {
+	plugins *Plugins
+	pod     *corev1.Pod
+
+	lasting   hearing // of those that look at volumes and devices alone
+	lastingAt uint64  // the state of these that it is true for, counted from 1
+	users     hearing // of those that look at who uses them, too
+	usersAt   uint64
+	podsAt    uint64 // how far Cluster.Changes had been followed then
+}
+
+// hearing is what some plugins have worked out about a pod.
+type hearing struct {
+	state   fwk.CycleState
+	refusal string // of a plugin that refuses every node
+	filters []fwk.FilterPlugin
+}
+
+// AskSupplies returns the question for a class. Nothing is read before the first answer.
+func (p *Plugins) AskSupplies(k *cluster.Class) *Supplies { return &Supplies{plugins: p, pod: k.Pod} }
+
+// hear lets the plugins of a reach read the pod.
+func (s *Supplies) hear(r reach) hearing {
+	h := hearing{state: framework.NewCycleState()}
+	for _, filter := range s.plugins.filters[r] {
+		if h.refusal = s.plugins.preFilter(filter, h.state, s.pod, nil, &h.filters); h.refusal != "" {
+			return h
+		}
+	}
+	return h
+}
+
+// follow brings up to date what the plugins were told of volumes and devices.
+func (s *Supplies) follow() {
+	if at := s.plugins.mirror.shelf.Follow() + 1; s.lastingAt != at {
+		s.lasting, s.lastingAt = s.hear(looksAtSupplies), at
+	}
+}
+
+// Lasting returns why the class cannot be on a node whoever else is there, in the words of kube-scheduler: VolumeBinding,
+// VolumeZone and DynamicResources. It is empty if it can.
+func (s *Supplies) Lasting(n *cluster.Node) string {
+	s.follow()
+	if s.lasting.refusal != "" {
+		return s.lasting.refusal
+	}
+	r := s.plugins.mirror.of(n)
+	if !r.exists() {
+		return unknown
+	}
+	return s.plugins.filter(s.lasting.filters, s.lasting.state, s.pod, r.info)
+}
+
+// Refusal returns why the class cannot be on a node: what Lasting says, and VolumeRestrictions and NodeVolumeLimits, which
+// look at the pods there.
+func (s *Supplies) Refusal(n *cluster.Node) string {
+	if why := s.Lasting(n); why != "" {
+		return why
+	}
+	m := s.plugins.mirror
+	_, pods, _ := m.cluster.Changes(s.podsAt)
+	if s.usersAt != s.lastingAt || s.podsAt != pods {
+		s.users, s.usersAt, s.podsAt = s.hear(looksAtUsers), s.lastingAt, pods
+	}
+	if s.users.refusal != "" {
+		return s.users.refusal
+	}
+	r := m.of(n)
+	m.fill(r)
+	return s.plugins.filter(s.users.filters, s.users.state, s.pod, r.info)
+}
+
+// Scores returns how much each of the nodes would be used by the pod's volumes, as VolumeBinding scores it, times its weight.
+// It is nil if the nodes cannot differ. Refusal must have been empty for each.
+func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
+	p := s.plugins
+	if len(p.scorers[looksAtSupplies]) == 0 || len(nodes) == 0 {
+		return nil
+	}
+	p.infos = p.infos[:0]
+	for _, n := range nodes {
+		p.infos = append(p.infos, p.mirror.of(n).info)
+	}
+	var say []scorer
+	for _, scorer := range p.scorers[looksAtSupplies] {
+		if p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say) != "" {
+			return nil // it has not read the pod, since it has no volumes to bind
+		}
+	}
+	if len(say) == 0 {
+		return nil
+	}
+	totals := make([]int64, len(nodes))
+	for _, scorer := range say {
+		p.score(scorer, s.lasting.state, s.pod, p.infos, totals)
+	}
+	return totals
+}
+
+// AreScored reports whether the nodes differ by the pod's volumes.
+func (s *Supplies) AreScored() bool { return len(s.plugins.scorers[looksAtSupplies]) > 0 }
+
+// Reserve returns what a pod of the class takes on a node besides room, nil if nothing. Refusal must have been empty for the
+// node. What the plugins reserve they are made to forget again: what stands is in the model. The words are those of a plugin
+// that cannot reserve after all.
+func (s *Supplies) Reserve(n *cluster.Node) (*cluster.Reservation, string) {
+	p := s.plugins
+	p.mirror.shelf.Follow()
+	info := p.mirror.of(n).info
+	reservation := &cluster.Reservation{Patience: p.patience}
+	for _, filter := range p.filters[looksAtSupplies] {
+		reserves, ok := filter.(fwk.ReservePlugin)
+		if !ok {
+			continue
+		}
+		state := framework.NewCycleState()
+		var say []fwk.FilterPlugin
+		if why := p.preFilter(filter, state, s.pod, nil, &say); why != "" {
+			return nil, why
+		}
+		if len(say) == 0 {
+			continue
+		}
+		if why := p.filter(say, state, s.pod, info); why != "" {
+			return nil, why
+		}
+		if status := reserves.Reserve(p.quiet, state, s.pod, n.Name); !status.IsSuccess() {
+			return nil, words(filter, status)
+		}
+		if writes, ok := filter.(fwk.PreBindPlugin); ok && p.writesVolumes(filter) {
+			// It writes into the ledger, and gives up waiting at once.
+			writes.PreBind(p.over, state, s.pod, n.Name)
+			reserves.Unreserve(p.quiet, state, s.pod, n.Name)
+			s.readLedger(reservation)
+		} else {
+			s.readDevices(reservation)
+		}
+	}
+	if len(reservation.Volumes) == 0 && len(reservation.Devices) == 0 {
+		return nil, ""
+	}
+	return reservation, ""
+}
+
+// readLedger reads which volumes and claims were to be written.
+func (s *Supplies) readLedger(r *cluster.Reservation) {
+	volumes, claims := s.plugins.mirror.ledger.Take()
+	add := func(v cluster.VolumeReservation) {
+		if !slices.Contains(r.Volumes, v) { // a pod may mount a claim twice
+			r.Volumes = append(r.Volumes, v)
+		}
+	}
+	for _, volume := range volumes {
+		ref := volume.Spec.ClaimRef
+		add(cluster.VolumeReservation{Claim: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, UID: ref.UID,
+			Volume: volume.Name, VolumeUID: volume.UID})
+	}
+	for _, claim := range claims {
+		add(cluster.VolumeReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID})
+	}
+}
+
+// readDevices reads what the pod's claims are given, and what those have that others were given already.
+func (s *Supplies) readDevices(r *cluster.Reservation) {
+	given := s.plugins.mirror.shelf.Devices().Take()
+	for _, claim := range s.deviceClaims() {
+		if i := slices.IndexFunc(given, func(g *resourcev1.ResourceClaim) bool { return g.UID == claim.UID }); i >= 0 {
+			claim = given[i]
+		}
+		if claim.Status.Allocation != nil {
+			r.Devices = append(r.Devices, cluster.DeviceReservation{UID: claim.UID, Allocation: claim.Status.Allocation,
+				Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
+		}
+	}
+}
+
+// deviceClaims returns the resource claims of the pod that exist.
+func (s *Supplies) deviceClaims() []*resourcev1.ResourceClaim {
+	var claims []*resourcev1.ResourceClaim
+	for i := range s.pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(s.pod, &s.pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		claim, err := s.plugins.mirror.shelf.Devices().Get(s.pod.Namespace, *name)
+		if err == nil && !slices.Contains(claims, claim) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// Lacking says which claims of the pod have neither a volume nor devices yet, a clause; empty if all have.
+func (s *Supplies) Lacking() string {
+	s.plugins.mirror.shelf.Follow()
+	var lacking []string
+	for i := range s.pod.Spec.Volumes {
+		v := &s.pod.Spec.Volumes[i]
+		name := types.NamespacedName{Namespace: s.pod.Namespace}
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			name.Name = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			name.Name = ephemeral.VolumeClaimName(s.pod, v)
+		default:
+			continue
+		}
+		if what := s.lacks(name); what != "" {
+			lacking = append(lacking, fmt.Sprintf("PersistentVolumeClaim %s %s", name, what))
+		}
+	}
+	for _, claim := range s.deviceClaims() {
+		if claim.Status.Allocation == nil {
+			lacking = append(lacking, fmt.Sprintf("ResourceClaim %s/%s has no devices and no node has them free", claim.Namespace, claim.Name))
+		}
+	}
+	return strings.Join(lacking, ", ")
+}
+
+// lacks says what keeps a claim from having a volume, "" if it has one.
+func (s *Supplies) lacks(name types.NamespacedName) string {
+	c := s.plugins.mirror.cluster
+	claim, ok := c.Supply(cluster.SupplyKey{Kind: cluster.VolumeClaim, NamespacedName: name}).(*corev1.PersistentVolumeClaim)
+	switch {
+	case !ok:
+		return "does not exist"
+	case claim.Spec.VolumeName != "":
+		return ""
+	}
+	className := storagehelpers.GetPersistentVolumeClaimClass(claim)
+	class, ok := c.Supply(cluster.SupplyKey{Kind: cluster.StorageClass, NamespacedName: types.NamespacedName{Name: className}}).(*storagev1.StorageClass)
+	switch {
+	case className == "":
+		return "is not bound and names no StorageClass"
+	case !ok:
+		return fmt.Sprintf("is not bound and its StorageClass %s does not exist", className)
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
+		return fmt.Sprintf("is not bound yet, and its StorageClass %s does not wait for a pod", className)
+	case claim.Annotations[storagehelpers.AnnSelectedNode] != "":
+		return "is not bound, and its volume is to be on node " + claim.Annotations[storagehelpers.AnnSelectedNode]
+	}
+	return fmt.Sprintf("is not bound and no volume of StorageClass %s fits", className)
+}
+
+// writesVolumes reports whether a plugin is the one that binds volumes: of the two that reserve, it alone is asked what it
+// would write.
+func (p *Plugins) writesVolumes(filter fwk.FilterPlugin) bool {
+	return filter.Name() == volumebinding.Name
+}

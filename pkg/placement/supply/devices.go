@@ -1,0 +1,177 @@
+package supply
+
+import (
+	"strconv"
+
+	"github.com/google/uuid"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// Devices are the resource claims, slices and classes of a model, in the form that the plugin for them asks for.
+type Devices struct {
+	shelf     *Shelf
+	allocated map[types.NamespacedName]*resourcev1.ResourceClaim // the claims that have devices
+	slices    []*resourcev1.ResourceSlice                        // sorted, nil if they were not listed since they changed
+	pending   []*resourcev1.ResourceClaim                        // what was given out since Take
+}
+
+var (
+	_ fwk.SharedDRAManager     = (*Devices)(nil)
+	_ fwk.ResourceClaimTracker = (*Devices)(nil)
+	_ fwk.ResourceSliceLister  = (*Devices)(nil)
+	_ fwk.DeviceClassLister    = (*classes)(nil)
+	_ fwk.CSIManager           = (*Shelf)(nil)
+)
+
+func newDevices(s *Shelf) *Devices {
+	return &Devices{shelf: s, allocated: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
+}
+
+func (d *Devices) forget() {
+	clear(d.allocated)
+	d.slices = nil
+}
+
+// see takes in a claim as it is now, nil if it is gone.
+func (d *Devices) see(name types.NamespacedName, now cluster.Supply) {
+	if claim, ok := now.(*resourcev1.ResourceClaim); ok && claim.Status.Allocation != nil {
+		d.allocated[name] = claim
+	} else {
+		delete(d.allocated, name)
+	}
+}
+
+// Take returns the claims that devices were given to since it was called last, with what they were given, and forgets them:
+// who places the pod reserves them in the model.
+func (d *Devices) Take() []*resourcev1.ResourceClaim {
+	taken := d.pending
+	d.pending = nil
+	for _, claim := range taken {
+		nameShares(claim)
+	}
+	return taken
+}
+
+// nameShares names the shares of devices that several claims may use. The plugin names them by chance; so that equal worlds
+// give equal decisions, they are named after the claim.
+func nameShares(claim *resourcev1.ResourceClaim) {
+	results := claim.Status.Allocation.Devices.Results
+	for i := range results {
+		if results[i].ShareID != nil {
+			results[i].ShareID = ptr.To(types.UID(uuid.NewSHA1(uuid.Nil, []byte(string(claim.UID)+"/"+strconv.Itoa(i))).String()))
+		}
+	}
+}
+
+// ResourceClaims returns the claims.
+func (d *Devices) ResourceClaims() fwk.ResourceClaimTracker { return d }
+
+// ResourceSlices returns the slices.
+func (d *Devices) ResourceSlices() fwk.ResourceSliceLister { return d }
+
+// DeviceClasses returns the classes.
+func (d *Devices) DeviceClasses() fwk.DeviceClassLister { return (*classes)(d) }
+
+// DeviceClassResolver is not asked: resources that nodes do not have are not taken for devices.
+func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver { return nil }
+
+// PodGroups is not asked: the PodGroups of kube-scheduler have no claims here.
+func (d *Devices) PodGroups() fwk.PodGroupLister { return nil }
+
+// ListWithDeviceTaintRules returns all slices by name. Taints are those that drivers write into them.
+func (d *Devices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
+	if d.slices == nil {
+		d.slices = sorted[*resourcev1.ResourceSlice](d.shelf.stores[cluster.DeviceSlice])
+	}
+	return d.slices, nil
+}
+
+// List returns all claims, sorted. (That is what the tracker lists; those of the other listers are methods of their own types.)
+func (d *Devices) List() ([]*resourcev1.ResourceClaim, error) {
+	return sorted[*resourcev1.ResourceClaim](d.shelf.stores[cluster.DeviceClaim]), nil
+}
+
+// Get returns a claim.
+func (d *Devices) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
+	o, ok, err := d.shelf.stores[cluster.DeviceClaim].GetByKey(namespace + "/" + name)
+	if err != nil || !ok {
+		return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), name)
+	}
+	return o.(*resourcev1.ResourceClaim), nil
+}
+
+// ListAllAllocatedDevices returns the devices that some claim has, or is to have, for itself.
+func (d *Devices) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
+	state, err := d.GatherAllocatedState()
+	return state.AllocatedDevices, err
+}
+
+// GatherAllocatedState returns what claims have of devices, or are to have.
+func (d *Devices) GatherAllocatedState() (*structured.AllocatedState, error) {
+	state := &structured.AllocatedState{
+		AllocatedDevices:         sets.New[structured.DeviceID](),
+		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+	}
+	for _, claim := range d.allocated {
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			if ptr.Deref(result.AdminAccess, false) {
+				continue // who only looks after a device takes nothing of it
+			}
+			id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
+			if result.ShareID == nil {
+				state.AllocatedDevices.Insert(id)
+				continue
+			}
+			state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
+			if result.ConsumedCapacity != nil {
+				state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
+			}
+		}
+	}
+	return state, nil
+}
+
+// SignalClaimPendingAllocation notes that a claim is to be given devices.
+func (d *Devices) SignalClaimPendingAllocation(_ types.UID, claim *resourcev1.ResourceClaim) error {
+	d.pending = append(d.pending, claim)
+	return nil
+}
+
+// GetPendingAllocation returns nothing: what is reserved is shown as if it were written.
+func (d *Devices) GetPendingAllocation(types.UID) *resourcev1.AllocationResult { return nil }
+
+// MaybeRemoveClaimPendingAllocation is not called: the plugin is never told to unreserve or to write.
+func (d *Devices) MaybeRemoveClaimPendingAllocation(types.UID, bool) bool { return false }
+
+// AssumeClaimAfterAPICall is not called either.
+func (d *Devices) AssumeClaimAfterAPICall(*resourcev1.ResourceClaim) error { return nil }
+
+// AssumedClaimRestore is not called either.
+func (d *Devices) AssumedClaimRestore(string, string) {}
+
+// classes lists the device classes.
+type classes Devices
+
+// List returns all classes by name.
+func (c *classes) List() ([]*resourcev1.DeviceClass, error) {
+	return sorted[*resourcev1.DeviceClass](c.shelf.stores[cluster.DeviceClass]), nil
+}
+
+// Get returns a class.
+func (c *classes) Get(name string) (*resourcev1.DeviceClass, error) {
+	o, ok, err := c.shelf.stores[cluster.DeviceClass].GetByKey(name)
+	if err != nil || !ok {
+		return nil, apierrors.NewNotFound(resourcev1.Resource("deviceclasses"), name)
+	}
+	return o.(*resourcev1.DeviceClass), nil
+}

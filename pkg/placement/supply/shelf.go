@@ -1,0 +1,120 @@
+package supply
+
+import (
+	"cmp"
+	"slices"
+
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// Shelf keeps the listers of a factory filled with the volumes and devices of a model.
+type Shelf struct {
+	cluster  *cluster.Cluster
+	stores   map[cluster.SupplyKind]cache.Indexer
+	csiNodes storagelisters.CSINodeLister
+	devices  *Devices
+
+	seen   uint64 // how far Cluster.SupplyChanges has been followed
+	filled bool
+}
+
+// NewShelf returns a shelf for the listers of a factory. They are empty before [Shelf.Follow].
+func NewShelf(c *cluster.Cluster, factory informers.SharedInformerFactory) *Shelf {
+	core, storage, resource := factory.Core().V1(), factory.Storage().V1(), factory.Resource().V1()
+	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[cluster.SupplyKind]cache.Indexer{
+		cluster.VolumeClaim:  core.PersistentVolumeClaims().Informer().GetIndexer(),
+		cluster.Volume:       core.PersistentVolumes().Informer().GetIndexer(),
+		cluster.StorageClass: storage.StorageClasses().Informer().GetIndexer(),
+		cluster.CSINode:      storage.CSINodes().Informer().GetIndexer(),
+		cluster.CSIDriver:    storage.CSIDrivers().Informer().GetIndexer(),
+		cluster.CSICapacity:  storage.CSIStorageCapacities().Informer().GetIndexer(),
+		cluster.Attachment:   storage.VolumeAttachments().Informer().GetIndexer(),
+		cluster.DeviceClaim:  resource.ResourceClaims().Informer().GetIndexer(),
+		cluster.DeviceSlice:  resource.ResourceSlices().Informer().GetIndexer(),
+		cluster.DeviceClass:  resource.DeviceClasses().Informer().GetIndexer(),
+	}}
+	s.devices = newDevices(s)
+	return s
+}
+
+// Follow brings the listers up to date. It returns a number that is another whenever they have changed.
+func (s *Shelf) Follow() uint64 {
+	keys, next, ok := s.cluster.SupplyChanges(s.seen)
+	if ok && len(keys) == 0 && s.filled {
+		return next
+	}
+	s.seen = next
+	if !ok || !s.filled {
+		s.filled = true
+		for _, store := range s.stores {
+			must(store.Replace(nil, ""))
+		}
+		s.devices.forget()
+		keys = s.cluster.SupplyKeys()
+	}
+	for _, key := range keys {
+		s.show(key)
+	}
+	return next
+}
+
+// show puts an object on the shelf as it is now, or takes it off.
+func (s *Shelf) show(key cluster.SupplyKey) {
+	store, name := s.stores[key.Kind], cache.ObjectName(key.NamespacedName).String()
+	before, known, err := store.GetByKey(name)
+	must(err)
+	now := s.cluster.Supply(key)
+	switch {
+	case now != nil && (!known || before != any(now)):
+		must(store.Update(now))
+	case now == nil && known:
+		must(store.Delete(before))
+	default:
+		return
+	}
+	switch key.Kind {
+	case cluster.DeviceClaim:
+		s.devices.see(key.NamespacedName, now)
+	case cluster.DeviceSlice:
+		s.devices.slices = nil
+	}
+}
+
+// must stops at what cannot happen: these stores fail only for objects without a name.
+func must(err error) {
+	if err != nil {
+		panic("invariant: a volume or device cannot be indexed: " + err.Error())
+	}
+}
+
+// Devices returns what is known of devices.
+func (s *Shelf) Devices() *Devices { return s.devices }
+
+// CSINodes makes the shelf what the plugin for limits asks for the drivers of a node.
+func (s *Shelf) CSINodes() fwk.CSINodeLister { return s }
+
+// List returns the drivers of all nodes.
+func (s *Shelf) List() ([]*storagev1.CSINode, error) { return s.csiNodes.List(labels.Everything()) }
+
+// Get returns the drivers of a node.
+func (s *Shelf) Get(name string) (*storagev1.CSINode, error) { return s.csiNodes.Get(name) }
+
+// sorted returns what a store holds by name: a store lists in any order.
+func sorted[T cluster.Supply](store cache.Indexer) []T {
+	objects := store.List()
+	all := make([]T, len(objects))
+	for i, o := range objects {
+		all[i] = o.(T)
+	}
+	slices.SortFunc(all, func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return all
+}

@@ -71,6 +71,8 @@ func tidyUp(t *testing.T) {
 		ctx := context.Background()
 		for _, arguments := range [][]string{
 			{"delete", "cronjobs.batch.volcano.sh,jobs.batch.volcano.sh,poddisruptionbudgets", "--all"},
+			// As long as they are there, room is kept for them.
+			{"delete", "podgroups.scheduling.volcano.sh", "--all"},
 			{"delete", "queues", "--field-selector=metadata.name!=root,metadata.name!=default"},
 			{"delete", "priorityclasses", "--field-selector=metadata.name!=system-node-critical,metadata.name!=system-cluster-critical"},
 			{"apply", "-f", filepath.Join(root, "installer/configuration.yaml")},

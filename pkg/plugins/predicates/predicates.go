@@ -44,7 +44,7 @@ func Factory() framework.PluginFactory {
 			Doc: "What the score of a node by its volumes is multiplied by. Without " + shapeKey + " there is none."},
 		conf.Argument{Name: bindTimeoutKey, Kind: conf.Int, Default: 600, Check: isTimeout,
 			Doc: "How many seconds the volumes of a pod may take to be bound once it has its node. Then it is placed anew."},
-		conf.Argument{Name: shapeKey, Kind: conf.Any, Check: isShape,
+		conf.Argument{Name: shapeKey, Kind: conf.Any, Default: "", Check: isShape,
 			Doc: "How nodes are scored by how much of its volumes, or of the storage they are made from, a pod would use: a list of " +
 				"points with a utilization, 0 to 100, and a score, 0 to 10."},
 		conf.Argument{Name: filterTimeoutKey, Kind: conf.Int, Default: 10, Check: isTimeout,

@@ -38,7 +38,7 @@ var errShape = errors.New("a list of points such as {utilization: 0, score: 10},
 
 // readShape reads the points of a shape; nothing is no points.
 func readShape(value any) ([]framework.ShapePoint, error) {
-	if value == nil {
+	if value == nil || value == "" {
 		return nil, nil
 	}
 	list, ok := value.([]any)

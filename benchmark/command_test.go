@@ -16,20 +16,19 @@ import (
 // patience bounds the benchmark of the test: long enough for two busy cores, and only ever reached by a failure.
 const patience = 3 * time.Minute
 
-func TestTheCommandMeasuresBothContenders(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds two executables and starts a cluster")
-	}
+// runBench builds a component and hekla, and returns what hekla bench prints.
+func runBench(t *testing.T, component string, arguments ...string) []byte {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	bin := t.TempDir()
-	for name, source := range map[string]string{"hekla": "hekla", "hekla-scheduler": "scheduler"} {
+	for name, source := range map[string]string{"hekla": "hekla", "hekla-" + component: component} {
 		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, name), "hekla.sh/hekla/cmd/"+source)
 		if output, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building %s: %v\n%s", name, err, output)
 		}
 	}
-	command := exec.CommandContext(ctx, filepath.Join(bin, "hekla"), "bench", "--nodes=20", "--pods=200", "--gang=20", "--runs=1")
+	command := exec.CommandContext(ctx, filepath.Join(bin, "hekla"), append([]string{"bench"}, arguments...)...)
 	// The cluster is stopped by the command itself; a kill would leave it running.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	var progress strings.Builder
@@ -38,6 +37,14 @@ func TestTheCommandMeasuresBothContenders(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, progress.String(), output)
 	}
+	return output
+}
+
+func TestTheCommandMeasuresBothContenders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two executables and starts a cluster")
+	}
+	output := runBench(t, "scheduler", "--nodes=20", "--pods=200", "--gang=20", "--runs=1")
 	var report benchmark.Report
 	if err := json.Unmarshal(output, &report); err != nil {
 		t.Fatalf("%v in\n%s", err, output)
@@ -69,5 +76,37 @@ func TestTheCommandMeasuresBothContenders(t *testing.T) {
 	}
 	if m := report.Machine; m.CPUs < 1 || m.MemoryBytes == 0 || m.Kernel == "" {
 		t.Errorf("the machine is %+v", m)
+	}
+}
+
+func TestTheCommandMeasuresTheControllers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two executables and starts a cluster")
+	}
+	output := runBench(t, "controllers", "jobs", "--jobs=10", "--pods=5", "--runs=1")
+	var report benchmark.JobReport
+	if err := json.Unmarshal(output, &report); err != nil {
+		t.Fatalf("%v in\n%s", err, output)
+	}
+	if report.Violations == nil || len(report.Violations) > 0 {
+		t.Errorf("violations are %q, want an empty list", report.Violations)
+	}
+	if len(report.Runs) != 1 || !report.Runs[0].PlainLoopFirst {
+		t.Fatalf("runs are %+v, want one, which the plain loop begins", report.Runs)
+	}
+	run := report.Runs[0]
+	for name, m := range map[string]benchmark.JobMeasurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
+		if m.PodsMade != 50 || m.APIWrites["POST pods 201"] != 50 || m.APIWrites["POST podgroups 201"] != 10 {
+			t.Errorf("%s: %d pods are made by %v, want 50 by 50 requests, and 10 PodGroups", name, m.PodsMade, m.APIWrites)
+		}
+		if m.PodsPerSecond <= 0 || m.PodsPerSecondFromStart <= 0 || m.ControlPlaneCPUSeconds <= 0 {
+			t.Errorf("%s: numbers are missing in %+v", name, m)
+		}
+	}
+	if run.Hekla.ProcessCPUSeconds <= 0 || run.Hekla.PeakMemoryBytes == 0 || run.Ratio != run.Hekla.PodsPerSecond/run.PlainLoop.PodsPerSecond {
+		t.Errorf("what the controllers used is missing in %+v", run)
+	}
+	if report.Parameters != (benchmark.JobParameters{Jobs: 10, Pods: 5, Runs: 1}) || report.Versions.Hekla == "" || report.Machine.CPUs < 1 {
+		t.Errorf("measured is %+v on %+v with %+v", report.Parameters, report.Machine, report.Versions)
 	}
 }

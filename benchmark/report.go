@@ -123,6 +123,9 @@ type Median struct {
 	HeklaPeakMemoryBytesAfterIdle float64 `json:"heklaPeakMemoryBytesAfterIdle"`
 }
 
+// Wrong returns the violations.
+func (r *Report) Wrong() []string { return r.Violations }
+
 // newReport returns a report without numbers.
 func (b *bench) newReport() (*Report, error) {
 	r := &Report{Runs: []Pair{}, Violations: []string{}, Parameters: Parameters{

@@ -108,3 +108,27 @@ func TestTheTextHoldsTheRunsInTheirOrder(t *testing.T) {
 		rest = after
 	}
 }
+
+func TestTheReportOfJobsIsReadable(t *testing.T) {
+	r := &JobReport{Parameters: JobParameters{Jobs: 1000, Pods: 10, Runs: 2}, Violations: []string{}, Runs: []JobPair{
+		{PlainLoopFirst: true, Ratio: 1.5, PlainLoop: JobMeasurement{PodsPerSecond: 200, PodsPerSecondFromStart: 199, APIWrites: Writes{"POST pods 201": 10000}},
+			Hekla: JobMeasurement{PodsPerSecond: 300, ProcessCPUSeconds: 2.5, PeakMemoryBytes: 64 << 20, APIWrites: Writes{"POST pods 201": 10000, "PATCH jobs/status 200": 7}}},
+		{Ratio: 2},
+	}}
+	var out strings.Builder
+	if err := r.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"Load 1000 Jobs of 10 pods", "1 plain loop 200 199 0.00 0.0 0.0", "1 Hekla 300 0 0.00 2.50 64 0.0 0.0", "1 ratio 1.50",
+		"2 Hekla 0 0 0.00 0.0 0.0 2 plain loop", "writes of everybody in run 2", "Every Job has its pods"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+	r.Violations = []string{"Job a has 9 pods"}
+	out.Reset()
+	if err := r.WriteText(&out); err != nil || !strings.Contains(out.String(), "WRONG: Job a has 9 pods") || strings.Contains(out.String(), "Every Job") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}

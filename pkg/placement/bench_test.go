@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -80,5 +81,25 @@ func BenchmarkBestAfterOneNodeWasTried(b *testing.B) {
 		}
 		w.cluster.Undo(0)
 		w.outlook.Best(taker)
+	}
+}
+
+// One operation places a gang of which each pod has a claim of its own, and takes that back.
+func BenchmarkGangWithClaims(b *testing.B) {
+	w := newWorld(b).set(fixture.LateClass("late", made))
+	for i := range 5000 {
+		w.set(fixture.Node(fmt.Sprintf("n%05d", i), "cpu=64 memory=512Gi"))
+	}
+	w.set(gangWithClaims("g", 1000, "late")...)
+	s := w.open()
+	j := w.job("g")
+	tasks := s.Pending(j)
+	b.ReportAllocs()
+	for b.Loop() {
+		x := s.Begin()
+		if v := placement.Gang(s, j, tasks); v != nil {
+			b.Fatal(v.Sentence())
+		}
+		x.Undo()
 	}
 }

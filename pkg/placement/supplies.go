@@ -2,6 +2,7 @@ package placement
 
 import (
 	"container/heap"
+	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -87,16 +88,66 @@ func (e *Engine) rank(a *answers) *ranking {
 	return r
 }
 
+// walk takes the nodes off the heap of a class in their order, without changing it: of the entries whose parent was taken the
+// best is next.
+type walk struct {
+	e    *Engine
+	a    *answers
+	open []int32 // positions in the heap, themselves a heap
+}
+
+func (w *walk) Len() int           { return len(w.open) }
+func (w *walk) Less(i, j int) bool { return w.a.before(w.e, w.a.heap[w.open[i]], w.a.heap[w.open[j]]) }
+func (w *walk) Swap(i, j int)      { w.open[i], w.open[j] = w.open[j], w.open[i] }
+func (w *walk) Push(position any)  { w.open = append(w.open, position.(int32)) }
+func (w *walk) Pop() any {
+	last := len(w.open) - 1
+	position := w.open[last]
+	w.open = w.open[:last]
+	return position
+}
+
+// next returns the next node, nil after the last.
+func (w *walk) next() *cluster.Node {
+	if len(w.open) == 0 {
+		return nil
+	}
+	position := heap.Pop(w).(int32)
+	for child := 2*position + 1; child <= 2*position+2 && int(child) < len(w.a.heap); child++ {
+		heap.Push(w, child)
+	}
+	return w.e.cluster.BySlot()[w.a.heap[position]]
+}
+
 // bestSupplied is Best for a class that needs volumes or devices. The nodes are asked for them one after the other, the best
 // first, until one has them: to ask is dear, and mostly the first has.
 func (e *Engine) bestSupplied(k *cluster.Class) *cluster.Node {
-	r, s := e.rank(e.current(k.Plain)), e.suppliedOf(k)
+	a, s := e.current(k.Plain), e.suppliedOf(k)
+	// Off the heap are those that are vetoed for the plain class; and what scores them by more is not in it.
+	if len(e.vetoers) > 0 || s.question.AreScored() || e.cluster.DependsOnPods(k.Plain) {
+		return e.bestRanked(a, s)
+	}
+	w := &walk{e: e, a: a}
+	if len(a.heap) > 0 {
+		w.open = append(w.open, 0)
+	}
+	for n := w.next(); n != nil; n = w.next() {
+		if s.refuses(e, n) == "" {
+			return n
+		}
+	}
+	return nil
+}
+
+// bestRanked is bestSupplied where more decides than the heap.
+func (e *Engine) bestRanked(a *answers, s *supplied) *cluster.Node {
+	r := e.rank(a)
 	if s.question.AreScored() {
 		e.score(r, s)
 	}
 	for heap.Init(r); r.Len() > 0; {
 		n := heap.Pop(r).(*cluster.Node)
-		if s.refuses(e, n) == "" && e.vetoSupplied(k, n) == "" {
+		if s.refuses(e, n) == "" && e.vetoSupplied(s.class, n) == "" {
 			return n
 		}
 	}
@@ -139,7 +190,7 @@ func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *cluster.Reservati
 
 // Lacking says which volumes or devices a task lacks, a clause; empty if none, or if there is no room for it anyway.
 func (e *Engine) Lacking(t *cluster.Task) string {
-	if !t.Class.NeedsSupplies() || e.rank(e.current(t.Class.Plain)).Len() == 0 {
+	if !t.Class.NeedsSupplies() || !slices.Contains(e.current(t.Class.Plain).why, fits) {
 		return ""
 	}
 	return e.suppliedOf(t.Class).question.Lacking()

@@ -36,6 +36,7 @@ func (s *simulation) clearAway() {
 		delete(s.pods, keyOf(pod))
 		delete(s.overdue, pod.UID)
 		s.events = append(s.events, cluster.Delete{Object: pod})
+		s.supplies.giveBack(pod)
 		if s.returns(pod) {
 			s.comeBack(pod)
 		} else {

@@ -6,7 +6,8 @@
 // What surrounds the scheduler in a real cluster is quick here: controllers make PodGroups and pods as soon as they may,
 // bound pods run before the next cycle, and pods that are being deleted are gone by then, or with [Options.Grace] when their
 // time is up. A pod that somebody made, its controller or a Job of the input, is then made anew. Disruption budgets count as
-// the disruption controller does, and forbid as the eviction API does; quotas say what is used as their controller does. With [Options.Fate] a test makes evictions go wrong.
+// the disruption controller does, and forbid as the eviction API does; quotas say what is used as their controller does. Claims are made and volumes
+// bound at once; a volume that is made can be used on every node. With [Options.Fate] a test makes evictions go wrong.
 //
 // Invariants:
 //

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 )
 
 // Input is the cluster that a simulation starts with, with all defaults filled in that an API server would.
@@ -37,6 +39,9 @@ type Input struct {
 	budgets []*budget
 	quotas  []*corev1.ResourceQuota
 
+	supplies  []cluster.Supply // volumes and devices
+	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+
 	namespaces map[string]*corev1.Namespace
 	priorities map[string]*schedulingv1.PriorityClass
 }
@@ -54,7 +59,8 @@ func Read(paths []string, stdin io.Reader) (*Input, error) {
 	}
 	// From here on nothing depends on the order of the documents.
 	slices.SortFunc(r.objects, func(a, b object) int { return cmp.Compare(sortKey(a), sortKey(b)) })
-	in := &Input{namespaces: map[string]*corev1.Namespace{}, priorities: map[string]*schedulingv1.PriorityClass{}}
+	in := &Input{namespaces: map[string]*corev1.Namespace{}, priorities: map[string]*schedulingv1.PriorityClass{},
+		templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
 	for name, value := range systemPriorities {
 		in.priorities[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 	}
@@ -124,6 +130,10 @@ func (in *Input) add(o object) error {
 	case *corev1.Namespace:
 		in.namespaces[decoded.Name] = decoded
 		in.others = append(in.others, decoded)
+	case *resourcev1.ResourceClaimTemplate:
+		in.templates[keyOf(decoded)] = decoded
+	case cluster.Supply:
+		in.supplies = append(in.supplies, decoded)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,7 +48,7 @@ type reader struct {
 func newReader(stdin io.Reader) *reader {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
-		storagev1.AddToScheme, apis.AddToScheme} {
+		storagev1.AddToScheme, resourcev1.AddToScheme, apis.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic("invariant: the API types can be registered: " + err.Error())
 		}
@@ -60,6 +61,9 @@ func newReader(stdin io.Reader) *reader {
 var kinds = map[string]bool{
 	"v1 Node": true, "v1 Pod": true, "v1 Namespace": true, "v1 ResourceQuota": true, "v1 PersistentVolume": true,
 	"v1 PersistentVolumeClaim": true, "v1 ConfigMap": true, "storage.k8s.io/v1 StorageClass": true,
+	"storage.k8s.io/v1 CSINode": true, "storage.k8s.io/v1 CSIDriver": true, "storage.k8s.io/v1 CSIStorageCapacity": true,
+	"storage.k8s.io/v1 VolumeAttachment": true, "resource.k8s.io/v1 ResourceClaim": true,
+	"resource.k8s.io/v1 ResourceClaimTemplate": true, "resource.k8s.io/v1 ResourceSlice": true, "resource.k8s.io/v1 DeviceClass": true,
 	"scheduling.k8s.io/v1 PriorityClass": true, "policy/v1 PodDisruptionBudget": true,
 	"scheduling.volcano.sh/v1beta1 Queue": true, "scheduling.volcano.sh/v1beta1 PodGroup": true,
 	"batch.volcano.sh/v1alpha1 Job": true,
@@ -190,4 +194,4 @@ func (r *reader) add(place string, decoded runtime.Object) error {
 }
 
 var clusterScoped = map[string]bool{"Node": true, "Namespace": true, "PersistentVolume": true, "StorageClass": true,
-	"PriorityClass": true, "Queue": true}
+	"PriorityClass": true, "Queue": true, "CSINode": true, "CSIDriver": true, "VolumeAttachment": true, "ResourceSlice": true, "DeviceClass": true}

@@ -58,7 +58,8 @@ type simulation struct {
 	quotas   []*quota
 	managed  map[cluster.JobID]bool       // PodGroups of Jobs of the input, whose pods come back
 	returned map[types.NamespacedName]int // how often a pod came back
-	overdue  map[types.UID]time.Duration  // how much longer than their time evicted pods stay
+	supplies *supplies
+	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
 }
 
 // Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
@@ -101,6 +102,7 @@ func newSimulation(input *Input, policy *framework.Policy, options Options) (*si
 		returned:  map[types.NamespacedName]int{},
 		overdue:   map[types.UID]time.Duration{},
 	}
+	s.supplies = newSupplies(s)
 	if s.now.IsZero() {
 		s.now = input.Newest
 	}
@@ -126,6 +128,7 @@ func (s *simulation) begin() error {
 		s.budgets = append(s.budgets, &budget{object: b.object, selector: b.selector})
 		s.set(b.object)
 	}
+	s.supplies.begin(s.input.supplies)
 	for _, g := range s.input.groups {
 		s.setGroup(g)
 	}
@@ -135,7 +138,7 @@ func (s *simulation) begin() error {
 		}
 	}
 	for _, pod := range s.input.pods {
-		s.setPod(s.grouped(pod))
+		s.setPod(s.grouped(pod.DeepCopy()))
 	}
 	for _, q := range s.input.quotas {
 		s.addQuota(q)
@@ -203,6 +206,7 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 func (s *simulation) set(o runtime.Object) { s.events = append(s.events, cluster.Set{Object: o}) }
 
 func (s *simulation) setPod(pod *corev1.Pod) {
+	s.supplies.prepare(pod)
 	s.pods[keyOf(pod)] = pod
 	s.set(pod)
 }
@@ -269,6 +273,7 @@ func (s *simulation) count() {
 }
 
 func (s *simulation) bind(b cluster.Bind) {
+	s.supplies.carryOut(&b)
 	s.report.Binds = append(s.report.Binds, Bind{Cycle: s.report.Cycles, Pod: b.Pod.String(), Node: b.Node})
 	pod := s.pods[b.Pod].DeepCopy()
 	now := metav1.NewTime(s.now)
@@ -301,6 +306,7 @@ func (s *simulation) makePods() bool {
 		}
 		j := s.jobs[id]
 		delete(s.jobs, id)
+		s.supplies.prepareJob(j)
 		for i := range j.Spec.Tasks {
 			for index := range int(j.Spec.Tasks[i].Replicas) {
 				pod := job.BuildPod(j, &j.Spec.Tasks[i], index)

@@ -408,12 +408,20 @@ func TestWhatFitsIsWhatIsBestForPodsWithVolumes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := supplyWorld(t)
 		w.open()
+		// Where somebody may veto, all nodes are ranked; else they are taken off the heap. Both must say the same.
+		ranking, err := placement.New(w.cluster, newWorld(t, "gang", "predicates", "nodeorder", "content").policy)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, j := range w.cluster.Jobs() {
 			for _, task := range j.Tasks() {
 				best := w.engine.Best(task)
 				fits := slices.ContainsFunc(w.cluster.Nodes(), func(n *cluster.Node) bool { return w.engine.Fits(task, n) })
 				if (best != nil) != fits {
 					t.Fatalf("the best node for %s is %s; that one fits is %t", task.Key().Name, nameOf(best), fits)
+				}
+				if ranked := ranking.Best(task); ranked != best {
+					t.Fatalf("the best node for %s is %s, of all ranked %s", task.Key().Name, nameOf(best), nameOf(ranked))
 				}
 				if best == nil {
 					continue

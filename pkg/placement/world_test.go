@@ -61,6 +61,13 @@ func (picky) VetoNode(_ *cluster.Class, n *cluster.Node) string {
 	return ""
 }
 
+// content is a plugin from outside the tree that is asked last, and likes every node.
+type content struct{}
+
+func (content) Name() string { return "content" }
+
+func (content) VetoNode(*cluster.Class, *cluster.Node) string { return "" }
+
 // world is a model, an engine and a session on them.
 type world struct {
 	tb
@@ -81,6 +88,7 @@ func newWorld(t tb, plugins ...string) *world {
 	registry := framework.NewRegistry([]framework.ActionFactory{{Name: "none", New: func(conf.Arguments) (framework.Action, error) { return none{}, nil }}},
 		[]framework.PluginFactory{gang.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(),
 			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }},
+			{Name: "content", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return content{}, nil }},
 			{Name: "picky", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return picky{}, nil }}})
 	text := "actions: none\ntiers:\n- plugins:\n"
 	for _, name := range plugins {

@@ -121,8 +121,9 @@ func TestSharesAreNamedAfterTheirClaim(t *testing.T) {
 		}
 		return *s.Devices().Take()[0].Status.Allocation.Devices.Results[0].ShareID
 	}
-	if shares("a") != shares("a") || shares("a") == shares("b") {
-		t.Errorf("the shares are %s and %s, and %s of another claim", shares("a"), shares("a"), shares("b"))
+	first, again, other := shares("a"), shares("a"), shares("b")
+	if first != again || first == other {
+		t.Errorf("the shares are %s and %s, and %s of another claim", first, again, other)
 	}
 }
 

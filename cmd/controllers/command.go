@@ -47,6 +47,9 @@ func newCommand() *cobra.Command {
 		},
 	}
 	o.addFlags(command.Flags())
+	command.AddCommand(newAdmissionCommand())
+	// It is a server: nobody completes its flags or asks it for help by name.
+	command.CompletionOptions.DisableDefaultCmd = true
 	return command
 }
 

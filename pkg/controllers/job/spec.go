@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -77,6 +78,7 @@ func Validate(job *batch.Job) field.ErrorList {
 		problems = append(problems, field.Invalid(spec.Child("minAvailable"), minAvailable,
 			fmt.Sprintf("the tasks have only %d replicas together", replicas)))
 	}
+	problems = append(problems, validateTopology(job.Spec.NetworkTopology, spec.Child("networkTopology"))...)
 	problems = append(problems, validatePolicies(job.Spec.Policies, spec.Child("policies"))...)
 	problems = append(problems, validateVolumes(job, spec.Child("volumes"))...)
 	return append(problems, validateDependencies(job, names, spec.Child("tasks"))...)
@@ -216,7 +218,38 @@ func validateTask(job string, task *batch.TaskSpec, path *field.Path) field.Erro
 			fmt.Sprintf("the pod name %s cannot be used: %s", longest, messages[0])))
 	}
 	problems = append(problems, validatePartitions(task, path.Child("partitionPolicy"))...)
+	if task.PartitionPolicy != nil {
+		problems = append(problems, validateTopology(task.PartitionPolicy.NetworkTopology, path.Child("partitionPolicy", "networkTopology"))...)
+	}
+	if task.TopologyPolicy != "" && task.TopologyPolicy != batch.NumaPolicyNone {
+		problems = append(problems, validateWholeCPUs(&task.Template.Spec, path.Child("template", "spec", "containers"))...)
+	}
 	return append(problems, validatePolicies(task.Policies, path.Child("policies"))...)
+}
+
+// validateTopology reports a network bound that names its highest tier in two ways.
+func validateTopology(topology *batch.NetworkTopologySpec, path *field.Path) field.ErrorList {
+	if topology == nil || topology.HighestTierAllowed == nil || topology.HighestTierName == "" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, topology.HighestTierName, "highestTierAllowed and highestTierName exclude each other")}
+}
+
+// validateWholeCPUs reports containers without CPUs of their own, which cannot be kept on a NUMA node.
+func validateWholeCPUs(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i := range pod.Containers {
+		cpu, requests := pod.Containers[i].Resources.Requests[corev1.ResourceCPU]
+		if !requests {
+			// As for the API server, what is limited and not requested is requested up to the limit.
+			cpu = pod.Containers[i].Resources.Limits[corev1.ResourceCPU]
+		}
+		if millis := cpu.MilliValue(); millis < 1000 || millis%1000 != 0 {
+			problems = append(problems, field.Invalid(path.Index(i).Child("resources", "requests").Key(string(corev1.ResourceCPU)), cpu.String(),
+				"a task with a topologyPolicy needs whole CPUs, at least 1 for each container"))
+		}
+	}
+	return problems
 }
 
 // labelValue reports what keeps the value from being put on the pods as a label.

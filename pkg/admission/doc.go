@@ -1,0 +1,45 @@
+// Package admission answers the API server when somebody creates, changes or deletes what is ours: it writes down what
+// was left open, and refuses what could never work, with field and value, while the user still looks. Nothing else
+// depends on it. What gets past it, because it was down or is not installed, the controllers and the scheduler judge by
+// the same rules when they come to it.
+//
+// Main types: [Options] say what is served; [Add] puts the server into a manager. Inside, a service is one webhook: its
+// path, what is sent there, and the handler, which is made from a function that edits an object (mutates) or that says
+// what is wrong with one (validates). services is the table of them; a kind gets a line there, and a rule is a function
+// of an object and a reader. What a rule has to look at besides the object it reads from the cache, and again from the API
+// server before it refuses.
+//
+// Rules that need nobody to answer are not here: those of a single object are in its CustomResourceDefinition, those about
+// deletions, the queue root and Commands in installer/policies.yaml, as CEL.
+//
+// Invariants:
+//
+//  1. Nothing is sent here but what a rule may have something to say about: match conditions see to that. Of pods, those
+//     of a resource group, and those of our schedulers with a disruption budget; of updates, those of a spec.
+//  2. Webhooks for kinds that others have, or that controllers create, are ignored when nobody answers. Only Jobs and
+//     Queues wait for an answer.
+//  3. An error, or a bug, is answered as if nobody had: allowed where the webhook is ignored then, refused elsewhere.
+//  4. A change is made by the smallest patch: fields that this program does not know stay as they are.
+//  5. The same request gets the same words each time.
+//  6. A rule that a stored object breaks refuses no change to another part of it.
+//  7. Bodies, their sum in memory, and the time for an answer are bounded.
+//  8. Replicas need not know of each other: certificates are in one Secret, and what is registered follows from the flags
+//     and the Secret alone.
+//
+// It must not know how scheduling decides, nor write any object of the user.
+//
+// # Permissions
+//
+// ClusterRole (verbs per resource):
+//
+//	scheduling.volcano.sh         queues                                                        get list watch
+//	""                            namespaces                                                    get list watch
+//	admissionregistration.k8s.io  mutatingwebhookconfigurations    named volcano-admission       get update
+//	admissionregistration.k8s.io  validatingwebhookconfigurations  named volcano-admission       get update
+//
+// Role in the namespace of the Secret (volcano-system):
+//
+//	""                            secrets                          named volcano-admission-secret  get update
+//
+// The Secret and the two configurations are installed empty, so that nobody needs the right to create such objects.
+package admission

@@ -1,0 +1,172 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"runtime/debug"
+	"slices"
+
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// change is what somebody asks the API server for: before is nil on creation, after on deletion.
+type change[T client.Object] struct {
+	operation     admissionv1.Operation
+	before, after T
+}
+
+// ruling is what is said to it. Problems refuse it; warnings are shown to the user.
+type ruling struct {
+	problems field.ErrorList
+	warnings []string
+}
+
+// refuse adds a problem.
+func (r *ruling) refuse(problems ...*field.Error) { r.problems = append(r.problems, problems...) }
+
+// handler answers one request. Its answer is right for what readers show it.
+type handler func(ctx context.Context, s *server, request admission.Request) (admission.Response, error)
+
+// validates makes a handler from the rules for one kind. The rules are asked with the cache first. Caches lag: before
+// anything is refused they are asked again with what the API server itself says.
+func validates[T client.Object](kind schema.GroupKind, rules func(context.Context, *server, client.Reader, change[T]) (ruling, error)) handler {
+	return func(ctx context.Context, s *server, request admission.Request) (admission.Response, error) {
+		asked, err := decode[T](s.scheme, request)
+		if err != nil {
+			return admission.Response{}, err
+		}
+		said, err := rules(ctx, s, s.cached, asked)
+		if err != nil || len(said.problems) > 0 {
+			said, err = rules(ctx, s, s.live, asked)
+		}
+		if err != nil {
+			return admission.Response{}, err
+		}
+		if len(said.problems) == 0 {
+			return admission.Allowed("").WithWarnings(said.warnings...), nil
+		}
+		// Rules go over maps; the same mistake is to be told in the same words each time.
+		slices.SortStableFunc(said.problems, func(a, b *field.Error) int { return compare(a.Error(), b.Error()) })
+		status := apierrors.NewInvalid(kind, nameOf(request, asked), said.problems).Status()
+		return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}, nil
+	}
+}
+
+// mutates makes a handler from a function that edits the object that is asked for. Only what it edits is in the answer:
+// fields that this program does not know stay as they are.
+func mutates[T client.Object](edit func(context.Context, *server, change[T]) error) handler {
+	return func(ctx context.Context, s *server, request admission.Request) (admission.Response, error) {
+		asked, err := decode[T](s.scheme, request)
+		if err != nil {
+			return admission.Response{}, err
+		}
+		before, err := json.Marshal(asked.after)
+		if err != nil {
+			return admission.Response{}, err
+		}
+		if err := edit(ctx, s, asked); err != nil {
+			return admission.Response{}, err
+		}
+		after, err := json.Marshal(asked.after)
+		if err != nil {
+			return admission.Response{}, err
+		}
+		operations, err := jsonpatch.CreatePatch(before, after)
+		if err != nil {
+			return admission.Response{}, err
+		}
+		return admission.Patched("", operations...), nil
+	}
+}
+
+// decode reads the objects of a request. An object that is missing where the operation has one is an error.
+func decode[T client.Object](scheme *runtime.Scheme, request admission.Request) (change[T], error) {
+	asked := change[T]{operation: request.Operation}
+	decoder := admission.NewDecoder(scheme)
+	read := func(raw runtime.RawExtension, into *T) error {
+		if len(raw.Raw) == 0 {
+			return errors.New("the request has no object")
+		}
+		object := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+		if err := decoder.DecodeRaw(raw, object); err != nil {
+			return fmt.Errorf("reading the object: %w", err)
+		}
+		// An API server that makes up the name, or takes the namespace from the path, does so after admission.
+		if object.GetNamespace() == "" {
+			object.SetNamespace(request.Namespace)
+		}
+		*into = object
+		return nil
+	}
+	var err error
+	switch request.Operation {
+	case admissionv1.Create:
+		err = read(request.Object, &asked.after)
+	case admissionv1.Update:
+		err = errors.Join(read(request.Object, &asked.after), read(request.OldObject, &asked.before))
+	case admissionv1.Delete:
+		err = read(request.OldObject, &asked.before)
+	default:
+		err = fmt.Errorf("operation %q is not one of those that are asked about", request.Operation)
+	}
+	return asked, err
+}
+
+// nameOf is what the object is called in messages. One whose name the API server makes up has none yet.
+func nameOf[T client.Object](request admission.Request, asked change[T]) string {
+	switch {
+	case request.Name != "":
+		return request.Name
+	case asked.operation == admissionv1.Create && asked.after.GetName() == "":
+		return asked.after.GetGenerateName()
+	case asked.operation == admissionv1.Create:
+		return asked.after.GetName()
+	}
+	return asked.before.GetName()
+}
+
+// answering puts a handler behind what controller-runtime's webhooks ask for. An error, or a bug, is not the user's
+// fault: what the failure policy says for a server that is down holds for a server that is broken as well.
+func answering(service *service, s *server) admission.Handler {
+	return admission.HandlerFunc(func(ctx context.Context, request admission.Request) (response admission.Response) {
+		ctx, cancel := context.WithTimeout(ctx, handlerTimeout)
+		defer cancel()
+		defer func() {
+			if bug := recover(); bug != nil {
+				response = service.failed(ctx, request, fmt.Errorf("bug: %v", bug), string(debug.Stack()))
+			}
+		}()
+		response, err := service.handle(ctx, s, request)
+		if err != nil {
+			return service.failed(ctx, request, err, "")
+		}
+		return response
+	})
+}
+
+func (service *service) failed(ctx context.Context, request admission.Request, err error, stack string) admission.Response {
+	logf.FromContext(ctx).Error(err, "Could not answer", "path", service.path, "operation", request.Operation, "stack", stack)
+	if service.failurePolicy == admissionregistrationv1.Ignore {
+		return admission.Allowed("").WithWarnings(fmt.Sprintf("hekla: %s was not asked: %v", service.path, err))
+	}
+	return admission.Errored(http.StatusInternalServerError, fmt.Errorf("%s could not answer: %w", service.path, err))
+}
+
+// forbidden is a refusal that is about no field.
+func forbidden(object metav1.Object, format string, arguments ...any) *field.Error {
+	return field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("%s: ", object.GetName())+fmt.Sprintf(format, arguments...))
+}

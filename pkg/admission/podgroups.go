@@ -1,0 +1,60 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// defaultPodGroup puts a PodGroup that has not chosen a queue into that of its namespace.
+func defaultPodGroup(ctx context.Context, s *server, asked change[*scheduling.PodGroup]) error {
+	group := asked.after
+	if group.Spec.Queue != "" && group.Spec.Queue != scheduling.DefaultQueue {
+		return nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	name := client.ObjectKey{Name: group.Namespace}
+	err := s.cached.Get(ctx, name, namespace)
+	if apierrors.IsNotFound(err) {
+		err = s.live.Get(ctx, name, namespace)
+	}
+	if err != nil {
+		return err
+	}
+	group.Spec.Queue = cmp.Or(namespace.Annotations[scheduling.QueueNameAnnotationKey], group.Spec.Queue, scheduling.DefaultQueue)
+	return nil
+}
+
+// judgePodGroup says what is wrong with a PodGroup.
+func judgePodGroup(ctx context.Context, _ *server, from client.Reader, asked change[*scheduling.PodGroup]) (ruling, error) {
+	var said ruling
+	spec, path := &asked.after.Spec, field.NewPath("spec")
+	said.refuse(oneTier(spec.NetworkTopology, path.Child("networkTopology"))...)
+	for i := range spec.SubGroupPolicy {
+		said.refuse(oneTier(spec.SubGroupPolicy[i].NetworkTopology, path.Child("subGroupPolicy").Index(i).Child("networkTopology"))...)
+	}
+	queues, err := listQueues(ctx, from)
+	if err != nil {
+		return ruling{}, err
+	}
+	if problem := takesWork(queues, cmp.Or(spec.Queue, scheduling.DefaultQueue), path.Child("queue")); problem != nil {
+		said.refuse(problem)
+	}
+	return said, nil
+}
+
+// oneTier refuses a topology that names its highest tier in two ways.
+func oneTier(topology *scheduling.NetworkTopologySpec, path *field.Path) field.ErrorList {
+	if topology == nil || topology.HighestTierAllowed == nil || topology.HighestTierName == "" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, topology.HighestTierName, "highestTierAllowed and highestTierName exclude each other")}
+}

@@ -1,0 +1,53 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// placeInResourceGroup sends a pod to the nodes of the first resource group that it belongs to.
+func placeInResourceGroup(_ context.Context, s *server, asked change[*corev1.Pod]) error {
+	pod := asked.after
+	for i := range s.settings.Load().groups {
+		if group := &s.settings.Load().groups[i]; group.has(pod) {
+			group.place(pod)
+			return nil
+		}
+	}
+	return nil
+}
+
+// budget is a number of pods from 1 up, or a percentage from 1% to 99%.
+var budget = regexp.MustCompile(`^(0*[1-9][0-9]{0,8}|0*[1-9][0-9]?%)$`)
+
+// judgePod says what is wrong with how many of its job a pod says may be missing.
+func judgePod(_ context.Context, s *server, _ client.Reader, asked change[*corev1.Pod]) (ruling, error) {
+	pod := asked.after
+	if !slices.Contains(s.settings.Load().schedulerNames, pod.Spec.SchedulerName) {
+		return ruling{}, nil
+	}
+	var said ruling
+	path, found := field.NewPath("metadata", "annotations"), 0
+	for _, key := range []string{scheduling.JDBMinAvailableKey, scheduling.JDBMaxUnavailableKey} {
+		value, is := pod.Annotations[key]
+		if !is {
+			continue
+		}
+		found++
+		if !budget.MatchString(value) {
+			said.refuse(field.Invalid(path.Key(key), value, "must be a number of pods from 1 up, or a percentage from 1% to 99%"))
+		}
+	}
+	if found > 1 {
+		said.refuse(field.Forbidden(path, fmt.Sprintf("%s and %s exclude each other", scheduling.JDBMinAvailableKey, scheduling.JDBMaxUnavailableKey)))
+	}
+	return said, nil
+}

@@ -1,0 +1,198 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// queueTree is all queues, none of which may be edited: they belong to the cache.
+type queueTree struct {
+	sorted   []*scheduling.Queue // by name
+	byName   map[string]*scheduling.Queue
+	children map[string][]*scheduling.Queue // by the name of the parent, sorted by name
+}
+
+func listQueues(ctx context.Context, from client.Reader) (*queueTree, error) {
+	list := &scheduling.QueueList{}
+	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing queues: %w", err)
+	}
+	queues := make([]*scheduling.Queue, len(list.Items))
+	for i := range list.Items {
+		queues[i] = &list.Items[i]
+	}
+	return newTree(queues), nil
+}
+
+func newTree(queues []*scheduling.Queue) *queueTree {
+	t := &queueTree{byName: make(map[string]*scheduling.Queue, len(queues)), children: map[string][]*scheduling.Queue{}}
+	t.sorted = slices.SortedFunc(slices.Values(queues), func(a, b *scheduling.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	for _, queue := range t.sorted {
+		t.byName[queue.Name] = queue
+		if !isRoot(queue) {
+			t.children[parentOf(queue)] = append(t.children[parentOf(queue)], queue)
+		}
+	}
+	return t
+}
+
+// with returns the tree as it is when the queue has been written.
+func (t *queueTree) with(queue *scheduling.Queue) *queueTree {
+	others := slices.DeleteFunc(slices.Clone(t.sorted), func(other *scheduling.Queue) bool { return other.Name == queue.Name })
+	return newTree(append(others, queue))
+}
+
+// below returns the queues directly below one.
+func (t *queueTree) below(name string) []*scheduling.Queue { return t.children[name] }
+
+func isRoot(queue *scheduling.Queue) bool { return queue.Name == scheduling.RootQueue }
+
+// isOpen says whether a queue takes new work. One that the queue controller has not seen yet is about to be open.
+func isOpen(queue *scheduling.Queue) bool {
+	return queue.Status.State == scheduling.QueueStateOpen || queue.Status.State == ""
+}
+
+// parentOf is the name of the queue above one; root has none.
+func parentOf(queue *scheduling.Queue) string {
+	if isRoot(queue) {
+		return ""
+	}
+	return cmp.Or(queue.Spec.Parent, scheduling.RootQueue)
+}
+
+// noRoot is what levelsAbove says of a queue from which no way leads up to root.
+const noRoot = -1
+
+// levelsAbove counts the steps from a queue up to root. A step to root is one even while root does not exist yet.
+func (t *queueTree) levelsAbove(queue *scheduling.Queue) int {
+	for levels := 1; levels <= len(t.sorted); levels++ {
+		parent := parentOf(queue)
+		if parent == scheduling.RootQueue {
+			return levels
+		}
+		if queue = t.byName[parent]; queue == nil {
+			return noRoot
+		}
+	}
+	return noRoot
+}
+
+// levelsBelow counts the levels of queues below one that is not below itself.
+func (t *queueTree) levelsBelow(name string) int {
+	deepest := 0
+	for _, child := range t.below(name) {
+		deepest = max(deepest, 1+t.levelsBelow(child.Name))
+	}
+	return deepest
+}
+
+// descendants calls f for every queue below one.
+func (t *queueTree) descendants(name string, f func(*scheduling.Queue)) {
+	visited := map[string]bool{name: true}
+	var visit func(string)
+	visit = func(name string) {
+		for _, child := range t.below(name) {
+			if !visited[child.Name] {
+				visited[child.Name] = true
+				f(child)
+				visit(child.Name)
+			}
+		}
+	}
+	visit(name)
+}
+
+// sums says where a queue of the tree, those beside it, or those below it want more than the queue above them has. What
+// a queue does not bound is bounded by nothing; root bounds nothing, because it stands for the cluster.
+func (t *queueTree) sums(queue *scheduling.Queue) field.ErrorList {
+	var problems field.ErrorList
+	path := field.NewPath("spec")
+	for _, name := range sortedKeys(queue.Spec.Capability) {
+		own := queue.Spec.Capability[name]
+		if above, bound := t.ceilingAbove(queue, name); above != nil && own.Cmp(bound) > 0 {
+			problems = append(problems, field.Invalid(path.Child("capability").Key(string(name)), own.String(),
+				fmt.Sprintf("queue %s above it has only %s", above.Name, bound.String())))
+		}
+		t.descendants(queue.Name, func(below *scheduling.Queue) {
+			if theirs, is := below.Spec.Capability[name]; is && theirs.Cmp(own) > 0 {
+				problems = append(problems, field.Invalid(path.Child("capability").Key(string(name)), own.String(),
+					fmt.Sprintf("queue %s below it has %s", below.Name, theirs.String())))
+			}
+		})
+	}
+	if parent := t.byName[parentOf(queue)]; parent != nil && !isRoot(parent) {
+		problems = append(problems, t.overcommitted(parent, func(kind string, name corev1.ResourceName, total, bound resource.Quantity) *field.Error {
+			own := listOf(kind, queue)[name]
+			if own.IsZero() {
+				return nil // it is not this queue that asks for too much
+			}
+			return field.Invalid(path.Child(kind).Key(string(name)), own.String(),
+				fmt.Sprintf("with it the queues below %s have %s, and %s has only %s", parent.Name, total.String(), parent.Name, bound.String()))
+		})...)
+	}
+	return append(problems, t.overcommitted(queue, func(kind string, name corev1.ResourceName, total, bound resource.Quantity) *field.Error {
+		return field.Invalid(path.Child(kind).Key(string(name)), bound.String(), fmt.Sprintf("the queues below it have %s together", total.String()))
+	})...)
+}
+
+// ceilingAbove returns the nearest queue above one that bounds the resource, and its bound.
+func (t *queueTree) ceilingAbove(queue *scheduling.Queue, name corev1.ResourceName) (*scheduling.Queue, resource.Quantity) {
+	for range len(t.sorted) {
+		queue = t.byName[parentOf(queue)]
+		if queue == nil || isRoot(queue) {
+			break
+		}
+		if bound, is := queue.Spec.Capability[name]; is {
+			return queue, bound
+		}
+	}
+	return nil, resource.Quantity{}
+}
+
+// The parts of a queue that those below it share.
+const deserved, guarantee = "deserved", "guarantee"
+
+func listOf(kind string, queue *scheduling.Queue) corev1.ResourceList {
+	if kind == guarantee {
+		return queue.Spec.Guarantee.Resource
+	}
+	return queue.Spec.Deserved
+}
+
+// overcommitted asks for the words about every resource of which the queues directly below one deserve, or are
+// guaranteed, more than the queue itself or, where it does not say, than its capability.
+func (t *queueTree) overcommitted(queue *scheduling.Queue,
+	words func(kind string, name corev1.ResourceName, total, bound resource.Quantity) *field.Error) field.ErrorList {
+	var problems field.ErrorList
+	for _, kind := range []string{deserved, guarantee} {
+		totals := corev1.ResourceList{}
+		for _, child := range t.below(queue.Name) {
+			for name, quantity := range listOf(kind, child) {
+				total := totals[name].DeepCopy()
+				total.Add(quantity)
+				totals[name] = total
+			}
+		}
+		for _, name := range sortedKeys(totals) {
+			bound, is := listOf(kind, queue)[name]
+			if !is {
+				bound, is = queue.Spec.Capability[name]
+			}
+			if total := totals[name]; is && total.Cmp(bound) > 0 {
+				if problem := words(kind, name, total, bound); problem != nil {
+					problems = append(problems, problem)
+				}
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,69 @@
+package job
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+// ValidateNew says what keeps a defaulted Job from being created: all that Validate says, and what means two things at
+// once. A stored Job may have both a claim and its name, because the name of a claim that was made can be written down.
+func ValidateNew(job *batch.Job) field.ErrorList {
+	problems := Validate(job)
+	for i := range job.Spec.Volumes {
+		if volume := &job.Spec.Volumes[i]; volume.VolumeClaim != nil && volume.VolumeClaimName != "" {
+			problems = append(problems, field.Invalid(field.NewPath("spec", "volumes").Index(i).Child("volumeClaimName"), volume.VolumeClaimName,
+				"excludes volumeClaim: name a claim that exists, or describe one to be made"))
+		}
+	}
+	return problems
+}
+
+// ValidateChange says what of a change from one defaulted Job to another cannot be followed, because it is part of what
+// already runs. Sizes, retries, the priority class and the time to live may change.
+func ValidateChange(before, after *batch.Job) field.ErrorList {
+	var problems field.ErrorList
+	keep := func(path *field.Path, before, after any) {
+		if !apiequality.Semantic.DeepEqual(before, after) {
+			problems = append(problems, field.Forbidden(path, "cannot be changed after creation"))
+		}
+	}
+	was, is, spec := &before.Spec, &after.Spec, field.NewPath("spec")
+	keep(spec.Child("schedulerName"), was.SchedulerName, is.SchedulerName)
+	keep(spec.Child("queue"), was.Queue, is.Queue)
+	keep(spec.Child("volumes"), was.Volumes, withClaimNames(was.Volumes, is.Volumes))
+	keep(spec.Child("policies"), was.Policies, is.Policies)
+	keep(spec.Child("plugins"), was.Plugins, is.Plugins)
+	keep(spec.Child("minSuccess"), was.MinSuccess, is.MinSuccess)
+	keep(spec.Child("networkTopology"), was.NetworkTopology, is.NetworkTopology)
+	if len(was.Tasks) != len(is.Tasks) {
+		return append(problems, field.Forbidden(spec.Child("tasks"), "tasks cannot be added or removed after creation"))
+	}
+	for i := range is.Tasks {
+		was, is, path := &was.Tasks[i], &is.Tasks[i], spec.Child("tasks").Index(i)
+		keep(path.Child("name"), was.Name, is.Name)
+		keep(path.Child("template"), was.Template, is.Template)
+		keep(path.Child("policies"), was.Policies, is.Policies)
+		keep(path.Child("topologyPolicy"), was.TopologyPolicy, is.TopologyPolicy)
+		keep(path.Child("dependsOn"), was.DependsOn, is.DependsOn)
+		keep(path.Child("partitionPolicy"), was.PartitionPolicy, is.PartitionPolicy)
+	}
+	return problems
+}
+
+// withClaimNames returns the volumes without the names of claims that were written down since: of those that were made
+// from a volumeClaim.
+func withClaimNames(before, after []batch.VolumeSpec) []batch.VolumeSpec {
+	if len(before) != len(after) {
+		return after
+	}
+	result := make([]batch.VolumeSpec, len(after))
+	for i := range after {
+		result[i] = after[i]
+		if after[i].VolumeClaim != nil && before[i].VolumeClaimName == "" {
+			result[i].VolumeClaimName = ""
+		}
+	}
+	return result
+}

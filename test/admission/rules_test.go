@@ -1,0 +1,241 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+func haveBuiltInQueues(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"root", "default"} {
+		if err := api.Create(testContext(t), object(t, "", queue(name, "{}"))); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOnlyJobsAndQueuesWaitForAnAnswer(t *testing.T) {
+	const fail, ignore = admissionregistrationv1.Fail, admissionregistrationv1.Ignore
+	want := map[string]admissionregistrationv1.FailurePolicyType{
+		"mutatejob.volcano.sh": fail, "validatejob.volcano.sh": fail, "mutatequeue.volcano.sh": fail, "validatequeue.volcano.sh": fail,
+		"mutatepodgroup.volcano.sh": ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
+	}
+	if diff := cmp.Diff(want, registered(t)); diff != "" {
+		t.Errorf("registered (-want +got):\n%s", diff)
+	}
+}
+
+func TestAJobIsWrittenDownAsItIsMeant(t *testing.T) {
+	haveBuiltInQueues(t)
+	namespace := namespaceFor(t, "defaults", nil)
+	create(t, namespace, gang("sim", "plugins: {mpi: [--master=default0, --worker=default0]}\n  maxRetry: 0"))
+	stored := &batch.Job{}
+	name := client.ObjectKey{Namespace: namespace, Name: "sim"}
+	if err := api.Get(testContext(t), name, stored); err != nil {
+		t.Fatal(err)
+	}
+	task := &stored.Spec.Tasks[0]
+	if stored.Spec.Queue != "default" || stored.Spec.SchedulerName != "volcano" || stored.Spec.MaxRetry != 3 || stored.Spec.MinAvailable != 3 {
+		t.Errorf("the Job is stored as %+v", stored.Spec)
+	}
+	if task.Name != "default0" || task.MaxRetry != 3 || task.MinAvailable == nil || *task.MinAvailable != 3 {
+		t.Errorf("the task is stored as %+v", task)
+	}
+	for _, plugin := range []string{"mpi", "svc", "ssh"} {
+		if _, is := stored.Spec.Plugins[plugin]; !is {
+			t.Errorf("the Job has not the plugin %s", plugin)
+		}
+	}
+	// What a client does that only knows its own manifest: it replaces the list of tasks with one that has no names.
+	patch := `{"spec": {"plugins": {"svc": null, "ssh": null}, "tasks": [{"replicas": 4, "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}]}}`
+	if err := api.Patch(testContext(t), stored, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	if stored.Spec.Tasks[0].Name != "default0" || stored.Spec.Tasks[0].Replicas != 4 || len(stored.Spec.Plugins) != 3 {
+		t.Errorf("after the manifest was applied again the Job is %+v", stored.Spec)
+	}
+}
+
+func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
+	haveBuiltInQueues(t)
+	namespace := namespaceFor(t, "refused", map[string]string{scheduling.QueueNameAnnotationKey: "research"})
+	create(t, "", queue("company", "{capability: {cpu: 10}, deserved: {cpu: 8}}"))
+	create(t, "", queue("research", "{parent: company, deserved: {cpu: 5}}"))
+	closed := create(t, "", queue("shut", "{}"))
+	setState(t, closed.GetName(), scheduling.QueueStateClosed)
+	for _, test := range []struct{ name, text, want string }{
+		{"a Job that can run", gang("a", ""), ""},
+		{"a queue that is not there", gang("a", "queue: nowhere"),
+			`admission webhook "validatejob.volcano.sh" denied the request: Job.batch.volcano.sh "a" is invalid: spec.queue: Not found: "nowhere"`},
+		{"a closed queue", gang("a", "queue: shut"), "spec.queue: Forbidden: queue shut is Closed and takes no jobs"},
+		{"a queue with queues below it", gang("a", "queue: company"), "spec.queue: Forbidden: queue company has queues below it, such as research, and takes no jobs itself"},
+		{"the queue root", gang("a", "queue: root"), "spec.queue: Forbidden: queue root is above all others and takes no jobs itself"},
+		{"a volume that nobody mounts", strings.Replace(gang("a", ""), "image: b", "image: b, volumeMounts: [{name: c, mountPath: /c}]", 1),
+			`spec.tasks[0].template.spec.containers[0].volumeMounts[0].name: Not found: "c"`},
+		{"a plugin that is none", gang("a", "plugins: {dance: []}"), `spec.plugins: Unsupported value: "dance"`},
+		{"a PodGroup in a queue that is not there", podGroup("{queue: nowhere}"), `spec.queue: Not found: "nowhere"`},
+		{"a queue that asks for too much", queue("greedy", "{parent: company, deserved: {cpu: 4}}"),
+			`spec.deserved[cpu]: Invalid value: "4": with it the queues below company have 9, and company has only 8`},
+		{"a queue below nothing", queue("lost", "{parent: nowhere}"), `spec.parent: Not found: "nowhere"`},
+		{"a budget of nothing", pod("a", `{volcano.sh/jdb-min-available: "0"}`, "schedulerName: volcano"),
+			`metadata.annotations[volcano.sh/jdb-min-available]: Invalid value: "0": must be a number of pods from 1 up, or a percentage from 1% to 99%`},
+		{"a budget of nothing, elsewhere", pod("a", `{volcano.sh/jdb-min-available: "0"}`, ""), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			at := namespace
+			if strings.Contains(test.text, "kind: Queue") {
+				at = ""
+			}
+			expect(t, api.Create(testContext(t), object(t, at, test.text), client.DryRunAll), test.want)
+		})
+	}
+	group := create(t, namespace, podGroup("{minMember: 1}"))
+	if queue := group.Object["spec"].(map[string]any)["queue"]; queue != "research" {
+		t.Errorf("a PodGroup without a queue is in %v, want that of its namespace", queue)
+	}
+}
+
+func podGroup(spec string) string {
+	return "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: " + spec
+}
+
+func setState(t *testing.T, name string, state scheduling.QueueState) {
+	t.Helper()
+	queue := &scheduling.Queue{}
+	queue.Name = name
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status": {"state": %q, "running": 1}}`, state))
+	if err := api.Status().Patch(testContext(t), queue, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPodsOfAResourceGroupAreSentToItsNodes(t *testing.T) {
+	mine, elsewhere := namespaceFor(t, "gold-mine", nil), namespaceFor(t, "coal-mine", nil)
+	for _, test := range []struct {
+		namespace, annotations, scheduler string
+		selector                          map[string]string
+	}{
+		{mine, "{}", "volcano", map[string]string{"tier": "gold", "mine": "yes"}},
+		{elsewhere, "{volcano.sh/resource-group: silver}", "default-scheduler", map[string]string{"tier": "silver", "mine": "yes"}},
+		{elsewhere, "{volcano.sh/resource-group: lead}", "default-scheduler", map[string]string{"mine": "yes"}},
+		{elsewhere, "{}", "default-scheduler", map[string]string{"mine": "yes"}},
+	} {
+		made := &corev1.Pod{}
+		text := create(t, test.namespace, pod("a", test.annotations, "nodeSelector: {mine: 'yes'}"))
+		if err := api.Get(testContext(t), client.ObjectKeyFromObject(text), made); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.selector, made.Spec.NodeSelector); diff != "" || made.Spec.SchedulerName != test.scheduler {
+			t.Errorf("%s %s: scheduler %s, nodes (-want +got):\n%s", test.namespace, test.annotations, made.Spec.SchedulerName, diff)
+		}
+		if hasAffinity := made.Spec.Affinity != nil; hasAffinity != strings.Contains(test.annotations, "silver") {
+			t.Errorf("%s %s: affinity %v", test.namespace, test.annotations, made.Spec.Affinity)
+		}
+		if err := api.Delete(testContext(t), made, client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestNoQueueIsDeletedThatIsNeeded(t *testing.T) {
+	haveBuiltInQueues(t)
+	create(t, "", queue("parent", "{}"))
+	create(t, "", queue("child", "{parent: parent}"))
+	create(t, "", queue("busy", "{}"))
+	setState(t, "busy", scheduling.QueueStateOpen)
+	for name, want := range map[string]string{
+		"root": "queue root always exists", "default": "queue default always exists",
+		"parent": `metadata.name: Forbidden: parent: 1 queues are below it, such as child`,
+		"busy":   `metadata.name: Forbidden: busy: it holds 1 PodGroups that have not finished`,
+		"child":  "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, api.Delete(testContext(t), object(t, "", queue(name, "{}")), client.DryRunAll), want)
+		})
+	}
+}
+
+func TestTheQueueRootIsNotBounded(t *testing.T) {
+	haveBuiltInQueues(t)
+	for patch, want := range map[string]string{
+		`{"spec": {"capability": {"cpu": "1"}}}`:            "spec.capability: queue root stands for the whole cluster",
+		`{"spec": {"deserved": {"cpu": "1"}}}`:              "spec.deserved: queue root stands for the whole cluster",
+		`{"spec": {"guarantee": {"resource": {"cpu": 1}}}}`: "spec.guarantee: queue root stands for the whole cluster",
+		`{"spec": {"weight": 2}}`:                           "",
+	} {
+		root := object(t, "", queue("root", "{}"))
+		expect(t, api.Patch(testContext(t), root, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll), want)
+	}
+}
+
+func TestACommandThatNobodyWouldFollowIsRefused(t *testing.T) {
+	const job, queue = "apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: a, uid: b", "apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, uid: b"
+	for _, test := range []struct{ namespace, action, target, want string }{
+		{"default", "AbortJob", job, ""},
+		{"default", "ResumeJob", job, ""},
+		{"default", "RestartPod", job, `action: "RestartPod" is not an action that a Command can ask of a Job; those are AbortJob, RestartJob, TerminateJob, CompleteJob and ResumeJob`},
+		{"default", "OpenQueue", job, `action: "OpenQueue" is not an action that a Command can ask of a Job`},
+		{"default", "", job, `action: "" is not an action that a Command can ask of a Job`},
+		{"default", "OpenQueue", queue + ", name: a", ""},
+		{"default", "CloseQueue", queue + ", name: a", ""},
+		{"default", "CloseQueue", queue + ", name: root", "target.name: queue root cannot be closed; close the queues below it"},
+		{"default", "AbortJob", queue + ", name: a", `action: "AbortJob" is not an action of queues; those are OpenQueue and CloseQueue`},
+		{system, "CloseQueue", queue + ", name: a", "metadata.namespace: Commands for queues are followed in namespace default only"},
+		{"default", "AbortJob", "apiVersion: batch/v1, kind: Job, name: a, uid: b", "target: must be a Job of batch.volcano.sh/v1alpha1 or a Queue"},
+	} {
+		text := fmt.Sprintf("apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\nmetadata: {name: a}\naction: %q\ntarget: {%s}", test.action, test.target)
+		expect(t, api.Create(testContext(t), object(t, test.namespace, text), client.DryRunAll), test.want)
+	}
+	text := "apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\nmetadata: {name: a}\naction: AbortJob"
+	expect(t, api.Create(testContext(t), object(t, "default", text), client.DryRunAll), "target: must be a Job")
+}
+
+func TestEveryExampleIsAdmitted(t *testing.T) {
+	haveBuiltInQueues(t)
+	objects, err := localcluster.ReadManifests(os.DirFS(filepath.Join("..", "..", "example")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admitted := 0
+	for pass := range 2 { // queues go first: the Jobs of a file may use those of another
+		for _, object := range objects {
+			isQueue := object.GetKind() == "Queue"
+			if isQueue != (pass == 0) || !strings.HasSuffix(object.GroupVersionKind().Group, ".volcano.sh") || object.GetName() == "default" {
+				continue
+			}
+			if object.GetNamespace() == "" && !isQueue {
+				object.SetNamespace("default")
+			}
+			object.SetManagedFields(nil)
+			options := []client.CreateOption{}
+			if !isQueue {
+				options = append(options, client.DryRunAll)
+			}
+			err := api.Create(testContext(t), object, options...)
+			if client.IgnoreAlreadyExists(err) != nil {
+				t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+			}
+			admitted++
+			if isQueue {
+				t.Cleanup(func() { _ = api.Delete(context.Background(), object) })
+			}
+		}
+	}
+	if admitted < 10 {
+		t.Fatalf("only %d objects; this test looks in the wrong place", admitted)
+	}
+}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,12 +10,13 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -60,7 +62,7 @@ func validates[T client.Object](kind schema.GroupKind, rules func(context.Contex
 			return admission.Allowed("").WithWarnings(said.warnings...), nil
 		}
 		// Rules go over maps; the same mistake is to be told in the same words each time.
-		slices.SortStableFunc(said.problems, func(a, b *field.Error) int { return compare(a.Error(), b.Error()) })
+		slices.SortStableFunc(said.problems, func(a, b *field.Error) int { return cmp.Compare(a.Error(), b.Error()) })
 		status := apierrors.NewInvalid(kind, nameOf(request, asked), said.problems).Status()
 		return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}, nil
 	}
@@ -89,8 +91,31 @@ func mutates[T client.Object](edit func(context.Context, *server, change[T]) err
 		if err != nil {
 			return admission.Response{}, err
 		}
-		return admission.Patched("", operations...), nil
+		slices.SortStableFunc(operations, func(a, b jsonpatch.Operation) int { return comparePaths(a.Path, b.Path) })
+		return admission.Patched("", withSpec(request.Object.Raw, operations)...), nil
 	}
+}
+
+// comparePaths puts what is above before what is below it, and items of a list in their order.
+func comparePaths(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "/"), strings.Split(b, "/"), func(a, b string) int {
+		x, err := strconv.Atoi(a)
+		y, err2 := strconv.Atoi(b)
+		if err == nil && err2 == nil {
+			return cmp.Compare(x, y)
+		}
+		return cmp.Compare(a, b)
+	})
+}
+
+// withSpec adds the spec to an object that has none before something is put into it.
+func withSpec(raw []byte, operations []jsonpatch.Operation) []jsonpatch.Operation {
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &parts); err == nil && len(parts["spec"]) == 0 &&
+		slices.ContainsFunc(operations, func(o jsonpatch.Operation) bool { return strings.HasPrefix(o.Path, "/spec/") }) {
+		return slices.Insert(operations, 0, jsonpatch.NewOperation("add", "/spec", map[string]any{}))
+	}
+	return operations
 }
 
 // decode reads the objects of a request. An object that is missing where the operation has one is an error.
@@ -113,15 +138,11 @@ func decode[T client.Object](scheme *runtime.Scheme, request admission.Request) 
 		return nil
 	}
 	var err error
-	switch request.Operation {
-	case admissionv1.Create:
+	if request.Operation != admissionv1.Delete {
 		err = read(request.Object, &asked.after)
-	case admissionv1.Update:
-		err = errors.Join(read(request.Object, &asked.after), read(request.OldObject, &asked.before))
-	case admissionv1.Delete:
-		err = read(request.OldObject, &asked.before)
-	default:
-		err = fmt.Errorf("operation %q is not one of those that are asked about", request.Operation)
+	}
+	if request.Operation != admissionv1.Create {
+		err = errors.Join(err, read(request.OldObject, &asked.before))
 	}
 	return asked, err
 }
@@ -150,6 +171,9 @@ func answering(service *service, s *server) admission.Handler {
 				response = service.failed(ctx, request, fmt.Errorf("bug: %v", bug), string(debug.Stack()))
 			}
 		}()
+		if !slices.Contains(service.operations, admissionregistrationv1.OperationType(request.Operation)) {
+			return service.failed(ctx, request, fmt.Errorf("operation %q is not one of those that are asked about", request.Operation), "")
+		}
 		response, err := service.handle(ctx, s, request)
 		if err != nil {
 			return service.failed(ctx, request, err, "")
@@ -166,7 +190,7 @@ func (service *service) failed(ctx context.Context, request admission.Request, e
 	return admission.Errored(http.StatusInternalServerError, fmt.Errorf("%s could not answer: %w", service.path, err))
 }
 
-// forbidden is a refusal that is about no field.
-func forbidden(object metav1.Object, format string, arguments ...any) *field.Error {
-	return field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("%s: ", object.GetName())+fmt.Sprintf(format, arguments...))
+// stays is a refusal to delete an object.
+func stays(format string, arguments ...any) *field.Error {
+	return field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(format, arguments...))
 }

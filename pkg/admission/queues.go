@@ -82,12 +82,16 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 
 // judgeDeletion says why a queue has to stay.
 func judgeDeletion(settings *settings, queues *queueTree, queue *scheduling.Queue) field.ErrorList {
-	var problems field.ErrorList
 	if queue.Name == scheduling.DefaultQueue || isRoot(queue) {
-		problems = append(problems, forbidden(queue, "this queue always exists"))
+		return field.ErrorList{stays("this queue always exists")}
 	}
-	if children := queues.below(queue.Name); len(children) > 0 {
-		problems = append(problems, forbidden(queue, "%d queues are below it, such as %s", len(children), children[0].Name))
+	var problems field.ErrorList
+	switch children := queues.below(queue.Name); len(children) {
+	case 0:
+	case 1:
+		problems = append(problems, stays("queue %s is below it", children[0].Name))
+	default:
+		problems = append(problems, stays("%d queues are below it, such as %s", len(children), children[0].Name))
 	}
 	status := &queue.Status
 	if stored := queues.byName[queue.Name]; stored != nil {
@@ -98,12 +102,12 @@ func judgeDeletion(settings *settings, queues *queueTree, queue *scheduling.Queu
 	switch {
 	case !settings.keepsUsedQueues:
 	case groups > 0:
-		problems = append(problems, forbidden(queue, "it holds %d PodGroups that have not finished", groups))
+		problems = append(problems, stays("it holds %d PodGroups that have not finished", groups))
 	case pods.Sign() > 0:
-		problems = append(problems, forbidden(queue, "it holds %s pods", pods.String()))
+		problems = append(problems, stays("it holds %s pods", pods.String()))
 	}
 	if settings.keepsOpenQueues && status.State == scheduling.QueueStateOpen {
-		problems = append(problems, forbidden(queue, "it is open; close it first"))
+		problems = append(problems, stays("it is open; close it first"))
 	}
 	return problems
 }

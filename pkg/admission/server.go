@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -236,6 +235,3 @@ func bounded(room *semaphore.Weighted, next http.Handler) http.Handler {
 		next.ServeHTTP(w, request)
 	})
 }
-
-// compare is cmp.Compare for texts.
-func compare(a, b string) int { return cmp.Compare(a, b) }

@@ -135,12 +135,12 @@ func (t *queueTree) sums(queue *scheduling.Queue) field.ErrorList {
 			if own.IsZero() {
 				return nil // it is not this queue that asks for too much
 			}
-			return field.Invalid(path.Child(kind).Key(string(name)), own.String(),
+			return field.Invalid(pathOf(kind).Key(string(name)), own.String(),
 				fmt.Sprintf("with it the queues below %s have %s, and %s has only %s", parent.Name, total.String(), parent.Name, bound.String()))
 		})...)
 	}
 	return append(problems, t.overcommitted(queue, func(kind string, name corev1.ResourceName, total, bound resource.Quantity) *field.Error {
-		return field.Invalid(path.Child(kind).Key(string(name)), bound.String(), fmt.Sprintf("the queues below it have %s together", total.String()))
+		return field.Invalid(pathOf(kind).Key(string(name)), bound.String(), fmt.Sprintf("the queues below it have %s together", total.String()))
 	})...)
 }
 
@@ -166,6 +166,13 @@ func listOf(kind string, queue *scheduling.Queue) corev1.ResourceList {
 		return queue.Spec.Guarantee.Resource
 	}
 	return queue.Spec.Deserved
+}
+
+func pathOf(kind string) *field.Path {
+	if kind == guarantee {
+		return field.NewPath("spec", "guarantee", "resource")
+	}
+	return field.NewPath("spec", "deserved")
 }
 
 // overcommitted asks for the words about every resource of which the queues directly below one deserve, or are

@@ -159,8 +159,8 @@ func TestNoQueueIsDeletedThatIsNeeded(t *testing.T) {
 	setState(t, "busy", scheduling.QueueStateOpen)
 	for name, want := range map[string]string{
 		"root": "queue root always exists", "default": "queue default always exists",
-		"parent": `metadata.name: Forbidden: parent: 1 queues are below it, such as child`,
-		"busy":   `metadata.name: Forbidden: busy: it holds 1 PodGroups that have not finished`,
+		"parent": `metadata.name: Forbidden: queue child is below it`,
+		"busy":   `metadata.name: Forbidden: it holds 1 PodGroups that have not finished`,
 		"child":  "",
 	} {
 		t.Run(name, func(t *testing.T) {

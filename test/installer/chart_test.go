@@ -78,7 +78,7 @@ func pod(t *testing.T, in *manifests, name string) (*appsv1.Deployment, *corev1.
 }
 
 func TestValuesReachTheObjects(t *testing.T) {
-	programs := []string{"scheduler", "controllers"}
+	programs := []string{"scheduler", "controllers", "admission"}
 	for name, test := range map[string]struct {
 		values string
 		check  func(t *testing.T, in *manifests)
@@ -121,8 +121,22 @@ scheduler:
   configuration: |
     actions: "allocate" # nothing else
     tiers: []`, func(t *testing.T, in *manifests) {
-			if got := in.configMaps[0].Data["volcano-scheduler.conf"]; !strings.HasPrefix(got, "actions: \"allocate\" # nothing else\n") {
+			if got := in.configMap(t, "volcano-scheduler-configmap").Data["volcano-scheduler.conf"]; !strings.HasPrefix(got, "actions: \"allocate\" # nothing else\n") {
 				t.Errorf("the configuration is %q", got)
+			}
+		}},
+		"the resource groups": {`
+admission:
+  configuration: |
+    resourceGroups: [] # none: "yet"
+`, func(t *testing.T, in *manifests) {
+			if got := in.configMap(t, "volcano-admission-configmap").Data["volcano-admission.conf"]; got != "resourceGroups: [] # none: \"yet\"\n" {
+				t.Errorf("the configuration is %q", got)
+			}
+		}},
+		"no webhooks": {`admission: {enabled: false}`, func(t *testing.T, in *manifests) {
+			if len(in.deployments) != 2 || len(in.secrets)+len(in.mutating)+len(in.validating) > 0 || len(in.accounts) != 2 || len(in.policies) == 0 {
+				t.Errorf("%d Deployments, %d ServiceAccounts, %d Secrets, %d policies", len(in.deployments), len(in.accounts), len(in.secrets), len(in.policies))
 			}
 		}},
 		"where the pods run": {`
@@ -133,7 +147,8 @@ scheduler: &where
   affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}
   podAnnotations: {example.com/team: batch}
   resources: {requests: {cpu: 2}, limits: {memory: 4Gi}}
-controllers: *where`, func(t *testing.T, in *manifests) {
+controllers: *where
+admission: *where`, func(t *testing.T, in *manifests) {
 			for _, program := range programs {
 				d, c := pod(t, in, "volcano-"+program)
 				spec := d.Spec.Template.Spec
@@ -145,14 +160,15 @@ controllers: *where`, func(t *testing.T, in *manifests) {
 				if d.Spec.Template.Annotations["example.com/team"] != "batch" {
 					t.Errorf("%s is annotated with %v", program, d.Spec.Template.Annotations)
 				}
-				if r := c.Resources; r.Requests.Cpu().Value() != 2 || r.Requests.Memory().String() != "128Mi" || r.Limits.Memory().String() != "4Gi" {
+				if r := c.Resources; r.Requests.Cpu().Value() != 2 || r.Requests.Memory().IsZero() || r.Limits.Memory().String() != "4Gi" {
 					t.Errorf("%s asks for %+v", program, r)
 				}
 			}
 		}},
 		"what is empty is left out": {`
 scheduler: &empty {priorityClassName: "", nodeSelector: null, resources: null}
-controllers: *empty`, func(t *testing.T, in *manifests) {
+controllers: *empty
+admission: *empty`, func(t *testing.T, in *manifests) {
 			for _, program := range programs {
 				d, c := pod(t, in, "volcano-"+program)
 				if spec := d.Spec.Template.Spec; spec.PriorityClassName != "" || spec.NodeSelector != nil || len(c.Resources.Requests) > 0 {
@@ -209,6 +225,7 @@ func TestValuesOfAnotherFormAreRefusedByName(t *testing.T) {
 		`controllers: {configuration: ""}`:          "configuration",
 		`controllers: {nodeSelector: {pool: 1}}`:    "/controllers/nodeSelector/pool",
 		`controllers: {resources: {request: {}}}`:   "request",
+		`admission: {enabled: 1}`:                   "/admission/enabled",
 		`image: {pullPolicy: Sometimes}`:            "/image/pullPolicy",
 		`image: {repository: ""}`:                   "/image/repository",
 		`image: {tag: "a b"}`:                       "/image/tag",

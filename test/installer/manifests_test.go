@@ -1,9 +1,12 @@
 package installer
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -17,6 +20,7 @@ import (
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/cmd/scheduler/app"
+	"hekla.sh/hekla/pkg/admission"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/localcluster"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -34,6 +38,26 @@ type manifests struct {
 	deployments         []appsv1.Deployment
 	budgets             []policyv1.PodDisruptionBudget
 	services            []corev1.Service
+	secrets             []corev1.Secret
+	mutating            []admissionregistrationv1.MutatingWebhookConfiguration
+	validating          []admissionregistrationv1.ValidatingWebhookConfiguration
+	policies            []admissionregistrationv1.ValidatingAdmissionPolicy
+	policyBindings      []admissionregistrationv1.ValidatingAdmissionPolicyBinding
+}
+
+// admissionServer is the program of which all replicas work.
+const admissionServer = "volcano-admission"
+
+// configMap returns the ConfigMap of a name.
+func (m *manifests) configMap(t *testing.T, name string) corev1.ConfigMap {
+	t.Helper()
+	for _, c := range m.configMaps {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no ConfigMap %s", name)
+	return corev1.ConfigMap{}
 }
 
 func read(t *testing.T) *manifests {
@@ -43,8 +67,8 @@ func read(t *testing.T) *manifests {
 		t.Fatal(err)
 	}
 	m := sortByKind(t, objects)
-	if len(m.deployments) != 2 || len(m.configMaps) != 1 || len(m.namespaces) != 1 {
-		t.Fatalf("%d Deployments, %d ConfigMaps and %d Namespaces, want 2, 1 and 1", len(m.deployments), len(m.configMaps), len(m.namespaces))
+	if len(m.deployments) != 3 || len(m.configMaps) != 2 || len(m.namespaces) != 1 {
+		t.Fatalf("%d Deployments, %d ConfigMaps and %d Namespaces, want 3, 2 and 1", len(m.deployments), len(m.configMaps), len(m.namespaces))
 	}
 	return m
 }
@@ -75,6 +99,16 @@ func sortByKind(t *testing.T, objects []*unstructured.Unstructured) *manifests {
 			keep(t, object, &m.budgets)
 		case "Service":
 			keep(t, object, &m.services)
+		case "Secret":
+			keep(t, object, &m.secrets)
+		case "MutatingWebhookConfiguration":
+			keep(t, object, &m.mutating)
+		case "ValidatingWebhookConfiguration":
+			keep(t, object, &m.validating)
+		case "ValidatingAdmissionPolicy":
+			keep(t, object, &m.policies)
+		case "ValidatingAdmissionPolicyBinding":
+			keep(t, object, &m.policyBindings)
 		case "CustomResourceDefinition", "ResourceQuota":
 		default:
 			t.Errorf("%s %s: no test looks at objects of this kind", object.GetKind(), object.GetName())
@@ -143,8 +177,8 @@ func TestProgramsSurviveTheLossOfANode(t *testing.T) {
 			t.Errorf("%s has %d PodDisruptionBudgets, want 1", d.Name, budgets)
 		}
 		container := spec.Containers[0]
-		if !strings.Contains(strings.Join(container.Args, " "), "--leader-elect=true") {
-			t.Errorf("%s has several replicas and no leader", d.Name)
+		if elects := strings.Contains(strings.Join(container.Args, " "), "--leader-elect=true"); elects != (d.Name != admissionServer) {
+			t.Errorf("%s has several replicas; that they elect a leader is %t", d.Name, elects)
 		}
 		for probe, is := range map[string]bool{"liveness": container.LivenessProbe != nil, "readiness": container.ReadinessProbe != nil} {
 			if !is {
@@ -169,7 +203,7 @@ func TestMetricsCanBeReached(t *testing.T) {
 				continue
 			}
 			for _, port := range d.Spec.Template.Spec.Containers[0].Ports {
-				found = found || port.Name == s.Spec.Ports[0].TargetPort.String() && port.ContainerPort == s.Spec.Ports[0].Port
+				found = found || port.Name == "metrics" && s.Spec.Ports[0].TargetPort.String() == port.Name && port.ContainerPort == s.Spec.Ports[0].Port
 			}
 		}
 		if !found {
@@ -180,7 +214,7 @@ func TestMetricsCanBeReached(t *testing.T) {
 
 func TestTheSchedulerUnderstandsItsFlagsAndItsConfiguration(t *testing.T) {
 	in := read(t)
-	c := in.configMaps[0]
+	c := in.configMap(t, "volcano-scheduler-configmap")
 	configuration, err := conf.Parse([]byte(c.Data["volcano-scheduler.conf"]), scheduler.NewRegistry().Catalogue())
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +232,56 @@ func TestTheSchedulerUnderstandsItsFlagsAndItsConfiguration(t *testing.T) {
 		}
 		if got, want := command.Flag("scheduler-configmap").Value.String(), c.Namespace+"/"+c.Name; got != want {
 			t.Errorf("the scheduler reads the ConfigMap %s, the installer has %s", got, want)
+		}
+	}
+}
+
+// What the webhook server fills in is installed empty: nobody needs the right to create it, it goes with the rest, and
+// nothing is asked before somebody can answer.
+func TestTheServerOfWebhooksFindsWhatItFillsIn(t *testing.T) {
+	in := read(t)
+	if len(in.secrets) != 1 || in.secrets[0].Name != "volcano-admission-secret" || len(in.secrets[0].Data)+len(in.secrets[0].StringData) > 0 {
+		t.Errorf("the Secrets are %v", in.secrets)
+	}
+	if len(in.mutating) != 1 || in.mutating[0].Name != admission.ConfigurationName || len(in.mutating[0].Webhooks) > 0 {
+		t.Errorf("the configurations of mutating webhooks are %v", in.mutating)
+	}
+	if len(in.validating) != 1 || in.validating[0].Name != admission.ConfigurationName || len(in.validating[0].Webhooks) > 0 {
+		t.Errorf("the configurations of validating webhooks are %v", in.validating)
+	}
+	_, container := pod(t, in, admissionServer)
+	for _, service := range in.services {
+		if !slices.Contains(container.Args, "--webhook-service-name="+service.Name) {
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			if port.Port == 443 && slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool {
+				return p.Name == port.TargetPort.String() && slices.Contains(container.Args, fmt.Sprintf("--port=%d", p.ContainerPort))
+			}) {
+				return
+			}
+		}
+	}
+	t.Errorf("no Service leads from port 443 to where the server listens: %v", container.Args)
+}
+
+func TestEveryPolicyIsBoundAndConcernsOurKindsAlone(t *testing.T) {
+	in := read(t)
+	if len(in.policies) == 0 || len(in.policies) != len(in.policyBindings) {
+		t.Errorf("%d policies have %d bindings", len(in.policies), len(in.policyBindings))
+	}
+	for _, policy := range in.policies {
+		if !slices.ContainsFunc(in.policyBindings, func(b admissionregistrationv1.ValidatingAdmissionPolicyBinding) bool {
+			return b.Spec.PolicyName == policy.Name && slices.Equal(b.Spec.ValidationActions, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny})
+		}) {
+			t.Errorf("policy %s denies nothing", policy.Name)
+		}
+		for _, rule := range policy.Spec.MatchConstraints.ResourceRules {
+			for _, group := range rule.APIGroups {
+				if !strings.HasSuffix(group, ".volcano.sh") {
+					t.Errorf("policy %s is about the group %q", policy.Name, group)
+				}
+			}
 		}
 	}
 }

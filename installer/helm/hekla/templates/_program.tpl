@@ -1,5 +1,5 @@
 {{- /*
-hekla.program is a program with several replicas of which one works: its Deployment, how many of its pods may be away, and
+hekla.program is a program with several replicas, of which one works: its Deployment, how many of its pods may be away, and
 where its metrics are. Given are
   root         what a template is given
   name         of all three objects; the Service's ends in -service
@@ -7,6 +7,10 @@ where its metrics are. Given are
   args         before the values' own
   metricsPort  where the program is told to listen
   values       of this program
+and, if the program is one of which all replicas work and are called,
+  webhookPort  where it is told to listen for the API server, which finds it at the Service's port 443
+  configMap    the name of a ConfigMap, and
+  mountPath    the folder where the program finds it
 */ -}}
 {{- define "hekla.program" -}}
 apiVersion: apps/v1
@@ -18,7 +22,7 @@ metadata:
     app: {{ .name }}
     app.kubernetes.io/part-of: hekla
 spec:
-  replicas: {{ .values.replicas }} # one works, the others take over
+  replicas: {{ .values.replicas }} # {{ if .webhookPort }}all answer{{ else }}one works, the others take over{{ end }}
   selector:
     matchLabels:
       app: {{ .name }}
@@ -79,6 +83,10 @@ spec:
         ports:
         - name: metrics
           containerPort: {{ .metricsPort }}
+        {{- with .webhookPort }}
+        - name: webhooks
+          containerPort: {{ . }}
+        {{- end }}
         - name: health
           containerPort: 11251
         livenessProbe:
@@ -93,6 +101,12 @@ spec:
             path: /readyz
             port: health
           periodSeconds: 5
+        {{- if .webhookPort }}
+        lifecycle:
+          preStop:
+            sleep:
+              seconds: 5 # until nobody calls it any more
+        {{- end }}
         {{- with .values.resources }}
         resources:
           {{- toYaml . | nindent 10 }}
@@ -102,6 +116,18 @@ spec:
           readOnlyRootFilesystem: true
           capabilities:
             drop: [ALL]
+        {{- with .mountPath }}
+        volumeMounts:
+        - name: configuration
+          mountPath: {{ . }}
+          readOnly: true
+        {{- end }}
+      {{- with .configMap }}
+      volumes:
+      - name: configuration
+        configMap:
+          name: {{ . }}
+      {{- end }}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -135,4 +161,9 @@ spec:
   - name: metrics
     port: {{ .metricsPort }}
     targetPort: metrics
+  {{- if .webhookPort }}
+  - name: webhooks
+    port: 443
+    targetPort: webhooks
+  {{- end }}
 {{- end -}}

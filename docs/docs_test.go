@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hekla.sh/hekla/cmd/scheduler/app"
+	"hekla.sh/hekla/pkg/admission"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -220,6 +221,20 @@ func switches(t *testing.T) []string {
 	return names
 }
 
+func TestEveryWebhookIsDescribed(t *testing.T) {
+	described := rows(page(t, "admission.md"))
+	for _, path := range admission.Paths() {
+		if len(described[path]) != 1 {
+			t.Errorf("admission.md does not describe %s", path)
+		}
+	}
+	for path := range described {
+		if strings.HasPrefix(path, "/") && !slices.Contains(admission.Paths(), path) {
+			t.Errorf("admission.md describes %s, which nobody serves", path)
+		}
+	}
+}
+
 func TestEveryFlagIsDescribed(t *testing.T) {
 	text := page(t, "configuration.md")
 	ofScheduler, ofControllers, isThere := strings.Cut(text, "## Flags of hekla-controllers")
@@ -241,14 +256,16 @@ func TestEveryFlagIsDescribed(t *testing.T) {
 			t.Errorf("configuration.md describes --%s, which the scheduler does not have", name)
 		}
 	}
-	// The controllers are a program, not a package; their flags are read from its source.
-	declared := regexp.MustCompile(`flags\.\w+\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(page(t, "../cmd/controllers/options.go"), -1)
-	if len(declared) < 10 {
-		t.Fatalf("%d flags of the controllers found; this test looks in the wrong place", len(declared))
-	}
-	for _, match := range declared {
-		if len(rows(ofControllers)["--"+match[1]]) != 1 {
-			t.Errorf("configuration.md does not describe --%s of the controllers", match[1])
+	// The controllers and the webhook server are a program, not a package; their flags are read from its source.
+	for file, described := range map[string]string{"options.go": ofControllers, "admission.go": page(t, "admission.md")} {
+		declared := regexp.MustCompile(`flags\.\w+\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(page(t, "../cmd/controllers/"+file), -1)
+		if len(declared) < 10 {
+			t.Fatalf("%d flags found in %s; this test looks in the wrong place", len(declared), file)
+		}
+		for _, match := range declared {
+			if len(rows(described)["--"+match[1]]) != 1 && !strings.Contains(described, ", `--"+match[1]+"` |") {
+				t.Errorf("no page describes --%s of %s", match[1], file)
+			}
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -29,6 +28,8 @@ import (
 	"hekla.sh/hekla/pkg/admission/certificates"
 	"hekla.sh/hekla/pkg/apis"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/process"
+	"hekla.sh/hekla/pkg/version"
 )
 
 // admissionInterval is how often certificates and registration are looked at: soon enough to mend what somebody has
@@ -60,6 +61,9 @@ type admissionOptions struct {
 	enableMetrics      bool
 	gracefulShutdown   time.Duration
 	verbosity          int
+	showVersion        bool
+	// ineffective says which flags were given that change nothing.
+	ineffective func() []string
 }
 
 func newAdmissionCommand() *cobra.Command {
@@ -67,8 +71,12 @@ func newAdmissionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "admission",
 		Short: "Serve the admission webhooks: defaults and checks for Jobs, Queues, PodGroups and pods",
-		Args:  cobra.NoArgs,
+		Args:  process.NoArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if o.showVersion {
+				_, err := fmt.Fprintln(command.OutOrStdout(), "hekla-controllers", version.Version)
+				return err
+			}
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -108,11 +116,13 @@ func (o *admissionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
 	flags.DurationVar(&o.gracefulShutdown, "graceful-shutdown-time", 30*time.Second, "How long requests under way may take when the server stops.")
 	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
-	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "admission-port" {
-			name = "port"
-		}
-		return pflag.NormalizedName(name)
+	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
+	flags.IntVar(&o.port, "admission-port", 8443, "Another name for --port.")
+	_ = flags.MarkHidden("admission-port") // it is there
+	o.ineffective = process.AddSuperseded(flags, []process.Superseded{
+		{Name: "enable-root-queue-protection", Placeholder: "true",
+			Reason: "the ValidatingAdmissionPolicy volcano-root-queue protects the resources of root; delete its binding to stop that"},
+		{Name: "enable-cascade-child-queue-close", Placeholder: "false", Reason: "queues below a closed one are always closed, and open with it"},
 	})
 }
 
@@ -162,12 +172,14 @@ func (o *admissionOptions) options() admission.Options {
 
 // run serves until the context ends.
 func (o *admissionOptions) run(ctx context.Context) error {
-	logger, err := newLogger(o.verbosity)
+	logger, err := process.Log(o.verbosity)
 	if err != nil {
 		return err
 	}
 	logf.SetLogger(logger)
-	klog.SetLogger(logger)
+	for _, sentence := range o.ineffective() {
+		logger.Info("Warning: " + sentence)
+	}
 	restConfig, err := clientConfig(&options{master: o.master, kubeconfig: o.kubeconfig, qps: o.qps, burst: o.burst})
 	if err != nil {
 		return err

@@ -4,9 +4,12 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"hekla.sh/hekla/pkg/admission"
+	"hekla.sh/hekla/pkg/admission/certificates"
 	"hekla.sh/hekla/pkg/controllers"
 )
 
@@ -110,5 +113,45 @@ func TestACommandLineMadeForVolcanosControllersIsAcceptedAndSaysWhatHasNoEffect(
 	}
 	if got := o.ineffective(); len(got) != 3 || !strings.HasPrefix(got[0], "--max-requeue-num=15 has no effect: ") {
 		t.Errorf("without effect are %q", got)
+	}
+}
+
+func TestTheWebhookServerTakesVolcanosFlags(t *testing.T) {
+	o := &admissionOptions{}
+	command := newAdmissionCommand()
+	command.ResetFlags()
+	o.addFlags(command.Flags())
+	if err := command.ParseFlags([]string{"--enabled-admission=/jobs/mutate,/jobs/validate", "--tls-cert-file=a", "--tls-private-key-file=b",
+		"--ca-cert-file=c", "--admission-conf=d", "--webhook-namespace=e", "--webhook-service-name=f", "--scheduler-name=g", "--scheduler-name=h",
+		"--admission-port=7443", "--listen-address=127.0.0.1", "--max-queue-depth=7", "--enable-queue-allocated-pods-check=false",
+		"--enable-queue-closed-before-delete-check", "--graceful-shutdown-time=3s"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := admission.Options{
+		Enabled: []string{"/jobs/mutate", "/jobs/validate"}, SchedulerNames: []string{"g", "h"}, ConfigFile: "d", MaxQueueDepth: 7,
+		KeepsOpenQueues: true, Namespace: "e", ServiceName: "f", Address: "127.0.0.1:7443", SecretName: "volcano-admission-secret",
+		CertificateFile: "a", KeyFile: "b", BundleFile: "c", Life: certificates.DefaultLife(), Interval: admissionInterval, ShutdownTimeout: 3 * time.Second,
+	}
+	if diff := cmp.Diff(want, o.options()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAFlagOfTheWebhookServerThatCannotBeMeantIsNamed(t *testing.T) {
+	for argument, want := range map[string]string{
+		"--kube-api-qps=0": "--kube-api-qps", "--kube-api-burst=0": "--kube-api-burst", "--port=0": "--port", "--port=65536": "--port", "--v=11": "--v",
+		"--graceful-shutdown-time=0s": "--graceful-shutdown-time", "--enabled-admission=/pods/dance": "--enabled-admission=/pods/dance",
+		"--max-queue-depth=0": "queues 0 levels deep", "--scheduler-name=": "a scheduler without a name", "--webhook-url=http://a": "http://a",
+		"--webhook-service-name=": "Service", "--tls-cert-file=a": "a certificate needs all of its files", "--kubeconfig=/does/not/exist": "/does/not/exist",
+	} {
+		command := newCommand()
+		command.SetArgs([]string{"admission", argument, "--master=http://127.0.0.1:1"})
+		command.SetOut(io.Discard)
+		if err := command.Execute(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v", argument, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -179,7 +181,7 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 		return nil, fmt.Errorf("listening on %s: %w", options.Address, err)
 	}
 	err = errors.Join(mgr.Add(clerk), mgr.Add(&manager.Server{
-		Name: "admission", ShutdownTimeout: &options.ShutdownTimeout, Server: httpServer(newMux(s, enabled)),
+		Name: "admission", ShutdownTimeout: &options.ShutdownTimeout, Server: httpServer(newMux(s, enabled), clerk.log),
 		Listener: tls.NewListener(listener, tlsConfig(keeper)),
 	}))
 	return clerk.ready, err
@@ -196,9 +198,10 @@ func tlsConfig(keeper *certificates.Keeper) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: keeper.Certificate}
 }
 
-func httpServer(handler http.Handler) *http.Server {
+func httpServer(handler http.Handler, logger logr.Logger) *http.Server {
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: handlerTimeout, ReadTimeout: webhookTimeout, WriteTimeout: 2 * webhookTimeout,
+		Handler: handler, ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(logger), slog.LevelInfo),
+		ReadHeaderTimeout: handlerTimeout, ReadTimeout: webhookTimeout, WriteTimeout: 2 * webhookTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 }

@@ -141,7 +141,7 @@ func isDue(now time.Time, certificate *x509.Certificate, life time.Duration) boo
 }
 
 // servingIsDue says why the server needs a new certificate, and whether it cannot wait for the authority to settle,
-// because nobody would accept the one it has. It is empty if the server needs none.
+// because nobody would accept the one it has by then. It is empty if the server needs none.
 func servingIsDue(now time.Time, life Life, hosts []string, stored map[string][]byte, authorities []*x509.Certificate) (why string, isUrgent bool) {
 	pair, err := tls.X509KeyPair(stored[ServingKey], stored[ServingPrivateKey])
 	if err != nil {
@@ -162,11 +162,11 @@ func servingIsDue(now time.Time, life Life, hosts []string, stored map[string][]
 	case err != nil:
 		return "nobody would accept the certificate of the server", true
 	case certificate.CheckSignatureFrom(authorities[0]) != nil:
-		return "the certificate of the server is of an earlier authority", false
+		why = "the certificate of the server is of an earlier authority"
 	case isDue(now, certificate, life.Serving):
-		return "the certificate of the server expires at " + certificate.NotAfter.UTC().Format(time.RFC3339), false
+		why = "the certificate of the server expires at " + certificate.NotAfter.UTC().Format(time.RFC3339)
 	}
-	return "", false
+	return why, certificate.NotAfter.Sub(now) <= life.Settle
 }
 
 func newAuthority(now time.Time, life time.Duration) (issued, error) {

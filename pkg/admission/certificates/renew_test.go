@@ -20,18 +20,6 @@ var (
 	hosts = []string{"hooks.system.svc", "127.0.0.1"}
 )
 
-// renew is Renew that must not fail; it returns what is stored after it.
-func renew(t *rapid.T, now time.Time, stored map[string][]byte) (map[string][]byte, string) {
-	data, why, err := Renew(now, life, hosts, stored)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if why == "" {
-		return stored, ""
-	}
-	return data, why
-}
-
 // accepts says whether an API server with this bundle accepts the certificate of the server.
 func accepts(now time.Time, bundle []byte, stored map[string][]byte) error {
 	pair, err := tls.X509KeyPair(stored[ServingKey], stored[ServingPrivateKey])
@@ -55,8 +43,19 @@ func accepts(now time.Time, bundle []byte, stored map[string][]byte) error {
 // accepts what it is shown.
 func TestAtNoMomentIsACertificateShownThatIsNotTrusted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		life := Life{Authority: 18 * time.Hour, Serving: 9 * time.Hour, Settle: time.Minute}
+		renew := func(now time.Time, stored map[string][]byte) (map[string][]byte, string) {
+			data, why, err := Renew(now, life, hosts, stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if why == "" {
+				return stored, ""
+			}
+			return data, why
+		}
 		now := noon
-		stored, why := renew(t, now, nil)
+		stored, why := renew(now, nil)
 		if why == "" {
 			t.Fatal("nothing is made of nothing")
 		}
@@ -67,9 +66,9 @@ func TestAtNoMomentIsACertificateShownThatIsNotTrusted(t *testing.T) {
 		history := []seen{{now, stored[BundleKey]}}
 		authorities, servers := map[string]bool{}, map[string]bool{}
 		steps := rapid.SampledFrom([]time.Duration{10 * time.Second, 59 * time.Second, 2 * time.Hour, 3*time.Hour - time.Second})
-		for range 20 {
+		for range 12 {
 			now = now.Add(steps.Draw(t, "later"))
-			stored, _ = renew(t, now, stored)
+			stored, _ = renew(now, stored)
 			history = append(history, seen{now, stored[BundleKey]})
 			authorities[string(stored[AuthorityKey])], servers[string(stored[ServingKey])] = true, true
 			for _, then := range history {
@@ -167,6 +166,22 @@ func TestWhatIsBrokenIsReplaced(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Such are the certificates of a server that was told to make short ones, when it is started anew.
+func TestWhatExpiresBeforeANewAuthoritySettlesDoesNotWaitForIt(t *testing.T) {
+	short := Life{Authority: 9 * time.Second, Serving: 6 * time.Second, Settle: time.Second}
+	stored, _, err := Renew(noon, short, hosts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, why, err := Renew(noon.Add(3*time.Second), life, hosts, stored)
+	if err != nil || !strings.Contains(why, "of an earlier authority") {
+		t.Fatalf("%q, %v", why, err)
+	}
+	if err := accepts(noon.Add(time.Hour), data[BundleKey], data); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -189,6 +189,12 @@ func (c *Cluster) end(p *Plan) {
 func (c *Cluster) TakeCancelledPlans() []*Plan {
 	ended := c.ended
 	c.ended = nil
+	if len(ended) > 0 {
+		// What those have had that were looked at since, plugins may have told from the state before.
+		c.world.node++
+		c.world.queue++
+		c.world.pod++
+	}
 	return ended
 }
 

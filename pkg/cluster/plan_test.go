@@ -341,3 +341,19 @@ func TestAPlanThatWasOnlyWrittenDownIsToldAsCancelled(t *testing.T) {
 	}
 	sound(t, c)
 }
+
+func TestWhoWasRefusedInTheCycleInWhichAPlanEndedIsLookedAtOnceMore(t *testing.T) {
+	c, p := contested()
+	c.Apply(Set{group("other", "q")})
+	c.Apply(Set{pod("w", in("other"))})
+	other := c.Job(key("other"))
+	c.Settle()
+	c.Cancel(p, "for a test")
+	c.Judge(other, &verdict.Verdict{Code: verdict.OverShare, Help: verdict.HelpQueue})
+	if c.Hopeful(other, birth) {
+		t.Error("a job has hope though nothing has happened since it was refused")
+	}
+	if len(c.TakeCancelledPlans()) != 1 || !c.Hopeful(other, birth) {
+		t.Error("a job that was refused by the state before a plan ended is not looked at again")
+	}
+}

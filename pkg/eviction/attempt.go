@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -204,28 +205,44 @@ func (a *attempt) giveBack(x framework.Transaction, gone []unit, local *cluster.
 func (a *attempt) shrink(x framework.Transaction, whole *unit, singles []*cluster.Task, stands func(u *unit) bool) (needed []unit, ok bool) {
 	j := whole.job
 	leaving := slices.Concat(whole.gone, singles)
-	slices.SortFunc(leaving, func(t, v *cluster.Task) int {
-		if c := btoi(hasMinimum(v)) - btoi(hasMinimum(t)); c != 0 {
-			return c // without these the others are of no use
-		}
+	byImportance := func(t, v *cluster.Task) int {
 		i, k := a.importanceOf(t), a.importanceOf(v)
 		return k.compare(&i)
-	})
-	y := a.search.session.Begin()
+	}
+	smallestFirst := func(t, v *cluster.Task) int {
+		// Of small pods more can stay, and a minimum is a number.
+		total := a.search.session.Cluster.Total
+		share, _ := resources.DominantShare(t.Request(), total)
+		other, _ := resources.DominantShare(v.Request(), total)
+		return cmp.Or(share.Compare(other), byImportance(t, v))
+	}
+	for _, order := range []func(t, v *cluster.Task) int{byImportance, smallestFirst} {
+		slices.SortFunc(leaving, func(t, v *cluster.Task) int {
+			// Without those of whose role there must be some the others are of no use.
+			return cmp.Or(btoi(hasMinimum(v))-btoi(hasMinimum(t)), order(t, v))
+		})
+		y := a.search.session.Begin()
+		needed = a.mustLeave(x, leaving, stands)
+		if j.Lacks() == 0 && len(needed) > 0 && a.mayLeaveAlone(x, needed) {
+			slices.Reverse(needed)
+			return needed, true
+		}
+		y.Undo()
+	}
+	return nil, false
+}
+
+// mustLeave lets tasks that leave stay one by one, each if the plan stands with it, and returns the others.
+func (a *attempt) mustLeave(x framework.Transaction, leaving []*cluster.Task, stands func(u *unit) bool) (needed []unit) {
 	for _, t := range leaving {
-		u := unit{job: j, tasks: []*cluster.Task{t}, top: a.importanceOf(t)}
+		u := unit{job: t.Job, tasks: []*cluster.Task{t}, top: a.importanceOf(t)}
 		x.Spare(t)
 		if !stands(&u) {
 			u.leave(x, nil)
 			needed = append(needed, u)
 		}
 	}
-	if j.Lacks() > 0 || len(needed) == 0 || !a.mayLeaveAlone(x, needed) {
-		y.Undo()
-		return nil, false
-	}
-	slices.Reverse(needed)
-	return needed, true
+	return needed
 }
 
 // hasSurplus reports whether a gang that leaves whole has a pod that it could do without: one of a role that has enough, where

@@ -150,3 +150,10 @@ func TestNobodyWhoHasRequestsLeavesForAPodThatHasNoneBesideOneThatFindsNoNode(t 
 		job("taker", "default", "high", 0, "- -", one(0, fixture.Asks("")), one(1, inVain)))
 	w.expect("")
 }
+
+func TestOfAGangThatNeedsAnyTwoPodsTheLargeOneLeavesIfThatIsEnough(t *testing.T) {
+	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=2"), queue("small", 0, "", "", "cpu=4"),
+		job("other", "small", "high", 1, "n1"), job("giver", "small", "low", 2, "n1 n2 n1", one(2, fixture.Asks("cpu=2"))),
+		job("taker", "small", "high", 1, "-"))
+	w.expect("giver-2 leaves n1 for taker by J1; taker-0 is promised n1")
+}

@@ -148,7 +148,8 @@ func (j *judge) with(p *plan, at *picture) *picture {
 }
 
 // allocates returns how many of some binds, the first ones, are of allocate: up to the last that backfill cannot have made,
-// since the pod requests something, and beyond that those without which their job could not start.
+// since the pod requests something, and beyond that those without which their job could not start; but none that its queue has
+// room for only once pods have been chosen to leave.
 func (j *judge) allocates(binds []cluster.Bind, at *picture) int {
 	last := 0
 	for i, b := range binds {
@@ -163,6 +164,10 @@ func (j *judge) allocates(binds []cluster.Bind, at *picture) int {
 			return i
 		}
 		bound[b.UID] = b.Node
+		after := take(j.setting, j.objects, &memory{bound: bound, plans: j.memory.plans}, at.now)
+		if t := after.pods[b.Pod.Name]; t != nil && t.job != nil && t.job.queue != nil && exceeds(t.job.queue, t.wants) != "" {
+			return i
+		}
 	}
 	return len(binds)
 }

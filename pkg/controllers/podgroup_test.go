@@ -1,14 +1,19 @@
 package controllers_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -68,22 +73,27 @@ func TestALonePodGetsAPodGroupAndTakesItAlong(t *testing.T) {
 	awaitGroups(t, namespace, 0, 0)
 }
 
-func TestPodsOfADeploymentShareAPodGroup(t *testing.T) {
-	namespace := namespaceFor(t, "deployment")
+// webTemplate is a template of pods of a server.
+func webTemplate() (*metav1.LabelSelector, corev1.PodTemplateSpec) {
 	labels := map[string]string{"app": "web"}
-	replicas := int32(4)
 	spec := podSpec()
 	spec.SchedulerName, spec.RestartPolicy = "volcano", corev1.RestartPolicyAlways
-	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Annotations: map[string]string{
-			scheduling.GroupMinMemberAnnotationKey: "3",
-		}},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
-		},
+	atOnce := int64(0) // there is no kubelet that would let them end
+	spec.TerminationGracePeriodSeconds = &atOnce
+	return &metav1.LabelSelector{MatchLabels: labels}, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec}
+}
+
+func newDeployment(namespace string, replicas int32, annotations map[string]string) *appsv1.Deployment {
+	selector, template := webTemplate()
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Annotations: annotations},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: template},
 	}
+}
+
+func TestPodsOfADeploymentShareAPodGroup(t *testing.T) {
+	namespace := namespaceFor(t, "deployment")
+	deployment := newDeployment(namespace, 4, map[string]string{scheduling.GroupMinMemberAnnotationKey: "3"})
 	create(t, deployment)
 	group := awaitGroups(t, namespace, 1, 4)[0]
 	owner := metav1.GetControllerOf(&group)
@@ -149,6 +159,162 @@ func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 		key := client.ObjectKey{Namespace: namespace, Name: "podgroup-" + string(pods[name].UID)}
 		if err := api.Get(testContext(t), key, &scheduling.PodGroup{}); !apierrors.IsNotFound(err) {
 			t.Errorf("a PodGroup was made for %s (%v)", name, err)
+		}
+	}
+}
+
+// run plays the scheduler and the kubelets: it puts the pods that are not on a node on one, and makes them ready.
+func run(t *testing.T, namespace string) {
+	t.Helper()
+	// Pods on a node that does not exist would be removed after a while.
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := api.Create(testContext(t), node); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = api.Delete(context.Background(), node) })
+	pods, err := podsIn(testContext(t), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+			continue
+		}
+		binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
+		if err := api.SubResource("binding").Create(testContext(t), pod, binding); err != nil {
+			t.Fatal(err)
+		}
+		changeStatus(t, pod, func(pod *corev1.Pod) {
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		})
+	}
+}
+
+// awaitMinimums waits until there is a PodGroup of each of these minimums, and no other, and returns them so.
+func awaitMinimums(t *testing.T, namespace string, minimums ...int32) []scheduling.PodGroup {
+	t.Helper()
+	slices.Sort(minimums)
+	list := &scheduling.PodGroupList{}
+	eventually(t, func(ctx context.Context) error {
+		if err := api.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		slices.SortFunc(list.Items, func(a, b scheduling.PodGroup) int { return cmp.Compare(a.Spec.MinMember, b.Spec.MinMember) })
+		var got []int32
+		for _, group := range list.Items {
+			got = append(got, group.Spec.MinMember)
+		}
+		if !slices.Equal(got, minimums) {
+			return fmt.Errorf("the minimums are %v, want %v", got, minimums)
+		}
+		return nil
+	})
+	return list.Items
+}
+
+func TestAMinimumIsAskedOfAllReplicaSetsOfADeploymentTogether(t *testing.T) {
+	namespace := namespaceFor(t, "rollout")
+	deployment := newDeployment(namespace, 2, map[string]string{scheduling.GroupMinMemberAnnotationKey: "2"})
+	deployment.Spec.Template.Annotations = map[string]string{scheduling.QueueNameAnnotationKey: "a"}
+	surge, none := intstr.FromInt32(1), intstr.FromInt32(0)
+	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &none}
+	create(t, deployment)
+	awaitGroups(t, namespace, 1, 2)
+	old := awaitMinimums(t, namespace, 2)[0]
+	run(t, namespace)
+
+	change(t, deployment, func(deployment *appsv1.Deployment) {
+		deployment.Spec.Template.Annotations = map[string]string{scheduling.QueueNameAnnotationKey: "b"}
+	})
+	awaitGroups(t, namespace, 2, 3)
+	groups := awaitMinimums(t, namespace, 1, 2)
+	if groups[1].UID != old.UID || groups[1].Spec.Queue != "a" || groups[0].Spec.Queue != "b" || groups[0].Spec.MinResources.Cpu().Value() != 1 {
+		t.Errorf("with the first new pod the PodGroups are %+v", groups)
+	}
+
+	// In the middle of it the controllers die. When the new pod runs, one of the old ones goes, and its PodGroup needs one.
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	run(t, namespace)
+	var err error
+	if process, err = cluster.Run(context.Background(), program); err != nil {
+		t.Fatal(err)
+	}
+	awaitGroups(t, namespace, 2, 3)
+	awaitMinimums(t, namespace, 1, 1)
+	run(t, namespace)
+	awaitGroups(t, namespace, 1, 2)
+	if last := awaitMinimums(t, namespace, 2)[0]; last.UID == old.UID || last.Spec.MinResources.Cpu().Value() != 2 {
+		t.Errorf("in the end the PodGroup is %+v", last)
+	}
+}
+
+func TestAStatefulSetThatMakesOnePodAfterTheOtherIsNotHeldUp(t *testing.T) {
+	namespace := namespaceFor(t, "ordered")
+	selector, template := webTemplate()
+	replicas := int32(3)
+	set := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Annotations: map[string]string{scheduling.GroupMinMemberAnnotationKey: "3"}},
+		Spec:       appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: template, ServiceName: "web"},
+	}
+	create(t, set)
+	for i := range replicas {
+		awaitGroups(t, namespace, 1, int(i)+1)
+		awaitMinimums(t, namespace, i+1)
+		run(t, namespace)
+	}
+	pods, err := podsIn(testContext(t), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitEvent(t, pods["web-0"], "InvalidAnnotation", "3 pods cannot start together, because StatefulSet web makes one after the other")
+
+	parallel := set.DeepCopy()
+	parallel.ObjectMeta = metav1.ObjectMeta{Namespace: namespaceFor(t, "parallel"), Name: "web", Annotations: set.Annotations}
+	parallel.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	create(t, parallel)
+	awaitGroups(t, parallel.Namespace, 1, 3)
+	awaitMinimums(t, parallel.Namespace, 3)
+}
+
+func TestAnyOwnerThatMayBeReadHasASay(t *testing.T) {
+	namespace := namespaceFor(t, "owners")
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "readable", Annotations: map[string]string{
+			scheduling.GroupMinMemberAnnotationKey: "2", scheduling.GroupMinResourcesAnnotationKey: `{"cpu": "7"}`,
+			scheduling.QueueNameAnnotationKey: "research", scheduling.NetworkTopologyModeKey: "soft", scheduling.PreemptableKey: "true",
+		}},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 1}}},
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "unreadable", Annotations: service.Annotations}}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", Annotations: service.Annotations},
+		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: podSpec()}},
+	}
+	two := int32(2)
+	job.Spec.Parallelism, job.Spec.Template.Spec.SchedulerName = &two, "volcano"
+	for _, object := range []client.Object{service, account, job} {
+		create(t, object)
+	}
+	owned := func(name string, owner *metav1.OwnerReference) *corev1.Pod {
+		pod := newLonePod(namespace, name)
+		pod.OwnerReferences = []metav1.OwnerReference{*owner}
+		create(t, pod)
+		return pod
+	}
+	owned("a", metav1.NewControllerRef(service, corev1.SchemeGroupVersion.WithKind("Service")))
+	forbidden := owned("b", metav1.NewControllerRef(account, corev1.SchemeGroupVersion.WithKind("ServiceAccount")))
+	unknown := owned("c", metav1.NewControllerRef(&metav1.ObjectMeta{Name: "x", UID: "u-1"},
+		schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Elsewhere"}))
+	awaitEvent(t, forbidden, "OwnerNotRead", "serviceaccounts")
+	awaitEvent(t, unknown, "OwnerNotRead", "Elsewhere")
+	for _, group := range awaitGroups(t, namespace, 4, 5) {
+		owner := metav1.GetControllerOf(&group)
+		if isRead := owner.Kind == "Service" || owner.Kind == "Job"; isRead != (group.Spec.MinMember == 2 && group.Spec.Queue == "research" &&
+			group.Spec.MinResources.Cpu().Value() == 7 && group.Spec.NetworkTopology != nil && group.Annotations[scheduling.PreemptableKey] == "true") {
+			t.Errorf("the PodGroup of a %s is %+v", owner.Kind, group)
 		}
 	}
 }

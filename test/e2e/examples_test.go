@@ -33,6 +33,7 @@ var examples = map[string]func(*testing.T){
 	"03-two-queues.yaml":          theQueuesShareThreeToOne,
 	"04-hierarchical-queues.yaml": theParentQueueHoldsItsCapability,
 	"05-cron-job.yaml":            theCronJobStartsJobs,
+	"06-rolling-update.yaml":      theMinimumHoldsUpNoRollout,
 	"scheduler-configmap.yaml":    theFullConfigurationIsTheDefault,
 }
 
@@ -306,6 +307,58 @@ func theCronJobStartsJobs(t *testing.T) {
 		}
 		return err
 	})
+}
+
+func theMinimumHoldsUpNoRollout(t *testing.T) {
+	// There is room for three of the four, then for the four, and never for one more.
+	haveNodes(t, 0)
+	for i, cpu := range []string{"3", "1"} {
+		prefix := fmt.Sprintf("room-for-%s-", cpu)
+		capacity := corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("9"),
+		}
+		if _, err := cluster.AddNodes(t.Context(), 1, localcluster.NodeTemplate{Prefix: prefix, Capacity: capacity}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := cluster.RemoveNode(context.Background(), prefix+"1"); err != nil {
+				t.Error(err)
+			}
+		})
+		if i > 0 {
+			break
+		}
+		apply(t, "06-rolling-update.yaml")
+		eventually(t, func(ctx context.Context) error {
+			groups, err := batch.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, group := range groups.Items {
+				if len(group.Status.Conditions) > 0 && group.Spec.MinMember == 4 {
+					return nil
+				}
+			}
+			return fmt.Errorf("no gang of four waits: %+v", groups.Items)
+		})
+		pods, err := core.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName != "" {
+				t.Errorf("%s was placed without the others", pod.Name)
+			}
+		}
+	}
+	t.Cleanup(func() { // with its pods, while the nodes are there to let them go
+		if _, err := runKubectl(context.Background(), "delete", "deployment", "web", "--cascade=foreground"); err != nil {
+			t.Error(err)
+		}
+	})
+	kubectl(t, "rollout", "status", "deployment", "web", "--timeout=60s")
+	kubectl(t, "rollout", "restart", "deployment", "web")
+	kubectl(t, "rollout", "status", "deployment", "web", "--timeout=60s")
 }
 
 func theFullConfigurationIsTheDefault(t *testing.T) {

@@ -1,7 +1,9 @@
 package podgroup
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,8 +33,8 @@ func GroupName(pod *corev1.Pod) string {
 func Build(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []string) {
 	minMember, problems := minMember(pod, around.Owner)
 	queue, queueProblems := queueName(pod, around)
-	minResources := corev1.ResourceList{}
-	AddRequests(minResources, &pod.Spec, minMember)
+	minResources, resourceProblems := minResources(pod, around.Owner, minMember)
+	topology, topologyProblems := networkTopology(pod, around.Owner)
 	return &scheduling.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            GroupName(pod),
@@ -46,8 +48,17 @@ func Build(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []string
 			MinResources:      &minResources,
 			Queue:             queue,
 			PriorityClassName: pod.Spec.PriorityClassName,
+			NetworkTopology:   topology,
 		},
-	}, append(problems, queueProblems...)
+	}, slices.Concat(problems, queueProblems, resourceProblems, topologyProblems)
+}
+
+// annotation looks for an annotation on the pod, then on its owner.
+func annotation(pod *corev1.Pod, owner map[string]string, key string) (value string, found bool) {
+	if value, found = pod.Annotations[key]; !found {
+		value, found = owner[key]
+	}
+	return value, found
 }
 
 // ownerReference makes the pod's controller, or else the pod, the controller of the PodGroup. It does not block the
@@ -67,10 +78,7 @@ func ownerReference(pod *corev1.Pod) metav1.OwnerReference {
 // without a controller is alone in its PodGroup, so a larger number could never be met.
 func minMember(pod *corev1.Pod, owner map[string]string) (int32, []string) {
 	const key = scheduling.GroupMinMemberAnnotationKey
-	value, found := pod.Annotations[key]
-	if !found {
-		value, found = owner[key]
-	}
+	value, found := annotation(pod, owner, key)
 	if !found {
 		return 1, nil
 	}
@@ -83,6 +91,57 @@ func minMember(pod *corev1.Pod, owner map[string]string) (int32, []string) {
 			"annotation %s: %s cannot be met, because nobody controls this pod and so it is alone; using 1", key, value)}
 	}
 	return int32(number), nil
+}
+
+// minResources reads scheduling.volcano.sh/group-min-resources, a JSON object of quantities, of the pod, else of its owner.
+// If neither says so it is what as many pods like this one request as there must be at least.
+func minResources(pod *corev1.Pod, owner map[string]string, minMember int32) (corev1.ResourceList, []string) {
+	const key = scheduling.GroupMinResourcesAnnotationKey
+	var problems []string
+	if value, found := annotation(pod, owner, key); found {
+		var list corev1.ResourceList
+		err := json.Unmarshal([]byte(value), &list)
+		for name, quantity := range list {
+			if quantity.Sign() < 0 && err == nil {
+				err = fmt.Errorf("%s is negative", name)
+			}
+		}
+		if err == nil && list != nil {
+			return list, nil
+		}
+		problems = []string{fmt.Sprintf("annotation %s: %q is not a JSON object of quantities: %v; using what the pods request",
+			key, value, err)}
+	}
+	list := corev1.ResourceList{}
+	AddRequests(list, &pod.Spec, minMember)
+	return list, problems
+}
+
+// networkTopology reads volcano.sh/network-topology-mode and volcano.sh/network-topology-highest-tier of the pod, else of
+// its owner. If only one is there the other is as if the PodGroup had left it out.
+func networkTopology(pod *corev1.Pod, owner map[string]string) (*scheduling.NetworkTopologySpec, []string) {
+	const modeKey, tierKey = scheduling.NetworkTopologyModeKey, scheduling.NetworkTopologyHighestTierKey
+	mode, hasMode := annotation(pod, owner, modeKey)
+	tier, hasTier := annotation(pod, owner, tierKey)
+	if !hasMode && !hasTier {
+		return nil, nil
+	}
+	var problems []string
+	spec := &scheduling.NetworkTopologySpec{Mode: scheduling.HardNetworkTopologyMode}
+	switch read := scheduling.NetworkTopologyMode(strings.ToLower(mode)); {
+	case read == scheduling.HardNetworkTopologyMode || read == scheduling.SoftNetworkTopologyMode:
+		spec.Mode = read
+	case hasMode:
+		problems = append(problems, fmt.Sprintf("annotation %s: %q is neither hard nor soft; using hard", modeKey, mode))
+	}
+	if hasTier {
+		if number, err := strconv.Atoi(tier); err == nil && number >= 0 {
+			spec.HighestTierAllowed = &number
+		} else {
+			problems = append(problems, fmt.Sprintf("annotation %s: %q is not a number from 0 up; there is no bound", tierKey, tier))
+		}
+	}
+	return spec, problems
 }
 
 // queueName reads scheduling.volcano.sh/queue-name of the pod, else of its owner, else of its namespace.

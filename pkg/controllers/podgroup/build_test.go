@@ -159,6 +159,76 @@ func TestTheMinimumIsReadWhereItCanBeMet(t *testing.T) {
 	}
 }
 
+func TestTheMinimumOfResourcesIsReadOrCounted(t *testing.T) {
+	says := func(text string) map[string]string {
+		return map[string]string{scheduling.GroupMinResourcesAnnotationKey: text, scheduling.GroupMinMemberAnnotationKey: "2"}
+	}
+	counted := requests("4", "2Gi")
+	for _, test := range []struct {
+		name, pod, owner string
+		want             corev1.ResourceList
+		problem          string
+	}{
+		{"nobody says", "", "", counted, ""},
+		{"the owner says", "", `{"cpu": "7", "memory": 1024}`, requests("7", "1Ki"), ""},
+		{"the pod says", `{"cpu": 1}`, `{"cpu": 7}`, requests("1", ""), ""},
+		{"nothing is needed", `{}`, "", corev1.ResourceList{}, ""},
+		{"not JSON", "cpu: 1", "", counted, `"cpu: 1" is not a JSON object of quantities`},
+		{"not quantities", `{"cpu": "many"}`, "", counted, "group-min-resources"},
+		{"not an object", `null`, "", counted, "group-min-resources"},
+		{"negative", `{"cpu": -1}`, "", counted, "cpu is negative"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod, around := controlled(lonePod(nil), "apps/v1", "StatefulSet"), Surroundings{Owner: map[string]string{scheduling.GroupMinMemberAnnotationKey: "2"}}
+			if test.pod != "" {
+				pod.Annotations = says(test.pod)
+			}
+			if test.owner != "" {
+				around.Owner = says(test.owner)
+			}
+			group, problems := Build(pod, around)
+			if !apiequality.Semantic.DeepEqual(*group.Spec.MinResources, test.want) {
+				t.Errorf("minResources %v, want %v", *group.Spec.MinResources, test.want)
+			}
+			if got := strings.Join(problems, "; "); (got != "") != (test.problem != "") || !strings.Contains(got, test.problem) {
+				t.Errorf("problems %q, want %q", got, test.problem)
+			}
+		})
+	}
+}
+
+func TestTheNetworkTopologyIsRead(t *testing.T) {
+	three := 3
+	const mode, tier = scheduling.NetworkTopologyModeKey, scheduling.NetworkTopologyHighestTierKey
+	hard, soft := scheduling.HardNetworkTopologyMode, scheduling.SoftNetworkTopologyMode
+	for _, test := range []struct {
+		name       string
+		pod, owner map[string]string
+		want       *scheduling.NetworkTopologySpec
+		problem    string
+	}{
+		{"nobody says", nil, nil, nil, ""},
+		{"the pod says", map[string]string{mode: "soft", tier: "3"}, nil, &scheduling.NetworkTopologySpec{Mode: soft, HighestTierAllowed: &three}, ""},
+		{"the owner says", nil, map[string]string{mode: "Hard"}, &scheduling.NetworkTopologySpec{Mode: hard}, ""},
+		{"each says a part", map[string]string{tier: "3"}, map[string]string{mode: "soft", tier: "4"},
+			&scheduling.NetworkTopologySpec{Mode: soft, HighestTierAllowed: &three}, ""},
+		{"only the tier", map[string]string{tier: "3"}, nil, &scheduling.NetworkTopologySpec{Mode: hard, HighestTierAllowed: &three}, ""},
+		{"another mode", map[string]string{mode: "firm"}, nil, &scheduling.NetworkTopologySpec{Mode: hard}, `network-topology-mode: "firm" is neither`},
+		{"no tier", map[string]string{mode: "soft", tier: "low"}, nil, &scheduling.NetworkTopologySpec{Mode: soft}, `highest-tier: "low" is not a number`},
+		{"a tier below all", map[string]string{tier: "-1"}, nil, &scheduling.NetworkTopologySpec{Mode: hard}, `highest-tier: "-1" is not a number`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			group, problems := Build(lonePod(test.pod), Surroundings{Owner: test.owner})
+			if diff := cmp.Diff(test.want, group.Spec.NetworkTopology); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := strings.Join(problems, "; "); (got != "") != (test.problem != "") || !strings.Contains(got, test.problem) {
+				t.Errorf("problems %q, want %q", got, test.problem)
+			}
+		})
+	}
+}
+
 func TestOnlyPodsThatNeedAPodGroupGetOne(t *testing.T) {
 	withScheduler := func(pod *corev1.Pod, name string) *corev1.Pod {
 		pod.Spec.SchedulerName = name

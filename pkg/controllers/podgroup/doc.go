@@ -1,7 +1,7 @@
 // Package podgroup gives a PodGroup to pods that ask for our scheduler and name none: podgroup-<uid>, where uid is that
 // of the pod's controller (ReplicaSet, StatefulSet, DaemonSet, batch Job, or any other), or of the pod when nobody
-// controls it. Build makes the PodGroup; the Reconciler, keyed by PodGroup, creates it and writes the annotation
-// scheduling.k8s.io/group-name on the pods.
+// controls it. Build makes the PodGroup of a pod; lower adapts its minimum to what can be met; the Reconciler, keyed by
+// PodGroup, creates it and writes the annotation scheduling.k8s.io/group-name on the pods.
 //
 // Invariants:
 //
@@ -10,8 +10,13 @@
 //     collector removes a PodGroup with its owner; one whose pods have all been gone for idleGrace is removed here, so
 //     that scaled-down ReplicaSets of old roll-outs hold no room in their queue.
 //  3. A group-name that somebody else has set is never changed, nor is a PodGroup that is not ours.
-//  4. The queue comes from the pod's annotation, else its owner's, else its namespace's, else "default".
+//  4. What is said on the pod counts before what is said on its controller, and that, of the queue, before what is said on
+//     its namespace. What a later pod says counts for all, so a roll-out may change it.
 //  5. An annotation that cannot be read is reported on the pod with its value, and counts as absent.
+//  6. minMember never exceeds what the workload can have on nodes now, so no minimum stops a roll-out: while pods of
+//     several ReplicaSets of a Deployment live, the minimum is asked of all together; of a StatefulSet that makes its pods
+//     one after the other only of those there are. What is wanted stays written on the PodGroup,
+//     scheduling.volcano.sh/group-min-member, and is asked again as soon as it can be met.
 //
 // It must not know Jobs of batch.volcano.sh beyond recognising their pods, which always name their PodGroup.
 package podgroup

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -23,6 +25,9 @@ import (
 const (
 	// ReasonInvalidAnnotation: an annotation of the pod, its owner or its namespace cannot be read.
 	ReasonInvalidAnnotation = "InvalidAnnotation"
+
+	// ReasonOwnerNotRead: the owner of the pod is of a kind that the controllers may not read.
+	ReasonOwnerNotRead = "OwnerNotRead"
 
 	// ReasonPodGroupError: the PodGroup of the pod could not be made or changed.
 	ReasonPodGroupError = "PodGroupError"
@@ -60,10 +65,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	model := newest(pods)
-	if model == nil || (len(joining) == 0 && group != nil) {
+	if model == nil || (len(joining) == 0 && group != nil && !hasMinimum(group)) {
 		return reconcile.Result{}, nil
 	}
-	if err := r.ensure(ctx, model, group); err != nil {
+	if err := r.ensure(ctx, model, pods, group, len(joining) > 0); err != nil {
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return reconcile.Result{}, nil
 		}
@@ -110,15 +115,35 @@ func later(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// ensure makes the PodGroup as the pod wants it, or brings the present one up to date.
-func (r *Reconciler) ensure(ctx context.Context, pod *corev1.Pod, current *scheduling.PodGroup) error {
-	around, err := r.surroundings(ctx, pod)
+// ensure makes the PodGroup as the pod wants it, or brings the present one up to date. What is wrong with annotations is
+// told only if pods are joining.
+func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*corev1.Pod, current *scheduling.PodGroup, isJoining bool) error {
+	owner, ownerProblem, err := r.owner(ctx, model)
 	if err != nil {
 		return err
 	}
-	wanted, problems := Build(pod, around)
-	for _, problem := range problems {
-		r.events.Eventf(pod, nil, corev1.EventTypeWarning, ReasonInvalidAnnotation, "Group", "%.1000s", problem)
+	if owner == nil && ownerProblem == "" && current != nil && !isJoining {
+		// It is being taken apart, and what it wanted cannot be known any more.
+		return nil
+	}
+	around, err := r.surroundings(ctx, model, owner)
+	if err != nil {
+		return err
+	}
+	wanted, problems := Build(model, around)
+	note, err := r.lower(ctx, wanted, model, pods, owner)
+	if err != nil {
+		return err
+	}
+	if isJoining {
+		if ownerProblem != "" {
+			r.events.Eventf(model, nil, corev1.EventTypeNormal, ReasonOwnerNotRead, "Group", "%.1000s", ownerProblem)
+		}
+		for _, problem := range append(problems, note) {
+			if problem != "" {
+				r.events.Eventf(model, nil, corev1.EventTypeWarning, ReasonInvalidAnnotation, "Group", "%.1000s", problem)
+			}
+		}
 	}
 	if current == nil {
 		err := r.client.Create(ctx, wanted)
@@ -133,14 +158,30 @@ func (r *Reconciler) ensure(ctx context.Context, pod *corev1.Pod, current *sched
 	if !isOurs(current) {
 		return fmt.Errorf("PodGroup %s/%s exists and belongs to something else", current.Namespace, current.Name)
 	}
-	updated := current.DeepCopy()
-	updated.Spec.MinMember = wanted.Spec.MinMember
-	updated.Spec.MinResources = wanted.Spec.MinResources
-	updated.Spec.PriorityClassName = wanted.Spec.PriorityClassName
+	updated := update(current, wanted)
 	if apiequality.Semantic.DeepEqual(current, updated) {
 		return nil
 	}
 	return r.client.Patch(ctx, updated, client.MergeFrom(current))
+}
+
+// update brings a copy of a PodGroup up to date. Labels and annotations are only added or changed, because the scheduler
+// puts its own there, too; but for that of the minimum, which is told from its absence.
+func update(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
+	updated := current.DeepCopy()
+	if updated.Labels == nil {
+		updated.Labels = map[string]string{}
+	}
+	if updated.Annotations == nil {
+		updated.Annotations = map[string]string{}
+	}
+	delete(updated.Annotations, scheduling.GroupMinMemberAnnotationKey)
+	maps.Copy(updated.Labels, wanted.Labels)
+	maps.Copy(updated.Annotations, wanted.Annotations)
+	subGroups := updated.Spec.SubGroupPolicy
+	updated.Spec = wanted.Spec
+	updated.Spec.SubGroupPolicy = subGroups
+	return updated
 }
 
 // isOurs says whether the PodGroup is controlled by the object that its name says.
@@ -162,17 +203,45 @@ func (r *Reconciler) remove(ctx context.Context, group *scheduling.PodGroup) err
 	return client.IgnoreNotFound(err)
 }
 
-// ownerKinds are the kinds of controllers whose annotations are read. Of others nothing is known but their pods.
-var ownerKinds = map[string]string{
-	"ReplicaSet":  "apps/v1",
-	"StatefulSet": "apps/v1",
-	"DaemonSet":   "apps/v1",
-	"Job":         "batch/v1",
+// owner reads the metadata of the pod's controller, if its annotations are to be inherited or the pod has a minimum. It is
+// nil if there is none, or if it is another one by now; or else the sentence says why it could not be read.
+//
+// It is asked for live: it is needed once per roll-out, and a cache of every ReplicaSet of the cluster would cost more than
+// it saves.
+func (r *Reconciler) owner(ctx context.Context, pod *corev1.Pod) (*metav1.PartialObjectMetadata, string, error) {
+	reference := metav1.GetControllerOfNoCopy(pod)
+	_, hasMinimum := pod.Annotations[scheduling.GroupMinMemberAnnotationKey]
+	if reference == nil || !r.inheritFromOwners && !hasMinimum {
+		return nil, "", nil
+	}
+	owner, err := r.read(ctx, pod.Namespace, reference)
+	if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+		// Nobody grants in advance the right to read all that may own pods, and most of it has no annotations of ours.
+		return nil, fmt.Sprintf("the annotations of its owner do not count: %s", err), nil
+	}
+	return owner, "", err
 }
 
-// surroundings reads the annotations of the pod's owner and namespace. The owner is asked for live: it is needed once
-// per roll-out, and a cache of every ReplicaSet of the cluster would cost more than it saves.
-func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod) (Surroundings, error) {
+// read reads the metadata of an owner. It is nil if there is none of its UID.
+func (r *Reconciler) read(ctx context.Context, namespace string, reference *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	owner := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind},
+	}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name}, owner)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", reference.Kind, namespace, reference.Name, err)
+	}
+	if owner.UID != reference.UID {
+		return nil, nil
+	}
+	return owner, nil
+}
+
+// surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace.
+func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *metav1.PartialObjectMetadata) (Surroundings, error) {
 	var around Surroundings
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -180,18 +249,7 @@ func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod) (Surroun
 		return around, fmt.Errorf("reading namespace %s: %w", pod.Namespace, err)
 	}
 	around.Namespace = namespace.Annotations
-	reference := metav1.GetControllerOfNoCopy(pod)
-	if !r.inheritFromOwners || reference == nil || ownerKinds[reference.Kind] != reference.APIVersion {
-		return around, nil
-	}
-	owner := &metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind},
-	}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: reference.Name}, owner)
-	if client.IgnoreNotFound(err) != nil {
-		return around, fmt.Errorf("reading %s %s/%s: %w", reference.Kind, pod.Namespace, reference.Name, err)
-	}
-	if owner.UID == reference.UID {
+	if owner != nil && r.inheritFromOwners {
 		around.Owner = owner.Annotations
 	}
 	return around, nil

@@ -25,13 +25,24 @@ import (
 // Name is the name of this controller in flags, logs and metrics.
 const Name = "pg-controller"
 
-// podsByGroup is the index of pods by the name of the PodGroup that this controller keeps for them.
-const podsByGroup = "keptPodGroup"
+const (
+	// podsByGroup is the index of pods by the name of the PodGroup that this controller keeps for them.
+	podsByGroup = "keptPodGroup"
+
+	// podsByFamily is the index of pods, whoever schedules them, by the Deployment that their ReplicaSet should be of.
+	podsByFamily = "family"
+
+	// groupsByRelation is the index of PodGroups with a minimum by what tells which pods it depends on.
+	groupsByRelation = "relation"
+)
 
 const (
 	// podEventsSettle is how long the pods of one controller are gathered before their PodGroup is made, so that a
 	// Deployment of a hundred replicas is looked at a few times and not a hundred.
 	podEventsSettle = 20 * time.Millisecond
+
+	// minimumSettle is how long changes of pods are gathered before the minimum of PodGroups is counted anew.
+	minimumSettle = 200 * time.Millisecond
 
 	// idleGrace is how long a PodGroup outlives its last pod: a controller that replaces its only pod keeps its place.
 	idleGrace = 10 * time.Second
@@ -62,14 +73,8 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	kept := func(object client.Object) string { return keptGroup(object, options.SchedulerNames) }
 	ctx := context.Background()
-	err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsByGroup, func(object client.Object) []string {
-		if name := kept(object); name != "" {
-			return []string{name}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("indexing pods by PodGroup: %w", err)
+	if err := addIndices(ctx, mgr.GetFieldIndexer(), kept); err != nil {
+		return err
 	}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -81,13 +86,41 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).
-		Watches(&corev1.Pod{}, podEvents(kept)).
+		Watches(&corev1.Pod{}, r.podEvents(kept)).
 		Watches(&scheduling.PodGroup{}, groupEvents()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)
+}
+
+func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(client.Object) string) error {
+	for _, index := range []struct {
+		of    client.Object
+		name  string
+		value func(client.Object) string
+	}{
+		{&corev1.Pod{}, podsByGroup, kept},
+		{&corev1.Pod{}, podsByFamily, familyOfPod},
+		{&scheduling.PodGroup{}, groupsByRelation, func(object client.Object) string {
+			if group, is := object.(*scheduling.PodGroup); is && hasMinimum(group) {
+				return relation(group)
+			}
+			return ""
+		}},
+	} {
+		err := indexer.IndexField(ctx, index.of, index.name, func(object client.Object) []string {
+			if value := index.value(object); value != "" {
+				return []string{value}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", index.of, index.name, err)
+		}
+	}
+	return nil
 }
 
 // keptGroup returns the name of the PodGroup that has to be kept for the pod, or "" if the pod is none of ours: another
@@ -110,8 +143,9 @@ func keptGroup(object client.Object, schedulerNames []string) string {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents wakes the PodGroup kept for a pod: soon when the pod appears or changes, after idleGrace when it is gone.
-func podEvents(kept func(client.Object) string) handler.EventHandler {
+// podEvents wakes the PodGroup kept for a pod: soon when the pod appears or changes, after idleGrace when it is gone. It
+// wakes those whose minimum depends on the pod, too, when the pod begins or ceases to count.
+func (r *Reconciler) podEvents(kept func(client.Object) string) handler.EventHandler {
 	wake := func(object client.Object, queue queue, after time.Duration) {
 		if name := kept(object); name != "" {
 			key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
@@ -119,17 +153,44 @@ func podEvents(kept func(client.Object) string) handler.EventHandler {
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, event event.CreateEvent, queue queue) {
+		CreateFunc: func(ctx context.Context, event event.CreateEvent, queue queue) {
 			wake(event.Object, queue, podEventsSettle)
+			r.wakeRelatives(ctx, event.Object, "", queue)
 		},
-		UpdateFunc: func(_ context.Context, event event.UpdateEvent, queue queue) {
+		UpdateFunc: func(ctx context.Context, event event.UpdateEvent, queue queue) {
 			if event.ObjectNew.GetAnnotations()[scheduling.KubeGroupNameAnnotationKey] == "" {
 				wake(event.ObjectNew, queue, podEventsSettle)
 			}
+			before, was := event.ObjectOld.(*corev1.Pod)
+			after, is := event.ObjectNew.(*corev1.Pod)
+			if was && is && (isAlive(before) != isAlive(after) || before.Spec.NodeName != after.Spec.NodeName) {
+				r.wakeRelatives(ctx, after, "", queue)
+			}
 		},
-		DeleteFunc: func(_ context.Context, event event.DeleteEvent, queue queue) {
+		DeleteFunc: func(ctx context.Context, event event.DeleteEvent, queue queue) {
 			wake(event.Object, queue, idleGrace)
+			r.wakeRelatives(ctx, event.Object, kept(event.Object), queue)
 		},
+	}
+}
+
+// wakeRelatives wakes the PodGroups whose minimum depends on the pod, but one.
+func (r *Reconciler) wakeRelatives(ctx context.Context, pod client.Object, but string, queue queue) {
+	of := relation(pod)
+	if of == "" {
+		return
+	}
+	list := &scheduling.PodGroupList{}
+	err := r.client.List(ctx, list, client.InNamespace(pod.GetNamespace()),
+		client.MatchingFields{groupsByRelation: of}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		// The cache is not full yet. Every PodGroup is looked at when it is.
+		return
+	}
+	for i := range list.Items {
+		if list.Items[i].Name != but {
+			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])}, minimumSettle)
+		}
 	}
 }
 

@@ -1,0 +1,164 @@
+package podgroup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// A minimum is asked of a whole workload, and a PodGroup may have only a part of its pods. While a Deployment replaces its
+// pods, those of the old and of the new ReplicaSet are in two PodGroups, neither of which may have as many as the minimum
+// for as long as the other has not gone, and the other does not go before. And a StatefulSet makes its pods one after the
+// other, the next when the last one is ready, unless it is told to make them in parallel. To insist on the minimum would
+// stop both for ever; so what the other PodGroups have counts, and what cannot be there yet does not.
+
+// lowered is the minimum of a PodGroup with so many living pods, of a workload that wants so many in all, of which so many
+// are on nodes in its other PodGroups.
+func lowered(wanted, living, elsewhere int32) int32 {
+	return max(1, min(wanted-elsewhere, living))
+}
+
+// census is how many pods of a workload there are.
+type census struct {
+	// living is how many of the PodGroup live.
+	living int32
+
+	// others is how many of the other PodGroups live, and elsewhere how many of them are on nodes.
+	others, elsewhere int32
+}
+
+func (c *census) addOther(pod *corev1.Pod) {
+	if !isAlive(pod) {
+		return
+	}
+	c.others++
+	if pod.Spec.NodeName != "" {
+		c.elsewhere++
+	}
+}
+
+// lower sets the minimum of the PodGroup to what can be met now, and marks it with what is wanted. The sentence it returns
+// says what the user should know of it.
+func (r *Reconciler) lower(ctx context.Context, group *scheduling.PodGroup, model *corev1.Pod, pods []*corev1.Pod, owner *metav1.PartialObjectMetadata) (string, error) {
+	wanted := group.Spec.MinMember
+	if wanted < 2 || owner == nil {
+		return "", nil
+	}
+	group.Annotations[scheduling.GroupMinMemberAnnotationKey] = fmt.Sprint(wanted)
+	var count census
+	for _, pod := range pods {
+		if isAlive(pod) {
+			count.living++
+		}
+	}
+	var note string
+	switch kind := (metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: owner.Kind}); {
+	case owner.TypeMeta != kind:
+		return "", nil
+	case owner.Kind == "ReplicaSet":
+		if err := r.countSiblings(ctx, owner, &count); err != nil || count.others == 0 {
+			return "", err
+		}
+	case owner.Kind == "StatefulSet" && count.living < wanted:
+		if isParallel, err := r.isParallel(ctx, owner); err != nil || isParallel {
+			return "", err
+		}
+		note = fmt.Sprintf("annotation %s: %d pods cannot start together, because StatefulSet %s makes one after the other; "+
+			"set its podManagementPolicy to Parallel", scheduling.GroupMinMemberAnnotationKey, wanted, owner.Name)
+	default:
+		return "", nil
+	}
+	if group.Spec.MinMember = lowered(wanted, count.living, count.elsewhere); group.Spec.MinMember < wanted {
+		needed := corev1.ResourceList{}
+		AddRequests(needed, &model.Spec, group.Spec.MinMember)
+		group.Spec.MinResources = &needed
+	}
+	return note, nil
+}
+
+// countSiblings counts the pods of the other ReplicaSets of the Deployment that controls this one.
+func (r *Reconciler) countSiblings(ctx context.Context, replicaSet *metav1.PartialObjectMetadata, count *census) error {
+	deployment := metav1.GetControllerOfNoCopy(replicaSet)
+	if deployment == nil || deployment.Kind != "Deployment" {
+		return nil
+	}
+	list := &corev1.PodList{}
+	err := r.client.List(ctx, list, client.InNamespace(replicaSet.Namespace),
+		client.MatchingFields{podsByFamily: familyOf(replicaSet.Name)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return err
+	}
+	isSibling := map[types.UID]bool{replicaSet.UID: false}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		reference := metav1.GetControllerOfNoCopy(pod)
+		is, known := isSibling[reference.UID]
+		if !known {
+			owner, err := r.read(ctx, pod.Namespace, reference)
+			if err != nil {
+				return err
+			}
+			above := (*metav1.OwnerReference)(nil)
+			if owner != nil {
+				above = metav1.GetControllerOfNoCopy(owner)
+			}
+			is = above != nil && above.UID == deployment.UID
+			isSibling[reference.UID] = is
+		}
+		if is {
+			count.addOther(pod)
+		}
+	}
+	return nil
+}
+
+// isParallel says whether a StatefulSet makes all its pods at once.
+func (r *Reconciler) isParallel(ctx context.Context, owner *metav1.PartialObjectMetadata) (bool, error) {
+	set := &appsv1.StatefulSet{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(owner), set); err != nil {
+		return false, fmt.Errorf("reading StatefulSet %s/%s: %w", owner.Namespace, owner.Name, err)
+	}
+	return set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement, nil
+}
+
+// familyOf is the name of the Deployment that has made a ReplicaSet of this name.
+func familyOf(replicaSet string) string {
+	if dash := strings.LastIndexByte(replicaSet, '-'); dash > 0 {
+		return replicaSet[:dash]
+	}
+	return replicaSet
+}
+
+// familyOfPod is the family of a pod of a ReplicaSet, and "" of any other.
+func familyOfPod(pod client.Object) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" || owner.APIVersion != appsv1.SchemeGroupVersion.String() {
+		return ""
+	}
+	return familyOf(owner.Name)
+}
+
+// relation is what PodGroups with a minimum are found by when one of the pods changes that it depends on: the family of its
+// ReplicaSet, or the UID of any other controller. A PodGroup has that of its pods.
+func relation(controlled client.Object) string {
+	if family := familyOfPod(controlled); family != "" {
+		return family
+	}
+	if owner := metav1.GetControllerOfNoCopy(controlled); owner != nil {
+		return string(owner.UID)
+	}
+	return ""
+}
+
+// hasMinimum says whether the workload of a PodGroup of ours wants several pods at least, and how many it needs may change.
+func hasMinimum(group *scheduling.PodGroup) bool {
+	return group.Annotations[scheduling.GroupMinMemberAnnotationKey] != "" && isOurs(group)
+}

@@ -14,6 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/controllers/garbagecollector"
 	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
+	"hekla.sh/hekla/pkg/controllers/jobflow"
+	"hekla.sh/hekla/pkg/controllers/jobtemplate"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
 	"hekla.sh/hekla/pkg/controllers/queue"
 	"hekla.sh/hekla/pkg/process"
@@ -21,8 +23,15 @@ import (
 
 // controllerNames are the controllers there are, under Volcano's names.
 var controllerNames = []string{
-	job.Name, podgroup.Name, queue.Name, hypernode.Name, cronjob.Name, garbagecollector.Name,
+	job.Name, podgroup.Name, queue.Name, jobflow.Name, jobtemplate.Name, hypernode.Name, cronjob.Name, garbagecollector.Name,
 }
+
+
+// Volcano has no flags for these. A JobFlow or a JobTemplate is looked at in no time: its Jobs do the work.
+const (
+	jobFlowWorkers     = 5
+	jobTemplateWorkers = 2
+)
 
 // options are the values of the flags.
 type options struct {
@@ -125,7 +134,6 @@ const plain = "metrics and health are served by HTTP"
 
 // volcanoOnly are controllers of Volcano that do not exist here. Leaving one out is what we do, so saying so is fine.
 var volcanoOnly = []string{
-	"jobflow-controller", "jobtemplate-controller",
 	"sharding-controller", "colocationconfig-controller",
 }
 
@@ -168,6 +176,12 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 	}
 	if chosen[queue.Name] {
 		result.QueueWorkers = o.queueWorkers
+	}
+	if chosen[jobflow.Name] {
+		result.JobFlowWorkers = jobFlowWorkers
+	}
+	if chosen[jobtemplate.Name] {
+		result.JobTemplateWorkers = jobTemplateWorkers
 	}
 	result.HyperNodes = chosen[hypernode.Name]
 	if chosen[cronjob.Name] {

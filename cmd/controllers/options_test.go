@@ -29,6 +29,7 @@ func parse(t *testing.T, arguments ...string) *options {
 func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
 		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
+		JobFlowWorkers: 5, JobTemplateWorkers: 2,
 		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
 	}
 	only := func(o *controllers.Options) {
@@ -48,6 +49,9 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{[]string{"--worker-threads-for-gc=2"}, func(o *controllers.Options) { o.GarbageWorkers = 2 }},
 		{[]string{"--controllers=cronjob-controller", "--worker-threads-for-cronjob=1"},
 			func(o *controllers.Options) { only(o); o.CronJobWorkers = 1 }},
+		{[]string{"--controllers=*,-jobflow-controller,-jobtemplate-controller"}, func(o *controllers.Options) {
+			o.JobFlowWorkers, o.JobTemplateWorkers = 0, 0
+		}},
 		{[]string{"--worker-threads=9", "--worker-threads-for-podgroup=8", "--worker-threads-for-queue=7"},
 			func(o *controllers.Options) { o.JobWorkers, o.PodGroupWorkers, o.QueueWorkers = 9, 8, 7 }},
 		{[]string{"--scheduler-name=a", "--scheduler-name=b", "--inherit-owner-annotations=false"},

@@ -12,15 +12,16 @@ import (
 	"hekla.sh/hekla/pkg/controllers/garbagecollector"
 	"hekla.sh/hekla/pkg/controllers/hypernode"
 	"hekla.sh/hekla/pkg/controllers/job"
+	"hekla.sh/hekla/pkg/controllers/jobflow"
+	"hekla.sh/hekla/pkg/controllers/jobtemplate"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
 	"hekla.sh/hekla/pkg/controllers/queue"
 )
 
 // Options say how each controller works. The zero value of a controller's workers leaves that controller out.
 type Options struct {
-	// JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers and GarbageWorkers are how many objects each controller works
-	// on at a time; 0 switches the controller off.
-	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers, GarbageWorkers int
+	// How many objects each controller works on at a time; 0 switches the controller off.
+	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers, GarbageWorkers, JobFlowWorkers, JobTemplateWorkers int
 
 	// HyperNodes switches the controller of HyperNodes on. It has one worker: all of them are looked at together.
 	HyperNodes bool
@@ -74,6 +75,16 @@ func Add(mgr manager.Manager, options Options) error {
 			return fmt.Errorf("%s: %w", garbagecollector.Name, err)
 		}
 	}
+	if options.JobFlowWorkers > 0 {
+		if err := jobflow.Add(mgr, jobflow.Options{Workers: options.JobFlowWorkers}); err != nil {
+			return fmt.Errorf("%s: %w", jobflow.Name, err)
+		}
+	}
+	if options.JobTemplateWorkers > 0 {
+		if err := jobtemplate.Add(mgr, jobtemplate.Options{Workers: options.JobTemplateWorkers}); err != nil {
+			return fmt.Errorf("%s: %w", jobtemplate.Name, err)
+		}
+	}
 	return nil
 }
 
@@ -87,7 +98,7 @@ func CacheOptions() cache.Options {
 }
 
 // slim drops from a pod what no controller reads, which is most of it: the cache holds every pod of the cluster. What
-// stays is the metadata, what the requests are counted from, the phase, and how the containers fare.
+// stays is the metadata, what the requests are counted from, the phase, the address, and how the containers fare.
 func slim(object any) (any, error) {
 	pod, is := object.(*corev1.Pod)
 	if !is {
@@ -105,6 +116,7 @@ func slim(object any) (any, error) {
 	}
 	pod.Status = corev1.PodStatus{
 		Phase:                 pod.Status.Phase,
+		PodIP:                 pod.Status.PodIP,
 		InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses),
 		ContainerStatuses:     slimStatuses(pod.Status.ContainerStatuses),
 	}

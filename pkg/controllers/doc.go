@@ -3,11 +3,13 @@
 // own; this package only puts the chosen ones into one controller-runtime manager (Add) and shapes the cache they share
 // (CacheOptions).
 //
-//	job       Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
-//	podgroup  a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
-//	cronjob   CronJob -> a Job <cronjob>-<minutes since 1970> whenever one is due
-//	queue     root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
-//	hypernode how many nodes are in each HyperNode, and what is wrong with those that are left out
+//	job          Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
+//	podgroup     a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
+//	cronjob      CronJob -> a Job <cronjob>-<minutes since 1970> whenever one is due
+//	queue        root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
+//	jobflow      JobFlow -> Jobs <jobflow>-<jobtemplate>, each when what it depends on holds; asks pods that are probed
+//	jobtemplate  the Jobs that were made from a JobTemplate, in its status
+//	hypernode    how many nodes are in each HyperNode, and what is wrong with those that are left out
 //
 // The last, garbagecollector, deletes Jobs whose ttlSecondsAfterFinished is over.
 //
@@ -43,6 +45,9 @@
 //	batch.volcano.sh        cronjobs/status                     patch
 //	batch.volcano.sh        cronjobs/finalizers                 update
 //	bus.volcano.sh          commands                            get list watch delete
+//	flow.volcano.sh         jobflows jobtemplates               get list watch
+//	flow.volcano.sh         jobflows/status jobtemplates/status patch
+//	flow.volcano.sh         jobflows/finalizers                 update
 //	scheduling.volcano.sh   podgroups                           get list watch create patch delete
 //	scheduling.volcano.sh   queues                              get list watch create patch
 //	scheduling.volcano.sh   queues/status                       patch
@@ -58,9 +63,9 @@
 //	coordination.k8s.io     leases named vc-controller-manager  get update
 //	""                      events                              create patch
 //
-// jobs/finalizers and cronjobs/finalizers are asked for by clusters that enforce owner reference permissions, because pods
-// and PodGroups hold back the foreground deletion of their Job, and Jobs that of their CronJob. Jobs are made by CronJobs,
-// and deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, or to be replaced by its next run.
-// ConfigMaps, Secrets, Services and NetworkPolicies are those of job plugins, read by name only. The events of the Role are
-// those of leader election.
+// The finalizers are asked for by clusters that enforce owner reference permissions, because pods and PodGroups hold back the
+// foreground deletion of their Job, and Jobs that of their CronJob or JobFlow. Jobs are made by CronJobs and JobFlows. They are
+// deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, to be replaced by its next run, or when
+// a JobFlow that has succeeded does not retain them. ConfigMaps, Secrets, Services and NetworkPolicies are those of job
+// plugins, read by name only. The events of the Role are those of leader election.
 package controllers

@@ -14,11 +14,21 @@ CORE := ./pkg/resources/... ./pkg/verdict/... ./pkg/topology/... ./pkg/cluster/.
 .PHONY: all
 all: build
 
+BIN ?= bin
+
+# The other names of hekla: what it does, it tells by the name it is started by.
+NAMES := vcctl vsub vjobs vqueues vcancel vsuspend vresume kubectl-hekla kubectl_complete-hekla
+
 .PHONY: build
-build: ## Build hekla, hekla-scheduler and hekla-controllers into bin/.
-	go build -ldflags "$(LDFLAGS)" -o bin/hekla ./cmd/hekla
-	go build -ldflags "$(LDFLAGS)" -o bin/hekla-scheduler ./cmd/scheduler
-	go build -ldflags "$(LDFLAGS)" -o bin/hekla-controllers ./cmd/controllers
+build: links ## Build hekla, hekla-scheduler and hekla-controllers into bin/, and link hekla to its other names.
+	go build -ldflags "$(LDFLAGS)" -o $(BIN)/hekla ./cmd/hekla
+	go build -ldflags "$(LDFLAGS)" -o $(BIN)/hekla-scheduler ./cmd/scheduler
+	go build -ldflags "$(LDFLAGS)" -o $(BIN)/hekla-controllers ./cmd/controllers
+
+.PHONY: links
+links: ## Link hekla to its other names: vcctl, vsub, kubectl-hekla and so on.
+	@mkdir -p $(BIN)
+	@for name in $(NAMES); do ln -sfn hekla $(BIN)/$$name; done
 
 .PHONY: test
 test: build ## Run every test. The first run builds a control plane, which takes some minutes.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hekla.sh/hekla/pkg/cli"
 )
 
 // blocks returns what stands on a page between lines ```kind and ```.
@@ -120,5 +122,45 @@ tiers:
 	}
 	if want := blocks(t, "configuration.md", "")[0]; !strings.HasSuffix(strings.TrimSpace(output), strings.TrimSpace(want)) {
 		t.Errorf("it says\n%s\nthe page quotes\n%s", output, want)
+	}
+}
+
+// As make build leaves them in bin/: every other name that the page tells of is a link that works.
+func TestTheExecutableIsThereUnderItsOtherNames(t *testing.T) {
+	bin := t.TempDir()
+	if output, err := run(t, "go", "build", "-o", filepath.Join(bin, "hekla"), "./cmd/hekla"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	if output, err := run(t, "make", "links", "BIN="+bin); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	if makefile := page(t, "../Makefile"); !strings.Contains(makefile, "\nbuild: links ") {
+		t.Error("make build does not make the links")
+	}
+	text := page(t, "cli.md")
+	_, list, _ := strings.Cut(text, "for name in ")
+	list, _, _ = strings.Cut(list, ";")
+	names := append(slices.Clone(cli.Names), "kubectl-hekla", "kubectl_complete-hekla")
+	if told := strings.Fields(list); !slices.Equal(told, names) {
+		t.Errorf("cli.md links %v, want %v", told, names)
+	}
+	if entries, err := os.ReadDir(bin); err != nil || len(entries) != len(names)+1 {
+		t.Errorf("there are %d files (%v), want hekla and %d links", len(entries), err, len(names))
+	}
+	for _, name := range names {
+		path := filepath.Join(bin, name)
+		if target, err := os.Readlink(path); err != nil || target != "hekla" {
+			t.Errorf("%s leads to %q (%v)", name, target, err)
+		}
+		arguments, want := []string{"--help"}, name
+		switch name {
+		case "kubectl-hekla":
+			want = "kubectl hekla"
+		case "kubectl_complete-hekla":
+			arguments, want = []string{"job", "ru"}, "run\t"
+		}
+		if output, err := run(t, path, arguments...); err != nil || !strings.Contains(output, want) {
+			t.Errorf("%s %v: %v, and no %q in\n%s", name, arguments, err, want, output)
+		}
 	}
 }

@@ -30,17 +30,16 @@ var (
 		verb: "jobflow", short: "Create, list, get, describe and delete flows of jobs", kind: flowVersion.WithKind("JobFlow"),
 		columns: append(flowColumns[:2:2],
 			column[*unstructured.Unstructured]{title: "Phase", cell: stateOf("phase")},
-			column[*unstructured.Unstructured]{title: "Age", cell: func(o *unstructured.Unstructured) string { return age(o.GetCreationTimestamp()) }},
+			column[*unstructured.Unstructured]{title: "Age", cell: ageOf},
 			column[*unstructured.Unstructured]{title: "Completed", isWide: true, cell: completed},
 			column[*unstructured.Unstructured]{title: "Reason", isWide: true, cell: stateOf("reason")},
 			column[*unstructured.Unstructured]{title: "Message", isWide: true, cell: stateOf("message")},
 		),
 	}
 	jobTemplate = flow{
-		verb: "jobtemplate", short: "Create, list, get, describe and delete templates of jobs", kind: flowVersion.WithKind("JobTemplate"),
-		columns: append(flowColumns[:2:2],
-			column[*unstructured.Unstructured]{title: "Age", isWide: true, cell: func(o *unstructured.Unstructured) string { return age(o.GetCreationTimestamp()) }},
-		),
+		verb: "jobtemplate", short: "Create, list, get, describe and delete templates of jobs",
+		kind:    flowVersion.WithKind("JobTemplate"),
+		columns: append(flowColumns[:2:2], column[*unstructured.Unstructured]{title: "Age", isWide: true, cell: ageOf}),
 	}
 )
 
@@ -51,6 +50,8 @@ func stateOf(field string) func(*unstructured.Unstructured) string {
 		return value
 	}
 }
+
+func ageOf(o *unstructured.Unstructured) string { return age(o.GetCreationTimestamp()) }
 
 // completed says how many Jobs of a flow are, of all.
 func completed(o *unstructured.Unstructured) string {

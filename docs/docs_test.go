@@ -17,6 +17,7 @@ import (
 
 	"hekla.sh/hekla/cmd/scheduler/app"
 	"hekla.sh/hekla/pkg/admission"
+	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -106,6 +107,17 @@ func TestEveryEventOfACronJobIsExplained(t *testing.T) {
 	}
 	if len(explained) != len(known) {
 		t.Errorf("cronjob.md explains %d reasons, and there are %d", len(explained), len(known))
+	}
+}
+
+func TestEveryPhaseAndReasonOfAFlowIsExplained(t *testing.T) {
+	text := page(t, "jobflow.md")
+	explained := rows(text)
+	for _, word := range constants(t, "../pkg/apis/flow/v1alpha1/status.go", "", "") {
+		isEventOnly := word == flowapi.CreatedReason || word == flowapi.FailedDeleteReason
+		if len(explained[word]) == 0 && !isEventOnly || !strings.Contains(text, "`"+word+"`") {
+			t.Errorf("jobflow.md does not explain %s", word)
+		}
 	}
 }
 

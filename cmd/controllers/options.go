@@ -26,7 +26,6 @@ var controllerNames = []string{
 	job.Name, podgroup.Name, queue.Name, jobflow.Name, jobtemplate.Name, hypernode.Name, cronjob.Name, garbagecollector.Name,
 }
 
-
 // Volcano has no flags for these. A JobFlow or a JobTemplate is looked at in no time: its Jobs do the work.
 const (
 	jobFlowWorkers     = 5

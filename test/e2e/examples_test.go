@@ -34,6 +34,7 @@ var examples = map[string]func(*testing.T){
 	"04-hierarchical-queues.yaml": theParentQueueHoldsItsCapability,
 	"05-cron-job.yaml":            theCronJobStartsJobs,
 	"06-rolling-update.yaml":      theMinimumHoldsUpNoRollout,
+	"07-job-flow.yaml":            theFlowRunsStepByStep,
 	"scheduler-configmap.yaml":    theFullConfigurationIsTheDefault,
 }
 
@@ -71,6 +72,7 @@ func tidyUp(t *testing.T) {
 	t.Cleanup(func() {
 		ctx := context.Background()
 		for _, arguments := range [][]string{
+			{"delete", "jobflows,jobtemplates", "--all"},
 			{"delete", "cronjobs.batch.volcano.sh,jobs.batch.volcano.sh,poddisruptionbudgets", "--all"},
 			// As long as they are there, room is kept for them.
 			{"delete", "podgroups.scheduling.volcano.sh", "--all"},

@@ -64,8 +64,8 @@ func awaitFlowPhase(t *testing.T, flow *flowapi.JobFlow, phase flowapi.Phase) {
 	awaitFlow(t, flow, func(status *flowapi.JobFlowStatus) bool { return status.State.Phase == phase })
 }
 
-// jobsIn returns the names of the Jobs of a namespace, sorted.
-func jobsIn(ctx context.Context, namespace string) ([]string, error) {
+// jobNamesIn returns the names of the Jobs of a namespace, sorted.
+func jobNamesIn(ctx context.Context, namespace string) ([]string, error) {
 	list := &batch.JobList{}
 	if err := api.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func jobsIn(ctx context.Context, namespace string) ([]string, error) {
 func awaitJobs(t *testing.T, namespace string, names ...string) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
-		got, err := jobsIn(ctx, namespace)
+		got, err := jobNamesIn(ctx, namespace)
 		if err == nil && !slices.Equal(got, names) {
 			err = fmt.Errorf("the Jobs are %v, want %v", got, names)
 		}
@@ -186,7 +186,7 @@ func TestTheJobsOfAFlowThatDoesNotRetainThemGoWhenAllAreCompleted(t *testing.T) 
 	awaitJobs(t, namespace)
 	stays(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(flow), flow)
-		if jobs, listErr := jobsIn(ctx, namespace); err == nil && (listErr != nil || len(jobs) > 0 || flow.Status.State.Phase != flowapi.Succeed ||
+		if jobs, listErr := jobNamesIn(ctx, namespace); err == nil && (listErr != nil || len(jobs) > 0 || flow.Status.State.Phase != flowapi.Succeed ||
 			!slices.Equal(flow.Status.CompletedJobs, []string{"f-a", "f-b"})) {
 			err = fmt.Errorf("Jobs %v (%v), status %+v", jobs, listErr, flow.Status)
 		}

@@ -1,6 +1,7 @@
 package garbagecollector
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 )
 
 func seconds(n int32) *int32 { return &n }
@@ -41,6 +43,53 @@ func TestOnlyAJobThatHasEndedExpires(t *testing.T) {
 		if expires == test.never || expires && at.Sub(ended) != test.want {
 			t.Errorf("%s with %v: expires %t at %s", test.phase, test.seconds, expires, at)
 		}
+	}
+}
+
+func TestAJobOfAJobFlowIsDeletedWhenItsEndIsOnRecord(t *testing.T) {
+	ended := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(batch.AddToScheme(scheme), flowapi.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	told := func(uid types.UID, phase batch.JobPhase) *flowapi.JobFlow {
+		return &flowapi.JobFlow{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "f", UID: uid},
+			Status:     flowapi.JobFlowStatus{JobStatusList: []flowapi.JobStatus{{Name: "f-a", State: phase}}},
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		jobFlow *flowapi.JobFlow
+		phase   batch.JobPhase
+		after   time.Duration
+		wait    time.Duration
+	}{
+		{"it is told that it runs", told("f-1", batch.Running), batch.Completed, 0, recheckAfter},
+		{"it is told that it is Completed", told("f-1", batch.Completed), batch.Completed, 0, 0},
+		{"nobody knows that it has failed", told("f-1", batch.Running), batch.Failed, 0, recheckAfter},
+		{"it is told that it has failed", told("f-1", batch.Failed), batch.Failed, 0, 0},
+		{"nobody tells", told("f-1", batch.Running), batch.Completed, recordPatience, 0},
+		{"the JobFlow is another one", told("f-2", batch.Running), batch.Completed, 0, 0},
+		{"the JobFlow is gone", nil, batch.Completed, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			job := &batch.Job{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "lab", Name: "f-a", UID: "j-1",
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(told("f-1", ""), flowapi.GroupVersion.WithKind("JobFlow"))},
+			}}
+			job.Spec.TTLSecondsAfterFinished = seconds(0)
+			job.Status.State = batch.JobState{Phase: test.phase, LastTransitionTime: metav1.NewTime(ended)}
+			builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(job)
+			if test.jobFlow != nil {
+				builder = builder.WithObjects(test.jobFlow)
+			}
+			r := &Reconciler{client: builder.Build(), clock: testingclock.NewFakePassiveClock(ended.Add(test.after))}
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)})
+			if err != nil || result.RequeueAfter != test.wait {
+				t.Errorf("error %v, wait %s, want %s", err, result.RequeueAfter, test.wait)
+			}
+		})
 	}
 }
 

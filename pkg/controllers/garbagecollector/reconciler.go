@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -17,14 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	"hekla.sh/hekla/pkg/controllers/cronjob"
+	"hekla.sh/hekla/pkg/controllers/jobflow"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
 const Name = "gc-controller"
 
 const (
-	// recordPatience is how long a Job waits for its CronJob to know of it. The controller of CronJobs needs milliseconds;
+	// recordPatience is how long a Job waits for its CronJob or JobFlow to know of it. Their controllers need milliseconds;
 	// one that is switched off, or cannot write, must not keep Jobs for ever.
 	recordPatience = 5 * time.Minute
 
@@ -100,15 +103,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// isNeeded says whether the Job is the only witness of a run of its CronJob.
+// isNeeded says whether the Job is the only witness of a run of its CronJob, or of what its JobFlow has done.
 func (r *Reconciler) isNeeded(ctx context.Context, job *batch.Job) (bool, error) {
 	owner := metav1.GetControllerOfNoCopy(job)
-	if owner == nil || owner.Kind != "CronJob" || owner.APIVersion != batch.GroupVersion.String() {
+	if owner == nil {
 		return false, nil
 	}
-	cronJob := &batch.CronJob{}
-	if err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: owner.Name}, cronJob); err != nil {
-		return false, client.IgnoreNotFound(err)
+	name := client.ObjectKey{Namespace: job.Namespace, Name: owner.Name}
+	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
+	case batch.GroupVersion.WithKind("CronJob"):
+		cronJob := &batch.CronJob{}
+		if err := r.client.Get(ctx, name, cronJob); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		return cronJob.UID == owner.UID && !cronjob.IsRecorded(cronJob, job), nil
+	case flowapi.GroupVersion.WithKind("JobFlow"):
+		jobFlow := &flowapi.JobFlow{}
+		if err := r.client.Get(ctx, name, jobFlow); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		return jobFlow.UID == owner.UID && !jobflow.IsRecorded(jobFlow, job), nil
 	}
-	return cronJob.UID == owner.UID && !cronjob.IsRecorded(cronJob, job), nil
+	return false, nil
 }

@@ -20,9 +20,6 @@ type view struct {
 	// jobs are those that belong to the JobFlow, by name.
 	jobs map[string]*batch.Job
 
-	// departed are Jobs that are gone and were Completed when they were last seen, by name.
-	departed map[string]*batch.Job
-
 	// templates are those that flows name and that there are, by name.
 	templates map[string]*flowapi.JobTemplate
 
@@ -72,7 +69,7 @@ func decide(v *view) decision {
 	j := judge{view: v, decision: &d, specs: map[string]*batch.JobSpec{}}
 	for i := range v.flow.Spec.Flows {
 		flow := &v.flow.Spec.Flows[i]
-		if v.jobs[v.jobName(flow.Name)] != nil || v.isCompleted(flow.Name) {
+		if v.jobOf(flow.Name) != nil || v.isCompleted(flow.Name) {
 			continue
 		}
 		spec, problem := j.specFor(flow)
@@ -94,22 +91,15 @@ func isFinal(phase flowapi.Phase) bool { return phase == flowapi.Succeed || phas
 
 func (v *view) jobName(flow string) string { return JobName(v.flow.Name, flow) }
 
-// jobOf is the Job of a flow, though it may have gone, or nil.
-func (v *view) jobOf(flow string) *batch.Job {
-	name := v.jobName(flow)
-	if job := v.jobs[name]; job != nil {
-		return job
-	}
-	return v.departed[name]
-}
+// jobOf is the Job of a flow, or nil.
+func (v *view) jobOf(flow string) *batch.Job { return v.jobs[v.jobName(flow)] }
 
 // isCompleted reports whether the Job of a flow is Completed, or was when it went.
 func (v *view) isCompleted(flow string) bool {
 	if job := v.jobOf(flow); job != nil {
 		return job.Status.State.Phase == batch.Completed
 	}
-	recorded := recordOf(v.flow, v.jobName(flow))
-	return recorded != nil && recorded.State == batch.Completed
+	return isRecorded(v.flow, v.jobName(flow))
 }
 
 // recordOf is what the status of a JobFlow says of a Job, or nil.
@@ -122,10 +112,23 @@ func recordOf(jobFlow *flowapi.JobFlow, name string) *flowapi.JobStatus {
 	return nil
 }
 
+// IsRecorded reports whether a JobFlow knows in which phase a Job of its is. One that has ended and goes before that would be
+// made anew.
+func IsRecorded(jobFlow *flowapi.JobFlow, job *batch.Job) bool {
+	recorded := recordOf(jobFlow, job.Name)
+	return recorded != nil && recorded.State == job.Status.State.Phase
+}
+
+// isRecorded reports whether the status of a JobFlow says that a Job was Completed.
+func isRecorded(jobFlow *flowapi.JobFlow, name string) bool {
+	recorded := recordOf(jobFlow, name)
+	return recorded != nil && recorded.State == batch.Completed
+}
+
 // failed says which Job of the flows cannot be Completed any more, or "".
 func (v *view) failed() string {
 	for i := range v.flow.Spec.Flows {
-		job := v.jobs[v.jobName(v.flow.Spec.Flows[i].Name)]
+		job := v.jobOf(v.flow.Spec.Flows[i].Name)
 		if job == nil {
 			continue
 		}

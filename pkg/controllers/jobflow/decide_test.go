@@ -70,26 +70,26 @@ func TestAMistakeInOneFlowStopsThatFlowOnly(t *testing.T) {
 }
 
 func TestAJobThatWasCompletedCountsThoughItIsGone(t *testing.T) {
-	for name, leave := range map[string]func(*world){
-		"on record": func(w *world) { w.flow.Status = *observe(&w.view, &decision{}) },
-		"just seen": func(w *world) { w.departed["f-a"] = w.jobs["f-a"] },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := worldOf(jobFlowOf(flowsOf("a, b: a")...))
-			count(w.add("a", batch.Completed), "main", corev1.PodSucceeded, 1)
-			leave(w)
-			delete(w.jobs, "f-a")
-			if d := decide(&w.view); d.names() != "f-b" {
-				t.Errorf("make %q", d.names())
-			}
-			status := observe(&w.view, &decision{})
-			if !slices.Equal(status.CompletedJobs, []string{"f-a"}) || len(status.JobStatusList) != 1 ||
-				status.Conditions["f-a"].TaskStatusCount["main"].Phase[corev1.PodSucceeded] != 1 {
-				t.Errorf("the status is %+v", status)
-			}
-		})
-	}
 	w := worldOf(jobFlowOf(flowsOf("a, b: a")...))
+	job := w.add("a", batch.Completed)
+	count(job, "main", corev1.PodSucceeded, 1)
+	if IsRecorded(w.flow, job) {
+		t.Error("it is on record before anything was written")
+	}
+	w.flow.Status = *observe(&w.view, &decision{})
+	if !IsRecorded(w.flow, job) {
+		t.Error("it is not on record")
+	}
+	delete(w.jobs, "f-a")
+	if d := decide(&w.view); d.names() != "f-b" {
+		t.Errorf("make %q", d.names())
+	}
+	status := observe(&w.view, &decision{})
+	if !slices.Equal(status.CompletedJobs, []string{"f-a"}) || len(status.JobStatusList) != 1 ||
+		status.Conditions["f-a"].TaskStatusCount["main"].Phase[corev1.PodSucceeded] != 1 {
+		t.Errorf("the status is %+v", status)
+	}
+	w = worldOf(jobFlowOf(flowsOf("a, b: a")...))
 	w.add("a", batch.Running)
 	w.flow.Status = *observe(&w.view, &decision{})
 	delete(w.jobs, "f-a")

@@ -54,7 +54,7 @@ type world struct {
 func worldOf(jobFlow *flowapi.JobFlow) *world {
 	w := &world{answers: map[question]answer{}, ownPods: map[string][]*corev1.Pod{}}
 	w.view = view{
-		flow: jobFlow, jobs: map[string]*batch.Job{}, departed: map[string]*batch.Job{}, templates: map[string]*flowapi.JobTemplate{},
+		flow: jobFlow, jobs: map[string]*batch.Job{}, templates: map[string]*flowapi.JobTemplate{},
 		specOf: specOf,
 		pods:   func(job *batch.Job) []*corev1.Pod { return w.ownPods[job.Name] },
 		ask:    func(asked question) answer { return w.answers[asked] },

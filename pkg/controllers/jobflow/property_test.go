@@ -161,11 +161,14 @@ func (m *machine) upset(t *rapid.T) {
 	}
 }
 
-// lose takes a Job away, as the watch shows it.
+// lose takes a Job away, as the garbage collector would.
 func (m *machine) lose(name string) {
 	job := m.jobs[name]
-	if recorded := recordOf(m.flow, name); job.Status.State.Phase == batch.Completed && (recorded == nil || recorded.State != batch.Completed) {
-		m.departed[name] = job
+	switch job.Status.State.Phase {
+	case batch.Completed, batch.Failed, batch.Terminated:
+		if !IsRecorded(m.flow, job) {
+			return
+		}
 	}
 	delete(m.jobs, name)
 	delete(m.ownPods, name)

@@ -33,7 +33,6 @@ type Reconciler struct {
 	live   client.Reader
 	events events.EventRecorder
 	prober *prober
-	memory *memory
 	specs  *specs
 }
 
@@ -108,10 +107,10 @@ func (r *Reconciler) look(ctx context.Context, jobFlow *flowapi.JobFlow) (*view,
 	}
 	name := client.ObjectKeyFromObject(jobFlow)
 	v := &view{
-		flow: jobFlow, jobs: map[string]*batch.Job{}, departed: r.memory.departed(jobFlow),
-		templates: map[string]*flowapi.JobTemplate{}, specOf: r.specs.specOf,
-		pods: func(job *batch.Job) []*corev1.Pod { return r.podsOf(ctx, job) },
-		ask:  func(asked question) answer { return r.prober.answer(name, asked) },
+		flow: jobFlow, jobs: map[string]*batch.Job{}, templates: map[string]*flowapi.JobTemplate{},
+		specOf: r.specs.specOf,
+		pods:   func(job *batch.Job) []*corev1.Pod { return r.podsOf(ctx, job) },
+		ask:    func(asked question) answer { return r.prober.answer(name, asked) },
 	}
 	for i := range jobs.Items {
 		v.jobs[jobs.Items[i].Name] = &jobs.Items[i]

@@ -56,7 +56,7 @@ type Options struct {
 func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
-		prober: newProber(), memory: newMemory(), specs: newSpecs(),
+		prober: newProber(), specs: newSpecs(),
 	}
 	ctx := context.Background()
 	for _, index := range []struct {
@@ -84,14 +84,10 @@ func Add(mgr manager.Manager, options Options) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&flowapi.JobFlow{}).
-		Watches(&flowapi.JobFlow{}, handler.Funcs{DeleteFunc: r.forget}).
 		Watches(&batch.Job{}, handler.Funcs{
 			CreateFunc: func(_ context.Context, e event.CreateEvent, queue queue) { wakeFlow(e.Object, queue) },
 			UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) { wakeFlow(e.ObjectNew, queue) },
-			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue queue) {
-				r.remember(ctx, e.Object)
-				wakeFlow(e.Object, queue)
-			},
+			DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) { wakeFlow(e.Object, queue) },
 		}).
 		Watches(&flowapi.JobTemplate{}, handler.EnqueueRequestsFromMapFunc(r.namers)).
 		WatchesRawSource(source.Channel(r.prober.wake, &handler.EnqueueRequestForObject{})).
@@ -161,25 +157,4 @@ func wakeFlow(job client.Object, queue queue) {
 		name := types.NamespacedName{Namespace: job.GetNamespace(), Name: owner.Name}
 		queue.AddAfter(reconcile.Request{NamespacedName: name}, jobEventsSettle)
 	}
-}
-
-// remember keeps a Job that is gone, for the JobFlow it belongs to.
-func (r *Reconciler) remember(ctx context.Context, object client.Object) {
-	job, is := object.(*batch.Job)
-	if !is {
-		return
-	}
-	owner, jobFlow := controllingFlow(job), &flowapi.JobFlow{}
-	if owner == nil {
-		return
-	}
-	err := r.client.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}, jobFlow)
-	if err != nil || jobFlow.UID != owner.UID {
-		return
-	}
-	r.memory.left(jobFlow, job)
-}
-
-func (r *Reconciler) forget(_ context.Context, event event.DeleteEvent, _ queue) {
-	r.memory.forget(event.Object.GetUID())
 }

@@ -14,17 +14,8 @@ import (
 // observe puts what is true of a JobFlow into a status. The view holds the Jobs that were just made, too.
 func observe(v *view, d *decision) *flowapi.JobFlowStatus {
 	status := &flowapi.JobFlowStatus{}
-	jobs := maps.Clone(v.jobs)
-	if jobs == nil {
-		jobs = map[string]*batch.Job{}
-	}
-	for name, job := range v.departed {
-		if jobs[name] == nil {
-			jobs[name] = job
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(jobs)) {
-		job := jobs[name]
+	for _, name := range slices.Sorted(maps.Keys(v.jobs)) {
+		job := v.jobs[name]
 		note(status, jobStatus(job), flowapi.Condition{
 			Phase: job.Status.State.Phase, CreateTimestamp: job.CreationTimestamp,
 			RunningDuration: job.Status.RunningDuration, TaskStatusCount: job.Status.TaskStatusCount,
@@ -32,8 +23,8 @@ func observe(v *view, d *decision) *flowapi.JobFlowStatus {
 	}
 	for i := range v.flow.Spec.Flows {
 		name := v.jobName(v.flow.Spec.Flows[i].Name)
-		if recorded := recordOf(v.flow, name); jobs[name] == nil && recorded != nil && recorded.State == batch.Completed {
-			note(status, *recorded.DeepCopy(), v.flow.Status.Conditions[name])
+		if v.jobs[name] == nil && isRecorded(v.flow, name) {
+			note(status, *recordOf(v.flow, name).DeepCopy(), v.flow.Status.Conditions[name])
 		}
 	}
 	for _, list := range []*[]string{&status.PendingJobs, &status.RunningJobs, &status.FailedJobs, &status.CompletedJobs,
@@ -135,7 +126,7 @@ func nextState(v *view, d *decision) flowapi.State {
 // hasBegun reports whether a Job of the flows runs or has run.
 func (v *view) hasBegun() bool {
 	return slices.ContainsFunc(v.flow.Spec.Flows, func(flow flowapi.Flow) bool {
-		job := v.jobs[v.jobName(flow.Name)]
+		job := v.jobOf(flow.Name)
 		return job != nil && job.Status.State.Phase != "" && job.Status.State.Phase != batch.Pending || v.isCompleted(flow.Name)
 	})
 }

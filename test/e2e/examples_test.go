@@ -35,6 +35,7 @@ var examples = map[string]func(*testing.T){
 	"05-cron-job.yaml":            theCronJobStartsJobs,
 	"06-rolling-update.yaml":      theMinimumHoldsUpNoRollout,
 	"07-job-flow.yaml":            theFlowRunsStepByStep,
+	"08-volumes.yaml":             thePodsHaveTheirVolumes,
 	"scheduler-configmap.yaml":    theFullConfigurationIsTheDefault,
 }
 

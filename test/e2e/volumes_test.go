@@ -61,6 +61,7 @@ func provisionOne(ctx context.Context, claim *corev1.PersistentVolumeClaim, refu
 		return err
 	}
 	volume := volumeOn(string("pvc-"+claim.UID), *claim.Spec.StorageClassName, corev1.LabelHostname, node)
+	volume.Spec.AccessModes = claim.Spec.AccessModes
 	volume.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name,
 		UID: claim.UID}
 	_, err := core.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
@@ -185,6 +186,27 @@ func TestEachMemberOfAGangGetsAVolumeOfItsOwnMadeForItsNode(t *testing.T) {
 		t.Errorf("the pods are on %v", nodes)
 	}
 	nothingWasForbidden(t)
+}
+
+func thePodsHaveTheirVolumes(t *testing.T) {
+	haveNodes(t, 2)
+	lateClass(t, "standard", provisionerName)
+	provision(t)
+	apply(t, "08-volumes.yaml")
+	awaitRunning(t, "volumes", 3)
+	claims, err := core.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := 0
+	for i := range claims.Items {
+		if strings.HasPrefix(claims.Items[i].Name, "volumes-") && claims.Items[i].Status.Phase == corev1.ClaimBound {
+			bound++
+		}
+	}
+	if bound != 4 {
+		t.Errorf("%d claims are bound, want one of each pod and one of all", bound)
+	}
 }
 
 func TestAPodIsPlacedAnewWhereItsVolumeCannotBeMade(t *testing.T) {

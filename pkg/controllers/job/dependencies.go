@@ -37,6 +37,32 @@ func heldBack(job *batch.Job, pods []*corev1.Pod) []string {
 	return held
 }
 
+// deadEnd says which tasks of a Job wait for others that have ended, if all that is not held back has; empty if anything of it may
+// still come.
+func deadEnd(job *batch.Job, pods []*corev1.Pod) string {
+	finished := map[string]int32{}
+	for _, pod := range pods {
+		if isOutdated(job, pod) || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			return ""
+		}
+		finished[pod.Annotations[batch.TaskSpecKey]]++
+	}
+	var waiting []string
+	for t, why := range heldBack(job, pods) {
+		task := &job.Spec.Tasks[t]
+		switch {
+		case why == "" && finished[task.Name] < task.Replicas:
+			return ""
+		case why != "" && task.Replicas > 0:
+			waiting = append(waiting, why)
+		}
+	}
+	if len(pods) == 0 {
+		return ""
+	}
+	return strings.Join(waiting, "; ")
+}
+
 // hasStarted says whether a pod serves those who depend on it: all of its containers are ready, or it has done its work.
 func hasStarted(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {

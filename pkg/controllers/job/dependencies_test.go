@@ -100,3 +100,27 @@ func TestAPendingJobSaysWhichTaskWaits(t *testing.T) {
 		t.Error("task b waits on")
 	}
 }
+
+func TestAJobWhoseTasksWaitForOthersThatHaveEndedHasFailed(t *testing.T) {
+	job := jobOf(task("a", 2, ""), dependingOn(task("b", 1, ""), "", "a"))
+	job.Spec.MinAvailable = 3
+	for _, test := range []struct {
+		name string
+		pods []*corev1.Pod
+		want string
+	}{
+		{"all have ended, and not well enough", podsOf(job, 0, failed, succeeded), "task b waits for task a, of which 1 of 2 pods are ready"},
+		{"one still runs", podsOf(job, 0, failed, running), ""},
+		{"one is missing, and will be made", podsOf(job, 0, failed), ""},
+		{"none was made yet", nil, ""},
+		{"what waited goes on", podsOf(job, 0, succeeded, succeeded), ""},
+	} {
+		for _, phase := range []batch.JobPhase{batch.Pending, batch.Running} {
+			job.Status.State.Phase = phase
+			state := observe(job, test.pods, nil, trouble{}, noon).State
+			if isDead := state.Phase == batch.Failed && state.Reason == ReasonDependencyFailed && state.Message == test.want; isDead != (test.want != "") {
+				t.Errorf("%s, %s: the Job is %s (%s: %s)", test.name, phase, state.Phase, state.Reason, state.Message)
+			}
+		}
+	}
+}

@@ -177,7 +177,7 @@ func (m *machine) check(t *rapid.T, before *batch.JobStatus) {
 // arrows are all the ways there are between phases.
 var arrows = map[batch.JobPhase][]batch.JobPhase{
 	"":                {batch.Pending, batch.Aborting, batch.Terminating, batch.Completing, batch.Restarting},
-	batch.Pending:     {batch.Running, batch.Aborting, batch.Terminating, batch.Completing, batch.Restarting},
+	batch.Pending:     {batch.Running, batch.Failed, batch.Aborting, batch.Terminating, batch.Completing, batch.Restarting},
 	batch.Running:     {batch.Pending, batch.Completed, batch.Failed, batch.Aborting, batch.Terminating, batch.Completing, batch.Restarting},
 	batch.Restarting:  {batch.Pending, batch.Failed, batch.Aborting, batch.Terminating, batch.Completing},
 	batch.Aborting:    {batch.Aborted, batch.Restarting, batch.Terminating},

@@ -37,6 +37,8 @@ const (
 	// ReasonRunningEstimateExceeded: the Job runs for longer than spec.runningEstimate says.
 	ReasonRunningEstimateExceeded = "RunningEstimateExceeded"
 
+	// ReasonDependencyFailed: tasks wait for others that have ended without what they wait for.
+	ReasonDependencyFailed = "DependencyFailed"
 	// ReasonMaxRetryReached: the Job was restarted as often as it may be.
 	ReasonMaxRetryReached = "MaxRetryReached"
 )
@@ -47,12 +49,25 @@ type verdict struct {
 	reason, message string
 }
 
+// nextOf is next for a Job with these pods. One of which nothing runs, and nothing more can be made, since what is left waits for
+// tasks that have ended, has failed: no event will ever come.
+func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod) verdict {
+	verdict := next(job, status, numberOutdated(job, pods))
+	if status.State.Phase != "" && makesPods(status.State.Phase) && makesPods(verdict.phase) {
+		if why := deadEnd(job, pods); why != "" {
+			verdict.phase, verdict.reason, verdict.message = batch.Failed, ReasonDependencyFailed, why
+		}
+	}
+	return verdict
+}
+
 // next is the phase machine of a defaulted Job: given its phase, the counts of its pods (status), and how many of them
 // are outdated and not even terminating, the phase it should be in. What Commands and policies ask for is in
 // transition; by themselves Jobs follow only these arrows:
 //
 //	""          → Pending
 //	Pending     → Running     minAvailable pods run or have finished
+//	            → Failed      all have finished but those that wait for them in vain; likewise Running → Failed
 //	Running     → Completed   minSuccess reached; or all finished, with success enough
 //	            → Failed      all finished, without
 //	            → Pending     too many pods are pending again for minAvailable to be running

@@ -23,6 +23,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/plugins/priority"
 	"hekla.sh/hekla/pkg/plugins/proportion"
+	"hekla.sh/hekla/pkg/plugins/rescheduling"
 	"hekla.sh/hekla/pkg/plugins/resourcequota"
 	"hekla.sh/hekla/pkg/plugins/resourcestrategyfit"
 	"hekla.sh/hekla/pkg/plugins/sla"
@@ -56,7 +57,7 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
 		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory(),
-		nodegroup.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory(), usage.Factory()}
+		nodegroup.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory(), usage.Factory(), rescheduling.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -71,4 +72,4 @@ const notYet = "Hekla does not have it yet"
 // laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a configuration made for
 // Volcano can be taken over as it is.
 var laterPlugins = map[string]string{"network-topology-aware": notYet, "numa-aware": notYet,
-	"deviceshare": notYet, "rescheduling": notYet}
+	"deviceshare": notYet}

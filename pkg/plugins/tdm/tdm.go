@@ -11,6 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/internal/spare"
 )
 
 // Name is the name of the plugin in the configuration.
@@ -197,13 +198,7 @@ func (p *plugin) isMarked(j *cluster.Job) bool {
 }
 
 // reads reports whether a mark says yes (law P2).
-func (p *plugin) reads(mark string) bool {
-	if !p.byDefault {
-		return mark == "true"
-	}
-	isMarked, err := strconv.ParseBool(mark)
-	return err == nil && isMarked
-}
+func (p *plugin) reads(mark string) bool { return spare.Reads(mark, p.byDefault) }
 
 // IsStarving reports whether a job that may not be evicted itself has a pod that waits.
 func (p *plugin) IsStarving(j *cluster.Job) bool {
@@ -225,7 +220,7 @@ func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
 	if !isUsable {
 		return framework.Reject, notUsable
 	}
-	if left, isBounded := spare(d.Giver()); isBounded && running > left {
+	if left, isBounded := slack(d.Giver()); isBounded && running > left {
 		return framework.Reject, budgetSpent
 	}
 	return framework.Permit, ""

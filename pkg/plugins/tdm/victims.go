@@ -11,6 +11,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/internal/spare"
 )
 
 // ChooseVictims names pods that stand in zones that are closed, once in a period.
@@ -46,27 +47,21 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 }
 
 // mayLeave reports whether a pod is marked as one that may be evicted (law P2).
-func (p *plugin) mayLeave(t *cluster.Task) bool {
-	mark, ok := t.Mark()
-	if !ok {
-		return p.byDefault
-	}
-	return p.reads(mark)
-}
+func (p *plugin) mayLeave(t *cluster.Task) bool { return spare.Marked(t, p.byDefault) }
 
 // chooseOf names those of the strays of a job that leave in this period.
 func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Chosen {
 	slices.SortFunc(strays, func(a, b *cluster.Task) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Started().Compare(a.Started()), cluster.CompareTasks(b, a))
 	})
-	left, isBounded := spare(j)
+	left, isBounded := slack(j)
 	if !isBounded {
 		left = 1
 	}
 	var chosen []framework.Chosen
 	leaving := map[string]int{} // by role
 	for _, t := range strays {
-		if len(chosen) < left && keepsItsGang(j, t, leaving, len(chosen)) {
+		if len(chosen) < left && spare.KeepsItsGang(j, t, leaving, len(chosen)) {
 			leaving[t.Role]++
 			z := p.byName[zoneOf(t.Node)]
 			chosen = append(chosen, framework.Chosen{Task: t, Why: fmt.Sprintf("revocable zone %s is closed, its hours are %s", z.name, z.hours)})
@@ -79,21 +74,6 @@ func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Ch
 		left = math.MaxInt
 	}
 	return p.wholeGang(j, strays[0], left)
-}
-
-// keepsItsGang reports whether the job is still a gang without a task and those that leave before it (law J2).
-func keepsItsGang(j *cluster.Job, t *cluster.Task, leaving map[string]int, sum int) bool {
-	if j.Ready()-sum-1 < j.MinMember {
-		return false
-	}
-	if j.ChecksRoles() {
-		for _, r := range j.RoleMinimums {
-			if r.Role == t.Role && j.RoleReady(r.Role)-leaving[r.Role]-1 < r.Minimum {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // wholeGang names all pods of a job, if all may leave and no more run than may be missing.
@@ -126,8 +106,8 @@ func (p *plugin) wholeGang(j *cluster.Job, stray *cluster.Task, left int) []fram
 	return chosen
 }
 
-// spare is how many more pods of a job may stop running; isBounded is false if the job does not say.
-func spare(j *cluster.Job) (left int, isBounded bool) {
+// slack is how many more pods of a job may stop running; isBounded is false if the job does not say.
+func slack(j *cluster.Job) (left int, isBounded bool) {
 	text, isMinimum, isBounded := budgetOf(j)
 	if !isBounded {
 		return 0, false

@@ -51,3 +51,13 @@ func TestWhatIsPromisedToOthersOfTheQueueLaterDoesNotUndoAPlan(t *testing.T) {
 	w.expect("giver-0 leaves n1 for taker by Q1; taker-0 is promised n1; newcomer-0 is promised n1").expect("")
 	w.leave("giver-0").expect("").die("giver-0").expect("newcomer-0 goes to n1; taker-0 goes to n1")
 }
+
+func TestWhatIsLeftOfAGangStaysIfWhoWasToLeaveBeforeItStaysAfterAll(t *testing.T) {
+	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2", "n3"), job("giver", "default", "low", 2, "n1 n2 n3"),
+		job("early", "default", "high", 1, "-"))
+	w.expect("giver-0 leaves n1 for early by J1; early-0 is promised n1")
+	w.set(job("late", "default", "high", 2, "- -")).expect("giver-2 leaves n3 for late by J1; giver-1 leaves n2 for late by J1; " +
+		"late-0 is promised n2; late-1 is promised n3")
+	w.remove(w.pod("early-0")).expect("the plan of early ends: pods that room was made for are gone, giver-0 stays; " +
+		"the plan of late ends: pod work/giver-1 may not leave any more: law J2 (their gang is at its minimum), giver-2 stays, giver-1 stays, late-0 waits, late-1 waits")
+}

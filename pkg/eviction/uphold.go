@@ -174,6 +174,12 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 		x.Evict(t)
 		a.taken = append(a.taken, unit{job: t.Job, tasks: []*cluster.Task{t}})
 	}
+	for _, t := range broken {
+		// What was to leave with it for another plan stays, or a pod of it has come since.
+		if t.Job.Ready() > 0 && t.Job.Lacks() > 0 {
+			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), atItsMinimum)
+		}
+	}
 	for i, t := range promised {
 		x.Pipeline(t, nodes[i])
 	}

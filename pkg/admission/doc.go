@@ -16,8 +16,8 @@
 //
 //  1. Nothing is sent here but what a rule may have something to say about: match conditions see to that. Of pods, those
 //     of a resource group, and those of our schedulers with a disruption budget; of updates, those of a spec.
-//  2. Webhooks for kinds that others have, or that controllers create, are ignored when nobody answers. Only Jobs and
-//     Queues wait for an answer.
+//  2. Webhooks for kinds that others have, or that hold what already runs, are ignored when nobody answers. Only what
+//     users write of ours waits for an answer.
 //  3. An error, or a bug, is answered as if nobody had: allowed where the webhook is ignored then, refused elsewhere.
 //  4. A change is made by the smallest patch: fields that this program does not know stay as they are.
 //  5. The same request gets the same words each time.

@@ -89,6 +89,12 @@ func services() []*service {
 			failurePolicy: admissionregistrationv1.Ignore, conditions: hasBudget,
 			handle: validates(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), judgePod),
 		},
+		{
+			path: "/cronjobs/validate", name: "validatecronjob.volcano.sh",
+			resource: batch.GroupVersion.WithResource("cronjobs"), operations: []admissionregistrationv1.OperationType{create, update},
+			failurePolicy: admissionregistrationv1.Fail, conditions: specChanges,
+			handle: validates(batch.GroupVersion.WithKind("CronJob").GroupKind(), judgeCronJob),
+		},
 	}
 }
 

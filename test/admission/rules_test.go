@@ -28,10 +28,11 @@ func haveBuiltInQueues(t *testing.T) {
 	}
 }
 
-func TestOnlyJobsAndQueuesWaitForAnAnswer(t *testing.T) {
+func TestOnlyWhatUsersWriteOfOursWaitsForAnAnswer(t *testing.T) {
 	const fail, ignore = admissionregistrationv1.Fail, admissionregistrationv1.Ignore
 	want := map[string]admissionregistrationv1.FailurePolicyType{
 		"mutatejob.volcano.sh": fail, "validatejob.volcano.sh": fail, "mutatequeue.volcano.sh": fail, "validatequeue.volcano.sh": fail,
+		"validatecronjob.volcano.sh": fail,
 		"mutatepodgroup.volcano.sh": ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
 	}
 	if diff := cmp.Diff(want, registered(t)); diff != "" {
@@ -87,6 +88,8 @@ func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
 		{"a volume that nobody mounts", strings.Replace(gang("a", ""), "image: b", "image: b, volumeMounts: [{name: c, mountPath: /c}]", 1),
 			`spec.tasks[0].template.spec.containers[0].volumeMounts[0].name: Not found: "c"`},
 		{"a plugin that is none", gang("a", "plugins: {dance: []}"), `spec.plugins: Unsupported value: "dance"`},
+		{"a CronJob that never starts", "apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedule: never, jobTemplate: {spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}]}}}",
+			`admission webhook "validatecronjob.volcano.sh" denied the request: CronJob.batch.volcano.sh "c" is invalid: spec.schedule: Invalid value: "never"`},
 		{"a PodGroup in a queue that is not there", podGroup("{queue: nowhere}"), `spec.queue: Not found: "nowhere"`},
 		{"a queue that asks for too much", queue("greedy", "{parent: company, deserved: {cpu: 4}}"),
 			`spec.deserved[cpu]: Invalid value: "4": with it the queues below company have 9, and company has only 8`},

@@ -1,0 +1,47 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+func TestACronJobIsJudgedWithTheJobsThatItMakes(t *testing.T) {
+	cron := func(name, spec, job string) string {
+		return "{metadata: {name: " + name + "}, spec: {" + spec + ", jobTemplate: {spec: {" + job +
+			" tasks: [{name: a, replicas: 3, template: {spec: {containers: [{name: c, image: i}]}}}]}}}}"
+	}
+	good := cron("nightly", "schedule: '0 3 * * *', timeZone: Europe/Berlin", "")
+	for _, test := range []struct{ name, object, before, want string }{
+		{"what can run", good, "", ""},
+		{"no schedule", cron("nightly", "schedule: ''", ""), "", `spec.schedule: Invalid value: ""`},
+		{"a schedule that is none", cron("nightly", "schedule: now", ""), "", `spec.schedule: Invalid value: "now"`},
+		{"a time zone in the schedule", cron("nightly", "schedule: 'TZ=UTC 0 3 * * *'", ""), "",
+			`spec.schedule: Invalid value: "TZ=UTC 0 3 * * *": the time zone belongs into timeZone, not into the schedule`},
+		{"a time zone without a name", cron("nightly", "schedule: '0 3 * * *', timeZone: ''", ""), "", `spec.timeZone: Invalid value: ""`},
+		{"the time zone of the machine", cron("nightly", "schedule: '0 3 * * *', timeZone: Local", ""), "", `spec.timeZone: Invalid value: "Local": not a time zone`},
+		{"a time zone that nobody knows", cron("nightly", "schedule: '0 3 * * *', timeZone: Mars/North", ""), "", `spec.timeZone: Invalid value: "Mars/North"`},
+		{"a long name", cron(strings.Repeat("a", 53), "schedule: '0 3 * * *'", ""), "", `metadata.name: Invalid value: "` + strings.Repeat("a", 53) + `": 53 characters; 52 are the most`},
+		{"just short enough", cron(strings.Repeat("a", 52), "schedule: '0 3 * * *'", ""), "", ""},
+		{"Jobs that could never run", cron("nightly", "schedule: '0 3 * * *'", "minAvailable: 4,"), "",
+			`spec.jobTemplate.spec.minAvailable: Invalid value: 4: the tasks have only 3 replicas together`},
+		{"pods that nobody could make", strings.Replace(good, "name: c,", "name: C,", 1), "",
+			`spec.jobTemplate.spec.tasks[0].template.spec.containers[0].name: Invalid value: "C"`},
+		{"a queue that is not there yet", cron("nightly", "schedule: '0 3 * * *'", "queue: later,"), "", ""},
+		{"another mistake", cron("nightly", "schedule: never", ""), good, `spec.schedule: Invalid value: "never"`},
+		{"the same mistake", cron("nightly", "suspend: true, schedule: never", ""), cron("nightly", "schedule: never", ""), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, handler := newServer(t, &shelf{}, nil)
+			request := asked{path: "/cronjobs/validate", operation: admissionv1.Create, object: test.object}
+			if test.before != "" {
+				request.operation, request.before = admissionv1.Update, test.before
+			}
+			got := refusal(ask(t, handler, request))
+			if test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}

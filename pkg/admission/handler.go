@@ -68,6 +68,21 @@ func validates[T client.Object](kind schema.GroupKind, rules func(context.Contex
 	}
 }
 
+// alone makes rules from a function that says what is wrong with an object by itself: what a controller of the kind asks as
+// well. Of an update only what was not wrong before is told.
+func alone[T client.Object](problemsOf func(T, *settings) field.ErrorList) func(context.Context, *server, client.Reader, change[T]) (ruling, error) {
+	return func(_ context.Context, s *server, _ client.Reader, asked change[T]) (ruling, error) {
+		problems := problemsOf(asked.after, s.settings.Load())
+		if len(problems) == 0 || asked.operation != admissionv1.Update {
+			return ruling{problems: problems}, nil
+		}
+		before := problemsOf(asked.before, s.settings.Load())
+		return ruling{problems: slices.DeleteFunc(problems, func(p *field.Error) bool {
+			return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == p.Error() })
+		})}, nil
+	}
+}
+
 // mutates makes a handler from a function that edits the object that is asked for. Only what it edits is in the answer:
 // fields that this program does not know stay as they are.
 func mutates[T client.Object](edit func(context.Context, *server, change[T]) error) handler {

@@ -93,7 +93,7 @@ func services() []*service {
 			path: "/cronjobs/validate", name: "validatecronjob.volcano.sh",
 			resource: batch.GroupVersion.WithResource("cronjobs"), operations: []admissionregistrationv1.OperationType{create, update},
 			failurePolicy: admissionregistrationv1.Fail, conditions: specChanges,
-			handle: validates(batch.GroupVersion.WithKind("CronJob").GroupKind(), judgeCronJob),
+			handle: validates(batch.GroupVersion.WithKind("CronJob").GroupKind(), alone(problemsOfCronJob)),
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,11 +36,23 @@ func withoutServer(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	// The last of a process that is killed may go a moment after the process has.
+	eventually(t, func(ctx context.Context) error {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		return errors.Join(err, closed(listener))
+	})
 	t.Cleanup(func() {
 		if err := startProgram(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+func closed(listener net.Listener) error {
+	if listener == nil {
+		return nil
+	}
+	return listener.Close()
 }
 
 func TestWhenNobodyAnswersOnlyJobsAndQueuesWait(t *testing.T) {

@@ -33,7 +33,7 @@ func TestOnlyWhatUsersWriteOfOursWaitsForAnAnswer(t *testing.T) {
 	want := map[string]admissionregistrationv1.FailurePolicyType{
 		"mutatejob.volcano.sh": fail, "validatejob.volcano.sh": fail, "mutatequeue.volcano.sh": fail, "validatequeue.volcano.sh": fail,
 		"validatecronjob.volcano.sh": fail,
-		"mutatepodgroup.volcano.sh": ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
+		"mutatepodgroup.volcano.sh":  ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
 	}
 	if diff := cmp.Diff(want, registered(t)); diff != "" {
 		t.Errorf("registered (-want +got):\n%s", diff)

@@ -15,6 +15,7 @@ func FuzzJobs(f *testing.F)      { fuzz(f, "/jobs/mutate", "/jobs/validate") }
 func FuzzQueues(f *testing.F)    { fuzz(f, "/queues/mutate", "/queues/validate") }
 func FuzzPodGroups(f *testing.F) { fuzz(f, "/podgroups/mutate", "/podgroups/validate") }
 func FuzzCronJobs(f *testing.F)  { fuzz(f, "/cronjobs/validate") }
+func FuzzJobFlows(f *testing.F)  { fuzz(f, "/jobflows/validate") }
 func FuzzPods(f *testing.F)      { fuzz(f, "/pods/mutate", "/pods/validate") }
 
 // seeds are objects as they should be, as they should not, and as no API server would send them.
@@ -30,6 +31,7 @@ var seeds = []string{
 	"{metadata: {name: a}, spec: {queue: '', networkTopology: {highestTierAllowed: 1, highestTierName: a}, subGroupPolicy: [{}, {networkTopology: {}}]}}",
 	"{metadata: {name: a, annotations: {volcano.sh/jdb-min-available: '%', volcano.sh/jdb-max-unavailable: '', volcano.sh/resource-group: gold}}, spec: {schedulerName: volcano}}",
 	"{metadata: {name: a}, spec: {schedule: 'TZ=UTC * * * * *', timeZone: '../x', jobTemplate: {spec: {tasks: [{}]}}}}",
+	"{metadata: {name: a}, spec: {flows: [{}, {name: a, dependsOn: {targets: ['', a, b]}}, {name: b, patch: {jobSpec: 7}, dependsOn: {}}]}}",
 	"{metadata: {name: 7}, spec: []}", "{spec: {tasks: {}}}", "[]", "'text'",
 }
 

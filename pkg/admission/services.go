@@ -10,9 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	flow "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/jobflow"
 )
 
 const (
@@ -94,6 +97,13 @@ func services() []*service {
 			resource: batch.GroupVersion.WithResource("cronjobs"), operations: []admissionregistrationv1.OperationType{create, update},
 			failurePolicy: admissionregistrationv1.Fail, conditions: specChanges,
 			handle: validates(batch.GroupVersion.WithKind("CronJob").GroupKind(), alone(problemsOfCronJob)),
+		},
+		{
+			path: "/jobflows/validate", name: "validatejobflow.volcano.sh",
+			resource: flow.GroupVersion.WithResource("jobflows"), operations: []admissionregistrationv1.OperationType{create, update},
+			failurePolicy: admissionregistrationv1.Fail, conditions: specChanges,
+			handle: validates(flow.GroupVersion.WithKind("JobFlow").GroupKind(),
+				alone(func(object *flow.JobFlow, _ *settings) field.ErrorList { return jobflow.Validate(object) })),
 		},
 	}
 }

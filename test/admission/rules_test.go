@@ -32,8 +32,8 @@ func TestOnlyWhatUsersWriteOfOursWaitsForAnAnswer(t *testing.T) {
 	const fail, ignore = admissionregistrationv1.Fail, admissionregistrationv1.Ignore
 	want := map[string]admissionregistrationv1.FailurePolicyType{
 		"mutatejob.volcano.sh": fail, "validatejob.volcano.sh": fail, "mutatequeue.volcano.sh": fail, "validatequeue.volcano.sh": fail,
-		"validatecronjob.volcano.sh": fail,
-		"mutatepodgroup.volcano.sh":  ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
+		"validatecronjob.volcano.sh": fail, "validatejobflow.volcano.sh": fail,
+		"mutatepodgroup.volcano.sh": ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
 	}
 	if diff := cmp.Diff(want, registered(t)); diff != "" {
 		t.Errorf("registered (-want +got):\n%s", diff)
@@ -90,6 +90,8 @@ func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
 		{"a plugin that is none", gang("a", "plugins: {dance: []}"), `spec.plugins: Unsupported value: "dance"`},
 		{"a CronJob that never starts", "apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedule: never, jobTemplate: {spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}]}}}",
 			`admission webhook "validatecronjob.volcano.sh" denied the request: CronJob.batch.volcano.sh "c" is invalid: spec.schedule: Invalid value: "never"`},
+		{"flows that wait for each other", "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: f}\nspec: {flows: [{name: a, dependsOn: {targets: [a]}}]}",
+			`these flows wait for each other and could never start`},
 		{"a PodGroup in a queue that is not there", podGroup("{queue: nowhere}"), `spec.queue: Not found: "nowhere"`},
 		{"a queue that asks for too much", queue("greedy", "{parent: company, deserved: {cpu: 4}}"),
 			`spec.deserved[cpu]: Invalid value: "4": with it the queues below company have 9, and company has only 8`},

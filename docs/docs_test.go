@@ -178,6 +178,8 @@ var saysIn = map[conf.Switch]func(framework.Plugin) bool{
 	conf.EnableNodeOrder: func(p framework.Plugin) bool {
 		return implements[framework.NodeScorer](p) || implements[framework.KubeScorer](p)
 	},
+	conf.EnabledHyperNodeGradient: implements[framework.HyperNodeGrader],
+	conf.EnabledHyperNodeOrder:    implements[framework.HyperNodeScorer],
 }
 
 func implements[T any](p framework.Plugin) bool {

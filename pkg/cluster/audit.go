@@ -18,6 +18,7 @@ func (c *Cluster) Audit() []string {
 	c.auditQueues(a)
 	c.auditPlans(a)
 	c.auditReservations(a)
+	c.auditHyperNodes(a)
 	a.int("terms generation of labels", len(c.labelKeys), c.countLabelKeys())
 	return a.found
 }
@@ -166,9 +167,49 @@ func (c *Cluster) auditJobs(a *audit) {
 				a.found = append(a.found, fmt.Sprintf("%s counts of role %s are %v, should be %v", what, role, *j.roles[role], *counts))
 			}
 		}
+		c.auditSubgroups(a, what, j, members[j])
 		if j.wantsAttention() && !j.waiting {
 			a.found = append(a.found, what+" wants attention and is not listed as waiting")
 		}
+	}
+}
+
+func (c *Cluster) auditSubgroups(a *audit, what string, j *Job, members []*Task) {
+	tasks, counts := map[*Subgroup]int{}, map[*Subgroup]*[statuses]int{}
+	for _, t := range members {
+		if g := t.Subgroup; g != nil {
+			if counts[g] == nil {
+				counts[g] = &[statuses]int{}
+			}
+			tasks[g]++
+			counts[g][t.Status]++
+		}
+	}
+	a.int(what+" subgroups", len(j.subgroups), len(tasks))
+	for _, g := range j.subgroups {
+		a.int(what+" tasks of subgroup "+g.Name(), g.tasks, tasks[g])
+		if counts[g] != nil && *counts[g] != g.counts {
+			a.found = append(a.found, fmt.Sprintf("%s counts of subgroup %s are %v, should be %v", what, g.Name(), g.counts, *counts[g]))
+		}
+	}
+}
+
+// auditHyperNodes looks at what has been tallied: that nothing has changed since is for the asker to see to.
+func (c *Cluster) auditHyperNodes(a *audit) {
+	if !c.topology.IsSettled() {
+		return
+	}
+	for _, h := range c.hyperNodes {
+		var allocatable, used resources.Vector
+		for _, n := range h.Nodes {
+			if c.nodes[n.Name] != n || !h.Holds(n) {
+				a.found = append(a.found, fmt.Sprintf("HyperNode %s holds node %s, which does not know of it", h.Name, n.Name))
+			}
+			allocatable.Add(n.tallied)
+			used.Add(n.talliedUsed)
+		}
+		a.vector("HyperNode "+h.Name+" allocatable", h.allocatable, allocatable)
+		a.vector("HyperNode "+h.Name+" used", h.used, used)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/topology"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -52,6 +53,10 @@ type Cluster struct {
 	adopted uint64                         // how many came into force
 	ended   []*Plan                        // cancelled since TakeCancelledPlans
 	leaving map[types.NamespacedName]*Task // whose status Leaves, by name
+
+	topology   *topology.Tree
+	hyperNodes []*HyperNode // as of the last Settle, the lowest tier first, then by name
+	talliedAt  uint64       // how far their totals have followed Changes
 
 	terms           map[string]*term
 	labelKeys       map[string]int
@@ -95,6 +100,7 @@ func New(options Options) *Cluster {
 		leaving:    map[types.NamespacedName]*Task{},
 		supplies: supplies{shown: map[SupplyKey]Supply{}, reserved: map[SupplyKey]*reserved{},
 			users: map[types.NamespacedName][]*Task{}},
+		topology: topology.New(),
 	}
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1, Reclaimable: true}
 	return c
@@ -183,7 +189,7 @@ func (c *Cluster) TakeTouchedQueues() []*Queue {
 	return queues
 }
 
-// Settle brings up to date what is derived from many objects at once: ranks, the queue tree, classes. It must be called
+// Settle brings up to date what is derived from many objects at once: ranks, the queue tree, HyperNodes, classes. It must be called
 // after events were applied and before decisions are made.
 func (c *Cluster) Settle() {
 	c.waiting = slices.DeleteFunc(c.waiting, func(j *Job) bool {
@@ -196,6 +202,9 @@ func (c *Cluster) Settle() {
 			n.Rank = rank
 		}
 		c.ranksAreStale = false
+	}
+	if c.topology.Settle() {
+		c.growTopology()
 	}
 	if c.treeIsStale {
 		c.growTree()

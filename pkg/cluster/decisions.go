@@ -13,6 +13,7 @@ type Decisions struct {
 	Plans  []PlanStart
 	Ended  []PlanEnd
 	Groups []GroupStatus
+	Places []GroupPlace
 	Queues []QueueStatus
 	Pods   []PodCondition
 	Events []Notice
@@ -20,7 +21,7 @@ type Decisions struct {
 
 // IsEmpty reports whether nothing is to be done.
 func (d *Decisions) IsEmpty() bool {
-	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Queues)+len(d.Pods)+len(d.Events) == 0
+	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Places)+len(d.Queues)+len(d.Pods)+len(d.Events) == 0
 }
 
 // Bind says that a pod is to be bound to a node. Its outcome comes back as events: the pod with its node, or
@@ -94,6 +95,14 @@ type GroupStatus struct {
 	Job    JobID
 	UID    types.UID
 	Status schedulingv1beta1.PodGroupStatus
+}
+
+// GroupPlace says in which HyperNode the pods of a PodGroup are, the lowest that holds them all; "" if none does. A newer one
+// replaces an older one that is not written yet.
+type GroupPlace struct {
+	Job       JobID
+	UID       types.UID
+	HyperNode string
 }
 
 // QueueStatus is what a queue holds. A newer one replaces an older one that is not written yet.

@@ -21,7 +21,8 @@ var leftOut = []string{
 	"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.touchedJobs",
 	"Cluster.touchedQueues", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Queue.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.pod", "Task.inNode", "Task.budgets",
-	"Task.budgetsWhen", "Budget.selector", "supplies.changes", "supplies.dropped",
+	"Task.budgetsWhen", "Budget.selector", "supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology",
+	"Cluster.talliedAt", "Node.tallied", "Node.talliedUsed",
 }
 
 // onlyGrows are the fields that undo leaves longer than they were; Settle makes them short again.
@@ -85,6 +86,14 @@ func newDumper(c *Cluster, exact bool, without []string) *dumper {
 	}
 	for key, j := range c.jobs {
 		name(j, "job", key.String())
+	}
+	for _, j := range c.jobs {
+		for _, g := range j.subgroups {
+			name(g, "subgroup", j.ID.String()+" "+g.Name())
+		}
+	}
+	for _, h := range c.hyperNodes {
+		name(h, "hypernode", h.Name)
 	}
 	for key, q := range c.queues {
 		name(q, "queue", key)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -57,6 +58,8 @@ func (e Set) apply(c *Cluster) {
 		c.setBudget(object)
 	case *corev1.ResourceQuota:
 		c.setQuota(object)
+	case *topologyv1alpha1.HyperNode:
+		c.topology.Set(object)
 	case *corev1.Namespace:
 		before := c.namespaces[object.Name]
 		c.namespaces[object.Name] = object
@@ -92,6 +95,10 @@ func (e Delete) apply(c *Cluster) {
 		c.dropBudget(object)
 	case *corev1.ResourceQuota:
 		c.dropQuota(object)
+	case *topologyv1alpha1.HyperNode:
+		if h := c.topology.Get(object.Name); h != nil && h.Object.UID == object.UID {
+			c.topology.Delete(object.Name)
+		}
 	case *corev1.Namespace:
 		if before := c.namespaces[object.Name]; before != nil && before.UID == object.UID {
 			delete(c.namespaces, object.Name)
@@ -292,12 +299,16 @@ func (c *Cluster) joinJob(t *Task, ours bool) {
 		j = c.jobNamed(id)
 	}
 	if t.Job == j {
+		if j != nil {
+			j.assign(t) // its labels may be others
+		}
 		return
 	}
 	c.leaveJob(t)
 	if j != nil {
 		t.Job, t.inJob = j, len(j.tasks)
 		j.tasks = append(j.tasks, t)
+		j.assign(t)
 	}
 }
 
@@ -309,6 +320,7 @@ func (c *Cluster) leaveJob(t *Task) {
 	last := j.tasks[len(j.tasks)-1]
 	j.tasks[t.inJob], last.inJob = last, t.inJob
 	j.tasks = j.tasks[:len(j.tasks)-1]
+	j.unassign(t)
 	t.Job = nil
 	j.version++
 	c.attend(j)
@@ -359,7 +371,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		if j.Plan != nil {
 			c.Cancel(j.Plan, "the job is gone")
 		}
-		j.Phase, j.Decided, j.Verdict = group.Status.Phase, nil, nil
+		j.Phase, j.Decided, j.Verdict, j.Place = group.Status.Phase, nil, nil, nil
 		j.NotBefore, j.failures = time.Time{}, 0
 	case sameGroup(j.Group, group):
 		j.Group = group
@@ -396,7 +408,7 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	}
 	c.assignQueue(j, "")
 	j.read(c, &schedulingv1beta1.PodGroup{})
-	j.Group, j.Phase, j.Verdict, j.Decided, j.Priority, j.NeverPreempts = nil, "", nil, nil, 0, false
+	j.Group, j.Phase, j.Verdict, j.Decided, j.Place, j.Priority, j.NeverPreempts = nil, "", nil, nil, nil, 0, false
 	j.NotBefore, j.failures = time.Time{}, 0
 	c.belong(j)
 	c.settleJob(j)

@@ -46,6 +46,8 @@ type Job struct {
 	// NeverPreempts is set if the job's PriorityClass says that it evicts nobody.
 	NeverPreempts bool
 	Phase         schedulingv1beta1.PodGroupPhase
+	// Proximity is how close to each other all its tasks must, or should, be; nil if it says nothing of that.
+	Proximity *Proximity
 
 	Usage Usage
 
@@ -53,6 +55,8 @@ type Job struct {
 	Verdict *verdict.Verdict
 	// Decided is the status of the PodGroup that was decided last, nil before the first.
 	Decided *schedulingv1beta1.PodGroupStatus
+	// Place is the HyperNode that was decided last to be said to hold its pods, nil before the first.
+	Place *string
 	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
 	NotBefore time.Time
 	failures  int
@@ -70,6 +74,9 @@ type Job struct {
 	// Postponed are the ways to look for room for the job that the cycle before had no time for, postponed those that this
 	// one has none for.
 	Postponed, postponed Ways
+
+	policies  []*SubgroupPolicy
+	subgroups []*Subgroup
 
 	belonging Belonging // of its tasks, their roles left out
 
@@ -155,7 +162,7 @@ func (j *Job) ChecksRoles() bool {
 
 // Lacks returns how many more tasks must be placed before the job may start, counting each role that has a minimum.
 func (j *Job) Lacks() int {
-	lacks := j.MinMember - j.Ready()
+	lacks := max(j.MinMember-j.Ready(), j.lacksOfSubgroups(false))
 	if !j.ChecksRoles() {
 		return max(lacks, 0)
 	}
@@ -170,7 +177,7 @@ func (j *Job) Lacks() int {
 
 // LacksPromises is Lacks with the tasks that are promised a node counted as placed.
 func (j *Job) LacksPromises() int {
-	lacks := j.MinMember - j.Ready() - j.counts[Pipelined]
+	lacks := max(j.MinMember-j.Ready()-j.counts[Pipelined], j.lacksOfSubgroups(true))
 	if !j.ChecksRoles() {
 		return max(lacks, 0)
 	}
@@ -284,4 +291,6 @@ func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
 	sort.Slice(j.RoleMinimums, func(a, b int) bool { return j.RoleMinimums[a].Role < j.RoleMinimums[b].Role })
 	j.Priority = c.priorityOf(group.Spec.PriorityClassName)
 	j.NeverPreempts = c.neverPreempts(group.Spec.PriorityClassName)
+	j.Proximity = proximityOf(group.Spec.NetworkTopology)
+	j.readPolicies(group)
 }

@@ -32,6 +32,9 @@ type Node struct {
 
 	tasks []*Task
 	ready bool
+
+	hyperNodes           []*HyperNode     // that it is in, the lowest tier first
+	tallied, talliedUsed resources.Vector // what it is counted with in their totals
 }
 
 // Tasks returns what is on the node or promised to come, in no particular order. The caller must not change it.

@@ -30,6 +30,7 @@ func (c *Cluster) setNode(object *corev1.Node) {
 		return
 	}
 	c.showNode(n, object)
+	c.topology.SetNode(n.Name, object.Labels)
 }
 
 // showNode sets what a node has, or with nil that it is gone.
@@ -64,6 +65,7 @@ func (c *Cluster) dropNode(object *corev1.Node) {
 	}
 	c.showNode(n, nil)
 	n.Load = Load{}
+	c.topology.DeleteNode(n.Name)
 	// What was promised or assumed there will not come true. Pods that are bound there stay until they are deleted, and
 	// bindings under way until the API server answers.
 	for i := len(n.tasks) - 1; i >= 0; i-- {

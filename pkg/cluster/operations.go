@@ -217,6 +217,9 @@ func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
 
 func (j *Job) count(t *Task, sign int) {
 	j.counts[t.Status] += sign
+	if t.Subgroup != nil {
+		t.Subgroup.counts[t.Status] += sign
+	}
 	counts := j.roles[t.Role]
 	if counts == nil {
 		counts = &[statuses]int{}

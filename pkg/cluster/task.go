@@ -22,7 +22,8 @@ type Task struct {
 	Priority int32       // ranks it inside its job
 	Class    *Class
 	Status   Status
-	Node     *Node // nil unless it holds a node, or one is promised to it
+	Subgroup *Subgroup // of its job, nil if it is in none
+	Node     *Node     // nil unless it holds a node, or one is promised to it
 
 	// Told is what its pod's condition was decided to say last, "" before the first.
 	Told string

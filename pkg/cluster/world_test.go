@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/fixture"
 )
 
 // chooser makes all random choices: it returns a number from 0 to n-1. Zero is the plainest choice.
@@ -95,6 +96,8 @@ var (
 	queueNames = []string{"default", "q0", "q1", "q2", "root"}
 	classNames = []string{"low", "high"}
 	ruleNames  = []string{"r0", "r1"}
+
+	hyperNodeNames = []string{"h0", "h1", "h2"}
 )
 
 func (w *world) amounts() corev1.ResourceList {
@@ -224,6 +227,7 @@ func (w *world) makeNode(name string) {
 			notReady(n)
 		}
 		n.Spec.Unschedulable = w.choose(4) == 3
+		n.Labels = map[string]string{"rack": w.choose.oneOf("a", "b")}
 		return n
 	})
 }
@@ -249,9 +253,24 @@ func (w *world) makeGroup(name string) {
 		if w.choose(3) == 2 {
 			g.Annotations = map[string]string{schedulingv1beta1.TaskTopologyAffinityKey: w.choose.oneOf("worker", "worker,master")}
 		}
+		if w.choose(3) == 2 {
+			size, minimum := int32(w.choose(2)+1), int32(w.choose(3))
+			g.Spec.SubGroupPolicy = []schedulingv1beta1.SubGroupPolicySpec{{Name: "part", SubGroupSize: &size, MinSubGroups: &minimum,
+				LabelSelector: &metav1.LabelSelector{}, MatchLabelKeys: []string{"app"}}}
+		}
 		return g
 	})
 }
+
+func (w *world) setHyperNode() {
+	w.set("hypernode", w.choose.oneOf(hyperNodeNames...), func(meta metav1.ObjectMeta) runtime.Object {
+		h := fixture.HyperNode(meta.Name, 1+w.choose(2), w.choose.oneOf("n0", "n1", "rack=a", "~n[12]"), w.choose.oneOf("@h0", "n2", "rack=b"))
+		h.ObjectMeta = meta
+		return h
+	})
+}
+
+func (w *world) dropHyperNode() { w.drop("hypernode", w.choose.oneOf(hyperNodeNames...)) }
 
 func (w *world) dropGroup() { w.drop("group", w.choose.oneOf(groupNames...)) }
 
@@ -509,6 +528,7 @@ func (w *world) actions() map[string]func() {
 		"settle": w.settle, "refuse": w.refuse, "keep": w.keep, "keep more": w.keep, "keep again": w.keep, "set phase": w.setPhase, "take back": w.takeBack,
 		"run": w.run, "set planned": w.setPlanned, "set another planned": w.setPlanned, "drop planned": w.dropPlanned,
 		"set budget": w.setBudget, "drop budget": w.dropBudget, "set quota": w.setQuota, "drop quota": w.dropQuota,
+		"set hypernode": w.setHyperNode, "drop hypernode": w.dropHyperNode,
 		"cancel": w.cancel, "fulfil": w.fulfil, "fail plan": w.failPlan, "expire": w.expire,
 	}
 }
@@ -517,7 +537,7 @@ func (w *world) actions() map[string]func() {
 func (w *world) events() []func() {
 	return []func(){w.setPod, w.setPod, w.setPod, w.setPod, w.dropPod, w.setNode, w.dropNode, w.setGroup, w.setGroup,
 		w.dropGroup, w.setQueue, w.setQueue, w.dropQueue, w.setClass, w.dropClass, w.setBudget, w.dropBudget, w.setQuota,
-		w.dropQuota}
+		w.dropQuota, w.setHyperNode, w.setHyperNode, w.dropHyperNode}
 }
 
 // shuffled returns a model that hears all that this one heard, in another order, but of each object in the same.

@@ -19,6 +19,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
 )
 
 // space makes a namespace for one test.
@@ -149,6 +150,12 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	hyperNode := fixture.HyperNode("", 1, "test")
+	hyperNode.ObjectMeta = metav1.ObjectMeta{GenerateName: "test-"}
+	if hyperNode, err = clients.Batch.TopologyV1alpha1().HyperNodes().Create(ctx, hyperNode, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
 	inbox := startInbox(t, clients, InboxOptions{})
 	first := map[types.UID]object{}
 	for _, e := range inbox.Take() {
@@ -158,7 +165,7 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 			t.Errorf("%T %s has managed fields", o, o.GetName())
 		}
 	}
-	for _, made := range []object{pod, group, queue, class, node, budget, quota} {
+	for _, made := range []object{pod, group, queue, class, node, budget, quota, hyperNode} {
 		if first[made.GetUID()] == nil {
 			t.Errorf("%T %s is missing", made, made.GetName())
 		}
@@ -363,6 +370,38 @@ func TestThePodGroupGetsItsWholeStatusAndItsNamesakeNone(t *testing.T) {
 	}
 }
 
+func TestThePodGroupIsToldWhereItIsAndItsNamesakeIsNot(t *testing.T) {
+	clients, _ := adminClients(t)
+	namespace := space(t, clients)
+	o, _ := startOutbox(t, clients)
+	group := createGroup(t, clients, namespace, "group")
+	write := func(uid types.UID, hyperNode string) string {
+		t.Helper()
+		o.Do(cluster.Decisions{Places: []cluster.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, HyperNode: hyperNode}}})
+		settled(t, o)
+		live, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Get(boundedContext(t), "group", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, has := live.Annotations[schedulingv1beta1.JobAllocatedHyperNodeKey]
+		if has != (place != "") {
+			t.Errorf("the annotation is there and empty")
+		}
+		return place
+	}
+	for _, step := range []struct {
+		uid           types.UID
+		write, expect string
+	}{{group.UID, "s0", "s0"}, {"another", "s1", "s0"}, {group.UID, "s2", "s2"}, {group.UID, "", ""}} {
+		if got := write(step.uid, step.write); got != step.expect {
+			t.Errorf("after %q was written for %s it says %q, want %q", step.write, step.uid, got, step.expect)
+		}
+	}
+	if failed := o.Stats().StatusesFailed; failed != 0 {
+		t.Errorf("%d attempts failed; that an object is gone is no failure", failed)
+	}
+}
+
 func TestOfAQueueOnlyWhatItHoldsIsWritten(t *testing.T) {
 	clients, _ := adminClients(t)
 	o, _ := startOutbox(t, clients)
@@ -476,7 +515,7 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	admin, c := adminClients(t)
 	clusterRules, rules := documentedRules(t)
-	if len(clusterRules) != 21 || len(rules) != 3 {
+	if len(clusterRules) != 23 || len(rules) != 3 {
 		t.Fatalf("read %d and %d rules from the package comment", len(clusterRules), len(rules))
 	}
 	config := confined(t, c, admin.Core, "confined", clusterRules, rules)
@@ -505,6 +544,7 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 		d := bindOf(pod, "node")
 		d.Groups = []cluster.GroupStatus{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID}}
 		d.Queues = []cluster.QueueStatus{{Queue: queue.Name, UID: queue.UID}}
+		d.Places = []cluster.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID, HyperNode: "s0"}}
 		o.Do(d)
 		expectResult(t, results, Bound)
 		other := createPod(t, admin, namespace, "other")
@@ -528,8 +568,8 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 			}
 			return ""
 		})
-		if s := o.Stats(); s.StatusesWritten != 3 || s.StatusesFailed != 0 {
-			t.Errorf("%d statuses were written and %d attempts failed, want 3 and 0", s.StatusesWritten, s.StatusesFailed)
+		if s := o.Stats(); s.StatusesWritten != 4 || s.StatusesFailed != 0 {
+			t.Errorf("%d statuses were written and %d attempts failed, want 4 and 0", s.StatusesWritten, s.StatusesFailed)
 		}
 		eventually(t, func(ctx context.Context) string {
 			list, err := admin.Core.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})

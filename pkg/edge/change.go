@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -71,6 +72,30 @@ func (c groupChange) write(ctx context.Context, clients *Clients) error {
 	scheduling := clients.Batch.SchedulingV1beta1()
 	err := patch(ctx, scheduling.RESTClient(), "podgroups", c.key(), types.JSONPatchType,
 		[]operation{onlyIf(c.UID), {"add", "/status", &c.Status}})
+	if err == nil {
+		return nil
+	}
+	return explain(err, c.UID, func() (metav1.Object, error) {
+		return scheduling.PodGroups(c.Job.Namespace).Get(ctx, c.Job.Name, metav1.GetOptions{})
+	})
+}
+
+// placeChange writes in which HyperNode the pods of a PodGroup are.
+type placeChange cluster.GroupPlace
+
+func (c placeChange) key() key                { return key{placeKind, c.Job.Namespace, c.Job.Name} }
+func (c placeChange) uid() types.UID          { return c.UID }
+func (c placeChange) urgent(last change) bool { return last.uid() != c.UID }
+
+func (c placeChange) write(ctx context.Context, clients *Clients) error {
+	scheduling := clients.Batch.SchedulingV1beta1()
+	var value any // null takes the annotation away
+	if c.HyperNode != "" {
+		value = c.HyperNode
+	}
+	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": c.UID,
+		"annotations": map[string]any{schedulingv1beta1.JobAllocatedHyperNodeKey: value}}})
+	_, err := scheduling.PodGroups(c.Job.Namespace).Patch(ctx, c.Job.Name, types.MergePatchType, body, metav1.PatchOptions{})
 	if err == nil {
 		return nil
 	}

@@ -60,7 +60,9 @@
 //	policy                  poddisruptionbudgets             list watch
 //	events.k8s.io           events                           create patch
 //	scheduling.volcano.sh   podgroups queues                 get list watch
+//	scheduling.volcano.sh   podgroups                        patch
 //	scheduling.volcano.sh   podgroups/status queues/status   patch
+//	topology.volcano.sh     hypernodes                       list watch
 //	scheduling.k8s.io       priorityclasses                  list watch
 //	metrics.k8s.io          nodes                            list
 //	custom.metrics.k8s.io   nodes/node_cpu_usage_avg nodes/node_memory_usage_avg  get

@@ -81,6 +81,7 @@ func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
 		"namespaces": i.core.Core().V1().Namespaces().Informer(),
 		"podgroups":  scheduling.PodGroups().Informer(),
 		"queues":     scheduling.Queues().Informer(),
+		"hypernodes": i.batch.Topology().V1alpha1().HyperNodes().Informer(),
 
 		"poddisruptionbudgets": i.core.Policy().V1().PodDisruptionBudgets().Informer(),
 		"resourcequotas":       i.core.Core().V1().ResourceQuotas().Informer(),

@@ -116,6 +116,9 @@ func (o *Outbox) Do(d cluster.Decisions) {
 	for _, c := range d.Groups {
 		o.jobs.put(groupChange(c))
 	}
+	for _, c := range d.Places {
+		o.jobs.put(placeChange(c))
+	}
 	// After the statuses, which are of the same cycle and not newer than a plan's.
 	for i := range d.Plans {
 		o.plans.begin(&d.Plans[i])

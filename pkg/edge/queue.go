@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -26,6 +27,8 @@ const (
 	namespaceKind
 	budgetKind
 	quotaKind
+	hyperNodeKind
+	placeKind // where the pods of a PodGroup are
 	refusalKind
 	planKind
 	loadKind
@@ -33,8 +36,8 @@ const (
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver",
-	"CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass"}
+	"HyperNode", "PodGroup's HyperNode", "refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume",
+	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass"}
 
 func (k kind) String() string { return kindNames[k] }
 
@@ -56,6 +59,8 @@ func kindOf(object runtime.Object) kind {
 		return budgetKind
 	case *corev1.ResourceQuota:
 		return quotaKind
+	case *topologyv1alpha1.HyperNode:
+		return hyperNodeKind
 	}
 	if supply := cluster.SupplyKindOf(object); supply != cluster.NoSupply {
 		return supplyKinds + kind(supply)

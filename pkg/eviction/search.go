@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -76,7 +77,7 @@ func (f *Search) PreemptWithin(j *cluster.Job) { f.take(withinJob, j) }
 // take makes a plan for a job if there is one; else the job's verdict says why not.
 func (f *Search) take(l level, j *cluster.Job) {
 	s := f.session
-	tasks := s.Pending(j)
+	tasks := bySubgroup(j, s.Pending(j))
 	if len(tasks) == 0 {
 		return
 	}
@@ -85,6 +86,10 @@ func (f *Search) take(l level, j *cluster.Job) {
 			s.Judge(j, v)
 			return
 		}
+	}
+	if _, v := placement.RoomIn(s, j); v != nil {
+		s.Judge(j, v)
+		return
 	}
 	takers := slices.DeleteFunc(slices.Clone(tasks), (*cluster.Task).NeverPreempts)
 	if len(takers) == 0 {
@@ -189,7 +194,7 @@ func (f *Search) likenessOf(l level, j *cluster.Job, tasks []*cluster.Task) (lik
 		return likeness{}, false
 	}
 	return likeness{level: l, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
-		l != withinJob && l != anywhere && j.Ready() == 0 && !j.ChecksRoles()
+		l != withinJob && l != anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
 // hasGivers reports cheaply whether anybody could give at all.
@@ -242,8 +247,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// plan tries in turn what may make room, and puts the first plan in force that does.
-func (f *Search) plan(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) bool {
+// planHere tries in turn what may make room where the taker may be, and puts the first plan in force that does.
+func (f *Search) planHere(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) bool {
 	x := f.session.Begin()
 	if f.tiers(a, func() bool { return a.run(x, tasks) }) || f.overrule(a, x, lower, tasks) {
 		a.finish(x)

@@ -109,7 +109,7 @@ func (a *attempt) begin() {
 // clear lets everything leave that may, anywhere. It reports whether anything did.
 func (a *attempt) clear(x framework.Transaction, w way) bool {
 	a.largestFirst = w == allLeaveLargestFirst
-	a.taken = a.ask(x, a.herdsOf(a.search.session.Cluster.TasksOnNodes()), nil)
+	a.taken = a.ask(x, a.herdsOf(a.around()), nil)
 	a.largestFirst = false
 	a.version++
 	return len(a.taken) > 0
@@ -158,7 +158,7 @@ func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task, clear
 			failed[a.kindOf(t)] = true
 		}
 	}
-	return len(a.placed) > 0
+	return len(a.placed) > 0 && j.KeepsSubgroupsWhole()
 }
 
 // place finds a node for a task: one that it fits on as the plan stands, or else the cheapest that evictions open.

@@ -111,6 +111,22 @@ type NodeScorer interface {
 	ScoreNode(k *cluster.Class, n *cluster.Node) int64
 }
 
+// HyperNodeGrader says in which HyperNodes pods that are to be close to each other are placed (enabledHyperNodeGradient). The
+// first plugin that implements it decides. Without any, a job that must be kept close waits, and one that should be is not.
+type HyperNodeGrader interface {
+	// GradeHyperNodes sorts HyperNodes into groups. Those of the first group are tried first, the best of each group first, and
+	// one that is in no group never. They come with the lowest tier first, then by name.
+	GradeHyperNodes(among []*cluster.HyperNode) [][]*cluster.HyperNode
+	// MaxEvicting is in how many of them, at least one, room is sought by evictions for one job: that takes longer.
+	MaxEvicting() int
+}
+
+// HyperNodeScorer says how good a HyperNode is for what a job requests at the least (enabledHyperNodeOrder): the sum over all
+// scorers decides, and among equals the name. The unit is that of NodeScorer.
+type HyperNodeScorer interface {
+	ScoreHyperNode(request resources.Vector, h *cluster.HyperNode) int64
+}
+
 // KubeFilterer names kube-scheduler plugins whose filters apply (enablePredicate).
 type KubeFilterer interface {
 	KubeFilters() []string

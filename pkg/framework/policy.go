@@ -27,6 +27,8 @@ type Policy struct {
 	takeJudges  []TakeJudge
 	wakers      []Waker
 
+	graders []HyperNodeGrader
+
 	// By tier.
 	starvation     [][]StarvationJudge
 	preemptVoters  [][]PreemptVoter
@@ -37,6 +39,7 @@ type Policy struct {
 	Filters     []NodeFilter
 	Vetoers     []NodeVetoer
 	Scorers     []NodeScorer
+	HyperNodes  []HyperNodeScorer
 	KubeFilters []string
 	KubeScores  []KubeScore
 	Kube        KubeArguments
@@ -61,6 +64,14 @@ func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
 		return plugin.Share(q), true
 	}
 	return Share{}, false
+}
+
+// Grader returns the plugin that says in which HyperNodes pods are placed, nil if there is none.
+func (p *Policy) Grader() HyperNodeGrader {
+	for _, plugin := range p.graders {
+		return plugin
+	}
+	return nil
 }
 
 // WakeAt returns when the answers of some plugin change with time alone, zero if they never do.
@@ -100,6 +111,8 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.Scorers, plugin, on.On(conf.EnableNodeOrder))
 	add(&p.Vetoers, plugin, on.On(conf.EnablePredicate))
 	add(&p.takeJudges, plugin, on.On(conf.EnablePreemptive))
+	add(&p.graders, plugin, on.On(conf.EnabledHyperNodeGradient))
+	add(&p.HyperNodes, plugin, on.On(conf.EnabledHyperNodeOrder))
 	addToTier(&p.doorKeepers, tier, plugin, on.On(conf.EnableJobEnqueued))
 	addToTier(&p.starvation, tier, plugin, on.On(conf.EnableJobStarving))
 	addToTier(&p.preemptVoters, tier, plugin, on.On(conf.EnablePreemptable))

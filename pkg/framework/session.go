@@ -17,6 +17,9 @@ type Placer interface {
 	Fits(t *cluster.Task, n *cluster.Node) bool
 	// Explain says why Best found none: the reasons of the nodes, and what is short.
 	Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
+	// Confine has all of these speak of the nodes of one HyperNode only, until it is called again: no other fits or can be
+	// opened. Nil is the whole cluster. Callers use [Session.Within], which sees to the end of it.
+	Confine(h *cluster.HyperNode)
 }
 
 // Outlook finds nodes as they will be once what leaves has left and what is promised has come. The placement engine
@@ -69,8 +72,28 @@ type Session struct {
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
 	judged map[*cluster.Job]bool
+	within *cluster.HyperNode
 	placed []*cluster.Task // by open transactions
 	moved  []*cluster.Task // by open transactions, in whatever way
+}
+
+// Within has nodes found in one HyperNode only while a function runs; nil is the whole cluster.
+func (s *Session) Within(h *cluster.HyperNode, f func()) {
+	before := s.within
+	defer s.confine(before) // a panic is contained, and must not leave others confined
+	s.confine(h)
+	f()
+}
+
+// Confines is the HyperNode in which nodes are found at the moment, nil if it is the whole cluster.
+func (s *Session) Confines() *cluster.HyperNode { return s.within }
+
+func (s *Session) confine(h *cluster.HyperNode) {
+	s.within = h
+	s.Placer.Confine(h)
+	if s.Outlook != nil {
+		s.Outlook.Confine(h)
+	}
 }
 
 // Keep returns what was kept under a key in a session; the first time it is made. It is for what an action finds out that

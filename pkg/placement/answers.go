@@ -31,11 +31,12 @@ type answers struct {
 	preference     []int64  // the part of the score that comes from the node objects
 	preferring     bool     // preference is not zero everywhere
 
-	generation []uint64 // of the node that why and score speak of
-	why        []reason // fits, or why not
-	score      []int64  // valid where it fits
-	heap       []int32  // the slots that fit and are not vetoed, best first in the sense of a heap
-	place      []int32  // where a slot stands in the heap, -1 if it does not
+	generation []uint64  // of the node that why and score speak of
+	why        []reason  // fits, or why not
+	score      []int64   // valid where it fits
+	whole      standings // of all slots
+	part       part      // of those in one HyperNode
+	rebuilt    uint64    // how often whole was built: then any score may have changed
 
 	vetoGeneration []uint64 // of the node that veto speaks of, 0 if the vetoers were never asked
 	veto           []reason // what the vetoers said
@@ -63,17 +64,17 @@ func newAnswers(e *Engine, k *cluster.Class) *answers {
 // catchUp looks again at every node that has changed since the class was asked last.
 func (a *answers) catchUp(e *Engine) {
 	changed, next, ok := e.cluster.Changes(a.seen)
-	first := a.place == nil
+	first := a.whole.place == nil
 	a.explained = a.explained && ok && len(changed) == 0
 	a.seen = next
 	nodes := e.cluster.BySlot()
 	a.growTo(len(nodes))
-	for len(a.place) < len(nodes) {
+	for len(a.whole.place) < len(nodes) {
 		a.preference = append(a.preference, 0)
 		a.generation = append(a.generation, 0)
 		a.why = append(a.why, unknownNode)
 		a.score = append(a.score, 0)
-		a.place = append(a.place, -1)
+		a.whole.place = append(a.whole.place, -1)
 	}
 	if first || !ok {
 		for slot, n := range nodes {
@@ -102,7 +103,7 @@ func (a *answers) catchUp(e *Engine) {
 	default:
 		for _, slot := range changed {
 			if a.look(e, slot) {
-				a.move(e, slot)
+				a.whole.move(a, e, slot)
 			}
 		}
 	}
@@ -173,17 +174,16 @@ func (a *answers) lookAtAll(e *Engine) {
 
 // build makes the heap of all that fits.
 func (a *answers) build(e *Engine) {
-	a.heap = a.heap[:0]
-	for slot := range a.place {
-		a.place[slot] = -1
+	a.rebuilt++
+	r := &a.whole
+	r.heap = r.heap[:0]
+	for slot := range r.place {
+		r.place[slot] = -1
 		if a.why[slot] == fits {
-			a.place[slot] = int32(len(a.heap))
-			a.heap = append(a.heap, int32(slot))
+			r.add(int32(slot))
 		}
 	}
-	for i := len(a.heap)/2 - 1; i >= 0; i-- {
-		a.sink(e, i)
-	}
+	r.heapify(a, e)
 }
 
 // look works out the answer for one node, and reports whether it may have changed: a node that changed more than once is
@@ -204,19 +204,6 @@ func (a *answers) work(e *Engine, slot int32, n *cluster.Node) {
 	if a.why[slot] = a.judge(e, slot, n); a.why[slot] == fits {
 		a.score[slot] = a.rate(e, n)
 	}
-}
-
-// move puts a node to where it belongs in the heap.
-func (a *answers) move(e *Engine, slot int32) {
-	if a.why[slot] != fits {
-		a.remove(e, slot)
-		return
-	}
-	if a.place[slot] < 0 {
-		a.place[slot] = int32(len(a.heap))
-		a.heap = append(a.heap, slot)
-	}
-	a.restore(e, int(a.place[slot]))
 }
 
 func (a *answers) judge(e *Engine, slot int32, n *cluster.Node) reason {
@@ -270,52 +257,4 @@ func (a *answers) before(e *Engine, s, t int32) bool {
 	}
 	nodes := e.cluster.BySlot()
 	return nodes[s].Rank < nodes[t].Rank
-}
-
-func (a *answers) swap(i, j int) {
-	a.heap[i], a.heap[j] = a.heap[j], a.heap[i]
-	a.place[a.heap[i]], a.place[a.heap[j]] = int32(i), int32(j)
-}
-
-func (a *answers) sink(e *Engine, i int) {
-	for {
-		best := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(a.heap); child++ {
-			if a.before(e, a.heap[child], a.heap[best]) {
-				best = child
-			}
-		}
-		if best == i {
-			return
-		}
-		a.swap(i, best)
-		i = best
-	}
-}
-
-// restore puts the entry at a position where it belongs.
-func (a *answers) restore(e *Engine, i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !a.before(e, a.heap[i], a.heap[parent]) {
-			break
-		}
-		a.swap(i, parent)
-		i = parent
-	}
-	a.sink(e, i)
-}
-
-func (a *answers) remove(e *Engine, slot int32) {
-	i := int(a.place[slot])
-	if i < 0 {
-		return
-	}
-	last := len(a.heap) - 1
-	a.swap(i, last)
-	a.heap = a.heap[:last]
-	a.place[slot] = -1
-	if i < last {
-		a.restore(e, i)
-	}
 }

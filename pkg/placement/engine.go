@@ -21,6 +21,8 @@ type Engine struct {
 	kube    *kube.Plugins
 	later   *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
 
+	confines *cluster.HyperNode // nil where any node will do
+
 	futures []*future // of the nodes, by slot, where they were asked for
 
 	answers  map[*cluster.Class]*answers  // of plain classes
@@ -127,14 +129,26 @@ func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 	if e.cluster.DependsOnPods(t.Class) {
 		return e.bestAround(a)
 	}
-	for len(a.heap) > 0 {
-		n := e.cluster.BySlot()[a.heap[0]]
-		if e.vetoOf(a, n) == fits {
-			return n
-		}
-		a.remove(e, a.heap[0])
+	return e.standingsOf(a).best(a, e)
+}
+
+// standingsOf returns the standings of the nodes that are asked about. The answers are current.
+func (e *Engine) standingsOf(a *answers) *standings {
+	if e.confines != nil {
+		return a.within(e, e.confines)
 	}
-	return nil
+	return &a.whole
+}
+
+// Confine has the engine find nodes of one HyperNode only, until it is told otherwise; nil is the whole cluster.
+func (e *Engine) Confine(h *cluster.HyperNode) { e.confines = h }
+
+// area returns the nodes that are asked about, by name.
+func (e *Engine) area() []*cluster.Node {
+	if e.confines != nil {
+		return e.confines.Nodes
+	}
+	return e.cluster.Nodes()
 }
 
 // bestAround is Best for a class that depends on pods elsewhere. Nodes that are vetoed have their part in the survey, so
@@ -165,7 +179,7 @@ func (e *Engine) bestAround(a *answers) *cluster.Node {
 // candidates returns the nodes that pass everything but the plugins that look at pods elsewhere and the vetoers, by name.
 func (e *Engine) candidates(a *answers) []*cluster.Node {
 	var candidates []*cluster.Node
-	for _, n := range e.cluster.Nodes() {
+	for _, n := range e.area() {
 		if a.why[n.Slot] == fits {
 			candidates = append(candidates, n)
 		}

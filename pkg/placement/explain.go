@@ -24,13 +24,16 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 func (e *Engine) explainPlain(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
 	a := e.of(k)
 	depends := e.cluster.DependsOnPods(k)
-	if a.explained && !depends {
+	if a.explained && !depends && e.confines == nil {
 		return a.reasons, a.short
 	}
 	around := e.refusalsAround(a)
-	a.reasons = e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons[a.vetoed(n)]) })
-	a.short, a.explained = e.shortages(a), true
-	return a.reasons, a.short
+	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons[a.vetoed(n)]) })
+	short := e.shortages(a)
+	if e.confines == nil {
+		a.reasons, a.short, a.explained = reasons, short, true
+	}
+	return reasons, short
 }
 
 // refusalsAround returns why candidates are refused on account of pods elsewhere; none if the class does not depend on them.
@@ -49,7 +52,7 @@ func (e *Engine) refusalsAround(a *answers) map[*cluster.Node]string {
 // count counts the nodes by why they refuse: for their own part, or else for another, of which a function tells.
 func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.NodeReason {
 	var reasons []verdict.NodeReason
-	for _, n := range e.cluster.Nodes() {
+	for _, n := range e.area() {
 		text := e.reasons[a.why[n.Slot]]
 		if a.why[n.Slot] == fits {
 			text = other(n)
@@ -71,16 +74,15 @@ func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.N
 func (e *Engine) shortages(a *answers) []verdict.Shortage {
 	var short []verdict.Shortage
 	for _, need := range a.needs {
-		if !slices.Contains(a.why, need.short) {
-			continue
-		}
 		var most int64
-		for _, n := range e.cluster.Nodes() {
+		isShort := false
+		for _, n := range e.area() {
+			isShort = isShort || a.why[n.Slot] == need.short
 			if a.static[n.Slot] == fits {
 				most = max(most, e.room(n, need.dim))
 			}
 		}
-		if most < need.amount {
+		if isShort && most < need.amount {
 			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.dim), Need: need.amount, Have: most})
 		}
 	}

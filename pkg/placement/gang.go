@@ -14,7 +14,18 @@ import (
 // The tasks are placed in the order given. If that fails and they are not all alike, the large are tried before the small:
 // a small task can take the last room that fits a large one, hardly ever the other way round. If there are more tasks than
 // the job needs, the small alone may do, so they are tried last.
+//
+// A gang that is to be close to each other in the network is placed whole in the lowest and best HyperNode that holds it, and so
+// is each of its subgroups. If that must be and none holds it, the verdict is that on the one where most was placed.
 func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+	if j.Proximity != nil || len(j.Subgroups()) > 0 {
+		return together(s, j, tasks)
+	}
+	return gang(s, j, tasks)
+}
+
+// gang is Gang where nodes are found at the moment.
+func gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := tryGang(s, j, tasks)
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || areAlike(tasks) {
 		return v
@@ -95,8 +106,8 @@ func isPartOfCluster(v *verdict.Verdict) bool {
 	return v.Code == verdict.OverShare || v.Code == verdict.OverCapability && v.Help&verdict.HelpNode != 0
 }
 
-// One places one task on the best node, if its queue may take it and there is one. It returns why not, nil if it did.
-func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
+// place places one task on the best node where nodes are found at the moment.
+func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	v := s.MayAllocate(t)
 	if v != nil && !isPartOfCluster(v) {
 		return v

@@ -93,11 +93,12 @@ func (e *Engine) rank(a *answers) *ranking {
 type walk struct {
 	e    *Engine
 	a    *answers
+	heap []int32
 	open []int32 // positions in the heap, themselves a heap
 }
 
 func (w *walk) Len() int           { return len(w.open) }
-func (w *walk) Less(i, j int) bool { return w.a.before(w.e, w.a.heap[w.open[i]], w.a.heap[w.open[j]]) }
+func (w *walk) Less(i, j int) bool { return w.a.before(w.e, w.heap[w.open[i]], w.heap[w.open[j]]) }
 func (w *walk) Swap(i, j int)      { w.open[i], w.open[j] = w.open[j], w.open[i] }
 func (w *walk) Push(position any)  { w.open = append(w.open, position.(int32)) }
 func (w *walk) Pop() any {
@@ -113,10 +114,10 @@ func (w *walk) next() *cluster.Node {
 		return nil
 	}
 	position := heap.Pop(w).(int32)
-	for child := 2*position + 1; child <= 2*position+2 && int(child) < len(w.a.heap); child++ {
+	for child := 2*position + 1; child <= 2*position+2 && int(child) < len(w.heap); child++ {
 		heap.Push(w, child)
 	}
-	return w.e.cluster.BySlot()[w.a.heap[position]]
+	return w.e.cluster.BySlot()[w.heap[position]]
 }
 
 // bestSupplied is Best for a class that needs volumes or devices. The nodes are asked for them one after the other, the best
@@ -127,8 +128,8 @@ func (e *Engine) bestSupplied(k *cluster.Class) *cluster.Node {
 	if len(e.vetoers) > 0 || s.question.AreScored() || e.cluster.DependsOnPods(k.Plain) {
 		return e.bestRanked(a, s)
 	}
-	w := &walk{e: e, a: a}
-	if len(a.heap) > 0 {
+	w := &walk{e: e, a: a, heap: e.standingsOf(a).heap}
+	if len(w.heap) > 0 {
 		w.open = append(w.open, 0)
 	}
 	for n := w.next(); n != nil; n = w.next() {

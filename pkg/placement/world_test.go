@@ -18,6 +18,7 @@ import (
 	"hekla.sh/hekla/pkg/placement/kube"
 	"hekla.sh/hekla/pkg/plugins/binpack"
 	"hekla.sh/hekla/pkg/plugins/gang"
+	"hekla.sh/hekla/pkg/plugins/networktopology"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/resources"
@@ -86,7 +87,7 @@ func newWorld(t tb, plugins ...string) *world {
 		plugins = []string{"gang", "predicates", "nodeorder"}
 	}
 	registry := framework.NewRegistry([]framework.ActionFactory{{Name: "none", New: func(conf.Arguments) (framework.Action, error) { return none{}, nil }}},
-		[]framework.PluginFactory{gang.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(),
+		[]framework.PluginFactory{gang.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(), networktopology.Factory(),
 			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }},
 			{Name: "content", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return content{}, nil }},
 			{Name: "picky", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return picky{}, nil }}})

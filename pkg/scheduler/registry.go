@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/drf"
 	"hekla.sh/hekla/pkg/plugins/extender"
 	"hekla.sh/hekla/pkg/plugins/gang"
+	"hekla.sh/hekla/pkg/plugins/networktopology"
 	"hekla.sh/hekla/pkg/plugins/nodegroup"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/overcommit"
@@ -57,7 +58,8 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
 		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory(),
-		nodegroup.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory(), usage.Factory(), rescheduling.Factory()}
+		nodegroup.Factory(), networktopology.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory(), usage.Factory(),
+		rescheduling.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}
@@ -71,5 +73,4 @@ const notYet = "Hekla does not have it yet"
 
 // laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a configuration made for
 // Volcano can be taken over as it is.
-var laterPlugins = map[string]string{"network-topology-aware": notYet, "numa-aware": notYet,
-	"deviceshare": notYet}
+var laterPlugins = map[string]string{"numa-aware": notYet, "deviceshare": notYet}

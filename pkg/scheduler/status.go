@@ -27,6 +27,7 @@ func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decis
 	for _, j := range c.TakeTouchedJobs() {
 		c.SetPhase(j, phaseOf(j))
 		w.writeGroup(j, now, d)
+		w.writePlace(j, d)
 		w.writePods(j, now, d)
 	}
 	// Setting phases touched some jobs again; nothing of that is left to be said.
@@ -81,6 +82,30 @@ func (w *statusWriter) writeGroup(j *cluster.Job, now time.Time, d *cluster.Deci
 	w.announce(j, last.Conditions, status.Conditions, d)
 	j.Decided = &status
 	d.Groups = append(d.Groups, cluster.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
+}
+
+// writePlace notes on a PodGroup that says where its pods must be in which HyperNode they are. While none has a node it says
+// where they were: should they come back, they are placed there if they can be.
+func (w *statusWriter) writePlace(j *cluster.Job, d *cluster.Decisions) {
+	if !j.IsPlaced() {
+		return
+	}
+	nodes := j.Nodes(nil)
+	if len(nodes) == 0 {
+		return
+	}
+	last := j.Group.Annotations[schedulingv1beta1.JobAllocatedHyperNodeKey]
+	if j.Place != nil {
+		last = *j.Place
+	}
+	place := ""
+	if common := cluster.Common(nodes); len(common) > 0 {
+		place = common[0].Name
+	}
+	if place != last {
+		j.Place = &place
+		d.Places = append(d.Places, cluster.GroupPlace{Job: j.ID, UID: j.UID(), HyperNode: place})
+	}
 }
 
 // conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once

@@ -19,6 +19,7 @@ import (
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -34,7 +35,7 @@ type Input struct {
 	pods   []*corev1.Pod
 	groups []*schedulingv1beta1.PodGroup
 	jobs   []*batchv1alpha1.Job
-	others []runtime.Object // what is given to the model as it is: nodes, queues, priority classes, namespaces
+	others []runtime.Object // what is given to the model as it is: nodes, queues, HyperNodes, priority classes, namespaces
 
 	budgets []*budget
 	quotas  []*corev1.ResourceQuota
@@ -126,6 +127,8 @@ func (in *Input) add(o object) error {
 		in.quotas = append(in.quotas, decoded)
 	case *schedulingv1beta1.Queue:
 		completeQueue(decoded)
+		in.others = append(in.others, decoded)
+	case *topologyv1alpha1.HyperNode:
 		in.others = append(in.others, decoded)
 	case *schedulingv1.PriorityClass:
 		in.priorities[decoded.Name] = decoded

@@ -66,7 +66,7 @@ var kinds = map[string]bool{
 	"resource.k8s.io/v1 ResourceClaimTemplate": true, "resource.k8s.io/v1 ResourceSlice": true, "resource.k8s.io/v1 DeviceClass": true,
 	"scheduling.k8s.io/v1 PriorityClass": true, "policy/v1 PodDisruptionBudget": true,
 	"scheduling.volcano.sh/v1beta1 Queue": true, "scheduling.volcano.sh/v1beta1 PodGroup": true,
-	"batch.volcano.sh/v1alpha1 Job": true,
+	"batch.volcano.sh/v1alpha1 Job": true, "topology.volcano.sh/v1alpha1 HyperNode": true,
 }
 
 // readPath reads a file, all YAML and JSON files below a folder, or with "-" the standard input.

@@ -264,6 +264,9 @@ func (s *simulation) carryOut(d *cluster.Decisions) {
 	for i := range d.Groups {
 		s.setGroupStatus(&d.Groups[i])
 	}
+	for i := range d.Places {
+		s.setPlace(&d.Places[i])
+	}
 }
 
 // count brings up to date what controllers count of the pods.
@@ -290,6 +293,21 @@ func (s *simulation) setGroupStatus(g *cluster.GroupStatus) {
 		s.groups[g.Job] = group
 		s.set(group)
 	}
+}
+
+func (s *simulation) setPlace(p *cluster.GroupPlace) {
+	group := s.groups[p.Job]
+	if group == nil || group.UID != p.UID {
+		return
+	}
+	group = group.DeepCopy()
+	if p.HyperNode == "" {
+		delete(group.Annotations, schedulingv1beta1.JobAllocatedHyperNodeKey)
+	} else {
+		metav1.SetMetaDataAnnotation(&group.ObjectMeta, schedulingv1beta1.JobAllocatedHyperNodeKey, p.HyperNode)
+	}
+	s.groups[p.Job] = group
+	s.set(group)
 }
 
 // makePods makes the pods of the Jobs that have been let in. It reports whether it made any.

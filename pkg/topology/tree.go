@@ -114,6 +114,9 @@ func (t *Tree) HyperNodes() []*HyperNode { return t.sorted }
 // Chain returns the HyperNodes that a node is in, the lowest tier first. The caller must not change the slice.
 func (t *Tree) Chain(node string) []*HyperNode { return t.chains[node] }
 
+// IsSettled reports whether nothing has changed since Settle was called last.
+func (t *Tree) IsSettled() bool { return !t.stale }
+
 // Settle works out who is in what, and reports whether anything may have changed since it was called last.
 func (t *Tree) Settle() bool {
 	if !t.stale {

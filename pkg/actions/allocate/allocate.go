@@ -133,15 +133,23 @@ func (r *run) place(j *cluster.Job) bool {
 func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*cluster.Task, *verdict.Verdict) {
 	var why *verdict.Verdict
 	var failed []*cluster.Class
+	var incomplete []*cluster.Subgroup
 	for i, t := range tasks {
-		if t.BestEffort() || slices.Contains(failed, t.Class) {
+		if t.BestEffort() || slices.Contains(failed, t.Class) || t.Subgroup != nil && slices.Contains(incomplete, t.Subgroup) {
 			continue
 		}
-		v := placement.One(r.session, x, t)
-		if v == nil {
+		v := placement.Next(r.session, x, t, tasks)
+		switch {
+		case v == nil && t.Subgroup == nil:
 			return tasks[i+1:], nil
+		case v == nil:
+			return remaining(tasks), nil // others of its subgroup may have come with it
+		case t.Subgroup == nil:
+			failed = append(failed, t.Class)
+		default:
+			incomplete = append(incomplete, t.Subgroup) // what keeps one subgroup out need not keep out another
 		}
-		failed, why = append(failed, t.Class), why.With(v)
+		why = why.With(v)
 	}
 	return nil, why
 }

@@ -60,7 +60,7 @@ func fill(s *framework.Session, j *cluster.Job) {
 		if t.Status != cluster.Pending || slices.Contains(failed, t.Class) {
 			continue
 		}
-		if v := placement.One(s, x, t); v != nil {
+		if v := placement.Next(s, x, t, tasks); v != nil {
 			failed = append(failed, t.Class)
 			s.Judge(j, v)
 		}

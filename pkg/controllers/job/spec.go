@@ -277,16 +277,10 @@ func NotHonoured(job *batch.Job) []string {
 	}
 	spec := field.NewPath("spec")
 	resumes(spec.Child("policies"), job.Spec.Policies)
-	used(spec.Child("networkTopology"), job.Spec.NetworkTopology != nil)
 	for i := range job.Spec.Tasks {
 		task, path := &job.Spec.Tasks[i], spec.Child("tasks").Index(i)
 		resumes(path.Child("policies"), task.Policies)
 		used(path.Child("topologyPolicy"), task.TopologyPolicy != "" && task.TopologyPolicy != batch.NumaPolicyNone)
-		if partitions := task.PartitionPolicy; partitions != nil {
-			path := path.Child("partitionPolicy")
-			used(path.Child("networkTopology"), partitions.NetworkTopology != nil)
-			used(path.Child("minPartitions"), partitions.MinPartitions > 0 && partitions.MinPartitions < partitions.TotalPartitions)
-		}
 	}
 	return fields
 }

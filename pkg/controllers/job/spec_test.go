@@ -85,8 +85,7 @@ func TestEveryFieldThatIsNotHonouredIsNamed(t *testing.T) {
 		},
 	}}
 	want := []string{
-		"spec.policies[1].action", "spec.networkTopology", "spec.tasks[1].policies[0].action",
-		"spec.tasks[1].topologyPolicy", "spec.tasks[1].partitionPolicy.networkTopology", "spec.tasks[1].partitionPolicy.minPartitions",
+		"spec.policies[1].action", "spec.tasks[1].policies[0].action", "spec.tasks[1].topologyPolicy",
 	}
 	if got := NotHonoured(job); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -1,0 +1,200 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// HyperNode is a set of nodes that are close to each other in the network (see package topology). Those that are left out
+// for a problem are not part of the model. It stands until the next [Cluster.Settle] only.
+type HyperNode struct {
+	Name     string
+	Tier     int
+	TierName string
+	Nodes    []*Node // by name
+
+	above       []*HyperNode // the others that hold all its nodes, the lowest tier first
+	allocatable resources.Vector
+	used        resources.Vector
+}
+
+// Holds reports whether a node is in the HyperNode.
+func (h *HyperNode) Holds(n *Node) bool { return slices.Contains(n.hyperNodes, h) }
+
+// IsWithin reports whether all nodes of the HyperNode are in another; so they are in itself.
+func (h *HyperNode) IsWithin(other *HyperNode) bool {
+	return h == other || slices.Contains(h.above, other)
+}
+
+// Allocatable is what its ready nodes have of one resource, Used what is taken of that, by what leaves too. They are brought up
+// to date by [Cluster.HyperNodes].
+func (h *HyperNode) Allocatable(d resources.Dim) int64 { return h.allocatable.At(d) }
+
+// Used is described at Allocatable.
+func (h *HyperNode) Used(d resources.Dim) int64 { return h.used.At(d) }
+
+// HyperNodes returns the HyperNodes that a node is in, the lowest tier first. The caller must not change the slice.
+func (n *Node) HyperNodes() []*HyperNode { return n.hyperNodes }
+
+// HyperNodes returns all HyperNodes, the lowest tier first, then by name, with their totals brought up to date. The caller
+// must not change the slice.
+func (c *Cluster) HyperNodes() []*HyperNode {
+	c.tally()
+	return c.hyperNodes
+}
+
+// HyperNode returns a HyperNode by name, nil if there is none that is in force.
+func (c *Cluster) HyperNode(name string) *HyperNode {
+	i := slices.IndexFunc(c.hyperNodes, func(h *HyperNode) bool { return h.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.hyperNodes[i]
+}
+
+// growTopology makes the HyperNodes anew from the tree.
+func (c *Cluster) growTopology() {
+	for _, n := range c.nodes {
+		n.hyperNodes, n.tallied, n.talliedUsed = nil, nil, nil
+	}
+	c.hyperNodes = nil
+	for _, found := range c.topology.HyperNodes() {
+		if found.Problem != "" {
+			continue
+		}
+		h := &HyperNode{Name: found.Name, Tier: found.Tier, TierName: found.TierName}
+		for _, name := range found.Nodes {
+			h.Nodes = append(h.Nodes, c.nodes[name])
+		}
+		c.hyperNodes = append(c.hyperNodes, h)
+	}
+	slices.SortFunc(c.hyperNodes, func(a, b *HyperNode) int { return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.Name, b.Name)) })
+	for _, h := range c.hyperNodes {
+		for _, n := range h.Nodes {
+			n.hyperNodes = append(n.hyperNodes, h)
+		}
+	}
+	for _, h := range c.hyperNodes {
+		h.above = slices.DeleteFunc(Common(h.Nodes), func(other *HyperNode) bool { return other.Tier <= h.Tier })
+	}
+	for _, n := range c.nodes {
+		n.retally()
+	}
+	_, c.talliedAt, _ = c.Changes(0)
+	c.world.node++
+	for _, j := range c.jobs {
+		if j.Group != nil && j.IsPlaced() {
+			c.touch(j) // it may be in another now
+		}
+	}
+}
+
+// Common returns the HyperNodes that hold all of some nodes, the lowest tier first. The caller may change the slice.
+func Common(nodes []*Node) []*HyperNode {
+	if len(nodes) == 0 {
+		return nil
+	}
+	common := slices.Clone(nodes[0].hyperNodes)
+	for _, n := range nodes[1:] {
+		if n == nodes[0] || len(common) == 0 {
+			continue
+		}
+		common = slices.DeleteFunc(common, func(h *HyperNode) bool { return !h.Holds(n) })
+	}
+	return common
+}
+
+// Nodes returns the nodes that tasks of the job hold, or are promised, one for each; of a subgroup only, if it is not nil.
+func (j *Job) Nodes(g *Subgroup) []*Node {
+	var nodes []*Node
+	for _, t := range j.tasks {
+		if t.Node != nil && t.Status.Counts() && (g == nil || t.Subgroup == g) {
+			nodes = append(nodes, t.Node)
+		}
+	}
+	return nodes
+}
+
+// IsPlaced reports whether it matters in which HyperNode the tasks of the job are.
+func (j *Job) IsPlaced() bool {
+	return j.Proximity != nil || slices.ContainsFunc(j.policies, func(p *SubgroupPolicy) bool { return p.Proximity != nil })
+}
+
+// tally brings the totals of the HyperNodes up to date with the nodes that have changed.
+func (c *Cluster) tally() {
+	if len(c.hyperNodes) == 0 {
+		return
+	}
+	changed, next, ok := c.Changes(c.talliedAt)
+	c.talliedAt = next
+	if !ok {
+		for _, n := range c.nodes {
+			n.retally()
+		}
+		return
+	}
+	for _, slot := range changed {
+		if n := c.bySlot[slot]; n != nil {
+			n.retally()
+		}
+	}
+}
+
+// retally puts what a node has now in the place of what it was counted with.
+func (n *Node) retally() {
+	if len(n.hyperNodes) == 0 {
+		return
+	}
+	for _, h := range n.hyperNodes {
+		h.allocatable.Sub(n.tallied)
+		h.used.Sub(n.talliedUsed)
+	}
+	n.tallied, n.talliedUsed = n.tallied[:0], n.talliedUsed[:0]
+	if n.ready {
+		n.tallied, n.talliedUsed = append(n.tallied, n.Allocatable...), append(n.talliedUsed, n.Used...)
+		n.talliedUsed.AtMost(n.Allocatable) // what a node holds beyond what it has is taken from no other
+	}
+	for _, h := range n.hyperNodes {
+		h.allocatable.Add(n.tallied)
+		h.used.Add(n.talliedUsed)
+	}
+}
+
+// Proximity is how close to each other pods must, or should, be.
+type Proximity struct {
+	isHard   bool
+	tier     *int
+	tierName string
+}
+
+// proximityOf reads what a PodGroup says; nil if it says nothing.
+func proximityOf(spec *schedulingv1beta1.NetworkTopologySpec) *Proximity {
+	if spec == nil {
+		return nil
+	}
+	return &Proximity{isHard: spec.Mode != schedulingv1beta1.SoftNetworkTopologyMode, tier: spec.HighestTierAllowed,
+		tierName: spec.HighestTierName}
+}
+
+// IsHard reports whether pods wait rather than be further apart. A bound that names no tier bounds nothing, so it only says
+// what is better.
+func (p *Proximity) IsHard() bool { return p != nil && p.isHard && (p.tier != nil || p.tierName != "") }
+
+// TierOf returns the highest tier that a hard bound allows. ok is false if it names a tier by a name that no HyperNode has.
+func (c *Cluster) TierOf(p *Proximity) (tier int, ok bool) {
+	if p.tierName == "" {
+		return *p.tier, true
+	}
+	for _, h := range c.hyperNodes {
+		if h.TierName == p.tierName {
+			tier, ok = h.Tier, true // the last has the highest
+		}
+	}
+	return tier, ok
+}
+
+// TierName is the name by which a bound names its tier, "" if it does so by number.
+func (p *Proximity) TierName() string { return p.tierName }

@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// SubgroupPolicy is how some tasks of a job fall into subgroups.
+type SubgroupPolicy struct {
+	Name      string
+	Proximity *Proximity // of each subgroup, nil if it has none
+	// Size is how many tasks of a subgroup are placed together or not at all, Minimum how many subgroups the job needs to start.
+	Size, Minimum int
+
+	rank     int // in the PodGroup
+	selector labels.Selector
+	keys     []string
+}
+
+// Subgroup is a gang inside a job: tasks that one policy selects and that agree in the labels it goes by.
+type Subgroup struct {
+	Policy *SubgroupPolicy
+	Values string // of those labels, separated by slashes
+
+	tasks  int
+	counts [statuses]int
+}
+
+// Lacks returns how many more tasks must be placed before the subgroup has as many as it needs.
+func (g *Subgroup) Lacks() int { return max(g.Policy.Size-ready(&g.counts), 0) }
+
+// Ready is the number of its tasks that are placed, running, or done.
+func (g *Subgroup) Ready() int { return ready(&g.counts) }
+
+// Name is what a person calls the subgroup.
+func (g *Subgroup) Name() string {
+	if g.Values == "" {
+		return g.Policy.Name
+	}
+	return g.Policy.Name + "/" + g.Values
+}
+
+// Subgroups returns the subgroups of a job, in the order of their policies and then of their values; those whose values are
+// numbers go by them. The caller must not change the slice.
+func (j *Job) Subgroups() []*Subgroup { return j.subgroups }
+
+// LacksSubgroups reports whether fewer subgroups of a policy are complete than the job needs to start.
+func (j *Job) LacksSubgroups(p *SubgroupPolicy) bool {
+	complete := 0
+	for _, g := range j.subgroups {
+		if g.Policy == p && g.Lacks() == 0 {
+			complete++
+		}
+	}
+	return complete < p.Minimum
+}
+
+// lacksOfSubgroups is how many tasks are missing from the subgroups that must be complete before the job may start, those
+// counted that lack least; promised says that a task with the promise of a node is no longer missing.
+func (j *Job) lacksOfSubgroups(promised bool) int {
+	total := 0
+	for _, p := range j.policies {
+		if p.Minimum == 0 {
+			continue
+		}
+		var lacks []int
+		for _, g := range j.subgroups {
+			if g.Policy == p {
+				have := ready(&g.counts)
+				if promised {
+					have += g.counts[Pipelined]
+				}
+				lacks = append(lacks, max(p.Size-have, 0))
+			}
+		}
+		for len(lacks) < p.Minimum {
+			lacks = append(lacks, p.Size)
+		}
+		slices.Sort(lacks)
+		for _, n := range lacks[:p.Minimum] {
+			total += n
+		}
+	}
+	return total
+}
+
+// KeepsSubgroupsWhole reports whether every subgroup has at least as many tasks with a node, or the promise of one, as it
+// needs, or none.
+func (j *Job) KeepsSubgroupsWhole() bool {
+	return !slices.ContainsFunc(j.subgroups, func(g *Subgroup) bool {
+		have := ready(&g.counts) + g.counts[Pipelined]
+		return have > 0 && have < g.Policy.Size
+	})
+}
+
+// readPolicies takes over what the PodGroup says of subgroups, and puts the job's tasks into theirs.
+func (j *Job) readPolicies(group *schedulingv1beta1.PodGroup) {
+	j.policies, j.subgroups = nil, nil
+	for i := range group.Spec.SubGroupPolicy {
+		spec := &group.Spec.SubGroupPolicy[i]
+		p := &SubgroupPolicy{Name: spec.Name, Proximity: proximityOf(spec.NetworkTopology), Size: 1, rank: i, keys: spec.MatchLabelKeys}
+		if spec.SubGroupSize != nil {
+			p.Size = max(int(*spec.SubGroupSize), 1)
+		}
+		if spec.MinSubGroups != nil {
+			p.Minimum = max(int(*spec.MinSubGroups), 0)
+		}
+		// A selector that cannot be read selects nothing, and so does none at all.
+		selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector)
+		if err != nil {
+			selector = labels.Nothing()
+		}
+		if p.selector = selector; p.Size > 1 || p.Minimum > 0 || p.Proximity != nil {
+			j.policies = append(j.policies, p)
+		}
+	}
+	for _, t := range j.tasks {
+		t.Subgroup = nil
+		if j.assign(t); t.Subgroup != nil {
+			t.Subgroup.counts[t.Status]++
+		}
+	}
+}
+
+// assign puts a task into its subgroup: that of the first policy that selects it, if its pod has all the labels that the
+// policy goes by.
+func (j *Job) assign(t *Task) {
+	j.unassign(t)
+	for _, p := range j.policies {
+		if !p.selector.Matches(labels.Set(t.Pod.Labels)) {
+			continue
+		}
+		values := make([]string, len(p.keys))
+		for i, key := range p.keys {
+			value, ok := t.Pod.Labels[key]
+			if !ok {
+				return
+			}
+			values[i] = value
+		}
+		t.Subgroup = j.subgroup(p, strings.Join(values, "/"))
+		t.Subgroup.tasks++
+		return
+	}
+}
+
+// unassign takes a task out of its subgroup, which is forgotten with its last.
+func (j *Job) unassign(t *Task) {
+	g := t.Subgroup
+	if g == nil {
+		return
+	}
+	t.Subgroup = nil
+	if g.tasks--; g.tasks == 0 {
+		j.subgroups = slices.DeleteFunc(j.subgroups, func(other *Subgroup) bool { return other == g })
+	}
+}
+
+// subgroup returns the subgroup of a policy and values, which is made if it does not exist.
+func (j *Job) subgroup(p *SubgroupPolicy, values string) *Subgroup {
+	g := &Subgroup{Policy: p, Values: values}
+	i, found := slices.BinarySearchFunc(j.subgroups, g, compareSubgroups)
+	if !found {
+		j.subgroups = slices.Insert(j.subgroups, i, g)
+	}
+	return j.subgroups[i]
+}
+
+// compareSubgroups orders by policy and then by values, shorter ones first: so numbers come in their order.
+func compareSubgroups(a, b *Subgroup) int {
+	return cmp.Or(cmp.Compare(a.Policy.rank, b.Policy.rank), cmp.Compare(len(a.Values), len(b.Values)), cmp.Compare(a.Values, b.Values))
+}

@@ -1,0 +1,224 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// wish is what some tasks, which are to be close to each other, want of the HyperNode that they are placed in.
+type wish struct {
+	proximity *cluster.Proximity
+	held      []*cluster.Node  // that others of theirs are on
+	least     resources.Vector // what they request at the least
+	last      string           // the HyperNode that they were in before, "" if that says nothing
+	roomiest  bool             // what has most room comes first, for more will follow than any may hold
+	making    bool             // room is to be made
+}
+
+// choices are HyperNodes in the order in which they are tried; nil is wherever nodes are found at the moment.
+type choices struct {
+	areas []*cluster.HyperNode
+	// full is the HyperNode that comes closest among those that are not tried since they have less free than is requested at
+	// the least; nil if all are tried.
+	full *cluster.HyperNode
+	// isBound is set if the tasks must be in one of them, of at most that tier.
+	isBound bool
+	tier    int
+}
+
+// anywhere is the only choice of what need not be close.
+func anywhere(s *framework.Session) choices {
+	return choices{areas: []*cluster.HyperNode{s.Confines()}}
+}
+
+// choose returns the HyperNodes for a wish, inside the one in which nodes are found at the moment; or why there can be none.
+func choose(s *framework.Session, w wish) (choices, *verdict.Verdict) {
+	grader := s.Policy.Grader()
+	switch {
+	case w.proximity == nil, grader == nil && !w.proximity.IsHard():
+		return anywhere(s), nil
+	case grader == nil:
+		return choices{}, &verdict.Verdict{Code: verdict.Refused, Subject: "the configuration of the scheduler", Help: verdict.HelpJob,
+			Detail: "the job must be kept within a HyperNode, and no plugin sees to that; network-topology-aware would"}
+	}
+	all, c := s.Cluster.HyperNodes(), choices{isBound: w.proximity.IsHard()}
+	if c.isBound {
+		var ok bool
+		if c.tier, ok = s.Cluster.TierOf(w.proximity); !ok {
+			return choices{}, none("no HyperNode has the tierName %q, which the job must stay within", w.proximity.TierName())
+		}
+	}
+	common := cluster.Common(w.held)
+	among := slices.DeleteFunc(slices.Clone(all), func(h *cluster.HyperNode) bool {
+		return c.isBound && h.Tier > c.tier || len(h.Nodes) == 0 || s.Confines() != nil && !h.IsWithin(s.Confines()) ||
+			len(w.held) > 0 && !slices.Contains(common, h)
+	})
+	if c.isBound && len(among) == 0 {
+		return choices{}, w.nowhere(c.tier)
+	}
+	for _, group := range grader.GradeHyperNodes(among) {
+		c.add(s, w, group)
+	}
+	if w.making {
+		c.areas = c.areas[:min(len(c.areas), grader.MaxEvicting())]
+	}
+	if !c.isBound {
+		c.areas, c.full = append(c.areas, s.Confines()), nil
+	}
+	return c, nil
+}
+
+// none is the verdict on what can be placed nowhere as the HyperNodes are.
+func none(format string, arguments ...any) *verdict.Verdict {
+	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpJob, Detail: fmt.Sprintf(format, arguments...)}
+}
+
+// nowhere says why no HyperNode comes into question.
+func (w *wish) nowhere(tier int) *verdict.Verdict {
+	if len(w.held) > 0 {
+		return none("no HyperNode of tier %d or lower holds all nodes that the others of its pods are on, such as %s", tier, w.held[0].Name)
+	}
+	return none("there is no HyperNode of tier %d or lower, which the job must stay within", tier)
+}
+
+// add appends a group, the best first, without those that are too full.
+func (c *choices) add(s *framework.Session, w wish, group []*cluster.HyperNode) {
+	type rated struct {
+		h     *cluster.HyperNode
+		score int64
+	}
+	var open []rated
+	for _, h := range group {
+		if !w.making && !hasFree(h, w.least) {
+			if c.full == nil || comesCloser(h, c.full, w.least) {
+				c.full = h
+			}
+			continue
+		}
+		r := rated{h: h}
+		for _, scorer := range s.Policy.HyperNodes {
+			r.score += scorer.ScoreHyperNode(w.least, h)
+		}
+		open = append(open, r)
+	}
+	slices.SortFunc(open, func(a, b rated) int {
+		if w.roomiest {
+			a.score, b.score = copies(a.h, w.least), copies(b.h, w.least)
+		}
+		return cmp.Or(btoi(b.h.Name == w.last)-btoi(a.h.Name == w.last), cmp.Compare(b.score, a.score), cmp.Compare(a.h.Name, b.h.Name))
+	})
+	for _, r := range open {
+		c.areas = append(c.areas, r.h)
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func free(h *cluster.HyperNode, d resources.Dim) int64 { return h.Allocatable(d) - h.Used(d) }
+
+// hasFree reports whether a HyperNode has so much that is not taken, on whichever of its nodes.
+func hasFree(h *cluster.HyperNode, least resources.Vector) bool {
+	for i, amount := range least {
+		if amount > 0 && amount > free(h, resources.Dim(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// copies is how often a HyperNode has so much that is not taken, whichever nodes it is on.
+func copies(h *cluster.HyperNode, least resources.Vector) int64 {
+	most := int64(math.MaxInt64)
+	for i, amount := range least {
+		if amount > 0 {
+			most = min(most, max(free(h, resources.Dim(i)), 0)/amount)
+		}
+	}
+	return most
+}
+
+// comesCloser reports whether one HyperNode has more of what it has least of than another, as a part of what is needed.
+func comesCloser(h, than *cluster.HyperNode, least resources.Vector) bool {
+	lowest := func(h *cluster.HyperNode) int64 {
+		low := int64(resources.Million)
+		for i, amount := range least {
+			if amount > 0 {
+				low = min(low, resources.Millionths(max(free(h, resources.Dim(i)), 0), amount))
+			}
+		}
+		return low
+	}
+	return lowest(h) > lowest(than)
+}
+
+// leastOf is what so many of some tasks request at the least, whichever they are.
+func leastOf(tasks []*cluster.Task, count int) resources.Vector {
+	var least resources.Vector
+	if count = min(count, len(tasks)); count == 0 {
+		return resources.Vector{}
+	}
+	if len(cluster.OnePerClass(tasks)) == 1 {
+		least.AddScaled(tasks[0].Request(), int64(count))
+		return least
+	}
+	dims := 0
+	for _, t := range tasks {
+		dims = max(dims, len(t.Request()))
+	}
+	amounts := make([]int64, len(tasks))
+	for d := range dims {
+		for i, t := range tasks {
+			amounts[i] = t.Request().At(resources.Dim(d))
+		}
+		slices.Sort(amounts)
+		var sum int64
+		for _, amount := range amounts[:count] {
+			sum += amount
+		}
+		least.Set(resources.Dim(d), sum)
+	}
+	return least
+}
+
+// choicesOf returns the HyperNodes in which tasks of a job may be placed together; one by one says that they are not placed
+// together but one after the other, close to those before.
+func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, oneByOne bool) (choices, *verdict.Verdict) {
+	if j.Proximity == nil || s.Confines() != nil {
+		return anywhere(s), nil
+	}
+	w := wish{proximity: j.Proximity, held: j.Nodes(nil), least: least, roomiest: oneByOne}
+	if j.Group != nil && len(w.held) == 0 {
+		w.last = j.Group.Annotations[schedulingv1beta1.JobAllocatedHyperNodeKey]
+	}
+	return choose(s, w)
+}
+
+// RoomIn returns the HyperNodes in which room may be made for a job, in the order in which they are tried; nil is the whole
+// cluster. A verdict says why there are none.
+func RoomIn(s *framework.Session, j *cluster.Job) ([]*cluster.HyperNode, *verdict.Verdict) {
+	for _, g := range j.Subgroups() {
+		if g.Policy.Proximity.IsHard() {
+			return nil, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpJob,
+				Detail: "nobody leaves for a job of which each subgroup must be kept within a HyperNode of its own"}
+		}
+	}
+	if !j.Proximity.IsHard() {
+		return []*cluster.HyperNode{nil}, nil
+	}
+	pending := j.Pending(cluster.CompareTasks)
+	c, v := choose(s, wish{proximity: j.Proximity, held: j.Nodes(nil), least: leastOf(pending, max(j.Lacks(), 1)), roomiest: true, making: true})
+	return c.areas, v
+}

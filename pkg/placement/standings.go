@@ -1,0 +1,147 @@
+package placement
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// standings are slots that fit and are not vetoed, best first in the sense of a heap.
+type standings struct {
+	heap  []int32
+	place []int32 // where a slot stands in the heap, -1 if it does not
+}
+
+// add puts a slot at the end, where it may not belong.
+func (r *standings) add(slot int32) {
+	r.place[slot] = int32(len(r.heap))
+	r.heap = append(r.heap, slot)
+}
+
+// heapify puts every entry where it belongs.
+func (r *standings) heapify(a *answers, e *Engine) {
+	for i := len(r.heap)/2 - 1; i >= 0; i-- {
+		r.sink(a, e, i)
+	}
+}
+
+// move puts a node to where it belongs; all others stand there already.
+func (r *standings) move(a *answers, e *Engine, slot int32) {
+	if a.why[slot] != fits {
+		r.remove(a, e, slot)
+		return
+	}
+	if r.place[slot] < 0 {
+		r.add(slot)
+	}
+	r.restore(a, e, int(r.place[slot]))
+}
+
+func (r *standings) swap(i, j int) {
+	r.heap[i], r.heap[j] = r.heap[j], r.heap[i]
+	r.place[r.heap[i]], r.place[r.heap[j]] = int32(i), int32(j)
+}
+
+func (r *standings) sink(a *answers, e *Engine, i int) {
+	for {
+		best := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(r.heap); child++ {
+			if a.before(e, r.heap[child], r.heap[best]) {
+				best = child
+			}
+		}
+		if best == i {
+			return
+		}
+		r.swap(i, best)
+		i = best
+	}
+}
+
+// restore puts the entry at a position where it belongs.
+func (r *standings) restore(a *answers, e *Engine, i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !a.before(e, r.heap[i], r.heap[parent]) {
+			break
+		}
+		r.swap(i, parent)
+		i = parent
+	}
+	r.sink(a, e, i)
+}
+
+func (r *standings) remove(a *answers, e *Engine, slot int32) {
+	i := int(r.place[slot])
+	if i < 0 {
+		return
+	}
+	last := len(r.heap) - 1
+	r.swap(i, last)
+	r.heap = r.heap[:last]
+	r.place[slot] = -1
+	if i < last {
+		r.restore(a, e, i)
+	}
+}
+
+// best returns the best node that nobody vetoes, nil if there is none.
+func (r *standings) best(a *answers, e *Engine) *cluster.Node {
+	for len(r.heap) > 0 {
+		n := e.cluster.BySlot()[r.heap[0]]
+		if e.vetoOf(a, n) == fits {
+			return n
+		}
+		r.remove(a, e, r.heap[0])
+	}
+	return nil
+}
+
+// part is the standings of the nodes in one HyperNode. It is made when the HyperNode is asked about, in one pass over its nodes,
+// and follows the changes for as long as no other is.
+type part struct {
+	standings
+	of      *cluster.HyperNode
+	seen    uint64 // how far Cluster.Changes has been followed
+	rebuilt uint64 // of the answers
+}
+
+// within returns the standings of the nodes of a HyperNode. The answers are current.
+func (a *answers) within(e *Engine, h *cluster.HyperNode) *standings {
+	p := &a.part
+	changed, next, ok := e.cluster.Changes(p.seen)
+	isCurrent := ok && p.of == h && p.rebuilt == a.rebuilt && len(p.place) == len(a.whole.place)
+	p.seen = next
+	moved := int32(-1)
+	for i := 0; isCurrent && i < len(changed); i++ {
+		n := e.cluster.BySlot()[changed[i]]
+		if n == nil || !h.Holds(n) || changed[i] == moved {
+			continue
+		}
+		// Where several are out of place at once they cannot be moved one by one.
+		isCurrent = moved < 0
+		moved = changed[i]
+	}
+	switch {
+	case !isCurrent:
+		p.of, p.rebuilt = h, a.rebuilt
+		p.build(a, e)
+	case moved >= 0:
+		p.move(a, e, moved)
+	}
+	return &p.standings
+}
+
+func (p *part) build(a *answers, e *Engine) {
+	for _, slot := range p.heap {
+		p.place[slot] = -1
+	}
+	p.heap = p.heap[:0]
+	for len(p.place) < len(a.whole.place) {
+		p.place = append(p.place, -1)
+	}
+	for _, n := range p.of.Nodes {
+		if a.why[n.Slot] == fits {
+			p.add(int32(n.Slot))
+		}
+	}
+	p.heapify(a, e)
+}

@@ -1,0 +1,235 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// together places a gang, and each subgroup of it, close to each other: it tries the HyperNodes in turn, each in a transaction
+// of its own, and takes the first that holds the gang.
+func together(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+	least := leastOf(tasks, j.Lacks())
+	c, v := choicesOf(s, j, least, false)
+	if v != nil {
+		return v
+	}
+	return c.try(s, least, func() *verdict.Verdict {
+		if len(j.Subgroups()) > 0 {
+			return bySubgroup(s, j, tasks)
+		}
+		return gang(s, j, tasks)
+	})
+}
+
+// try has something placed in one of the choices after the other until it succeeds. If it never does, the verdict is that on
+// the one in which most was placed.
+func (c *choices) try(s *framework.Session, least resources.Vector, place func() *verdict.Verdict) *verdict.Verdict {
+	areas := c.areas
+	switch {
+	case len(areas) == 0 && c.full == nil:
+		return none("no HyperNode comes into question")
+	case len(areas) == 0:
+		areas = []*cluster.HyperNode{c.full} // for what is to be said of it
+	}
+	var best *verdict.Verdict
+	var where *cluster.HyperNode
+	for _, h := range areas {
+		var v *verdict.Verdict
+		s.Within(h, func() { v = place() })
+		if v == nil {
+			return nil
+		}
+		// What need not be close is judged by the last choice, which is the widest.
+		if best == nil || !c.isBound || v.Placed > best.Placed {
+			best, where = v, h
+		}
+	}
+	if !c.isBound {
+		return best
+	}
+	return c.explain(s, best, where, least)
+}
+
+// explain adds to what is said of the best HyperNode that there was no choice but of such.
+func (c *choices) explain(s *framework.Session, v *verdict.Verdict, where *cluster.HyperNode, least resources.Vector) *verdict.Verdict {
+	bound := *v
+	bound.Help |= verdict.HelpNode
+	detail := fmt.Sprintf("all must be within one HyperNode of tier %d or lower, and the best is %s of tier %d", c.tier, where.Name, where.Tier)
+	for i, need := range least {
+		d := resources.Dim(i)
+		if have := free(where, d); need > have && d != resources.Pods {
+			shortage := verdict.Shortage{Resource: s.Cluster.Resources.Name(d), Need: need, Have: max(have, 0)}
+			detail += "; " + shortage.String()
+		}
+	}
+	if bound.Detail != "" {
+		detail = bound.Detail + "; " + detail
+	}
+	bound.Detail = detail
+	return &bound
+}
+
+// bySubgroup places as many subgroups, each whole, and as many other tasks as a job needs to start. If that fails nothing is
+// left of it.
+func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+	x := s.Begin()
+	var why *verdict.Verdict
+	var hopeless []*cluster.Subgroup
+	for _, g := range inOrder(j) {
+		if s.IsReady(j) {
+			return nil
+		}
+		members := membersOf(g, tasks)
+		if g.Lacks() == 0 || len(members) < g.Lacks() || !wanted(j, g, members[0]) || slices.ContainsFunc(hopeless, func(h *cluster.Subgroup) bool {
+			return isLike(h, g, tasks)
+		}) {
+			continue
+		}
+		if v := complete(s, j, g, members); v != nil {
+			hopeless, why = append(hopeless, g), why.With(v)
+		}
+	}
+	if s.IsReady(j) {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(tasks), func(t *cluster.Task) bool {
+		return t.Status != cluster.Pending || t.Subgroup != nil && t.Subgroup.Lacks() > 0
+	})
+	v := gang(s, j, rest)
+	if v == nil {
+		return nil
+	}
+	if why != nil && v.Code != verdict.NotEnoughTasks {
+		why = v.With(why)
+	} else if why == nil {
+		why = v
+	}
+	refusal := *why
+	refusal.Placed, refusal.Wanted = j.Ready(), j.Ready()+max(j.Lacks(), 1)
+	x.Undo()
+	return &refusal
+}
+
+// inOrder returns the subgroups of a job, those that have begun first.
+func inOrder(j *cluster.Job) []*cluster.Subgroup {
+	order := slices.Clone(j.Subgroups())
+	slices.SortStableFunc(order, func(a, b *cluster.Subgroup) int { return btoi(b.Ready() > 0) - btoi(a.Ready() > 0) })
+	return order
+}
+
+// membersOf returns those of some tasks that wait and are of a subgroup.
+func membersOf(g *cluster.Subgroup, tasks []*cluster.Task) []*cluster.Task {
+	var members []*cluster.Task
+	for _, t := range tasks {
+		if t.Subgroup == g && t.Status == cluster.Pending {
+			members = append(members, t)
+		}
+	}
+	return members
+}
+
+// wanted reports whether completing a subgroup brings its job nearer to its start.
+func wanted(j *cluster.Job, g *cluster.Subgroup, t *cluster.Task) bool {
+	return j.LacksSubgroups(g.Policy) || j.LacksOf(t.Role) > 0 || j.MinMember > j.Ready() && useful(j, t)
+}
+
+// isLike reports whether a subgroup can have no more luck than one that found no room: both have none of their tasks placed,
+// and the tasks are alike.
+func isLike(failed, g *cluster.Subgroup, tasks []*cluster.Task) bool {
+	if failed.Policy != g.Policy || failed.Ready() > 0 || g.Ready() > 0 {
+		return false
+	}
+	of := membersOf(failed, tasks)
+	return len(of) > 0 && len(cluster.OnePerClass(append(of, membersOf(g, tasks)...))) == 1
+}
+
+// complete places as many tasks of a subgroup as it lacks, close to each other and to those it has, or none.
+func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
+	least := leastOf(members, g.Lacks())
+	w := wish{proximity: g.Policy.Proximity, least: least}
+	if w.proximity != nil {
+		w.held = j.Nodes(g)
+	}
+	c, v := choose(s, w)
+	if v != nil {
+		v.Subject = "subgroup " + g.Name()
+		return v
+	}
+	return c.try(s, least, func() *verdict.Verdict { return fill(s, g, members) })
+}
+
+// fill places as many tasks of a subgroup as it lacks, or none.
+func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
+	x := s.Begin()
+	var why *verdict.Verdict
+	var failed []*cluster.Class
+	for _, t := range members {
+		if g.Lacks() == 0 {
+			return nil
+		}
+		if t.Status != cluster.Pending || slices.Contains(failed, t.Class) {
+			continue
+		}
+		if v := place(s, x, t); v != nil {
+			failed, why = append(failed, t.Class), why.With(v)
+		}
+	}
+	if g.Lacks() == 0 {
+		return nil
+	}
+	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
+	if why != nil {
+		refusal = *why
+	}
+	refusal.Placed, refusal.Wanted, refusal.Subject = g.Ready(), g.Policy.Size, "subgroup "+g.Name()
+	x.Undo()
+	return &refusal
+}
+
+// Next places a task of a job that has started, close to the others if it is to be; with it as many more of its subgroup as
+// that lacks, or none of them. It returns why not, nil if it did.
+func Next(s *framework.Session, x framework.Transaction, t *cluster.Task, tasks []*cluster.Task) *verdict.Verdict {
+	g := t.Subgroup
+	if g == nil || g.Lacks() == 0 {
+		return One(s, x, t)
+	}
+	members := membersOf(g, tasks)
+	if len(members) < g.Lacks() {
+		return &verdict.Verdict{Code: verdict.NotEnoughTasks, Subject: "subgroup " + g.Name(), Help: verdict.HelpJob,
+			Placed: g.Ready() + len(members), Wanted: g.Policy.Size}
+	}
+	least := leastOf(members, g.Lacks())
+	c, v := choicesOf(s, t.Job, least, false)
+	if v != nil {
+		return v
+	}
+	return c.try(s, least, func() *verdict.Verdict { return complete(s, t.Job, g, members) })
+}
+
+// One places one task on the best node, close to the others of its job and its subgroup if it is to be, if its queue may take
+// it and there is one. It returns why not, nil if it did.
+func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
+	j, g := t.Job, t.Subgroup
+	if j.Proximity == nil && (g == nil || g.Policy.Proximity == nil) {
+		return place(s, x, t)
+	}
+	c, v := choicesOf(s, j, t.Request(), true)
+	if v != nil {
+		return v
+	}
+	return c.try(s, t.Request(), func() *verdict.Verdict {
+		if g == nil || g.Policy.Proximity == nil {
+			return place(s, x, t)
+		}
+		inner, v := choose(s, wish{proximity: g.Policy.Proximity, held: j.Nodes(g), least: t.Request(), roomiest: true})
+		if v != nil {
+			return v
+		}
+		return inner.try(s, t.Request(), func() *verdict.Verdict { return place(s, x, t) })
+	})
+}

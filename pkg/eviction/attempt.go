@@ -32,6 +32,8 @@ type attempt struct {
 	wasRefused, largestFirst bool
 	// refused is why units may not leave, nil if nobody wants to know.
 	refused map[*cluster.Task]string
+	// vetoed are the nodes that evictions would open and that a vetoer refuses, and why.
+	vetoed map[*cluster.Node]string
 	// overruled are plans of others that end if this one succeeds.
 	overruled []*cluster.Plan
 	version   int // grows with every change of the plan
@@ -47,7 +49,7 @@ func (a *attempt) need(t *cluster.Task) {
 
 func (f *Search) attempt(l level, j *cluster.Job) *attempt {
 	a := &attempt{search: f, level: l, taker: j, before: map[*cluster.Queue]resources.Vector{},
-		gangs: map[*cluster.Job]*gang{}, byKind: map[kind]*offers{}}
+		gangs: map[*cluster.Job]*gang{}, byKind: map[kind]*offers{}, vetoed: map[*cluster.Node]string{}}
 	for q := j.Queue; q != nil; q = q.Parent {
 		a.before[q] = q.Subtree.Allocated.Clone()
 	}

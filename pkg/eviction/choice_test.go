@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -154,4 +155,13 @@ func TestANodeThatIsVetoedIsPassedOverForTheNextBest(t *testing.T) {
 	w := newWorld(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).set(nodes("cpu=1", "n1", "n2"),
 		job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"), job("taker", "default", "high", 1, "-"))
 	w.expect("b-0 leaves n2 for taker by J1; taker-0 is promised n2")
+}
+
+func TestWhoeverRefusesTheNodesThatEvictionsWouldOpenIsNamed(t *testing.T) {
+	w := newWorld(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).set(nodes("cpu=1", "n1"),
+		job("a", "default", "low", 0, "n1"), job("taker", "default", "high", 1, "-"))
+	w.expect("")
+	if got, want := w.why("taker"), "; refused where evictions would make room: 1 node(s) were vetoed (such as n1)"; !strings.HasSuffix(got, want) {
+		t.Errorf("the taker waits because %s; it should say %s", got, want)
+	}
 }

@@ -150,7 +150,12 @@ func (a *attempt) cheapest(x framework.Transaction, t *cluster.Task) bool {
 		}
 		y := s.Begin()
 		units, ok := a.open(y, t, n, nil)
-		if !ok || s.Outlook.Veto(t, n) != "" {
+		if ok {
+			if why := s.Outlook.Veto(t, n); why != "" {
+				a.vetoed[n], ok = why, false
+			}
+		}
+		if !ok {
 			y.Undo()
 			o.latest[n.Slot] = -1
 			continue

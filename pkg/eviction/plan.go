@@ -200,11 +200,29 @@ func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
 	if l == betweenQueues && j.IsLone() && f.session.Policy.Has(PreemptAction) {
 		spared = nil // preempt has looked at the same pods for it, and said so
 	}
-	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Help: helps}
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helps}
 	if why.waits {
 		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
 	}
 	f.session.Judge(j, v)
+}
+
+// vetoes counts the nodes that evictions would open and that a vetoer refuses (law K7), by what it says.
+func (a *attempt) vetoes() []verdict.NodeReason {
+	var reasons []verdict.NodeReason
+	for _, n := range a.search.session.Cluster.Nodes() {
+		why := a.vetoed[n]
+		if why == "" {
+			continue
+		}
+		i := slices.IndexFunc(reasons, func(r verdict.NodeReason) bool { return r.Reason == why })
+		if i < 0 {
+			i = len(reasons)
+			reasons = append(reasons, verdict.NodeReason{Reason: why, Example: n.Name})
+		}
+		reasons[i].Nodes++
+	}
+	return reasons
 }
 
 // pods returns the pods that the taker could have looked at.

@@ -56,6 +56,7 @@ type likeness struct {
 type hopelessness struct {
 	lacks  int
 	spared []verdict.Spared
+	vetoed []verdict.NodeReason
 	waits  bool // for a lower plan to send its evictions: then its room can be taken
 }
 
@@ -127,7 +128,7 @@ func (f *Search) take(l level, j *cluster.Job) {
 			return
 		}
 		a.need(takers[0])
-		why.spared = a.spared()
+		why.spared, why.vetoed = a.spared(), a.vetoes()
 	}
 	if isAlike {
 		f.hopeless[like] = why

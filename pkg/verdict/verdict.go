@@ -117,6 +117,8 @@ type Verdict struct {
 	// Spared says why no room was made: the pods that may not leave, by reason, in any order. It is for a job that looked
 	// for victims.
 	Spared []Spared
+	// Vetoed counts the nodes that evictions would open and that are refused all the same, by somebody who is asked last.
+	Vetoed []NodeReason
 	// Looked is set if the job looked for victims.
 	Looked bool
 	Detail string // what a plugin or the API server adds, a clause without a full stop
@@ -146,6 +148,7 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	both.Help |= w.Help
 	both.Looked = v.Looked || w.Looked
 	both.Spared = addSpared(v.Spared, w.Spared)
+	both.Vetoed = append(v.Vetoed[:len(v.Vetoed):len(v.Vetoed)], w.Vetoed...)
 	return &both
 }
 
@@ -215,6 +218,9 @@ func (v *Verdict) Sentence() string {
 	if v.Detail != "" {
 		b.WriteString("; " + v.Detail)
 	}
+	for _, r := range v.Vetoed {
+		fmt.Fprintf(&b, "; refused where evictions would make room: %d %s (such as %s)", r.Nodes, r.Reason, r.Example)
+	}
 	b.WriteString(v.sparedSentence())
 	return b.String()
 }
@@ -222,6 +228,9 @@ func (v *Verdict) Sentence() string {
 // sparedSentence says why nobody leaves for the job.
 func (v *Verdict) sparedSentence() string {
 	if !v.Looked {
+		return ""
+	}
+	if len(v.Spared) == 0 && len(v.Vetoed) > 0 {
 		return ""
 	}
 	if len(v.Spared) == 0 {

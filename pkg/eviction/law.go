@@ -1,8 +1,6 @@
 package eviction
 
 import (
-	"strconv"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -61,7 +59,7 @@ func (a *attempt) forbids(t *cluster.Task) string {
 	if why := a.forbidsJob(t.Job); why != "" {
 		return why
 	}
-	if mark, ok := t.Mark(); !a.search.isPreemptable(mark, ok) {
+	if !t.IsMarked(a.search.byDefault) {
 		return notMarked
 	}
 	if a.task != nil && a.task.BestEffort() && !t.BestEffort() {
@@ -88,18 +86,6 @@ func (a *attempt) forbidsJob(giver *cluster.Job) string {
 		return notReclaimed
 	}
 	return ""
-}
-
-// isPreemptable reads a mark (law P2).
-func (f *Search) isPreemptable(mark string, ok bool) bool {
-	if !f.byDefault {
-		return ok && mark == "true"
-	}
-	if !ok {
-		return true
-	}
-	value, err := strconv.ParseBool(mark)
-	return err == nil && value
 }
 
 // relation compares the priorities of the taker's queue and another: positive if the other is lower. Where priority only

@@ -211,16 +211,9 @@ func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
 func (a *attempt) vetoes() []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range a.search.session.Cluster.Nodes() {
-		why := a.vetoed[n]
-		if why == "" {
-			continue
+		if why := a.vetoed[n]; why != "" {
+			reasons = verdict.CountNode(reasons, why, n.Name)
 		}
-		i := slices.IndexFunc(reasons, func(r verdict.NodeReason) bool { return r.Reason == why })
-		if i < 0 {
-			i = len(reasons)
-			reasons = append(reasons, verdict.NodeReason{Reason: why, Example: n.Name})
-		}
-		reasons[i].Nodes++
 	}
 	return reasons
 }

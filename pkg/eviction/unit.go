@@ -118,7 +118,7 @@ func (a *attempt) head(h *herd) (u unit, ok bool) {
 		if t.Status == cluster.Evicting {
 			continue // with its whole gang, on account of another node
 		}
-		if keepsMinimum(h.job, t) {
+		if h.job.KeepsMinimum(t, nil, 0) {
 			return unit{job: h.job, tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}, true
 		}
 		keeps = true
@@ -139,22 +139,6 @@ func (h *herd) pass() {
 	} else {
 		h.whole = true
 	}
-}
-
-// keepsMinimum reports whether a gang still has its minimum, of all its pods and of each role, without one of its tasks
-// (law J2).
-func keepsMinimum(j *cluster.Job, t *cluster.Task) bool {
-	if j.Ready()-1 < j.MinMember {
-		return false
-	}
-	if j.ChecksRoles() {
-		for _, r := range j.RoleMinimums {
-			if r.Role == t.Role && j.RoleReady(r.Role)-1 < r.Minimum {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // gang is what is known of a job that may leave as a whole.

@@ -155,7 +155,7 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 	var broken []*cluster.Task
 	for _, t := range unsent {
 		why := a.forbids(t)
-		if why == "" && keepsMinimum(t.Job, t) {
+		if why == "" && t.Job.KeepsMinimum(t, nil, 0) {
 			u := unit{job: t.Job, tasks: []*cluster.Task{t}}
 			why = a.objects(&u)
 		} else if why == "" && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {

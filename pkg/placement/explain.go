@@ -60,12 +60,7 @@ func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.N
 		if a.why[n.Slot] == unknownNode || text == "" {
 			continue
 		}
-		i := slices.IndexFunc(reasons, func(r verdict.NodeReason) bool { return r.Reason == text })
-		if i < 0 {
-			i = len(reasons)
-			reasons = append(reasons, verdict.NodeReason{Reason: text, Example: n.Name})
-		}
-		reasons[i].Nodes++
+		reasons = verdict.CountNode(reasons, text, n.Name)
 	}
 	return reasons
 }

@@ -98,6 +98,17 @@ type NodeReason struct {
 	Example string // one such node, the first by name
 }
 
+// CountNode counts one more node that refuses for a reason; the first is the example.
+func CountNode(reasons []NodeReason, reason, node string) []NodeReason {
+	i := slices.IndexFunc(reasons, func(r NodeReason) bool { return r.Reason == reason })
+	if i < 0 {
+		i = len(reasons)
+		reasons = append(reasons, NodeReason{Reason: reason, Example: node})
+	}
+	reasons[i].Nodes++
+	return reasons
+}
+
 // Spared counts the pods that may not leave for the job, for one reason.
 type Spared struct {
 	Reason string // beginning with the law, if it is one

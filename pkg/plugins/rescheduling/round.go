@@ -10,7 +10,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/spare"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -134,7 +133,7 @@ func (r *round) mayLeave(t *cluster.Task) bool {
 	if j == nil || j.Group == nil || j.Queue == nil || !j.Queue.Open() || !isReclaimable(j.Queue) {
 		return false
 	}
-	if priorityOf(t) >= r.below || t.Pod.Namespace == metav1.NamespaceSystem || !spare.Marked(t, r.byDefault) {
+	if priorityOf(t) >= r.below || t.Pod.Namespace == metav1.NamespaceSystem || !t.IsMarked(r.byDefault) {
 		return false
 	}
 	if metav1.GetControllerOfNoCopy(t.Pod) == nil || r.session.Now.Sub(t.Started()) < r.period {
@@ -146,7 +145,7 @@ func (r *round) mayLeave(t *cluster.Task) bool {
 		}
 	}
 	// The job's own counts are those after what was named.
-	return spare.KeepsItsGang(j, t, nil, 0) || isAlone(t)
+	return j.KeepsMinimum(t, nil, 0) || isAlone(t)
 }
 
 // isReclaimable reports whether neither a queue nor one above it keeps what it holds to itself.

@@ -11,7 +11,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/spare"
 )
 
 // Name is the name of the plugin in the configuration.
@@ -198,7 +197,7 @@ func (p *plugin) isMarked(j *cluster.Job) bool {
 }
 
 // reads reports whether a mark says yes (law P2).
-func (p *plugin) reads(mark string) bool { return spare.Reads(mark, p.byDefault) }
+func (p *plugin) reads(mark string) bool { return cluster.IsYes(mark, p.byDefault) }
 
 // IsStarving reports whether a job that may not be evicted itself has a pod that waits.
 func (p *plugin) IsStarving(j *cluster.Job) bool {

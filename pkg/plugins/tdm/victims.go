@@ -11,7 +11,6 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/spare"
 )
 
 // ChooseVictims names pods that stand in zones that are closed, once in a period.
@@ -47,7 +46,7 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 }
 
 // mayLeave reports whether a pod is marked as one that may be evicted (law P2).
-func (p *plugin) mayLeave(t *cluster.Task) bool { return spare.Marked(t, p.byDefault) }
+func (p *plugin) mayLeave(t *cluster.Task) bool { return t.IsMarked(p.byDefault) }
 
 // chooseOf names those of the strays of a job that leave in this period.
 func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Chosen {
@@ -61,7 +60,7 @@ func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Ch
 	var chosen []framework.Chosen
 	leaving := map[string]int{} // by role
 	for _, t := range strays {
-		if len(chosen) < left && spare.KeepsItsGang(j, t, leaving, len(chosen)) {
+		if len(chosen) < left && j.KeepsMinimum(t, leaving, len(chosen)) {
 			leaving[t.Role]++
 			z := p.byName[zoneOf(t.Node)]
 			chosen = append(chosen, framework.Chosen{Task: t, Why: fmt.Sprintf("revocable zone %s is closed, its hours are %s", z.name, z.hours)})

@@ -124,6 +124,7 @@ func (a *arrivals) tell(m *JobMeasurement) {
 	}
 	m.StartToFirstSeconds, m.StartToLastSeconds = a.first.Sub(a.started).Seconds(), a.last.Sub(a.started).Seconds()
 	m.PodsPerSecondFromStart = float64(len(a.pods)) / m.StartToLastSeconds
+	m.WritesPerSecond = float64(m.APIWrites.total()) / m.StartToLastSeconds
 	if seconds := a.last.Sub(a.first).Seconds(); seconds > 0 {
 		m.PodsPerSecond = float64(len(a.pods)-1) / seconds // the first pod opens the time in which the others are made
 	}

@@ -96,6 +96,9 @@ func TestTheCommandMeasuresTheControllers(t *testing.T) {
 	}
 	run := report.Runs[0]
 	for name, m := range map[string]benchmark.JobMeasurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
+		if m.WritesPerSecond <= m.PodsPerSecondFromStart {
+			t.Errorf("%s: %.0f writes a second, of which %.0f are pods, leave none for PodGroups", name, m.WritesPerSecond, m.PodsPerSecondFromStart)
+		}
 		if m.PodsMade != 50 || m.APIWrites["POST pods 201"] != 50 || m.APIWrites["POST podgroups 201"] != 10 {
 			t.Errorf("%s: %d pods are made by %v, want 50 by 50 requests, and 10 PodGroups", name, m.PodsMade, m.APIWrites)
 		}

@@ -53,6 +53,8 @@ type JobMeasurement struct {
 	OtherCPUSeconds        float64 `json:"otherCPUSeconds"`
 	// APIWrites are the requests of everybody until the last pod was made.
 	APIWrites Writes `json:"apiWrites"`
+	// WritesPerSecond is the rate of all of them from the start to the last pod: what the API server took.
+	WritesPerSecond float64 `json:"writesPerSecond"`
 }
 
 // Wrong returns the violations.
@@ -66,13 +68,13 @@ func (r *JobReport) WriteText(out io.Writer) error {
 	line("Versions\tHekla %s, Kubernetes %s, etcd %s, %s", r.Versions.Hekla, r.Versions.Kubernetes, r.Versions.Etcd, r.Versions.Go)
 	line("Load\t%d Jobs of %d pods", r.Parameters.Jobs, r.Parameters.Pods)
 	line("")
-	line("run\t\tpods made/s\tfrom start\tseconds\tCPU s\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
+	line("run\t\tpods made/s\tfrom start\tall writes/s\tseconds\tCPU s\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
 	row := func(who string, m *JobMeasurement) string {
 		process := "\t"
 		if m.ProcessCPUSeconds > 0 {
 			process = fmt.Sprintf("%.2f\t%.0f", m.ProcessCPUSeconds, mebibytes(float64(m.PeakMemoryBytes)))
 		}
-		return fmt.Sprintf("%s\t%.0f\t%.0f\t%.2f\t%s\t%.1f\t%.1f", who, m.PodsPerSecond, m.PodsPerSecondFromStart,
+		return fmt.Sprintf("%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%.1f\t%.1f", who, m.PodsPerSecond, m.PodsPerSecondFromStart, m.WritesPerSecond,
 			m.StartToLastSeconds-m.StartToFirstSeconds, process, m.ControlPlaneCPUSeconds, m.OtherCPUSeconds)
 	}
 	for i := range r.Runs {
@@ -81,7 +83,7 @@ func (r *JobReport) WriteText(out io.Writer) error {
 		if !run.PlainLoopFirst {
 			slices.Reverse(rows)
 		}
-		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t\t\t\t\t", run.Ratio)) {
+		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t", run.Ratio, ratio(run.Hekla.WritesPerSecond, run.PlainLoop.WritesPerSecond))) {
 			line("%d\t%s", i+1, row)
 		}
 	}

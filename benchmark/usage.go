@@ -108,6 +108,14 @@ func (b *bench) rest(ctx context.Context) error {
 // Writes are requests that change something, by what they ask for: "POST pods/binding 201".
 type Writes map[string]int
 
+// total returns the number of all requests.
+func (w Writes) total() (sum int) {
+	for _, count := range w {
+		sum += count
+	}
+	return sum
+}
+
 // since returns what came after the earlier reading.
 func (w Writes) since(earlier Writes) Writes {
 	difference := make(Writes)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -251,6 +252,40 @@ func TestAFlowWaitsForATemplateThatIsNotThere(t *testing.T) {
 	withTemplates(t, namespace, "typo")
 	awaitJobs(t, namespace, "f-a", "f-typo")
 	awaitFlow(t, flow, func(status *flowapi.JobFlowStatus) bool { return status.State.Message == "" })
+}
+
+func TestWhatIsMissingIsToldOnceAlsoIfSomethingElseChanges(t *testing.T) {
+	namespace := namespaceFor(t, "missing-twice")
+	flow := newFlow(namespace, "f", flowOf("a"), flowOf("b"))
+	create(t, flow)
+	for _, name := range []string{"a", "b"} {
+		awaitEvent(t, flow, flowapi.JobTemplateNotFoundReason, "there is no JobTemplate "+name)
+	}
+	withTemplates(t, namespace, "a")
+	awaitJobs(t, namespace, "f-a")
+	awaitFlow(t, flow, func(status *flowapi.JobFlowStatus) bool {
+		return status.State.Message == "flow b: there is no JobTemplate b in namespace "+namespace
+	})
+	// Events arrive in the order in which they are sent: when this one is there, so are those before it.
+	withTemplates(t, namespace, "b")
+	awaitJobs(t, namespace, "f-a", "f-b")
+	awaitEvent(t, flow, flowapi.CreatedReason, "f-b")
+	list := &eventsv1.EventList{}
+	if err := api.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for i := range list.Items {
+		if event := &list.Items[i]; strings.Contains(event.Note, "there is no JobTemplate b") {
+			told++
+			if event.Series != nil {
+				told += int(event.Series.Count)
+			}
+		}
+	}
+	if told != 1 {
+		t.Errorf("it was told %d times that JobTemplate b is not there, want once", told)
+	}
 }
 
 func patchOf(text string) *flowapi.Patch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -226,15 +227,13 @@ func (r *Reconciler) record(ctx context.Context, v *view, d *decision, cause err
 // announce sends Events for what the new state says that the stored one did not.
 func (r *Reconciler) announce(stored *flowapi.JobFlow, state flowapi.State, d *decision) {
 	before := stored.Status.State
-	if state.Message != before.Message {
-		for i := range d.troubles {
-			if i == maxSentences {
-				break
-			}
-			// The action tells the Events apart: the events API folds those with equal reason and action into one.
-			action := fmt.Sprintf("Sync %d", i)
-			r.events.Eventf(stored, nil, corev1.EventTypeWarning, d.troubles[i].reason, action, "%s", clip(d.troubles[i].message))
+	for i := range min(len(d.troubles), maxSentences) {
+		if strings.Contains(before.Message, d.troubles[i].message) {
+			continue
 		}
+		// The action tells the Events apart: the events API folds those with equal reason and action into one.
+		action := fmt.Sprintf("Sync %d", i)
+		r.events.Eventf(stored, nil, corev1.EventTypeWarning, d.troubles[i].reason, action, "%s", clip(d.troubles[i].message))
 	}
 	if state.Phase == before.Phase {
 		return

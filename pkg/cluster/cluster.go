@@ -356,6 +356,9 @@ func (c *Cluster) changed(n *Node) {
 	c.changes = append(c.changes, int32(n.Slot))
 }
 
+// TouchJob has TakeTouchedJobs return a job although nothing has happened to it.
+func (c *Cluster) TouchJob(j *Job) { c.touch(j) }
+
 func (c *Cluster) touch(j *Job) {
 	if !j.touched {
 		j.touched = true

@@ -55,6 +55,8 @@ type Job struct {
 	Verdict *verdict.Verdict
 	// Decided is the status of the PodGroup that was decided last, nil before the first.
 	Decided *schedulingv1beta1.PodGroupStatus
+	// Arrival is when the number of its pods was last seen to be another one.
+	Arrival Arrival
 	// Place is the HyperNode that was decided last to be said to hold its pods, nil before the first.
 	Place *string
 	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
@@ -81,6 +83,12 @@ type Job struct {
 	belonging Belonging // of its tasks, their roles left out
 
 	waiting, touched bool // membership in the cluster's lists
+}
+
+// Arrival is since when a job has had so many pods.
+type Arrival struct {
+	Pods  int
+	Since time.Time
 }
 
 // Tasks returns the job's tasks, in no particular order. The caller must not change it.

@@ -74,6 +74,7 @@ func TestTheMinimumOfARoleBinds(t *testing.T) {
 	if bound := w.run(); len(bound) != 0 {
 		t.Fatalf("bound %v without a master", bound)
 	}
+	w.settle()
 	if reason, message := w.condition("g"); reason != "NotEnoughPodsOfTask" || !strings.Contains(message, "task master") {
 		t.Errorf("the reason is %s: %s", reason, message)
 	}
@@ -102,6 +103,7 @@ func TestPodsAreMadeOnlyAfterTheDoor(t *testing.T) {
 	if phase := w.groups[fixture.Key("g")].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
 		t.Fatalf("the phase is %s", phase)
 	}
+	w.settle()
 	reason, message := w.condition("g")
 	if reason != "NotEnoughTasks" || !strings.HasSuffix(message, "0 of 2") {
 		t.Errorf("the reason is %s: %s", reason, message)

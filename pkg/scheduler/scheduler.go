@@ -109,8 +109,10 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	contained(&result, func() { writePlans(s.cluster, session.Plans, &result.Decisions) })
 	result.Wake = s.cluster.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })
-	if !s.wake.IsZero() && (result.Wake.IsZero() || s.wake.Before(result.Wake)) {
-		result.Wake = s.wake
+	for _, wake := range [...]time.Time{s.wake, s.writer.wakeAt()} {
+		if !wake.IsZero() && (result.Wake.IsZero() || wake.Before(result.Wake)) {
+			result.Wake = wake
+		}
 	}
 	if result.Panic != "" {
 		result.Wake = now.Add(panicPause)

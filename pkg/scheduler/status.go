@@ -16,7 +16,10 @@ import (
 )
 
 // statusWriter decides what the statuses of PodGroups, queues and pods are to say.
-type statusWriter struct{ cycle uint64 }
+type statusWriter struct {
+	cycle   uint64
+	arrival []*cluster.Job // of which it is not said yet that they lack pods
+}
 
 func newStatusWriter() *statusWriter { return &statusWriter{} }
 
@@ -24,11 +27,15 @@ func newStatusWriter() *statusWriter { return &statusWriter{} }
 // has happened to are looked at.
 func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decisions) {
 	w.cycle++
+	w.touchArrived(c, now)
 	for _, j := range c.TakeTouchedJobs() {
 		c.SetPhase(j, phaseOf(j))
-		w.writeGroup(j, now, d)
+		arriving := w.isArriving(j, now)
+		w.writeGroup(j, arriving, now, d)
 		w.writePlace(j, d)
-		w.writePods(j, now, d)
+		if !arriving {
+			w.writePods(j, now, d)
+		}
 	}
 	// Setting phases touched some jobs again; nothing of that is left to be said.
 	c.TakeTouchedJobs()
@@ -64,7 +71,7 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	return schedulingv1beta1.PodGroupPending
 }
 
-func (w *statusWriter) writeGroup(j *cluster.Job, now time.Time, d *cluster.Decisions) {
+func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *cluster.Decisions) {
 	last := &j.Group.Status
 	if j.Decided != nil {
 		last = j.Decided
@@ -75,7 +82,7 @@ func (w *statusWriter) writeGroup(j *cluster.Job, now time.Time, d *cluster.Deci
 		Succeeded: int32(j.Count(cluster.Succeeded)),
 		Failed:    int32(j.Count(cluster.Failed)),
 	}
-	status.Conditions = w.conditions(j, last.Conditions, now)
+	status.Conditions = w.conditions(j, arriving, last.Conditions, now)
 	if equality.Semantic.DeepEqual(&status, last) {
 		return
 	}
@@ -109,8 +116,9 @@ func (w *statusWriter) writePlace(j *cluster.Job, d *cluster.Decisions) {
 }
 
 // conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once
-// it is placed, and Nominated while room is being made for it. A statement that is as before keeps its time.
-func (w *statusWriter) conditions(j *cluster.Job, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
+// it is placed, and Nominated while room is being made for it. A statement that is as before keeps its time. What is said
+// of the pods that a job lacks stays as it is while they come.
+func (w *statusWriter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
 	state := func(c schedulingv1beta1.PodGroupCondition) {
 		c.Status, c.LastTransitionTime = corev1.ConditionTrue, metav1.NewTime(now.Truncate(time.Second))
@@ -126,6 +134,12 @@ func (w *statusWriter) conditions(j *cluster.Job, last []schedulingv1beta1.PodGr
 	}
 	transition := strconv.FormatUint(w.cycle, 10)
 	switch {
+	case blocked(j) && arriving:
+		for _, old := range last {
+			if old.Type == schedulingv1beta1.PodGroupUnschedulableType && old.Reason == string(j.Verdict.Code) {
+				conditions = append(conditions, old)
+			}
+		}
 	case blocked(j):
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupUnschedulableType, TransitionID: transition,
 			Reason: string(j.Verdict.Code), Message: j.Verdict.Sentence()})

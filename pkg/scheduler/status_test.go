@@ -2,7 +2,9 @@ package scheduler
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,7 +79,7 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 			for i, state := range test.pods {
 				w.apply(inState(i, state))
 			}
-			w.cycle()
+			w.settle()
 			j := w.scheduler.Cluster().Job(fixture.Key("g"))
 			if j.Phase != test.phase {
 				t.Errorf("the phase is %s, want %s", j.Phase, test.phase)
@@ -132,7 +134,7 @@ func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 func TestAJobThatLacksPodsSaysSo(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
 	w.apply(fixture.Group("g", "default", 2))
-	w.cycle()
+	w.settle()
 	if reason, message := w.condition("g"); reason != "NotEnoughTasks" || message != "not all pods exist yet: 0 of 2" {
 		t.Errorf("before there are pods it says %s: %s", reason, message)
 	}
@@ -145,8 +147,58 @@ func TestAJobThatLacksPodsSaysSo(t *testing.T) {
 		p := inState(i, "gated")
 		w.scheduler.Cluster().Apply(cluster.Delete{Object: p})
 	}
-	w.cycle()
+	w.settle()
 	if reason, _ := w.condition("g"); reason != "NotEnoughTasks" {
 		t.Errorf("when they are gone it says %s", reason)
+	}
+}
+
+// While its pods come one after the other nothing is written about those that are not there yet.
+func TestPodsThatAreStillComingAreNotMissed(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
+	w.apply(fixture.Group("g", "default", 9))
+	w.cycle()
+	var since time.Time
+	for i := range 8 {
+		w.apply(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.Asks("cpu=1")))
+		d := w.cycle()
+		since = w.now
+		if len(d.Groups)+len(d.Pods)+len(d.Events) > 0 {
+			t.Fatalf("when pod %d has come %+v, %+v and %+v are written", i, d.Groups, d.Pods, d.Events)
+		}
+	}
+	w.now = since
+	result := w.scheduler.Cycle(w.now, nil)
+	if want := since.Add(arrivalPause); !result.Wake.Equal(want) {
+		t.Fatalf("it looks again at %v, want %v", result.Wake, want)
+	}
+	w.now = result.Wake.Add(-time.Second) // from where the next cycle takes a step of a second
+	d := w.cycle()
+	if reason, message := w.condition("g"); reason != "NotEnoughTasks" || !strings.HasSuffix(message, "8 of 9") || len(d.Pods) != 8 || len(d.Events) != 1 {
+		t.Errorf("then it says %s: %s, to %d pods and by %d Events", reason, message, len(d.Pods), len(d.Events))
+	}
+	if result := w.scheduler.Cycle(w.now.Add(time.Minute), nil); !result.Wake.IsZero() || !result.Decisions.IsEmpty() {
+		t.Errorf("then it has said it, and looks again at %v for %+v", result.Wake, result.Decisions)
+	}
+	// The last one comes: now it is about nodes, which is said at once.
+	w.apply(fixture.Pod("p-8", fixture.In("g"), fixture.Asks("cpu=1")))
+	w.cycle()
+	if reason, _ := w.condition("g"); reason != "NotEnoughResources" {
+		t.Errorf("when all have come it says %s", reason)
+	}
+}
+
+// What was said of missing pods stays, and is not taken back for the moment in which another one comes or goes.
+func TestWhatIsSaidOfMissingPodsStaysWhileOneComes(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
+	w.apply(fixture.Group("g", "default", 3))
+	w.settle()
+	w.apply(fixture.Pod("p-0", fixture.In("g")))
+	if d := w.cycle(); len(d.Groups)+len(d.Events) > 0 {
+		t.Errorf("at once %+v and %+v are written", d.Groups, d.Events)
+	}
+	w.settle()
+	if _, message := w.condition("g"); !strings.HasSuffix(message, "1 of 3") {
+		t.Errorf("it says %s", message)
 	}
 }

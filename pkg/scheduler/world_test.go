@@ -73,6 +73,14 @@ func (w *world) cycle() cluster.Decisions {
 	return result.Decisions
 }
 
+// settle runs cycles until pods that have not come by now are missed.
+func (w *world) settle() {
+	w.tb.Helper()
+	for began := w.now; w.now.Sub(began) <= arrivalPause; {
+		w.cycle()
+	}
+}
+
 // run runs a cycle, lets what it binds run, and returns pod → node.
 func (w *world) run() map[string]string {
 	w.tb.Helper()

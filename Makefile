@@ -54,9 +54,10 @@ check-generated: generate ## Fail if what is generated is stale.
 	@test -z "$$(git status --porcelain -- pkg/apis pkg/client installer)" || { git status --short -- pkg/apis pkg/client installer; exit 1; }
 
 .PHONY: bench
-bench: build ## Run the benchmarks: decisions in process, and bindings on a local cluster beside a plain loop.
+bench: build ## Run the benchmarks: decisions in process; bindings, and pods of Jobs, on a local cluster beside a plain loop.
 	go test -run '^$$' -bench . -benchmem ./pkg/...
 	bin/hekla bench
+	bin/hekla bench jobs
 
 .PHONY: demo
 demo: build ## Bring up a local cluster and watch gangs wait and start.

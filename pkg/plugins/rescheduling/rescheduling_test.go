@@ -59,7 +59,9 @@ func newStage(tb testing.TB, arguments string, objects ...runtime.Object) *stage
 	if s.outlook, err = placement.NewOutlook(s.Cluster, s.policy); err != nil {
 		tb.Fatal(err)
 	}
-	for _, o := range append([]runtime.Object{fixture.Queue("q"), fixture.Group("g", "q", 1)}, objects...) {
+	// The root as it is in a cluster: it has nobody outside of it to keep anything from.
+	root := fixture.Queue(schedulingv1beta1.RootQueue, func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = new(bool) })
+	for _, o := range append([]runtime.Object{root, fixture.Queue("q"), fixture.Group("g", "q", 1)}, objects...) {
 		s.Apply(cluster.Set{Object: o})
 	}
 	return s
@@ -150,16 +152,19 @@ func TestOnlyAPodThatIsBetterOffElsewhereLeaves(t *testing.T) {
 		option func(*corev1.Pod)
 		more   []runtime.Object
 	}{
-		"it is not marked":               {func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.PreemptableKey) }, nil},
-		"its mark says no":               {fixture.Annotated(schedulingv1beta1.PreemptableKey, "false"), nil},
-		"it is on its way out":           {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }, nil},
-		"it is critical":                 {fixture.WithPriority(2_000_000_000), nil},
-		"nobody would make it anew":      {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil},
-		"it has just started":            {started(noon.Add(-time.Minute)), nil},
-		"it may go to no other node":     {fixture.Selecting(corev1.LabelHostname, "a"), nil},
-		"it is too large":                {fixture.Asks("cpu=7"), nil},
-		"its queue is closed":            {nil, []runtime.Object{queue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })}},
-		"its queue is not reclaimable":   {nil, []runtime.Object{queue(func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = &no })}},
+		"it is not marked":             {func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.PreemptableKey) }, nil},
+		"its mark says no":             {fixture.Annotated(schedulingv1beta1.PreemptableKey, "false"), nil},
+		"it is on its way out":         {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }, nil},
+		"it is critical":               {fixture.WithPriority(2_000_000_000), nil},
+		"nobody would make it anew":    {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil},
+		"it has just started":          {started(noon.Add(-time.Minute)), nil},
+		"it may go to no other node":   {fixture.Selecting(corev1.LabelHostname, "a"), nil},
+		"it is too large":              {fixture.Asks("cpu=7"), nil},
+		"its queue is closed":          {nil, []runtime.Object{queue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })}},
+		"its queue is not reclaimable": {nil, []runtime.Object{queue(func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = &no })}},
+		"a queue above is not reclaimable": {nil, []runtime.Object{
+			fixture.Queue("above", func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = &no }),
+			queue(func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "above" })}},
 		"its gang needs it":              {nil, []runtime.Object{fixture.Group("g", "q", 2), pod("member", "c")}},
 		"its disruption budget is spent": {fixture.Labelled("app", "x"), []runtime.Object{budget(0)}},
 		"another pod waits for the room": {nil, []runtime.Object{fixture.Group("w", "q", 1), fixture.Pod("waits", fixture.In("w"), fixture.Selecting(corev1.LabelHostname, "b"))}},

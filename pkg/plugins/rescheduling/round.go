@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -148,9 +149,10 @@ func (r *round) mayLeave(t *cluster.Task) bool {
 	return j.KeepsMinimum(t, nil, 0) || isAlone(t)
 }
 
-// isReclaimable reports whether neither a queue nor one above it keeps what it holds to itself.
+// isReclaimable reports whether neither a queue nor one above it keeps what it holds to itself. What the root says of itself
+// means nothing: no queue is outside of it.
 func isReclaimable(q *cluster.Queue) bool {
-	for ; q != nil; q = q.Parent {
+	for ; q != nil && q.Name != schedulingv1beta1.RootQueue; q = q.Parent {
 		if !q.Reclaimable {
 			return false
 		}

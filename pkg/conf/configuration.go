@@ -62,7 +62,7 @@ const (
 	VictimVoteUpstream VictimVote = "upstream" // an empty answer is no answer
 )
 
-// Notice is something in the file that is well formed and changes nothing.
+// Notice is something in the file that is well formed and changes nothing, or not until something else is there.
 type Notice struct {
 	Line int
 	Text string

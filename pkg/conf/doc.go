@@ -12,7 +12,8 @@
 //     problem, never ignored. What has a meaning but no effect leaves a notice.
 //  3. A Configuration is complete: every switch and every argument that has a default has a value. Reading one cannot
 //     fail, and asking for an argument that the catalogue does not declare is a bug of the caller, answered by a panic.
-//  4. Parsing what [Configuration.YAML] prints gives an equal Configuration without notices.
+//  4. Parsing what [Configuration.YAML] prints gives an equal Configuration, and no notices but of plugins
+//     that lack the metrics block.
 //  5. The same bytes and the same catalogue give the same configuration, the same problems and the same text.
 //
 // It must not know what actions and plugins do, nor where the file comes from or what happens when it changes. The one

@@ -31,28 +31,38 @@ func oneOf(values ...string) func(any) error {
 }
 
 // metrics reads the `metrics` block. It is checked like arguments, and kept as texts: so Volcano's plugins look it up.
+// Volcano runs plugins that read it without one, and so does this.
 func (p *parser) metrics(e entry, tiers []Tier) map[string]string {
-	if e.value == nil {
-		return nil
-	}
 	metrics := map[string]string{}
-	for key, value := range p.arguments(e, "metrics", metricsSchema).values {
-		metrics[key] = fmt.Sprint(value)
+	if e.value != nil {
+		for key, value := range p.arguments(e, "metrics", metricsSchema).values {
+			metrics[key] = fmt.Sprint(value)
+		}
 	}
-	if len(metrics) == 0 {
-		return nil
-	}
+	var readers []Plugin
 	for _, tier := range tiers {
 		for _, plugin := range tier.Plugins {
 			if p.catalogue.Plugins[plugin.Name].ReadsMetrics {
-				p.checkAddress(e, metrics)
-				return metrics
+				readers = append(readers, plugin)
 			}
 		}
 	}
-	p.notice(e.line, "metrics has no effect: no plugin of the tiers reads it")
-	return nil
+	switch {
+	case len(metrics) == 0:
+		for _, plugin := range readers {
+			p.notice(plugin.Line, "plugin %s has no effect: %s", plugin.Name, nothingMeasured)
+		}
+		return nil
+	case len(readers) == 0:
+		p.notice(e.line, "metrics has no effect: no plugin of the tiers reads it")
+		return nil
+	}
+	p.checkAddress(e, metrics)
+	return metrics
 }
+
+// nothingMeasured is why a plugin does nothing that reads loads.
+const nothingMeasured = "how busy nodes are is not measured, since there is no metrics block to say by whom"
 
 // checkAddress misses the address of a source that has one: what is asked for through the API server has none.
 func (p *parser) checkAddress(e entry, metrics map[string]string) {

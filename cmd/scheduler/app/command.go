@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -39,7 +38,7 @@ func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(command.Context(), command.OutOrStdout(), scheduler.NewRegistry(extensions...))
+			return o.run(command, scheduler.NewRegistry(extensions...))
 		},
 	}
 	o.addFlags(command.Flags())
@@ -47,7 +46,8 @@ func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 }
 
 // run runs the scheduler until the context ends or it cannot go on; the latter is an error.
-func (o *options) run(ctx context.Context, out io.Writer, registry *framework.Registry) error {
+func (o *options) run(command *cobra.Command, registry *framework.Registry) error {
+	ctx := command.Context()
 	logger, err := process.Log(o.verbosity)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (o *options) run(ctx context.Context, out io.Writer, registry *framework.Re
 		logger.Info("Warning: " + sentence)
 	}
 	if o.printConfig && o.schedulerConfigMap == "" {
-		return o.printTo(ctx, out, o.fileSource(), registry)
+		return o.printTo(command, o.fileSource(), registry)
 	}
 	restConfig, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
 	if err != nil {
@@ -73,7 +73,7 @@ func (o *options) run(ctx context.Context, out io.Writer, registry *framework.Re
 		src = configMap{client: clients.Core, namespace: namespace, name: name}
 	}
 	if o.printConfig {
-		return o.printTo(ctx, out, src, registry)
+		return o.printTo(command, src, registry)
 	}
 	return o.schedule(ctx, restConfig, clients, src, registry, logger)
 }
@@ -85,9 +85,9 @@ func (o *options) fileSource() source {
 	return file{path: o.schedulerConf, poll: filePoll}
 }
 
-// printTo prints the configuration that a start would put in force.
-func (o *options) printTo(ctx context.Context, out io.Writer, src source, registry *framework.Registry) error {
-	d, catalogue := src.read(ctx), registry.Catalogue()
+// printTo prints the configuration that a start would put in force, and beside it what in it has no effect.
+func (o *options) printTo(command *cobra.Command, src source, registry *framework.Registry) error {
+	out, d, catalogue := command.OutOrStdout(), src.read(command.Context()), registry.Catalogue()
 	if d.place == "" {
 		_, err := out.Write(conf.Default(catalogue).YAML())
 		return err
@@ -101,6 +101,9 @@ func (o *options) printTo(ctx context.Context, out io.Writer, src source, regist
 	}
 	if _, err := registry.Build(configuration); err != nil {
 		return fmt.Errorf("%s: %w", d.place, err)
+	}
+	for _, notice := range configuration.Notices {
+		fmt.Fprintf(command.ErrOrStderr(), "hekla-scheduler: %s: %s\n", d.place, notice)
 	}
 	_, err = out.Write(configuration.YAML())
 	return err

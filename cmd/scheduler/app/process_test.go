@@ -363,11 +363,13 @@ func TestAStartThatCannotSucceedSaysWhy(t *testing.T) {
 
 func TestWhatIsPrintedIsWhatWouldBeInForce(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "conf")
+	var warned bytes.Buffer
 	printed := func(text string) (string, error) {
 		must(t, os.WriteFile(conf, []byte(text), 0o644))
 		var out bytes.Buffer
 		command := NewCommand()
 		command.SetOut(&out)
+		command.SetErr(&warned)
 		command.SetArgs([]string{"--print-config", "--scheduler-conf=" + conf})
 		err := command.ExecuteContext(t.Context())
 		return out.String(), err
@@ -381,6 +383,16 @@ func TestWhatIsPrintedIsWhatWouldBeInForce(t *testing.T) {
 	must(t, err)
 	if once != twice {
 		t.Errorf("printed again:\n%s", twice)
+	}
+	if warned.Len() > 0 {
+		t.Errorf("without a reason it says %s", &warned)
+	}
+	const unmeasured = "actions: allocate\ntiers:\n- plugins:\n  - name: usage\n"
+	if text, err := printed(unmeasured); err != nil || !strings.Contains(text, "name: usage") {
+		t.Errorf("of one with a plugin that does nothing yet: %v\n%s", err, text)
+	}
+	if want := "hekla-scheduler: file " + conf + ": line 4: plugin usage has no effect: "; !strings.HasPrefix(warned.String(), want) {
+		t.Errorf("it says %q, want %q", &warned, want)
 	}
 	if _, err := printed(badConfiguration); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("of an invalid one: %v", err)

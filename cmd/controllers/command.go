@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hekla.sh/hekla/pkg/apis"
@@ -75,6 +76,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	controllerOptions.Registerer = metrics.Registry
 	if err := controllers.Add(mgr, controllerOptions); err != nil {
 		return err
 	}

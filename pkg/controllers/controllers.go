@@ -3,6 +3,7 @@ package controllers
 import (
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/jobflow"
 	"hekla.sh/hekla/pkg/controllers/jobtemplate"
+	"hekla.sh/hekla/pkg/controllers/metrics"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
 	"hekla.sh/hekla/pkg/controllers/queue"
 )
@@ -32,6 +34,9 @@ type Options struct {
 
 	// InheritOwnerAnnotations lets lone pods take queue, minimum and the like from their owner's annotations.
 	InheritOwnerAnnotations bool
+
+	// Registerer is where the numbers of the controllers are shown; nil shows none.
+	Registerer prometheus.Registerer
 }
 
 // Add puts the controllers into the manager, whose cache must have been made with CacheOptions.
@@ -39,8 +44,12 @@ func Add(mgr manager.Manager, options Options) error {
 	if len(options.SchedulerNames) == 0 {
 		return fmt.Errorf("no scheduler name given: pods could not be told from those of other schedulers")
 	}
+	numbers, err := metrics.New(options.Registerer)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	if options.JobWorkers > 0 {
-		err := job.Add(mgr, job.Options{Workers: options.JobWorkers, SchedulerName: options.SchedulerNames[0]})
+		err := job.Add(mgr, job.Options{Workers: options.JobWorkers, SchedulerName: options.SchedulerNames[0], Metrics: numbers})
 		if err != nil {
 			return fmt.Errorf("%s: %w", job.Name, err)
 		}
@@ -56,7 +65,7 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	if options.QueueWorkers > 0 {
-		if err := queue.Add(mgr, queue.Options{Workers: options.QueueWorkers}); err != nil {
+		if err := queue.Add(mgr, queue.Options{Workers: options.QueueWorkers, Metrics: numbers}); err != nil {
 			return fmt.Errorf("%s: %w", queue.Name, err)
 		}
 	}
@@ -76,7 +85,7 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	if options.JobFlowWorkers > 0 {
-		if err := jobflow.Add(mgr, jobflow.Options{Workers: options.JobFlowWorkers}); err != nil {
+		if err := jobflow.Add(mgr, jobflow.Options{Workers: options.JobFlowWorkers, Metrics: numbers}); err != nil {
 			return fmt.Errorf("%s: %w", jobflow.Name, err)
 		}
 	}

@@ -29,6 +29,9 @@ func TestAWaitingReplicaTakesOverFromOneThatDies(t *testing.T) {
 		if strings.HasPrefix(argument, "--healthz-address=") {
 			second.Args[i] = fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)
 		}
+		if strings.HasPrefix(argument, "--listen-address=") {
+			second.Args[i] = "--listen-address=127.0.0.1:0"
+		}
 	}
 	// A replica is ready while it waits, or a roll-out of two could never finish.
 	second.ReadyURL = fmt.Sprintf("http://127.0.0.1:%d/readyz", health)

@@ -43,6 +43,8 @@ var (
 	program  localcluster.Program
 	process  *localcluster.Process
 	auditLog string
+	// numbersURL is where the process shows its metrics.
+	numbersURL string
 )
 
 func TestMain(m *testing.M) {
@@ -137,13 +139,18 @@ func prepareProgram(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	numbers, err := localcluster.FreePort()
+	if err != nil {
+		return err
+	}
+	numbersURL = fmt.Sprintf("http://127.0.0.1:%d/metrics", numbers)
 	program = localcluster.Program{
 		Name: "hekla-controllers",
 		Path: path,
 		Args: []string{
 			"--kubeconfig=" + kubeconfig,
 			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health), "--enable-healthz",
-			"--listen-address=127.0.0.1:0", "--enable-metrics",
+			fmt.Sprintf("--listen-address=127.0.0.1:%d", numbers), "--enable-metrics",
 			"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms",
 		},
 		ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),

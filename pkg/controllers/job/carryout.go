@@ -43,10 +43,19 @@ func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []s
 		err := r.createPod(ctx, job, pod)
 		if err != nil {
 			r.memory.settle(name, job.UID, pod.Name)
+		} else if isFirstTry(job) {
+			// Both times are the API server's, whole seconds and of one clock.
+			r.metrics.PodCreated(pod.CreationTimestamp.Sub(job.CreationTimestamp.Time))
 		}
 		return err
 	})
 	return append(unseen, created...), err
+}
+
+// isFirstTry reports whether a Job has not run yet and was never restarted.
+func isFirstTry(job *batch.Job) bool {
+	return job.Status.Version == 0 && job.Status.RetryCount == 0 &&
+		(job.Status.State.Phase == "" || job.Status.State.Phase == batch.Pending)
 }
 
 // createPod makes one pod. If a pod of the name is there already, it must be the Job's.

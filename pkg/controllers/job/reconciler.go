@@ -20,6 +20,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
 // recheckAfter is how long to wait for a watch to catch up with what is known to have been written. The event itself
@@ -32,6 +33,7 @@ type Reconciler struct {
 	live          client.Reader
 	events        events.EventRecorder
 	memory        *memory
+	metrics       *metrics.Metrics
 	schedulerName string
 }
 
@@ -43,10 +45,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, stored); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.memory.forget(request.NamespacedName)
+			r.metrics.JobGone(request.NamespacedName)
 			return reconcile.Result{}, r.dropVoid(ctx, request.NamespacedName)
 		}
 		return reconcile.Result{}, err
 	}
+	r.metrics.Job(stored, stored.Status.State.Phase)
 	if stored.DeletionTimestamp != nil {
 		// The garbage collector takes pods and PodGroup along.
 		return reconcile.Result{}, nil
@@ -314,6 +318,7 @@ func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batc
 		return reconcile.Result{}, false, errors.Join(cause, client.IgnoreNotFound(err))
 	}
 	r.memory.wrote(client.ObjectKeyFromObject(stored), stored.UID, updated.ResourceVersion, time.Now())
+	r.metrics.Job(stored, status.State.Phase)
 	r.announce(stored, status, trouble)
 	return reconcile.Result{}, true, cause
 }

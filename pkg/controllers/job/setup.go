@@ -21,6 +21,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
@@ -46,6 +47,9 @@ type Options struct {
 
 	// SchedulerName is put into the pods of a Job when neither its spec nor the template names a scheduler.
 	SchedulerName string
+
+	// Metrics are the numbers of all controllers.
+	Metrics *metrics.Metrics
 }
 
 // Add puts the controller into the manager.
@@ -55,6 +59,7 @@ func Add(mgr manager.Manager, options Options) error {
 		live:          mgr.GetAPIReader(),
 		events:        mgr.GetEventRecorder(Name),
 		memory:        newMemory(),
+		metrics:       options.Metrics,
 		schedulerName: options.SchedulerName,
 	}
 	ctx := context.Background()

@@ -17,6 +17,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
 const (
@@ -30,11 +31,12 @@ const (
 
 // Reconciler brings one JobFlow at a time closer to its end. Add puts it to work.
 type Reconciler struct {
-	client client.Client
-	live   client.Reader
-	events events.EventRecorder
-	prober *prober
-	specs  *specs
+	client  client.Client
+	live    client.Reader
+	events  events.EventRecorder
+	prober  *prober
+	specs   *specs
+	metrics *metrics.Metrics
 }
 
 // Reconcile makes the Jobs whose time has come and writes the status if it differs. An error means that a request failed and
@@ -44,9 +46,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, stored); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.prober.want(request.NamespacedName, nil)
+			r.metrics.JobFlowGone(request.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	r.metrics.JobFlow(stored, stored.Status.State.Phase)
 	v, err := r.look(ctx, stored)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -220,6 +224,7 @@ func (r *Reconciler) record(ctx context.Context, v *view, d *decision, cause err
 	case err != nil:
 		return reconcile.Result{}, errors.Join(cause, client.IgnoreNotFound(err))
 	}
+	r.metrics.JobFlow(stored, status.State.Phase)
 	r.announce(stored, status.State, d)
 	return reconcile.Result{}, cause
 }

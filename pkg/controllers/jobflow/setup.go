@@ -20,6 +20,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
@@ -50,13 +51,16 @@ const (
 type Options struct {
 	// Workers is how many JobFlows are worked on at a time.
 	Workers int
+
+	// Metrics are the numbers of all controllers.
+	Metrics *metrics.Metrics
 }
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
-		prober: newProber(), specs: newSpecs(),
+		prober: newProber(), specs: newSpecs(), metrics: options.Metrics,
 	}
 	ctx := context.Background()
 	for _, index := range []struct {
@@ -90,6 +94,9 @@ func Add(mgr manager.Manager, options Options) error {
 			DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) { wakeFlow(e.Object, queue) },
 		}).
 		Watches(&flowapi.JobTemplate{}, handler.EnqueueRequestsFromMapFunc(r.namers)).
+		Watches(&corev1.Namespace{}, handler.Funcs{
+			DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.metrics.NamespaceGone(e.Object.GetName()) },
+		}).
 		WatchesRawSource(source.Channel(r.prober.wake, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Workers,

@@ -15,6 +15,7 @@ import (
 
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
 // ReasonQueueError is the reason of the Event on a queue that could not be written.
@@ -22,9 +23,10 @@ const ReasonQueueError = "QueueError"
 
 // Reconciler keeps one Queue at a time in order. Add puts it to work.
 type Reconciler struct {
-	client client.Client
-	live   client.Reader
-	events events.EventRecorder
+	client  client.Client
+	live    client.Reader
+	events  events.EventRecorder
+	metrics *metrics.Metrics
 }
 
 // Reconcile makes root and default when they are missing, gives the queue a parent, follows the oldest Command for it,
@@ -42,6 +44,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err = from.Get(ctx, request.NamespacedName, queue)
 	if apierrors.IsNotFound(err) {
+		r.metrics.QueueGone(request.Name)
 		return reconcile.Result{}, errors.Join(r.drop(ctx, command), r.make(ctx, request.Name))
 	}
 	if err != nil || queue.DeletionTimestamp != nil {
@@ -108,6 +111,7 @@ func (r *Reconciler) update(ctx context.Context, queue *scheduling.Queue, comman
 	order, told := orderOf(command, queue, underClosed)
 	status := queue.Status.DeepCopy()
 	Count(status, groups.Items)
+	r.metrics.Queue(queue.Name, status)
 	var marked bool
 	status.State, marked = NextState(status, order, isMarked(queue), underClosed)
 	if err := r.write(ctx, queue, status, marked); err != nil {

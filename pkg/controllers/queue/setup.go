@@ -18,6 +18,7 @@ import (
 
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
@@ -47,11 +48,15 @@ const (
 type Options struct {
 	// Workers is how many Queues are worked on at a time.
 	Workers int
+
+	// Metrics are the numbers of all controllers.
+	Metrics *metrics.Metrics
 }
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name)}
+	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
+		metrics: options.Metrics}
 	ctx := context.Background()
 	err := mgr.GetFieldIndexer().IndexField(ctx, &scheduling.PodGroup{}, groupsByQueue,
 		func(object client.Object) []string { return []string{queueOf(object)} })

@@ -128,6 +128,15 @@ func (c *Cluster) Jobs() []*Job {
 	return jobs
 }
 
+// EachJob calls a function with each job that has a PodGroup, in no particular order.
+func (c *Cluster) EachJob(visit func(*Job)) {
+	for _, j := range c.jobs {
+		if j.Group != nil {
+			visit(j)
+		}
+	}
+}
+
 // Waiting returns the jobs that had something to place, or waited at the door, at the last [Cluster.Settle], in no
 // particular order. The caller must not change the slice.
 func (c *Cluster) Waiting() []*Job { return c.waiting }

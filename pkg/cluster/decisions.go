@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +33,8 @@ type Bind struct {
 	UID  types.UID
 	Node string
 	Job  JobID
+	// Created is when the pod was.
+	Created time.Time
 	// Reservation is what is to be written of volumes and devices before, nil if nothing.
 	Reservation *Reservation
 }

@@ -53,6 +53,8 @@ type Job struct {
 
 	// Verdict is why the job waits, nil if nothing stands in its way.
 	Verdict *verdict.Verdict
+	// Refusals is how many sessions have looked at the job and left it waiting.
+	Refusals uint64
 	// Decided is the status of the PodGroup that was decided last, nil before the first.
 	Decided *schedulingv1beta1.PodGroupStatus
 	// Arrival is when the number of its pods was last seen to be another one.

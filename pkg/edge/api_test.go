@@ -234,7 +234,7 @@ func startOutbox(t *testing.T, clients *Clients) (*Outbox, <-chan BindResult) {
 	results := make(chan BindResult, 100)
 	o := NewOutbox(clients, OutboxOptions{
 		Name: "volcano", Logger: logr.Discard(), Refuse: func(cluster.BindFailed) {},
-		Observe: func(result BindResult, _ time.Duration) { results <- result },
+		Observe: func(outcome BindOutcome) { results <- outcome.Result },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(o.Wait)

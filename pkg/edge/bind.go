@@ -43,6 +43,16 @@ const (
 // BindResults are all results there are.
 var BindResults = []BindResult{Bound, Gone, Elsewhere, Refused, Unsent}
 
+// BindOutcome is how a binding ended, and how long it took.
+type BindOutcome struct {
+	Result BindResult
+	// Created is when the pod was.
+	Created time.Time
+	// Prepared is how long after the binding was handed over what the pod takes besides room was written, and its volumes were
+	// bound: zero if it takes nothing, or if that was never done. Took is how long it took in all.
+	Prepared, Took time.Duration
+}
+
 const (
 	// bindWorkers is how many bindings are under way at once. The API server takes a millisecond or two for each and works
 	// on as many as it has cores; a few more on their way keep it busy, and many more only make each of them slower.
@@ -68,6 +78,7 @@ type binding struct {
 
 	// isWritten is set once all that was reserved for the pod was written, isPrepared when its volumes are bound as well.
 	isWritten, isPrepared bool
+	prepared              time.Time
 
 	requests int
 	// problem is the answer to the last request, nil once it is understood. As long as it is set nothing is sent: what the
@@ -124,7 +135,7 @@ func (b *binder) add(binds []cluster.Bind) {
 	var last *binding
 	now := time.Now()
 	for _, bind := range binds {
-		t := &binding{Bind: bind, handed: now, backOff: b.backOff, isPrepared: bind.Reservation == nil}
+		t := &binding{Bind: bind, handed: now, prepared: now, backOff: b.backOff, isPrepared: bind.Reservation == nil}
 		if last != nil && last.Job == bind.Job {
 			t.gang = last.gang
 		} else {
@@ -259,7 +270,7 @@ func (b *binder) prepare(ctx context.Context, t *binding) (BindResult, time.Dura
 	var hopeless impossible
 	switch {
 	case isReady:
-		t.isPrepared, t.backOff = true, b.backOff
+		t.isPrepared, t.prepared, t.backOff = true, time.Now(), b.backOff
 		return "", 0, nil
 	case errors.As(err, &hopeless) || err != nil && isFinal(err):
 	case time.Since(t.handed) > t.Reservation.Patience:

@@ -29,12 +29,15 @@ type InboxOptions struct {
 	NodeSelector []string
 	// IgnorePriorityClasses leaves the PriorityClasses out, so that every job has priority 0.
 	IgnorePriorityClasses bool
+	// Observe is told of each pod that comes after the first list. Nil observes nothing.
+	Observe func(*corev1.Pod)
 }
 
 // Inbox watches the cluster and keeps what happened until it is taken.
 type Inbox struct {
-	queue *eventQueue
-	nodes []label
+	queue   *eventQueue
+	nodes   []label
+	observe func(*corev1.Pod)
 
 	core  informers.SharedInformerFactory
 	batch externalversions.SharedInformerFactory
@@ -61,7 +64,7 @@ type watchedKind struct {
 // NewInbox returns an inbox that watches nothing before [Inbox.Start].
 func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
 	i := &Inbox{
-		queue: newEventQueue(), api: clients.Core.Discovery(), devices: make(chan struct{}),
+		queue: newEventQueue(), api: clients.Core.Discovery(), devices: make(chan struct{}), observe: options.Observe,
 		core: informers.NewSharedInformerFactoryWithOptions(clients.Core, 0,
 			informers.WithTransform(slim), informers.WithTweakListOptions(readThrough)),
 		batch: externalversions.NewSharedInformerFactoryWithOptions(clients.Batch, 0,
@@ -128,7 +131,12 @@ func (i *Inbox) watch(name string, informer cache.SharedIndexInformer) error {
 		return err
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(o any, _ bool) { i.seen(o.(object)) },
+		AddFunc: func(o any, isInInitialList bool) {
+			if pod, ok := o.(*corev1.Pod); ok && !isInInitialList && i.observe != nil {
+				i.observe(pod)
+			}
+			i.seen(o.(object))
+		},
 		UpdateFunc: func(before, now any) { i.replaced(before.(object), now.(object)) },
 		DeleteFunc: i.deleted,
 	})

@@ -44,8 +44,8 @@ type OutboxOptions struct {
 	Refuse func(cluster.BindFailed)
 	// Fail is told of plans that cannot be carried out; see [Inbox.Fail].
 	Fail func(cluster.PlanFailed)
-	// Observe is told how each binding ended, and how long after it was handed over. Nil observes nothing.
-	Observe func(result BindResult, took time.Duration)
+	// Observe is told how each binding ended. Nil observes nothing.
+	Observe func(BindOutcome)
 	// ObserveEviction is told how each eviction ended. Nil observes nothing.
 	ObserveEviction func(result EvictionResult)
 	Logger          logr.Logger
@@ -199,7 +199,11 @@ func (o *Outbox) evicted(e *cluster.Eviction, result EvictionResult) {
 func (o *Outbox) finished(t *binding, result BindResult, err error) {
 	now := time.Now()
 	if o.options.Observe != nil {
-		o.options.Observe(result, now.Sub(t.handed))
+		outcome := BindOutcome{Result: result, Created: t.Created, Took: now.Sub(t.handed)}
+		if t.isPrepared {
+			outcome.Prepared = t.prepared.Sub(t.handed)
+		}
+		o.options.Observe(outcome)
 	}
 	if result != Refused {
 		return

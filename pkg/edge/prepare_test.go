@@ -121,7 +121,7 @@ func outboxThatSays(t *testing.T, clients *Clients) (*Outbox, <-chan BindResult,
 	results, reasons := make(chan BindResult, 10), make(chan string, 10)
 	o := NewOutbox(clients, OutboxOptions{Name: "volcano",
 		Refuse:  func(e cluster.BindFailed) { reasons <- e.Reason },
-		Observe: func(result BindResult, _ time.Duration) { results <- result }})
+		Observe: func(outcome BindOutcome) { results <- outcome.Result }})
 	o.binder.backOff.Duration = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(o.Wait)

@@ -181,10 +181,10 @@ func startWire(t *testing.T, w *wire) (*Outbox, *outcome) {
 			defer out.mutex.Unlock()
 			out.refused = append(out.refused, e.UID)
 		},
-		Observe: func(result BindResult, _ time.Duration) {
+		Observe: func(outcome BindOutcome) {
 			out.mutex.Lock()
 			defer out.mutex.Unlock()
-			out.results = append(out.results, result)
+			out.results = append(out.results, outcome.Result)
 		},
 	})
 	o.binder.backOff = wait.Backoff{Duration: time.Millisecond, Factor: 1.5, Steps: 10}

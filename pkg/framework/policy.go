@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"slices"
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -13,7 +14,7 @@ type Policy struct {
 	Configuration *conf.Configuration
 	Actions       []Action
 
-	openers     []SessionOpener
+	openers     []opener
 	validators  []JobValidator
 	queueOrder  []QueueOrderer
 	jobOrder    []JobOrderer
@@ -48,6 +49,12 @@ type Policy struct {
 	Hierarchical bool
 }
 
+// opener is a plugin that is told when a session begins.
+type opener struct {
+	SessionOpener
+	name string
+}
+
 // Has reports whether the pipeline holds an action.
 func (p *Policy) Has(action string) bool {
 	for _, a := range p.Actions {
@@ -56,6 +63,13 @@ func (p *Policy) Has(action string) bool {
 		}
 	}
 	return false
+}
+
+// Uses reports whether a plugin is in force.
+func (p *Policy) Uses(plugin string) bool {
+	return p.Configuration != nil && slices.ContainsFunc(p.Configuration.Tiers, func(t conf.Tier) bool {
+		return slices.ContainsFunc(t.Plugins, func(q conf.Plugin) bool { return q.Name == plugin })
+	})
 }
 
 // Share returns what a queue may hold by right, as the first plugin that gives shares says; ok is false if none does.
@@ -96,7 +110,9 @@ func (p *Policy) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) b
 
 // collect notes in what a plugin has a say.
 func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
-	add(&p.openers, plugin, true)
+	if o, ok := plugin.(SessionOpener); ok {
+		p.openers = append(p.openers, opener{o, plugin.Name()})
+	}
 	add(&p.validators, plugin, true)
 	add(&p.followers, plugin, true)
 	add(&p.sharers, plugin, true)

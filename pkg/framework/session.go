@@ -43,6 +43,9 @@ type Supplier interface {
 
 // Share is what a queue may hold by right.
 type Share struct {
+	// Ceiling is what the queue may hold at most, in a cluster of this size and beside what is kept for others; empty if the
+	// plugin knows none, and [resources.Unlimited] where there is no bound.
+	Ceiling resources.Vector
 	// Deserved has no limit where the share does not speak of a resource.
 	Deserved resources.Limits
 	Share    resources.Ratio // the largest ratio of allocated to deserved
@@ -61,6 +64,9 @@ type Session struct {
 
 	// Subject is the job that is being looked at, nil if none is, for telling whose fault a panic is; see LookAt.
 	Subject *cluster.Job
+
+	// Observe is told when opening a plugin begins, and what it returns when that ends; nil observes nothing.
+	Observe func(part, name string) (end func())
 
 	// Plans are the plans decided in the session, in the order in which they were made.
 	Plans []*Planned
@@ -130,7 +136,13 @@ func (s *Session) Open() {
 	c.Settle()
 	c.Expire(now)
 	for _, plugin := range s.Policy.openers {
+		if s.Observe == nil {
+			plugin.OpenSession(s)
+			continue
+		}
+		end := s.Observe("plugin", plugin.name)
 		plugin.OpenSession(s)
+		end()
 	}
 	for _, j := range c.Waiting() {
 		// For a job with a plan room is being made: while its victims leave it plans nothing new (law K6).
@@ -287,6 +299,21 @@ func (s *Session) Judge(j *cluster.Job, v *verdict.Verdict) {
 	}
 	s.judged[j] = true
 	s.Cluster.Judge(j, v)
+}
+
+// Tally notes on each job that was looked at and still waits that it was looked at in vain once more. It returns how many pods
+// the jobs among them have without a node that were let in. It is called once, when all actions have had their turn.
+func (s *Session) Tally() (unplaced int) {
+	for j := range s.judged {
+		if j.Verdict == nil {
+			continue
+		}
+		j.Refusals++
+		if !j.AtTheDoor() {
+			unplaced += j.Count(cluster.Pending)
+		}
+	}
+	return unplaced
 }
 
 // Judged reports whether anything was said of a job in this session.

@@ -97,7 +97,7 @@ func (x Transaction) Commit() {
 	for _, t := range s.placed[x.first:] {
 		s.Cluster.Commit(t)
 		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
-			Reservation: t.Reservation})
+			Created: t.Created(), Reservation: t.Reservation})
 	}
 	x.mustBePlanned()
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]

@@ -7,7 +7,9 @@
 //
 //  1. A number that is shown is true of some moment in the last [TotalsPeriod]; nothing is shown that nobody counts.
 //  2. What is gone is not shown: series of queues and jobs are made anew from the model each time.
-//  3. The hot path pays for a few observations per cycle and one per binding, and for nothing per pod or node.
+//  3. The hot path pays for a few observations per cycle, per pod that comes and per binding, and for nothing per node or per
+//     pod that is there. What belongs to one job is copied every [TotalsPeriod], and made into series by whoever asks.
+//  4. Every name is in docs/metrics.md.
 //
 // It must not decide anything, and nothing may be decided on it.
 package metrics

@@ -22,14 +22,18 @@ const (
 type Metrics struct {
 	registry *prometheus.Registry
 	totals   totals
+	jobs     jobs
 
 	cycleLatency, openLatency prometheus.Observer
 	actionLatency             *prometheus.HistogramVec
-	bindLatency               prometheus.Observer
+	pluginLatency             *prometheus.HistogramVec
+	stageLatency, taskLatency *prometheus.HistogramVec
+	jobLatency                prometheus.Observer
 	attempts, binds           *prometheus.CounterVec
 
 	victims                      prometheus.Gauge
-	preemptions                  prometheus.Counter
+	preemptions, reclaims        prometheus.Counter
+	reclaimVictims               prometheus.Observer
 	transactions, evictions      *prometheus.CounterVec
 	plansStarted, plansCancelled prometheus.Counter
 
@@ -45,21 +49,29 @@ var milliseconds = prometheus.ExponentialBuckets(0.125, 2, 18) // to 16 s
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&m.totals)
-	m.cycleLatency = m.histogram(volcano, "e2e_scheduling_latency_milliseconds", "Duration of a scheduling cycle.").With(nil)
-	m.openLatency = m.histogram(volcano, "open_session_duration_milliseconds", "Duration of opening a session.").With(nil)
-	m.actionLatency = m.histogram(volcano, "action_scheduling_latency_milliseconds", "Duration of an action.", "action")
-	m.bindLatency = m.histogram(volcano, "scheduling_stage_duration_milliseconds",
-		"Duration of a stage of scheduling a pod; Bind is from the decision until the API server has bound it.", "stage").
-		WithLabelValues("Bind")
+		&m.totals, &m.jobs)
+	m.cycleLatency = m.histogram("e2e_scheduling_latency_milliseconds", "Duration of a scheduling cycle.", milliseconds).With(nil)
+	m.openLatency = m.histogram("open_session_duration_milliseconds", "Duration of opening a session.", milliseconds).With(nil)
+	m.actionLatency = m.histogram("action_scheduling_latency_milliseconds", "Duration of an action.", milliseconds, "action")
+	m.pluginLatency = m.histogram("plugin_scheduling_latency_milliseconds", "Duration of telling a plugin that a session begins.",
+		milliseconds, "plugin", "OnSession")
+	m.stageLatency = m.histogram("scheduling_stage_duration_milliseconds", "Duration of a stage of binding a pod: PreBind, until what "+
+		"it takes besides room is written and its volumes are bound, and Bind, from there until it is bound.", milliseconds, "stage")
+	m.taskLatency = m.histogram("task_scheduling_latency_milliseconds", "Time from the creation of a pod until it was Watched, had "+
+		"a node Assumed, was PreBound, and Bound.", prometheus.ExponentialBucketsRange(50, 60000, 30), "stage")
+	m.jobLatency = m.histogram("e2e_job_scheduling_latency_milliseconds",
+		"Time from the creation of a PodGroup until the first of its pods had nodes.", prometheus.ExponentialBucketsRange(100, 120000, 30)).With(nil)
 	m.attempts = m.counter(volcano, "schedule_attempts_total",
-		"Attempts to schedule pods by result: scheduled, or error if the API server refused.", "result")
+		"Attempts to schedule pods by result: scheduled, unschedulable, or error if the API server refused.", "result")
 	m.binds = m.counter(hekla, "binds_total", "Bindings by how they ended.", "result")
 	for _, result := range edge.BindResults {
 		m.binds.WithLabelValues(string(result))
 	}
 	m.victims = m.gauge(volcano, "pod_preemption_victims", "Victims of the newest plan to make room.")
 	m.preemptions = m.counter(volcano, "total_preemption_attempts", "Plans to make room for a job that evict somebody.").With(nil)
+	m.reclaims = m.counter(volcano, "total_reclaim_attempts", "Those of them that take from other queues.").With(nil)
+	m.reclaimVictims = prometheus.Observer(m.histogram("pod_reclaim_victims", "Victims of each of those.",
+		[]float64{0, 1, 2, 5, 10, 20, 50}).With(nil))
 	m.transactions = m.counter(volcano, "eviction_transactions_total", "Plans that evict somebody, by action.", "action")
 	m.evictions = m.counter(hekla, "evictions_total", "Evictions by how they ended.", "result")
 	for _, result := range edge.EvictionResults {
@@ -79,8 +91,8 @@ func New() *Metrics {
 	return m
 }
 
-func (m *Metrics) histogram(prefix, name, help string, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: prefix, Name: name, Help: help, Buckets: milliseconds}, labels)
+func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: volcano, Name: name, Help: help, Buckets: buckets}, labels)
 	m.registry.MustRegister(h)
 	return h
 }
@@ -102,6 +114,9 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Registry: m.registry})
 }
 
+// Describe names every series that there may be.
+func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) { m.registry.Describe(descriptions) }
+
 // Observe times a part of a cycle; it is scheduler.Options.Observe.
 func (m *Metrics) Observe(part, name string) (end func()) {
 	var observer prometheus.Observer
@@ -112,6 +127,8 @@ func (m *Metrics) Observe(part, name string) (end func()) {
 		observer = m.openLatency
 	case "action":
 		observer = m.actionLatency.WithLabelValues(name)
+	case "plugin":
+		observer = m.pluginLatency.WithLabelValues(name, "OnSessionOpen")
 	default:
 		return func() {}
 	}
@@ -121,13 +138,25 @@ func (m *Metrics) Observe(part, name string) (end func()) {
 
 func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
+// Watched times a pod of ours that has come to be known.
+func (m *Metrics) Watched(created time.Time) { m.taskStage("Watched", time.Since(created)) }
+
+func (m *Metrics) taskStage(stage string, after time.Duration) {
+	// The API server's clock has whole seconds and is not ours.
+	m.taskLatency.WithLabelValues(stage).Observe(max(inMilliseconds(after), 0))
+}
+
 // Bind counts a binding; it is edge.OutboxOptions.Observe.
-func (m *Metrics) Bind(result edge.BindResult, took time.Duration) {
-	m.binds.WithLabelValues(string(result)).Inc()
-	switch result {
+func (m *Metrics) Bind(outcome edge.BindOutcome) {
+	m.binds.WithLabelValues(string(outcome.Result)).Inc()
+	switch outcome.Result {
 	case edge.Bound:
 		m.attempts.WithLabelValues("scheduled").Inc()
-		m.bindLatency.Observe(inMilliseconds(took))
+		since := time.Since(outcome.Created)
+		m.taskStage("PreBound", since-outcome.Took+outcome.Prepared)
+		m.taskStage("Bound", since)
+		m.stageLatency.WithLabelValues("PreBind").Observe(inMilliseconds(outcome.Prepared))
+		m.stageLatency.WithLabelValues("Bind").Observe(inMilliseconds(outcome.Took - outcome.Prepared))
 	case edge.Refused:
 		m.attempts.WithLabelValues("error").Inc()
 	}
@@ -146,6 +175,10 @@ func (m *Metrics) Plans(started []cluster.PlanStart, ended []cluster.PlanEnd) {
 		if p.Job != (cluster.JobID{}) {
 			m.preemptions.Inc()
 			m.victims.Set(float64(len(p.Evictions)))
+			if action := p.Evictions[0].Action; action == "reclaim" || action == "gangreclaim" {
+				m.reclaims.Inc()
+				m.reclaimVictims.Observe(float64(len(p.Evictions)))
+			}
 		}
 	}
 }
@@ -155,9 +188,10 @@ func (m *Metrics) Eviction(result edge.EvictionResult) {
 	m.evictions.WithLabelValues(string(result)).Inc()
 }
 
-// Cycle counts a cycle.
-func (m *Metrics) Cycle(hasPanicked bool) {
+// Cycle counts a cycle, and the pods of jobs that it has looked at in vain.
+func (m *Metrics) Cycle(hasPanicked bool, unplaced int) {
 	m.cycles.Inc()
+	m.attempts.WithLabelValues("unschedulable").Add(float64(unplaced))
 	if hasPanicked {
 		m.cyclePanics.Inc()
 	}

@@ -105,30 +105,36 @@ func TestWhatIsGoneIsNotShownAnyMore(t *testing.T) {
 
 func TestBindingsAreCountedByResult(t *testing.T) {
 	m := New()
-	m.Bind(edge.Bound, time.Second)
-	m.Bind(edge.Bound, time.Second)
-	m.Bind(edge.Refused, time.Second)
+	created := time.Now().Add(-time.Minute)
+	for _, result := range []edge.BindResult{edge.Bound, edge.Bound, edge.Refused} {
+		m.Bind(edge.BindOutcome{Result: result, Created: created, Prepared: time.Second, Took: 3 * time.Second})
+	}
+	m.Cycle(false, 7)
 	expect(t, m, "hekla_binds_total", map[string]string{
 		`hekla_binds_total{result="bound"}`: "2", `hekla_binds_total{result="refused"}`: "1", `hekla_binds_total{result="gone"}`: "0",
 		`hekla_binds_total{result="elsewhere"}`: "0", `hekla_binds_total{result="unsent"}`: "0",
 	})
 	expect(t, m, "volcano_schedule_attempts_total", map[string]string{
 		`volcano_schedule_attempts_total{result="scheduled"}`: "2", `volcano_schedule_attempts_total{result="error"}`: "1",
+		`volcano_schedule_attempts_total{result="unschedulable"}`: "7",
 	})
 	expect(t, m, "volcano_scheduling_stage_duration_milliseconds_sum", map[string]string{
-		`volcano_scheduling_stage_duration_milliseconds_sum{stage="Bind"}`: "2000",
+		`volcano_scheduling_stage_duration_milliseconds_sum{stage="PreBind"}`: "2000",
+		`volcano_scheduling_stage_duration_milliseconds_sum{stage="Bind"}`:    "4000",
 	})
 }
 
 func TestThePartsOfACycleAreTimed(t *testing.T) {
 	m := New()
-	for _, part := range [][2]string{{"cycle", ""}, {"open", ""}, {"action", "allocate"}, {"action", "allocate"}, {"close", ""}} {
+	for _, part := range [][2]string{{"cycle", ""}, {"open", ""}, {"action", "allocate"}, {"action", "allocate"}, {"plugin", "drf"},
+		{"close", ""}} {
 		m.Observe(part[0], part[1])()
 	}
 	for name, want := range map[string]string{
-		"volcano_e2e_scheduling_latency_milliseconds_count":                       "1",
-		"volcano_open_session_duration_milliseconds_count":                        "1",
-		`volcano_action_scheduling_latency_milliseconds_count{action="allocate"}`: "2",
+		"volcano_e2e_scheduling_latency_milliseconds_count":                                            "1",
+		"volcano_open_session_duration_milliseconds_count":                                             "1",
+		`volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin="drf"}`: "1",
+		`volcano_action_scheduling_latency_milliseconds_count{action="allocate"}`:                      "2",
 	} {
 		if got := shown(t, m, name)[name]; got != want {
 			t.Errorf("%s is %q, want %s", name, got, want)
@@ -179,6 +185,8 @@ func TestPlansAndEvictionsAreCounted(t *testing.T) {
 		`volcano_eviction_transactions_total{action="preempt"}`: "1", `volcano_eviction_transactions_total{action="reclaim"}`: "1",
 		`volcano_eviction_transactions_total{action="shuffle"}`: "1",
 	})
+	expect(t, m, "volcano_total_reclaim_attempts", map[string]string{"volcano_total_reclaim_attempts": "1"})
+	expect(t, m, "volcano_pod_reclaim_victims_sum", map[string]string{"volcano_pod_reclaim_victims_sum": "2"})
 	expect(t, m, "hekla_plans_", map[string]string{"hekla_plans_started_total": "4", "hekla_plans_cancelled_total": "1"})
 	if got := shown(t, m, "hekla_evictions_total"); got[`hekla_evictions_total{result="evicted"}`] != "1" || len(got) != len(edge.EvictionResults) {
 		t.Errorf("shown: %v", got)

@@ -23,8 +23,17 @@ type totals struct {
 	samples []prometheus.Metric
 }
 
-// Describe sends nothing: which series there are depends on the queues and resources there are.
-func (t *totals) Describe(chan<- *prometheus.Desc) {}
+// Describe names the series that there may be.
+func (t *totals) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, a := range []amounts{allocated, request, inqueue, deserved, capability, ceilingOf} {
+		descriptions <- a.cpu
+		descriptions <- a.memory
+		descriptions <- a.scalar
+	}
+	for _, d := range []*prometheus.Desc{shareOf, weightOf, overusedOf, taskCount, jobCount} {
+		descriptions <- d
+	}
+}
 
 // Collect sends the numbers read last.
 func (t *totals) Collect(metrics chan<- prometheus.Metric) {
@@ -51,6 +60,7 @@ func (m *Metrics) Totals(c *cluster.Cluster, policy *framework.Policy) {
 		}
 	}
 	r.add(jobCount, float64(waiting))
+	m.jobs.read(c, policy)
 	m.totals.mutex.Lock()
 	defer m.totals.mutex.Unlock()
 	m.totals.samples = r.samples
@@ -77,6 +87,8 @@ var (
 	inqueue    = amountsOf("inqueue", "What jobs let into the queue still lack of their minimum")
 	deserved   = amountsOf("deserved", "What the queue may hold by right")
 	capability = amountsOf("capacity", "What the queue may hold at most")
+	ceilingOf  = amountsOf("real_capacity", "What the queue may hold at most beside what is kept for others, in a cluster of this size")
+	overusedOf = description("queue_overused", "Whether the queue has all that it deserves, of every resource.", "queue_name")
 	shareOf    = description("queue_share", "Largest ratio of what the queue holds to what it deserves.", "queue_name")
 	weightOf   = description("queue_weight", "Weight of the queue.", "queue_name")
 	taskCount  = description("unschedule_task_count", "Pods of a waiting job that have no node.", "job_id")
@@ -109,7 +121,29 @@ func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
 	if share, ok := policy.Share(q); ok {
 		r.vector(deserved, q.Name, share.Deserved.Vector())
 		r.add(shareOf, share.Share.Float(), q.Name)
+		r.add(overusedOf, isOverused(q, share.Deserved), q.Name)
+		for d := range share.Ceiling {
+			if value := share.Ceiling[d]; value != resources.Unlimited {
+				r.amount(ceilingOf, q.Name, resources.Dim(d), value)
+			}
+		}
 	}
+}
+
+// isOverused is 1 if a queue holds all that it deserves, 0 if it does not, or deserves nothing in particular.
+func isOverused(q *cluster.Queue, deserved resources.Limits) float64 {
+	result := 0.0
+	for d := range deserved.Len() {
+		limit, ok := deserved.At(resources.Dim(d))
+		switch {
+		case !ok:
+		case q.Subtree.Allocated.At(resources.Dim(d)) < limit:
+			return 0
+		default:
+			result = 1
+		}
+	}
+	return result
 }
 
 func (r *reader) vector(a amounts, queue string, v resources.Vector) {

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Cluster cluster.Options
 	// Observe is told when a part of a cycle begins, and what it returns when that part ends: "cycle", "open", "close",
-	// or "action" and its name. Nil observes nothing.
+	// "plugin" or "action" and its name. Nil observes nothing.
 	Observe func(part, name string) (end func())
 }
 
@@ -81,6 +81,8 @@ type Result struct {
 	Decisions cluster.Decisions
 	// Wake is when the next cycle is due although nothing may have happened by then; zero if time alone changes nothing.
 	Wake time.Time
+	// Unplaced is how many pods, let in and without a node, the jobs have that were looked at in vain.
+	Unplaced int
 	// Panic is what went wrong inside, with its stack, "" if nothing did.
 	Panic string
 }
@@ -102,6 +104,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	defer s.observe("close", "")()
 	if problem == "" {
 		result.Decisions.Binds = session.Binds
+		result.Unplaced = session.Tally()
 	} else {
 		result.Panic = problem
 	}
@@ -141,6 +144,7 @@ const maxPanics = 3
 // was being looked at comes under suspicion.
 func (s *Scheduler) run(now time.Time) (session *framework.Session, problem string) {
 	session = framework.NewSession(s.cluster, s.policy, s.engine, now)
+	session.Observe = s.observe
 	defer func() {
 		if cause := recover(); cause != nil {
 			problem = fmt.Sprintf("%v\n%s", cause, debug.Stack())

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -57,7 +59,7 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger}
 	var err error
 	r.inbox, err = edge.NewInbox(clients, edge.InboxOptions{
-		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses,
+		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--node-selector: %w", err)
@@ -73,6 +75,13 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 	p.offer, p.show = r.offer, func(n cluster.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
 	return r, nil
+}
+
+// watched times a pod that has come and is to be scheduled here.
+func (r *runner) watched(pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" && slices.Contains(r.options.schedulerNames, pod.Spec.SchedulerName) {
+		r.metrics.Watched(pod.CreationTimestamp.Time)
+	}
 }
 
 func (r *runner) offer(policy *framework.Policy) {
@@ -173,13 +182,14 @@ type reporter struct{ *runner }
 
 func (r reporter) Do(decisions cluster.Decisions) {
 	r.metrics.Plans(decisions.Plans, decisions.Ended)
+	r.metrics.Placed(r.scheduler.Cluster(), decisions.Binds, time.Now())
 	r.outbox.Do(decisions)
 }
 
 func (r reporter) Report(result scheduler.Result, refused error) {
 	now := time.Now()
 	r.lastCycle.Store(now.UnixNano())
-	r.metrics.Cycle(result.Panic != "")
+	r.metrics.Cycle(result.Panic != "", result.Unplaced)
 	if refused != nil {
 		r.policies.rejected(refused, r.scheduler.Policy() != nil)
 	}

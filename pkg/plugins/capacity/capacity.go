@@ -116,7 +116,7 @@ func (p *plugin) refusal(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
 
 // Share is what the queue deserves, and how far it has come.
 func (p *plugin) Share(q *cluster.Queue) framework.Share {
-	return framework.Share{Deserved: p.bounds[q].share, Share: p.share(q)}
+	return framework.Share{Ceiling: p.bounds[q].ceiling, Deserved: p.bounds[q].share, Share: p.share(q)}
 }
 
 // IsSurplus reports whether what would leave a queue lies above what it deserves.

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,7 @@ const (
 	DeviceClaim
 	DeviceSlice
 	DeviceClass
+	DeviceTaintRule
 )
 
 // SupplyKindOf returns the kind of an object, NoSupply if it is none of these.
@@ -52,6 +54,8 @@ func SupplyKindOf(o runtime.Object) SupplyKind {
 		return DeviceSlice
 	case *resourcev1.DeviceClass:
 		return DeviceClass
+	case *resourcev1beta2.DeviceTaintRule:
+		return DeviceTaintRule
 	}
 	return NoSupply
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -204,17 +205,37 @@ func (i *Inbox) watchDevices(ctx context.Context) {
 		case err != nil:
 			return false, nil
 		}
+		hasRules, err := i.hasTaintRules()
+		if err != nil {
+			return false, nil
+		}
 		resource := i.core.Resource().V1()
-		return true, i.watchAll(map[string]cache.SharedIndexInformer{
+		watched := map[string]cache.SharedIndexInformer{
 			"resourceclaims": resource.ResourceClaims().Informer(),
 			"resourceslices": resource.ResourceSlices().Informer(),
 			"deviceclasses":  resource.DeviceClasses().Informer(),
-		})
+		}
+		if hasRules {
+			watched["devicetaintrules"] = i.core.Resource().V1beta2().DeviceTaintRules().Informer()
+		}
+		return true, i.watchAll(watched)
 	})
 	if err == nil {
 		i.core.StartWithContext(ctx)
 		close(i.devices)
 	}
+}
+
+// hasTaintRules reports whether the API server has DeviceTaintRules: in Kubernetes 1.36 it has them if it is told to.
+func (i *Inbox) hasTaintRules() (bool, error) {
+	served, err := i.api.ServerResourcesForGroupVersion(resourcev1beta2.SchemeGroupVersion.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "devicetaintrules" }), nil
 }
 
 // Wait returns when everything that Start started has ended.

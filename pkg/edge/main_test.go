@@ -47,6 +47,7 @@ func startCluster() (*localcluster.Cluster, error) {
 	}
 	c, err := localcluster.Start(context.Background(), localcluster.Options{
 		WithoutKwok: true, WithoutControllers: true, Manifests: definitions, Progress: os.Stderr,
+		Serve: []string{"resource.k8s.io/v1beta2"},
 	})
 	if err != nil {
 		return nil, err

@@ -9,9 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
@@ -260,15 +263,78 @@ func TestAnOutboxThatIsClosedDoesNotWaitForVolumes(t *testing.T) {
 	expectResult(t, results, Unsent)
 }
 
+// taintRule makes a rule that taints no device there is.
+func (n *needy) taintRule() *resourcev1beta2.DeviceTaintRule {
+	n.Helper()
+	rules := n.admin.Core.ResourceV1beta2().DeviceTaintRules()
+	rule, err := rules.Create(boundedContext(n.T), &resourcev1beta2.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Spec: resourcev1beta2.DeviceTaintRuleSpec{DeviceSelector: &resourcev1beta2.DeviceTaintSelector{Pool: ptr.To("nobody")},
+			Taint: resourcev1beta2.DeviceTaint{Key: "broken", Effect: resourcev1beta2.DeviceTaintEffectNoSchedule}}}, metav1.CreateOptions{})
+	if err != nil {
+		n.Fatal(err)
+	}
+	n.Cleanup(func() {
+		if err := rules.Delete(context.Background(), rule.Name, metav1.DeleteOptions{}); err != nil {
+			n.Error(err)
+		}
+	})
+	return rule
+}
+
+// silent is an API server that does not say that it has DeviceTaintRules, or that it has anything of their version.
+type silent struct {
+	discovery.DiscoveryInterface
+	version bool
+}
+
+func (s silent) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+	served, err := s.DiscoveryInterface.ServerResourcesForGroupVersion(version)
+	if version != resourcev1beta2.SchemeGroupVersion.String() {
+		return served, err
+	}
+	if s.version {
+		return nil, apierrors.NewNotFound(resourcev1beta2.Resource(""), "")
+	}
+	return &metav1.APIResourceList{}, nil
+}
+
+func TestWithoutTaintRulesTheDevicesAreWatchedAllTheSame(t *testing.T) {
+	for name, version := range map[string]bool{"their version is not served": true, "the version is served without them": false} {
+		t.Run(name, func(t *testing.T) {
+			n := newNeedy(t)
+			device, rule := n.devices("device"), n.taintRule()
+			inbox, err := NewInbox(n.admin, InboxOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			inbox.api = silent{inbox.api, version}
+			ctx, cancel := context.WithCancel(t.Context())
+			t.Cleanup(inbox.Wait)
+			t.Cleanup(cancel)
+			inbox.Start(ctx)
+			if err := inbox.WaitSynced(boundedContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			seen := map[types.UID]bool{}
+			for _, e := range inbox.Take() {
+				seen[e.(cluster.Set).Object.(object).GetUID()] = true
+			}
+			if !seen[device.UID] || seen[rule.UID] {
+				t.Errorf("the claim is seen: %t, the rule: %t", seen[device.UID], seen[rule.UID])
+			}
+		})
+	}
+}
+
 func TestVolumesAndDevicesAreDelivered(t *testing.T) {
 	n := newNeedy(t)
-	claim, volume, device := n.claim("claim"), n.volume(), n.devices("device")
+	claim, volume, device, rule := n.claim("claim"), n.volume(), n.devices("device"), n.taintRule()
 	inbox := startInbox(t, n.admin, InboxOptions{})
 	seen := map[types.UID]bool{}
 	for _, e := range inbox.Take() {
 		seen[e.(cluster.Set).Object.(object).GetUID()] = true
 	}
-	for _, made := range []object{claim, volume, device} {
+	for _, made := range []object{claim, volume, device, rule} {
 		if !seen[made.GetUID()] {
 			t.Errorf("%T %s is missing", made, made.GetName())
 		}

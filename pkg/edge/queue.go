@@ -37,7 +37,8 @@ const (
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
 	"HyperNode", "PodGroup's HyperNode", "refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume",
-	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass"}
+	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass",
+	"DeviceTaintRule"}
 
 func (k kind) String() string { return kindNames[k] }
 

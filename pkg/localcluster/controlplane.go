@@ -166,6 +166,9 @@ func (c *Cluster) apiServer(options Options) (Program, error) {
 		"--allow-privileged=true",
 		"--v=" + strconv.Itoa(options.Verbosity),
 	}
+	for _, version := range options.Serve {
+		arguments = append(arguments, "--runtime-config="+version+"=true")
+	}
 	if options.AuditLog != "" {
 		policy := filepath.Join(c.dir, "audit-policy.yaml")
 		if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {

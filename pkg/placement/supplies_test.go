@@ -266,6 +266,33 @@ func TestDevicesOfAPodThatLeavesAreNotCountedOn(t *testing.T) {
 	}
 }
 
+func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
+	tolerating := func(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+		c.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: "broken", Operator: resourcev1.DeviceTolerationOpExists}}
+		return c
+	}
+	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.TaintRule("broken", "n0", "gpu-0"))
+	w.set(fixture.Group("g", "default", 1), fixture.DeviceClaim("strict", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("strict")))
+	w.set(fixture.Group("h", "default", 1), tolerating(fixture.DeviceClaim("lenient", "gpu", 1)), fixture.Pod("h-0", fixture.In("h"), fixture.Using("lenient")))
+	s := w.open()
+	s.Judge(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	expectReserved(t, w, "g")
+	x := s.Begin()
+	placeAll(t, w, "h")
+	expectReserved(t, w, "h", "h-0: lenient=n0/gpu-0")
+	x.Undo()
+	if w.cluster.Hopeful(w.job("g"), s.Now) {
+		t.Error("the other is looked at again though nothing has changed")
+	}
+	w.cluster.Apply(cluster.Delete{Object: fixture.TaintRule("broken", "n0", "gpu-0")})
+	w.cluster.Settle()
+	if !w.cluster.Hopeful(w.job("g"), s.Now) {
+		t.Error("the other is not looked at again")
+	}
+	placeAll(t, w, "g")
+	expectReserved(t, w, "g", "g-0: strict=n0/gpu-0")
+}
+
 func TestAClaimForOnePodIsFreeOnceThePodThatHasItHasLeft(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("late", made), fixture.Group("g", "default", 1),
 		fixture.Claim("c", "late", fixture.ForOnePod, fixture.BoundTo("v")), fixture.Volume("v", "late", "1Gi", host, "n0", fixture.OfClaim("c")))

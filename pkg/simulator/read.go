@@ -64,7 +64,8 @@ var kinds = map[string]bool{
 	"storage.k8s.io/v1 CSINode": true, "storage.k8s.io/v1 CSIDriver": true, "storage.k8s.io/v1 CSIStorageCapacity": true,
 	"storage.k8s.io/v1 VolumeAttachment": true, "resource.k8s.io/v1 ResourceClaim": true,
 	"resource.k8s.io/v1 ResourceClaimTemplate": true, "resource.k8s.io/v1 ResourceSlice": true, "resource.k8s.io/v1 DeviceClass": true,
-	"scheduling.k8s.io/v1 PriorityClass": true, "policy/v1 PodDisruptionBudget": true,
+	"resource.k8s.io/v1beta2 DeviceTaintRule": true,
+	"scheduling.k8s.io/v1 PriorityClass":      true, "policy/v1 PodDisruptionBudget": true,
 	"scheduling.volcano.sh/v1beta1 Queue": true, "scheduling.volcano.sh/v1beta1 PodGroup": true,
 	"batch.volcano.sh/v1alpha1 Job": true, "topology.volcano.sh/v1alpha1 HyperNode": true,
 }
@@ -194,4 +195,5 @@ func (r *reader) add(place string, decoded runtime.Object) error {
 }
 
 var clusterScoped = map[string]bool{"Node": true, "Namespace": true, "PersistentVolume": true, "StorageClass": true,
-	"PriorityClass": true, "Queue": true, "CSINode": true, "CSIDriver": true, "VolumeAttachment": true, "ResourceSlice": true, "DeviceClass": true}
+	"PriorityClass": true, "Queue": true, "CSINode": true, "CSIDriver": true, "VolumeAttachment": true, "ResourceSlice": true, "DeviceClass": true,
+	"DeviceTaintRule": true}

@@ -63,7 +63,7 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := build(ctx); err != nil {
 		return 1, err
 	}
-	if cluster, err = localcluster.Start(ctx, localcluster.Options{Nodes: 2, Progress: os.Stderr}); err != nil {
+	if cluster, err = localcluster.Start(ctx, localcluster.Options{Nodes: 2, Serve: []string{"resource.k8s.io/v1beta2"}, Progress: os.Stderr}); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -86,12 +87,42 @@ func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver { return nil }
 // PodGroups is not asked: the PodGroups of kube-scheduler have no claims here.
 func (d *Devices) PodGroups() fwk.PodGroupLister { return nil }
 
-// ListWithDeviceTaintRules returns all slices by name. Taints are those that drivers write into them.
+// ListWithDeviceTaintRules returns all slices by name. Their taints are those that drivers write into them, and after them
+// those of the DeviceTaintRules, by name.
 func (d *Devices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
 	if d.slices == nil {
 		d.slices = sorted[*resourcev1.ResourceSlice](d.shelf.stores[cluster.DeviceSlice])
+		rules := sorted[*resourcev1beta2.DeviceTaintRule](d.shelf.stores[cluster.DeviceTaintRule])
+		for i := range d.slices {
+			d.slices[i] = taint(d.slices[i], rules)
+		}
 	}
 	return d.slices, nil
+}
+
+// taint returns a slice with the taints that rules give its devices: the slice itself if they give none. The tracker of
+// kube-scheduler does the same, in an order left to chance, in goroutines of its own.
+func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaintRule) *resourcev1.ResourceSlice {
+	tainted := slice
+	for _, rule := range rules {
+		// A rule without a selector is about every device, as in the tracker.
+		selector := ptr.Deref(rule.Spec.DeviceSelector, resourcev1beta2.DeviceTaintSelector{})
+		if ptr.Deref(selector.Driver, slice.Spec.Driver) != slice.Spec.Driver || ptr.Deref(selector.Pool, slice.Spec.Pool.Name) != slice.Spec.Pool.Name {
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			if name := slice.Spec.Devices[i].Name; ptr.Deref(selector.Device, name) != name {
+				continue
+			}
+			if tainted == slice {
+				tainted = slice.DeepCopy()
+			}
+			device, added := &tainted.Spec.Devices[i], &rule.Spec.Taint
+			device.Taints = append(device.Taints, resourcev1.DeviceTaint{Key: added.Key, Value: added.Value,
+				Effect: resourcev1.DeviceTaintEffect(added.Effect), TimeAdded: added.TimeAdded})
+		}
+	}
+	return tainted
 }
 
 // List returns all claims, sorted. (That is what the tracker lists; those of the other listers are methods of their own types.)

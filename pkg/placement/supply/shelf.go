@@ -29,16 +29,17 @@ type Shelf struct {
 func NewShelf(c *cluster.Cluster, factory informers.SharedInformerFactory) *Shelf {
 	core, storage, resource := factory.Core().V1(), factory.Storage().V1(), factory.Resource().V1()
 	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[cluster.SupplyKind]cache.Indexer{
-		cluster.VolumeClaim:  core.PersistentVolumeClaims().Informer().GetIndexer(),
-		cluster.Volume:       core.PersistentVolumes().Informer().GetIndexer(),
-		cluster.StorageClass: storage.StorageClasses().Informer().GetIndexer(),
-		cluster.CSINode:      storage.CSINodes().Informer().GetIndexer(),
-		cluster.CSIDriver:    storage.CSIDrivers().Informer().GetIndexer(),
-		cluster.CSICapacity:  storage.CSIStorageCapacities().Informer().GetIndexer(),
-		cluster.Attachment:   storage.VolumeAttachments().Informer().GetIndexer(),
-		cluster.DeviceClaim:  resource.ResourceClaims().Informer().GetIndexer(),
-		cluster.DeviceSlice:  resource.ResourceSlices().Informer().GetIndexer(),
-		cluster.DeviceClass:  resource.DeviceClasses().Informer().GetIndexer(),
+		cluster.VolumeClaim:     core.PersistentVolumeClaims().Informer().GetIndexer(),
+		cluster.Volume:          core.PersistentVolumes().Informer().GetIndexer(),
+		cluster.StorageClass:    storage.StorageClasses().Informer().GetIndexer(),
+		cluster.CSINode:         storage.CSINodes().Informer().GetIndexer(),
+		cluster.CSIDriver:       storage.CSIDrivers().Informer().GetIndexer(),
+		cluster.CSICapacity:     storage.CSIStorageCapacities().Informer().GetIndexer(),
+		cluster.Attachment:      storage.VolumeAttachments().Informer().GetIndexer(),
+		cluster.DeviceClaim:     resource.ResourceClaims().Informer().GetIndexer(),
+		cluster.DeviceSlice:     resource.ResourceSlices().Informer().GetIndexer(),
+		cluster.DeviceClass:     resource.DeviceClasses().Informer().GetIndexer(),
+		cluster.DeviceTaintRule: factory.Resource().V1beta2().DeviceTaintRules().Informer().GetIndexer(),
 	}}
 	s.devices = newDevices(s)
 	return s
@@ -82,7 +83,7 @@ func (s *Shelf) show(key cluster.SupplyKey) {
 	switch key.Kind {
 	case cluster.DeviceClaim:
 		s.devices.see(key.NamespacedName, now)
-	case cluster.DeviceSlice:
+	case cluster.DeviceSlice, cluster.DeviceTaintRule:
 		s.devices.slices = nil
 	}
 }

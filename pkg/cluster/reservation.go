@@ -15,8 +15,8 @@ import (
 type Reservation struct {
 	Volumes []VolumeReservation
 	Devices []DeviceReservation
-	// Patience is how long the volumes may take to be bound.
-	Patience time.Duration
+	// Patience is how long the volumes may take to be bound, and DevicePatience how long the devices may take to be ready.
+	Patience, DevicePatience time.Duration
 }
 
 // VolumeReservation is the volume that a PersistentVolumeClaim is to have.

@@ -76,7 +76,7 @@ type binding struct {
 	handed  time.Time
 	backOff wait.Backoff
 
-	// isWritten is set once all that was reserved for the pod was written, isPrepared when its volumes are bound as well.
+	// isWritten is set once what is to be written of volumes was, isPrepared when they are bound and the devices ready as well.
 	isWritten, isPrepared bool
 	prepared              time.Time
 
@@ -265,18 +265,21 @@ func (b *binder) send(ctx context.Context, t *binding) error {
 
 // prepare takes one step towards what the pod takes besides room. It is what advance does first.
 func (b *binder) prepare(ctx context.Context, t *binding) (BindResult, time.Duration, error) {
-	isReady, err := b.preparer.prepare(ctx, &t.Bind, t.isWritten)
+	reached, err := b.preparer.prepare(ctx, t)
 	t.isWritten = t.isWritten || err == nil
+	spent := time.Since(t.handed)
 	var hopeless impossible
 	switch {
-	case isReady:
+	case err == nil && reached == isPrepared:
 		t.isPrepared, t.prepared, t.backOff = true, time.Now(), b.backOff
 		return "", 0, nil
 	case errors.As(err, &hopeless) || err != nil && isFinal(err):
-	case time.Since(t.handed) > t.Reservation.Patience:
+	case reached == awaitsVolumes && spent > t.Reservation.Patience:
 		if err == nil {
 			err = fmt.Errorf("its volumes were not bound within %s", t.Reservation.Patience)
 		}
+	// How long devices take is counted from when they were given out. This is for who cannot reach the API server.
+	case err != nil && spent > t.Reservation.Patience+t.Reservation.DevicePatience:
 	default:
 		if err != nil {
 			b.logger.V(1).Info("Volumes and devices of a pod were not written", "pod", t.Pod, "node", t.Node, "error", err)

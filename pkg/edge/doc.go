@@ -31,7 +31,8 @@
 //  12. A disruption budget is passed over only where the eviction says so; then the pod is deleted without asking for one.
 //  13. An outbox that is drained begins no further step. The rest is for the next leader.
 //  14. What a pod takes of volumes and devices is written before its binding, and the binding is sent when the volumes are
-//     bound. A binding that is refused gives its devices back first. Who waits for volumes holds up no stop.
+//     bound and the devices ready. A binding that is refused gives its devices back first. Who waits for volumes or devices
+//     holds up no stop.
 //
 // The caches are filled after leadership was won, not before. A standby then costs next to nothing, and the lists with
 // which a leader begins are newer than everything the leader before it wrote, because they are read through to etcd. The

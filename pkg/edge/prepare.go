@@ -3,15 +3,11 @@ package edge
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
@@ -22,7 +18,7 @@ import (
 // repeated, and is made to what a live read shows: the caches do not hold the objects whole.
 type preparer struct{ client kubernetes.Interface }
 
-// longestLook is the longest pause between two looks at a claim whose volume is being made.
+// longestLook is the longest pause between two looks at a claim whose volume is being made, or whose devices are not ready.
 const longestLook = 5 * time.Second
 
 // impossible is why a pod cannot have what was reserved for it. Asking again is no use.
@@ -30,27 +26,41 @@ type impossible struct{ why string }
 
 func (i impossible) Error() string { return i.why }
 
-// prepare writes what is not written yet, and reports whether all is there. It is called again until it is; isWritten is set
-// once it has returned without an error.
-func (p preparer) prepare(ctx context.Context, b *cluster.Bind, isWritten bool) (isReady bool, err error) {
-	isReady = true
-	for i := range b.Reservation.Volumes {
-		bound, err := p.volume(ctx, b, &b.Reservation.Volumes[i], isWritten)
+// progress is how far what a pod takes besides room is.
+type progress uint8
+
+const (
+	awaitsVolumes progress = iota // some are not bound, and no devices were given out
+	awaitsDevices                 // some are not ready
+	isPrepared                    // all is there
+)
+
+// prepare writes what is not written yet, and says how far it is. It is called again until all is there.
+func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
+	areBound := true
+	for i := range t.Reservation.Volumes {
+		isBound, err := p.volume(ctx, &t.Bind, &t.Reservation.Volumes[i], t.isWritten)
 		if err != nil {
-			return false, err
+			return awaitsVolumes, err
 		}
-		isReady = isReady && bound
+		areBound = areBound && isBound
 	}
 	// Devices are given out last: whoever waits for a volume does not hold them.
-	for i := range b.Reservation.Devices {
-		if !isReady {
-			break
-		}
-		if err := p.devices(ctx, b, &b.Reservation.Devices[i]); err != nil {
-			return false, err
-		}
+	if !areBound {
+		return awaitsVolumes, nil
 	}
-	return isReady, nil
+	areReady := true
+	for i := range t.Reservation.Devices {
+		isReady, err := p.devices(ctx, t, &t.Reservation.Devices[i])
+		if err != nil {
+			return awaitsDevices, err
+		}
+		areReady = areReady && isReady
+	}
+	if !areReady {
+		return awaitsDevices, nil
+	}
+	return isPrepared, nil
 }
 
 // volume gives a claim to a volume, or a node to a claim, and reports whether the claim is bound.
@@ -124,71 +134,5 @@ func (p preparer) take(ctx context.Context, v *cluster.VolumeReservation) error 
 		return impossible{fmt.Sprintf("PersistentVolume %s was taken by another claim", v.Volume)}
 	}
 	_, err = volumes.Update(ctx, taken, metav1.UpdateOptions{})
-	return err
-}
-
-// devices gives devices to a claim, and the claim to the pod.
-func (p preparer) devices(ctx context.Context, b *cluster.Bind, d *cluster.DeviceReservation) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
-	claim, err := claims.Get(ctx, d.Claim.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && (claim.UID != d.UID || claim.DeletionTimestamp != nil):
-		return impossible{fmt.Sprintf("ResourceClaim %s is gone", d.Claim)}
-	case err != nil:
-		return err
-	case claim.Status.Allocation != nil && !equality.Semantic.DeepEqual(claim.Status.Allocation.Devices, d.Allocation.Devices):
-		return impossible{fmt.Sprintf("ResourceClaim %s was given other devices meanwhile", d.Claim)}
-	case claim.Status.Allocation != nil && isReservedFor(claim, b.UID):
-		return nil
-	}
-	if claim.Status.Allocation == nil {
-		if !slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
-			claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
-			if claim, err = claims.Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
-				return err
-			}
-		}
-		claim.Status.Allocation = d.Allocation
-	}
-	claim.Status.ReservedFor = append(claim.Status.ReservedFor,
-		resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: b.Pod.Name, UID: b.UID})
-	_, err = claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
-	return err
-}
-
-func isReservedFor(claim *resourcev1.ResourceClaim, pod types.UID) bool {
-	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod })
-}
-
-// release takes back what devices were given for a pod that is not bound after all, in the reverse order. Volumes stay: the
-// claim has been promised one. What cannot be taken back now is tried again with the pod's next binding, or goes with the pod.
-func (p preparer) release(ctx context.Context, b *cluster.Bind) error {
-	for _, d := range slices.Backward(b.Reservation.Devices) {
-		if err := p.releaseDevices(ctx, b, &d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p preparer) releaseDevices(ctx context.Context, b *cluster.Bind, d *cluster.DeviceReservation) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
-	claim, err := claims.Get(ctx, d.Claim.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && (claim.UID != d.UID || !isReservedFor(claim, b.UID)) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	claim.Status.ReservedFor = slices.DeleteFunc(claim.Status.ReservedFor,
-		func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == b.UID })
-	if len(claim.Status.ReservedFor) == 0 {
-		claim.Status.Allocation, claim.Status.Devices = nil, nil
-	}
-	_, err = claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	return err
 }

@@ -148,6 +148,8 @@ type KubeArguments struct {
 	BindTimeout   time.Duration // how long volumes may take to be bound
 	VolumeShape   []ShapePoint  // how nodes are scored by their volumes; empty if they are not
 	DeviceTimeout time.Duration // how long to look for devices on one node; 0 is without end
+	// DeviceBindTimeout is how long devices may take to be ready once they were given out.
+	DeviceBindTimeout time.Duration
 }
 
 // ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.

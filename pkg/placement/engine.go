@@ -56,7 +56,8 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 	for i, s := range policy.KubeScores {
 		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
 	}
-	arguments := kube.Arguments{BindTimeout: policy.Kube.BindTimeout, DeviceTimeout: policy.Kube.DeviceTimeout}
+	arguments := kube.Arguments{BindTimeout: policy.Kube.BindTimeout, DeviceTimeout: policy.Kube.DeviceTimeout,
+		DeviceBindTimeout: policy.Kube.DeviceBindTimeout}
 	for _, p := range policy.Kube.VolumeShape {
 		arguments.VolumeShape = append(arguments.VolumeShape, kube.ShapePoint(p))
 	}

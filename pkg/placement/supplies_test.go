@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -211,86 +210,6 @@ func TestTheVolumeThatIsUsedBestDecidesWhereItIsScored(t *testing.T) {
 	w.set(gangWithClaims("g", 1, "local")...)
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: g-0=v1")
-}
-
-func TestMembersOfAGangGetDifferentDevices(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 2), fixture.Slice("n1", 1))
-	w.set(fixture.Group("g", "default", 2))
-	for i := range 2 {
-		claim := fmt.Sprint("c", i)
-		w.set(fixture.DeviceClaim(claim, "gpu", int64(2-i)), fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Using(claim)))
-	}
-	placeAll(t, w, "g")
-	expectReserved(t, w, "g", "g-0: c0=n0/gpu-0", "g-0: c0=n0/gpu-1", "g-1: c1=n1/gpu-0")
-}
-
-func TestAGangThatSharesAClaimIsPlacedWhereItsDevicesAre(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("c", "gpu", 1))
-	w.set(gangOf("g", 2, fixture.Using("c"))...)
-	placeAll(t, w, "g")
-	expectReserved(t, w, "g", "g-0: c=n1/gpu-0", "g-1: c=n1/gpu-0")
-	shared := w.cluster.Supply(cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: fixture.Key("c")}).(*resourcev1.ResourceClaim)
-	if len(shared.Status.ReservedFor) != 2 {
-		t.Errorf("the claim is for %v", shared.Status.ReservedFor)
-	}
-}
-
-func TestAGangThatFindsTooFewDevicesHoldsNone(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 2))
-	for i := range 2 {
-		claim := fmt.Sprint("c", i)
-		w.set(fixture.DeviceClaim(claim, "gpu", 1), fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Using(claim)))
-	}
-	v := try(w, "g")
-	if v == nil || !strings.Contains(v.Sentence(), "cannot allocate all claims (such as n0); ResourceClaim work/c1 has no devices and no node has them free") {
-		t.Fatalf("the verdict is %v", v)
-	}
-	expectReserved(t, w, "g")
-	claim := w.cluster.Supply(cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: fixture.Key("c0")}).(*resourcev1.ResourceClaim)
-	if claim.Status.Allocation != nil {
-		t.Error("the claim of the first is left with its device")
-	}
-}
-
-func TestDevicesOfAPodThatLeavesAreNotCountedOn(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 1))
-	used := fixture.DeviceClaim("used", "gpu", 1)
-	used.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
-		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0"}}}}
-	leaving := fixture.Pod("leaving", fixture.On("n0"), fixture.Using("used"))
-	leaving.DeletionTimestamp = &metav1.Time{Time: fixture.Birth.Add(time.Hour)}
-	w.set(used, leaving, fixture.DeviceClaim("c", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("c")))
-	w.open()
-	if task := w.task("g-0"); w.outlook.Fits(task, w.cluster.Node("n0")) || w.outlook.CanOpen(task, w.cluster.Node("n0")) {
-		t.Error("the device counts as free, though its claim has it")
-	}
-}
-
-func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
-	tolerating := func(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
-		c.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: "broken", Operator: resourcev1.DeviceTolerationOpExists}}
-		return c
-	}
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.TaintRule("broken", "n0", "gpu-0"))
-	w.set(fixture.Group("g", "default", 1), fixture.DeviceClaim("strict", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("strict")))
-	w.set(fixture.Group("h", "default", 1), tolerating(fixture.DeviceClaim("lenient", "gpu", 1)), fixture.Pod("h-0", fixture.In("h"), fixture.Using("lenient")))
-	s := w.open()
-	s.Judge(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
-	expectReserved(t, w, "g")
-	x := s.Begin()
-	placeAll(t, w, "h")
-	expectReserved(t, w, "h", "h-0: lenient=n0/gpu-0")
-	x.Undo()
-	if w.cluster.Hopeful(w.job("g"), s.Now) {
-		t.Error("the other is looked at again though nothing has changed")
-	}
-	w.cluster.Apply(cluster.Delete{Object: fixture.TaintRule("broken", "n0", "gpu-0")})
-	w.cluster.Settle()
-	if !w.cluster.Hopeful(w.job("g"), s.Now) {
-		t.Error("the other is not looked at again")
-	}
-	placeAll(t, w, "g")
-	expectReserved(t, w, "g", "g-0: strict=n0/gpu-0")
 }
 
 func TestAClaimForOnePodIsFreeOnceThePodThatHasItHasLeft(t *testing.T) {

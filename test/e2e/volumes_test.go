@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -289,64 +288,6 @@ func TestTheVolumesOfAJobAreMadeWhereItsPodsAre(t *testing.T) {
 	awaitRunning(t, "shared", 2)
 	if nodes := nodesOf(t, "shared"); len(nodes) != 1 {
 		t.Errorf("the volume is on one node, the pods are on %v", nodes)
-	}
-	nothingWasForbidden(t)
-}
-
-// slice is so many devices of a node.
-func slice(node string, devices int) *resourcev1.ResourceSlice {
-	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node + "-gpus"}, Spec: resourcev1.ResourceSliceSpec{
-		Driver: "gpus.hekla.sh", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}}}
-	for i := range devices {
-		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("gpu-", i)})
-	}
-	return s
-}
-
-func TestAGangGetsTheDevicesOfTwoNodes(t *testing.T) {
-	haveNodes(t, 2)
-	tidyUp(t)
-	names := nodeNames(t)
-	having(t, core.ResourceV1().DeviceClasses(), &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
-		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-			Expression: `device.driver == "gpus.hekla.sh"`}}}}})
-	having(t, core.ResourceV1().ResourceClaimTemplates(metav1.NamespaceDefault), &resourcev1.ResourceClaimTemplate{
-		ObjectMeta: metav1.ObjectMeta{Name: "one-gpu"}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{
-			Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
-				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"}}}}}}})
-	having(t, core.ResourceV1().ResourceSlices(), slice(names[0], 1))
-	withDevice := func(spec *corev1.PodSpec) {
-		template := "one-gpu"
-		spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
-		spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
-	}
-	create(t, gangJob("devices", 3, "1", withDevice))
-	awaitReason(t, "devices", "NotEnoughResources", "1 of the 3 pods", "cannot allocate all claims", "has no devices and no node has them free")
-	allocated := func(ctx context.Context) (pools map[string]int, err error) {
-		claims, err := core.ResourceV1().ResourceClaims(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		pools = map[string]int{}
-		for i := range claims.Items {
-			if a := claims.Items[i].Status.Allocation; a != nil {
-				for _, r := range a.Devices.Results {
-					pools[r.Pool]++
-				}
-			}
-		}
-		return pools, nil
-	}
-	if pools, err := allocated(t.Context()); err != nil || len(pools) > 0 {
-		t.Errorf("devices of %v are given out, and the gang cannot start: %v", pools, err)
-	}
-	having(t, core.ResourceV1().ResourceSlices(), slice(names[1], 2))
-	awaitRunning(t, "devices", 3)
-	if nodes := nodesOf(t, "devices"); nodes[names[0]] != 1 || nodes[names[1]] != 2 {
-		t.Errorf("the pods are on %v", nodes)
-	}
-	if pools, err := allocated(t.Context()); err != nil || pools[names[0]] != 1 || pools[names[1]] != 2 {
-		t.Errorf("the devices given out are of %v: %v", pools, err)
 	}
 	nothingWasForbidden(t)
 }

@@ -70,7 +70,13 @@ type Arguments struct {
 	VolumeShape []ShapePoint
 	// DeviceTimeout bounds the search for devices on one node. 0 does not.
 	DeviceTimeout time.Duration
+	// DeviceBindTimeout is how long devices may take to be ready once they were given out.
+	DeviceBindTimeout time.Duration
 }
+
+// never is the time after which the plugin for devices would say that they take too long: it would read the clock. Who
+// writes knows.
+var never = &metav1.Duration{Duration: 100 * 365 * 24 * time.Hour}
 
 // ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
 type ShapePoint struct{ Utilization, Score int32 }
@@ -106,8 +112,9 @@ func supported(a *Arguments) []plugin {
 		{name: volumebinding.Name, reach: looksAtSupplies, filters: true, scores: true,
 			create: with(volumebinding.New, &config.VolumeBindingArgs{BindTimeoutSeconds: int64(a.BindTimeout.Seconds()), Shape: shape})},
 		{name: volumezone.Name, reach: looksAtSupplies, filters: true, create: with(volumezone.New, nil)},
-		{name: dynamicresources.Name, reach: looksAtSupplies, filters: true,
-			create: with(dynamicresources.New, &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: a.DeviceTimeout}})},
+		{name: dynamicresources.Name, reach: looksAtSupplies, filters: true, scores: true,
+			mayDiffer: (*mirror).hasAlternatives,
+			create:    with(dynamicresources.New, &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: a.DeviceTimeout}, BindingTimeout: never})},
 	}
 }
 
@@ -131,7 +138,7 @@ type Plugins struct {
 	over   context.Context // the same, cancelled: who writes what was decided does not wait for what comes of it
 	mirror *mirror
 
-	patience time.Duration // for volumes to be bound
+	patience, devicePatience time.Duration // for volumes to be bound, and for devices to be ready
 
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
@@ -174,9 +181,9 @@ func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments
 	p := &Plugins{
 		quiet:    klog.NewContext(context.Background(), logr.Discard()),
 		mirror:   m,
-		patience: arguments.BindTimeout,
-		filters:  map[reach][]fwk.FilterPlugin{},
-		scorers:  map[reach][]scorer{},
+		patience: arguments.BindTimeout, devicePatience: arguments.DeviceBindTimeout,
+		filters: map[reach][]fwk.FilterPlugin{},
+		scorers: map[reach][]scorer{},
 	}
 	over, cancel := context.WithCancel(p.quiet)
 	cancel()
@@ -212,8 +219,7 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 	// The gates are those that the process was started with: the plugins behave as in a kube-scheduler with the same.
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	features.EnableStorageCapacityScoring = scoresVolumes
-	// These would have the plugin for devices read the clock, make claims, or count what nodes have a second time.
-	features.EnableDRADeviceBindingConditions = false
+	// These would have the plugin for devices make claims, or count what nodes have a second time.
 	features.EnableDRAExtendedResource, features.EnableDRANodeAllocatableResources = false, false
 	features.EnableDRAWorkloadResourceClaims = false
 	for _, k := range known {
@@ -224,6 +230,9 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 		made, err := k.create(p.quiet, h, features)
 		if err != nil {
 			return fmt.Errorf("kube-scheduler plugin %q: %w", k.name, err)
+		}
+		if k.name == dynamicresources.Name && !filter {
+			return fmt.Errorf("kube-scheduler plugin %q is a score without being a filter: it scores what it has found then", k.name)
 		}
 		if filter {
 			p.filters[k.reach] = append(p.filters[k.reach], made.(fwk.FilterPlugin))

@@ -93,11 +93,12 @@ func (s *Supplies) Refusal(n *cluster.Node) string {
 	return s.plugins.filter(s.users.filters, s.users.state, s.pod, r.info)
 }
 
-// Scores returns how much each of the nodes would be used by the pod's volumes, as VolumeBinding scores it, times its weight.
-// It is nil if the nodes cannot differ. Refusal must have been empty for each.
+// Scores returns how much each of the nodes would be used by the pod's volumes, as VolumeBinding scores it, and how far up in
+// the lists of its claims the devices are that it would get there, as DynamicResources does, times their weights. It is nil if
+// the nodes cannot differ. Refusal must have been empty for each.
 func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	p := s.plugins
-	if len(p.scorers[looksAtSupplies]) == 0 || len(nodes) == 0 {
+	if len(nodes) == 0 {
 		return nil
 	}
 	p.infos = p.infos[:0]
@@ -106,8 +107,11 @@ func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	}
 	var say []scorer
 	for _, scorer := range p.scorers[looksAtSupplies] {
+		if !s.mayDiffer(&scorer) {
+			continue
+		}
 		if p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say) != "" {
-			return nil // it has not read the pod, since it has no volumes to bind
+			continue // it has not read the pod, since it has no volumes to bind
 		}
 	}
 	if len(say) == 0 {
@@ -120,8 +124,14 @@ func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	return totals
 }
 
-// AreScored reports whether the nodes differ by the pod's volumes.
-func (s *Supplies) AreScored() bool { return len(s.plugins.scorers[looksAtSupplies]) > 0 }
+// AreScored reports whether the nodes may differ by the pod's volumes and devices.
+func (s *Supplies) AreScored() bool {
+	return slices.ContainsFunc(s.plugins.scorers[looksAtSupplies], func(scorer scorer) bool { return s.mayDiffer(&scorer) })
+}
+
+func (s *Supplies) mayDiffer(scorer *scorer) bool {
+	return scorer.mayDiffer == nil || scorer.mayDiffer(s.plugins.mirror, s.pod)
+}
 
 // Reserve returns what a pod of the class takes on a node besides room, nil if nothing. Refusal must have been empty for the
 // node. What the plugins reserve they are made to forget again: what stands is in the model. The words are those of a plugin
@@ -130,7 +140,7 @@ func (s *Supplies) Reserve(n *cluster.Node) (*cluster.Reservation, string) {
 	p := s.plugins
 	p.mirror.shelf.Follow()
 	info := p.mirror.of(n).info
-	reservation := &cluster.Reservation{Patience: p.patience}
+	reservation := &cluster.Reservation{Patience: p.patience, DevicePatience: p.devicePatience}
 	for _, filter := range p.filters[looksAtSupplies] {
 		reserves, ok := filter.(fwk.ReservePlugin)
 		if !ok {
@@ -186,7 +196,7 @@ func (s *Supplies) readLedger(r *cluster.Reservation) {
 // readDevices reads what the pod's claims are given, and what those have that others were given already.
 func (s *Supplies) readDevices(r *cluster.Reservation) {
 	given := s.plugins.mirror.shelf.Devices().Take()
-	for _, claim := range s.deviceClaims() {
+	for _, claim := range s.plugins.mirror.deviceClaims(s.pod) {
 		if i := slices.IndexFunc(given, func(g *resourcev1.ResourceClaim) bool { return g.UID == claim.UID }); i >= 0 {
 			claim = given[i]
 		}
@@ -197,15 +207,24 @@ func (s *Supplies) readDevices(r *cluster.Reservation) {
 	}
 }
 
-// deviceClaims returns the resource claims of the pod that exist.
-func (s *Supplies) deviceClaims() []*resourcev1.ResourceClaim {
+// hasAlternatives reports whether a claim of a pod says what it takes if it cannot have what it would rather.
+func (m *mirror) hasAlternatives(pod *corev1.Pod) bool {
+	m.shelf.Follow()
+	return slices.ContainsFunc(m.deviceClaims(pod), func(claim *resourcev1.ResourceClaim) bool {
+		return claim.Status.Allocation == nil &&
+			slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
+	})
+}
+
+// deviceClaims returns the resource claims of a pod that exist.
+func (m *mirror) deviceClaims(pod *corev1.Pod) []*resourcev1.ResourceClaim {
 	var claims []*resourcev1.ResourceClaim
-	for i := range s.pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(s.pod, &s.pod.Spec.ResourceClaims[i])
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
 		if err != nil || name == nil {
 			continue
 		}
-		claim, err := s.plugins.mirror.shelf.Devices().Get(s.pod.Namespace, *name)
+		claim, err := m.shelf.Devices().Get(pod.Namespace, *name)
 		if err == nil && !slices.Contains(claims, claim) {
 			claims = append(claims, claim)
 		}
@@ -232,7 +251,7 @@ func (s *Supplies) Lacking() string {
 			lacking = append(lacking, fmt.Sprintf("PersistentVolumeClaim %s %s", name, what))
 		}
 	}
-	for _, claim := range s.deviceClaims() {
+	for _, claim := range s.plugins.mirror.deviceClaims(s.pod) {
 		if claim.Status.Allocation == nil {
 			lacking = append(lacking, fmt.Sprintf("ResourceClaim %s/%s has no devices and no node has them free", claim.Namespace, claim.Name))
 		}

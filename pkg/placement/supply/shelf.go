@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -74,7 +75,7 @@ func (s *Shelf) show(key cluster.SupplyKey) {
 	now := s.cluster.Supply(key)
 	switch {
 	case now != nil && (!known || before != any(now)):
-		must(store.Update(now))
+		must(store.Update(withoutConditions(now)))
 	case now == nil && known:
 		must(store.Delete(before))
 	default:
@@ -86,6 +87,18 @@ func (s *Shelf) show(key cluster.SupplyKey) {
 	case cluster.DeviceSlice, cluster.DeviceTaintRule:
 		s.devices.slices = nil
 	}
+}
+
+// withoutConditions returns an object without what drivers say of devices that were given out. The plugin would leave a pod
+// alone for ever whose devices have failed; here they are taken back by who writes, and the pod is placed anew.
+func withoutConditions(o cluster.Supply) cluster.Supply {
+	claim, ok := o.(*resourcev1.ResourceClaim)
+	if !ok || len(claim.Status.Devices) == 0 {
+		return o
+	}
+	shown := *claim
+	shown.Status.Devices = nil
+	return &shown
 }
 
 // must stops at what cannot happen: these stores fail only for objects without a name.

@@ -20,16 +20,22 @@ var switched = []struct{ argument, filter string }{
 	{"predicate.NodeVolumeLimitsEnable", "NodeVolumeLimits"},
 	{"predicate.VolumeZoneEnable", "VolumeZone"},
 	{volumeBindingEnable, volumeBinding},
-	{"predicate.DynamicResourceAllocationEnable", "DynamicResources"},
+	{devicesEnable, dynamicResources},
 }
 
+// deviceWeight is what the score of a node by its devices is multiplied by: the default of kube-scheduler.
+const deviceWeight = 2
+
 const (
+	dynamicResources    = "DynamicResources"
+	devicesEnable       = "predicate.DynamicResourceAllocationEnable"
 	volumeBinding       = "VolumeBinding"
 	volumeBindingEnable = "predicate.VolumeBindingEnable"
 	weightKey           = "volumebinding.weight"
 	bindTimeoutKey      = "volumebinding.bindTimeoutSeconds"
 	shapeKey            = "volumebinding.shape"
 	filterTimeoutKey    = "dynamicresources.filterTimeoutSeconds"
+	deviceTimeoutKey    = "dynamicresources.bindingTimeoutSeconds"
 )
 
 // Factory makes the plugin.
@@ -49,6 +55,8 @@ func Factory() framework.PluginFactory {
 				"points with a utilization, 0 to 100, and a score, 0 to 10."},
 		conf.Argument{Name: filterTimeoutKey, Kind: conf.Int, Default: 10, Check: isTimeout,
 			Doc: "How many seconds to look for devices on one node; 0 is without end."},
+		conf.Argument{Name: deviceTimeoutKey, Kind: conf.Int, Default: 600, Check: isWait,
+			Doc: "How many seconds devices with binding conditions may take to be ready. Then their pod is placed anew."},
 		conf.Argument{Name: "predicate.CacheEnable", Kind: conf.Bool,
 			NoEffect: "answers are always kept, per class of equal pods and until the node changes", Doc: "Volcano's cache of answers."})
 	return framework.PluginFactory{Name: Name, Spec: conf.Spec{Arguments: arguments}, New: newPlugin}
@@ -68,14 +76,18 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 		}
 	}
 	p.arguments = framework.KubeArguments{
-		BindTimeout:   time.Duration(arguments.Int(bindTimeoutKey)) * time.Second,
-		DeviceTimeout: time.Duration(arguments.Int(filterTimeoutKey)) * time.Second,
+		BindTimeout:       time.Duration(arguments.Int(bindTimeoutKey)) * time.Second,
+		DeviceTimeout:     time.Duration(arguments.Int(filterTimeoutKey)) * time.Second,
+		DeviceBindTimeout: time.Duration(arguments.Int(deviceTimeoutKey)) * time.Second,
 	}
 	if arguments.Bool(volumeBindingEnable) {
 		p.arguments.VolumeShape, _ = readShape(arguments.Any(shapeKey))
 	}
 	if len(p.arguments.VolumeShape) > 0 {
 		p.scores = []framework.KubeScore{{Name: volumeBinding, Weight: int64(arguments.Int(weightKey))}}
+	}
+	if arguments.Bool(devicesEnable) {
+		p.scores = append(p.scores, framework.KubeScore{Name: dynamicResources, Weight: deviceWeight})
 	}
 	return p, nil
 }

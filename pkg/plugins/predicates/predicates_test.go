@@ -77,8 +77,8 @@ func arguments(t *testing.T, text string) (framework.KubeArguments, []framework.
 
 func TestVolumesHaveTenMinutesAndAreNotScoredUnlessItIsSaid(t *testing.T) {
 	got, scores := arguments(t, "      volumebinding.weight: 3\n")
-	want := framework.KubeArguments{BindTimeout: 10 * time.Minute, DeviceTimeout: 10 * time.Second}
-	if diff := cmp.Diff(want, got); diff != "" || len(scores) > 0 {
+	want := framework.KubeArguments{BindTimeout: 10 * time.Minute, DeviceTimeout: 10 * time.Second, DeviceBindTimeout: 10 * time.Minute}
+	if diff := cmp.Diff(want, got); diff != "" || len(scores) != 1 || scores[0].Name != "DynamicResources" {
 		t.Errorf("scored by %v, arguments (-want +got):\n%s", scores, diff)
 	}
 }
@@ -87,21 +87,22 @@ func TestAShapeScoresVolumes(t *testing.T) {
 	got, scores := arguments(t, `      volumebinding.weight: 3
       volumebinding.bindTimeoutSeconds: 30
       dynamicresources.filterTimeoutSeconds: 0
+      dynamicresources.bindingTimeoutSeconds: 20
       volumebinding.shape:
       - {utilization: 0, score: 10}
       - {utilization: 100, score: 0}
 `)
-	want := framework.KubeArguments{BindTimeout: 30 * time.Second, VolumeShape: []framework.ShapePoint{{Score: 10}, {Utilization: 100}}}
+	want := framework.KubeArguments{BindTimeout: 30 * time.Second, DeviceBindTimeout: 20 * time.Second, VolumeShape: []framework.ShapePoint{{Score: 10}, {Utilization: 100}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the arguments differ (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]framework.KubeScore{{Name: "VolumeBinding", Weight: 3}}, scores); diff != "" {
+	if diff := cmp.Diff([]framework.KubeScore{{Name: "VolumeBinding", Weight: 3}, {Name: "DynamicResources", Weight: 2}}, scores); diff != "" {
 		t.Errorf("the scores differ (-want +got):\n%s", diff)
 	}
 }
 
-func TestAShapeOfVolumesThatAreNotBoundScoresNothing(t *testing.T) {
-	_, scores := arguments(t, "      predicate.VolumeBindingEnable: false\n      volumebinding.shape: [{utilization: 0, score: 1}]\n")
+func TestWhatIsNotAskedScoresNothing(t *testing.T) {
+	_, scores := arguments(t, "      predicate.VolumeBindingEnable: false\n      predicate.DynamicResourceAllocationEnable: false\n      volumebinding.shape: [{utilization: 0, score: 1}]\n")
 	if len(scores) > 0 {
 		t.Errorf("scored by %v", scores)
 	}
@@ -113,6 +114,7 @@ func TestValuesThatCannotBeAreRefused(t *testing.T) {
 		"volumebinding.weight: -1":                                                         "volumebinding.weight",
 		"volumebinding.bindTimeoutSeconds: -1":                                             "a whole number of seconds from 0 to 86400",
 		"dynamicresources.filterTimeoutSeconds: x":                                         "dynamicresources.filterTimeoutSeconds",
+		"dynamicresources.bindingTimeoutSeconds: 0":                                        "a whole number of seconds from 1 to 86400",
 		"volumebinding.shape: 3":                                                           "a list of points",
 		"volumebinding.shape: []":                                                          "a list of points",
 		"volumebinding.shape: [{utilization: 101, score: 1}]":                              "a list of points",

@@ -25,6 +25,14 @@ func isTimeout(value any) error {
 	return nil
 }
 
+// isWait judges a timeout that cannot be none.
+func isWait(value any) error {
+	if seconds := value.(int); seconds < 1 || seconds > longestTimeout {
+		return errors.New("a whole number of seconds from 1 to 86400")
+	}
+	return nil
+}
+
 func isShape(value any) error {
 	_, err := readShape(value)
 	return err

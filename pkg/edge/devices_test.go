@@ -1,0 +1,148 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+const attached, broken = "gpus.example.com/Attached", "gpus.example.com/Broken"
+
+// wantsAttached is a claim of a device that has to be attached to its node first.
+func wantsAttached(claim *resourcev1.ResourceClaim) cluster.DeviceReservation {
+	d := wantsDevice(claim)
+	d.Allocation.Devices.Results[0].BindingConditions = []string{attached}
+	d.Allocation.Devices.Results[0].BindingFailureConditions = []string{broken}
+	return d
+}
+
+// allocated waits until a claim has devices, and returns it.
+func (n *needy) allocated(name string) *resourcev1.ResourceClaim {
+	n.Helper()
+	var claim *resourcev1.ResourceClaim
+	eventually(n.T, func(ctx context.Context) (problem string) {
+		var err error
+		if claim, err = n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(ctx, name, metav1.GetOptions{}); err != nil || claim.Status.Allocation == nil {
+			return fmt.Sprintf("the claim has no devices: %v", err)
+		}
+		return ""
+	})
+	return claim
+}
+
+// reports plays the driver of a claim's device: it says that a condition is met.
+func (n *needy) reports(name, condition string) {
+	n.Helper()
+	claim := n.allocated(name)
+	claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: "gpus.example.com", Pool: "node", Device: "gpu-0",
+		Conditions: []metav1.Condition{{Type: condition, Status: metav1.ConditionTrue, Reason: "Said", Message: "by the driver",
+			LastTransitionTime: metav1.Now()}}}}
+	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).UpdateStatus(boundedContext(n.T), claim, metav1.UpdateOptions{}); err != nil {
+		n.Fatal(err)
+	}
+}
+
+// isFree makes sure that a claim has no devices.
+func (n *needy) isFree(name string) {
+	n.Helper()
+	claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(n.T), name, metav1.GetOptions{})
+	if err != nil {
+		n.Fatal(err)
+	}
+	if claim.Status.Allocation != nil || len(claim.Status.ReservedFor) > 0 || len(claim.Status.Devices) > 0 {
+		n.Errorf("the claim says %+v", claim.Status)
+	}
+}
+
+// Who binds has the documented permissions, and no other.
+func TestAPodIsBoundOnceItsDevicesAreReady(t *testing.T) {
+	n := newNeedy(t)
+	_, c := adminClients(t)
+	clusterRules, rules := documentedRules(t)
+	clients, err := Connect(confined(t, c, n.admin.Core, "attacher", clusterRules, rules), 2000, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, _ := n.hand(clients, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}})
+	if claim := n.allocated("device"); claim.Status.Allocation.AllocationTimestamp == nil {
+		t.Error("nobody can tell since when the device is waited for")
+	}
+	if node := nodeOf(t, n.admin, n.pod); node != "" {
+		t.Fatalf("the pod was bound to %s before its device was ready", node)
+	}
+	n.reports("device", attached)
+	expectResult(t, results, Bound)
+}
+
+func TestDevicesThatDoNotGetReadyAreTakenBack(t *testing.T) {
+	t.Run("since they fail", func(t *testing.T) {
+		n := newNeedy(t)
+		results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}})
+		n.reports("device", broken)
+		n.refused(results, reasons, fmt.Sprintf("device gpus.example.com/node/gpu-0 of ResourceClaim %s/device has failed: %s, Said: by the driver", n.namespace, broken))
+		n.isFree("device")
+	})
+	t.Run("since they take too long", func(t *testing.T) {
+		n := newNeedy(t)
+		results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: time.Second, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}})
+		n.refused(results, reasons, fmt.Sprintf("the devices of ResourceClaim %s/device were not ready within 1s", n.namespace))
+		n.isFree("device")
+	})
+	t.Run("though nobody was given them by this scheduler", func(t *testing.T) {
+		n := newNeedy(t)
+		wanted := wantsAttached(n.devices("device"))
+		claim := n.devices("other")
+		claim.Finalizers = []string{resourcev1.Finalizer}
+		claims := n.admin.Core.ResourceV1().ResourceClaims(n.namespace)
+		claim, err := claims.Update(boundedContext(t), claim, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim.Status.Allocation = wanted.Allocation.DeepCopy()
+		if claim, err = claims.UpdateStatus(boundedContext(t), claim, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		n.reports("other", broken)
+		results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wantsAttached(claim)}})
+		n.refused(results, reasons, "has failed")
+		n.isFree("other")
+	})
+}
+
+func TestDevicesThatFailedArePassedOnToNobodyAndKeptByWhoeverHasThem(t *testing.T) {
+	n := newNeedy(t)
+	claim := n.devices("device")
+	wanted := wantsAttached(claim)
+	results, _ := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	n.reports("device", attached)
+	expectResult(t, results, Bound)
+	n.reports("device", broken)
+	n.pod = createPod(t, n.admin, n.namespace, "second")
+	results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	n.refused(results, reasons, "has failed")
+	if now := n.allocated("device"); len(now.Status.ReservedFor) != 1 || now.Status.ReservedFor[0].Name != "pod" {
+		t.Errorf("the claim is for %v, want the pod that runs with it", now.Status.ReservedFor)
+	}
+}
+
+func TestAnOutboxThatIsClosedDoesNotWaitForDevices(t *testing.T) {
+	n := newNeedy(t)
+	o, results, _ := outboxThatSays(t, n.admin)
+	d := bindOf(n.pod, "node")
+	d.Binds[0].Reservation = &cluster.Reservation{Patience: time.Hour, DevicePatience: time.Hour, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}}
+	o.Do(d)
+	n.allocated("device")
+	if err := o.Drain(boundedContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	expectResult(t, results, Unsent)
+	if claim := n.allocated("device"); !isReservedFor(claim, n.pod.UID) {
+		t.Error("what the next leader is to wait for was taken back")
+	}
+}

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const attached, broken = "gpus.hekla.sh/Attached", "gpus.hekla.sh/Broken"
+
+// attach plays a driver that attaches each device that is given out, as long as the test runs. The first that it is to attach
+// breaks; it returns for which claim that was.
+func attach(t *testing.T) func() types.UID {
+	ctx, cancel := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	var first types.UID
+	var mutex sync.Mutex
+	t.Cleanup(func() { cancel(); working.Wait() })
+	attachOne := func(claim *resourcev1.ResourceClaim) error {
+		if claim.Status.Allocation == nil || len(claim.Status.Devices) > 0 {
+			return nil
+		}
+		condition := metav1.Condition{Type: attached, Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: metav1.Now()}
+		mutex.Lock()
+		defer mutex.Unlock()
+		if first == "" {
+			first, condition.Type = claim.UID, broken
+		}
+		result := claim.Status.Allocation.Devices.Results[0]
+		claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: result.Driver, Pool: result.Pool, Device: result.Device,
+			Conditions: []metav1.Condition{condition}}}
+		_, err := core.ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) && condition.Type == broken {
+			first = ""
+		}
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	working.Go(func() {
+		for ctx.Err() == nil {
+			claims, err := core.ResourceV1().ResourceClaims(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+			if err == nil {
+				for i := range claims.Items {
+					err = errors.Join(err, attachOne(&claims.Items[i]))
+				}
+			}
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+			time.Sleep(poll)
+		}
+	})
+	return func() types.UID {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return first
+	}
+}
+
+// gpuClass makes the class of all devices of our driver, which may stand for a resource.
+func gpuClass(t *testing.T, resource string) {
+	t.Helper()
+	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
+		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+			Expression: `device.driver == "gpus.hekla.sh"`}}}}}
+	if resource != "" {
+		class.Spec.ExtendedResourceName = &resource
+	}
+	having(t, core.ResourceV1().DeviceClasses(), class)
+}
+
+// withDevice gives each pod a claim of one device.
+func withDevice(t *testing.T) func(*corev1.PodSpec) {
+	t.Helper()
+	having(t, core.ResourceV1().ResourceClaimTemplates(metav1.NamespaceDefault), &resourcev1.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "one-gpu"}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{
+			Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
+				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"}}}}}}})
+	return func(spec *corev1.PodSpec) {
+		template := "one-gpu"
+		spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
+		spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+	}
+}
+
+func TestAGangStartsWhenItsDevicesAreAttachedAndPassesTaintedOnesBy(t *testing.T) {
+	haveNodes(t, 2)
+	tidyUp(t)
+	names := nodeNames(t)
+	gpuClass(t, "")
+	tainted := slice(names[0], 2)
+	having(t, core.ResourceV1().ResourceSlices(), tainted)
+	having(t, core.ResourceV1beta2().DeviceTaintRules(), &resourcev1beta2.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "maintenance"},
+		Spec: resourcev1beta2.DeviceTaintRuleSpec{DeviceSelector: &resourcev1beta2.DeviceTaintSelector{Pool: &names[0]},
+			Taint: resourcev1beta2.DeviceTaint{Key: "maintenance", Effect: resourcev1beta2.DeviceTaintEffectNoSchedule}}})
+	create(t, gangJob("attached", 2, "1", withDevice(t)))
+	awaitReason(t, "attached", "NotEnoughResources", "cannot allocate all claims")
+	fabric := slice(names[1], 2)
+	for i := range fabric.Spec.Devices {
+		fabric.Spec.Devices[i].BindingConditions, fabric.Spec.Devices[i].BindingFailureConditions = []string{attached}, []string{broken}
+	}
+	first := attach(t)
+	having(t, core.ResourceV1().ResourceSlices(), fabric)
+	awaitRunning(t, "attached", 2)
+	if nodes := nodesOf(t, "attached"); nodes[names[1]] != 2 {
+		t.Errorf("the pods are on %v", nodes)
+	}
+	eventually(t, func(ctx context.Context) error {
+		events, err := core.EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range events.Items {
+			if e := &events.Items[i]; e.Reason == "FailedBinding" && strings.Contains(e.Note, "has failed: "+broken) {
+				return nil
+			}
+		}
+		return fmt.Errorf("nobody says that the device of claim %s failed", first())
+	})
+	nothingWasForbidden(t)
+}
+
+// slice is so many devices of a node.
+func slice(node string, devices int) *resourcev1.ResourceSlice {
+	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node + "-gpus"}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: "gpus.hekla.sh", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}}}
+	for i := range devices {
+		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("gpu-", i)})
+	}
+	return s
+}
+
+func TestAGangGetsTheDevicesOfTwoNodes(t *testing.T) {
+	haveNodes(t, 2)
+	tidyUp(t)
+	names := nodeNames(t)
+	gpuClass(t, "")
+	having(t, core.ResourceV1().ResourceSlices(), slice(names[0], 1))
+	create(t, gangJob("devices", 3, "1", withDevice(t)))
+	awaitReason(t, "devices", "NotEnoughResources", "1 of the 3 pods", "cannot allocate all claims", "has no devices and no node has them free")
+	allocated := func(ctx context.Context) (pools map[string]int, err error) {
+		claims, err := core.ResourceV1().ResourceClaims(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		pools = map[string]int{}
+		for i := range claims.Items {
+			if a := claims.Items[i].Status.Allocation; a != nil {
+				for _, r := range a.Devices.Results {
+					pools[r.Pool]++
+				}
+			}
+		}
+		return pools, nil
+	}
+	if pools, err := allocated(t.Context()); err != nil || len(pools) > 0 {
+		t.Errorf("devices of %v are given out, and the gang cannot start: %v", pools, err)
+	}
+	having(t, core.ResourceV1().ResourceSlices(), slice(names[1], 2))
+	awaitRunning(t, "devices", 3)
+	if nodes := nodesOf(t, "devices"); nodes[names[0]] != 1 || nodes[names[1]] != 2 {
+		t.Errorf("the pods are on %v", nodes)
+	}
+	if pools, err := allocated(t.Context()); err != nil || pools[names[0]] != 1 || pools[names[1]] != 2 {
+		t.Errorf("the devices given out are of %v: %v", pools, err)
+	}
+	nothingWasForbidden(t)
+}

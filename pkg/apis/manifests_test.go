@@ -97,7 +97,7 @@ spec:
 	if diff := cmp.Diff(wantCronJob, cronJob.Spec, cmpopts.IgnoreFields(batchv1alpha1.CronJobSpec{}, "JobTemplate")); diff != "" {
 		t.Errorf("cron job (-want +got):\n%s", diff)
 	}
-	if template := cronJob.Spec.JobTemplate.Spec; template.Queue != "default" || template.SchedulerName != "volcano" || template.MaxRetry != 3 {
+	if template := cronJob.Spec.JobTemplate.Spec; template.Queue != "default" || template.MaxRetry != 3 {
 		t.Errorf("the template of the cron job has not the defaults of a job: %+v", template)
 	}
 	wantQueue := schedulingv1beta1.QueueSpec{Weight: 1, Reclaimable: &yes, DequeueStrategy: "traverse"}
@@ -108,8 +108,9 @@ spec:
 	if diff := cmp.Diff(wantGroup, group.Spec); diff != "" {
 		t.Errorf("pod group (-want +got):\n%s", diff)
 	}
+	// By which names the scheduler goes no schema knows.
 	wantJob := batchv1alpha1.JobSpec{
-		SchedulerName: "volcano", Queue: "default", MaxRetry: 3,
+		Queue: "default", MaxRetry: 3,
 		NetworkTopology: &batchv1alpha1.NetworkTopologySpec{Mode: batchv1alpha1.HardNetworkTopologyMode},
 		Tasks: []batchv1alpha1.TaskSpec{{
 			Replicas:        1,

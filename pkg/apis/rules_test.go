@@ -328,6 +328,7 @@ spec:
 
 func TestChangesOfAJobAreCheckedByTheDefinition(t *testing.T) {
 	before := jobWith(`minAvailable: 2
+schedulerName: mine
 plugins: {svc: []}
 policies: [{event: PodFailed, action: RestartJob}]
 volumes: [{mountPath: /a, volumeClaim: {accessModes: [ReadWriteOnce]}}, {mountPath: /b, volumeClaimName: b}]`, "minAvailable: 1")
@@ -344,7 +345,8 @@ volumes: [{mountPath: /a, volumeClaim: {accessModes: [ReadWriteOnce]}}, {mountPa
 		{"the time to live", "spec:", "spec:\n  ttlSecondsAfterFinished: 5", ""},
 		{"the name of a claim that was made", "{mountPath: /a,", "{mountPath: /a, volumeClaimName: made,", ""},
 		{"the queue", "spec:", "spec:\n  queue: other", `spec.queue: Invalid value: "other": a Job cannot be moved to another queue`},
-		{"the scheduler", "spec:", "spec:\n  schedulerName: other", "spec.schedulerName: Invalid value"},
+		{"the scheduler", "schedulerName: mine", "schedulerName: other", "spec.schedulerName: Invalid value"},
+		{"who knows which scheduler", "  schedulerName: mine\n", "", "schedulerName, volumes, policies, plugins, minSuccess and networkTopology cannot be added or removed"},
 		{"another task", "  - name: a", "  - name: z\n  - name: a", "tasks cannot be added, removed, renamed or reordered"},
 		{"the name of a task", "  - name: a", "  - name: z", "tasks cannot be added, removed, renamed or reordered"},
 		{"the image", "image: b", "image: c", "template, policies, topologyPolicy, dependsOn and partitionPolicy of a task"},

@@ -150,6 +150,9 @@ func (s *simulation) begin() error {
 // beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over makes
 // nothing.
 func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
+	if j.Spec.SchedulerName == "" && len(s.options.SchedulerNames) > 0 {
+		j.Spec.SchedulerName = s.options.SchedulerNames[0]
+	}
 	batchv1alpha1.SetDefaults(j)
 	if problems := job.Validate(j); len(problems) > 0 {
 		return fmt.Errorf("Job %s/%s: %w", j.Namespace, j.Name, problems.ToAggregate())

@@ -54,7 +54,9 @@ func simulate(t *testing.T, manifests string, options simulator.Options) (*simul
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.SchedulerNames = []string{"volcano"}
+	if options.SchedulerNames == nil {
+		options.SchedulerNames = []string{"volcano"}
+	}
 	return simulator.Run(input, policy, options)
 }
 
@@ -142,6 +144,15 @@ func TestAJobThatIsOverMakesNothing(t *testing.T) {
 func TestAJobOfAnotherSchedulerIsLeftAlone(t *testing.T) {
 	other := strings.Replace(trainingJob, "schedulerName: volcano", "schedulerName: other", 1)
 	if report := mustSimulate(t, twoNodes+other, untilStable); len(report.Binds)+len(report.Jobs) != 0 {
+		t.Errorf("decided %s", printed(t, report))
+	}
+}
+
+func TestAJobThatNamesNoSchedulerIsForTheFirstOfOurNames(t *testing.T) {
+	options := untilStable
+	options.SchedulerNames = []string{"mine", "volcano"}
+	unnamed := strings.Replace(trainingJob, "  schedulerName: volcano\n", "", 1)
+	if report := mustSimulate(t, twoNodes+unnamed, options); len(report.Binds) != 3 {
 		t.Errorf("decided %s", printed(t, report))
 	}
 }

@@ -50,7 +50,7 @@ func TestAJobIsWrittenDownAsItIsMeant(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := &stored.Spec.Tasks[0]
-	if stored.Spec.Queue != "default" || stored.Spec.SchedulerName != "volcano" || stored.Spec.MaxRetry != 3 || stored.Spec.MinAvailable != 3 {
+	if stored.Spec.Queue != "default" || stored.Spec.SchedulerName != "mine" || stored.Spec.MaxRetry != 3 || stored.Spec.MinAvailable != 3 {
 		t.Errorf("the Job is stored as %+v", stored.Spec)
 	}
 	if task.Name != "default0" || task.MaxRetry != 3 || task.MinAvailable == nil || *task.MinAvailable != 3 {

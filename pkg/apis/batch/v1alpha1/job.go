@@ -55,10 +55,10 @@ type JobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || self.minAvailable <= self.tasks.map(t, t.?replicas.orValue(0)).sum()",messageExpression="'minAvailable is %d, but the replicas of all tasks are only %d'.format([self.minAvailable, self.tasks.map(t, t.?replicas.orValue(0)).sum()])",message="minAvailable must not exceed the replicas of all tasks",fieldPath=".minAvailable"
 // +kubebuilder:validation:XValidation:rule="self.tasks.map(t, t.?name) == oldSelf.tasks.map(t, t.?name)",message="tasks cannot be added, removed, renamed or reordered after creation",fieldPath=".tasks"
 // +kubebuilder:validation:XValidation:rule="self.tasks.map(t, [dyn(t.?template), dyn(t.?policies), dyn(t.?topologyPolicy), dyn(t.?dependsOn), dyn(t.?partitionPolicy)]) == oldSelf.tasks.map(t, [dyn(t.?template), dyn(t.?policies), dyn(t.?topologyPolicy), dyn(t.?dependsOn), dyn(t.?partitionPolicy)])",message="template, policies, topologyPolicy, dependsOn and partitionPolicy of a task cannot be changed after creation",fieldPath=".tasks"
-// +kubebuilder:validation:XValidation:rule="has(self.volumes) == has(oldSelf.volumes) && has(self.policies) == has(oldSelf.policies) && has(self.plugins) == has(oldSelf.plugins) && has(self.minSuccess) == has(oldSelf.minSuccess) && has(self.networkTopology) == has(oldSelf.networkTopology)",message="volumes, policies, plugins, minSuccess and networkTopology cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="has(self.schedulerName) == has(oldSelf.schedulerName) && has(self.volumes) == has(oldSelf.volumes) && has(self.policies) == has(oldSelf.policies) && has(self.plugins) == has(oldSelf.plugins) && has(self.minSuccess) == has(oldSelf.minSuccess) && has(self.networkTopology) == has(oldSelf.networkTopology)",message="schedulerName, volumes, policies, plugins, minSuccess and networkTopology cannot be added or removed after creation"
 type JobSpec struct {
-	// The scheduler that places the pods of every task whose template names none.
-	// +kubebuilder:default=volcano
+	// The scheduler that places the pods of every task whose template names none. Unset means the first of the names
+	// that the controllers are told (--scheduler-name).
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="schedulerName cannot be changed after creation"
 	// +kubebuilder:validation:MaxLength=63
 	// +optional

@@ -32,7 +32,8 @@
 //  11. A Command is deleted after its action is on record. One that is seen again finds a phase in which it means
 //     nothing.
 //  12. A task that is held back by dependsOn is not part of the gang until its pods may be made.
-//  13. All that is made for a Job names it as its controller, so it goes with the Job.
+//  13. All that is made for a Job names it as its controller, so it goes with the Job. The PodGroup of a Job that is gone is
+//     deleted here, since the garbage collector may be long in coming to it, and it keeps room.
 //
 // It must not know queues' contents, nodes, or why a PodGroup is admitted.
 package job

@@ -46,14 +46,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if apierrors.IsNotFound(err) {
 			r.memory.forget(request.NamespacedName)
 			r.metrics.JobGone(request.NamespacedName)
-			return reconcile.Result{}, r.dropVoid(ctx, request.NamespacedName)
+			return reconcile.Result{}, errors.Join(r.dropGroups(ctx, request.NamespacedName, ""), r.dropVoid(ctx, request.NamespacedName))
 		}
 		return reconcile.Result{}, err
 	}
 	r.metrics.Job(stored, stored.Status.State.Phase)
+	if err := r.dropGroups(ctx, request.NamespacedName, stored.UID); err != nil {
+		return reconcile.Result{}, err
+	}
 	if stored.DeletionTimestamp != nil {
-		// The garbage collector takes pods and PodGroup along.
-		return reconcile.Result{}, nil
+		if !slices.Contains(stored.Finalizers, metav1.FinalizerDeleteDependents) {
+			return reconcile.Result{}, nil // What it waits for may be that all of it stays.
+		}
+		// The garbage collector takes the pods along.
+		return reconcile.Result{}, r.deletePodGroup(ctx, stored)
 	}
 	now := time.Now()
 	if r.memory.outdated(request.NamespacedName, stored.UID, stored.ResourceVersion, now) {

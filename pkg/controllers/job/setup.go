@@ -66,6 +66,9 @@ func Add(mgr manager.Manager, options Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsByJob, indexByJob); err != nil {
 		return fmt.Errorf("indexing pods by Job: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &scheduling.PodGroup{}, groupsByJob, indexGroup); err != nil {
+		return fmt.Errorf("indexing PodGroups by Job: %w", err)
+	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &bus.Command{}, commandsByJob, indexCommand); err != nil {
 		return fmt.Errorf("indexing Commands by Job: %w", err)
 	}

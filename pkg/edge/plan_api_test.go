@@ -116,7 +116,14 @@ func newPlanning(t *testing.T) *planning {
 
 func (s *planning) startOutbox() *Outbox {
 	s.t.Helper()
-	o := NewOutbox(s.tapped, OutboxOptions{
+	o := s.newOutbox()
+	s.start(o)
+	return o
+}
+
+// newOutbox makes an outbox that keeps what it is given until it is started.
+func (s *planning) newOutbox() *Outbox {
+	return NewOutbox(s.tapped, OutboxOptions{
 		Name: "volcano", Logger: logr.Discard(), Refuse: func(cluster.BindFailed) {},
 		Fail: func(e cluster.PlanFailed) {
 			s.outcomes.Lock()
@@ -129,13 +136,16 @@ func (s *planning) startOutbox() *Outbox {
 			s.results[result]++
 		},
 	})
+}
+
+func (s *planning) start(o *Outbox) {
+	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.t.Cleanup(o.Wait)
 	s.t.Cleanup(cancel)
 	if err := o.Start(ctx); err != nil {
 		s.t.Fatal(err)
 	}
-	return o
 }
 
 // running makes a pod that runs on a node that does not exist: nobody ends it.
@@ -284,10 +294,13 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 	taker, v, w, past := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w"), s.running("x")
 	plan := s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v, w, past})
 	plan.Evictions[2].PastBudget = true
-	// What waits of the statuses of its PodGroup is older.
+	// What waits of the statuses of its PodGroup is older, and is not written any more. It waits only as long as no worker
+	// has taken it.
 	older := plan.Record
 	older.Status.Conditions = nil
+	s.outbox = s.newOutbox()
 	s.outbox.Do(cluster.Decisions{Groups: []cluster.GroupStatus{older}, Plans: []cluster.PlanStart{plan}})
+	s.start(s.outbox)
 	s.settle()
 	got := s.written()
 	for _, part := range [][2]int{{2, 5}, {5, 8}} {

@@ -34,6 +34,9 @@ type recollection struct {
 	versionAt time.Time
 	creating  map[string]time.Time
 
+	// size is how many pods the Job wanted when it was last looked at.
+	size int32
+
 	// asked is a restart of parts of the Job whose pods may be deleted already, while the Job's status does not say it.
 	asked []demand
 
@@ -95,13 +98,23 @@ func (m *memory) create(name types.NamespacedName, uid types.UID, pod string, no
 	m.of(name, uid).creating[pod] = now
 }
 
-// settle forgets a pod that create remembered: it has been seen, or it was refused.
-func (m *memory) settle(name types.NamespacedName, uid types.UID, pod string) {
+// settle forgets a pod that create remembered: it has been seen, or it was refused. It returns how many pods the Job is known
+// to want.
+func (m *memory) settle(name types.NamespacedName, uid types.UID, pod string) (size int32) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if known := m.jobs[name]; known != nil && known.uid == uid {
 		delete(known.creating, pod)
+		size = known.size
 	}
+	return size
+}
+
+// wants remembers how many pods a Job wants.
+func (m *memory) wants(name types.NamespacedName, uid types.UID, pods int32) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.of(name, uid).size = pods
 }
 
 // awaited says whether the pod was created and has not been seen yet.

@@ -90,3 +90,22 @@ func TestACommandIsFollowedOnceThoughTheCacheShowsItStill(t *testing.T) {
 		t.Error("Commands of a Job that is gone are remembered")
 	}
 }
+
+func TestEventsOfPodsAreGatheredForLongerTheMoreThereAre(t *testing.T) {
+	name := types.NamespacedName{Namespace: "ns", Name: "sim"}
+	m := newMemory()
+	for _, test := range []struct {
+		pods int32
+		want time.Duration
+	}{{0, 50 * time.Millisecond}, {10, 50500 * time.Microsecond}, {1000, 100 * time.Millisecond}, {10_000, 550 * time.Millisecond},
+		{19_000, time.Second}, {1_000_000, time.Second}} {
+		m.wants(name, "uid", test.pods)
+		if got := settleTime(m.settle(name, "uid", "sim-a-0")); got != test.want {
+			t.Errorf("of a Job of %d pods they are gathered for %s, want %s", test.pods, got, test.want)
+		}
+		// An earlier Job of the same name, whose pods are going, has nothing to do with it.
+		if got := m.settle(name, "earlier", "sim-a-0"); got != 0 {
+			t.Errorf("a Job of which nothing is known wants %d pods", got)
+		}
+	}
+}

@@ -66,6 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: recheckAfter}, nil
 	}
 	job := defaulted(stored, r.schedulerName)
+	r.memory.wants(request.NamespacedName, job.UID, totalReplicas(job))
 	pods, err := r.podsOf(ctx, job)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -30,9 +30,19 @@ const Name = "job-controller"
 // podsByJob is the index of pods by the UID of the Job that controls them.
 const podsByJob = "controllingJob"
 
-// podEventsSettle is how long events of a Job's pods are gathered before the Job is looked at: a gang starts within
-// moments, and one look and one status write at its end tell as much as one per pod.
-const podEventsSettle = 50 * time.Millisecond
+// Events of a Job's pods are gathered for a while before the Job is looked at: a gang starts within moments, and one look and
+// one status write at its end tell as much as one per pod. A look goes over all pods of the Job, so the more there are the
+// longer is waited: else to start a large Job would cost the square of its size.
+const (
+	podEventsSettle       = 50 * time.Millisecond
+	podEventsSettlePerPod = 50 * time.Microsecond
+	longestSettle         = time.Second
+)
+
+// settleTime is for how long events of the pods of a Job of this size are gathered.
+func settleTime(pods int32) time.Duration {
+	return min(podEventsSettle+time.Duration(pods)*podEventsSettlePerPod, longestSettle)
+}
 
 // Retries of a Job that fails grow from the first delay to the second.
 const (
@@ -146,6 +156,6 @@ func (e *podEvents) wake(pod client.Object, queue queue) {
 		return
 	}
 	job := types.NamespacedName{Namespace: pod.GetNamespace(), Name: owner.Name}
-	e.memory.settle(job, owner.UID, pod.GetName())
-	queue.AddAfter(reconcile.Request{NamespacedName: job}, podEventsSettle)
+	size := e.memory.settle(job, owner.UID, pod.GetName())
+	queue.AddAfter(reconcile.Request{NamespacedName: job}, settleTime(size))
 }

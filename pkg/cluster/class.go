@@ -144,7 +144,7 @@ func (c *Cluster) classOf(t *Task) *Class {
 	balance := c.nonZero(pod, request)
 	plain := c.intern(pod, request, balance, string(rest))
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
-	demand := demandOf(pod)
+	demand := c.demandOf(pod, request)
 	if demand == nil {
 		return plain
 	}

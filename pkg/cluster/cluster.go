@@ -65,6 +65,7 @@ type Cluster struct {
 	namespacesGeneration uint64
 
 	supplies supplies
+	served   served
 
 	waiting       []*Job   // jobs that have something to place, or wait at the door
 	touchedJobs   []*Job   // changed since TakeTouchedJobs
@@ -99,7 +100,8 @@ func New(options Options) *Cluster {
 		plans:      map[string]*Plan{},
 		leaving:    map[types.NamespacedName]*Task{},
 		supplies: supplies{shown: map[SupplyKey]Supply{}, reserved: map[SupplyKey]*reserved{},
-			users: map[types.NamespacedName][]*Task{}},
+			users: map[types.NamespacedName][]*Task{}, made: map[*Task]SupplyKey{}},
+		served:   served{},
 		topology: topology.New(),
 	}
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1, Reclaimable: true}

@@ -345,6 +345,9 @@ func (c *Cluster) dropTask(t *Task) {
 	c.account(t, -1)
 	c.countTerms(t, t.Pod, false)
 	c.enroll(t, t.Pod, false)
+	if key, ok := c.supplies.made[t]; ok {
+		c.dropOver(key)
+	}
 	c.outlive(t)
 	c.leaveJob(t)
 	c.setClass(t, nil)

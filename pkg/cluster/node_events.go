@@ -44,7 +44,7 @@ func (c *Cluster) showNode(n *Node, object *corev1.Node) {
 	n.Object, n.ready, n.Allocatable = object, false, nil
 	if object != nil {
 		n.ready = isReady(object)
-		n.Allocatable = c.Resources.Vector(object.Status.Allocatable)
+		n.Allocatable = c.allocatable(object)
 	}
 	if n.ready {
 		c.Total.Add(n.Allocatable)

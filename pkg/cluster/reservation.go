@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
@@ -33,6 +34,21 @@ type DeviceReservation struct {
 	Claim      types.NamespacedName
 	UID        types.UID // of the claim
 	Allocation *resourcev1.AllocationResult
+
+	// Made is the claim if it is made for the pod, since a DeviceClass stands for a resource that it requests; nil if it is there.
+	// Its UID is not that of the claim then.
+	Made *resourcev1.ResourceClaim
+	// Requests says which request of the claim that is made serves which container. It is written into the status of the pod.
+	Requests []corev1.ContainerExtendedResourceRequest
+}
+
+// IsOf reports whether a claim is the one that is reserved for a pod.
+func (r *DeviceReservation) IsOf(claim *resourcev1.ResourceClaim, pod types.UID) bool {
+	if r.Made == nil {
+		return claim.UID == r.UID
+	}
+	owner := metav1.GetControllerOfNoCopy(claim)
+	return owner != nil && owner.UID == pod
 }
 
 // reserved is what is reserved of one object.
@@ -99,6 +115,9 @@ func (c *Cluster) letGo(t *Task, isBound bool) {
 					h.isOver = true
 				}
 			}
+			if c.supplies.shown[key] == nil && held.overlay != nil {
+				c.supplies.made[t] = key
+			}
 			// Nothing is to be seen over an object that shows it all: then it need not be awaited.
 			if held.overlay == nil {
 				held.holders = slices.DeleteFunc(held.holders, func(h holder) bool { return h.isOver })
@@ -110,6 +129,21 @@ func (c *Cluster) letGo(t *Task, isBound bool) {
 	}
 	c.hold(t, nil)
 	c.world.supply++
+}
+
+// dropOver drops what was held of an object by tasks that are bound: the API shows it now, or that it is gone.
+func (c *Cluster) dropOver(key SupplyKey) {
+	r := c.supplies.reserved[key]
+	if r == nil {
+		return
+	}
+	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool {
+		if h.isOver {
+			delete(c.supplies.made, h.task)
+		}
+		return h.isOver
+	})
+	c.overlay(key, r)
 }
 
 // eachReserved calls a function for each object that a reservation of a task is about.
@@ -145,6 +179,9 @@ func (c *Cluster) overlay(key SupplyKey, held *reserved) {
 	for i := range held.holders {
 		h := &held.holders[i]
 		now := c.Supply(key)
+		if now == nil && h.device != nil && h.device.Made != nil {
+			now = h.device.Made
+		}
 		var next Supply
 		switch o := now.(type) {
 		case *corev1.PersistentVolumeClaim:
@@ -196,15 +233,18 @@ func (r *VolumeReservation) Take(volume *corev1.PersistentVolume) *corev1.Persis
 
 // overDevices returns a claim that is allocated and may be used by the pod, nil if it says so already.
 func (h *holder) overDevices(claim *resourcev1.ResourceClaim) Supply {
-	if claim.UID != h.device.UID {
+	if !h.device.IsOf(claim, h.pod.UID) {
 		return nil
 	}
+	// A claim that was made for the pod before, and has other devices, is made anew.
+	isOther := h.device.Made != nil && claim.Status.Allocation != nil &&
+		!equality.Semantic.DeepEqual(claim.Status.Allocation.Devices, h.device.Allocation.Devices)
 	mayUse := slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == h.pod.UID })
-	if claim.Status.Allocation != nil && mayUse {
+	if claim.Status.Allocation != nil && mayUse && !isOther {
 		return nil
 	}
 	claim = claim.DeepCopy()
-	if claim.Status.Allocation == nil {
+	if claim.Status.Allocation == nil || isOther {
 		claim.Status.Allocation = h.device.Allocation
 	}
 	if !mayUse {

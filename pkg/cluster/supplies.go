@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // SupplyKind is a kind of object that says which volumes and devices there are and who has them.
@@ -77,6 +79,7 @@ type supplies struct {
 	shown    map[SupplyKey]Supply
 	reserved map[SupplyKey]*reserved
 	users    map[types.NamespacedName][]*Task // of PersistentVolumeClaims: the tasks whose pods name them
+	made     map[*Task]SupplyKey              // of tasks that are bound: claims that were made for them and were never shown yet
 
 	changes []SupplyKey // in the order in which they changed; see SupplyChanges
 	dropped uint64      // how many changes were forgotten
@@ -95,6 +98,11 @@ func (c *Cluster) SupplyKeys() []SupplyKey {
 	keys := make([]SupplyKey, 0, len(c.supplies.shown))
 	for key := range c.supplies.shown {
 		keys = append(keys, key)
+	}
+	for key, r := range c.supplies.reserved {
+		if c.supplies.shown[key] == nil && r.overlay != nil {
+			keys = append(keys, key) // a claim that is to be made
+		}
 	}
 	return keys
 }
@@ -132,26 +140,23 @@ func (c *Cluster) setSupply(kind SupplyKind, o Supply) {
 		return
 	}
 	c.supplies.shown[key] = o
+	c.serve(before, o)
 	c.world.supply++
 	c.supplies.changed(key)
-	if r := c.supplies.reserved[key]; r != nil {
-		r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.isOver })
-		c.overlay(key, r)
-	}
+	c.dropOver(key)
 }
 
 func (c *Cluster) dropSupply(kind SupplyKind, o Supply) {
 	key := SupplyKey{kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
-	if before := c.supplies.shown[key]; before == nil || before.GetUID() != o.GetUID() {
+	before := c.supplies.shown[key]
+	if before == nil || before.GetUID() != o.GetUID() {
 		return
 	}
 	delete(c.supplies.shown, key)
+	c.serve(before, nil)
 	c.world.supply++
 	c.supplies.changed(key)
-	if r := c.supplies.reserved[key]; r != nil {
-		r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.isOver })
-		c.overlay(key, r)
-	}
+	c.dropOver(key)
 }
 
 // enroll lists a task with the claims that its pod names, or takes it off.
@@ -182,14 +187,17 @@ type demand struct {
 	Volumes   []corev1.Volume                 `json:",omitempty"`
 	Claims    []corev1.PodResourceClaim       `json:",omitempty"`
 	Made      []corev1.PodResourceClaimStatus `json:",omitempty"` // the claims that were made from templates
+	IsServed  bool                            `json:",omitempty"` // it requests resources that DeviceClasses stand for
 }
 
 // demandOf returns what a pod needs of volumes and devices, nil if nothing.
-func demandOf(pod *corev1.Pod) *demand {
-	if len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0 {
+func (c *Cluster) demandOf(pod *corev1.Pod, request resources.Vector) *demand {
+	isServed := c.isServed(request)
+	if len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0 && !isServed {
 		return nil
 	}
-	n := &demand{Namespace: pod.Namespace, Claims: pod.Spec.ResourceClaims, Made: pod.Status.ResourceClaimStatuses}
+	n := &demand{Namespace: pod.Namespace, Claims: pod.Spec.ResourceClaims, Made: pod.Status.ResourceClaimStatuses,
+		IsServed: isServed}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.Ephemeral != nil {
@@ -199,10 +207,10 @@ func demandOf(pod *corev1.Pod) *demand {
 			n.Volumes = append(n.Volumes, *v)
 		}
 	}
-	if len(n.Claims) > 0 {
+	if len(n.Claims) > 0 || isServed {
 		n.UID = pod.UID
 	}
-	if len(n.Volumes) == 0 && len(n.Claims) == 0 {
+	if len(n.Volumes) == 0 && len(n.Claims) == 0 && !isServed {
 		return nil
 	}
 	return n

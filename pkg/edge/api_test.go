@@ -33,12 +33,16 @@ func space(t *testing.T, clients *Clients) string {
 	return made.Name
 }
 
-func createPod(t *testing.T, clients *Clients, namespace, name string) *corev1.Pod {
+func createPod(t *testing.T, clients *Clients, namespace, name string, requests ...corev1.ResourceList) *corev1.Pod {
 	t.Helper()
+	var resources corev1.ResourceRequirements
+	for _, list := range requests {
+		resources.Requests, resources.Limits = list, list
+	}
 	made, err := clients.Core.CoreV1().Pods(namespace).Create(boundedContext(t), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{SchedulerName: "volcano", Containers: []corev1.Container{{
-			Name: "main", Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
+			Name: "main", Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "b"}}, Resources: resources,
 		}}},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -2,10 +2,12 @@ package edge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +25,13 @@ func (p preparer) devices(ctx context.Context, t *binding, d *cluster.DeviceRese
 	defer cancel()
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	claim, err := claims.Get(ctx, d.Claim.Name, metav1.GetOptions{})
+	if d.Made != nil {
+		if claim, err = p.makeClaim(ctx, t, d, claim, err); err != nil {
+			return false, err
+		}
+	}
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && (claim.UID != d.UID || claim.DeletionTimestamp != nil):
+	case apierrors.IsNotFound(err) || err == nil && (!d.IsOf(claim, t.UID) || claim.DeletionTimestamp != nil):
 		return false, impossible{fmt.Sprintf("ResourceClaim %s is gone", d.Claim)}
 	case err != nil:
 		return false, err
@@ -33,14 +40,74 @@ func (p preparer) devices(ctx context.Context, t *binding, d *cluster.DeviceRese
 	case claim.Status.Allocation != nil:
 		// Who does not have them yet is not to hold on to devices that others wait for in vain.
 		areReady, err := readiness(claim, t.handed, t.Reservation.DevicePatience)
-		if err != nil || isReservedFor(claim, t.UID) {
-			return areReady, err
+		if err != nil {
+			return false, err
+		}
+		if isReservedFor(claim, t.UID) {
+			return areReady, p.tell(ctx, t, d)
 		}
 	}
 	if claim, err = p.giveDevices(ctx, t, d, claim); err != nil {
 		return false, err
 	}
+	if err := p.tell(ctx, t, d); err != nil {
+		return false, err
+	}
 	return readiness(claim, t.handed, t.Reservation.DevicePatience)
+}
+
+// makeClaim makes a claim for the resources of a pod, if there is none: it was found, or why not. One that was made before and has
+// other devices is deleted first.
+func (p preparer) makeClaim(ctx context.Context, t *binding, d *cluster.DeviceReservation, found *resourcev1.ResourceClaim, err error) (*resourcev1.ResourceClaim, error) {
+	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return claims.Create(ctx, d.Made, metav1.CreateOptions{})
+	case err != nil:
+		return nil, err
+	case !d.IsOf(found, t.UID):
+		return nil, impossible{fmt.Sprintf("ResourceClaim %s is not that of the pod", d.Claim)}
+	case found.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("the ResourceClaim %s that was made for the pod before is being deleted", d.Claim)
+	case !equality.Semantic.DeepEqual(found.Spec, d.Made.Spec),
+		found.Status.Allocation != nil && !equality.Semantic.DeepEqual(found.Status.Allocation.Devices, d.Allocation.Devices):
+		if err := p.unmake(ctx, found); err != nil {
+			return nil, err
+		}
+		return claims.Create(ctx, d.Made, metav1.CreateOptions{})
+	}
+	return found, nil
+}
+
+// unmake deletes a claim that was made for the resources of a pod.
+func (p preparer) unmake(ctx context.Context, claim *resourcev1.ResourceClaim) error {
+	claims := p.client.ResourceV1().ResourceClaims(claim.Namespace)
+	if i := slices.Index(claim.Finalizers, resourcev1.Finalizer); i >= 0 {
+		claim.Finalizers = slices.Delete(claim.Finalizers, i, i+1)
+		if _, err := claims.Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	err := claims.Delete(ctx, claim.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &claim.UID}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// tell writes into the status of a pod which claim was made for it, and which request of that serves which container: the kubelet
+// hands the devices over by that.
+func (p preparer) tell(ctx context.Context, t *binding, d *cluster.DeviceReservation) error {
+	if d.Made == nil {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": t.UID}, "status": corev1.PodStatus{
+		ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: d.Claim.Name, RequestMappings: d.Requests}}})
+	if err != nil {
+		return err
+	}
+	_, err = p.client.CoreV1().Pods(t.Pod.Namespace).Patch(ctx, t.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // giveDevices writes into a claim what devices it has, if it has none, and that the pod may use them.
@@ -126,11 +193,15 @@ func (p preparer) releaseDevices(ctx context.Context, b *cluster.Bind, d *cluste
 	defer cancel()
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	claim, err := claims.Get(ctx, d.Claim.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && (claim.UID != d.UID || claim.Status.Allocation == nil) {
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !d.IsOf(claim, b.UID):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	case d.Made != nil:
+		return p.unmake(ctx, claim)
+	case claim.Status.Allocation == nil:
+		return nil
 	}
 	// Devices that nobody may use stay with their claim, unless they have failed: then nobody else would take them from it.
 	if !isReservedFor(claim, b.UID) {

@@ -6,8 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -144,5 +149,97 @@ func TestAnOutboxThatIsClosedDoesNotWaitForDevices(t *testing.T) {
 	expectResult(t, results, Unsent)
 	if claim := n.allocated("device"); !isReservedFor(claim, n.pod.UID) {
 		t.Error("what the next leader is to wait for was taken back")
+	}
+}
+
+// asks makes a pod that requests a resource that a class of devices stands for.
+func (n *needy) asks() *needy {
+	n.Helper()
+	deletePod(n.T, n.admin, n.pod)
+	n.pod = createPod(n.T, n.admin, n.namespace, "pod", corev1.ResourceList{"example.com/gpu": resource.MustParse("1")})
+	return n
+}
+
+// wantsMade is a claim that is to be made for the pod, of a resource that its container requests.
+func (n *needy) wantsMade() cluster.DeviceReservation {
+	made := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "pod-extended-resources-1",
+		Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}, Finalizers: []string{resourcev1.Finalizer},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: n.pod.Name, UID: n.pod.UID, Controller: ptr.To(true)}}},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
+			Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}}}
+	d := wantsDevice(made)
+	d.UID, d.Made = "anything", made
+	d.Requests = []corev1.ContainerExtendedResourceRequest{{ContainerName: n.pod.Spec.Containers[0].Name, ResourceName: "example.com/gpu", RequestName: "gpu"}}
+	return d
+}
+
+// Who binds has the documented permissions, and no other.
+func TestAClaimIsMadeForAPodAndThePodToldOfIt(t *testing.T) {
+	n := newNeedy(t).asks()
+	_, c := adminClients(t)
+	clusterRules, rules := documentedRules(t)
+	clients, err := Connect(confined(t, c, n.admin.Core, "maker", clusterRules, rules), 2000, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := n.wantsMade()
+	results, reasons := n.hand(clients, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	if result := <-results; result != Bound {
+		t.Fatalf("the pod is %s: %s", result, <-reasons)
+	}
+	claim := n.allocated(wanted.Claim.Name)
+	if !isReservedFor(claim, n.pod.UID) || !metav1.IsControlledBy(claim, n.pod) || claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
+		t.Errorf("the claim is %+v", claim)
+	}
+	pod, err := n.admin.Core.CoreV1().Pods(n.namespace).Get(boundedContext(t), n.pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: claim.Name, RequestMappings: wanted.Requests}
+	if diff := cmp.Diff(want, pod.Status.ExtendedResourceClaimStatus); diff != "" {
+		t.Errorf("the status of the pod differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestAClaimThatWasMadeForAPodGoesWhenThePodIsNotBound(t *testing.T) {
+	n := newNeedy(t).asks()
+	made, gone := n.wantsMade(), wantsDevice(n.devices("gone"))
+	gone.UID = "another"
+	results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{made, gone}})
+	n.refused(results, reasons, "ResourceClaim "+n.namespace+"/gone is gone")
+	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), made.Claim.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the claim is left: %v", err)
+	}
+}
+
+func TestAClaimThatWasMadeBeforeIsMadeAnewForOtherDevices(t *testing.T) {
+	n := newNeedy(t).asks()
+	first := n.wantsMade()
+	first.Made.Spec.Devices.Requests[0].Exactly.Count = 2
+	claims := n.admin.Core.ResourceV1().ResourceClaims(n.namespace)
+	before, err := claims.Create(boundedContext(t), first.Made, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.Status.Allocation = first.Allocation
+	if _, err := claims.UpdateStatus(boundedContext(t), before, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wanted := n.wantsMade()
+	wanted.Allocation.Devices.Results[0].Device = "gpu-1"
+	results, _ := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	expectResult(t, results, Bound)
+	if claim := n.allocated(wanted.Claim.Name); claim.UID == before.UID || claim.Status.Allocation.Devices.Results[0].Device != "gpu-1" {
+		t.Errorf("the claim is still %+v", claim)
+	}
+}
+
+func TestAClaimOfTheSameNameThatIsNotThePodsIsLeftAlone(t *testing.T) {
+	n := newNeedy(t).asks()
+	foreign := n.devices("pod-extended-resources-1")
+	results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{n.wantsMade()}})
+	n.refused(results, reasons, "is not that of the pod")
+	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), foreign.Name, metav1.GetOptions{}); err != nil {
+		t.Error(err)
 	}
 }

@@ -31,8 +31,9 @@
 //  12. A disruption budget is passed over only where the eviction says so; then the pod is deleted without asking for one.
 //  13. An outbox that is drained begins no further step. The rest is for the next leader.
 //  14. What a pod takes of volumes and devices is written before its binding, and the binding is sent when the volumes are
-//     bound and the devices ready. A binding that is refused gives its devices back first. Who waits for volumes or devices
-//     holds up no stop.
+//     bound and the devices ready. A claim that is made for a pod is written under the name that was decided, so that making it
+//     may be repeated. A binding that is refused gives its devices back first. Who waits for volumes or devices holds up no
+//     stop.
 //
 // The caches are filled after leadership was won, not before. A standby then costs next to nothing, and the lists with
 // which a leader begins are newer than everything the leader before it wrote, because they are read through to etcd. The
@@ -54,7 +55,7 @@
 //	storage.k8s.io          storageclasses csinodes          list watch
 //	storage.k8s.io          csidrivers csistoragecapacities  list watch
 //	storage.k8s.io          volumeattachments                list watch
-//	resource.k8s.io         resourceclaims                   get list watch update
+//	resource.k8s.io         resourceclaims                   get list watch create update delete
 //	resource.k8s.io         resourceclaims/status            update
 //	resource.k8s.io         resourceclaims/binding           update
 //	resource.k8s.io         resourceslices deviceclasses     list watch

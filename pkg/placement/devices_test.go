@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -149,4 +151,134 @@ func TestAPodGoesWhereItGetsWhatItWouldRatherHave(t *testing.T) {
 		t.Errorf("placed %v", places)
 	}
 	expectReserved(t, w, "g", "g-0: c=n1/gpu-0")
+}
+
+// asking makes the pod request so many of the resource that the class of devices stands for.
+func asking(count string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		if p.Spec.Containers[0].Resources.Requests == nil {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{}
+		}
+		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = resource.MustParse(count)
+	}
+}
+
+// standsFor makes a class of devices stand for a resource.
+func standsFor(class *resourcev1.DeviceClass) *resourcev1.DeviceClass {
+	class.Spec.ExtendedResourceName = new("example.com/gpu")
+	return class
+}
+
+func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1), fixture.Slice("n1", 2))
+	w.set(gangOf("g", 2, asking("1"))...).set(gangOf("h", 2, asking("1"))...)
+	s := w.open()
+	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+		t.Fatal(v.Sentence())
+	}
+	held := map[string]bool{}
+	for _, task := range w.job("g").Tasks() {
+		r := task.Reservation
+		if r == nil || len(r.Devices) != 1 || r.Devices[0].Made == nil {
+			t.Fatalf("%s holds %+v", task.Key().Name, r)
+		}
+		d := r.Devices[0]
+		if result := d.Allocation.Devices.Results[0]; result.Pool != task.Node.Name || held[result.Pool+result.Device] {
+			t.Errorf("%s is on %s and has %+v", task.Key().Name, task.Node.Name, result)
+		} else {
+			held[result.Pool+result.Device] = true
+		}
+		want := []corev1.ContainerExtendedResourceRequest{{ContainerName: task.Pod.Spec.Containers[0].Name, ResourceName: "example.com/gpu",
+			RequestName: d.Made.Spec.Devices.Requests[0].Name}}
+		if diff := cmp.Diff(want, d.Requests); diff != "" {
+			t.Errorf("what is said of the containers differs (-want +got):\n%s", diff)
+		}
+		if d.Made.Name != d.Claim.Name || !strings.HasPrefix(d.Claim.Name, task.Key().Name+"-extended-resources-") || !metav1.IsControlledBy(d.Made, task.Pod) ||
+			d.Made.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
+			t.Errorf("the claim to be made is %+v", d.Made.ObjectMeta)
+		}
+		if seen, ok := w.cluster.Supply(cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: d.Claim}).(*resourcev1.ResourceClaim); !ok || seen.Status.Allocation == nil {
+			t.Error("nobody sees that the devices are taken")
+		}
+	}
+	// The third device alone is not enough for two.
+	v := placement.Gang(s, w.job("h"), s.Pending(w.job("h")))
+	if v == nil || !strings.Contains(v.Sentence(), "no node has the devices of DeviceClass gpu free that example.com/gpu stands for") {
+		t.Errorf("the verdict on the next gang is %v", v)
+	}
+	if w.cluster.Undo(0); len(reserved(w, "g")) > 0 {
+		t.Errorf("after all is undone %v is reserved", reserved(w, "g"))
+	}
+	for _, key := range w.cluster.SupplyKeys() {
+		if key.Kind == cluster.DeviceClaim {
+			t.Errorf("claim %s is left", key.Name)
+		}
+	}
+}
+
+func TestTheSameDevicesAreNamedTheSame(t *testing.T) {
+	claims := func() (names []string) {
+		w := newWorld(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 2))
+		w.set(gangOf("g", 2, asking("1"))...)
+		placeAll(t, w, "g")
+		return reserved(w, "g")
+	}
+	if diff := cmp.Diff(claims(), claims()); diff != "" {
+		t.Errorf("equal worlds differ:\n%s", diff)
+	}
+}
+
+func TestANodeWithDevicesOfItsOwnServesARequestItself(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=8 example.com/gpu=1"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
+	w.set(gangOf("g", 1, asking("1"))...).set(gangOf("h", 1, asking("1"))...)
+	s := w.open()
+	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+		t.Fatal(v.Sentence())
+	}
+	expectReserved(t, w, "g")
+	if v := placement.Gang(s, w.job("h"), s.Pending(w.job("h"))); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
+		t.Errorf("the verdict on a second pod is %v", v)
+	}
+}
+
+func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Slice("n0", 1))
+	w.set(gangOf("g", 1, asking("1"))...)
+	s := w.open()
+	s.Judge(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	if v := w.job("g").Verdict; v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
+		t.Fatalf("without a class the verdict is %v", v)
+	}
+	class := standsFor(fixture.Devices("gpu"))
+	w.set(class)
+	if !w.cluster.Hopeful(w.job("g"), s.Now) {
+		t.Error("with a class it is not looked at again")
+	}
+	x := w.open().Begin()
+	placeAll(t, w, "g")
+	x.Undo()
+	w.cluster.Apply(cluster.Delete{Object: class})
+	w.cluster.Settle()
+	if v := try(w, "g"); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
+		t.Errorf("after the class has gone the verdict is %v", v)
+	}
+	if w.task("g-0").Class.NeedsSupplies() || !w.cluster.Total.Equal(w.cluster.Node("n0").Allocatable) {
+		t.Error("something is left of the class")
+	}
+}
+
+// A scheduler that ended between making the claim and binding the pod leaves the claim with its devices.
+func TestAClaimThatWasMadeForAPodBeforeKeepsNoDevicesFromIt(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
+	w.set(gangOf("g", 1, asking("1"))...)
+	left := fixture.DeviceClaim("g-0-extended-resources-before", "gpu", 1)
+	left.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
+	left.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "g-0", UID: w.task("g-0").UID(), Controller: new(true)}}
+	left.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
+		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0"}}}}
+	w.set(left).set(gangOf("h", 1, asking("1"))...)
+	if try(w, "h") == nil {
+		t.Error("the device is given to another pod")
+	}
+	placeAll(t, w, "g")
 }

@@ -181,6 +181,9 @@ func (s *supplies) carryOut(b *cluster.Bind) {
 	}
 	for i := range b.Reservation.Devices {
 		d := &b.Reservation.Devices[i]
+		if _, ok := get[*resourcev1.ResourceClaim](s, cluster.DeviceClaim, d.Claim); !ok && d.Made != nil {
+			s.put(d.Made.DeepCopy())
+		}
 		if claim, ok := get[*resourcev1.ResourceClaim](s, cluster.DeviceClaim, d.Claim); ok {
 			claim = claim.DeepCopy()
 			claim.Status.Allocation = cmp.Or(claim.Status.Allocation, d.Allocation)

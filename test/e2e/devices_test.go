@@ -13,6 +13,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -176,6 +177,51 @@ func TestAGangGetsTheDevicesOfTwoNodes(t *testing.T) {
 	}
 	if pools, err := allocated(t.Context()); err != nil || pools[names[0]] != 1 || pools[names[1]] != 2 {
 		t.Errorf("the devices given out are of %v: %v", pools, err)
+	}
+	nothingWasForbidden(t)
+}
+
+func TestAGangThatRequestsAResourceGetsTheDevicesThatAClassStandsFor(t *testing.T) {
+	haveNodes(t, 2)
+	tidyUp(t)
+	names := nodeNames(t)
+	gpuClass(t, "hekla.sh/gpu")
+	having(t, core.ResourceV1().ResourceSlices(), slice(names[0], 1))
+	create(t, gangJob("resources", 3, "1", func(spec *corev1.PodSpec) {
+		for _, list := range []*corev1.ResourceList{&spec.Containers[0].Resources.Requests, &spec.Containers[0].Resources.Limits} {
+			if *list == nil {
+				*list = corev1.ResourceList{}
+			}
+			(*list)["hekla.sh/gpu"] = resource.MustParse("1")
+		}
+	}))
+	awaitReason(t, "resources", "NotEnoughResources", "1 of the 3 pods", "cannot allocate all claims",
+		"no node has the devices of DeviceClass gpu free that hekla.sh/gpu stands for")
+	claims := core.ResourceV1().ResourceClaims(metav1.NamespaceDefault)
+	if made, err := claims.List(t.Context(), metav1.ListOptions{}); err != nil || len(made.Items) > 0 {
+		t.Errorf("%d claims are made, and the gang cannot start: %v", len(made.Items), err)
+	}
+	having(t, core.ResourceV1().ResourceSlices(), slice(names[1], 2))
+	awaitRunning(t, "resources", 3)
+	pods, err := podsOf(t.Context(), "resources")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]bool{}
+	for i := range pods {
+		status := pods[i].Status.ExtendedResourceClaimStatus
+		if status == nil || len(status.RequestMappings) != 1 || status.RequestMappings[0].ResourceName != "hekla.sh/gpu" {
+			t.Fatalf("pod %s does not say which claim was made for it: %+v", pods[i].Name, status)
+		}
+		claim, err := claims.Get(t.Context(), status.ResourceClaimName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := claim.Status.Allocation.Devices.Results[0]
+		if result.Pool != pods[i].Spec.NodeName || held[result.Pool+result.Device] {
+			t.Errorf("pod %s on %s has device %s/%s", pods[i].Name, pods[i].Spec.NodeName, result.Pool, result.Device)
+		}
+		held[result.Pool+result.Device] = true
 	}
 	nothingWasForbidden(t)
 }

@@ -76,7 +76,7 @@ type Arguments struct {
 
 // never is the time after which the plugin for devices would say that they take too long: it would read the clock. Who
 // writes knows.
-var never = &metav1.Duration{Duration: 100 * 365 * 24 * time.Hour}
+const never = 100 * 365 * 24 * time.Hour
 
 // ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
 type ShapePoint struct{ Utilization, Score int32 }
@@ -114,7 +114,13 @@ func supported(a *Arguments) []plugin {
 		{name: volumezone.Name, reach: looksAtSupplies, filters: true, create: with(volumezone.New, nil)},
 		{name: dynamicresources.Name, reach: looksAtSupplies, filters: true, scores: true,
 			mayDiffer: (*mirror).hasAlternatives,
-			create:    with(dynamicresources.New, &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: a.DeviceTimeout}, BindingTimeout: never})},
+			create: func(ctx context.Context, h fwk.Handle, features feature.Features) (fwk.Plugin, error) {
+				arguments := &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: a.DeviceTimeout}}
+				if features.EnableDRADeviceBindingConditions {
+					arguments.BindingTimeout = &metav1.Duration{Duration: never}
+				}
+				return dynamicresources.New(ctx, arguments, h, features)
+			}},
 	}
 }
 
@@ -140,6 +146,7 @@ type Plugins struct {
 
 	patience, devicePatience time.Duration // for volumes to be bound, and for devices to be ready
 
+	scribe  fwk.PreBindPlugin // the plugin for devices, but for waiting for them: it says what would be written
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
 
@@ -219,9 +226,8 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 	// The gates are those that the process was started with: the plugins behave as in a kube-scheduler with the same.
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	features.EnableStorageCapacityScoring = scoresVolumes
-	// These would have the plugin for devices make claims, or count what nodes have a second time.
-	features.EnableDRAExtendedResource, features.EnableDRANodeAllocatableResources = false, false
-	features.EnableDRAWorkloadResourceClaims = false
+	// These would have the plugin for devices count what nodes have a second time, or look at the PodGroups of kube-scheduler.
+	features.EnableDRANodeAllocatableResources, features.EnableDRAWorkloadResourceClaims = false, false
 	for _, k := range known {
 		weight, filter := weights[k.name], slices.Contains(filters, k.name)
 		if weight == 0 && !filter {
@@ -239,6 +245,14 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 		}
 		if weight > 0 {
 			p.scorers[k.reach] = append(p.scorers[k.reach], scorer{made.(fwk.ScorePlugin), weight, k.mayDiffer})
+		}
+		if k.name == dynamicresources.Name {
+			features := features
+			features.EnableDRADeviceBindingConditions = false
+			if made, err = k.create(p.quiet, h, features); err != nil {
+				return fmt.Errorf("kube-scheduler plugin %q: %w", k.name, err)
+			}
+			p.scribe = made.(fwk.PreBindPlugin)
 		}
 	}
 	return nil

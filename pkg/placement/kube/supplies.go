@@ -2,13 +2,16 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
@@ -17,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/placement/supply"
 )
 
 // Supplies is what the plugins for volumes and devices are asked on behalf of a class that needs some. It is good for as
@@ -45,6 +49,7 @@ func (p *Plugins) AskSupplies(k *cluster.Class) *Supplies { return &Supplies{plu
 // hear lets the plugins of a reach read the pod.
 func (s *Supplies) hear(r reach) hearing {
 	h := hearing{state: framework.NewCycleState()}
+	s.plugins.mirror.shelf.Devices().Ask(s.pod)
 	for _, filter := range s.plugins.filters[r] {
 		if h.refusal = s.plugins.preFilter(filter, h.state, s.pod, nil, &h.filters); h.refusal != "" {
 			return h
@@ -139,6 +144,7 @@ func (s *Supplies) mayDiffer(scorer *scorer) bool {
 func (s *Supplies) Reserve(n *cluster.Node) (*cluster.Reservation, string) {
 	p := s.plugins
 	p.mirror.shelf.Follow()
+	p.mirror.shelf.Devices().Ask(s.pod)
 	info := p.mirror.of(n).info
 	reservation := &cluster.Reservation{Patience: p.patience, DevicePatience: p.devicePatience}
 	for _, filter := range p.filters[looksAtSupplies] {
@@ -166,7 +172,9 @@ func (s *Supplies) Reserve(n *cluster.Node) (*cluster.Reservation, string) {
 			reserves.Unreserve(p.quiet, state, s.pod, n.Name)
 			s.readLedger(reservation)
 		} else {
-			s.readDevices(reservation)
+			if why := s.readDevices(reservation, state, n); why != "" {
+				return nil, why
+			}
 		}
 	}
 	if len(reservation.Volumes) == 0 && len(reservation.Devices) == 0 {
@@ -193,10 +201,12 @@ func (s *Supplies) readLedger(r *cluster.Reservation) {
 	}
 }
 
-// readDevices reads what the pod's claims are given, and what those have that others were given already.
-func (s *Supplies) readDevices(r *cluster.Reservation) {
-	given := s.plugins.mirror.shelf.Devices().Take()
-	for _, claim := range s.plugins.mirror.deviceClaims(s.pod) {
+// readDevices reads what the pod's claims are given, and what those have that others were given already. The words are those of
+// the plugin if it cannot say what it would write.
+func (s *Supplies) readDevices(r *cluster.Reservation, state fwk.CycleState, n *cluster.Node) string {
+	m := s.plugins.mirror
+	given := m.shelf.Devices().Take()
+	for _, claim := range m.deviceClaims(s.pod) {
 		if i := slices.IndexFunc(given, func(g *resourcev1.ResourceClaim) bool { return g.UID == claim.UID }); i >= 0 {
 			claim = given[i]
 		}
@@ -205,6 +215,24 @@ func (s *Supplies) readDevices(r *cluster.Reservation) {
 				Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
 		}
 	}
+	i := slices.IndexFunc(given, supply.IsMade)
+	if i < 0 {
+		return ""
+	}
+	// What is in the pod's status already would not be written again, and not be noted.
+	bare := &corev1.Pod{ObjectMeta: s.pod.ObjectMeta, Spec: s.pod.Spec}
+	if status := s.plugins.scribe.PreBind(s.plugins.quiet, state, bare, n.Name); !status.IsSuccess() {
+		return words(s.plugins.scribe, status)
+	}
+	requests, err := m.ledger.TakeRequests()
+	if err != nil {
+		return err.Error()
+	}
+	made := given[i].DeepCopy()
+	made.UID, made.Status = "", resourcev1.ResourceClaimStatus{}
+	r.Devices = append(r.Devices, cluster.DeviceReservation{Claim: types.NamespacedName{Namespace: made.Namespace, Name: made.Name},
+		UID: given[i].UID, Allocation: given[i].Status.Allocation, Made: made, Requests: requests})
+	return ""
 }
 
 // hasAlternatives reports whether a claim of a pod says what it takes if it cannot have what it would rather.
@@ -254,6 +282,13 @@ func (s *Supplies) Lacking() string {
 	for _, claim := range s.plugins.mirror.deviceClaims(s.pod) {
 		if claim.Status.Allocation == nil {
 			lacking = append(lacking, fmt.Sprintf("ResourceClaim %s/%s has no devices and no node has them free", claim.Namespace, claim.Name))
+		}
+	}
+	resolver := s.plugins.mirror.shelf.Devices().DeviceClassResolver()
+	requests := resourcehelper.PodRequests(s.pod, resourcehelper.PodResourcesOptions{})
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		if class := resolver.GetDeviceClass(name); class != nil && !requests.Name(name, resource.DecimalSI).IsZero() {
+			lacking = append(lacking, fmt.Sprintf("no node has the devices of DeviceClass %s free that %s stands for", class.Name, name))
 		}
 	}
 	return strings.Join(lacking, ", ")

@@ -1,14 +1,20 @@
 package supply
 
 import (
+	"slices"
 	"strconv"
 
+	"github.com/go-logr/logr"
 	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
@@ -22,6 +28,33 @@ type Devices struct {
 	allocated map[types.NamespacedName]*resourcev1.ResourceClaim // the claims that have devices
 	slices    []*resourcev1.ResourceSlice                        // sorted, nil if they were not listed since they changed
 	pending   []*resourcev1.ResourceClaim                        // what was given out since Take
+
+	asking   *corev1.Pod                                  // the pod that the plugin reads
+	resolver *extendedresourcecache.ExtendedResourceCache // nil if the classes were not read since they changed
+}
+
+// Ask notes for which pod the plugin is asked next. A claim that was made for its resources before is made anew, and does not
+// have the devices any more that it has.
+func (d *Devices) Ask(pod *corev1.Pod) { d.asking = pod }
+
+// special returns the claim that is made for the resources of the pod that is asked for, as far as it is the same on all nodes.
+// The plugin would give it a name, and a UID until it is written, by chance.
+func (d *Devices) special() *resourcev1.ResourceClaim {
+	pod := d.asking
+	uid := uuid.NewSHA1(uuid.Nil, []byte(string(pod.UID)+"/extended-resources"))
+	const infix, letters = "-extended-resources-", 8
+	return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, UID: types.UID(uid.String()),
+		Name:        pod.Name[:min(len(pod.Name), validation.DNS1123SubdomainMaxLength-len(infix)-letters)] + infix + uid.String()[:letters],
+		Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID,
+			Controller: ptr.To(true)}},
+	}}
+}
+
+// IsMade reports whether a claim is made by a scheduler for the resources of a pod.
+func IsMade(claim *resourcev1.ResourceClaim) bool {
+	return claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true"
 }
 
 var (
@@ -38,7 +71,7 @@ func newDevices(s *Shelf) *Devices {
 
 func (d *Devices) forget() {
 	clear(d.allocated)
-	d.slices = nil
+	d.slices, d.resolver = nil, nil
 }
 
 // see takes in a claim as it is now, nil if it is gone.
@@ -81,8 +114,17 @@ func (d *Devices) ResourceSlices() fwk.ResourceSliceLister { return d }
 // DeviceClasses returns the classes.
 func (d *Devices) DeviceClasses() fwk.DeviceClassLister { return (*classes)(d) }
 
-// DeviceClassResolver is not asked: resources that nodes do not have are not taken for devices.
-func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver { return nil }
+// DeviceClassResolver says which class stands for a resource. Of several it is the newest. It is made anew when classes have
+// changed: so it does not depend on the order in which they did.
+func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver {
+	if d.resolver == nil {
+		d.resolver = extendedresourcecache.NewExtendedResourceCache(logr.Discard())
+		for _, class := range sorted[*resourcev1.DeviceClass](d.shelf.stores[cluster.DeviceClass]) {
+			d.resolver.OnAdd(class, true)
+		}
+	}
+	return d.resolver
+}
 
 // PodGroups is not asked: the PodGroups of kube-scheduler have no claims here.
 func (d *Devices) PodGroups() fwk.PodGroupLister { return nil }
@@ -125,9 +167,15 @@ func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaint
 	return tainted
 }
 
-// List returns all claims, sorted. (That is what the tracker lists; those of the other listers are methods of their own types.)
+// List returns all claims, sorted, and of those that are made for resources of pods only the one of the pod that is asked for, as
+// it is when nothing was given to it. (That is what the tracker lists; those of the other listers are methods of their own
+// types.)
 func (d *Devices) List() ([]*resourcev1.ResourceClaim, error) {
-	return sorted[*resourcev1.ResourceClaim](d.shelf.stores[cluster.DeviceClaim]), nil
+	all := slices.DeleteFunc(sorted[*resourcev1.ResourceClaim](d.shelf.stores[cluster.DeviceClaim]), IsMade)
+	if d.asking != nil {
+		all = append(all, d.special())
+	}
+	return all, nil
 }
 
 // Get returns a claim.
@@ -153,6 +201,9 @@ func (d *Devices) GatherAllocatedState() (*structured.AllocatedState, error) {
 		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
 	}
 	for _, claim := range d.allocated {
+		if d.asking != nil && IsMade(claim) && metav1.IsControlledBy(claim, d.asking) {
+			continue
+		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			if ptr.Deref(result.AdminAccess, false) {

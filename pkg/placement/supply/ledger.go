@@ -2,19 +2,24 @@ package supply
 
 import (
 	"context"
+	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	typedresourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
 )
 
-// Ledger is a client that notes which volumes and claims it is told to write, and answers as if they were written. The
-// plugins that get it use nothing else of a client; a new version of them that does fails at once.
+// Ledger is a client that notes which volumes and claims it is told to write, and what into the status of a pod, and answers as
+// if it were written. The plugins that get it use nothing else of a client; a new version of them that does fails at once.
 type Ledger struct {
 	kubernetes.Interface
 	volumes []*corev1.PersistentVolume
 	claims  []*corev1.PersistentVolumeClaim
+	patch   []byte
 }
 
 // Take returns what was noted since it was called last.
@@ -24,7 +29,43 @@ func (l *Ledger) Take() (volumes []*corev1.PersistentVolume, claims []*corev1.Pe
 	return volumes, claims
 }
 
-// CoreV1 returns the part for volumes and claims.
+// TakeRequests returns which request of the claim that is made for a pod serves which container, as it was noted since it was
+// called last.
+func (l *Ledger) TakeRequests() ([]corev1.ContainerExtendedResourceRequest, error) {
+	var pod corev1.Pod
+	err := json.Unmarshal(l.patch, &pod)
+	l.patch = nil
+	if err != nil || pod.Status.ExtendedResourceClaimStatus == nil {
+		return nil, err
+	}
+	return pod.Status.ExtendedResourceClaimStatus.RequestMappings, nil
+}
+
+// ResourceV1 returns the part for resource claims.
+func (l *Ledger) ResourceV1() typedresourcev1.ResourceV1Interface { return resource{} }
+
+type resource struct {
+	typedresourcev1.ResourceV1Interface
+}
+
+func (resource) ResourceClaims(string) typedresourcev1.ResourceClaimInterface {
+	return resourceClaims{}
+}
+
+// resourceClaims are not noted: what is given out is known before it is written.
+type resourceClaims struct {
+	typedresourcev1.ResourceClaimInterface
+}
+
+func (resourceClaims) Update(_ context.Context, o *resourcev1.ResourceClaim, _ metav1.UpdateOptions) (*resourcev1.ResourceClaim, error) {
+	return o, nil
+}
+
+func (resourceClaims) UpdateStatus(_ context.Context, o *resourcev1.ResourceClaim, _ metav1.UpdateOptions) (*resourcev1.ResourceClaim, error) {
+	return o, nil
+}
+
+// CoreV1 returns the part for volumes, claims and pods.
 func (l *Ledger) CoreV1() typedcorev1.CoreV1Interface { return core{ledger: l} }
 
 type core struct {
@@ -38,6 +79,18 @@ func (c core) PersistentVolumes() typedcorev1.PersistentVolumeInterface {
 
 func (c core) PersistentVolumeClaims(string) typedcorev1.PersistentVolumeClaimInterface {
 	return claims{ledger: c.ledger}
+}
+
+func (c core) Pods(string) typedcorev1.PodInterface { return pods{ledger: c.ledger} }
+
+type pods struct {
+	typedcorev1.PodInterface
+	ledger *Ledger
+}
+
+func (p pods) Patch(_ context.Context, _ string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Pod, error) {
+	p.ledger.patch = patch
+	return &corev1.Pod{}, nil
 }
 
 type volumes struct {

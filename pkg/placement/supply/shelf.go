@@ -86,6 +86,8 @@ func (s *Shelf) show(key cluster.SupplyKey) {
 		s.devices.see(key.NamespacedName, now)
 	case cluster.DeviceSlice, cluster.DeviceTaintRule:
 		s.devices.slices = nil
+	case cluster.DeviceClass:
+		s.devices.resolver = nil
 	}
 }
 

@@ -1,8 +1,10 @@
 package supply_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -145,5 +147,55 @@ func TestALedgerNotesWhatIsWrittenAndWritesNothing(t *testing.T) {
 	}
 	if volumes, claims = l.Take(); len(volumes)+len(claims) > 0 {
 		t.Error("it still has what was taken")
+	}
+}
+
+func TestALedgerNotesWhichRequestServesWhichContainer(t *testing.T) {
+	l := &supply.Ledger{}
+	claim := fixture.DeviceClaim("c", "gpu", 1)
+	for _, write := range []func(context.Context, *resourcev1.ResourceClaim, metav1.UpdateOptions) (*resourcev1.ResourceClaim, error){
+		l.ResourceV1().ResourceClaims("any").Update, l.ResourceV1().ResourceClaims("any").UpdateStatus} {
+		if got, err := write(t.Context(), claim, metav1.UpdateOptions{}); err != nil || got != claim {
+			t.Errorf("the claim is answered by %v, %v", got, err)
+		}
+	}
+	patch := `{"status": {"extendedResourceClaimStatus": {"requestMappings": [{"containerName": "main", "requestName": "r"}]}}}`
+	if _, err := l.CoreV1().Pods("any").Patch(t.Context(), "p", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	requests, err := l.TakeRequests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]corev1.ContainerExtendedResourceRequest{{ContainerName: "main", RequestName: "r"}}, requests); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := l.TakeRequests(); err == nil {
+		t.Error("nobody says that nothing was written")
+	}
+}
+
+func TestOfTheClassesForAResourceTheNewestIsTakenWheneverItCame(t *testing.T) {
+	old, recent := fixture.Devices("old"), fixture.Devices("recent")
+	for _, class := range []*resourcev1.DeviceClass{old, recent} {
+		class.Spec.ExtendedResourceName = new("example.com/gpu")
+	}
+	recent.CreationTimestamp.Time = fixture.Birth.Add(time.Hour)
+	for _, order := range [][]*resourcev1.DeviceClass{{old, recent}, {recent, old}} {
+		c := cluster.New(cluster.Options{})
+		s := supply.NewShelf(c, informers.NewSharedInformerFactory(nil, 0))
+		for _, class := range order {
+			c.Apply(cluster.Set{Object: class})
+			s.Follow()
+			s.Devices().DeviceClassResolver()
+		}
+		if got := s.Devices().DeviceClassResolver().GetDeviceClass("example.com/gpu"); got != recent {
+			t.Errorf("taken is %s", got.Name)
+		}
+		c.Apply(cluster.Delete{Object: recent})
+		s.Follow()
+		if got := s.Devices().DeviceClassResolver().GetDeviceClass("example.com/gpu"); got != old {
+			t.Errorf("without it taken is %v", got)
+		}
 	}
 }

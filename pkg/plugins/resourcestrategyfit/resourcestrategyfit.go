@@ -179,7 +179,7 @@ func (p *plugin) spare(k *cluster.Class, n *cluster.Node) int64 {
 	var has, weights int64
 	for i, name := range p.scarce.names {
 		weights += p.scarce.weights[i]
-		if d, isKnown := p.index.Find(name); isKnown && n.Allocatable.At(d) > 0 {
+		if d, isKnown := p.index.Find(name); isKnown && n.Has(d) {
 			has += p.scarce.weights[i]
 		}
 	}

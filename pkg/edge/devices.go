@@ -58,7 +58,8 @@ func (p preparer) devices(ctx context.Context, t *binding, d *cluster.DeviceRese
 
 // makeClaim makes a claim for the resources of a pod, if there is none: it was found, or why not. One that was made before and has
 // other devices is deleted first.
-func (p preparer) makeClaim(ctx context.Context, t *binding, d *cluster.DeviceReservation, found *resourcev1.ResourceClaim, err error) (*resourcev1.ResourceClaim, error) {
+func (p preparer) makeClaim(ctx context.Context, t *binding, d *cluster.DeviceReservation, found *resourcev1.ResourceClaim,
+	err error) (*resourcev1.ResourceClaim, error) {
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -106,12 +107,14 @@ func (p preparer) tell(ctx context.Context, t *binding, d *cluster.DeviceReserva
 	if err != nil {
 		return err
 	}
-	_, err = p.client.CoreV1().Pods(t.Pod.Namespace).Patch(ctx, t.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	pods := p.client.CoreV1().Pods(t.Pod.Namespace)
+	_, err = pods.Patch(ctx, t.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	return err
 }
 
 // giveDevices writes into a claim what devices it has, if it has none, and that the pod may use them.
-func (p preparer) giveDevices(ctx context.Context, t *binding, d *cluster.DeviceReservation, claim *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+func (p preparer) giveDevices(ctx context.Context, t *binding, d *cluster.DeviceReservation,
+	claim *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	if claim.Status.Allocation == nil {
 		if !slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
@@ -142,8 +145,8 @@ func readiness(claim *resourcev1.ResourceClaim, begun time.Time, patience time.D
 		conditions := conditionsOf(claim, result)
 		for _, name := range result.BindingFailureConditions {
 			if failed := meta.FindStatusCondition(conditions, name); failed != nil && failed.Status == metav1.ConditionTrue {
-				return false, impossible{fmt.Sprintf("device %s/%s/%s of ResourceClaim %s/%s has failed: %s, %s: %s", result.Driver, result.Pool,
-					result.Device, claim.Namespace, claim.Name, name, failed.Reason, failed.Message)}
+				return false, impossible{fmt.Sprintf("device %s/%s/%s of ResourceClaim %s/%s has failed: %s, %s: %s", result.Driver,
+					result.Pool, result.Device, claim.Namespace, claim.Name, name, failed.Reason, failed.Message)}
 			}
 		}
 		for _, name := range result.BindingConditions {
@@ -157,7 +160,8 @@ func readiness(claim *resourcev1.ResourceClaim, begun time.Time, patience time.D
 		begun = at.Time
 	}
 	if time.Since(begun) > patience {
-		return false, impossible{fmt.Sprintf("the devices of ResourceClaim %s/%s were not ready within %s", claim.Namespace, claim.Name, patience)}
+		return false, impossible{fmt.Sprintf("the devices of ResourceClaim %s/%s were not ready within %s", claim.Namespace, claim.Name,
+			patience)}
 	}
 	return false, nil
 }
@@ -166,7 +170,8 @@ func readiness(claim *resourcev1.ResourceClaim, begun time.Time, patience time.D
 func conditionsOf(claim *resourcev1.ResourceClaim, result *resourcev1.DeviceRequestAllocationResult) []metav1.Condition {
 	for i := range claim.Status.Devices {
 		d := &claim.Status.Devices[i]
-		if d.Driver == result.Driver && d.Pool == result.Pool && d.Device == result.Device && ptr.Deref(d.ShareID, "") == string(ptr.Deref(result.ShareID, "")) {
+		if d.Driver == result.Driver && d.Pool == result.Pool && d.Device == result.Device &&
+			ptr.Deref(d.ShareID, "") == string(ptr.Deref(result.ShareID, "")) {
 			return d.Conditions
 		}
 	}

@@ -243,7 +243,7 @@ func TestAPromisedVolumeIsNobodyElses(t *testing.T) {
 
 // supplyWorld is a world of few volumes and devices and gangs that want them.
 func supplyWorld(t *rapid.T) *world {
-	w := newWorld(t).set(fixture.LateClass("local", ""), fixture.LateClass("late", made), fixture.Devices("gpu"), fixture.Claim("shared", "late"))
+	w := newWorld(t).set(fixture.LateClass("local", ""), fixture.LateClass("late", made), standsFor(fixture.Devices("gpu")), fixture.Claim("shared", "late"))
 	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 		name := fmt.Sprint("n", i)
 		w.set(fixture.Node(name, fmt.Sprintf("cpu=%d", rapid.IntRange(1, 4).Draw(t, "cpus"))), fixture.Slice(name, rapid.IntRange(0, 2).Draw(t, "devices")))
@@ -258,7 +258,7 @@ func supplyWorld(t *rapid.T) *world {
 		for i := range size {
 			pod := fmt.Sprintf("%s-%d", name, i)
 			options := []func(*corev1.Pod){fixture.In(name), fixture.As("worker", i)}
-			switch rapid.SampledFrom([]string{"none", "local", "late", "shared", "device"}).Draw(t, "needs") {
+			switch rapid.SampledFrom([]string{"none", "local", "late", "shared", "device", "resource"}).Draw(t, "needs") {
 			case "local":
 				w.set(fixture.Claim(pod, "local"))
 				options = append(options, fixture.Mounting(pod))
@@ -270,6 +270,8 @@ func supplyWorld(t *rapid.T) *world {
 			case "device":
 				w.set(fixture.DeviceClaim(pod, "gpu", 1))
 				options = append(options, fixture.Using(pod))
+			case "resource":
+				options = append(options, asking("1"))
 			}
 			w.set(fixture.Pod(pod, options...))
 		}

@@ -26,6 +26,8 @@
 //     node, so a pod that was placed is shown as it is.
 //  4. Everything runs in the calling goroutine, in a fixed order, without clock, log, metric or client. Equal models give
 //     equal answers.
+//     What the plugins would write before a pod is bound is read off a client that notes it; whether volumes and devices get
+//     ready is not for them to wait for.
 //  5. A plugin that cannot read the pod refuses every node in its own words. It never stops the cycle.
 //
 // It must not know room, queues or gangs: whether a pod fits beside the others is the placement engine's to say.

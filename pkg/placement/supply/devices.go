@@ -3,6 +3,7 @@ package supply
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/google/uuid"
@@ -43,9 +44,10 @@ func (d *Devices) special() *resourcev1.ResourceClaim {
 	pod := d.asking
 	uid := uuid.NewSHA1(uuid.Nil, []byte(string(pod.UID)+"/extended-resources"))
 	const infix, letters = "-extended-resources-", 8
+	most := validation.DNS1123SubdomainMaxLength - len(infix) - letters
 	return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, UID: types.UID(uid.String()),
-		Name:        pod.Name[:min(len(pod.Name), validation.DNS1123SubdomainMaxLength-len(infix)-letters)] + infix + uid.String()[:letters],
+		Name:        strings.TrimRight(pod.Name[:min(len(pod.Name), most)], ".-") + infix + uid.String()[:letters],
 		Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID,
 			Controller: ptr.To(true)}},
@@ -149,7 +151,8 @@ func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaint
 	for _, rule := range rules {
 		// A rule without a selector is about every device, as in the tracker.
 		selector := ptr.Deref(rule.Spec.DeviceSelector, resourcev1beta2.DeviceTaintSelector{})
-		if ptr.Deref(selector.Driver, slice.Spec.Driver) != slice.Spec.Driver || ptr.Deref(selector.Pool, slice.Spec.Pool.Name) != slice.Spec.Pool.Name {
+		if ptr.Deref(selector.Driver, slice.Spec.Driver) != slice.Spec.Driver ||
+			ptr.Deref(selector.Pool, slice.Spec.Pool.Name) != slice.Spec.Pool.Name {
 			continue
 		}
 		for i := range slice.Spec.Devices {

@@ -3,6 +3,7 @@ package supply_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/informers"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
@@ -197,5 +199,23 @@ func TestOfTheClassesForAResourceTheNewestIsTakenWheneverItCame(t *testing.T) {
 		if got := s.Devices().DeviceClassResolver().GetDeviceClass("example.com/gpu"); got != old {
 			t.Errorf("without it taken is %v", got)
 		}
+	}
+}
+
+func TestAClaimThatIsMadeForAPodHasANameThatCanBe(t *testing.T) {
+	s := supply.NewShelf(cluster.New(cluster.Options{}), informers.NewSharedInformerFactory(nil, 0))
+	s.Follow()
+	named := map[string]bool{}
+	for _, name := range []string{"p", strings.Repeat("a", 253), strings.Repeat("a", 224) + "." + strings.Repeat("b", 20)} {
+		pod := fixture.Pod(name)
+		s.Devices().Ask(pod)
+		all, err := s.Devices().List()
+		if err != nil || len(all) != 1 || !supply.IsMade(all[0]) || !metav1.IsControlledBy(all[0], pod) {
+			t.Fatalf("the claims are %v: %v", all, err)
+		}
+		if problems := validation.IsDNS1123Subdomain(all[0].Name); len(problems) > 0 || named[all[0].Name] {
+			t.Errorf("the claim for pod %s is named %s: %v", name, all[0].Name, problems)
+		}
+		named[all[0].Name] = true
 	}
 }

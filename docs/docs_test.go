@@ -110,6 +110,15 @@ func TestEveryEventOfACronJobIsExplained(t *testing.T) {
 	}
 }
 
+func TestEveryEventOfTheDiscoveryIsExplained(t *testing.T) {
+	explained := rows(page(t, "network-topology.md"))
+	for _, reason := range constants(t, "../pkg/controllers/hypernode/discovery/reconciler.go", "", "Reason") {
+		if len(explained[reason]) != 1 {
+			t.Errorf("network-topology.md explains %s in %d rows", reason, len(explained[reason]))
+		}
+	}
+}
+
 func TestEveryPhaseAndReasonOfAFlowIsExplained(t *testing.T) {
 	text := page(t, "jobflow.md")
 	explained := rows(text)

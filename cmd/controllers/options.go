@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/controllers"
@@ -45,6 +46,7 @@ type options struct {
 	schedulerNames          []string
 	inheritOwnerAnnotations bool
 	controllers             []string
+	configMap               string
 	healthzAddress          string
 	enableHealthz           bool
 	listenAddress           string
@@ -79,6 +81,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.controllers, "controllers", []string{"*"},
 		"Controllers to run: * for all, NAME for one, -NAME to leave one out. There are "+
 			strings.Join(controllerNames, ", ")+".")
+	flags.StringVar(&o.configMap, "controller-configmap", "volcano-system/volcano-controller-configmap",
+		"NAMESPACE/NAME of the ConfigMap that says by which labels of nodes HyperNodes are discovered. It need not exist.")
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
@@ -114,11 +118,19 @@ func (o *options) validate() error {
 	if o.verbosity < 0 || o.verbosity > 10 {
 		invalid("v", o.verbosity, "must be from 0 to 10")
 	}
+	if key := o.configMapKey(); key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
+		invalid("controller-configmap", o.configMap, "must be NAMESPACE/NAME")
+	}
 	if _, err := o.selected(); err != nil {
 		problems = append(problems, err)
 	}
 	problems = append(problems, o.election.Validate()...)
 	return errors.Join(problems...)
+}
+
+func (o *options) configMapKey() types.NamespacedName {
+	namespace, name, _ := strings.Cut(o.configMap, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
 // volcanoFlags are flags of Volcano's controller manager that change nothing here.
@@ -166,6 +178,7 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 	result := controllers.Options{
 		SchedulerNames:          o.schedulerNames,
 		InheritOwnerAnnotations: o.inheritOwnerAnnotations,
+		DiscoveryConfigMap:      o.configMapKey(),
 	}
 	if chosen[job.Name] {
 		result.JobWorkers = o.jobWorkers

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/admission"
 	"hekla.sh/hekla/pkg/admission/certificates"
@@ -31,9 +32,11 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
 		JobFlowWorkers: 5, JobTemplateWorkers: 2,
 		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
+		DiscoveryConfigMap: types.NamespacedName{Namespace: "volcano-system", Name: "volcano-controller-configmap"},
 	}
 	only := func(o *controllers.Options) {
-		*o = controllers.Options{SchedulerNames: o.SchedulerNames, InheritOwnerAnnotations: o.InheritOwnerAnnotations}
+		*o = controllers.Options{SchedulerNames: o.SchedulerNames, InheritOwnerAnnotations: o.InheritOwnerAnnotations,
+			DiscoveryConfigMap: o.DiscoveryConfigMap}
 	}
 	for _, test := range []struct {
 		arguments []string
@@ -44,6 +47,9 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{[]string{"--controllers=*,-pg-controller"}, func(o *controllers.Options) { o.PodGroupWorkers = 0 }},
 		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { only(o); o.JobWorkers = 3 }},
 		{[]string{"--controllers=*,-hypernode-controller"}, func(o *controllers.Options) { o.HyperNodes = false }},
+		{[]string{"--controller-configmap=a/b"}, func(o *controllers.Options) {
+			o.DiscoveryConfigMap = types.NamespacedName{Namespace: "a", Name: "b"}
+		}},
 		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) { only(o); o.QueueWorkers = 5 }},
 		{[]string{"--controllers=*,-gc-controller"}, func(o *controllers.Options) { o.GarbageWorkers = 0 }},
 		{[]string{"--worker-threads-for-gc=2"}, func(o *controllers.Options) { o.GarbageWorkers = 2 }},
@@ -78,6 +84,7 @@ func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 	for _, argument := range []string{
 		"--kube-api-qps=0", "--kube-api-burst=0", "--worker-threads=0", "--worker-threads-for-podgroup=-1",
 		"--worker-threads-for-queue=0", "--worker-threads-for-cronjob=0", "--worker-threads-for-gc=0", "--scheduler-name=", "--controllers=sharding-controller", "--controllers=*,-nonsense",
+		"--controller-configmap=name", "--controller-configmap=", "--controller-configmap=a/b/c", "--controller-configmap=a/",
 		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
 		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",
 	} {

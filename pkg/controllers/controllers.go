@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/controllers/cronjob"
 	"hekla.sh/hekla/pkg/controllers/garbagecollector"
 	"hekla.sh/hekla/pkg/controllers/hypernode"
+	"hekla.sh/hekla/pkg/controllers/hypernode/discovery"
 	"hekla.sh/hekla/pkg/controllers/job"
 	"hekla.sh/hekla/pkg/controllers/jobflow"
 	"hekla.sh/hekla/pkg/controllers/jobtemplate"
@@ -27,6 +29,9 @@ type Options struct {
 
 	// HyperNodes switches the controller of HyperNodes on. It has one worker: all of them are looked at together.
 	HyperNodes bool
+
+	// DiscoveryConfigMap says what HyperNodes are made of, if it exists and HyperNodes is on.
+	DiscoveryConfigMap client.ObjectKey
 
 	// SchedulerNames are the names our scheduler goes by; pods that ask for one of them are ours. The first is given to
 	// pods of Jobs that ask for none.
@@ -70,7 +75,7 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	if options.HyperNodes {
-		if err := hypernode.Add(mgr); err != nil {
+		if err := errors.Join(hypernode.Add(mgr), discovery.Add(mgr, options.DiscoveryConfigMap)); err != nil {
 			return fmt.Errorf("%s: %w", hypernode.Name, err)
 		}
 	}

@@ -9,7 +9,8 @@
 //	queue        root and default exist; parent, state and PodGroup counts of every queue; opens and closes by Command
 //	jobflow      JobFlow -> Jobs <jobflow>-<jobtemplate>, each when what it depends on holds; asks pods that are probed
 //	jobtemplate  the Jobs that were made from a JobTemplate, in its status
-//	hypernode    how many nodes are in each HyperNode, and what is wrong with those that are left out
+//	hypernode    how many nodes are in each HyperNode, and what is wrong with those that are left out; makes HyperNodes of
+//	             the labels of nodes, if the ConfigMap volcano-controller-configmap says so
 //
 // The last, garbagecollector, deletes Jobs whose ttlSecondsAfterFinished is over.
 //
@@ -51,7 +52,7 @@
 //	scheduling.volcano.sh   podgroups                           get list watch create patch delete
 //	scheduling.volcano.sh   queues                              get list watch create patch
 //	scheduling.volcano.sh   queues/status                       patch
-//	topology.volcano.sh     hypernodes                          get list watch
+//	topology.volcano.sh     hypernodes                          get list watch create patch delete
 //	topology.volcano.sh     hypernodes/status                   patch
 //	scheduling.k8s.io       priorityclasses                     get list watch
 //	apps                    daemonsets replicasets statefulsets get
@@ -61,11 +62,12 @@
 //
 //	coordination.k8s.io     leases                              create
 //	coordination.k8s.io     leases named vc-controller-manager  get update
+//	""                      configmaps named volcano-controller-configmap  get list watch
 //	""                      events                              create patch
 //
 // The finalizers are asked for by clusters that enforce owner reference permissions, because pods and PodGroups hold back the
 // foreground deletion of their Job, and Jobs that of their CronJob or JobFlow. Jobs are made by CronJobs and JobFlows. They are
 // deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, to be replaced by its next run, or when
 // a JobFlow that has succeeded does not retain them. ConfigMaps, Secrets, Services and NetworkPolicies are those of job
-// plugins, read by name only. The events of the Role are those of leader election.
+// plugins, read by name only. HyperNodes are made, changed and deleted by the discovery: those of users never. The events of the Role are those of leader election.
 package controllers

@@ -225,13 +225,22 @@ func (a *attempt) shrink(x framework.Transaction, whole *unit, singles []*cluste
 		})
 		y := a.search.session.Begin()
 		needed = a.mustLeave(x, leaving, stands)
-		if j.Lacks() == 0 && len(needed) > 0 && a.mayLeaveAlone(x, needed) {
+		if j.Lacks() == 0 && len(needed) > 0 && j.KeptSubgroups(tasksOf(needed)) && a.mayLeaveAlone(x, needed) {
 			slices.Reverse(needed)
 			return needed, true
 		}
 		y.Undo()
 	}
 	return nil, false
+}
+
+// tasksOf are the tasks of units.
+func tasksOf(units []unit) []*cluster.Task {
+	var tasks []*cluster.Task
+	for i := range units {
+		tasks = append(tasks, units[i].tasks...)
+	}
+	return tasks
 }
 
 // mustLeave lets tasks that leave stay one by one, each if the plan stands with it, and returns the others.

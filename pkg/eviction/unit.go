@@ -118,7 +118,7 @@ func (a *attempt) head(h *herd) (u unit, ok bool) {
 		if t.Status == cluster.Evicting {
 			continue // with its whole gang, on account of another node
 		}
-		if h.job.KeepsMinimum(t, nil, 0) {
+		if h.job.KeepsMinimum(t, cluster.Leaving{}) {
 			return unit{job: h.job, tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}, true
 		}
 		keeps = true

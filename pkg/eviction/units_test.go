@@ -54,6 +54,49 @@ func TestAGangGivesItsSurplusOrGoesWhole(t *testing.T) {
 	}
 }
 
+// One queue and full nodes of one cpu each, as above; the giver's pods are in subgroups of two, told by a letter, or in none (-).
+func TestASubgroupGivesItsSurplusOrGoesWithItsGang(t *testing.T) {
+	const notWhole = "configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n"
+	all := "giver-0 leaves n1; giver-1 leaves n2; giver-2 leaves n3; giver-3 leaves n4"
+	for name, test := range map[string]struct {
+		giver         int
+		parts         string
+		takers        string
+		configuration string
+		options       []option
+		want          string
+	}{
+		"what it has beyond its size goes":                {giver: 2, parts: "a a a b", takers: "-", configuration: notWhole, want: "giver-0 leaves n1"},
+		"it is not broken, although the gang has surplus": {giver: 2, parts: "a a b b", takers: "-", want: all},
+		"nor where the gang may not go whole":             {giver: 2, parts: "a a b b", takers: "-", configuration: notWhole, want: ""},
+		"nor where one of the gang may not go":            {giver: 2, parts: "a a b b", takers: "-", options: []option{one(0, unmarked)}, want: ""},
+		"what is in none goes by itself":                  {giver: 2, parts: "a a - -", takers: "-", configuration: notWhole, want: "giver-2 leaves n3"},
+		"one that is broken keeps nothing":                {giver: 2, parts: "a a b -", takers: "- -", configuration: notWhole, want: "giver-2 leaves n3; giver-3 leaves n4"},
+		"and does not bring the gang below its minimum":   {giver: 3, parts: "a a b -", takers: "- -", configuration: notWhole, want: ""},
+		"and no more than that goes":                      {giver: 1, parts: "a a a b", takers: "- - -", configuration: notWhole, want: ""},
+		"a large taker takes the whole gang":              {giver: 2, parts: "a a b b", takers: "- - -", want: all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := append([]option{func(g *schedulingv1beta1.PodGroup, _ *corev1.Pod) {
+				g.Spec.SubGroupPolicy = nil
+				fixture.Parts("part", 2, 1, nil)(g)
+			}}, test.options...)
+			for i, part := range strings.Fields(test.parts) {
+				if part != "-" {
+					options = append(options, one(i, fixture.Labelled("part", part)))
+				}
+			}
+			w := newWorld(t, everything+test.configuration).set(nodes("cpu=1", "n1", "n2", "n3", "n4"),
+				job("giver", "default", "low", test.giver, "n1 n2 n3 n4", options...),
+				job("taker", "default", "high", len(strings.Fields(test.takers)), test.takers))
+			w.cycle()
+			if got := w.victims(); got != test.want {
+				t.Errorf("the victims are %q, should be %q", got, test.want)
+			}
+		})
+	}
+}
+
 // victims are the pods that were decided to leave, by name.
 func (w *world) victims() string {
 	var said []string

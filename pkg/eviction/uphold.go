@@ -155,7 +155,7 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 	var broken []*cluster.Task
 	for _, t := range unsent {
 		why := a.forbids(t)
-		if why == "" && t.Job.KeepsMinimum(t, nil, 0) {
+		if why == "" && t.Job.KeepsMinimum(t, cluster.Leaving{}) {
 			u := unit{job: t.Job, tasks: []*cluster.Task{t}}
 			why = a.objects(&u)
 		} else if why == "" && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {
@@ -176,7 +176,8 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 	}
 	for _, t := range broken {
 		// What was to leave with it for another plan stays, or a pod of it has come since.
-		if t.Job.Ready() > 0 && t.Job.Lacks() > 0 {
+		of := func(other *cluster.Task) bool { return other.Job != t.Job }
+		if t.Job.Ready() > 0 && (t.Job.Lacks() > 0 || !t.Job.KeptSubgroups(slices.DeleteFunc(slices.Clone(unsent), of))) {
 			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), atItsMinimum)
 		}
 	}

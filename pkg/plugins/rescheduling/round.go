@@ -146,7 +146,7 @@ func (r *round) mayLeave(t *cluster.Task) bool {
 		}
 	}
 	// The job's own counts are those after what was named.
-	return j.KeepsMinimum(t, nil, 0) || isAlone(t)
+	return j.KeepsMinimum(t, cluster.Leaving{}) || isAlone(t)
 }
 
 // isReclaimable reports whether neither a queue nor one above it keeps what it holds to itself. What the root says of itself

@@ -58,10 +58,10 @@ func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Ch
 		left = 1
 	}
 	var chosen []framework.Chosen
-	leaving := map[string]int{} // by role
+	var leaving cluster.Leaving
 	for _, t := range strays {
-		if len(chosen) < left && j.KeepsMinimum(t, leaving, len(chosen)) {
-			leaving[t.Role]++
+		if len(chosen) < left && j.KeepsMinimum(t, leaving) {
+			leaving.Add(t)
 			z := p.byName[zoneOf(t.Node)]
 			chosen = append(chosen, framework.Chosen{Task: t, Why: fmt.Sprintf("revocable zone %s is closed, its hours are %s", z.name, z.hours)})
 		}

@@ -56,7 +56,9 @@ func (j *Job) KeepsMinimum(t *Task, leaving Leaving) bool {
 }
 
 // breaks reports whether a subgroup that has so many tasks would be broken by the leave of some.
-func (g *Subgroup) breaks(have, leave int) bool { return have >= g.Policy.Size && have-leave < g.Policy.Size }
+func (g *Subgroup) breaks(have, leave int) bool {
+	return have >= g.Policy.Size && have-leave < g.Policy.Size
+}
 
 // KeptSubgroups reports whether no subgroup of the job was broken by the leave of some of its tasks, which are not in its counts any
 // more (law J2).

@@ -7,10 +7,13 @@ import (
 	"hekla.sh/hekla/pkg/placement"
 )
 
-// plan looks for room in the HyperNodes in turn of which the taker must stay within one, or in the whole cluster, and puts the
-// first plan in force that makes it.
+// plan looks for room in the HyperNodes in turn of which the taker must stay within one, as many as the rules let it, or in the
+// whole cluster, and puts the first plan in force that makes it.
 func (f *Search) plan(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) bool {
 	areas, _ := placement.RoomIn(f.session, a.taker)
+	if most := f.rules.MaxDomains; most > 0 && len(areas) > most {
+		areas = areas[:most]
+	}
 	for _, h := range areas {
 		found := false
 		f.session.Within(h, func() { found = f.planHere(a, lower, tasks) })

@@ -16,6 +16,9 @@ type Rules struct {
 	// Budgets and Starts are what the choice of victims looks at beside priorities (law K3): disruption budgets, and for how
 	// long pods have run.
 	Budgets, Starts bool
+	// MaxDomains is in how many HyperNodes at the most room is sought for a job that must be within one; 0 does not
+	// bound it. A plugin may say fewer.
+	MaxDomains int
 }
 
 // The presets of the choice of victims: kube-scheduler as it is in release 1.36, and as it was in 1.8, which knew neither
@@ -28,6 +31,7 @@ const (
 const (
 	wholeGangKey = "allowWholeGang"
 	presetKey    = "preset"
+	domainsKey   = "maxDomains"
 )
 
 // Arguments are those that every action which makes room takes.
@@ -38,8 +42,8 @@ func Arguments() []conf.Argument {
 		{Name: "allowWholeBundle", AliasOf: wholeGangKey},
 		{Name: presetKey, Kind: conf.String, Default: presetNow, Check: checkPreset,
 			Doc: "Whose choice of victims: kube-1.36 minds disruption budgets and start times, kube-1.8 does not."},
-		{Name: "maxDomains", Kind: conf.Int, NoEffect: "all nodes are looked at",
-			Doc: "Volcano's bound on the topology domains that are tried."},
+		{Name: domainsKey, Kind: conf.Int, Default: 8, Check: isPositive,
+			Doc: "In how many HyperNodes at the most room is sought for a job that must be within one."},
 		framework.RefusalCache(),
 	}
 }
@@ -51,8 +55,16 @@ func checkPreset(value any) error {
 	return errors.New(presetNow + " or " + presetFirst)
 }
 
+func isPositive(value any) error {
+	if n, ok := value.(int); ok && n < 1 {
+		return errors.New("one or more")
+	}
+	return nil
+}
+
 // NewRules reads the rules of an action from its arguments.
 func NewRules(action string, arguments conf.Arguments) Rules {
 	isNow := arguments.String(presetKey) == presetNow
-	return Rules{Action: action, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Starts: isNow}
+	return Rules{Action: action, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Starts: isNow,
+		MaxDomains: arguments.Int(domainsKey)}
 }

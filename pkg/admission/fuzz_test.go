@@ -11,12 +11,13 @@ import (
 
 // Every handler gets whatever a body may be. The seeds are run with the other tests; go test -fuzz=FuzzJobs goes on from there.
 
-func FuzzJobs(f *testing.F)      { fuzz(f, "/jobs/mutate", "/jobs/validate") }
-func FuzzQueues(f *testing.F)    { fuzz(f, "/queues/mutate", "/queues/validate") }
-func FuzzPodGroups(f *testing.F) { fuzz(f, "/podgroups/mutate", "/podgroups/validate") }
-func FuzzCronJobs(f *testing.F)  { fuzz(f, "/cronjobs/validate") }
-func FuzzJobFlows(f *testing.F)  { fuzz(f, "/jobflows/validate") }
-func FuzzPods(f *testing.F)      { fuzz(f, "/pods/mutate", "/pods/validate") }
+func FuzzJobs(f *testing.F)       { fuzz(f, "/jobs/mutate", "/jobs/validate") }
+func FuzzQueues(f *testing.F)     { fuzz(f, "/queues/mutate", "/queues/validate") }
+func FuzzPodGroups(f *testing.F)  { fuzz(f, "/podgroups/mutate", "/podgroups/validate") }
+func FuzzCronJobs(f *testing.F)   { fuzz(f, "/cronjobs/validate") }
+func FuzzJobFlows(f *testing.F)   { fuzz(f, "/jobflows/validate") }
+func FuzzHyperNodes(f *testing.F) { fuzz(f, "/hypernodes/validate") }
+func FuzzPods(f *testing.F)       { fuzz(f, "/pods/mutate", "/pods/validate") }
 
 // seeds are objects as they should be, as they should not, and as no API server would send them.
 var seeds = []string{
@@ -32,6 +33,7 @@ var seeds = []string{
 	"{metadata: {name: a, annotations: {volcano.sh/jdb-min-available: '%', volcano.sh/jdb-max-unavailable: '', volcano.sh/resource-group: gold}}, spec: {schedulerName: volcano}}",
 	"{metadata: {name: a}, spec: {schedule: 'TZ=UTC * * * * *', timeZone: '../x', jobTemplate: {spec: {tasks: [{}]}}}}",
 	"{metadata: {name: a}, spec: {flows: [{}, {name: a, dependsOn: {targets: ['', a, b]}}, {name: b, patch: {jobSpec: 7}, dependsOn: {}}]}}",
+	"{metadata: {name: a}, spec: {tier: -1, members: [{}, {type: Node, selector: {exactMatch: {}, regexMatch: {pattern: '('}, labelMatch: {}}}]}}",
 	"{metadata: {name: 7}, spec: []}", "{spec: {tasks: {}}}", "[]", "'text'",
 }
 

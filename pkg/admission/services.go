@@ -15,7 +15,9 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flow "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyapi "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/controllers/jobflow"
+	"hekla.sh/hekla/pkg/topology"
 )
 
 const (
@@ -104,6 +106,14 @@ func services() []*service {
 			failurePolicy: admissionregistrationv1.Fail, conditions: specChanges,
 			handle: validates(flow.GroupVersion.WithKind("JobFlow").GroupKind(),
 				alone(func(object *flow.JobFlow, _ *settings) field.ErrorList { return jobflow.Validate(object) })),
+		},
+		{
+			// Those that are discovered do not wait for an answer.
+			path: "/hypernodes/validate", name: "validatehypernodes.volcano.sh",
+			resource: topologyapi.GroupVersion.WithResource("hypernodes"), operations: []admissionregistrationv1.OperationType{create, update},
+			failurePolicy: admissionregistrationv1.Ignore, conditions: specChanges,
+			handle: validates(topologyapi.GroupVersion.WithKind("HyperNode").GroupKind(),
+				alone(func(object *topologyapi.HyperNode, _ *settings) field.ErrorList { return topology.Validate(object) })),
 		},
 	}
 }

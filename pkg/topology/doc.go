@@ -1,7 +1,8 @@
 // Package topology puts HyperNodes and nodes together: which nodes are in which HyperNode, and which HyperNodes cannot be
 // used and why.
 //
-// Main types: [Tree] takes in HyperNodes and nodes one by one; [HyperNode] is one of them with all the nodes that are in it.
+// Main types: [Tree] takes in HyperNodes and nodes one by one; [HyperNode] is one of them with all the nodes that are in it;
+// [Validate] says what is wrong with one by itself.
 //
 // Invariants:
 //

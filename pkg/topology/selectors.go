@@ -32,9 +32,27 @@ func readSelectors(object *topologyv1alpha1.HyperNode) selectors {
 	return s
 }
 
+// Validate says what is wrong with a HyperNode by itself, and with each of its members.
+func Validate(object *topologyv1alpha1.HyperNode) field.ErrorList {
+	path := field.NewPath("spec", "members")
+	if len(object.Spec.Members) == 0 {
+		return field.ErrorList{field.Required(path, "a HyperNode of no members is of no use")}
+	}
+	var problems field.ErrorList
+	for i := range object.Spec.Members {
+		s := selectors{names: map[string]bool{}}
+		if err := s.read(&object.Spec.Members[i], path.Index(i)); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return problems
+}
+
 func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *field.Error {
 	by := path.Child("selector")
 	switch selector := &m.Selector; {
+	case ways(selector) > 1:
+		return field.Forbidden(by, "exactly one of exactMatch, regexMatch and labelMatch is needed")
 	case m.Type != topologyv1alpha1.MemberTypeNode && m.Type != topologyv1alpha1.MemberTypeHyperNode:
 		return field.NotSupported(path.Child("type"), m.Type,
 			[]topologyv1alpha1.MemberType{topologyv1alpha1.MemberTypeNode, topologyv1alpha1.MemberTypeHyperNode})
@@ -59,9 +77,19 @@ func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *fiel
 			s.labels = append(s.labels, parsed)
 		}
 	default:
-		return field.Required(by, "one of exactMatch, regexMatch and labelMatch is needed")
+		return field.Required(by, "exactly one of exactMatch, regexMatch and labelMatch is needed")
 	}
 	return nil
+}
+
+// ways counts in how many ways a member is selected.
+func ways(selector *topologyv1alpha1.MemberSelector) (count int) {
+	for _, is := range []bool{selector.ExactMatch != nil, selector.RegexMatch != nil, selector.LabelMatch != nil} {
+		if is {
+			count++
+		}
+	}
+	return count
 }
 
 // isDynamic reports whether nodes are selected by more than their names.

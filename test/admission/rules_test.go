@@ -34,6 +34,7 @@ func TestOnlyWhatUsersWriteOfOursWaitsForAnAnswer(t *testing.T) {
 		"mutatejob.volcano.sh": fail, "validatejob.volcano.sh": fail, "mutatequeue.volcano.sh": fail, "validatequeue.volcano.sh": fail,
 		"validatecronjob.volcano.sh": fail, "validatejobflow.volcano.sh": fail,
 		"mutatepodgroup.volcano.sh": ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
+		"validatehypernodes.volcano.sh": ignore,
 	}
 	if diff := cmp.Diff(want, registered(t)); diff != "" {
 		t.Errorf("registered (-want +got):\n%s", diff)
@@ -96,13 +97,15 @@ func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
 		{"a queue that asks for too much", queue("greedy", "{parent: company, deserved: {cpu: 4}}"),
 			`spec.deserved[cpu]: Invalid value: "4": with it the queues below company have 9, and company has only 8`},
 		{"a queue below nothing", queue("lost", "{parent: nowhere}"), `spec.parent: Not found: "nowhere"`},
+		{"a HyperNode of nothing", "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h}\nspec: {tier: 1}",
+			`admission webhook "validatehypernodes.volcano.sh" denied the request: HyperNode.topology.volcano.sh "h" is invalid: spec.members: Required value`},
 		{"a budget of nothing", pod("a", `{volcano.sh/jdb-min-available: "0"}`, "schedulerName: volcano"),
 			`metadata.annotations[volcano.sh/jdb-min-available]: Invalid value: "0": must be a number of pods from 1 up, or a percentage from 1% to 99%`},
 		{"a budget of nothing, elsewhere", pod("a", `{volcano.sh/jdb-min-available: "0"}`, ""), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			at := namespace
-			if strings.Contains(test.text, "kind: Queue") {
+			if strings.Contains(test.text, "kind: Queue") || strings.Contains(test.text, "kind: HyperNode") {
 				at = ""
 			}
 			expect(t, api.Create(testContext(t), object(t, at, test.text), client.DryRunAll), test.want)

@@ -36,6 +36,7 @@ var examples = map[string]func(*testing.T){
 	"06-rolling-update.yaml":      theMinimumHoldsUpNoRollout,
 	"07-job-flow.yaml":            theFlowRunsStepByStep,
 	"08-volumes.yaml":             thePodsHaveTheirVolumes,
+	"09-network-topology.yaml":    theGangStaysInItsRack,
 	"scheduler-configmap.yaml":    theFullConfigurationIsTheDefault,
 }
 

@@ -1,4 +1,3 @@
-// Package version holds what the build says of itself.
 package version
 
 // Version is the version of the build, set by the linker.

@@ -26,6 +26,10 @@ func defaulted(job *batch.Job, schedulerName string) *batch.Job {
 	return job
 }
 
+// maxPods is how many pods a Job may have: more than the largest clusters hold, so that no Job that could ever run is refused, and
+// few enough that one that was written by mistake is no burden to others, and that all sums are within int32.
+const maxPods = 1_000_000
+
 // totalReplicas is how many pods the Job wants.
 func totalReplicas(job *batch.Job) int32 {
 	var total int32
@@ -56,6 +60,7 @@ func Validate(job *batch.Job) field.ErrorList {
 	}
 	names := sets.New[string]()
 	var taskProblems field.ErrorList
+	pods := int64(0)
 	for i := range job.Spec.Tasks {
 		task, path := &job.Spec.Tasks[i], spec.Child("tasks").Index(i)
 		if names.Has(task.Name) {
@@ -63,6 +68,11 @@ func Validate(job *batch.Job) field.ErrorList {
 		}
 		names.Insert(task.Name)
 		taskProblems = append(taskProblems, validateTask(job.Name, task, path)...)
+		before := pods
+		if pods += int64(max(task.Replicas, 0)); pods > maxPods && before <= maxPods {
+			taskProblems = append(taskProblems, field.Invalid(path.Child("replicas"), task.Replicas,
+				fmt.Sprintf("makes %d pods, and a Job may have %d", pods, maxPods)))
+		}
 	}
 	if len(taskProblems) > 0 {
 		// Sums over tasks that are wrong would only add riddles.

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -128,4 +130,29 @@ func TestNoSpecHoweverBadStopsTheController(t *testing.T) {
 		}
 		(&machine{job: job, group: groupIn("Inqueue", ""), now: noon}).reconcile(t, bus.AbortJobAction, false)
 	})
+}
+
+func TestAJobOfMorePodsThanAnyClusterHoldsIsRefusedWithTheTaskThatIsTooMuch(t *testing.T) {
+	const most = math.MaxInt32
+	for name, test := range map[string]struct {
+		replicas []int32
+		want     string
+	}{
+		"as many as there may be":     {[]int32{400_000, 600_000}, ""},
+		"one more":                    {[]int32{400_000, 600_000, 1}, "spec.tasks[2].replicas: Invalid value: 1: makes 1000001 pods"},
+		"by one task":                 {[]int32{most}, "spec.tasks[0].replicas: Invalid value: 2147483647: makes 2147483647 pods"},
+		"whose sum is beyond 32 bits": {[]int32{1, most, most}, "spec.tasks[1].replicas: Invalid value: 2147483647: makes 2147483648 pods"},
+	} {
+		var tasks []batch.TaskSpec
+		for i, replicas := range test.replicas {
+			tasks = append(tasks, task("task-"+strconv.Itoa(i), replicas, ""))
+		}
+		problems := Validate(jobOf(tasks...))
+		switch {
+		case test.want == "" && len(problems) > 0:
+			t.Errorf("%s: %v", name, problems)
+		case test.want != "" && (len(problems) != 1 || !strings.HasPrefix(problems[0].Error(), test.want)):
+			t.Errorf("%s: %v, want %s", name, problems, test.want)
+		}
+	}
 }

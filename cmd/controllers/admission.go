@@ -62,6 +62,7 @@ type admissionOptions struct {
 	gracefulShutdown   time.Duration
 	verbosity          int
 	showVersion        bool
+	featureGates       process.FeatureGates
 	// ineffective says which flags were given that change nothing.
 	ineffective func() []string
 }
@@ -119,11 +120,13 @@ func (o *admissionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
 	flags.IntVar(&o.port, "admission-port", 8443, "Another name for --port.")
 	_ = flags.MarkHidden("admission-port") // it is there
-	o.ineffective = process.AddSuperseded(flags, []process.Superseded{
+	o.featureGates.Add(flags)
+	superseded := process.AddSuperseded(flags, []process.Superseded{
 		{Name: "enable-root-queue-protection", Placeholder: "true",
 			Reason: "the ValidatingAdmissionPolicy volcano-root-queue protects the resources of root; delete its binding to stop that"},
 		{Name: "enable-cascade-child-queue-close", Placeholder: "false", Reason: "queues below a closed one are always closed, and open with it"},
 	})
+	o.ineffective = func() []string { return append(superseded(), o.featureGates.Ineffective()...) }
 }
 
 // validate says, flag by flag, what cannot be meant.
@@ -162,7 +165,8 @@ func (o *admissionOptions) validate() error {
 // options translates the flags for the server.
 func (o *admissionOptions) options() admission.Options {
 	return admission.Options{
-		Enabled: o.enabled, SchedulerNames: o.schedulerNames, ConfigFile: o.configFile, MaxQueueDepth: o.maxQueueDepth,
+		Enabled: o.enabled, SchedulerNames: o.schedulerNames, ConfigFile: o.configFile,
+		GatesPods: o.featureGates[process.QueueAdmissionGates], MaxQueueDepth: o.maxQueueDepth,
 		KeepsUsedQueues: o.keepsUsedQueues, KeepsOpenQueues: o.keepsOpenQueues,
 		Namespace: o.namespace, ServiceName: o.serviceName, URL: o.url, Address: net.JoinHostPort(o.host, strconv.Itoa(o.port)),
 		SecretName: "volcano-admission-secret", CertificateFile: o.certFile, KeyFile: o.keyFile, BundleFile: o.bundleFile,

@@ -161,8 +161,9 @@ func (g *resourceGroup) place(pod *corev1.Pod) {
 	}
 }
 
-// inResourceGroup sends the pods that belong to a resource group, and no others.
-func inResourceGroup(s *settings) ([]admissionregistrationv1.MatchCondition, bool) {
+// inResourceGroupOrGated sends the pods that belong to a resource group, those of ours that ask for the gate of queue admission,
+// and no others.
+func inResourceGroupOrGated(s *settings) ([]admissionregistrationv1.MatchCondition, bool) {
 	var belongs []string
 	for i := range s.groups {
 		group := &s.groups[i]
@@ -174,10 +175,14 @@ func inResourceGroup(s *settings) ([]admissionregistrationv1.MatchCondition, boo
 				literal(key), literals(group.annotations[key])))
 		}
 	}
+	if s.gatesPods {
+		belongs = append(belongs, fmt.Sprintf("object.spec.?schedulerName.orValue('') in %s && object.metadata.?annotations[%s].orValue('') == 'true'",
+			literals(s.schedulerNames), literal(scheduling.QueueAllocationGateKey)))
+	}
 	if len(belongs) == 0 {
 		return nil, false
 	}
-	return []admissionregistrationv1.MatchCondition{{Name: "in-resource-group", Expression: strings.Join(belongs, " || ")}}, true
+	return []admissionregistrationv1.MatchCondition{{Name: "may-be-changed", Expression: strings.Join(belongs, " || ")}}, true
 }
 
 // literal writes a text as CEL reads it.

@@ -13,16 +13,26 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// placeInResourceGroup sends a pod to the nodes of the first resource group that it belongs to.
-func placeInResourceGroup(_ context.Context, s *server, asked change[*corev1.Pod]) error {
-	pod := asked.after
-	for i := range s.settings.Load().groups {
-		if group := &s.settings.Load().groups[i]; group.has(pod) {
+// changePod sends a pod to the nodes of the first resource group that it belongs to, and has it wait for its queue if it asks
+// for that.
+func changePod(_ context.Context, s *server, asked change[*corev1.Pod]) error {
+	pod, now := asked.after, s.settings.Load()
+	for i := range now.groups {
+		if group := &now.groups[i]; group.has(pod) {
 			group.place(pod)
-			return nil
+			break
 		}
 	}
+	if now.gatesPods && slices.Contains(now.schedulerNames, pod.Spec.SchedulerName) && asksForGate(pod) && pod.Spec.NodeName == "" {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: scheduling.QueueAllocationGateKey})
+	}
 	return nil
+}
+
+// asksForGate reports whether a pod asks for the gate of queue admission and does not have it yet.
+func asksForGate(pod *corev1.Pod) bool {
+	return pod.Annotations[scheduling.QueueAllocationGateKey] == "true" &&
+		!slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == scheduling.QueueAllocationGateKey })
 }
 
 // budget is a number of pods from 1 up, or a percentage from 1% to 99%.

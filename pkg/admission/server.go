@@ -64,6 +64,9 @@ type Options struct {
 	// ConfigFile is the file with the resource groups; empty if there are none.
 	ConfigFile string
 
+	// GatesPods adds the gate of queue admission to the pods of ours that ask for it.
+	GatesPods bool
+
 	// MaxQueueDepth is how many levels of queues there may be below root.
 	MaxQueueDepth int
 
@@ -133,6 +136,7 @@ func (o *Options) hosts() []string {
 // settings are what the answers depend on besides the objects. They are replaced as a whole.
 type settings struct {
 	schedulerNames  []string
+	gatesPods       bool
 	maxQueueDepth   int
 	keepsUsedQueues bool
 	keepsOpenQueues bool
@@ -189,7 +193,7 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 
 func (o *Options) settings(groups []resourceGroup) *settings {
 	return &settings{
-		schedulerNames: o.SchedulerNames, maxQueueDepth: o.MaxQueueDepth,
+		schedulerNames: o.SchedulerNames, gatesPods: o.GatesPods, maxQueueDepth: o.MaxQueueDepth,
 		keepsUsedQueues: o.KeepsUsedQueues, keepsOpenQueues: o.KeepsOpenQueues, groups: groups,
 	}
 }

@@ -86,7 +86,7 @@ func services() []*service {
 		{
 			path: "/pods/mutate", name: "mutatepod.volcano.sh",
 			resource: corev1.SchemeGroupVersion.WithResource("pods"), operations: []admissionregistrationv1.OperationType{create},
-			failurePolicy: admissionregistrationv1.Ignore, conditions: inResourceGroup, handle: mutates(placeInResourceGroup),
+			failurePolicy: admissionregistrationv1.Ignore, conditions: inResourceGroupOrGated, handle: mutates(changePod),
 		},
 		{
 			path: "/pods/validate", name: "validatepod.volcano.sh",

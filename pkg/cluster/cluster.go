@@ -21,6 +21,10 @@ import (
 type Options struct {
 	SchedulerNames []string // pods with one of these are ours
 	DefaultQueue   string   // for jobs that name none; schedulingv1beta1.DefaultQueue if empty
+
+	// OpensQueueGates treats pods that only the gate of queue admission holds as waiting for a node: their gates are opened
+	// here. Otherwise they are held, as by any other gate.
+	OpensQueueGates bool
 }
 
 // Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.

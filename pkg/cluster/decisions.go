@@ -18,12 +18,13 @@ type Decisions struct {
 	Places []GroupPlace
 	Queues []QueueStatus
 	Pods   []PodCondition
+	Gates  []GateOpening
 	Events []Notice
 }
 
 // IsEmpty reports whether nothing is to be done.
 func (d *Decisions) IsEmpty() bool {
-	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Places)+len(d.Queues)+len(d.Pods)+len(d.Events) == 0
+	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Places)+len(d.Queues)+len(d.Pods)+len(d.Gates)+len(d.Events) == 0
 }
 
 // Bind says that a pod is to be bound to a node. Its outcome comes back as events: the pod with its node, or
@@ -35,6 +36,8 @@ type Bind struct {
 	Job  JobID
 	// Created is when the pod was.
 	Created time.Time
+	// IsHeld is set if the gate of queue admission is to be taken off before.
+	IsHeld bool
 	// Reservation is what is to be written of volumes and devices before, nil if nothing.
 	Reservation *Reservation
 }
@@ -122,6 +125,13 @@ type PodCondition struct {
 	Pod       types.NamespacedName
 	UID       types.UID
 	Condition corev1.PodCondition
+}
+
+// GateOpening says that the gate of queue admission is to be taken off a pod: its queue has room for it. Its outcome comes back
+// as an event, the pod without the gate.
+type GateOpening struct {
+	Pod types.NamespacedName
+	UID types.UID
 }
 
 // Notice is an Event to be shown with an object.

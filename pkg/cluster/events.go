@@ -182,7 +182,7 @@ func (c *Cluster) isOurs(pod *corev1.Pod) bool {
 }
 
 func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
-	status, node := statusOf(pod), (*Node)(nil)
+	status, node := c.statusOf(pod), (*Node)(nil)
 	switch {
 	case status.Finished():
 		// It holds nothing; the node it was on may be long gone.

@@ -53,6 +53,13 @@ func (c *Cluster) Pipeline(t *Task, n *Node) {
 	c.do(t, Pipelined, n)
 }
 
+// Claim counts a waiting task as one that its queue holds, though it has no node. It is for finding out what the queue would
+// have room for, and is to be undone.
+func (c *Cluster) Claim(t *Task) {
+	invariant(t.Status == Pending, "task %s is counted with its queue while %s", t.Key(), t.Status)
+	c.do(t, Pipelined, nil)
+}
+
 // Unpipeline takes a promise back.
 func (c *Cluster) Unpipeline(t *Task) {
 	invariant(t.Status == Pipelined, "task %s is to lose its promise while %s", t.Key(), t.Status)

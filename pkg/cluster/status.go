@@ -1,6 +1,10 @@
 package cluster
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
 
 // Status is where a task stands.
 type Status uint8
@@ -8,7 +12,7 @@ type Status uint8
 // The statuses of a task.
 const (
 	Pending   Status = iota // waits for a node
-	Gated                   // has scheduling gates: exists, and must not be placed
+	Gated                   // has scheduling gates that others open: exists, and must not be placed
 	Pipelined               // a node is promised to it, once what leaves there has left
 	Allocated               // placed in this cycle; undone if its transaction is
 	Binding                 // handed to the edge; the API server has not confirmed yet
@@ -59,8 +63,14 @@ func (s Status) weighs(r Status) bool {
 // Assumed reports whether the status is ours alone: decided here, not seen in the API yet.
 func (s Status) Assumed() bool { return s == Pipelined || s == Allocated || s == Binding }
 
+// hasOnlyQueueGate reports whether a pod waits for its queue to have room, and for nobody else.
+func hasOnlyQueueGate(pod *corev1.Pod) bool {
+	gates := pod.Spec.SchedulingGates
+	return len(gates) == 1 && gates[0].Name == schedulingv1beta1.QueueAllocationGateKey
+}
+
 // statusOf reads the status that the API shows.
-func statusOf(pod *corev1.Pod) Status {
+func (c *Cluster) statusOf(pod *corev1.Pod) Status {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
 		return Succeeded
@@ -70,7 +80,7 @@ func statusOf(pod *corev1.Pod) Status {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return Releasing
-	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0:
+	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0 && !(c.options.OpensQueueGates && hasOnlyQueueGate(pod)):
 		return Gated
 	case pod.Spec.NodeName == "":
 		return Pending

@@ -301,6 +301,73 @@ func TestAPodIsBoundOnceAndNeverItsSuccessor(t *testing.T) {
 	}
 }
 
+// createHeldPod is createPod for a pod with the gate of queue admission and others.
+func createHeldPod(t *testing.T, clients *Clients, namespace, name string, others ...string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{SchedulerName: "volcano", Containers: []corev1.Container{{Name: "main", Image: "image"}}}}
+	for _, gate := range append([]string{schedulingv1beta1.QueueAllocationGateKey}, others...) {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+	}
+	made, err := clients.Core.CoreV1().Pods(namespace).Create(boundedContext(t), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestGatesOfQueueAdmissionAreTakenOffAndNoOthers(t *testing.T) {
+	clients, _ := adminClients(t)
+	namespace := space(t, clients)
+	o, results := startOutbox(t, clients)
+	open := func(pod *corev1.Pod) {
+		o.Do(cluster.Decisions{Gates: []cluster.GateOpening{{Pod: types.NamespacedName{Namespace: namespace, Name: pod.Name}, UID: pod.UID}}})
+	}
+	gatesOf := func(ctx context.Context, pod *corev1.Pod) string {
+		live, err := clients.Core.CoreV1().Pods(namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		var names []string
+		for _, gate := range live.Spec.SchedulingGates {
+			names = append(names, gate.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	alone, both := createHeldPod(t, clients, namespace, "alone"), createHeldPod(t, clients, namespace, "both", "example.com/quota")
+	predecessor := createHeldPod(t, clients, namespace, "again")
+	deletePod(t, clients, predecessor)
+	successor := createHeldPod(t, clients, namespace, "again")
+	for _, pod := range []*corev1.Pod{predecessor, alone, both} {
+		open(pod)
+	}
+	eventually(t, func(ctx context.Context) string {
+		if left := gatesOf(ctx, alone); left != "" {
+			return "the pod has the gates " + left
+		}
+		if left := gatesOf(ctx, both); left != "example.com/quota" {
+			return "the pod of two gates has now " + left
+		}
+		return ""
+	})
+	settled(t, o)
+	if left := gatesOf(boundedContext(t), successor); left != schedulingv1beta1.QueueAllocationGateKey {
+		t.Errorf("the gate of another pod was opened: left is %q", left)
+	}
+	// What gets a node is opened on the way.
+	bind := bindOf(successor, "one")
+	bind.Binds[0].IsHeld = true
+	o.Do(bind)
+	expectResult(t, results, Bound)
+	if node := nodeOf(t, clients, successor); node != "one" {
+		t.Errorf("the pod is on %q", node)
+	}
+	bind = bindOf(both, "one")
+	bind.Binds[0].IsHeld = true
+	o.Do(bind)
+	expectResult(t, results, Refused)
+}
+
 // eventually polls a condition until it returns "".
 func eventually(t *testing.T, condition func(ctx context.Context) string) {
 	t.Helper()

@@ -255,6 +255,11 @@ func (b *binder) advance(ctx context.Context, t *binding) (result BindResult, pa
 }
 
 func (b *binder) send(ctx context.Context, t *binding) error {
+	if t.IsHeld {
+		if err := openGate(ctx, b.pods, t.Pod, t.UID); err != nil {
+			return err
+		}
+	}
 	return b.pods.RESTClient().Post().Namespace(t.Pod.Namespace).Resource("pods").Name(t.Pod.Name).SubResource("binding").
 		Body(&corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.UID},

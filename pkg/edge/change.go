@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -102,6 +103,30 @@ func (c placeChange) write(ctx context.Context, clients *Clients) error {
 	return explain(err, c.UID, func() (metav1.Object, error) {
 		return scheduling.PodGroups(c.Job.Namespace).Get(ctx, c.Job.Name, metav1.GetOptions{})
 	})
+}
+
+// gateChange takes the gate of queue admission off a pod.
+type gateChange cluster.GateOpening
+
+func (c gateChange) key() key                { return key{gateKind, c.Pod.Namespace, c.Pod.Name} }
+func (c gateChange) uid() types.UID          { return c.UID }
+func (c gateChange) urgent(last change) bool { return last.uid() != c.UID }
+
+func (c gateChange) write(ctx context.Context, clients *Clients) error {
+	pods := clients.Core.CoreV1().Pods(c.Pod.Namespace)
+	err := openGate(ctx, clients.Core.CoreV1(), c.Pod, c.UID)
+	if err == nil {
+		return nil
+	}
+	return explain(err, c.UID, func() (metav1.Object, error) { return pods.Get(ctx, c.Pod.Name, metav1.GetOptions{}) })
+}
+
+// openGate takes the gate of queue admission off a pod. If it has none, nothing changes.
+func openGate(ctx context.Context, pods typedcorev1.CoreV1Interface, pod types.NamespacedName, uid types.UID) error {
+	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": map[string]any{
+		"schedulingGates": []any{map[string]any{"$patch": "delete", "name": schedulingv1beta1.QueueAllocationGateKey}}}})
+	return pods.RESTClient().Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+		Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
 }
 
 // queueChange writes what a queue holds. The rest of its status is the controllers'.

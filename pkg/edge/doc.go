@@ -45,7 +45,7 @@
 //
 // ClusterRole (verbs per resource):
 //
-//	""                      pods                             get list watch delete
+//	""                      pods                             get list watch patch delete
 //	""                      pods/binding pods/eviction       create
 //	""                      pods/status                      patch
 //	""                      nodes                            get list watch

@@ -129,8 +129,12 @@ func (o *Outbox) Do(d cluster.Decisions) {
 	for _, c := range d.Pods {
 		o.pods.put(podChange(c))
 	}
+	for _, c := range d.Gates {
+		o.pods.put(gateChange(c))
+	}
 	for _, b := range d.Binds {
 		o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID)
+		o.pods.drop(key{gateKind, b.Pod.Namespace, b.Pod.Name}, b.UID)
 		o.plans.bound(b.UID)
 	}
 	o.binder.add(d.Binds)

@@ -29,6 +29,7 @@ const (
 	quotaKind
 	hyperNodeKind
 	placeKind // where the pods of a PodGroup are
+	gateKind  // the gate of queue admission of a pod
 	refusalKind
 	planKind
 	loadKind
@@ -36,7 +37,7 @@ const (
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"HyperNode", "PodGroup's HyperNode", "refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume",
+	"HyperNode", "PodGroup's HyperNode", "Pod's gate", "refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume",
 	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass",
 	"DeviceTaintRule"}
 

@@ -316,5 +316,8 @@ func (s *Session) Tally() (unplaced int) {
 	return unplaced
 }
 
+// HasJudged reports whether any job was looked at in this session.
+func (s *Session) HasJudged() bool { return len(s.judged) > 0 }
+
 // Judged reports whether anything was said of a job in this session.
 func (s *Session) Judged(j *cluster.Job) bool { return s.judged[j] }

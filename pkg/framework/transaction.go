@@ -49,6 +49,12 @@ func reservation(placer Placer, t *cluster.Task, n *cluster.Node) (r *cluster.Re
 	return nil, true
 }
 
+// Claim counts a waiting task as one that its queue holds, though it has no node.
+func (x Transaction) Claim(t *cluster.Task) {
+	x.session.Cluster.Claim(t)
+	x.note(t)
+}
+
 // Unpipeline takes a promise back.
 func (x Transaction) Unpipeline(t *cluster.Task) {
 	x.session.Cluster.Unpipeline(t)
@@ -97,7 +103,7 @@ func (x Transaction) Commit() {
 	for _, t := range s.placed[x.first:] {
 		s.Cluster.Commit(t)
 		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
-			Created: t.Created(), Reservation: t.Reservation})
+			Created: t.Created(), IsHeld: t.IsHeld(), Reservation: t.Reservation})
 	}
 	x.mustBePlanned()
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]

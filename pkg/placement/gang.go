@@ -100,16 +100,17 @@ func useful(j *cluster.Job, t *cluster.Task) bool {
 	return j.MinMember-j.Ready() > reserved
 }
 
-// isPartOfCluster reports whether a refusal on account of a queue comes from the size of the cluster: a share is a part of it,
+// IsPartOfCluster reports whether a refusal on account of a queue comes from the size of the cluster: a share is a part of it,
 // and so is a ceiling that nobody wrote.
-func isPartOfCluster(v *verdict.Verdict) bool {
-	return v.Code == verdict.OverShare || v.Code == verdict.OverCapability && v.Help&verdict.HelpNode != 0
+func IsPartOfCluster(v *verdict.Verdict) bool {
+	return v.Code == verdict.OverShare ||
+		(v.Code == verdict.OverCapability || v.Code == verdict.TooLargeForQueue) && v.Help&verdict.HelpNode != 0
 }
 
 // place places one task on the best node where nodes are found at the moment.
 func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	v := s.MayAllocate(t)
-	if v != nil && !isPartOfCluster(v) {
+	if v != nil && !IsPartOfCluster(v) {
 		return v
 	}
 	n := s.Placer.Best(t)

@@ -21,6 +21,33 @@ func TestFlagsWithoutEffectAreAcceptedInEverySpellingAndNamedWhenTheyAreGiven(t 
 	}
 }
 
+func TestTheOneFeatureGateIsSetAndOthersAreNamed(t *testing.T) {
+	parse := func(arguments ...string) (FeatureGates, []string, error) {
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		var gates FeatureGates
+		gates.Add(flags)
+		given := AddSuperseded(flags, nil)
+		err := flags.Parse(arguments)
+		return gates, append(given(), gates.Ineffective()...), err
+	}
+	gates, said, err := parse("--feature-gates=CSIStorage=true,SchedulingGatesQueueAdmission=true")
+	if err != nil || !gates[QueueAdmissionGates] {
+		t.Errorf("%v, %v", gates, err)
+	}
+	want := []string{"--feature-gates=CSIStorage=true has no effect: the only feature gate is SchedulingGatesQueueAdmission"}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("what is said (-want +got):\n%s", diff)
+	}
+	if gates, said, err := parse(); err != nil || gates[QueueAdmissionGates] || len(said) > 0 {
+		t.Errorf("by default: %v, %v, %v", gates, said, err)
+	}
+	for _, wrong := range []string{"SchedulingGatesQueueAdmission", "SchedulingGatesQueueAdmission=maybe"} {
+		if _, _, err := parse("--feature-gates=" + wrong); err == nil || !strings.Contains(err.Error(), "SchedulingGatesQueueAdmission") {
+			t.Errorf("%s is accepted, or not named: %v", wrong, err)
+		}
+	}
+}
+
 func TestTheLeaseIsFoundByItsOldFlagUnlessTheNewOneIsGiven(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"":                            "volcano-system/given",

@@ -43,7 +43,8 @@ func (f *ineffective) Type() string           { return "string" }
 // each.
 func AddSuperseded(flags *pflag.FlagSet, own []Superseded) (given func() []string) {
 	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	all := slices.Concat(own, common)
+	// What the program has declared itself it gives a meaning.
+	all := slices.DeleteFunc(slices.Concat(own, common), func(f Superseded) bool { return flags.Lookup(f.Name) != nil })
 	for _, f := range all {
 		flag := flags.VarPF(&ineffective{f.Placeholder}, f.Name, "", "Volcano's, without effect: "+f.Reason+".")
 		if f.Placeholder == "true" || f.Placeholder == "false" {

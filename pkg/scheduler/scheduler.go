@@ -22,10 +22,11 @@ type Options struct {
 
 // Scheduler is the state machine. One goroutine uses it.
 type Scheduler struct {
-	cluster *cluster.Cluster
-	policy  *framework.Policy
-	engine  *placement.Engine
-	outlook *placement.Engine // as nodes will be
+	cluster    *cluster.Cluster
+	opensGates bool
+	policy     *framework.Policy
+	engine     *placement.Engine
+	outlook    *placement.Engine // as nodes will be
 	// renewed is set while the policy was not in force in a cycle yet, begun once there was any.
 	renewed, begun bool
 	wake           time.Time // when the answers of some plugin change
@@ -41,7 +42,7 @@ func New(options Options) *Scheduler {
 	if observe == nil {
 		observe = func(string, string) func() { return func() {} }
 	}
-	return &Scheduler{cluster: cluster.New(options.Cluster), observe: observe, writer: newStatusWriter(),
+	return &Scheduler{cluster: cluster.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, writer: newStatusWriter(),
 		suspects: map[cluster.JobID]int{}}
 }
 
@@ -105,6 +106,9 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	if problem == "" {
 		result.Decisions.Binds = session.Binds
 		result.Unplaced = session.Tally()
+		if s.opensGates && (len(events) > 0 || session.HasJudged()) {
+			contained(&result, func() { openGates(session, &result.Decisions) })
+		}
 	} else {
 		result.Panic = problem
 	}

@@ -205,7 +205,8 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decis
 	}
 	message := fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name)
 	for _, t := range j.Pending(cluster.CompareTasks) {
-		if t.Told == message || says(t.Pod, reason, message) {
+		// Of a pod with a gate the API server says so itself; a reason beside it would wake autoscalers.
+		if t.IsHeld() || t.Told == message || says(t.Pod, reason, message) {
 			continue
 		}
 		t.Told = message

@@ -159,6 +159,39 @@ func TestPodsOfAResourceGroupAreSentToItsNodes(t *testing.T) {
 	}
 }
 
+func TestPodsThatAskForItWaitForTheirQueue(t *testing.T) {
+	const asks = `{scheduling.volcano.sh/queue-allocation-gate: "true"}`
+	const ours = "schedulerName: volcano\n  schedulingGates: "
+	namespace := namespaceFor(t, "gated", nil)
+	for _, test := range []struct {
+		annotations, spec string
+		want              []string
+	}{
+		{asks, "schedulerName: volcano", []string{"scheduling.volcano.sh/queue-allocation-gate"}},
+		{asks, ours + "[{name: example.com/quota}]", []string{"example.com/quota", "scheduling.volcano.sh/queue-allocation-gate"}},
+		{asks, ours + "[{name: scheduling.volcano.sh/queue-allocation-gate}]", []string{"scheduling.volcano.sh/queue-allocation-gate"}},
+		{asks, "schedulerName: default-scheduler", nil},
+		{`{scheduling.volcano.sh/queue-allocation-gate: "false"}`, "schedulerName: volcano", nil},
+		{"{}", "schedulerName: volcano", nil},
+	} {
+		made := &corev1.Pod{}
+		text := create(t, namespace, pod("a", test.annotations, test.spec))
+		if err := api.Get(testContext(t), client.ObjectKeyFromObject(text), made); err != nil {
+			t.Fatal(err)
+		}
+		var gates []string
+		for _, gate := range made.Spec.SchedulingGates {
+			gates = append(gates, gate.Name)
+		}
+		if diff := cmp.Diff(test.want, gates); diff != "" {
+			t.Errorf("%s, %s: gates (-want +got):\n%s", test.annotations, test.spec, diff)
+		}
+		if err := api.Delete(testContext(t), made, client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestNoQueueIsDeletedThatIsNeeded(t *testing.T) {
 	haveBuiltInQueues(t)
 	create(t, "", queue("parent", "{}"))

@@ -38,6 +38,7 @@ type options struct {
 	caFile              string
 	certFile, keyFile   string
 	election            process.Election
+	featureGates        process.FeatureGates
 	verbosity           int
 	showVersion         bool
 	ineffective         func() []string // the flags that were given and have no effect
@@ -48,7 +49,9 @@ func newOptions() *options {
 }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
-	o.ineffective = process.AddSuperseded(flags, volcanoFlags)
+	o.featureGates.Add(flags)
+	superseded := process.AddSuperseded(flags, volcanoFlags)
+	o.ineffective = func() []string { return append(superseded(), o.featureGates.Ineffective()...) }
 	flags.StringVar(&o.master, "master", "", "Address of the API server; overrides the one in the kubeconfig.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of a kubeconfig. Empty uses the pod's own ServiceAccount.")
 	flags.Float32Var(&o.qps, "kube-api-qps", 2000, "Requests per second to the API server at most.")

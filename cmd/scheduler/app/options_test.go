@@ -65,7 +65,7 @@ func TestACommandLineMadeForVolcanoIsAcceptedAndSaysWhatHasNoEffect(t *testing.T
 			t.Errorf("no reason in %q", sentence)
 		}
 	}
-	want := []string{"--percentage-nodes-to-find", "--node-worker-threads", "--cache-dumper", "--feature-gates", "--logtostderr", "--skip-headers"}
+	want := []string{"--percentage-nodes-to-find", "--node-worker-threads", "--cache-dumper", "--logtostderr", "--skip-headers", "--feature-gates"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("without effect (-want +got):\n%s", diff)
 	}

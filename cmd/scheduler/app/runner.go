@@ -18,6 +18,7 @@ import (
 	"hekla.sh/hekla/pkg/edge/load"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/metrics"
+	"hekla.sh/hekla/pkg/process"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
@@ -69,7 +70,8 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 		Logger: logger.WithName("outbox"),
 	})
 	r.scheduler = scheduler.New(scheduler.Options{
-		Cluster: cluster.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue}, Observe: m.Observe,
+		Cluster: cluster.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
+			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]}, Observe: m.Observe,
 	})
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
 	p.offer, p.show = r.offer, func(n cluster.Notice) { r.outbox.Show(n) }

@@ -1,0 +1,90 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/placement"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// openGates decides of which pods the gate of queue admission is to be taken off, though they have no node: of those that lack
+// nothing but one. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may hold:
+// pods whose gates were opened before count as held by their queues, and of a gang the gates are opened together or not at all.
+// Pods that got a node need no decision: their gates are opened when they are bound.
+func openGates(s *framework.Session, d *cluster.Decisions) {
+	x := s.Begin()
+	defer x.Undo()
+	var held []*cluster.Job
+	for _, j := range s.Cluster.Waiting() {
+		isHeld := false
+		for _, t := range j.Tasks() {
+			switch {
+			case t.Status == cluster.Pipelined && t.IsHeld() && !t.IsOpened:
+				open(t, d)
+			case t.Status != cluster.Pending:
+			case t.WasHeld():
+				x.Claim(t)
+			case t.IsHeld():
+				isHeld = true
+			}
+		}
+		if isHeld && !j.AtTheDoor() && j.Verdict != nil && j.Verdict.Code == verdict.NotEnoughResources {
+			held = append(held, j)
+		}
+	}
+	slices.SortFunc(held, func(a, b *cluster.Job) int {
+		if a.Queue != b.Queue {
+			return cmp.Or(s.CompareQueues(a.Queue, b.Queue), cluster.CompareQueues(a.Queue, b.Queue))
+		}
+		return s.CompareJobs(a, b)
+	})
+	for _, j := range held {
+		openGatesOf(s, j, d)
+	}
+}
+
+// openGatesOf opens the gates of those pods of a job that its queue has room for, if it has for as many as must start together.
+func openGatesOf(s *framework.Session, j *cluster.Job, d *cluster.Decisions) {
+	x := s.Begin()
+	var opened []*cluster.Task
+	for _, t := range s.Pending(j) {
+		v := s.MayAllocate(t)
+		// What the queue may hold of a cluster of this size grows with it; what somebody wrote does not.
+		if v != nil && (!placement.IsPartOfCluster(v) || !isUnderCapability(t)) {
+			continue
+		}
+		x.Claim(t)
+		if t.IsHeld() {
+			opened = append(opened, t)
+		}
+	}
+	if j.LacksPromises() > 0 {
+		x.Undo()
+		return
+	}
+	for _, t := range opened {
+		open(t, d)
+	}
+}
+
+func open(t *cluster.Task, d *cluster.Decisions) {
+	t.IsOpened = true
+	d.Gates = append(d.Gates, cluster.GateOpening{Pod: t.Key(), UID: t.UID()})
+}
+
+// isUnderCapability reports whether a task fits under what its queue, and those above it, say that they may hold.
+func isUnderCapability(t *cluster.Task) bool {
+	for q := t.Job.Queue; q != nil; q = q.Parent {
+		for i, request := range t.Request() {
+			limit, isLimited := q.Capability.At(resources.Dim(i))
+			if isLimited && request > 0 && q.Subtree.Allocated.At(resources.Dim(i))+request > limit {
+				return false
+			}
+		}
+	}
+	return true
+}

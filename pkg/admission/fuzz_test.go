@@ -54,7 +54,7 @@ func fuzz(f *testing.F, paths ...string) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	_, handler := newServer(f, treeQueues(f), func(s *settings) { s.groups = groups })
+	_, handler := newServer(f, treeQueues(f), func(s *settings) { s.groups, s.gatesPods = groups, true })
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, path := range paths {
 			first := post(handler, path, body)

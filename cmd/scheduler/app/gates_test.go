@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// held makes a PodGroup of one pod that asks for CPU and has the gate of queue admission.
+func (w *world) held(name, queue, scheduler, cpu string) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	_, err := w.batch.SchedulingV1beta1().PodGroups("default").Create(ctx, &v1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.PodGroupSpec{MinMember: 1, Queue: queue},
+	}, metav1.CreateOptions{})
+	must(w.t, err)
+	_, err = w.core.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
+			v1beta1.KubeGroupNameAnnotationKey: name, v1beta1.QueueAllocationGateKey: "true",
+		}},
+		Spec: corev1.PodSpec{SchedulerName: scheduler, SchedulingGates: []corev1.PodSchedulingGate{{Name: v1beta1.QueueAllocationGateKey}},
+			Containers: []corev1.Container{{Name: "main", Image: "image", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
+			}}}},
+	}, metav1.CreateOptions{})
+	must(w.t, err)
+}
+
+// stands says where a pod stands as all who look at it see it: its node, or why it has none, and whether it has a gate.
+func (w *world) stands(ctx context.Context, name string) (string, error) {
+	pod, err := w.core.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	where := "nothing is said"
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			where = c.Reason
+		}
+	}
+	if pod.Spec.NodeName != "" {
+		where = "bound"
+	}
+	return fmt.Sprintf("%s, %d gates", where, len(pod.Spec.SchedulingGates)), nil
+}
+
+func TestPodsAreHeldUntilTheirQueueHasRoomAndThenSeenByAutoscalers(t *testing.T) {
+	w := newWorld(t)
+	name := "gates-" + w.suffix
+	file := filepath.Join(t.TempDir(), "scheduler.conf")
+	must(t, os.WriteFile(file, []byte("actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n  - name: capacity\n"), 0o600))
+	queue := &v1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.QueueSpec{Weight: 1,
+		Capability: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500")}}}
+	_, err := w.batch.SchedulingV1beta1().Queues().Create(t.Context(), queue, metav1.CreateOptions{})
+	must(t, err)
+	p := w.start("--scheduler-name="+name, "--scheduler-conf="+file, "--feature-gates=SchedulingGatesQueueAdmission=true")
+	w.ready(p)
+	await := func(pod, want string) {
+		t.Helper()
+		w.eventually(func(ctx context.Context) error {
+			got, err := w.stands(ctx, pod)
+			if err == nil && got != want {
+				err = fmt.Errorf("%s: %s, want %s", pod, got, want)
+			}
+			return err
+		})
+	}
+	// No node is that large, so it is for an autoscaler to look at it.
+	w.held("first-"+w.suffix, name, name, "1000")
+	await("first-"+w.suffix, "Unschedulable, 0 gates")
+	// Beside it the queue has no room for another.
+	w.held("second-"+w.suffix, name, name, "1000")
+	w.held("small-"+w.suffix, name, name, "1")
+	await("small-"+w.suffix, "bound, 0 gates")
+	w.shows(p, `volcano_task_scheduling_latency_milliseconds_count{stage="Bound"} 1`)
+	await("second-"+w.suffix, "SchedulingGated, 1 gates")
+	must(t, w.core.CoreV1().Pods("default").Delete(t.Context(), "first-"+w.suffix, *metav1.NewDeleteOptions(0)))
+	await("second-"+w.suffix, "Unschedulable, 0 gates")
+	p.stop()
+	must(t, w.ends(p))
+}

@@ -15,7 +15,8 @@
 // Invariants:
 //
 //  1. Nothing is sent here but what a rule may have something to say about: match conditions see to that. Of pods, those
-//     of a resource group, and those of our schedulers with a disruption budget; of updates, those of a spec.
+//     of a resource group, and those of our schedulers with a disruption budget, or that ask to wait for their queue; of
+//     updates, those of a spec.
 //  2. Webhooks for kinds that others have, or that hold what already runs, are ignored when nobody answers. Only what
 //     users write of ours waits for an answer.
 //  3. An error, or a bug, is answered as if nobody had: allowed where the webhook is ignored then, refused elsewhere.

@@ -321,7 +321,8 @@ func TestGatesOfQueueAdmissionAreTakenOffAndNoOthers(t *testing.T) {
 	namespace := space(t, clients)
 	o, results := startOutbox(t, clients)
 	open := func(pod *corev1.Pod) {
-		o.Do(cluster.Decisions{Gates: []cluster.GateOpening{{Pod: types.NamespacedName{Namespace: namespace, Name: pod.Name}, UID: pod.UID}}})
+		name := types.NamespacedName{Namespace: namespace, Name: pod.Name}
+		o.Do(cluster.Decisions{Gates: []cluster.GateOpening{{Pod: name, UID: pod.UID}}})
 	}
 	gatesOf := func(ctx context.Context, pod *corev1.Pod) string {
 		live, err := clients.Core.CoreV1().Pods(namespace).Get(ctx, pod.Name, metav1.GetOptions{})

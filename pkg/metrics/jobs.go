@@ -39,12 +39,14 @@ type job struct {
 }
 
 var (
-	jobLabels    = []string{"job_name", "queue", "job_namespace"}
-	jobDuration  = description("e2e_job_scheduling_duration", "Milliseconds from the creation of a PodGroup until a pod of it got a node last.", jobLabels...)
+	jobLabels   = []string{"job_name", "queue", "job_namespace"}
+	jobDuration = description("e2e_job_scheduling_duration",
+		"Milliseconds from the creation of a PodGroup until a pod of it got a node last.", jobLabels...)
 	jobStartTime = description("e2e_job_scheduling_start_time", "When a PodGroup was created, in seconds since 1970.", jobLabels...)
-	jobLastTime  = description("e2e_job_scheduling_last_time", "When a pod of a PodGroup got a node last, in seconds since 1970.", jobLabels...)
-	jobShare     = description("job_share", "Largest part of any resource of the cluster that the job holds.", "job_ns", "job_id")
-	jobRetries   = description("job_retry_counts", "How often the job was looked at and left waiting.", "job_id")
+	jobLastTime  = description("e2e_job_scheduling_last_time",
+		"When a pod of a PodGroup got a node last, in seconds since 1970.", jobLabels...)
+	jobShare   = description("job_share", "Largest part of any resource of the cluster that the job holds.", "job_ns", "job_id")
+	jobRetries = description("job_retry_counts", "How often the job was looked at and left waiting.", "job_id")
 )
 
 // Describe names the series that there may be.

@@ -77,14 +77,14 @@ func TestAJobIsTimedFromItsPodGroupUntilItsPodsHaveNodes(t *testing.T) {
 		return cluster.Set{Object: fixture.Pod(name, fixture.In("sim"), fixture.Asks("cpu=1"))}
 	}
 	r.cycle(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")}, cluster.Set{Object: group})
-	const of = `{job_name="sim",job_namespace="work",queue="q"}`
+	const duration, of = "volcano_e2e_job_scheduling_duration", `{job_name="sim",job_namespace="work",queue="q"}`
 	r.expect("volcano_e2e_job_scheduling_start_time", map[string]string{"volcano_e2e_job_scheduling_start_time" + of: exposed(created.Unix())})
 	r.expect("volcano_e2e_job_scheduling_last_time", map[string]string{})
-	r.expect("volcano_e2e_job_scheduling_duration", map[string]string{})
+	r.expect(duration, map[string]string{})
 
 	r.cycle(pod("a"), pod("b"))
 	first := r.now.Sub(created).Milliseconds()
-	r.expect("volcano_e2e_job_scheduling_duration", map[string]string{"volcano_e2e_job_scheduling_duration" + of: exposed(first)})
+	r.expect(duration, map[string]string{duration + of: exposed(first)})
 	r.expect("volcano_e2e_job_scheduling_latency_milliseconds_sum", map[string]string{
 		"volcano_e2e_job_scheduling_latency_milliseconds_sum": exposed(first),
 	})
@@ -93,12 +93,13 @@ func TestAJobIsTimedFromItsPodGroupUntilItsPodsHaveNodes(t *testing.T) {
 
 	// What comes later moves the end, and is no start.
 	r.cycle(pod("c"))
-	r.expect("volcano_e2e_job_scheduling_duration", map[string]string{"volcano_e2e_job_scheduling_duration" + of: exposed(first + 1000)})
-	r.expect("volcano_e2e_job_scheduling_latency_milliseconds_count", map[string]string{"volcano_e2e_job_scheduling_latency_milliseconds_count": "1"})
+	r.expect(duration, map[string]string{"volcano_e2e_job_scheduling_duration" + of: exposed(first + 1000)})
+	const timed = "volcano_e2e_job_scheduling_latency_milliseconds_count"
+	r.expect(timed, map[string]string{timed: "1"})
 
 	r.cycle(cluster.Delete{Object: group})
 	r.expect("volcano_e2e_job_scheduling_start_time", map[string]string{})
-	r.expect("volcano_e2e_job_scheduling_duration", map[string]string{})
+	r.expect(duration, map[string]string{})
 	if len(r.jobs.placed) > 0 {
 		t.Errorf("the job is gone, and %v is still remembered", r.jobs.placed)
 	}
@@ -112,7 +113,8 @@ func TestAJobThatStartedBeforeTheProcessIsNotTimed(t *testing.T) {
 	r.cycle(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")},
 		cluster.Set{Object: fixture.Group("sim", "q", 1)}, cluster.Set{Object: fixture.Pod("a", fixture.In("sim"), fixture.On("n"))},
 		cluster.Set{Object: fixture.Pod("b", fixture.In("sim"))})
-	r.expect("volcano_e2e_job_scheduling_latency_milliseconds_count", map[string]string{"volcano_e2e_job_scheduling_latency_milliseconds_count": "0"})
+	const timed = "volcano_e2e_job_scheduling_latency_milliseconds_count"
+	r.expect(timed, map[string]string{timed: "0"})
 }
 
 func TestAttemptsInVainAreCountedOncePerLook(t *testing.T) {

@@ -55,12 +55,14 @@ func New() *Metrics {
 	m.actionLatency = m.histogram("action_scheduling_latency_milliseconds", "Duration of an action.", milliseconds, "action")
 	m.pluginLatency = m.histogram("plugin_scheduling_latency_milliseconds", "Duration of telling a plugin that a session begins.",
 		milliseconds, "plugin", "OnSession")
-	m.stageLatency = m.histogram("scheduling_stage_duration_milliseconds", "Duration of a stage of binding a pod: PreBind, until what "+
-		"it takes besides room is written and its volumes are bound, and Bind, from there until it is bound.", milliseconds, "stage")
+	m.stageLatency = m.histogram("scheduling_stage_duration_milliseconds", "Duration of a stage of binding a pod: PreBind, until "+
+		"what it takes besides room is written and its volumes are bound, and Bind, from there until it is bound.",
+		milliseconds, "stage")
 	m.taskLatency = m.histogram("task_scheduling_latency_milliseconds", "Time from the creation of a pod until it was Watched, had "+
 		"a node Assumed, was PreBound, and Bound.", prometheus.ExponentialBucketsRange(50, 60000, 30), "stage")
 	m.jobLatency = m.histogram("e2e_job_scheduling_latency_milliseconds",
-		"Time from the creation of a PodGroup until the first of its pods had nodes.", prometheus.ExponentialBucketsRange(100, 120000, 30)).With(nil)
+		"Time from the creation of a PodGroup until the first of its pods had nodes.",
+		prometheus.ExponentialBucketsRange(100, 120000, 30)).With(nil)
 	m.attempts = m.counter(volcano, "schedule_attempts_total",
 		"Attempts to schedule pods by result: scheduled, unschedulable, or error if the API server refused.", "result")
 	m.binds = m.counter(hekla, "binds_total", "Bindings by how they ended.", "result")

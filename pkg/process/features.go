@@ -18,9 +18,9 @@ type FeatureGates map[string]bool
 // Add declares the flag. It comes before [AddSuperseded].
 func (g *FeatureGates) Add(flags *pflag.FlagSet) {
 	*g = FeatureGates{}
-	flags.Var(cliflag.NewMapStringBool((*map[string]bool)(g)), "feature-gates", "As name=true: "+QueueAdmissionGates+
-		" holds pods with the annotation scheduling.volcano.sh/queue-allocation-gate back until their queue has room for them. It must be "+
-		"on for the scheduler and for the admission webhooks.")
+	flags.Var(cliflag.NewMapStringBool((*map[string]bool)(g)), "feature-gates", "As name=true: "+QueueAdmissionGates+" holds pods "+
+		"with the annotation scheduling.volcano.sh/queue-allocation-gate back until their queue has room for "+
+		"them. It must be on for the scheduler and for the admission webhooks.")
 }
 
 // Ineffective says which of Volcano's other feature gates were given, one sentence each.
@@ -28,7 +28,8 @@ func (g FeatureGates) Ineffective() []string {
 	var sentences []string
 	for _, name := range slices.Sorted(maps.Keys(g)) {
 		if name != QueueAdmissionGates {
-			sentences = append(sentences, fmt.Sprintf("--feature-gates=%s=%t has no effect: the only feature gate is %s", name, g[name], QueueAdmissionGates))
+			sentences = append(sentences, fmt.Sprintf("--feature-gates=%s=%t has no effect: the only feature gate is %s",
+				name, g[name], QueueAdmissionGates))
 		}
 	}
 	return sentences

@@ -10,6 +10,8 @@
 //     them; if an event cannot be taken in, the others still are; and the next cycle starts as usual.
 //  3. A status is decided only when it differs from what the API shows and from what was decided last.
 //  4. A new policy takes effect between cycles, whole, or not at all.
+//  5. Of a pod that the gate of queue admission holds nothing is said to autoscalers. Its gate is opened when it gets a node, or
+//     lacks nothing else: of a gang together, and never for more than the queue may hold beside what was opened before.
 //
 // It must not know Kubernetes clients or the wall clock, and starts no goroutine.
 package scheduler

@@ -20,7 +20,8 @@ func gatedWorld(tb testing.TB, capability string) *world {
 	tb.Helper()
 	w := &world{tb: tb, now: fixture.Birth.Add(time.Hour), groups: map[cluster.JobID]cluster.GroupStatus{}}
 	w.scheduler = New(Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}, OpensQueueGates: true}})
-	w.use("actions: allocate, backfill\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n- plugins:\n  - name: predicates\n  - name: capacity\n")
+	w.use("actions: allocate, backfill\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n" +
+		"- plugins:\n  - name: predicates\n  - name: capacity\n")
 	queue := fixture.Queue("q")
 	if capability != "" {
 		queue.Spec.Capability = fixture.List("cpu=" + capability)
@@ -117,7 +118,8 @@ func TestAGangIsHeldOrOpenedAsAWhole(t *testing.T) {
 
 func TestNoMorePodsAreOpenedThanTheQueueMayHold(t *testing.T) {
 	w := gatedWorld(t, "10")
-	w.apply(fixture.Group("first", "q", 1), held("first-0", "first", "6"), fixture.Group("second", "q", 1), held("second-0", "second", "6"),
+	w.apply(fixture.Group("first", "q", 1), held("first-0", "first", "6"),
+		fixture.Group("second", "q", 1), held("second-0", "second", "6"),
 		fixture.Group("third", "q", 1), held("third-0", "third", "4"))
 	w.expectOpened("ten of sixteen", "first-0", "third-0")
 	w.expectOpened("those that are open wait for nodes, and count")

@@ -26,7 +26,8 @@ func (w *world) held(name, queue, scheduler, cpu string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
 			v1beta1.KubeGroupNameAnnotationKey: name, v1beta1.QueueAllocationGateKey: "true",
 		}},
-		Spec: corev1.PodSpec{SchedulerName: scheduler, SchedulingGates: []corev1.PodSchedulingGate{{Name: v1beta1.QueueAllocationGateKey}},
+		Spec: corev1.PodSpec{SchedulerName: scheduler,
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: v1beta1.QueueAllocationGateKey}},
 			Containers: []corev1.Container{{Name: "main", Image: "image", Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
 			}}}},
@@ -56,7 +57,8 @@ func TestPodsAreHeldUntilTheirQueueHasRoomAndThenSeenByAutoscalers(t *testing.T)
 	w := newWorld(t)
 	name := "gates-" + w.suffix
 	file := filepath.Join(t.TempDir(), "scheduler.conf")
-	must(t, os.WriteFile(file, []byte("actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n  - name: capacity\n"), 0o600))
+	text := "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n  - name: capacity\n"
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	queue := &v1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.QueueSpec{Weight: 1,
 		Capability: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500")}}}
 	_, err := w.batch.SchedulingV1beta1().Queues().Create(t.Context(), queue, metav1.CreateOptions{})

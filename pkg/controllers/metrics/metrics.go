@@ -144,7 +144,9 @@ type life struct {
 
 // follow counts the end of an object if it is the first that is heard of it. If another object had the name, that is
 // dropped first.
-func (l *lives) follow(name types.NamespacedName, uid types.UID, isFinal bool, drop func(types.NamespacedName, *life), count func(*life)) {
+func (l *lives) follow(
+	name types.NamespacedName, uid types.UID, isFinal bool, drop func(types.NamespacedName, *life), count func(*life),
+) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	known := l.known[name]

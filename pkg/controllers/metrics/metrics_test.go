@@ -58,19 +58,22 @@ func TestTheEndOfAJobIsCountedOnce(t *testing.T) {
 		job   *batch.Job
 		phase batch.JobPhase // "gone" if it is
 	}
-	const completed, failed = "volcano_job_completed_phase_count job_name=lab/sim queue_name=q", "volcano_job_failed_phase_count job_name=lab/sim queue_name=q"
+	const completed = "volcano_job_completed_phase_count job_name=lab/sim queue_name=q"
+	const failed = "volcano_job_failed_phase_count job_name=lab/sim queue_name=q"
 	for name, test := range map[string]struct {
 		steps []step
 		want  map[string]float64
 	}{
-		"when it is written":                         {[]step{{first, ""}, {first, batch.Pending}, {first, batch.Completed}}, map[string]float64{completed: 1}},
-		"and read afterwards":                        {[]step{{first, batch.Running}, {first, batch.Failed}, {first, batch.Failed}}, map[string]float64{failed: 1}},
-		"even by a cache that is behind":             {[]step{{first, batch.Running}, {first, batch.Failed}, {first, batch.Running}, {first, batch.Failed}}, map[string]float64{failed: 1}},
+		"when it is written": {[]step{{first, ""}, {first, batch.Pending}, {first, batch.Completed}}, map[string]float64{completed: 1}},
+		"and read afterwards": {[]step{{first, batch.Running}, {first, batch.Failed}, {first, batch.Failed}},
+			map[string]float64{failed: 1}},
+		"even by a cache that is behind": {[]step{{first, batch.Running}, {first, batch.Failed}, {first, batch.Running},
+			{first, batch.Failed}}, map[string]float64{failed: 1}},
 		"not by a process that did not see it begin": {[]step{{first, batch.Completed}, {first, batch.Completed}}, map[string]float64{}},
 		"not if it was terminated":                   {[]step{{first, batch.Running}, {first, batch.Terminated}}, map[string]float64{}},
 		"and it goes with the Job":                   {[]step{{first, batch.Running}, {first, batch.Completed}, {first, "gone"}}, map[string]float64{}},
-		"or with the next of its name": {[]step{{first, batch.Running}, {first, batch.Completed}, {second, batch.Running}, {second, batch.Completed}},
-			map[string]float64{"volcano_job_completed_phase_count job_name=lab/sim queue_name=r": 1}},
+		"or with the next of its name": {[]step{{first, batch.Running}, {first, batch.Completed}, {second, batch.Running},
+			{second, batch.Completed}}, map[string]float64{"volcano_job_completed_phase_count job_name=lab/sim queue_name=r": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, values := shown(t)
@@ -103,7 +106,8 @@ func TestTheEndsOfJobFlowsAreCountedByNamespaceAndGoWithIt(t *testing.T) {
 	m.JobFlow(flowOf("b"), flow.Terminating)
 	m.JobFlowGone(types.NamespacedName{Namespace: "lab", Name: "b"})
 	m.JobFlow(flowOf("c"), flow.Failed)
-	want := map[string]float64{"volcano_jobflow_succeed_phase_count jobflow_namespace=lab": 2, "volcano_jobflow_failed_phase_count jobflow_namespace=lab": 1}
+	want := map[string]float64{"volcano_jobflow_succeed_phase_count jobflow_namespace=lab": 2,
+		"volcano_jobflow_failed_phase_count jobflow_namespace=lab": 1}
 	if diff := cmp.Diff(want, values()); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
 	}

@@ -196,3 +196,18 @@ func TestGatesAreOpenedWithinTheQueueForAnyJobs(t *testing.T) {
 		}
 	})
 }
+
+func TestThePodsThatRoomIsMadeForAreOpened(t *testing.T) {
+	w := gatedWorld(t, "")
+	w.use("actions: allocate, preempt\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n- plugins:\n  - name: predicates\n")
+	important := fixture.Group("important", "q", 1)
+	important.Spec.PriorityClassName = "high"
+	w.apply(fixture.Node("n", "cpu=4 memory=8Gi"), fixture.PriorityClass("high", 1000), fixture.Group("low", "q", 1),
+		fixture.Pod("low-0", fixture.In("low"), fixture.Asks("cpu=4"), fixture.On("n"),
+			fixture.Annotated(schedulingv1beta1.PreemptableKey, "true")),
+		important, held("important-0", "important", "4"))
+	decisions := w.cycle()
+	if len(decisions.Plans) != 1 || len(decisions.Gates) != 1 || decisions.Gates[0].Pod.Name != "important-0" {
+		t.Errorf("planned is %+v, opened %+v", decisions.Plans, decisions.Gates)
+	}
+}

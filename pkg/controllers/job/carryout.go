@@ -21,17 +21,28 @@ import (
 // would let one large Job use up the priority level that all controllers share.
 const maxParallelRequests = 64
 
-// createPods makes the missing pods and returns those that exist after it but that the cache does not show: the new
-// ones, and those of an earlier reconcile whose events are still on their way. The error is the first refusal.
-func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot) ([]*corev1.Pod, error) {
+// maxCreations is how many pods of a Job are created in one reconcile. Between two the Job is looked at anew, so that a Command is
+// followed while a large Job is made, and other Jobs have their turn.
+const maxCreations = 500
+
+// createPods makes missing pods, maxCreations at most, and returns those that exist after it but that the cache does not show: the
+// new ones, and those of an earlier reconcile whose events are still on their way. isWhole says that there are no more to be
+// made. The error is the first refusal.
+func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot) (pods []*corev1.Pod, isWhole bool, err error) {
 	var unseen []*corev1.Pod
 	var create []*corev1.Pod
+	isWhole = true
 	name, plugins := client.ObjectKeyFromObject(job), pluginsOf(job)
 	for _, slot := range missing {
 		task := &job.Spec.Tasks[slot.task]
+		awaited := r.memory.awaited(name, job.UID, PodName(job.Name, task.Name, slot.index), time.Now())
+		if !awaited && len(create) == maxCreations {
+			isWhole = false
+			continue // among the others may be some that exist
+		}
 		pod := BuildPod(job, task, slot.index)
 		plugins.EditPod(pod, task, slot.index)
-		if r.memory.awaited(name, job.UID, pod.Name, time.Now()) {
+		if awaited {
 			pod.Status.Phase = corev1.PodPending
 			unseen = append(unseen, pod)
 			continue
@@ -49,7 +60,7 @@ func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []s
 		}
 		return err
 	})
-	return append(unseen, created...), err
+	return append(unseen, created...), isWhole, err
 }
 
 // isFirstTry reports whether a Job has not run yet and was never restarted.

@@ -91,7 +91,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	status := observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
 	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
-	if result.RequeueAfter == 0 {
+	switch {
+	case result.RequeueAfter > 0:
+	case outcome.isPart:
+		result.RequeueAfter = time.Millisecond
+	default:
 		result.RequeueAfter = sooner(wait, estimateLeft(job, status, now))
 	}
 	return result, err
@@ -179,6 +183,9 @@ type outcome struct {
 	pods    []*corev1.Pod
 	group   *scheduling.PodGroup
 	trouble trouble
+
+	// isPart says that pods are left to be made in the next reconcile.
+	isPart bool
 }
 
 // advance carries out what the phase of a defaulted Job wants. The outcome is good to be counted in any case.
@@ -217,8 +224,8 @@ func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1
 		return result, errors.Join(deleteErr, err)
 	}
 	missing = slices.DeleteFunc(missing, func(slot slot) bool { return held[slot.task] != "" })
-	created, createErr := r.createPods(ctx, job, missing)
-	result.pods = append(result.pods, created...)
+	created, isWhole, createErr := r.createPods(ctx, job, missing)
+	result.pods, result.isPart = append(result.pods, created...), !isWhole
 	if createErr != nil {
 		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
 	}

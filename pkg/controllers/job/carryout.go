@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -25,26 +26,27 @@ const maxParallelRequests = 64
 // followed while a large Job is made, and other Jobs have their turn.
 const maxCreations = 500
 
-// createPods makes missing pods, maxCreations at most, and returns those that exist after it but that the cache does not show: the
-// new ones, and those of an earlier reconcile whose events are still on their way. isWhole says that there are no more to be
-// made. The error is the first refusal.
-func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot) (pods []*corev1.Pod, isWhole bool, err error) {
-	var unseen []*corev1.Pod
+// createPods makes missing pods, maxCreations at most, but for those that are unseen: those of an earlier reconcile whose events are
+// still on their way. It returns the unseen and the new ones. isWhole says that there are no more to be made. The error is the
+// first refusal.
+func (r *Reconciler) createPods(
+	ctx context.Context, job *batch.Job, missing []slot, unseen sets.Set[string],
+) (pods []*corev1.Pod, isWhole bool, err error) {
 	var create []*corev1.Pod
 	isWhole = true
 	name, plugins := client.ObjectKeyFromObject(job), pluginsOf(job)
 	for _, slot := range missing {
 		task := &job.Spec.Tasks[slot.task]
-		awaited := r.memory.awaited(name, job.UID, PodName(job.Name, task.Name, slot.index), time.Now())
-		if !awaited && len(create) == maxCreations {
+		isThere := unseen.Has(PodName(job.Name, task.Name, slot.index))
+		if !isThere && len(create) == maxCreations {
 			isWhole = false
 			continue // among the others may be some that exist
 		}
 		pod := BuildPod(job, task, slot.index)
 		plugins.EditPod(pod, task, slot.index)
-		if awaited {
+		if isThere {
 			pod.Status.Phase = corev1.PodPending
-			unseen = append(unseen, pod)
+			pods = append(pods, pod)
 			continue
 		}
 		create = append(create, pod)
@@ -60,7 +62,7 @@ func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []s
 		}
 		return err
 	})
-	return append(unseen, created...), isWhole, err
+	return append(pods, created...), isWhole, err
 }
 
 // isFirstTry reports whether a Job has not run yet and was never restarted.

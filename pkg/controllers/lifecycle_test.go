@@ -388,21 +388,3 @@ func TestAJobThatEndedIsDeletedWhenItsTimeToLiveIsSetLater(t *testing.T) {
 	change(t, job, func(job *batch.Job) { job.Spec.TTLSecondsAfterFinished = &seconds })
 	awaitGone(t, job)
 }
-
-// A Command for a large Job is followed while its pods are being made, not when all of them are there.
-func TestAnAbortDoesNotWaitForAllPodsOfALargeJob(t *testing.T) {
-	const replicas = 5000
-	job := newJob(namespaceFor(t, "large"), "large", task("a", replicas))
-	letIn(t, job)
-	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Pending > 0 })
-	most := job.Status.Pending
-	command(t, job, bus.AbortJobAction)
-	awaitJob(t, job, func(status *batch.JobStatus) bool {
-		most = max(most, status.Pending+status.Terminating)
-		return status.State.Phase == batch.Aborted
-	})
-	if most > replicas/2 {
-		t.Errorf("%d of %d pods were made although the Job was aborted when the first were", most, replicas)
-	}
-	awaitPods(t, job.Namespace)
-}

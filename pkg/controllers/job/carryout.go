@@ -22,29 +22,18 @@ import (
 // would let one large Job use up the priority level that all controllers share.
 const maxParallelRequests = 64
 
-// maxCreations is how many pods of a Job are created in one reconcile. Between two the Job is looked at anew, so that a Command is
-// followed while a large Job is made, and other Jobs have their turn.
-const maxCreations = 500
-
-// createPods makes missing pods, maxCreations at most, but for those that are unseen: those of an earlier reconcile whose events are
-// still on their way. It returns the unseen and the new ones. isWhole says that there are no more to be made. The error is the
-// first refusal.
+// createPods makes the missing pods, but for those that are unseen: those of an earlier reconcile whose events are still on their
+// way. It returns the unseen and the new ones. The error is the first refusal.
 func (r *Reconciler) createPods(
 	ctx context.Context, job *batch.Job, missing []slot, unseen sets.Set[string],
-) (pods []*corev1.Pod, isWhole bool, err error) {
+) (pods []*corev1.Pod, err error) {
 	var create []*corev1.Pod
-	isWhole = true
 	name, plugins := client.ObjectKeyFromObject(job), pluginsOf(job)
 	for _, slot := range missing {
 		task := &job.Spec.Tasks[slot.task]
-		isThere := unseen.Has(PodName(job.Name, task.Name, slot.index))
-		if !isThere && len(create) == maxCreations {
-			isWhole = false
-			continue // among the others may be some that exist
-		}
 		pod := BuildPod(job, task, slot.index)
 		plugins.EditPod(pod, task, slot.index)
-		if isThere {
+		if unseen.Has(pod.Name) {
 			pod.Status.Phase = corev1.PodPending
 			pods = append(pods, pod)
 			continue
@@ -62,7 +51,7 @@ func (r *Reconciler) createPods(
 		}
 		return err
 	})
-	return append(pods, created...), isWhole, err
+	return append(pods, created...), err
 }
 
 // isFirstTry reports whether a Job has not run yet and was never restarted.

@@ -91,11 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	status := observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
 	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
-	switch {
-	case result.RequeueAfter > 0:
-	case outcome.isPart:
-		result.RequeueAfter = time.Millisecond
-	default:
+	if result.RequeueAfter == 0 {
 		result.RequeueAfter = sooner(wait, estimateLeft(job, status, now))
 	}
 	return result, err
@@ -185,9 +181,6 @@ type outcome struct {
 	pods    []*corev1.Pod
 	group   *scheduling.PodGroup
 	trouble trouble
-
-	// isPart says that pods are left to be made in the next reconcile.
-	isPart bool
 }
 
 // advance carries out what the phase of a defaulted Job wants. The outcome is good to be counted in any case.
@@ -228,8 +221,8 @@ func (r *Reconciler) advance(
 		return result, errors.Join(deleteErr, err)
 	}
 	missing = slices.DeleteFunc(missing, func(slot slot) bool { return held[slot.task] != "" })
-	created, isWhole, createErr := r.createPods(ctx, job, missing, unseen)
-	result.pods, result.isPart = append(result.pods, created...), !isWhole
+	created, createErr := r.createPods(ctx, job, missing, unseen)
+	result.pods = append(result.pods, created...)
 	if createErr != nil {
 		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,6 +107,8 @@ func TestACacheThatIsBehindCreatesNothingTwice(t *testing.T) {
 			return err
 		})
 	}
+	// The label is written in the middle of a look: its end is to see nothing either.
+	time.Sleep(500 * time.Millisecond)
 	letIn()
 	stays(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(job), job)

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -22,20 +21,19 @@ import (
 // would let one large Job use up the priority level that all controllers share.
 const maxParallelRequests = 64
 
-// createPods makes the missing pods, but for those that are unseen: those of an earlier reconcile whose events are still on their
-// way. It returns the unseen and the new ones. The error is the first refusal.
-func (r *Reconciler) createPods(
-	ctx context.Context, job *batch.Job, missing []slot, unseen sets.Set[string],
-) (pods []*corev1.Pod, err error) {
+// createPods makes the missing pods and returns those that exist after it but that the cache does not show: the new
+// ones, and those of an earlier reconcile whose events are still on their way. The error is the first refusal.
+func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot) ([]*corev1.Pod, error) {
+	var unseen []*corev1.Pod
 	var create []*corev1.Pod
 	name, plugins := client.ObjectKeyFromObject(job), pluginsOf(job)
 	for _, slot := range missing {
 		task := &job.Spec.Tasks[slot.task]
 		pod := BuildPod(job, task, slot.index)
 		plugins.EditPod(pod, task, slot.index)
-		if unseen.Has(pod.Name) {
+		if r.memory.awaited(name, job.UID, pod.Name, time.Now()) {
 			pod.Status.Phase = corev1.PodPending
-			pods = append(pods, pod)
+			unseen = append(unseen, pod)
 			continue
 		}
 		create = append(create, pod)
@@ -51,7 +49,7 @@ func (r *Reconciler) createPods(
 		}
 		return err
 	})
-	return append(pods, created...), err
+	return append(unseen, created...), err
 }
 
 // isFirstTry reports whether a Job has not run yet and was never restarted.

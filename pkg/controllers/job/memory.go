@@ -117,6 +117,14 @@ func (m *memory) wants(name types.NamespacedName, uid types.UID, pods int32) {
 	m.of(name, uid).size = pods
 }
 
+// awaited says whether the pod was created and has not been seen yet.
+func (m *memory) awaited(name types.NamespacedName, uid types.UID, pod string, now time.Time) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	at, creating := m.of(name, uid).creating[pod]
+	return creating && now.Sub(at) <= memoryLasts
+}
+
 // unseen returns the names of the pods that were created and have not been seen yet.
 func (m *memory) unseen(name types.NamespacedName, uid types.UID, now time.Time) sets.Set[string] {
 	m.mutex.Lock()

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 func TestAnOlderVersionThanTheOneWrittenIsOutdated(t *testing.T) {
@@ -44,14 +43,17 @@ func TestACreatedPodIsAwaitedUntilItIsSeenOrTooLongAgo(t *testing.T) {
 	m.create(name, "u1", "sim-a-1", noon)
 	m.settle(name, "u1", "sim-a-1")
 	m.settle(name, "u2", "sim-a-0") // a pod of another Job of the name
-	if unseen := m.unseen(name, "u1", noon); !unseen.Equal(sets.New("sim-a-0")) {
-		t.Errorf("sim-a-0 was created, and sim-a-1 was and has been seen; awaited are %v", unseen.UnsortedList())
+	if !m.awaited(name, "u1", "sim-a-0", noon) {
+		t.Error("sim-a-0 was created and not seen, and is not awaited")
 	}
-	if unseen := m.unseen(name, "u1", noon.Add(memoryLasts+time.Second)); len(unseen) > 0 {
-		t.Errorf("%v is awaited for ever", unseen.UnsortedList())
+	if m.awaited(name, "u1", "sim-a-1", noon) {
+		t.Error("sim-a-1 was seen and is still awaited")
+	}
+	if m.awaited(name, "u1", "sim-a-0", noon.Add(memoryLasts+time.Second)) {
+		t.Error("sim-a-0 is awaited for ever")
 	}
 	m.forget(name)
-	if len(m.unseen(name, "u1", noon)) > 0 || len(m.jobs) != 1 {
+	if m.awaited(name, "u1", "sim-a-0", noon) || len(m.jobs) != 1 {
 		t.Error("a forgotten Job is remembered")
 	}
 }

@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	job := defaulted(stored, r.schedulerName)
 	r.memory.wants(request.NamespacedName, job.UID, totalReplicas(job))
-	pods, unseen, err := r.podsOf(ctx, job, now)
+	pods, err := r.podsOf(ctx, job)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -78,14 +78,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	var wait time.Duration
 	if len(asked) == 0 && len(problems) == 0 {
-		if asked, wait, err = r.asked(ctx, job, pods, unseen, now); err != nil {
+		if asked, wait, err = r.asked(ctx, job, pods, now); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	if len(asked) > 0 {
 		return r.obey(ctx, stored, job, pods, command, asked, now)
 	}
-	outcome, err := r.advance(ctx, job, pods, unseen, problems)
+	outcome, err := r.advance(ctx, job, pods, problems)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil
 	}
@@ -106,9 +106,7 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // asked returns what the policies of a valid Job ask for now, and when they are to be asked again.
-func (r *Reconciler) asked(
-	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], now time.Time,
-) ([]demand, time.Duration, error) {
+func (r *Reconciler) asked(ctx context.Context, job *batch.Job, pods []*corev1.Pod, now time.Time) ([]demand, time.Duration, error) {
 	if !hasPolicies(job) || !makesPods(job.Status.State.Phase) {
 		return nil, 0, nil
 	}
@@ -121,7 +119,7 @@ func (r *Reconciler) asked(
 	if client.IgnoreNotFound(err) != nil {
 		return nil, 0, err
 	}
-	found := r.lasting(job, pods, occurrences(job, pods, unseen, group))
+	found := r.lasting(job, pods, occurrences(job, pods, r.memory.unseen(name, job.UID, now), group))
 	due, wait := demands(job, found, func(o *occurrence) time.Time {
 		if !o.since.IsZero() {
 			return o.since
@@ -184,9 +182,7 @@ type outcome struct {
 }
 
 // advance carries out what the phase of a defaulted Job wants. The outcome is good to be counted in any case.
-func (r *Reconciler) advance(
-	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], problems field.ErrorList,
-) (outcome, error) {
+func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1.Pod, problems field.ErrorList) (outcome, error) {
 	if !makesPods(job.Status.State.Phase) {
 		return r.clear(ctx, job, pods)
 	}
@@ -221,7 +217,7 @@ func (r *Reconciler) advance(
 		return result, errors.Join(deleteErr, err)
 	}
 	missing = slices.DeleteFunc(missing, func(slot slot) bool { return held[slot.task] != "" })
-	created, createErr := r.createPods(ctx, job, missing, unseen)
+	created, createErr := r.createPods(ctx, job, missing)
 	result.pods = append(result.pods, created...)
 	if createErr != nil {
 		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
@@ -248,23 +244,19 @@ func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.P
 	return result, nil
 }
 
-// podsOf returns the pods the Job controls, which are the cache's own and not to be changed, and the names of those that were
-// created and are not among them. The latter are asked for first: a pod that is seen in between is in both, and not in neither,
-// which would have it made again, or missed as if somebody had deleted it.
-func (r *Reconciler) podsOf(ctx context.Context, job *batch.Job, now time.Time) (pods []*corev1.Pod, unseen sets.Set[string], err error) {
-	unseen = r.memory.unseen(client.ObjectKeyFromObject(job), job.UID, now)
+// podsOf returns the pods the Job controls. They are the cache's own and not to be changed.
+func (r *Reconciler) podsOf(ctx context.Context, job *batch.Job) ([]*corev1.Pod, error) {
 	list := &corev1.PodList{}
-	err = r.client.List(ctx, list, client.InNamespace(job.Namespace),
+	err := r.client.List(ctx, list, client.InNamespace(job.Namespace),
 		client.MatchingFields{podsByJob: string(job.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	pods = make([]*corev1.Pod, len(list.Items))
+	pods := make([]*corev1.Pod, len(list.Items))
 	for i := range list.Items {
 		pods[i] = &list.Items[i]
-		unseen.Delete(pods[i].Name)
 	}
-	return pods, unseen, nil
+	return pods, nil
 }
 
 // ensurePodGroup makes the PodGroup of the Job, or brings it up to date.

@@ -3,18 +3,15 @@ package cronjob
 import (
 	"context"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
@@ -22,11 +19,6 @@ const Name = "cronjob-controller"
 
 // jobsByCronJob is the index of Jobs by the UID of the CronJob that controls them.
 const jobsByCronJob = "cronJob"
-
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
-)
 
 // Options of the controller.
 type Options struct {
@@ -51,10 +43,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Named(Name).
 		For(&batch.CronJob{}).
 		Owns(&batch.Job{}).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(options.Workers)).
 		Complete(r)
 }
 

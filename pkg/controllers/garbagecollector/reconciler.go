@@ -8,11 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -20,6 +18,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	"hekla.sh/hekla/pkg/controllers/cronjob"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/jobflow"
 )
 
@@ -33,9 +32,6 @@ const (
 
 	// recheckAfter is how soon a Job is looked at again that could not be deleted yet.
 	recheckAfter = time.Second
-
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Options of the controller.
@@ -64,10 +60,7 @@ func Add(mgr manager.Manager, options Options) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&batch.Job{}, builder.WithPredicates(isMortal)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(options.Workers)).
 		Complete(r)
 }
 

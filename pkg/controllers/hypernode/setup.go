@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
@@ -27,9 +27,6 @@ const Name = "hypernode-controller"
 const (
 	// settle is how long changes are gathered before all HyperNodes are looked at: nodes come and go in crowds.
 	settle = 200 * time.Millisecond
-
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // all is the one thing there is to reconcile: what a HyperNode is worth depends on all others.
@@ -52,10 +49,7 @@ func Add(mgr manager.Manager) error {
 		Named(Name).
 		Watches(&topologyv1alpha1.HyperNode{}, wakeSoon()).
 		WatchesMetadata(&corev1.Node{}, wakeSoon(), builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 1,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(1)).
 		Complete(r)
 }
 

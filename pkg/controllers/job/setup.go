@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -21,6 +20,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
@@ -43,12 +43,6 @@ const (
 func settleTime(pods int32) time.Duration {
 	return min(podEventsSettle+time.Duration(pods)*podEventsSettlePerPod, longestSettle)
 }
-
-// Retries of a Job that fails grow from the first delay to the second.
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
-)
 
 // Options of the controller.
 type Options struct {
@@ -94,10 +88,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Owns(&scheduling.PodGroup{}).
 		Watches(&corev1.Pod{}, &podEvents{memory: r.memory}).
 		Watches(&bus.Command{}, handler.EnqueueRequestsFromMapFunc(wakeCommanded)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(options.Workers)).
 		Complete(r)
 }
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -20,6 +19,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
@@ -40,12 +40,6 @@ const (
 // jobEventsSettle is how long events of Jobs are gathered before their JobFlow is looked at: while its pods start and end, a
 // Job changes with each of them.
 const jobEventsSettle = 50 * time.Millisecond
-
-// Retries of a JobFlow that fails grow from the first delay to the second.
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
-)
 
 // Options of the controller.
 type Options struct {
@@ -98,10 +92,7 @@ func Add(mgr manager.Manager, options Options) error {
 			DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.metrics.NamespaceGone(e.Object.GetName()) },
 		}).
 		WatchesRawSource(source.Channel(r.prober.wake, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(options.Workers)).
 		Complete(r)
 }
 

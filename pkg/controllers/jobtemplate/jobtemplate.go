@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -20,6 +19,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
@@ -31,12 +31,6 @@ const jobsByTemplate = "createdByJobTemplate"
 // jobEventsSettle is how long Jobs that come and go are gathered before their template is written: a template may be used by
 // many at a time.
 const jobEventsSettle = 100 * time.Millisecond
-
-// Retries of a JobTemplate that fails grow from the first delay to the second.
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
-)
 
 // Options of the controller.
 type Options struct {
@@ -66,10 +60,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Named(Name).
 		For(&flowapi.JobTemplate{}).
 		Watches(&batch.Job{}, jobEvents()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(options.Workers)).
 		Complete(r)
 }
 

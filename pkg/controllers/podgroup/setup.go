@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -20,6 +19,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
 // Name is the name of this controller in flags, logs and metrics.
@@ -46,9 +46,6 @@ const (
 
 	// idleGrace is how long a PodGroup outlives its last pod: a controller that replaces its only pod keeps its place.
 	idleGrace = 10 * time.Second
-
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Options of the controller.
@@ -88,10 +85,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Named(Name).
 		Watches(&corev1.Pod{}, r.podEvents(kept)).
 		Watches(&scheduling.PodGroup{}, groupEvents()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(options.Workers)).
 		Complete(r)
 }
 

@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,6 +17,7 @@ import (
 
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
@@ -39,9 +39,6 @@ const (
 
 	// rereadAfter is how long to wait for the cache when a queue turns out to have been written since.
 	rereadAfter = 100 * time.Millisecond
-
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // Options of the controller.
@@ -81,10 +78,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Watches(&scheduling.Queue{}, r.parentEvents()).
 		Watches(&bus.Command{}, handler.EnqueueRequestsFromMapFunc(wakeCommanded)).
 		WatchesRawSource(source.Func(wakeBuiltIn)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(options.Workers)).
 		Complete(r)
 }
 

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
 // Name is the name of this part of the hypernode controller in logs and metrics.
@@ -29,9 +29,6 @@ const Name = "hypernode-discovery"
 const (
 	// settle is how long changes are gathered before all nodes are looked at: they come, go and get their labels in crowds.
 	settle = 200 * time.Millisecond
-
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Minute
 )
 
 // all is the one thing there is to reconcile.
@@ -61,10 +58,7 @@ func Add(mgr manager.Manager, configMap client.ObjectKey) error {
 		WatchesRawSource(source.Kind(configMaps, &corev1.ConfigMap{}, wakeSoon[*corev1.ConfigMap]())).
 		Watches(&topologyv1alpha1.HyperNode{}, wakeSoon[client.Object](), specs).
 		WatchesMetadata(&corev1.Node{}, wakeSoon[client.Object](), builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 1,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(work.Options(1)).
 		Complete(r)
 }
 

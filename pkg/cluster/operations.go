@@ -115,7 +115,11 @@ func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
 		c.world.queue++ // what was kept for it is free for others
 	}
+	atTheDoor := j.AtTheDoor()
 	c.setPhase(j, phase)
+	if j.AtTheDoor() != atTheDoor {
+		j.version++ // what was said of it was said on the other side of the door
+	}
 }
 
 func (c *Cluster) setPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {

@@ -110,6 +110,25 @@ func TestPodsAreMadeOnlyAfterTheDoor(t *testing.T) {
 	}
 }
 
+// A job that has lost its pods is at the door again, and what was said of it there or inside is no reason to leave it there: its
+// owner makes no pods before it is let in.
+func TestAJobThatLostItsPodsIsLetInAgain(t *testing.T) {
+	group := fixture.Group("g", "default", 1, fixture.Wanting("cpu=1"))
+	pod := fixture.Pod("p", fixture.In("g"), fixture.As("worker", 0), fixture.On("n1"))
+	w := newWorld(t, "", fixture.Node("n1", "cpu=4"), group, pod)
+	w.settle()
+	phase := func() schedulingv1beta1.PodGroupPhase { return w.groups[fixture.Key("g")].Status.Phase }
+	if phase() != schedulingv1beta1.PodGroupRunning {
+		t.Fatalf("with its pod it is %s", phase())
+	}
+	w.scheduler.Cluster().Apply(cluster.Delete{Object: pod})
+	w.cycle()
+	w.cycle()
+	if phase() != schedulingv1beta1.PodGroupInqueue {
+		t.Errorf("two cycles after its pod was deleted it is %s", phase())
+	}
+}
+
 func TestAJobInAQueueThatDoesNotExistSaysSo(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
 	addGang(w, "g", "nowhere", 1)

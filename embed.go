@@ -19,6 +19,12 @@ var GoSum []byte
 //go:embed installer/hekla.yaml
 var Installer embed.FS
 
+// Configuration holds installer/configuration.yaml: the default configuration as a ConfigMap, which the installer leaves to
+// whoever wants to edit it.
+//
+//go:embed installer/configuration.yaml
+var Configuration embed.FS
+
 // Examples holds the folder example: what the demo submits.
 //
 //go:embed example/*.yaml

@@ -2,7 +2,9 @@ package admission
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -55,12 +57,16 @@ type groupObject struct {
 	Value []string `json:"value"`
 }
 
-// readGroups reads the resource groups from a file; there are none in no file. It returns what the file holds, too.
+// readGroups reads the resource groups from a file; there are none in no file, and none in one that is not there: its ConfigMap
+// is optional. It returns what the file holds, too.
 func readGroups(file string) ([]resourceGroup, []byte, error) {
 	if file == "" {
 		return nil, nil, nil
 	}
 	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the resource groups: %w", err)
 	}

@@ -161,9 +161,11 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 	if err != nil {
 		return nil, err
 	}
+	log := mgr.GetLogger().WithName("admission")
 	groups, content, err := readGroups(options.ConfigFile)
 	if err != nil {
-		return nil, err
+		// The file may be older than this server, and everything else that it does needs no groups.
+		log.Error(err, "The resource groups cannot be used; until they can be, no pod is of any group")
 	}
 	s := &server{scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader()}
 	s.settings.Store(options.settings(groups))
@@ -178,7 +180,7 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 	}
 	clerk := &clerk{
 		api: mgr.GetClient(), live: mgr.GetAPIReader(), options: options, enabled: enabled,
-		server: s, keeper: keeper, config: content, log: mgr.GetLogger().WithName("admission"),
+		server: s, keeper: keeper, config: content, log: log,
 	}
 	listener, err := net.Listen("tcp", options.Address)
 	if err != nil {

@@ -2,7 +2,8 @@ package conf
 
 import "fmt"
 
-// DefaultYAML is the configuration Volcano has when it is given none.
+// DefaultYAML is what is in force where nobody says anything else: the configuration that Volcano installs. The file
+// installer/configuration.yaml has the same text, to start from.
 const DefaultYAML = `actions: "enqueue, allocate, backfill"
 tiers:
 - plugins:
@@ -15,6 +16,7 @@ tiers:
   - name: predicates
   - name: proportion
   - name: nodeorder
+  - name: binpack
 `
 
 // Default is [DefaultYAML], parsed. It panics if the catalogue lacks an action or a plugin that is named there: such a

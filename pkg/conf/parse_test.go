@@ -15,7 +15,7 @@ func TestVolcanosConfigurationsLoadAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheDefaultIsVolcanos(t *testing.T) {
+func TestTheDefaultIsWhatVolcanoInstalls(t *testing.T) {
 	c := Default(volcano())
 	if want := []string{"enqueue", "allocate", "backfill"}; !slices.Equal(c.Actions, want) {
 		t.Errorf("actions are %v, want %v", c.Actions, want)
@@ -31,7 +31,7 @@ func TestTheDefaultIsVolcanos(t *testing.T) {
 		}
 		tiers = append(tiers, names)
 	}
-	want := [][]string{{"priority", "gang", "conformance"}, {"overcommit", "drf", "predicates", "proportion", "nodeorder"}}
+	want := [][]string{{"priority", "gang", "conformance"}, {"overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"}}
 	if diff := cmp.Diff(want, tiers); diff != "" {
 		t.Error(diff)
 	}

@@ -67,8 +67,8 @@ func read(t *testing.T) *manifests {
 		t.Fatal(err)
 	}
 	m := sortByKind(t, objects)
-	if len(m.deployments) != 3 || len(m.configMaps) != 2 || len(m.namespaces) != 1 {
-		t.Fatalf("%d Deployments, %d ConfigMaps and %d Namespaces, want 3, 2 and 1", len(m.deployments), len(m.configMaps), len(m.namespaces))
+	if len(m.deployments) != 3 || len(m.namespaces) != 1 {
+		t.Fatalf("%d Deployments and %d Namespaces, want 3 and 1", len(m.deployments), len(m.namespaces))
 	}
 	return m
 }
@@ -214,10 +214,18 @@ func TestMetricsCanBeReached(t *testing.T) {
 
 func TestTheSchedulerUnderstandsItsFlagsAndItsConfiguration(t *testing.T) {
 	in := read(t)
-	c := in.configMap(t, "volcano-scheduler-configmap")
-	configuration, err := conf.Parse([]byte(c.Data["volcano-scheduler.conf"]), scheduler.NewRegistry().Catalogue())
+	files, err := localcluster.ReadManifests(hekla.Configuration)
 	if err != nil {
 		t.Fatal(err)
+	}
+	c := sortByKind(t, files).configMap(t, "volcano-scheduler-configmap")
+	catalogue := scheduler.NewRegistry().Catalogue()
+	configuration, err := conf.Parse([]byte(c.Data["volcano-scheduler.conf"]), catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !configuration.Equal(conf.Default(catalogue)) {
+		t.Errorf("the file to start from is not the default:\n%s", configuration)
 	}
 	if len(configuration.Notices) > 0 {
 		t.Errorf("the configuration says something to no effect: %v", configuration.Notices)
@@ -232,6 +240,20 @@ func TestTheSchedulerUnderstandsItsFlagsAndItsConfiguration(t *testing.T) {
 		}
 		if got, want := command.Flag("scheduler-configmap").Value.String(), c.Namespace+"/"+c.Name; got != want {
 			t.Errorf("the scheduler reads the ConfigMap %s, the installer has %s", got, want)
+		}
+	}
+}
+
+// What is applied overwrites what is there, so what users edit is not among it.
+func TestNothingThatUsersEditIsInstalled(t *testing.T) {
+	for _, c := range read(t).configMaps {
+		t.Errorf("the installer overwrites the ConfigMap %s", c.Name)
+	}
+	for _, d := range read(t).deployments {
+		for _, volume := range d.Spec.Template.Spec.Volumes {
+			if volume.ConfigMap != nil && (volume.ConfigMap.Optional == nil || !*volume.ConfigMap.Optional) {
+				t.Errorf("%s does not start without the ConfigMap %s", d.Name, volume.ConfigMap.Name)
+			}
 		}
 	}
 }

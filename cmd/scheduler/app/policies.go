@@ -21,6 +21,9 @@ type document struct {
 	text  []byte
 	// problem is why there is no text.
 	problem error
+	// isAbsent says that nobody has made the ConfigMap, or that somebody has taken it away: that asks for the default. Other
+	// problems ask for nothing.
+	isAbsent bool
 	// object is the ConfigMap the text is from, nil if it is from a file.
 	object *corev1.ObjectReference
 }
@@ -84,6 +87,14 @@ func (p *policies) update(d document) {
 }
 
 func (p *policies) use(d document) error {
+	if d.isAbsent && !p.isStrict {
+		p.logger.Info("There is no ConfigMap with a configuration; the default is in force until there is", "place", d.place)
+		if err := p.useDefault(); err != nil {
+			return err
+		}
+		p.judge.ConfigurationUsed()
+		return nil
+	}
 	if d.problem != nil {
 		return d.problem
 	}

@@ -101,6 +101,24 @@ func TestWithoutAUsableConfigurationTheDefaultIsInForceUnlessDisabled(t *testing
 	}
 }
 
+func TestWithoutAConfigMapTheDefaultIsInForceAndNothingIsWrong(t *testing.T) {
+	absent := document{place: "ConfigMap a/b", problem: errors.New("there is none"), isAbsent: true, object: inAPI("").object}
+	p, r := newPolicies(false)
+	must(t, p.begin(absent))
+	r.expect(t, 1, 0, 0, "enqueue allocate backfill")
+	p.update(inAPI(goodConfiguration))
+	p.update(absent) // as a process that starts now would see it
+	r.expect(t, 3, 0, 0, "enqueue allocate backfill", "allocate", "enqueue allocate backfill")
+
+	p, r = newPolicies(true)
+	if err := p.begin(absent); err == nil || !strings.Contains(err.Error(), "--disable-default-scheduler-config") {
+		t.Errorf("with the default disabled: %v", err)
+	}
+	must(t, p.begin(inAPI(goodConfiguration)))
+	p.update(absent)
+	r.expect(t, 1, 1, 1, "allocate")
+}
+
 func TestAPolicyThatTheLoopCannotUseIsRefusedAndMayComeAgain(t *testing.T) {
 	p, r := newPolicies(false)
 	if err := p.begin(inAPI(goodConfiguration)); err != nil {

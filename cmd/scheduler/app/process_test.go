@@ -283,10 +283,11 @@ func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 		_, err := maps.Update(t.Context(), object, metav1.UpdateOptions{})
 		must(t, err)
 	}
-	_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(t, err)
 	p := w.start("--leader-elect=false", "--scheduler-configmap="+systemNamespace+"/"+name, "--scheduler-name=nobody")
 	w.ready(p)
+	w.shows(p, "hekla_configuration_valid 1") // there is no ConfigMap: the default is meant
+	_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	must(t, err)
 	w.shows(p, "hekla_configuration_valid 0") // there is no key
 	write(goodConfiguration)
 	w.shows(p, "hekla_configuration_valid 1")
@@ -317,7 +318,8 @@ func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 		return errors.New("no event explains the invalid configuration")
 	})
 	must(t, maps.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	w.shows(p, "hekla_configuration_reload_failures_total 3")
+	w.shows(p, "hekla_configuration_valid 1")
+	w.shows(p, "hekla_configuration_reload_failures_total 2")
 	p.stop()
 	if err := w.ends(p); err != nil {
 		t.Error(err)

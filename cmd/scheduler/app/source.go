@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
@@ -95,6 +96,9 @@ func (c configMap) read(ctx context.Context) document {
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	object, err := c.client.CoreV1().ConfigMaps(c.namespace).Get(ctx, c.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return c.absent()
+	}
 	if err != nil {
 		return c.missing(err)
 	}
@@ -122,6 +126,13 @@ func (c configMap) missing(problem error) document {
 	}}
 }
 
+// absent is what there is without the ConfigMap.
+func (c configMap) absent() document {
+	d := c.missing(errors.New("there is no such ConfigMap"))
+	d.isAbsent = true
+	return d
+}
+
 func (c configMap) watch(ctx context.Context, last document, changed func(document)) {
 	factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.namespace),
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
@@ -139,7 +150,7 @@ func (c configMap) watch(ctx context.Context, last document, changed func(docume
 		AddFunc:    seen,
 		UpdateFunc: func(_, now any) { seen(now) },
 		DeleteFunc: func(any) {
-			last = c.missing(errors.New("the ConfigMap was deleted"))
+			last = c.absent()
 			changed(last)
 		},
 	}

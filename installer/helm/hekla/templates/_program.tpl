@@ -9,7 +9,7 @@ where its metrics are. Given are
   values       of this program
 and, if the program is one of which all replicas work and are called,
   webhookPort  where it is told to listen for the API server, which finds it at the Service's port 443
-  configMap    the name of a ConfigMap, and
+  configMap    the name of a ConfigMap that need not exist, and
   mountPath    the folder where the program finds it
 */ -}}
 {{- define "hekla.program" -}}
@@ -127,6 +127,7 @@ spec:
       - name: configuration
         configMap:
           name: {{ . }}
+          optional: true
       {{- end }}
 ---
 apiVersion: policy/v1

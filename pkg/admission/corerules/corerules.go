@@ -8,7 +8,13 @@ import (
 	core "k8s.io/kubernetes/pkg/apis/core"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/capabilities"
 )
+
+// init says what the validation of Kubernetes asks of the process it runs in: whether privileged containers, and those that run in
+// the host of a Windows node, may be made. It can be said once, and before the first question. Whether the cluster allows them
+// is for its API server to say (--allow-privileged), and for Pod Security, when pods are made.
+func init() { capabilities.Setup(true, 0) }
 
 // PodTemplate says what would be wrong with the pods of a template.
 func PodTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {

@@ -44,6 +44,48 @@ func TestAPodTemplateIsJudgedAsTheAPIServerWouldJudgeThePod(t *testing.T) {
 			s.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 		}, `task.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`},
 		"a field of a feature that may be off": {func(s *corev1.PodSpec) { s.HostnameOverride = ptr.To("elsewhere") }, ""},
+		"a privileged container": {func(s *corev1.PodSpec) {
+			s.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+		}, ""},
+		"a privileged container before the others": {func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Name: "tune", Image: "busybox", SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)}}}
+		}, ""},
+		"a container in the host of a Windows node": {func(s *corev1.PodSpec) {
+			s.HostNetwork = true
+			s.SecurityContext = &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: ptr.To(true)}}
+		}, ""},
+		"all of the host": {func(s *corev1.PodSpec) {
+			s.HostNetwork, s.HostPID, s.HostIPC = true, true, true
+			s.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
+			s.Volumes = []corev1.Volume{{Name: "root", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		}, ""},
+		"a user namespace on the network of the host": {func(s *corev1.PodSpec) { s.HostNetwork, s.HostUsers = true, ptr.To(false) }, ""},
+		"resources of the pod as a whole": {func(s *corev1.PodSpec) {
+			s.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}
+		}, ""},
+		"a sidecar": {func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Name: "proxy", Image: "busybox", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+		}, ""},
+		"unconfined proc": {func(s *corev1.PodSpec) {
+			s.HostUsers = ptr.To(false)
+			s.Containers[0].SecurityContext = &corev1.SecurityContext{ProcMount: ptr.To(corev1.UnmaskedProcMount)}
+		}, ""},
+		"rules for restarts": {func(s *corev1.PodSpec) {
+			s.RestartPolicy = corev1.RestartPolicyNever
+			s.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
+			s.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: "RestartAllContainers",
+				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: []int32{3}}}}
+		}, ""},
+		"a toleration that compares": {func(s *corev1.PodSpec) {
+			s.Tolerations = []corev1.Toleration{{Key: "load", Operator: "Lt", Value: "5", Effect: corev1.TaintEffectNoSchedule}}
+		}, ""},
+		"a volume of an image": {func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "busybox"}}}}
+			s.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		}, ""},
+		"a pause of nothing": {func(s *corev1.PodSpec) {
+			s.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{}}}
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := template(test.edit)

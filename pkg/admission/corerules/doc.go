@@ -5,8 +5,9 @@
 // Invariants:
 //
 //  1. What is judged stays as it is: defaults are filled into a copy.
-//  2. A field that is used may be used. The API server of a cluster may have features on that are off by default, or know
-//     fields that this program does not; it has the last word when the pods are made.
+//  2. A field that is used may be used. The API server of a cluster may have features on that are off by default, may allow
+//     privileged containers, or know fields that this program does not; it has the last word when the pods are made. So nothing
+//     is refused for a feature gate or another setting of this process.
 //
 // It must not know our own kinds.
 package corerules

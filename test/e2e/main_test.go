@@ -73,8 +73,10 @@ func runAll(m *testing.M) (code int, err error) {
 	if batch, err = versioned.NewForConfig(cluster.Config()); err != nil {
 		return 1, err
 	}
-	if output, err := runKubectl(ctx, "apply", "-f", filepath.Join(root, "installer/hekla.yaml")); err != nil {
-		return 1, fmt.Errorf("%w\n%s", err, output)
+	for _, file := range []string{"installer/hekla.yaml", "installer/configuration.yaml"} {
+		if output, err := runKubectl(ctx, "apply", "-f", filepath.Join(root, file)); err != nil {
+			return 1, fmt.Errorf("%w\n%s", err, output)
+		}
 	}
 	for _, name := range []string{"volcano-controllers", "volcano-scheduler"} {
 		if err := runDeployment(ctx, name); err != nil {

@@ -130,9 +130,9 @@ func (a *arrivals) tell(m *JobMeasurement) {
 	}
 }
 
-// openDoor lets every PodGroup of a namespace in, as the scheduler does when there is room. The function closes it and says what
-// went wrong.
-func (b *jobBench) openDoor(ctx context.Context, namespace string) (closeDoor func() error, err error) {
+// admitAll admits every PodGroup of a namespace, as the scheduler does when there is room. The function that it returns ends
+// that and says what went wrong.
+func (b *jobBench) admitAll(ctx context.Context, namespace string) (end func() error, err error) {
 	groups := b.clients.Batch.SchedulingV1beta1().PodGroups(namespace)
 	list, err := groups.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -140,14 +140,14 @@ func (b *jobBench) openDoor(ctx context.Context, namespace string) (closeDoor fu
 	}
 	var patches errgroup.Group
 	patches.SetLimit(creators)
-	letIn := []byte(fmt.Sprintf(`{"status":{"phase":%q}}`, schedulingv1beta1.PodGroupInqueue))
+	admitted := []byte(fmt.Sprintf(`{"status":{"phase":%q}}`, schedulingv1beta1.PodGroupInqueue))
 	stop, err := watchAll(ctx, list.ResourceVersion, groups.Watch, func(event watch.Event) {
 		group, isGroup := event.Object.(*schedulingv1beta1.PodGroup)
 		if !isGroup || event.Type != watch.Added {
 			return
 		}
 		patches.Go(func() error {
-			_, err := groups.Patch(ctx, group.Name, types.MergePatchType, letIn, metav1.PatchOptions{}, "status")
+			_, err := groups.Patch(ctx, group.Name, types.MergePatchType, admitted, metav1.PatchOptions{}, "status")
 			return err
 		})
 	})
@@ -157,7 +157,7 @@ func (b *jobBench) openDoor(ctx context.Context, namespace string) (closeDoor fu
 	return func() error {
 		stop()
 		if err := patches.Wait(); err != nil {
-			return fmt.Errorf("let the PodGroups in: %w", err)
+			return fmt.Errorf("admit the PodGroups: %w", err)
 		}
 		return nil
 	}, nil

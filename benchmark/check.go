@@ -31,6 +31,7 @@ func (b *bench) check(ctx context.Context, l *load, w *window, writes Writes) er
 	w.observer.mutex.Lock()
 	problems := slices.Clone(w.observer.problems)
 	w.observer.mutex.Unlock()
+	problems = append(problems, writes.refused()...)
 	problems = append(problems, judge(l, pods.Items, nodes.Items, writes[bindingRequest], b.PodsRun)...)
 	for _, problem := range problems {
 		b.report.Violations = append(b.report.Violations, l.name+": "+problem)

@@ -13,8 +13,8 @@
 //     same ServiceAccount and with the same client settings. Which of them begins alternates from run to run.
 //  2. All pods of a measurement exist, and the cluster is at rest, before its clock starts.
 //  3. Rates are taken from outside: from when a watch shows the pods' nodes, never from what a contender says of itself.
-//  4. A measurement counts only if it was right: each pod bound once, every gang whole, no node over-committed. What was
-//     not is a violation in the report.
+//  4. A measurement counts only if it was right: each pod bound once, every gang whole, no node over-committed, no write
+//     refused for what it asks. What was not is a violation in the report.
 //  5. Nothing in a report is typed in: machine, versions and numbers are read where they are.
 //
 // It must not know how the scheduler decides: to it, it is a process that a function starts.

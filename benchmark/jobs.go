@@ -210,7 +210,7 @@ func (b *jobBench) runPlainLoop(ctx context.Context, namespace string, pods *arr
 	return b.finish(ctx, namespace, nil, before, writes)
 }
 
-// runControllers starts the controllers when all Jobs are there, and plays the scheduler's door: every PodGroup is let in when
+// runControllers starts the controllers when all Jobs are there, and admits PodGroups as the scheduler would: each one when
 // it is seen.
 func (b *jobBench) runControllers(ctx context.Context, namespace string, pods *arrivals) (m *JobMeasurement, err error) {
 	jobs := b.clients.Batch.BatchV1alpha1().Jobs(namespace)
@@ -221,11 +221,11 @@ func (b *jobBench) runControllers(ctx context.Context, namespace string, pods *a
 	if err != nil {
 		return nil, fmt.Errorf("create the Jobs: %w", err)
 	}
-	door, err := b.openDoor(ctx, namespace)
+	stop, err := b.admitAll(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, door()) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	if err := b.rest(ctx); err != nil {
 		return nil, err
 	}
@@ -265,6 +265,9 @@ func (b *jobBench) finish(ctx context.Context, namespace string, process *localc
 	list, err := b.clients.Core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
+	}
+	for _, problem := range after.since(writes).refused() {
+		b.report.Violations = append(b.report.Violations, namespace+": "+problem)
 	}
 	if want := b.options.Jobs * b.options.Pods; len(list.Items) != want {
 		b.report.Violations = append(b.report.Violations, fmt.Sprintf("%s: there are %d pods, and not %d", namespace, len(list.Items), want))

@@ -59,6 +59,17 @@ apiserver_request_total{code="200",component="apiserver",dry_run="",group="",res
 apiserver_request_total_of_another_kind{verb="POST"} 1
 `
 
+func TestWritesThatAreRefusedForWhatTheyAskAreWrong(t *testing.T) {
+	writes := Writes{
+		bindingRequest: 5000, "POST pods/binding 409": 2, "PATCH podgroups/status 404": 1, "POST pods/eviction 429": 3, "PATCH pods/status 503": 1,
+		"PATCH queues/status 422": 4, "DELETE pods 403": 1,
+	}
+	want := []string{"the API server refused 1 times: DELETE pods 403", "the API server refused 4 times: PATCH queues/status 422"}
+	if difference := cmp.Diff(want, writes.refused()); difference != "" {
+		t.Error(difference)
+	}
+}
+
 func TestWritesAreReadFromTheMetricsOfTheAPIServer(t *testing.T) {
 	writes, err := parseWrites(apiServerMetrics)
 	if err != nil {

@@ -3,6 +3,7 @@ package benchmark
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -114,6 +115,19 @@ func (w Writes) total() (sum int) {
 		sum += count
 	}
 	return sum
+}
+
+// refused names the requests that the API server has refused for what they ask. That somebody else was faster (409), that an
+// object is gone meanwhile (404), or that there is too much to do (429) may happen to whoever is right.
+func (w Writes) refused() []string {
+	var refused []string
+	for _, request := range slices.Sorted(maps.Keys(w)) {
+		code := request[strings.LastIndexByte(request, ' ')+1:]
+		if strings.HasPrefix(code, "4") && !slices.Contains([]string{"404", "409", "429"}, code) {
+			refused = append(refused, fmt.Sprintf("the API server refused %d times: %s", w[request], request))
+		}
+	}
+	return refused
 }
 
 // since returns what came after the earlier reading.

@@ -117,6 +117,8 @@ type QueueStatus struct {
 	Queue     string
 	UID       types.UID
 	Allocated corev1.ResourceList
+	// HasStatus says that somebody has written a status of the queue before, so that there is one to add to.
+	HasStatus bool
 }
 
 // PodCondition is a condition that a pod is to have. A newer one replaces an older one that is not written yet, and

@@ -481,8 +481,10 @@ func TestOfAQueueOnlyWhatItHoldsIsWritten(t *testing.T) {
 	queues := clients.Batch.SchedulingV1beta1().Queues()
 	write := func(uid types.UID, allocated corev1.ResourceList) schedulingv1beta1.QueueStatus {
 		t.Helper()
-		o.Do(cluster.Decisions{Queues: []cluster.QueueStatus{{Queue: queue.Name, UID: uid, Allocated: allocated}}})
-		settled(t, o)
+		for _, hasStatus := range []bool{false, true} { // whatever the scheduler has seen
+			o.Do(cluster.Decisions{Queues: []cluster.QueueStatus{{Queue: queue.Name, UID: uid, Allocated: allocated, HasStatus: hasStatus}}})
+			settled(t, o)
+		}
 		live, err := queues.Get(boundedContext(t), queue.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

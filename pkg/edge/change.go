@@ -137,33 +137,47 @@ func (c queueChange) uid() types.UID          { return c.UID }
 func (c queueChange) urgent(last change) bool { return last.uid() != c.UID }
 
 func (c queueChange) write(ctx context.Context, clients *Clients) error {
-	scheduling := clients.Batch.SchedulingV1beta1()
-	send := func(operations ...operation) error {
-		return patch(ctx, scheduling.RESTClient(), "queues", c.key(), types.JSONPatchType, operations)
+	if !c.HasStatus {
+		return c.begin(ctx, clients)
 	}
 	allocated := c.Allocated
 	if allocated == nil {
 		allocated = corev1.ResourceList{}
 	}
-	err := send(onlyIf(c.UID), operation{"add", "/status/allocated", allocated})
+	scheduling := clients.Batch.SchedulingV1beta1()
+	err := patch(ctx, scheduling.RESTClient(), "queues", c.key(), types.JSONPatchType,
+		[]operation{onlyIf(c.UID), {"add", "/status/allocated", allocated}})
 	if err == nil {
 		return nil
 	}
-	version := ""
-	err = explain(err, c.UID, func() (metav1.Object, error) {
-		live, err := scheduling.Queues().Get(ctx, c.Queue, metav1.GetOptions{})
-		if err == nil {
-			version = live.ResourceVersion
-		}
-		return live, err
-	})
-	if version == "" || err == errObjectGone {
+	err = explain(err, c.UID, func() (metav1.Object, error) { return scheduling.Queues().Get(ctx, c.Queue, metav1.GetOptions{}) })
+	if !isFinal(err) || err == errObjectGone {
 		return err
 	}
-	// A queue that no controller has seen yet has no status to add to. One is made, unless anything has happened to the
-	// queue since it was read.
-	return send(operation{"test", "/metadata/resourceVersion", version},
-		operation{"add", "/status", map[string]any{"allocated": allocated}})
+	return c.begin(ctx, clients) // somebody has taken the status away
+}
+
+// begin writes into a queue that had no status when it was seen last. JSON patches refuse to add to what is not there, and other
+// patches leave what is there and should not be; so the queue is read first, and written only if nothing has happened to it
+// since.
+func (c queueChange) begin(ctx context.Context, clients *Clients) error {
+	scheduling := clients.Batch.SchedulingV1beta1()
+	live, err := scheduling.Queues().Get(ctx, c.Queue, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && live.UID != c.UID {
+		return errObjectGone
+	}
+	if err != nil {
+		return err
+	}
+	allocated := map[string]any{}
+	for name := range live.Status.Allocated {
+		allocated[string(name)] = nil
+	}
+	for name, quantity := range c.Allocated {
+		allocated[string(name)] = quantity
+	}
+	return patch(ctx, scheduling.RESTClient(), "queues", c.key(), types.MergePatchType,
+		map[string]any{"metadata": map[string]any{"resourceVersion": live.ResourceVersion}, "status": map[string]any{"allocated": allocated}})
 }
 
 // podPatch changes the status of a pod of a UID, if a version is given only while it is that.

@@ -236,5 +236,6 @@ func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *clust
 		return
 	}
 	q.Decided = allocated
-	d.Queues = append(d.Queues, cluster.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated})
+	hasStatus := !equality.Semantic.DeepEqual(&q.Object.Status, &schedulingv1beta1.QueueStatus{})
+	d.Queues = append(d.Queues, cluster.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated, HasStatus: hasStatus})
 }

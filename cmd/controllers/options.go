@@ -45,6 +45,7 @@ type options struct {
 	garbageWorkers          int
 	schedulerNames          []string
 	inheritOwnerAnnotations bool
+	allowUncheckedCommands  bool
 	controllers             []string
 	configMap               string
 	healthzAddress          string
@@ -78,6 +79,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			"Pods of Jobs that name no scheduler get the first.")
 	flags.BoolVar(&o.inheritOwnerAnnotations, "inherit-owner-annotations", true,
 		"Let lone pods take queue, minimum and volcano.sh/ annotations from their owner.")
+	flags.BoolVar(&o.allowUncheckedCommands, "allow-unchecked-queue-commands", false,
+		"Follow Commands for queues although the ValidatingAdmissionPolicy "+queue.CommandPolicy+" is not in force, which checks that "+
+			"their author may update the queue: everybody who may create Commands in namespace "+queue.CommandNamespace+" can close every queue.")
 	flags.StringSliceVar(&o.controllers, "controllers", []string{"*"},
 		"Controllers to run: * for all, NAME for one, -NAME to leave one out. There are "+
 			strings.Join(controllerNames, ", ")+".")
@@ -179,6 +183,8 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 		SchedulerNames:          o.schedulerNames,
 		InheritOwnerAnnotations: o.inheritOwnerAnnotations,
 		DiscoveryConfigMap:      o.configMapKey(),
+
+		AllowUncheckedQueueCommands: o.allowUncheckedCommands,
 	}
 	if chosen[job.Name] {
 		result.JobWorkers = o.jobWorkers

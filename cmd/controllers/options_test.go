@@ -47,6 +47,7 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{[]string{"--controllers=*,-pg-controller"}, func(o *controllers.Options) { o.PodGroupWorkers = 0 }},
 		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { only(o); o.JobWorkers = 3 }},
 		{[]string{"--controllers=*,-hypernode-controller"}, func(o *controllers.Options) { o.HyperNodes = false }},
+		{[]string{"--allow-unchecked-queue-commands"}, func(o *controllers.Options) { o.AllowUncheckedQueueCommands = true }},
 		{[]string{"--controller-configmap=a/b"}, func(o *controllers.Options) {
 			o.DiscoveryConfigMap = types.NamespacedName{Namespace: "a", Name: "b"}
 		}},

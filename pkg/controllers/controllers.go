@@ -40,6 +40,9 @@ type Options struct {
 	// InheritOwnerAnnotations lets lone pods take queue, minimum and the like from their owner's annotations.
 	InheritOwnerAnnotations bool
 
+	// AllowUncheckedQueueCommands is that of queue.Options.
+	AllowUncheckedQueueCommands bool
+
 	// Registerer is where the numbers of the controllers are shown; nil shows none.
 	Registerer prometheus.Registerer
 }
@@ -70,7 +73,9 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	if options.QueueWorkers > 0 {
-		if err := queue.Add(mgr, queue.Options{Workers: options.QueueWorkers, Metrics: numbers}); err != nil {
+		if err := queue.Add(mgr, queue.Options{
+			Workers: options.QueueWorkers, AllowUncheckedCommands: options.AllowUncheckedQueueCommands, Metrics: numbers,
+		}); err != nil {
 			return fmt.Errorf("%s: %w", queue.Name, err)
 		}
 	}

@@ -46,6 +46,7 @@
 //	batch.volcano.sh        cronjobs/status                     patch
 //	batch.volcano.sh        cronjobs/finalizers                 update
 //	bus.volcano.sh          commands                            get list watch delete
+//	admissionregistration.k8s.io validatingadmissionpolicies validatingadmissionpolicybindings named volcano-queue-commands get
 //	flow.volcano.sh         jobflows jobtemplates               get list watch
 //	flow.volcano.sh         jobflows/status jobtemplates/status patch
 //	flow.volcano.sh         jobflows/finalizers                 update

@@ -149,6 +149,7 @@ func prepareProgram(ctx context.Context, path string) error {
 		Path: path,
 		Args: []string{
 			"--kubeconfig=" + kubeconfig,
+			"--allow-unchecked-queue-commands", // only the definitions are installed; test/tenant tries the policy
 			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health), "--enable-healthz",
 			fmt.Sprintf("--listen-address=127.0.0.1:%d", numbers), "--enable-metrics",
 			"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms",

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/controllers/queue"
 )
 
 // tooMuch says what a rule gives that nothing here needs, or that would let its holder get more than it was given.
@@ -51,7 +53,7 @@ func unnamed(rule rbacv1.PolicyRule) []string {
 func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 	for _, role := range read(t).clusterRoles {
 		for i, rule := range role.Rules {
-			if role.Name == "volcano-controllers" && isForJobPlugins(rule) || role.Name == admissionServer && isForItsOwn(rule) {
+			if role.Name == "volcano-controllers" && (isForJobPlugins(rule) || isForCommands(rule)) || role.Name == admissionServer && isForItsOwn(rule) {
 				continue
 			}
 			for _, problem := range tooMuch(rule) {
@@ -88,6 +90,12 @@ func isForJobPlugins(rule rbacv1.PolicyRule) bool {
 		!slices.ContainsFunc(rule.Verbs, func(verb string) bool {
 			return !slices.Contains([]string{"get", "create", "patch", "delete"}, verb)
 		})
+}
+
+// isForCommands reports whether a rule is the one by which the controllers see whether the policy about Commands for queues is in
+// force.
+func isForCommands(rule rbacv1.PolicyRule) bool {
+	return slices.Equal(rule.ResourceNames, []string{queue.CommandPolicy}) && slices.Equal(rule.Verbs, []string{"get"}) && !slices.Contains(rule.Resources, "*")
 }
 
 // isForItsOwn reports whether a rule is one by which the webhook server keeps its certificates, or says where it is to be found:

@@ -20,8 +20,7 @@ import (
 // commandsByQueue is the index of Commands by the name of the Queue they are for.
 const commandsByQueue = "commandedQueue"
 
-// CommandNamespace is the namespace whose Commands for queues are followed. Queues belong to the whole cluster: were
-// any namespace good, everybody who may edit one could close the queues of all.
+// CommandNamespace is the namespace whose Commands for queues are followed: the one that vcctl puts them into.
 const CommandNamespace = metav1.NamespaceDefault
 
 // Reasons of the Events about Commands.
@@ -90,8 +89,9 @@ type tale struct {
 	reason, message string
 }
 
-// orderOf returns what the Command, which may be nil, orders the queue to do, and what is to be told about it.
-func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool) (Order, tale) {
+// orderOf returns what the Command, which may be nil, orders the queue to do, and what is to be told about it. Unchecked says
+// why it is not known that the author of the Command may update the queue; it is empty if that is known.
+func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool, unchecked string) (Order, tale) {
 	if command == nil {
 		return NoOrder, tale{}
 	}
@@ -102,8 +102,12 @@ func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool) (O
 	switch uid := command.TargetObject.UID; {
 	case command.Namespace != CommandNamespace:
 		return ignored("Commands for queues are followed in namespace %s only", CommandNamespace)
-	case uid != "" && uid != queue.UID:
+	case uid == "":
+		return ignored("target.uid is empty; it must be that of the queue, %s", queue.UID)
+	case uid != queue.UID:
 		return ignored("it is for an earlier queue of this name, with UID %s", uid)
+	case unchecked != "":
+		return ignored("nobody checked that its author may update the queue: %s", unchecked)
 	case action == bus.OpenQueueAction && underClosed:
 		return OrderOpen, tale{ReasonOpensWithParent,
 			fmt.Sprintf("queue %s opens when its parent %s does, which is closed; open that one", queue.Name, queue.Spec.Parent)}

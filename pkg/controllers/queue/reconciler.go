@@ -27,6 +27,9 @@ type Reconciler struct {
 	live    client.Reader
 	events  events.EventRecorder
 	metrics *metrics.Metrics
+
+	// allowsUnchecked follows Commands whose author was not checked.
+	allowsUnchecked bool
 }
 
 // Reconcile makes root and default when they are missing, gives the queue a parent, follows the oldest Command for it,
@@ -108,7 +111,11 @@ func (r *Reconciler) update(ctx context.Context, queue *scheduling.Queue, comman
 	if err != nil {
 		return fmt.Errorf("listing PodGroups: %w", err)
 	}
-	order, told := orderOf(command, queue, underClosed)
+	unchecked, err := r.whyUnchecked(ctx, command)
+	if err != nil {
+		return err
+	}
+	order, told := orderOf(command, queue, underClosed, unchecked)
 	status := queue.Status.DeepCopy()
 	Count(status, groups.Items)
 	r.metrics.Queue(queue.Name, status)

@@ -46,6 +46,10 @@ type Options struct {
 	// Workers is how many Queues are worked on at a time.
 	Workers int
 
+	// AllowUncheckedCommands follows Commands for queues although nobody checked that their author may update the queue:
+	// then everybody who may create Commands in CommandNamespace can close every queue.
+	AllowUncheckedCommands bool
+
 	// Metrics are the numbers of all controllers.
 	Metrics *metrics.Metrics
 }
@@ -53,7 +57,7 @@ type Options struct {
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
-		metrics: options.Metrics}
+		metrics: options.Metrics, allowsUnchecked: options.AllowUncheckedCommands}
 	ctx := context.Background()
 	err := mgr.GetFieldIndexer().IndexField(ctx, &scheduling.PodGroup{}, groupsByQueue,
 		func(object client.Object) []string { return []string{queueOf(object)} })

@@ -1,0 +1,264 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla"
+	"hekla.sh/hekla/pkg/admission"
+	"hekla.sh/hekla/pkg/apis"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+const (
+	system = "volcano-system"
+	// patience bounds every wait. It is reached only by a failure.
+	patience = time.Minute
+	poll     = 20 * time.Millisecond
+)
+
+// The tests share one cluster, in which nobody schedules.
+var (
+	cluster *localcluster.Cluster
+	scheme  *runtime.Scheme
+	admin   client.Client // who runs the cluster
+)
+
+func TestMain(m *testing.M) {
+	logf.SetLogger(logr.Discard())
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	ctx := context.Background()
+	manifests, err := localcluster.ReadManifests(hekla.Installer)
+	if err != nil {
+		return 1, err
+	}
+	manifests = slices.DeleteFunc(manifests, func(object *unstructured.Unstructured) bool {
+		return slices.Contains([]string{"Deployment", "Service", "PodDisruptionBudget"}, object.GetKind())
+	})
+	cluster, err = localcluster.Start(ctx, localcluster.Options{WithoutKwok: true, Manifests: manifests, Progress: os.Stderr})
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	scheme = runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apis.AddToScheme(scheme)); err != nil {
+		return 1, err
+	}
+	if admin, err = clientFor(""); err != nil {
+		return 1, err
+	}
+	scratch, err := os.MkdirTemp("", "hekla-tenant-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	if err := startPrograms(ctx, scratch); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// clientFor acts as a user; empty is who runs the cluster.
+func clientFor(user string) (client.Client, error) {
+	config := cluster.Config()
+	config.QPS = -1
+	if user != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+// startPrograms runs the controllers and the webhook server as the installer does, but on the loopback interface.
+func startPrograms(ctx context.Context, scratch string) error {
+	path := filepath.Join(scratch, "hekla-controllers")
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "hekla.sh/hekla/cmd/controllers")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("building the programs: %w", err)
+	}
+	for name, arguments := range map[string][]string{
+		"volcano-controllers": {"--leader-elect=false"},
+		"volcano-admission":   {"admission", "--enabled-admission=" + strings.Join(admission.Paths(), ","), "--listen-address=127.0.0.1"},
+	} {
+		kubeconfig, _, err := cluster.ServiceAccountKubeconfig(ctx, system, name)
+		if err != nil {
+			return err
+		}
+		port, err1 := localcluster.FreePort()
+		health, err2 := localcluster.FreePort()
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		if arguments[0] == "admission" {
+			arguments = append(arguments, fmt.Sprintf("--port=%d", port), "--webhook-url=https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		}
+		_, err = cluster.Run(ctx, localcluster.Program{
+			Name: name, Path: path,
+			Args:     append(arguments, "--kubeconfig="+kubeconfig, "--enable-healthz", fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)),
+			ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually looks until there is nothing to complain about.
+func eventually(t *testing.T, complaint func(context.Context) error) {
+	t.Helper()
+	ctx := testContext(t)
+	for {
+		err := complaint(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %v", patience, err)
+		case <-time.After(poll):
+		}
+	}
+}
+
+// tenantOf makes a namespace, if it is not there yet, and returns a client for somebody who may edit it and nothing else.
+func tenantOf(t *testing.T, namespace string) client.Client {
+	t.Helper()
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := admin.Create(testContext(t), made); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+	})
+	user := "tenant-of-" + namespace
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if err := admin.Create(testContext(t), binding); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	tenant, err := clientFor(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The role gathers the rights of the installer's, and API servers learn of a binding, a moment later.
+	eventually(t, func(ctx context.Context) error {
+		return tenant.Create(ctx, object(t, namespace, gang("probe", "")), client.DryRunAll)
+	})
+	return tenant
+}
+
+// object reads an object in a namespace, or in none.
+func object(t *testing.T, namespace, text string) *unstructured.Unstructured {
+	t.Helper()
+	read := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &read.Object); err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	if namespace != "" {
+		read.SetNamespace(namespace)
+	}
+	return read
+}
+
+// create creates an object and removes it after the test.
+func create(t *testing.T, as client.Client, namespace, text string) *unstructured.Unstructured {
+	t.Helper()
+	made := object(t, namespace, text)
+	if err := as.Create(testContext(t), made); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), made) })
+	return made
+}
+
+// expect compares what an API server says with what it should say; nothing is success.
+func expect(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s: refused: %v", what, err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+		t.Errorf("%s: got %v\nwant %s", what, err, want)
+	}
+}
+
+// gang is a Job of two pods.
+func gang(name, spec string) string {
+	return fmt.Sprintf(`
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: %s}
+spec:
+  %s
+  tasks:
+  - replicas: 2
+    template: {spec: {containers: [{name: a, image: b}]}}
+`, name, spec)
+}
+
+// queue is a Queue with metadata besides its name, such as ", labels: {a: b}".
+func queue(name, metadata, spec string) string {
+	return fmt.Sprintf("apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: %s%s}\nspec: %s\n", name, metadata, spec)
+}
+
+// awaitEvent waits for an Event about an object that contains the words.
+func awaitEvent(t *testing.T, about client.Object, words string) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		list := &corev1.EventList{}
+		if err := admin.List(ctx, list); err != nil {
+			return err
+		}
+		var said []string
+		for i := range list.Items {
+			if event := &list.Items[i]; event.InvolvedObject.UID == about.GetUID() {
+				if strings.Contains(event.Message, words) {
+					return nil
+				}
+				said = append(said, event.Message)
+			}
+		}
+		return fmt.Errorf("the Events of %s say %q, and not %q", about.GetName(), said, words)
+	})
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,7 +62,8 @@ type options struct {
 func newOptions() *options { return &options{election: process.NewElection("vc-controller-manager")} }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
-	o.ineffective = process.AddSuperseded(flags, volcanoFlags)
+	superseded := process.AddSuperseded(flags, volcanoFlags)
+	o.ineffective = func() []string { return append(superseded(), o.missing()...) }
 	flags.StringVar(&o.master, "master", "", "Address of the API server; overrides the one in the kubeconfig.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of a kubeconfig. Empty uses the pod's own ServiceAccount.")
 	// Not Volcano's 50 and 100, which would make a thousand pods wait twenty seconds: the API server's own priority
@@ -140,19 +142,39 @@ func (o *options) configMapKey() types.NamespacedName {
 // volcanoFlags are flags of Volcano's controller manager that change nothing here.
 var volcanoFlags = []process.Superseded{
 	{Name: "max-requeue-num", Placeholder: "15", Reason: "what fails is tried again for as long as it is there, with growing delays"},
+	{Name: "detection-period-of-dependson-task", Placeholder: "100ms", Reason: "a task is looked at when the one it waits for changes"},
+	{Name: "scheduler-configs", Reason: noShards},
+	{Name: "shard-sync-period", Placeholder: "1m0s", Reason: noShards},
+	{Name: "enable-node-event-trigger", Placeholder: "true", Reason: noShards},
+	{Name: "sharding-configmap", Reason: noShards},
+	{Name: "sharding-configmap-namespace", Reason: noShards},
 	{Name: "ca-cert-file", Reason: plain},
 	{Name: "tls-cert-file", Reason: plain},
 	{Name: "tls-private-key-file", Reason: plain},
 }
 
-const plain = "metrics and health are served by HTTP"
+const (
+	plain    = "metrics and health are served by HTTP"
+	noShards = "nodes are not divided among schedulers"
+)
 
-// volcanoOnly are controllers of Volcano that do not exist here. Leaving one out is what we do, so saying so is fine.
-var volcanoOnly = []string{
-	"sharding-controller", "colocationconfig-controller",
+// volcanoOnly are controllers of Volcano that do not exist here. They may be named: leaving one out is what is done anyway, and
+// asking for one is told to have no effect.
+var volcanoOnly = []string{"sharding-controller", "colocation-config-controller", "colocationconfig-controller"}
+
+// missing says which controllers are asked for that only Volcano has, one sentence each.
+func (o *options) missing() []string {
+	var sentences []string
+	for _, entry := range o.controllers {
+		if name := strings.TrimPrefix(entry, "+"); slices.Contains(volcanoOnly, strings.ToLower(name)) {
+			sentences = append(sentences, fmt.Sprintf("--controllers=%s has no effect: there is no such controller here", name))
+		}
+	}
+	return sentences
 }
 
-// selected returns the names of the controllers that --controllers asks for.
+// selected returns the names of the controllers that --controllers asks for. Capitals do not count: Volcano writes
+// hyperNode-controller.
 func (o *options) selected() (map[string]bool, error) {
 	chosen := map[string]bool{}
 	if slices.Contains(o.controllers, "*") {
@@ -163,15 +185,19 @@ func (o *options) selected() (map[string]bool, error) {
 	var problems []error
 	for _, entry := range o.controllers {
 		name, isLeftOut := strings.CutPrefix(entry, "-")
-		name = strings.TrimPrefix(name, "+")
+		name = strings.ToLower(strings.TrimPrefix(name, "+"))
 		switch {
-		case entry == "*" || isLeftOut && slices.Contains(volcanoOnly, name):
+		case entry == "*" || slices.Contains(volcanoOnly, name):
 		case !slices.Contains(controllerNames, name):
 			problems = append(problems, fmt.Errorf("--controllers=%s: there is no controller %q; there are %s",
 				strings.Join(o.controllers, ","), name, strings.Join(controllerNames, ", ")))
 		default:
 			chosen[name] = !isLeftOut
 		}
+	}
+	if len(problems) == 0 && !slices.Contains(slices.Collect(maps.Values(chosen)), true) {
+		problems = append(problems, fmt.Errorf("--controllers=%s: no controller would run; there are %s",
+			strings.Join(o.controllers, ","), strings.Join(controllerNames, ", ")))
 	}
 	return chosen, errors.Join(problems...)
 }

@@ -37,6 +37,7 @@ var examples = map[string]func(*testing.T){
 	"07-job-flow.yaml":            theFlowRunsStepByStep,
 	"08-volumes.yaml":             thePodsHaveTheirVolumes,
 	"09-network-topology.yaml":    theGangStaysInItsRack,
+	"10-queue-access.yaml":        theQueueIsForItsNamespacesOnly,
 	"scheduler-configmap.yaml":    theFullConfigurationIsTheDefault,
 }
 
@@ -94,6 +95,25 @@ func tidyUp(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func theQueueIsForItsNamespacesOnly(t *testing.T) {
+	haveNodes(t, 1)
+	apply(t, "10-queue-access.yaml")
+	awaitPhase(t, "fit", batchv1alpha1.Running)
+	manifest := filepath.Join(root, "example", "10-queue-access.yaml")
+	content, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere.yaml")
+	if err := os.WriteFile(elsewhere, []byte(strings.Replace(string(content), "namespace: default", "namespace: kube-public", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = runKubectl(t.Context(), "apply", "-f", elsewhere)
+	if want := "queue lab is for some namespaces only, and kube-public is not one of them"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
 }
 
 func jobOf(ctx context.Context, name string) (*batchv1alpha1.Job, error) {

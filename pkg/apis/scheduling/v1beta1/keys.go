@@ -111,13 +111,23 @@ const (
 	ResourceStrategyWeightKey = "volcano.sh/resource-strategy-weight"
 )
 
-// Annotations of queues.
+// QueueAccessRestricted is the value of QueueAccessLabelKey that counts.
+const QueueAccessRestricted = "restricted"
+
+// Annotations and labels of queues.
 const (
 	// HierarchyAnnotationKey is the path of a queue in the tree of hierarchical drf: root/a/b.
 	HierarchyAnnotationKey = "volcano.sh/hierarchy"
 
 	// HierarchyWeightsAnnotationKey is the weights along that path: 1/2/8.
 	HierarchyWeightsAnnotationKey = "volcano.sh/hierarchy-weights"
+
+	// QueueAccessLabelKey, as a label on a queue with the value [QueueAccessRestricted], keeps out all namespaces but those of
+	// QueueNamespacesAnnotationKey. Without it a queue is open to all.
+	QueueAccessLabelKey = GroupName + "/queue-access"
+
+	// QueueNamespacesAnnotationKey, on a queue with restricted access, lists the namespaces that may use it, separated by commas.
+	QueueNamespacesAnnotationKey = GroupName + "/queue-namespaces"
 
 	// ClosedByParentAnnotationKey marks a queue that was closed because its parent was, and will open with it.
 	ClosedByParentAnnotationKey = "volcano.sh/closed-by-parent"

@@ -1,0 +1,138 @@
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+const restricted = ", labels: {scheduling.volcano.sh/queue-access: restricted}, annotations: {scheduling.volcano.sh/queue-namespaces: '%s'}"
+
+// everyWayToAQueue are the objects by which a namespace asks for a queue.
+func everyWayToAQueue(name string) map[string]string {
+	const task = "tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}]"
+	return map[string]string{
+		"a Job":         gang("way", "queue: "+name),
+		"a CronJob":     "apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: way}\nspec: {schedule: '@daily', jobTemplate: {spec: {queue: " + name + ", " + task + "}}}",
+		"a JobTemplate": "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: way}\nspec: {queue: " + name + ", " + task + "}",
+		"a JobFlow":     "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: way}\nspec: {flows: [{name: a}, {name: b, patch: {jobSpec: {queue: " + name + "}}}]}",
+		"a PodGroup":    "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: way}\nspec: {minMember: 1, queue: " + name + "}",
+		"a pod":         "apiVersion: v1\nkind: Pod\nmetadata: {name: way, annotations: {scheduling.volcano.sh/queue-name: " + name + "}}\nspec: {schedulerName: volcano, containers: [{name: a, image: b}]}",
+	}
+}
+
+func TestAQueueIsUsedByTheNamespacesOfItsListOnly(t *testing.T) {
+	openQueue(t, "theirs", fmt.Sprintf(restricted, "team-in, team-else"))
+	openQueue(t, "nobodys", ", labels: {scheduling.volcano.sh/queue-access: restricted}")
+	openQueue(t, "everybodys", "")
+	in, out := tenantOf(t, "team-in"), tenantOf(t, "team-out")
+	const refused = "is for some namespaces only, and team-out is not one of them"
+	eventually(t, func(ctx context.Context) error { // API servers learn of a queue a moment later
+		for _, name := range []string{"theirs", "nobodys"} {
+			if err := out.Create(ctx, object(t, "team-out", everyWayToAQueue(name)["a PodGroup"]), client.DryRunAll); err == nil {
+				return fmt.Errorf("queue %s is open", name)
+			}
+		}
+		return nil
+	})
+	for what, text := range everyWayToAQueue("theirs") {
+		expect(t, what+" of the list", in.Create(testContext(t), object(t, "team-in", text), client.DryRunAll), "")
+		expect(t, what+" of another", out.Create(testContext(t), object(t, "team-out", text), client.DryRunAll), "queue theirs "+refused)
+		expect(t, what+" of who runs the cluster", admin.Create(testContext(t), object(t, "team-out", text), client.DryRunAll), refused)
+	}
+	for what, text := range everyWayToAQueue("nobodys") {
+		expect(t, what+" for nobody's queue", in.Create(testContext(t), object(t, "team-in", text), client.DryRunAll), "queue nobodys is for some namespaces only")
+	}
+	for what, text := range everyWayToAQueue("everybodys") {
+		expect(t, what+" for everybody's queue", out.Create(testContext(t), object(t, "team-out", text), client.DryRunAll), "")
+	}
+
+	// What is there may not move there either, but is edited freely as long as it stays.
+	for what, text := range everyWayToAQueue("everybodys") {
+		if what == "a pod" || what == "a Job" { // whose queue cannot change
+			continue
+		}
+		made := create(t, out, "team-out", text)
+		moved, err := json.Marshal(map[string]any{"spec": object(t, "team-out", everyWayToAQueue("theirs")[what]).Object["spec"]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, what+" that moves", out.Patch(testContext(t), made, client.RawPatch(types.MergePatchType, moved)), "queue theirs "+refused)
+	}
+	group := create(t, in, "team-in", everyWayToAQueue("theirs")["a PodGroup"])
+	patchQueue(t, "theirs", `{"metadata": {"annotations": {"scheduling.volcano.sh/queue-namespaces": "team-else"}}}`)
+	eventually(t, func(ctx context.Context) error {
+		if err := in.Create(ctx, object(t, "team-in", everyWayToAQueue("theirs")["a Job"]), client.DryRunAll); err == nil {
+			return errors.New("the list still has team-in")
+		}
+		return nil
+	})
+	expect(t, "a PodGroup that stays", in.Patch(testContext(t), group, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"minMember": 2}}`))), "")
+}
+
+func patchQueue(t *testing.T, name, patch string) {
+	t.Helper()
+	queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := admin.Patch(testContext(t), queue, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The controllers write PodGroups with their own rights. What the tenant says must not become theirs.
+func TestNoControllerPutsATenantIntoAQueueThatIsNotTheirs(t *testing.T) {
+	openQueue(t, "vault", fmt.Sprintf(restricted, "team-vault"))
+	tenant := tenantOf(t, "team-owner")
+	eventually(t, func(ctx context.Context) error {
+		if err := tenant.Create(ctx, object(t, "team-owner", everyWayToAQueue("vault")["a PodGroup"]), client.DryRunAll); err == nil {
+			return errors.New("queue vault is open")
+		}
+		return nil
+	})
+	// A pod takes its queue from its owner, too.
+	create(t, tenant, "team-owner", `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: owner, annotations: {scheduling.volcano.sh/queue-name: vault}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: a}}
+  template:
+    metadata: {labels: {app: a}}
+    spec: {schedulerName: volcano, containers: [{name: a, image: b}]}
+`)
+	pods := &unstructured.UnstructuredList{}
+	pods.SetAPIVersion("v1")
+	pods.SetKind("PodList")
+	eventually(t, func(ctx context.Context) error {
+		if err := admin.List(ctx, pods, client.InNamespace("team-owner")); err != nil || len(pods.Items) == 0 {
+			return errors.Join(err, errors.New("there is no pod yet"))
+		}
+		return nil
+	})
+	awaitEvent(t, &pods.Items[0], "queue vault is for some namespaces only, and team-owner is not one of them")
+	groups := &scheduling.PodGroupList{}
+	if err := admin.List(testContext(t), groups, client.InNamespace("team-owner")); err != nil || len(groups.Items) > 0 {
+		t.Errorf("%v: %d PodGroups, the first is %+v", err, len(groups.Items), groups.Items)
+	}
+}
+
+func TestAListThatNobodyWouldLookAtIsRefused(t *testing.T) {
+	for metadata, want := range map[string]string{
+		", labels: {scheduling.volcano.sh/queue-access: Restricted}": `"Restricted" is not known`,
+		", annotations: {scheduling.volcano.sh/queue-namespaces: a}": "counts only with the label scheduling.volcano.sh/queue-access: restricted",
+		fmt.Sprintf(restricted, "a b"):                               "must be names of namespaces, separated by commas",
+		fmt.Sprintf(restricted, "a, b-2 ,c"):                         "",
+		", labels: {scheduling.volcano.sh/queue-access: restricted}": "",
+	} {
+		expect(t, metadata, admin.Create(testContext(t), object(t, "", queue("listed", metadata, "{}")), client.DryRunAll), want)
+	}
+}

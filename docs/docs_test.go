@@ -81,6 +81,7 @@ func TestEveryReasonToWaitIsExplained(t *testing.T) {
 	for file, prefix := range map[string]string{
 		"../pkg/controllers/job/phase.go": "Reason", "../pkg/controllers/podgroup/reconciler.go": "Reason",
 		"../pkg/controllers/queue/reconciler.go": "Reason", "../pkg/apis/batch/v1alpha1/status.go": "PodGroupPendingReason",
+		"../pkg/scheduler/pods.go": "reason",
 	} {
 		known = append(known, constants(t, file, "", prefix)...)
 	}

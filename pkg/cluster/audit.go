@@ -16,6 +16,7 @@ func (c *Cluster) Audit() []string {
 	c.auditNodes(a)
 	c.auditJobs(a)
 	c.auditQueues(a)
+	c.auditOwners(a)
 	c.auditPlans(a)
 	c.auditReservations(a)
 	c.auditHyperNodes(a)

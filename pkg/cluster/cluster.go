@@ -71,6 +71,9 @@ type Cluster struct {
 	supplies supplies
 	served   served
 
+	strangers  map[types.NamespacedName]stranger
+	questioned []*Job // whose owner may have changed
+
 	waiting       []*Job   // jobs that have something to place, or wait at the door
 	touchedJobs   []*Job   // changed since TakeTouchedJobs
 	touchedQueues []*Queue // changed since TakeTouchedQueues
@@ -103,6 +106,7 @@ func New(options Options) *Cluster {
 		quotas:     map[string][]*corev1.ResourceQuota{},
 		plans:      map[string]*Plan{},
 		leaving:    map[types.NamespacedName]*Task{},
+		strangers:  map[types.NamespacedName]stranger{},
 		supplies: supplies{shown: map[SupplyKey]Supply{}, reserved: map[SupplyKey]*reserved{},
 			users: map[types.NamespacedName][]*Task{}, made: map[*Task]SupplyKey{}},
 		served:   served{},
@@ -178,15 +182,15 @@ func (c *Cluster) Namespaces() []*corev1.Namespace {
 // NamespacesGeneration grows whenever a namespace comes, changes or goes.
 func (c *Cluster) NamespacesGeneration() uint64 { return c.namespacesGeneration }
 
-// TakeTouchedJobs returns the jobs that changed since it was called last, by namespace and name; those without PodGroup
-// are left out.
+// TakeTouchedJobs returns the jobs that changed since it was called last, by namespace and name; those without PodGroup and
+// those of other schedulers too.
 func (c *Cluster) TakeTouchedJobs() []*Job {
 	jobs := c.touchedJobs
 	c.touchedJobs = nil
 	for _, j := range jobs {
 		j.touched = false
 	}
-	jobs = slices.DeleteFunc(jobs, func(j *Job) bool { return j.Group == nil || c.jobs[j.ID] != j })
+	jobs = slices.DeleteFunc(jobs, func(j *Job) bool { return c.jobs[j.ID] != j })
 	slices.SortFunc(jobs, func(a, b *Job) int { return CompareNames(a.ID, b.ID) })
 	return jobs
 }
@@ -204,9 +208,10 @@ func (c *Cluster) TakeTouchedQueues() []*Queue {
 	return queues
 }
 
-// Settle brings up to date what is derived from many objects at once: ranks, the queue tree, HyperNodes, classes. It must be called
+// Settle brings up to date what is derived from many objects at once: whose the jobs are, ranks, the queue tree, HyperNodes, classes. It must be called
 // after events were applied and before decisions are made.
 func (c *Cluster) Settle() {
+	c.settleOwners()
 	c.waiting = slices.DeleteFunc(c.waiting, func(j *Job) bool {
 		j.waiting = c.jobs[j.ID] == j && j.wantsAttention()
 		return !j.waiting

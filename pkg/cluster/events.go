@@ -77,8 +77,12 @@ func (e Set) apply(c *Cluster) {
 func (e Delete) apply(c *Cluster) {
 	switch object := e.Object.(type) {
 	case *corev1.Pod:
-		if t := c.tasks[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]; t != nil && t.UID() == object.UID {
+		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+		if t := c.tasks[key]; t != nil && t.UID() == object.UID {
 			c.dropTask(t)
+		}
+		if c.strangers[key].uid == object.UID {
+			c.dropStranger(key)
 		}
 	case *corev1.Node:
 		c.dropNode(object)
@@ -160,8 +164,10 @@ func (c *Cluster) setPod(pod *corev1.Pod) {
 		if t != nil {
 			c.dropTask(t)
 		}
+		c.setStranger(key, pod)
 		return
 	}
+	c.dropStranger(key)
 	if t == nil {
 		t = &Task{inJob: -1}
 		c.tasks[key] = t
@@ -169,7 +175,7 @@ func (c *Cluster) setPod(pod *corev1.Pod) {
 		c.setClass(t, c.heldClassOf(pod, nil))
 		c.enroll(t, pod, true)
 	}
-	c.updateTask(t, pod, ours)
+	c.updateTask(t, pod)
 }
 
 func (c *Cluster) isOurs(pod *corev1.Pod) bool {
@@ -181,14 +187,14 @@ func (c *Cluster) isOurs(pod *corev1.Pod) bool {
 	return false
 }
 
-func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
+func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	status, node := c.statusOf(pod), (*Node)(nil)
 	switch {
 	case status.Finished():
 		// It holds nothing; the node it was on may be long gone.
 	case pod.Spec.NodeName != "":
 		node = c.nodeNamed(pod.Spec.NodeName)
-	case t.Status == Pipelined && (t.Job == nil || t.Job.ID != groupOf(pod, ours)):
+	case t.Status == Pipelined && (t.Job == nil || t.Job.ID != groupOf(pod)):
 		// The promise was made to the job it was of.
 	case t.Status.Assumed() && status == Pending:
 		status, node = t.Status, t.Node
@@ -222,7 +228,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod, ours bool) {
 	c.countTerms(t, pod, !status.Finished())
 	t.read(pod)
 	c.leave(t)
-	c.joinJob(t, ours)
+	c.joinJob(t)
 	if status == Pending || status == Gated || status.Assumed() {
 		c.setClass(t, c.classOf(t))
 	} else {
@@ -283,24 +289,25 @@ func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
 	}
 }
 
-// groupOf is the job that a pod names, zero if it names none or is not ours.
-func groupOf(pod *corev1.Pod, ours bool) JobID {
+// groupOf is the job that a pod names, zero if it names none.
+func groupOf(pod *corev1.Pod) JobID {
 	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
-	if !ours || group == "" {
+	if group == "" {
 		return JobID{}
 	}
 	return JobID{Namespace: pod.Namespace, Name: group}
 }
 
 // joinJob makes the task a member of the job its pod names.
-func (c *Cluster) joinJob(t *Task, ours bool) {
+func (c *Cluster) joinJob(t *Task) {
 	var j *Job
-	if id := groupOf(t.Pod, ours); id != (JobID{}) {
+	if id := groupOf(t.Pod); id != (JobID{}) {
 		j = c.jobNamed(id)
 	}
 	if t.Job == j {
 		if j != nil {
 			j.assign(t) // its labels may be others
+			c.reenlist(t)
 		}
 		return
 	}
@@ -309,6 +316,8 @@ func (c *Cluster) joinJob(t *Task, ours bool) {
 		t.Job, t.inJob = j, len(j.tasks)
 		j.tasks = append(j.tasks, t)
 		j.assign(t)
+		t.scheduler = t.Pod.Spec.SchedulerName
+		c.enlist(j, t.scheduler, +1)
 	}
 }
 
@@ -324,9 +333,8 @@ func (c *Cluster) leaveJob(t *Task) {
 	t.Job = nil
 	j.version++
 	c.attend(j)
-	if len(j.tasks) == 0 && j.Group == nil {
-		delete(c.jobs, j.ID)
-	}
+	c.enlist(j, t.scheduler, -1)
+	c.dropIfEmpty(j)
 }
 
 // release frees what a task held.
@@ -375,9 +383,11 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 			c.Cancel(j.Plan, "the job is gone")
 		}
 		j.Phase, j.Decided, j.Verdict, j.Place = group.Status.Phase, nil, nil, nil
-		j.NotBefore, j.failures = time.Time{}, 0
+		j.forgive()
+		c.questionOwner(j)
 	case sameGroup(j.Group, group):
 		j.Group = group
+		c.followPhase(j)
 		return
 	case j.Group.Generation != group.Generation:
 		// What made a binding fail may have been mended.
@@ -386,8 +396,12 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !givesTheSame(j.Group, group) {
 		c.world.pod++ // its pods may be evicted now, or no more
 	}
+	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.SchedulerNameKey] != group.Annotations[schedulingv1beta1.SchedulerNameKey] {
+		c.questionOwner(j)
+	}
 	needed := j.MinResources
 	j.read(c, group)
+	c.followPhase(j)
 	if !needed.LessEqual(j.MinResources) {
 		c.world.queue++ // less of its queue is spoken for
 	}
@@ -412,13 +426,12 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	c.assignQueue(j, "")
 	j.read(c, &schedulingv1beta1.PodGroup{})
 	j.Group, j.Phase, j.Verdict, j.Decided, j.Place, j.Priority, j.NeverPreempts = nil, "", nil, nil, nil, 0, false
-	j.NotBefore, j.failures = time.Time{}, 0
+	j.IsForeign = false
+	j.forgive()
 	c.belong(j)
 	c.settleJob(j)
 	c.world.queue++
-	if len(j.tasks) == 0 {
-		delete(c.jobs, j.ID)
-	}
+	c.dropIfEmpty(j)
 }
 
 // assignQueue moves a job, with all it has and wants, to the queue of a name, which need not exist.

@@ -36,6 +36,9 @@ type RoleMinimum struct {
 type Job struct {
 	ID    JobID
 	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
+	// IsForeign is set if the job belongs to another scheduler, as of the last [Cluster.Settle]. What it holds and was promised
+	// counts for its queue; nothing is decided about it, its pods are no victims, and nothing is written to its PodGroup.
+	IsForeign bool
 
 	Queue        *Queue // nil if the queue does not exist
 	QueueName    string
@@ -69,6 +72,7 @@ type Job struct {
 	Plan *Plan
 
 	tasks   []*Task
+	members []members // its pods by their schedulers, sorted by name
 	counts  [statuses]int
 	roles   map[string]*[statuses]int
 	version uint64 // grows with every change of the job or its pods from outside

@@ -2,8 +2,12 @@ package cluster
 
 import "strconv"
 
-// IsMarked reports whether the pod is marked as one that may be evicted (law P2). byDefault says that one without a mark is.
+// IsMarked reports whether the pod is marked as one that may be evicted (law P2). byDefault says that one without a mark is. What
+// belongs to another scheduler is not this one's to evict, whatever its mark.
 func (t *Task) IsMarked(byDefault bool) bool {
+	if t.Job != nil && t.Job.IsForeign {
+		return false
+	}
 	mark, ok := t.Mark()
 	if !ok {
 		return byDefault

@@ -272,12 +272,12 @@ func (c *Cluster) list(j *Job) {
 // wantsAttention reports whether an action may have something to do for the job, or something is to be said of it: one that
 // was let in and lacks pods waits for them, and its owner is to know.
 func (j *Job) wantsAttention() bool {
-	return j.Group != nil && (j.counts[Pending] > 0 || j.AtTheDoor() || j.Lacks() > 0 && !j.Over())
+	return j.Group != nil && !j.IsForeign && (j.counts[Pending] > 0 || j.AtTheDoor() || j.Lacks() > 0 && !j.Over())
 }
 
 // AtTheDoor reports whether the job waits to be let in by enqueue.
 func (j *Job) AtTheDoor() bool {
-	return j.Phase == "" || j.Phase == schedulingv1beta1.PodGroupPending
+	return !j.IsForeign && (j.Phase == "" || j.Phase == schedulingv1beta1.PodGroupPending)
 }
 
 // part names one vector of a Usage.

@@ -53,8 +53,8 @@ func TestPodsOfOtherSchedulersAreNotOursToPlace(t *testing.T) {
 	if c.Task(key("theirs")) != nil {
 		t.Error("a waiting pod of another scheduler is a task")
 	}
-	if task := c.Task(key("placed")); task.Job != nil || len(c.Job(key("g")).Tasks()) != 0 {
-		t.Error("a pod of another scheduler is in a gang of ours")
+	if task := c.Task(key("placed")); task.Job != c.Job(key("g")) || len(c.Job(key("g")).Tasks()) != 1 {
+		t.Error("a pod of another scheduler is not in the gang that it names")
 	}
 	sound(t, c)
 }

@@ -16,7 +16,7 @@ import (
 // Task is one pod. Pods of other schedulers are tasks too, once they have a node: they take room.
 type Task struct {
 	Pod      *corev1.Pod // as last seen; shared, never changed
-	Job      *Job        // nil: not ours to schedule
+	Job      *Job        // nil if it names no PodGroup
 	Role     string      // the named task of the batch Job, "default" if the pod names none
 	Index    int         // position within the role, -1 if unknown
 	Priority int32       // ranks it inside its job
@@ -42,6 +42,7 @@ type Task struct {
 	budgets     []*Budget // that cover its pod
 	budgetsWhen uint64    // the budgetsGeneration they are true for, 0 if they were never looked up
 
+	scheduler     string   // that its job counts it for
 	inJob, inNode int      // positions in their lists
 	terms         []string // what its pod is counted under in Cluster.terms
 }

@@ -36,7 +36,7 @@ func TestThePodsOwnMarkComesBeforeThatOfItsGangAndAnAnnotationBeforeALabel(t *te
 		"the gang is not known":       {pod("p", in("g")), nil, ""},
 		"no gang":                     {pod("p", annotated(preemptable, "1")), nil, "1"},
 		"no gang, and nothing said":   {pod("p"), nil, ""},
-		"another scheduler's pod":     {pod("p", in("g"), on("n"), scheduler("other")), group("g", "", groupAnnotated(preemptable, "3")), ""},
+		"another scheduler's pod":     {pod("p", in("g"), on("n"), scheduler("other")), group("g", "", groupAnnotated(preemptable, "3")), "3"},
 		"an empty mark is a mark too": {pod("p", in("g"), annotated(preemptable, "")), group("g", "", groupAnnotated(preemptable, "3")), "empty"},
 	} {
 		t.Run(name, func(t *testing.T) {

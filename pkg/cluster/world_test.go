@@ -253,6 +253,9 @@ func (w *world) makeGroup(name string) {
 		if w.choose(3) == 2 {
 			g.Annotations = map[string]string{schedulingv1beta1.TaskTopologyAffinityKey: w.choose.oneOf("worker", "worker,master")}
 		}
+		if w.choose(4) == 3 {
+			g.Annotations = map[string]string{schedulingv1beta1.SchedulerNameKey: w.choose.oneOf("volcano", "other")}
+		}
 		if w.choose(3) == 2 {
 			size, minimum := int32(w.choose(2)+1), int32(w.choose(3))
 			g.Spec.SubGroupPolicy = []schedulingv1beta1.SubGroupPolicySpec{{Name: "part", SubGroupSize: &size, MinSubGroups: &minimum,

@@ -23,6 +23,7 @@ const (
 	notLowerJob   = "law J1 (the priority of their job is not lower)"
 	notLowerTask  = "law P1 (their task priority is not lower)"
 	notMarked     = "law P2 (not marked volcano.sh/preemptable)"
+	ofAnother     = "law P2 (their PodGroup belongs to another scheduler)"
 	asksForMore   = "law P3 (the pod that waits requests nothing)"
 	higherQueue   = "law Q1 (their queue has the higher priority)"
 	withinShare   = "law Q1 (within what their queue deserves)"
@@ -70,6 +71,9 @@ func (a *attempt) forbids(t *cluster.Task) string {
 
 // forbidsJob says which law protects all tasks of a job.
 func (a *attempt) forbidsJob(giver *cluster.Job) string {
+	if giver.IsForeign {
+		return ofAnother
+	}
 	if a.level == withinJob {
 		return ""
 	}

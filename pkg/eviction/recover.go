@@ -18,7 +18,8 @@ import (
 func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool)) {
 	var heirs []heir
 	byID := map[string]int{}
-	for _, j := range s.Cluster.Jobs() {
+	jobs := slices.DeleteFunc(s.Cluster.Jobs(), func(j *cluster.Job) bool { return j.IsForeign })
+	for _, j := range jobs {
 		if h, ok := inherit(s, j); ok {
 			if _, taken := byID[h.plan.ID]; taken {
 				h.plan.ID = s.Cluster.NewPlanID(s.Now) // a PodGroup was copied with its status
@@ -28,7 +29,7 @@ func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok 
 		}
 	}
 	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises nobody anything
-	for _, j := range s.Cluster.Jobs() {
+	for _, j := range jobs {
 		for _, t := range j.Tasks() {
 			id := leavesFor(t)
 			if i, ok := byID[id]; ok {

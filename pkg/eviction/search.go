@@ -206,7 +206,7 @@ func (f *Search) hasGivers(l level, j *cluster.Job) bool {
 	if f.givers == nil {
 		f.givers = map[*cluster.Queue]int32{}
 		for _, g := range f.session.Cluster.Jobs() {
-			if g.Queue == nil || g.Evictable() == 0 {
+			if g.Queue == nil || g.IsForeign || g.Evictable() == 0 {
 				continue
 			}
 			if lowest, ok := f.givers[g.Queue]; !ok || g.Priority < lowest {

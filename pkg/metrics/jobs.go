@@ -118,6 +118,9 @@ func (s *jobs) read(c *cluster.Cluster, policy *framework.Policy) {
 	hasShares := policy != nil && policy.Uses(drf.Name)
 	samples := make([]job, 0, len(s.samples))
 	c.EachJob(func(j *cluster.Job) {
+		if j.IsForeign {
+			return // the scheduler that it belongs to shows it
+		}
 		sample := job{id: j.ID, queue: j.QueueName, created: j.Created(), placed: s.placed[j.ID].last, refusals: j.Refusals}
 		if hasShares && !j.Over() {
 			share, _ := resources.DominantShare(j.Usage.Allocated, c.Total)

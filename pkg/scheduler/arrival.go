@@ -12,9 +12,12 @@ import (
 // comes, and nobody could do anything about it.
 const arrivalPause = 5 * time.Second
 
-// isArriving reports whether a job lacks pods and they may still be on their way, and sees to it that it is looked at again.
+// isArriving reports whether a job lacks pods, or its PodGroup, and they may still be on their way, and sees to it that it is
+// looked at again.
 func (w *statusWriter) isArriving(j *cluster.Job, now time.Time) bool {
-	if j.Verdict == nil || j.Verdict.Code != verdict.NotEnoughTasks && j.Verdict.Code != verdict.NotEnoughPodsOfTask {
+	lacks := j.Group == nil || j.Verdict != nil &&
+		(j.Verdict.Code == verdict.NotEnoughTasks || j.Verdict.Code == verdict.NotEnoughPodsOfTask)
+	if !lacks {
 		j.Arrival = cluster.Arrival{}
 		return false
 	}

@@ -12,7 +12,6 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 // statusWriter decides what the statuses of PodGroups, queues and pods are to say.
@@ -29,10 +28,12 @@ func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decis
 	w.cycle++
 	w.touchArrived(c, now)
 	for _, j := range c.TakeTouchedJobs() {
-		c.SetPhase(j, phaseOf(j))
 		arriving := w.isArriving(j, now)
-		w.writeGroup(j, arriving, now, d)
-		w.writePlace(j, d)
+		if j.Group != nil && !j.IsForeign {
+			c.SetPhase(j, phaseOf(j))
+			w.writeGroup(j, arriving, now, d)
+			w.writePlace(j, d)
+		}
 		if !arriving {
 			w.writePods(j, now, d)
 		}
@@ -190,40 +191,6 @@ func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) cluster.Not
 		notice.Message = fmt.Sprintf("%d pods have their nodes; the minimum is %d", j.Ready(), j.MinMember)
 	}
 	return notice
-}
-
-// writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,
-// so that is said only where nodes would help. The numbers are on the PodGroup: repeating them here would write every pod
-// of a job again whenever one of them changes.
-func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decisions) {
-	if j.Verdict == nil || j.Count(cluster.Pending) == 0 {
-		return
-	}
-	reason := string(j.Verdict.Code)
-	if j.Verdict.Code == verdict.NotEnoughResources {
-		reason = corev1.PodReasonUnschedulable
-	}
-	message := fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name)
-	for _, t := range j.Pending(cluster.CompareTasks) {
-		// Of a pod with a gate the API server says so itself; a reason beside it would wake autoscalers.
-		if t.IsHeld() || t.Told == message || says(t.Pod, reason, message) {
-			continue
-		}
-		t.Told = message
-		d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Condition: corev1.PodCondition{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
-			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
-		}})
-	}
-}
-
-func says(pod *corev1.Pod, reason, message string) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message
-		}
-	}
-	return false
 }
 
 func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *cluster.Decisions) {

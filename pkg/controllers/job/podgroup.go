@@ -27,7 +27,7 @@ func BuildPodGroup(job *batch.Job, priority func(class string) int32) *schedulin
 		task := &job.Spec.Tasks[i]
 		minTaskMember[task.Name] = *task.MinAvailable
 	}
-	annotations := maps.Clone(job.Annotations)
+	annotations := overlay(maps.Clone(job.Annotations), map[string]string{scheduling.SchedulerNameKey: schedulerOf(job)})
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	minResources := minResources(job, priority)
 	return &scheduling.PodGroup{
@@ -48,6 +48,21 @@ func BuildPodGroup(job *batch.Job, priority func(class string) int32) *schedulin
 			SubGroupPolicy:    subGroupPolicies(job),
 		},
 	}
+}
+
+// schedulerOf names the scheduler that is to admit the Job and start its pods: the one that all templates name, else the Job's.
+// It is written on the PodGroup because there are no pods to tell it from before the PodGroup is admitted.
+func schedulerOf(job *batch.Job) string {
+	name := job.Spec.SchedulerName
+	for i := range job.Spec.Tasks {
+		switch named := cmp.Or(job.Spec.Tasks[i].Template.Spec.SchedulerName, job.Spec.SchedulerName); {
+		case i == 0:
+			name = named
+		case named != name:
+			return job.Spec.SchedulerName
+		}
+	}
+	return name
 }
 
 // subGroupPolicies tells the scheduler of the partitions of the tasks.

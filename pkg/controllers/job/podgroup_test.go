@@ -44,11 +44,36 @@ func TestThePodGroupSaysWhatTheJobNeeds(t *testing.T) {
 	if group.Namespace != "lab" || group.Name != "sim-1f2e" || !metav1.IsControlledBy(group, job) {
 		t.Errorf("metadata is %+v", group.ObjectMeta)
 	}
-	if diff := cmp.Diff(map[string]string{"volcano.sh/sla-waiting-time": "1h"}, group.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"volcano.sh/sla-waiting-time": "1h", scheduling.SchedulerNameKey: "volcano"}, group.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if group.Labels["team"] != "a" {
 		t.Errorf("labels are %v", group.Labels)
+	}
+}
+
+func TestThePodGroupBelongsToTheSchedulerOfThePodsThatWillBe(t *testing.T) {
+	by := func(name string, task batch.TaskSpec) batch.TaskSpec {
+		task.Template.Spec.SchedulerName = name
+		return task
+	}
+	for name, test := range map[string]struct {
+		tasks []batch.TaskSpec
+		want  string
+	}{
+		"templates name none":             {[]batch.TaskSpec{task("a", 1, "1"), task("b", 1, "1")}, "volcano"},
+		"all templates name one":          {[]batch.TaskSpec{by("second", task("a", 1, "1")), by("second", task("b", 1, "1"))}, "second"},
+		"one template names another":      {[]batch.TaskSpec{by("second", task("a", 1, "1")), task("b", 1, "1")}, "volcano"},
+		"a later template names another":  {[]batch.TaskSpec{task("a", 1, "1"), by("second", task("b", 1, "1"))}, "volcano"},
+		"each template names another one": {[]batch.TaskSpec{by("second", task("a", 1, "1")), by("third", task("b", 1, "1"))}, "volcano"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := jobOf(test.tasks...)
+			job.Annotations = map[string]string{scheduling.SchedulerNameKey: "what a user wrote on the Job"}
+			if got := BuildPodGroup(job, priority).Annotations[scheduling.SchedulerNameKey]; got != test.want {
+				t.Errorf("it belongs to %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 
@@ -85,7 +110,7 @@ func TestMinResourcesAreThoseOfTheFirstPodsInPriorityOrder(t *testing.T) {
 func TestUpdatingAPodGroupKeepsWhatOthersHaveWritten(t *testing.T) {
 	job := jobOf(task("a", 2, "1"))
 	current := BuildPodGroup(job, priority)
-	current.Annotations = map[string]string{scheduling.JobAllocatedHyperNodeKey: "s1"}
+	current.Annotations[scheduling.JobAllocatedHyperNodeKey] = "s1"
 	current.Status.Phase = scheduling.PodGroupRunning
 	if same := updatePodGroup(current, BuildPodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, same) {
 		t.Errorf("nothing changed, yet (-before +after):\n%s", cmp.Diff(current, same))
@@ -96,11 +121,12 @@ func TestUpdatingAPodGroupKeepsWhatOthersHaveWritten(t *testing.T) {
 	if updated.Spec.MinMember != 5 || updated.Spec.MinTaskMember["a"] != 5 || updated.Spec.MinResources.Cpu().Value() != 5 {
 		t.Errorf("after scaling to 5 the spec is %+v", updated.Spec)
 	}
-	want := map[string]string{scheduling.JobAllocatedHyperNodeKey: "s1", "volcano.sh/preemptable": "true"}
+	want := map[string]string{scheduling.JobAllocatedHyperNodeKey: "s1", "volcano.sh/preemptable": "true",
+		scheduling.SchedulerNameKey: "volcano"}
 	if diff := cmp.Diff(want, updated.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	if len(current.Annotations) != 1 || current.Spec.MinMember != 2 {
+	if len(current.Annotations) != 2 || current.Spec.MinMember != 2 {
 		t.Error("the PodGroup of the cache was changed")
 	}
 }

@@ -35,13 +35,15 @@ func Build(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []string
 	queue, queueProblems := queueName(pod, around)
 	minResources, resourceProblems := minResources(pod, around.Owner, minMember)
 	topology, topologyProblems := networkTopology(pod, around.Owner)
+	annotations := inherited(around.Owner, pod.Annotations)
+	annotations[scheduling.SchedulerNameKey] = pod.Spec.SchedulerName
 	return &scheduling.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            GroupName(pod),
 			Namespace:       pod.Namespace,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(pod)},
 			Labels:          inherited(pod.Labels),
-			Annotations:     inherited(around.Owner, pod.Annotations),
+			Annotations:     annotations,
 		},
 		Spec: scheduling.PodGroupSpec{
 			MinMember:         minMember,

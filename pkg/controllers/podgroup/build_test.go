@@ -55,7 +55,7 @@ func TestALonePodGetsAPodGroupOfItsOwn(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "lab", Name: "podgroup-p-1",
 			Labels:          map[string]string{"volcano.sh/qos-level": "BE"},
-			Annotations:     map[string]string{"volcano.sh/preemptable": "true"},
+			Annotations:     map[string]string{"volcano.sh/preemptable": "true", scheduling.SchedulerNameKey: "volcano"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "one", UID: "p-1", Controller: new(bool)}},
 		},
 		Spec: scheduling.PodGroupSpec{
@@ -89,7 +89,7 @@ func TestPodsOfOneControllerShareAPodGroup(t *testing.T) {
 	if group.Spec.MinMember != 3 || group.Spec.Queue != "research" || group.Spec.MinResources.Cpu().Value() != 6 {
 		t.Errorf("spec %+v", group.Spec)
 	}
-	if diff := cmp.Diff(map[string]string{"volcano.sh/sla-waiting-time": "1h"}, group.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"volcano.sh/sla-waiting-time": "1h", scheduling.SchedulerNameKey: "volcano"}, group.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 }

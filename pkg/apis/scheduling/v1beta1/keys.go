@@ -11,7 +11,8 @@ const (
 	// RootQueue is the queue above all queues that name no parent. No job may be put into it.
 	RootQueue = "root"
 
-	// DefaultSchedulerName is the schedulerName of pods that this scheduler places unless it is told other names.
+	// DefaultSchedulerName is the schedulerName of pods that this scheduler places unless it is told other names. A PodGroup of
+	// which nothing says whose it is belongs to the scheduler of this name.
 	DefaultSchedulerName = "volcano"
 
 	// PodGroupNamePrefix starts the name of a PodGroup that was made for a lone pod or a workload.
@@ -35,6 +36,10 @@ const (
 
 	// GroupMinResourcesAnnotationKey, on a workload, is minResources of the PodGroup that is made for it, as JSON.
 	GroupMinResourcesAnnotationKey = GroupName + "/group-min-resources"
+
+	// SchedulerNameKey, on a PodGroup, names the scheduler that it belongs to. Without it that is the scheduler of its pods. The
+	// controllers write it, since the PodGroup of a Job is admitted before the Job has pods.
+	SchedulerNameKey = GroupName + "/scheduler-name"
 
 	// QueueAllocationGateKey is a scheduling gate, and the pod annotation that asks for it: the pod is held until its
 	// queue has room for it.

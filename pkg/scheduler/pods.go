@@ -1,0 +1,70 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,
+// so that is said only where nodes would help. The numbers are on the PodGroup: repeating them here would write every pod
+// of a job again whenever one of them changes.
+func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decisions) {
+	if j.Count(cluster.Pending) == 0 {
+		return
+	}
+	reason, message := forPods(j)
+	if reason == "" {
+		return
+	}
+	for _, t := range j.Pending(cluster.CompareTasks) {
+		// Of a pod with a gate the API server says so itself; a reason beside it would wake autoscalers.
+		if t.IsHeld() || t.Told == message || says(t.Pod, reason, message) {
+			continue
+		}
+		t.Told = message
+		d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Condition: corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
+			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		}})
+	}
+}
+
+// Reasons of pods that wait for no room: their PodGroup does not exist, or this scheduler does not look at it.
+const (
+	reasonGroupNotFound  = "PodGroupNotFound"
+	reasonGroupOfAnother = "PodGroupOfAnotherScheduler"
+)
+
+// forPods says why the pods of a job wait, "" if there is nothing to be said.
+func forPods(j *cluster.Job) (reason, message string) {
+	switch {
+	case j.Group == nil:
+		return reasonGroupNotFound, fmt.Sprintf("PodGroup %s, which annotation %s names, does not exist", j.ID, schedulingv1beta1.KubeGroupNameAnnotationKey)
+	case j.IsForeign:
+		return reasonGroupOfAnother, fmt.Sprintf("PodGroup %s belongs to scheduler %s, by its annotation %s or by its other pods",
+			j.ID.Name, j.Scheduler(), schedulingv1beta1.SchedulerNameKey)
+	case j.Verdict == nil:
+		return "", ""
+	}
+	reason = string(j.Verdict.Code)
+	if j.Verdict.Code == verdict.NotEnoughResources {
+		reason = corev1.PodReasonUnschedulable
+	}
+	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name)
+}
+
+func says(pod *corev1.Pod, reason, message string) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message
+		}
+	}
+	return false
+}

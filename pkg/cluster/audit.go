@@ -42,7 +42,6 @@ func (a *audit) usage(what string, have, want *Usage) {
 	a.vector(what+" allocated", have.Allocated, want.Allocated)
 	a.vector(what+" request", have.Request, want.Request)
 	a.vector(what+" inqueue", have.Inqueue, want.Inqueue)
-	a.vector(what+" elastic", have.Elastic, want.Elastic)
 }
 
 func (c *Cluster) auditNodes(a *audit) {
@@ -153,7 +152,6 @@ func (c *Cluster) auditJobs(a *audit) {
 				u.Request.Add(t.Request())
 			}
 		}
-		u.Elastic = u.Allocated.Surplus(j.MinResources)
 		if j.Phase == schedulingv1beta1.PodGroupInqueue {
 			u.Inqueue = j.MinResources.Surplus(u.Allocated)
 		}

@@ -29,7 +29,6 @@ func TestTheAuditFindsWhatIsBroken(t *testing.T) {
 		"job ns/busy allocated":                        func(c *Cluster) { c.Job(key("busy")).Usage.Allocated = nil },
 		"job ns/busy request":                          func(c *Cluster) { c.Job(key("busy")).Usage.Request = nil },
 		"job ns/busy inqueue":                          func(c *Cluster) { c.Job(key("busy")).Usage.Inqueue = nil },
-		"job ns/busy elastic":                          func(c *Cluster) { c.Job(key("busy")).Usage.Elastic = nil },
 		"job ns/g tasks":                               func(c *Cluster) { j := c.Job(key("g")); j.tasks = append(j.tasks, nil) },
 		"is not listed in its job ns/g":                func(c *Cluster) { c.Task(key("p")).inJob = 9 },
 		"job ns/g counts are":                          func(c *Cluster) { c.Job(key("g")).counts[Running]++ },

@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,7 +26,6 @@ type Usage struct {
 	Allocated resources.Vector // by tasks that count (see Status.Counts)
 	Request   resources.Vector // by all tasks that are not finished or leaving, placed or not
 	Inqueue   resources.Vector // what jobs let in still lack of their minResources
-	Elastic   resources.Vector // what jobs hold beyond their minResources
 }
 
 // RoleMinimum is how many tasks of a role must start together.
@@ -288,13 +290,25 @@ func CompareNames(a, b types.NamespacedName) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
+// ofNodes leaves out of minResources what only quotas count: nodes, and so queues, know "cpu" and neither "limits.cpu" nor
+// "count/pods".
+func ofNodes(list corev1.ResourceList) corev1.ResourceList {
+	isOfQuotas := func(name corev1.ResourceName, _ resource.Quantity) bool {
+		return slices.ContainsFunc([]string{corev1.DefaultResourceRequestsPrefix, "limits.", "count/"},
+			func(prefix string) bool { return strings.HasPrefix(string(name), prefix) })
+	}
+	kept := maps.Clone(list)
+	maps.DeleteFunc(kept, isOfQuotas)
+	return kept
+}
+
 // read takes over what the PodGroup says of the job itself.
 func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
 	j.Group = group
 	j.MinMember = max(int(group.Spec.MinMember), 0)
 	j.MinResources = nil
 	if group.Spec.MinResources != nil {
-		j.MinResources = c.Resources.Vector(*group.Spec.MinResources)
+		j.MinResources = c.Resources.Vector(ofNodes(*group.Spec.MinResources))
 	}
 	j.RoleMinimums = j.RoleMinimums[:0]
 	for role, minimum := range group.Spec.MinTaskMember {

@@ -56,7 +56,6 @@ func TestAJobMovesToAnotherQueueWithAllThatItHasAndWants(t *testing.T) {
 		amounts(t, c, "allocated to "+name, u.Allocated, "cpu=1 pods=1")
 		amounts(t, c, "requested in "+name, u.Request, "cpu=2 pods=2")
 		amounts(t, c, "let in to "+name, u.Inqueue, "cpu=3 memory=1Gi")
-		amounts(t, c, "beyond the minimum in "+name, u.Elastic, "pods=1")
 	}
 	if q := c.Queue("q"); q.Jobs != 0 || !q.Subtree.Request.IsZero() || !q.Own.Inqueue.IsZero() {
 		t.Error("the queue it left still counts it")
@@ -122,24 +121,23 @@ func TestWhatAJobLacksOfItsMinimumIsCountedWhileItIsLetIn(t *testing.T) {
 	c := newCluster(Set{queue("q", "")}, Set{node("n", "cpu=8")}, Set{group("g", "q", needs("cpu=2 memory=1Gi"))},
 		Set{pod("a", in("g"), asks("cpu=1"))}, Set{pod("b", in("g"), asks("cpu=3"))})
 	j, q := c.Job(key("g")), c.Queue("q")
-	check := func(when, inqueue, elastic string) {
+	check := func(when, inqueue string) {
 		t.Helper()
 		amounts(t, c, when+": let in", q.Own.Inqueue, inqueue)
-		amounts(t, c, when+": beyond the minimum", q.Own.Elastic, elastic)
 		sound(t, c)
 	}
-	check("at the door", "", "")
+	check("at the door", "")
 	c.LetIn(j)
 	c.Keep()
-	check("let in", "cpu=2 memory=1Gi", "")
+	check("let in", "cpu=2 memory=1Gi")
 	c.bind("a", "n")
-	check("half placed", "cpu=1 memory=1Gi", "pods=1")
+	check("half placed", "cpu=1 memory=1Gi")
 	c.bind("b", "n")
-	check("placed", "memory=1Gi", "cpu=2 pods=2")
+	check("placed", "memory=1Gi")
 	c.Apply(Set{group("g", "q", needs("cpu=6"))})
-	check("with a larger minimum", "cpu=2", "pods=2")
+	check("with a larger minimum", "cpu=2")
 	c.SetPhase(j, schedulingv1beta1.PodGroupRunning)
-	check("running", "", "pods=2")
+	check("running", "")
 }
 
 func TestThePriorityOfAJobIsThatOfItsClass(t *testing.T) {

@@ -242,7 +242,7 @@ func (j *Job) count(t *Task, sign int) {
 // settleJob brings up to date what follows from a job's own totals, and where it is listed.
 func (c *Cluster) settleJob(j *Job) {
 	letIn := j.Phase == schedulingv1beta1.PodGroupInqueue
-	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue), len(j.Usage.Elastic)) {
+	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue)) {
 		dim := resources.Dim(d)
 		have, need := j.Usage.Allocated.At(dim), j.MinResources.At(dim)
 		var lacking int64
@@ -250,7 +250,6 @@ func (c *Cluster) settleJob(j *Job) {
 			lacking = max(need-have, 0)
 		}
 		c.spreadOne(j, inqueue, dim, lacking-j.Usage.Inqueue.At(dim))
-		c.spreadOne(j, elastic, dim, max(have-need, 0)-j.Usage.Elastic.At(dim))
 	}
 	c.attend(j)
 }
@@ -287,7 +286,6 @@ const (
 	allocated part = iota
 	request
 	inqueue
-	elastic
 )
 
 func (u *Usage) part(p part) *resources.Vector {
@@ -296,10 +294,8 @@ func (u *Usage) part(p part) *resources.Vector {
 		return &u.Allocated
 	case request:
 		return &u.Request
-	case inqueue:
-		return &u.Inqueue
 	}
-	return &u.Elastic
+	return &u.Inqueue
 }
 
 // spread changes one part of a job's usage, and with it that of its queue and of all queues above.

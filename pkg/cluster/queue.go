@@ -164,20 +164,17 @@ func (c *Cluster) addUpSubtrees(q *Queue, depth int) {
 }
 
 func (u *Usage) clone() Usage {
-	return Usage{Allocated: u.Allocated.Clone(), Request: u.Request.Clone(), Inqueue: u.Inqueue.Clone(),
-		Elastic: u.Elastic.Clone()}
+	return Usage{Allocated: u.Allocated.Clone(), Request: u.Request.Clone(), Inqueue: u.Inqueue.Clone()}
 }
 
 func (u *Usage) add(w *Usage) {
 	u.Allocated.Add(w.Allocated)
 	u.Request.Add(w.Request)
 	u.Inqueue.Add(w.Inqueue)
-	u.Elastic.Add(w.Elastic)
 }
 
 func (u *Usage) sub(w *Usage) {
 	u.Allocated.Sub(w.Allocated)
 	u.Request.Sub(w.Request)
 	u.Inqueue.Sub(w.Inqueue)
-	u.Elastic.Sub(w.Elastic)
 }

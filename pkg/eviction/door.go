@@ -1,13 +1,19 @@
 package eviction
 
 import (
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Opens reports whether the doorkeepers would let a job in after evictions that are lawful for it (law J4). Nothing is
-// changed.
-func (f *Search) Opens(j *cluster.Job, reclaim bool) bool {
+// Opens reports whether a job would be admitted after evictions that are lawful for it (law J4). Nothing is changed. If it would
+// not, why says what is in the way of them, to be told beside the refusal; nil if there is nothing to tell.
+func (f *Search) Opens(j *cluster.Job, reclaim bool) (ok bool, why *verdict.Verdict) {
+	s := f.session
+	if f.decided != decisions(s) {
+		f.forget()
+	}
 	l := betweenJobs
 	switch {
 	case reclaim:
@@ -16,19 +22,128 @@ func (f *Search) Opens(j *cluster.Job, reclaim bool) bool {
 		l = anywhere
 	}
 	if j.NeverPreempts || !f.hasGivers(l, j) {
+		return false, nil
+	}
+	if j.Count(cluster.Pending) > 0 && j.Valid() >= j.MinMember && !s.IsStarving(j) {
+		return false, nil // the action would evict nobody for it
+	}
+	c := f.candidacyOf(l, j)
+	if why := f.neverFits(&c); why != "" {
+		return false, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Detail: why}
+	}
+	for _, r := range f.refused[c.likeness] {
+		if r.covers(&c) {
+			return false, r.why
+		}
+	}
+	if way := cluster.Ways(1) << l; !f.mayAsk(j, way) {
+		s.Cluster.Postpone(j, way)
+		return false, nil
+	}
+	r := f.ask(&c)
+	if r == nil {
+		return true, nil
+	}
+	f.remember(&c, r)
+	return false, r.why
+}
+
+// maxAsked bounds, in pods asked to leave, what one action finds out in one cycle about jobs that wait for admission and are like
+// none refused before: about a second. Jobs beyond it are asked about in the next cycle, and have half of it to themselves, see
+// [Search.hasTime].
+const maxAsked = 400_000
+
+func (f *Search) mayAsk(j *cluster.Job, way cluster.Ways) bool {
+	if j.Postponed&way != 0 {
+		return f.asked < maxAsked
+	}
+	return f.asked < maxAsked/2
+}
+
+// candidacy is what a job asks for at admission.
+type candidacy struct {
+	job      *cluster.Job
+	likeness candidateLikeness
+	first    *cluster.Task    // that waits, nil if none does
+	lacks    resources.Vector // of its minResources
+
+	// What plugins may look at besides: quotas are about one namespace, and may be about one class of it, the number of pods, and
+	// limits, which minResources names too.
+	namespace, class string
+	members          int
+	named, has       resources.Vector
+}
+
+// candidateLikeness is what two jobs must have in common for the refusal of one to say anything of the other: on whose authority
+// they would take, and all that laws and votes read of them but amounts.
+type candidateLikeness struct {
+	level    level
+	queue    *cluster.Queue
+	priority int32
+	mark     string
+	class    *cluster.Class // of the pod that others would leave for, nil if none waits
+}
+
+func (f *Search) candidacyOf(l level, j *cluster.Job) candidacy {
+	c := candidacy{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
+		members: j.MinMember, has: j.Usage.Request}
+	if !j.Usage.Allocated.IsZero() {
+		c.lacks = j.MinResources.Surplus(j.Usage.Allocated)
+	}
+	if list := j.Group.Spec.MinResources; list != nil {
+		c.named = f.session.Cluster.Resources.Vector(*list)
+	}
+	c.likeness = candidateLikeness{level: l, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
+	if j.Count(cluster.Pending) > 0 {
+		c.first = f.session.Pending(j)[0]
+		c.likeness.class = c.first.Class
+	}
+	return c
+}
+
+func markOf(j *cluster.Job) string {
+	const key = schedulingv1beta1.PreemptableKey
+	if mark, ok := j.Group.Annotations[key]; ok {
+		return mark
+	}
+	return j.Group.Labels[key]
+}
+
+// refused is a job that was refused after all had left who may.
+type refused struct {
+	candidacy
+	why *verdict.Verdict
+	// isAlone is set if laws protect every pod from jobs of its likeness: then it does not matter what they ask for.
+	isAlone bool
+	// byAmounts is set if what is missing is an amount that the queues or the cluster lack, whoever asks for it.
+	byAmounts bool
+}
+
+// covers reports whether another job of the same likeness must be refused too: it asks for no less, in all that the refusal was
+// about. One that asks for something else besides may take from others.
+func (r *refused) covers(c *candidacy) bool {
+	if r.isAlone {
+		return true
+	}
+	if !r.lacks.LessEqual(c.lacks) || !namesTheSame(r.lacks, c.lacks) {
 		return false
 	}
-	// A backlog of thousands knocks with every pod that ends. Whoever asks for no less than one that was refused before, and
-	// may take from nobody else, is refused too. Whoever asks for something else besides may take from others.
-	like := knock{level: l, queue: j.Queue, priority: j.Priority, namespace: j.ID.Namespace}
-	if least, ok := f.shut[like]; ok && least.LessEqual(j.MinResources) && namesTheSame(least, j.MinResources) {
-		return false
+	return r.byAmounts || r.namespace == c.namespace && r.class == c.class && r.members <= c.members &&
+		r.named.LessEqual(c.named) && c.has.LessEqual(r.has)
+}
+
+// maxRefused bounds how many refused jobs of one likeness are remembered: each asked for less of something than those before it,
+// so that there are few even in a long backlog.
+const maxRefused = 32
+
+func (f *Search) remember(c *candidacy, r *refused) {
+	r.candidacy = *c
+	r.has = c.has.Clone()
+	known := f.refused[c.likeness]
+	if len(known) == maxRefused {
+		known = known[1:]
 	}
-	opens := f.opens(l, j)
-	if !opens {
-		f.shut[like] = j.MinResources
-	}
-	return opens
+	f.refused[c.likeness] = append(known, r)
 }
 
 // namesTheSame reports whether two amounts are of the same resources.
@@ -41,22 +156,74 @@ func namesTheSame(v, w resources.Vector) bool {
 	return true
 }
 
-// knock is what two jobs at the door have in common of which the second is refused if the first was and it asks for no less.
-type knock struct {
-	level     level
-	queue     *cluster.Queue
-	priority  int32
-	namespace string // quotas are by namespace
+// ask lets pods leave, as laws and votes have it, until the job would be admitted. It returns nil then, and else what is in the
+// way.
+func (f *Search) ask(c *candidacy) *refused {
+	s, j := f.session, c.job
+	x := s.Begin()
+	defer x.Undo()
+	a := f.attempt(c.likeness.level, j)
+	if c.first != nil {
+		a.need(c.first)
+	}
+	all := s.Cluster.TasksOnNodes()
+	f.asked += len(all)
+	var last *verdict.Verdict
+	opens := func() bool {
+		if last = s.MayEnqueue(j); last == nil {
+			last = f.overCapability(c)
+		}
+		return last == nil
+	}
+	isAlone := true
+	if f.tiers(a, func() bool {
+		herds := a.herdsOf(all)
+		isAlone = isAlone && len(herds) == 0
+		return len(a.askUntil(x, herds, nil, opens)) > 0 && opens()
+	}) {
+		return nil
+	}
+	if last == nil {
+		last = s.MayEnqueue(j) // nobody was asked
+	}
+	r := &refused{isAlone: isAlone, byAmounts: isAboutAmounts(last)}
+	x.Undo()
+	if isAlone || r.byAmounts {
+		r.why = f.protected(a)
+	}
+	return r
 }
 
-func (f *Search) opens(l level, j *cluster.Job) bool {
-	x := f.session.Begin()
-	defer x.Undo()
-	a := f.attempt(l, j)
-	if tasks := f.session.Pending(j); len(tasks) > 0 {
-		a.need(tasks[0])
+// isAboutAmounts reports whether a refusal at admission says that a queue or the cluster has too little left.
+func isAboutAmounts(v *verdict.Verdict) bool {
+	return v != nil && (v.Code == verdict.OverCommitted || v.Code == verdict.OverCapability || v.Code == verdict.TooLargeForQueue)
+}
+
+// protected says who may not leave for the taker of an attempt, nil if everybody may.
+func (f *Search) protected(a *attempt) *verdict.Verdict {
+	if a.level == betweenQueues && a.taker.IsLone() && f.session.Policy.Has(PreemptAction) {
+		return nil // preempt has looked at the same pods for it
 	}
-	all := f.session.Cluster.TasksOnNodes()
-	opens := func() bool { return f.session.MayEnqueue(j) == nil }
-	return f.tiers(a, func() bool { return len(a.askUntil(x, a.herdsOf(all), nil, opens)) > 0 && opens() })
+	spared := a.spared()
+	if len(spared) == 0 {
+		return nil
+	}
+	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Looked: true, Spared: spared}
+}
+
+// overCapability says which queue would hold more than its capability with what the job lacks (law Q4), nil if none would.
+func (f *Search) overCapability(c *candidacy) *verdict.Verdict {
+	for q := c.job.Queue; q != nil; q = q.Parent {
+		var short []verdict.Shortage
+		for i, need := range c.lacks {
+			d := resources.Dim(i)
+			if have := max(q.Capability.Value(d)-q.Subtree.Allocated.At(d), 0); need > have {
+				short = append(short, verdict.Shortage{Resource: f.session.Cluster.Resources.Name(d), Need: need, Have: have})
+			}
+		}
+		if short != nil {
+			return &verdict.Verdict{Code: verdict.OverCapability, Subject: q.Name, Help: verdict.HelpQueue, Shortages: short}
+		}
+	}
+	return nil
 }

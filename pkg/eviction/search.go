@@ -21,14 +21,17 @@ type Search struct {
 	lowest   map[*cluster.Job]int64
 	looks    int // at nodes, so far
 	hopeless map[likeness]hopelessness
-	shut     map[knock]resources.Vector // what was refused at the door
-	givers   map[*cluster.Queue]int32   // the lowest priority of a job of the queue that holds nodes
-	decided  int                        // decisions of the session when all this was found out
+	refused  map[candidateLikeness][]*refused // at admission
+	asked    int                              // pods on behalf of jobs at admission, so far
+	held     map[*cluster.Class]holding       // how many pods of a class empty nodes could hold
+	largest  resources.Vector                 // the most that any node has of each resource, nil if not worked out
+	givers   map[*cluster.Queue]int32         // the lowest priority of a job of the queue that holds nodes
+	decided  int                              // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
 func NewSearch(s *framework.Session, rules Rules) *Search {
-	f := &Search{session: s, rules: rules, lowest: map[*cluster.Job]int64{}}
+	f := &Search{session: s, rules: rules, lowest: map[*cluster.Job]int64{}, held: map[*cluster.Class]holding{}}
 	f.byDefault, f.isStrict, f.upstream = compatibility(s)
 	f.forget()
 	return f
@@ -38,7 +41,7 @@ func NewSearch(s *framework.Session, rules Rules) *Search {
 func (f *Search) forget() {
 	f.decided = decisions(f.session)
 	f.hopeless = map[likeness]hopelessness{}
-	f.shut = map[knock]resources.Vector{}
+	f.refused = map[candidateLikeness][]*refused{}
 	f.givers = nil
 }
 
@@ -122,7 +125,7 @@ func (f *Search) take(l level, j *cluster.Job) {
 	lower, waits := a.lower()
 	why := hopelessness{lacks: j.Lacks(), waits: waits}
 	// Where the job would not fit if all pods left, it does not matter which of them may.
-	if a.couldHold(tasks) {
+	if a.couldHold(tasks, max(j.LacksPromises(), 1)) {
 		f.looks += len(s.Cluster.Nodes())
 		if (len(lower) > 0 || f.hasGivers(l, j)) && f.plan(a, lower, tasks) {
 			return
@@ -147,46 +150,6 @@ func (f *Search) hasTime(j *cluster.Job, way cluster.Ways) bool {
 		return f.looks < maxLooks
 	}
 	return f.looks < maxLooks/2
-}
-
-// couldHold reports whether the nodes of the right kind could hold what the job needs at the least if nothing else were
-// there. It is one quick pass where the search would take everything away in vain.
-func (a *attempt) couldHold(tasks []*cluster.Task) bool {
-	lacks := a.taker.LacksPromises()
-	if lacks == 0 {
-		lacks = 1
-	}
-	room := 0
-	for _, t := range cluster.OnePerClass(tasks) {
-		alike := 0
-		for _, other := range tasks {
-			if other.Class == t.Class {
-				alike++
-			}
-		}
-		room += min(a.places(t, min(alike, lacks)), alike)
-	}
-	return room >= lacks
-}
-
-// places is how many tasks like one the nodes could hold if nothing else were there, at most so many.
-func (a *attempt) places(t *cluster.Task, most int) int {
-	places, s := 0, a.search.session
-	for _, n := range s.Cluster.Nodes() {
-		if !s.Outlook.CanOpen(t, n) {
-			continue
-		}
-		fit := most
-		for i, amount := range t.Request() {
-			if amount > 0 {
-				fit = min(fit, int(n.Allocatable.At(resources.Dim(i))/amount))
-			}
-		}
-		if places += fit; places >= most {
-			return most
-		}
-	}
-	return places
 }
 
 // likenessOf describes a job whose pods are all alike and of which none is placed. For others every attempt is its own.

@@ -264,7 +264,7 @@ func sketch(c *cluster.Cluster) string {
 		fmt.Fprintln(&b, task.Key(), task.Status, node)
 	}
 	for _, j := range c.Jobs() {
-		fmt.Fprintln(&b, j.ID, amounts(j.Usage.Allocated), amounts(j.Usage.Elastic), j.Ready(), amounts(j.Queue.Subtree.Allocated))
+		fmt.Fprintln(&b, j.ID, amounts(j.Usage.Allocated), amounts(j.Usage.Inqueue), j.Ready(), amounts(j.Queue.Subtree.Allocated))
 	}
 	return b.String()
 }

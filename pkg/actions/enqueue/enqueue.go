@@ -2,6 +2,7 @@ package enqueue
 
 import (
 	"slices"
+	"strings"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -42,23 +43,26 @@ func (action) Execute(s *framework.Session) {
 	}
 }
 
-// mayBeMadeRoomFor reports whether an action of the pipeline may evict what keeps a job out. Held at the door it would never
-// get to that (law J4).
-func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job) bool {
+// mayBeMadeRoomFor reports whether an action of the pipeline may evict what keeps a job from being admitted: waiting for
+// admission it would never get to that (law J4). If none may, it returns the refusal with what is in the way of evictions.
+func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Verdict) (bool, *verdict.Verdict) {
 	for _, a := range s.Policy.Actions {
-		if m, ok := a.(framework.RoomMaker); ok && m.MayMakeRoom(s, j) {
-			return true
+		m, ok := a.(framework.RoomMaker)
+		if !ok {
+			continue
 		}
+		ok, why := m.MayMakeRoom(s, j)
+		if ok {
+			return true, nil
+		}
+		both := *refusal.With(why) // who gave it may hold on to it
+		if why != nil && both.Detail != why.Detail && why.Detail != "" {
+			both.Detail = strings.Join(slices.DeleteFunc([]string{both.Detail, why.Detail}, func(s string) bool { return s == "" }), "; ")
+		}
+		both.Help |= verdict.HelpPod | verdict.HelpQueue // a change of any pod may let it leave
+		refusal = &both
 	}
-	return false
-}
-
-// mayEvict reports whether an action of the pipeline may evict: then a change of any pod may open the door.
-func mayEvict(s *framework.Session) bool {
-	return slices.ContainsFunc(s.Policy.Actions, func(a framework.Action) bool {
-		_, ok := a.(framework.RoomMaker)
-		return ok
-	})
+	return false, refusal
 }
 
 func knock(s *framework.Session, j *cluster.Job) {
@@ -67,14 +71,11 @@ func knock(s *framework.Session, j *cluster.Job) {
 		return
 	}
 	if j.MinResources != nil {
-		if v := s.MayEnqueue(j); v != nil && !mayBeMadeRoomFor(s, j) {
-			if mayEvict(s) {
-				refusal := *v // who gave it may hold on to it
-				refusal.Help |= verdict.HelpPod | verdict.HelpQueue
-				v = &refusal
+		if v := s.MayEnqueue(j); v != nil {
+			if ok, v := mayBeMadeRoomFor(s, j, v); !ok {
+				s.Judge(j, v)
+				return
 			}
-			s.Judge(j, v)
-			return
 		}
 	}
 	s.LetIn(j)

@@ -81,8 +81,8 @@ type roomMaker string
 
 func (roomMaker) Name() string               { return "roomMaker" }
 func (roomMaker) Execute(*framework.Session) {}
-func (r roomMaker) MayMakeRoom(_ *framework.Session, j *cluster.Job) bool {
-	return j.ID.Name == string(r)
+func (r roomMaker) MayMakeRoom(_ *framework.Session, j *cluster.Job) (bool, *verdict.Verdict) {
+	return j.ID.Name == string(r), nil
 }
 
 func TestAJobThatRoomMayBeMadeForIsLetInThoughItIsRefused(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the action in the configuration.
@@ -37,8 +38,8 @@ func (action) Name() string { return Name }
 // Rules are what the action may do.
 func (p action) Rules() eviction.Rules { return p.rules }
 
-// MayMakeRoom reports whether a job could pass the door after what the action may do for it.
-func (p action) MayMakeRoom(s *framework.Session, j *cluster.Job) bool {
+// MayMakeRoom reports whether a job would be admitted after what the action may do for it.
+func (p action) MayMakeRoom(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	return eviction.SearchOf(s, p.rules).Opens(j, false)
 }
 

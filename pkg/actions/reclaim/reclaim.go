@@ -5,6 +5,7 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the action in the configuration.
@@ -25,8 +26,8 @@ func (action) Name() string { return Name }
 // Rules are what the action may do.
 func (r action) Rules() eviction.Rules { return r.rules }
 
-// MayMakeRoom reports whether a job could pass the door after what the action may do for it.
-func (r action) MayMakeRoom(s *framework.Session, j *cluster.Job) bool {
+// MayMakeRoom reports whether a job would be admitted after what the action may do for it.
+func (r action) MayMakeRoom(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	return eviction.SearchOf(s, r.rules).Opens(j, true)
 }
 

@@ -104,7 +104,7 @@ func checkCeilings(t *rapid.T, w *world.World, tree bool) {
 			usage = &q.Subtree
 		}
 		held := usage.Allocated.At(resources.CPU)
-		booked := held + usage.Inqueue.At(resources.CPU) - usage.Elastic.At(resources.CPU)
+		booked := held + usage.Inqueue.At(resources.CPU)
 		if limit := q.Capability.Value(resources.CPU); held > limit || booked > limit {
 			t.Fatalf("queue %s holds %d and has booked %d, its capability is %d", q.Name, held, booked, limit)
 		}

@@ -236,11 +236,11 @@ func TestTheDoor(t *testing.T) {
 			append([]runtime.Object{fixture.Group("in", "q", 1, fixture.Wanting("cpu=3")),
 				fixture.Pod("in-0", fixture.In("in"), fixture.Asks("cpu=1"), fixture.On("n1"))}, held...),
 			at("j", "q", "cpu=1"), "OverCapability q: cpu: needs 1, has 0, short by 1"},
-		"does not count what jobs hold beyond their minimum": {
+		"counts what jobs hold beyond their minimum": {
 			append([]runtime.Object{fixture.Group("elastic", "q", 1, fixture.Wanting("cpu=1")),
 				fixture.Pod("e-0", fixture.In("elastic"), fixture.Asks("cpu=1"), fixture.On("n1")),
 				fixture.Pod("e-1", fixture.In("elastic"), fixture.Asks("cpu=1"), fixture.On("n1"))}, held...),
-			at("j", "q", "cpu=1"), ""},
+			at("j", "q", "cpu=1"), "OverCapability q: cpu: needs 1, has 0, short by 1"},
 		"does not ask twice for what a job holds": {
 			append([]runtime.Object{fixture.Pod("j-0", fixture.In("j"), fixture.Asks("cpu=1"), fixture.On("n1"))}, held...),
 			at("j", "q", "cpu=2"), ""},

@@ -105,11 +105,12 @@ func OfJob(j *cluster.Job) Claim {
 
 func (c Claim) need(d resources.Dim) int64 { return c.whole.At(d) - c.has.At(d) }
 
-// taken is what the claim competes with. Jobs that were let in count at their minimum: with what they still lack, and
-// without what they hold beyond it.
+// taken is what the claim competes with. At admission jobs that were admitted count with what they still lack. In Volcano what
+// jobs hold beyond their minimum does not count there. Here it does, unless it may leave: that is for the actions that evict to
+// find out (law J4).
 func (c Claim) taken(u *cluster.Usage, d resources.Dim) int64 {
 	if c.atDoor {
-		return u.Allocated.At(d) + u.Inqueue.At(d) - u.Elastic.At(d)
+		return u.Allocated.At(d) + u.Inqueue.At(d)
 	}
 	return u.Allocated.At(d)
 }

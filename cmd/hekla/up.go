@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/localcluster"
 )
 
@@ -181,7 +182,7 @@ func (u *upCommand) validate() error {
 		flag, value string
 		name        corev1.ResourceName
 	}{{"cpu", u.cpu, corev1.ResourceCPU}, {"memory", u.memory, corev1.ResourceMemory}} {
-		quantity, err := resource.ParseQuantity(given.value)
+		quantity, err := bounds.ParseQuantity(given.value)
 		if err != nil || quantity.Sign() <= 0 {
 			return fmt.Errorf("--%s=%s is not a quantity above zero such as 8, 500m or 32Gi", given.flag, given.value)
 		}

@@ -165,7 +165,7 @@ func queues(t testing.TB, texts ...string) []scheduling.Queue {
 	var list []scheduling.Queue
 	for _, text := range texts {
 		var queue scheduling.Queue
-		if err := yaml.UnmarshalStrict([]byte(text), &queue); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(text), queue.Plain()); err != nil {
 			t.Fatalf("%v in %s", err, text)
 		}
 		list = append(list, queue)

@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // change is what somebody asks the API server for: before is nil on creation, after on deletion.
@@ -133,33 +135,68 @@ func withSpec(raw []byte, operations []jsonpatch.Operation) []jsonpatch.Operatio
 	return operations
 }
 
-// decode reads the objects of a request. An object that is missing where the operation has one is an error.
+// unreadable is what is wrong with an object that cannot be decoded: it is refused, by a webhook whose failures are ignored, too.
+type unreadable struct{ why string }
+
+func (u unreadable) Error() string { return "the object cannot be read: " + u.why }
+
+// errStaysUnreadable is for an object that could not be decoded before, either. Those that delete it step by step are let through.
+var errStaysUnreadable = errors.New("the object cannot be read, before the change and after it")
+
+// decode reads the objects of a request. An object that is missing where the operation has one is an error. One that follows on
+// one that cannot be read is judged as if it were new.
 func decode[T client.Object](scheme *runtime.Scheme, request admission.Request) (change[T], error) {
 	asked := change[T]{operation: request.Operation}
-	decoder := admission.NewDecoder(scheme)
-	read := func(raw runtime.RawExtension, into *T) error {
-		if len(raw.Raw) == 0 {
-			return errors.New("the request has no object")
+	if request.Operation != admissionv1.Create {
+		var err error
+		if asked.before, err = read[T](scheme, request, request.OldObject); err != nil {
+			return asked, err
 		}
-		object := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-		if err := decoder.DecodeRaw(raw, object); err != nil {
-			return fmt.Errorf("reading the object: %w", err)
-		}
-		// An API server that makes up the name, or takes the namespace from the path, does so after admission.
-		if object.GetNamespace() == "" {
-			object.SetNamespace(request.Namespace)
-		}
-		*into = object
-		return nil
+	}
+	if request.Operation == admissionv1.Delete {
+		return asked, nil
 	}
 	var err error
-	if request.Operation != admissionv1.Delete {
-		err = read(request.Object, &asked.after)
+	if asked.after, err = read[T](scheme, request, request.Object); err != nil {
+		return asked, err
 	}
-	if request.Operation != admissionv1.Create {
-		err = errors.Join(err, read(request.OldObject, &asked.before))
+	why, is := bounds.Unreadable(asked.after)
+	wasUnreadable := false
+	if asked.operation == admissionv1.Update {
+		_, wasUnreadable = bounds.Unreadable(asked.before)
 	}
-	return asked, err
+	switch {
+	case is && wasUnreadable:
+		return asked, errStaysUnreadable
+	case is:
+		return asked, unreadable{why}
+	case wasUnreadable:
+		asked = change[T]{operation: admissionv1.Create, after: asked.after}
+	}
+	return asked, nil
+}
+
+// read decodes one object. Its quantities are checked first, those of kinds that do not do so themselves as well: whoever
+// reaches the server can send it anything.
+func read[T client.Object](scheme *runtime.Scheme, request admission.Request, raw runtime.RawExtension) (T, error) {
+	var none T
+	if len(raw.Raw) == 0 {
+		return none, errors.New("the request has no object")
+	}
+	object := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if _, isChecked := any(object).(bounds.Strict); !isChecked {
+		if err := bounds.CheckJSON(raw.Raw, reflect.TypeFor[T]()); err != nil {
+			return none, unreadable{err.Error()}
+		}
+	}
+	if err := admission.NewDecoder(scheme).DecodeRaw(raw, object); err != nil {
+		return none, unreadable{err.Error()}
+	}
+	// An API server that makes up the name, or takes the namespace from the path, does so after admission.
+	if object.GetNamespace() == "" {
+		object.SetNamespace(request.Namespace)
+	}
+	return object, nil
 }
 
 // nameOf is what the object is called in messages. One whose name the API server makes up has none yet.
@@ -190,7 +227,13 @@ func answering(service *service, s *server) admission.Handler {
 			return service.failed(ctx, request, fmt.Errorf("operation %q is not one of those that are asked about", request.Operation), "")
 		}
 		response, err := service.handle(ctx, s, request)
-		if err != nil {
+		var refused unreadable
+		switch {
+		case errors.Is(err, errStaysUnreadable):
+			return admission.Allowed("").WithWarnings(err.Error())
+		case errors.As(err, &refused):
+			return admission.Errored(http.StatusUnprocessableEntity, refused)
+		case err != nil:
 			return service.failed(ctx, request, err, "")
 		}
 		return response

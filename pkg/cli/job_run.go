@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -167,7 +167,7 @@ func parseResources(flag, text string) (corev1.ResourceList, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("%s=%s: %q is not of the form RESOURCE=AMOUNT, such as cpu=2", flag, text, part)
 		}
-		quantity, err := resource.ParseQuantity(amount)
+		quantity, err := bounds.ParseQuantity(amount)
 		if err != nil {
 			return nil, fmt.Errorf("%s=%s: %q is not an amount, such as 500m, 2 or 4Gi", flag, text, amount)
 		}

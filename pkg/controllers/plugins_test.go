@@ -224,7 +224,7 @@ func theFrameworkStarts(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	job, want := &batch.Job{}, frameworks[file]
-	if err := yaml.UnmarshalStrict(content, job); err != nil {
+	if err := yaml.UnmarshalStrict(content, job.Plain()); err != nil {
 		t.Fatal(err)
 	}
 	job.Namespace = namespace

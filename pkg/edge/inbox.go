@@ -19,6 +19,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/client/informers/externalversions"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -32,6 +35,9 @@ type InboxOptions struct {
 	IgnorePriorityClasses bool
 	// Observe is told of each pod that comes after the first list. Nil observes nothing.
 	Observe func(*corev1.Pod)
+	// Unreadable is told of each object that is stored in a form that cannot be decoded, with an Event that says so. For the
+	// taker there is no such object. Nil is told nothing.
+	Unreadable func(cluster.Notice)
 }
 
 // Inbox watches the cluster and keeps what happened until it is taken.
@@ -39,6 +45,7 @@ type Inbox struct {
 	queue   *eventQueue
 	nodes   []label
 	observe func(*corev1.Pod)
+	tell    func(cluster.Notice)
 
 	core  informers.SharedInformerFactory
 	batch externalversions.SharedInformerFactory
@@ -65,7 +72,7 @@ type watchedKind struct {
 // NewInbox returns an inbox that watches nothing before [Inbox.Start].
 func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
 	i := &Inbox{
-		queue: newEventQueue(), api: clients.Core.Discovery(), devices: make(chan struct{}), observe: options.Observe,
+		queue: newEventQueue(), api: clients.Core.Discovery(), devices: make(chan struct{}), observe: options.Observe, tell: options.Unreadable,
 		core: informers.NewSharedInformerFactoryWithOptions(clients.Core, 0,
 			informers.WithTransform(slim), informers.WithTweakListOptions(readThrough)),
 		batch: externalversions.NewSharedInformerFactoryWithOptions(clients.Batch, 0,
@@ -154,6 +161,28 @@ func (i *Inbox) watch(name string, informer cache.SharedIndexInformer) error {
 func (i *Inbox) seen(o object) {
 	if i.isOurs(o) {
 		i.queue.set(o)
+	} else if why, is := bounds.Unreadable(o); is && i.tell != nil {
+		i.tell(unreadable(o, why))
+	}
+}
+
+// unreadableReason is the reason of the Event of an object that counts as if it were not there, because it cannot be decoded.
+const unreadableReason = "Unreadable"
+
+func unreadable(o object, why string) cluster.Notice {
+	apiVersion, kind := "", ""
+	switch o.(type) {
+	case *schedulingv1beta1.PodGroup:
+		apiVersion, kind = schedulingv1beta1.SchemeGroupVersion.String(), "PodGroup"
+	case *schedulingv1beta1.Queue:
+		apiVersion, kind = schedulingv1beta1.SchemeGroupVersion.String(), "Queue"
+	case *topologyv1alpha1.HyperNode:
+		apiVersion, kind = topologyv1alpha1.SchemeGroupVersion.String(), "HyperNode"
+	}
+	return cluster.Notice{
+		Regarding: corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()},
+		Type:      corev1.EventTypeWarning, Reason: unreadableReason,
+		Message: "counts as if it were not there, because it was stored in a form that cannot be read: " + why,
 	}
 }
 
@@ -177,8 +206,11 @@ func (i *Inbox) deleted(o any) {
 	}
 }
 
-// isOurs is false for the nodes that the selector leaves out.
+// isOurs is false for the nodes that the selector leaves out, and for what cannot be read.
 func (i *Inbox) isOurs(o object) bool {
+	if _, is := bounds.Unreadable(o); is {
+		return false
+	}
 	node, ok := o.(*corev1.Node)
 	return !ok || len(i.nodes) == 0 || slices.ContainsFunc(i.nodes, func(l label) bool {
 		value, has := node.Labels[l.key]

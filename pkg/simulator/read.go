@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,11 +21,14 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/pkg/apis"
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // ConfigurationKey is the key of the ConfigMap under which the scheduler's configuration stands.
@@ -161,11 +165,30 @@ func (r *reader) readObject(place string, text []byte) error {
 		return fmt.Errorf("%s: a simulation knows no kind %s of %s", place, h.Kind, h.APIVersion)
 	}
 	place = fmt.Sprintf("%s, %s %s", place, h.Kind, strings.TrimPrefix(h.Metadata.Namespace+"/"+h.Metadata.Name, "/"))
-	decoded, _, err := r.decoder.Decode(text, nil, nil)
+	decoded, err := r.decode(text, schema.FromAPIVersionAndKind(h.APIVersion, h.Kind))
 	if err != nil {
 		return fmt.Errorf("%s: %s", place, strings.TrimPrefix(err.Error(), "strict decoding error: "))
 	}
 	return r.add(place, decoded)
+}
+
+// decode decodes an object; a field that its kind does not have, and a quantity that costs too much, is an error.
+func (r *reader) decode(text []byte, kind schema.GroupVersionKind) (runtime.Object, error) {
+	empty, err := r.scheme.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := bounds.CheckJSON(text, reflect.TypeOf(empty)); err != nil {
+		return nil, err
+	}
+	if strict, is := empty.(bounds.Strict); is {
+		unknown, err := kjson.UnmarshalStrict(text, strict.Plain())
+		if err := errors.Join(append([]error{err}, unknown...)...); err != nil {
+			return nil, err
+		}
+	}
+	decoded, _, err := r.decoder.Decode(text, nil, nil)
+	return decoded, err
 }
 
 func (r *reader) add(place string, decoded runtime.Object) error {

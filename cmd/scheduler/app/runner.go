@@ -61,6 +61,7 @@ func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *me
 	var err error
 	r.inbox, err = edge.NewInbox(clients, edge.InboxOptions{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
+		Unreadable: func(n cluster.Notice) { r.outbox.Show(n) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--node-selector: %w", err)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
 // Reasons of the Events on a CronJob.
@@ -106,6 +107,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if work.LeavesAlone(r.events, cronJob) {
+		return reconcile.Result{}, nil
 	}
 	jobs, err := r.jobsOf(ctx, cronJob)
 	if err != nil {

@@ -9,16 +9,19 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/topology"
 )
 
 // Reconciler keeps the statuses of all HyperNodes up to date. Add puts it to work.
 type Reconciler struct {
 	client client.Client
+	events events.EventRecorder
 }
 
 // Reconcile works out what every HyperNode holds and writes the statuses that differ.
@@ -40,7 +43,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		tree.SetNode(nodes.Items[i].Name, nodes.Items[i].Labels)
 	}
 	for i := range hyperNodes.Items {
-		tree.Set(&hyperNodes.Items[i])
+		if !work.LeavesAlone(r.events, &hyperNodes.Items[i]) {
+			tree.Set(&hyperNodes.Items[i])
+		}
 	}
 	tree.Settle()
 	var problems []error

@@ -34,7 +34,7 @@ var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager) error {
-	r := &Reconciler{client: mgr.GetClient()}
+	r := &Reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder(Name)}
 	// Of nodes only names and labels matter; whole ones would take megabytes.
 	nodes := &metav1.PartialObjectMetadata{}
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))

@@ -18,8 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
@@ -51,6 +53,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	r.metrics.Job(stored, stored.Status.State.Phase)
+	if work.LeavesAlone(r.events, stored) {
+		return reconcile.Result{}, nil
+	}
 	if err := r.dropGroups(ctx, request.NamespacedName, stored.UID); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -279,6 +284,9 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []
 	}
 	if !metav1.IsControlledBy(current, job) {
 		return nil, errors.New("PodGroup " + current.Namespace + "/" + current.Name + " exists and does not belong to the Job")
+	}
+	if why, is := bounds.Unreadable(current); is {
+		return nil, errors.New("PodGroup " + current.Namespace + "/" + current.Name + " was stored in a form that cannot be read: " + why)
 	}
 	updated := updatePodGroup(current, wanted)
 	if apiequality.Semantic.DeepEqual(current, updated) {

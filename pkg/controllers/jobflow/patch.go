@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/lru"
 	kjson "sigs.k8s.io/json"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 )
@@ -114,6 +116,9 @@ func newSpecs() *specs { return &specs{lru.New(specsKept)} }
 
 // specOf is the function specOf, asked once.
 func (s *specs) specOf(template *flowapi.JobTemplate, flow *flowapi.Flow) (*batch.JobSpec, error) {
+	if why, is := bounds.Unreadable(template); is {
+		return nil, fmt.Errorf("the template was stored in a form that cannot be read: %s", why)
+	}
 	if flow.Patch == nil {
 		return &template.Spec, nil
 	}
@@ -151,8 +156,11 @@ func checkedPatch(raw []byte) (map[string]any, error) {
 	return patch, nil
 }
 
-// decode reads JSON; a field that the type does not know is an error.
+// decode reads JSON that anybody may have written; a field that the type does not know is an error.
 func decode(content []byte, into any) error {
+	if err := bounds.CheckJSON(content, reflect.TypeOf(into)); err != nil {
+		return err
+	}
 	unknown, err := kjson.UnmarshalStrict(content, into)
 	return errors.Join(append([]error{err}, unknown...)...)
 }

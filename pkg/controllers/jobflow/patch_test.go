@@ -46,7 +46,7 @@ spec:
 func patchedSpec(t *testing.T, patch string) (*batch.JobSpec, error) {
 	t.Helper()
 	template := &flowapi.JobTemplate{}
-	if err := yaml.UnmarshalStrict([]byte(templateText), template); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(templateText), template.Plain()); err != nil {
 		t.Fatal(err)
 	}
 	content, err := yaml.YAMLToJSON([]byte(patch))

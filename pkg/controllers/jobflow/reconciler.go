@@ -17,6 +17,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
@@ -51,6 +52,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r.metrics.JobFlow(stored, stored.Status.State.Phase)
+	if work.LeavesAlone(r.events, stored) {
+		return reconcile.Result{}, nil
+	}
 	v, err := r.look(ctx, stored)
 	if err != nil {
 		return reconcile.Result{}, err

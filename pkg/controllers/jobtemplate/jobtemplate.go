@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,11 +42,12 @@ type Options struct {
 // Reconciler writes the status of one JobTemplate at a time. Add puts it to work.
 type Reconciler struct {
 	client client.Client
+	events events.EventRecorder
 }
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &Reconciler{client: mgr.GetClient()}
+	r := &Reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder(Name)}
 	ctx := context.Background()
 	err := mgr.GetFieldIndexer().IndexField(ctx, &batch.Job{}, jobsByTemplate, func(job client.Object) []string {
 		if origin := job.GetAnnotations()[flowapi.CreatedByJobTemplateKey]; origin != "" {
@@ -97,6 +99,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := r.client.Get(ctx, request.NamespacedName, template)
 	if err != nil || template.DeletionTimestamp != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if work.LeavesAlone(r.events, template) {
+		return reconcile.Result{}, nil
 	}
 	jobs := &batch.JobList{}
 	err = r.client.List(ctx, jobs, client.InNamespace(request.Namespace),

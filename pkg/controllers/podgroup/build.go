@@ -1,7 +1,6 @@
 package podgroup
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -102,7 +102,7 @@ func minResources(pod *corev1.Pod, owner map[string]string, minMember int32) (co
 	var problems []string
 	if value, found := annotation(pod, owner, key); found {
 		var list corev1.ResourceList
-		err := json.Unmarshal([]byte(value), &list)
+		err := bounds.UnmarshalJSON([]byte(value), &list)
 		for name, quantity := range list {
 			if quantity.Sign() < 0 && err == nil {
 				err = fmt.Errorf("%s is negative", name)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
 // Reasons of the Events on a pod.
@@ -57,6 +58,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if len(pods) == 0 {
 		return reconcile.Result{}, r.remove(ctx, group)
+	}
+	if group != nil && work.LeavesAlone(r.events, group) {
+		return reconcile.Result{}, nil
 	}
 	var joining []*corev1.Pod
 	for _, pod := range pods {

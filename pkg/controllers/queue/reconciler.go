@@ -15,6 +15,7 @@ import (
 
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
 
@@ -52,6 +53,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if err != nil || queue.DeletionTimestamp != nil {
 		return reconcile.Result{}, err
+	}
+	if work.LeavesAlone(r.events, queue) {
+		return reconcile.Result{}, nil
 	}
 	err = r.update(ctx, queue, command)
 	switch {

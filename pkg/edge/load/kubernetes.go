@@ -3,7 +3,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -43,6 +43,9 @@ func newExtension(config *rest.Config) (*extension, error) {
 	return &extension{host: strings.TrimSuffix(host.String(), "/"), client: client}, nil
 }
 
+// longestAnswer is far more than a list of the metrics of ten thousand nodes.
+const longestAnswer = 64 << 20
+
 // get reads an object. isServed is false if the API server knows no such path.
 func (e *extension) get(ctx context.Context, path string, object any) (isServed bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.host+path, nil)
@@ -60,7 +63,11 @@ func (e *extension) get(ctx context.Context, path string, object any) (isServed 
 		err := fmt.Errorf("ask the API server for %s: it answers %s: %s", path, response.Status, strings.TrimSpace(string(text)))
 		return response.StatusCode != http.StatusNotFound, err
 	}
-	if err := json.NewDecoder(response.Body).Decode(object); err != nil {
+	text, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
+	if err == nil {
+		err = bounds.UnmarshalJSON(text, object)
+	}
+	if err != nil {
 		return true, fmt.Errorf("ask the API server for %s: %w", path, err)
 	}
 	return true, nil

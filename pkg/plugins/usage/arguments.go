@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -124,7 +125,7 @@ func (f *fields) quantity(name string, in func(*resource.Quantity) int64, to *in
 	if !isGiven || f.err != nil {
 		return
 	}
-	quantity, err := resource.ParseQuantity(text)
+	quantity, err := bounds.ParseQuantity(text)
 	if err != nil || quantity.Sign() < 0 {
 		f.err = fmt.Errorf("a mapping in which %s is a quantity of at least 0, not %q", name, text)
 		return

@@ -95,6 +95,9 @@ type JobSpec struct {
 	Plugins map[string][]string `json:"plugins,omitempty"`
 
 	// How long the user expects the Job to run. A Job that runs longer says so in its status and in an Event.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 	// +optional
 	RunningEstimate *metav1.Duration `json:"runningEstimate,omitempty"`
 
@@ -216,6 +219,9 @@ type LifecyclePolicy struct {
 	ExitCode *int32 `json:"exitCode,omitempty"`
 
 	// How long to wait before acting; the action is dropped if the cause is gone by then. Unset means at once.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 	// +optional
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }

@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 func main() {
@@ -58,6 +61,7 @@ func rewrite(content []byte, embedded, forms []string) ([]byte, error) {
 		return nil, err
 	}
 	visit(&document, embedded)
+	boundQuantities(&document)
 	for _, form := range forms {
 		if kind, property, isPart := strings.Cut(form, "."); kind != kindOf(&document) {
 			continue
@@ -135,6 +139,41 @@ func strip(node *yaml.Node, namesProperties bool) {
 		kept = append(kept, key, value)
 	}
 	node.Content = kept
+}
+
+// boundQuantities bounds the text of quantities wherever schemas nest. A quantity is a number or a text that has a pattern; what
+// may be a number or a name has none.
+func boundQuantities(node *yaml.Node) {
+	for _, child := range node.Content {
+		boundQuantities(child)
+	}
+	if node.Kind != yaml.MappingNode || valueOf(node, "x-kubernetes-int-or-string") == nil {
+		return
+	}
+	pattern := valueOf(node, "pattern")
+	if pattern == nil {
+		return
+	}
+	pattern.SetString(bounds.QuantityPattern)
+	length := valueOf(node, "maxLength")
+	if length == nil {
+		at := slices.Index(node.Content, pattern) - 1
+		length = &yaml.Node{}
+		key := &yaml.Node{}
+		key.SetString("maxLength")
+		node.Content = slices.Insert(node.Content, at, key, length)
+	}
+	*length = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(bounds.MaxQuantityLength)}
+}
+
+// valueOf is the value under a key of a mapping, nil if there is none.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
 }
 
 // kindOf is the kind that a document defines, or "".

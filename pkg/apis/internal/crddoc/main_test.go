@@ -46,7 +46,8 @@ spec:
         anyOf:
           - type: integer
           - type: string
-        pattern: ^[0-9]+$
+        maxLength: 64
+        pattern: ^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$
         x-kubernetes-int-or-string: true
       description: The ceiling.
     port:
@@ -59,7 +60,8 @@ spec:
           type: string
         limits:
           items:
-            pattern: ^[0-9]+$
+            maxLength: 64
+            pattern: ^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$
             x-kubernetes-int-or-string: true
 `
 

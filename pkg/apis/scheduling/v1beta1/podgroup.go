@@ -51,8 +51,8 @@ type PodGroupList struct {
 
 // PodGroupSpec is what a gang needs to start.
 type PodGroupSpec struct {
-	// How many pods start together or not at all. Unset means 1: every pod for itself.
-	// +kubebuilder:default=1
+	// How many pods start together or not at all. Unset and 0 mean that every pod is for itself. There is no default: a
+	// controller that compares what it wrote, 0, with what is stored would write it for ever.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MinMember int32 `json:"minMember,omitempty"`
@@ -81,7 +81,7 @@ type PodGroupSpec struct {
 	// means that the gang is let in without asking.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !quantity(string(dyn(self)[r])).isLessThan(quantity('0')))",message="quantities cannot be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(dyn(self)[r]).startsWith('-'))",message="quantities cannot be negative"
 	// +optional
 	MinResources *corev1.ResourceList `json:"minResources,omitempty"`
 

@@ -55,9 +55,9 @@ type QueueList struct {
 }
 
 // QueueSpec is what a queue may hold, and how it ranks among its siblings.
-// +kubebuilder:validation:XValidation:rule="!(has(self.guarantee) && has(self.guarantee.resource) && has(self.deserved)) || !self.guarantee.resource.exists(r, r in self.deserved && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.deserved)[r]))))",messageExpression="'guarantee must not exceed deserved, but does in: %s'.format([self.guarantee.resource.filter(r, r in self.deserved && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.deserved)[r]))))])",message="guarantee must not exceed deserved",fieldPath=".guarantee"
-// +kubebuilder:validation:XValidation:rule="!(has(self.guarantee) && has(self.guarantee.resource) && has(self.capability)) || !self.guarantee.resource.exists(r, r in self.capability && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))",messageExpression="'guarantee must not exceed capability, but does in: %s'.format([self.guarantee.resource.filter(r, r in self.capability && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))])",message="guarantee must not exceed capability",fieldPath=".guarantee"
-// +kubebuilder:validation:XValidation:rule="!(has(self.deserved) && has(self.capability)) || !self.deserved.exists(r, r in self.capability && quantity(string(dyn(self.deserved)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))",messageExpression="'deserved must not exceed capability, but does in: %s'.format([self.deserved.filter(r, r in self.capability && quantity(string(dyn(self.deserved)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))])",message="deserved must not exceed capability",fieldPath=".deserved"
+// +kubebuilder:validation:XValidation:rule="!(has(self.guarantee) && has(self.guarantee.resource) && has(self.deserved)) || !self.guarantee.resource.exists(r, r in self.deserved && !(string(dyn(self.guarantee.resource)[r]) + ' ' + string(dyn(self.deserved)[r])).matches('[eE][+-]?[0-9]{3}') && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.deserved)[r]))))",messageExpression="'guarantee must not exceed deserved, but does in: %s'.format([self.guarantee.resource.filter(r, r in self.deserved && !(string(dyn(self.guarantee.resource)[r]) + ' ' + string(dyn(self.deserved)[r])).matches('[eE][+-]?[0-9]{3}') && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.deserved)[r]))))])",message="guarantee must not exceed deserved",fieldPath=".guarantee"
+// +kubebuilder:validation:XValidation:rule="!(has(self.guarantee) && has(self.guarantee.resource) && has(self.capability)) || !self.guarantee.resource.exists(r, r in self.capability && !(string(dyn(self.guarantee.resource)[r]) + ' ' + string(dyn(self.capability)[r])).matches('[eE][+-]?[0-9]{3}') && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))",messageExpression="'guarantee must not exceed capability, but does in: %s'.format([self.guarantee.resource.filter(r, r in self.capability && !(string(dyn(self.guarantee.resource)[r]) + ' ' + string(dyn(self.capability)[r])).matches('[eE][+-]?[0-9]{3}') && quantity(string(dyn(self.guarantee.resource)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))])",message="guarantee must not exceed capability",fieldPath=".guarantee"
+// +kubebuilder:validation:XValidation:rule="!(has(self.deserved) && has(self.capability)) || !self.deserved.exists(r, r in self.capability && !(string(dyn(self.deserved)[r]) + ' ' + string(dyn(self.capability)[r])).matches('[eE][+-]?[0-9]{3}') && quantity(string(dyn(self.deserved)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))",messageExpression="'deserved must not exceed capability, but does in: %s'.format([self.deserved.filter(r, r in self.capability && !(string(dyn(self.deserved)[r]) + ' ' + string(dyn(self.capability)[r])).matches('[eE][+-]?[0-9]{3}') && quantity(string(dyn(self.deserved)[r])).isGreaterThan(quantity(string(dyn(self.capability)[r]))))])",message="deserved must not exceed capability",fieldPath=".deserved"
 type QueueSpec struct {
 	// The share of the queue relative to its siblings, for the plugin proportion. 0 means 1.
 	// +kubebuilder:default=1
@@ -69,7 +69,7 @@ type QueueSpec struct {
 	// The ceiling: what the queue, with all queues below it, never exceeds. A resource that is not named has none.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !quantity(string(dyn(self)[r])).isLessThan(quantity('0')))",message="quantities cannot be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(dyn(self)[r]).startsWith('-'))",message="quantities cannot be negative"
 	// +optional
 	Capability corev1.ResourceList `json:"capability,omitempty"`
 
@@ -105,7 +105,7 @@ type QueueSpec struct {
 	// The share, for the plugin capacity: what the queue may hold by right. It may hold more while nobody else needs it.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !quantity(string(dyn(self)[r])).isLessThan(quantity('0')))",message="quantities cannot be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(dyn(self)[r]).startsWith('-'))",message="quantities cannot be negative"
 	// +optional
 	Deserved corev1.ResourceList `json:"deserved,omitempty"`
 
@@ -139,7 +139,7 @@ type Guarantee struct {
 	// What is kept free for the queue.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
-	// +kubebuilder:validation:XValidation:rule="self.all(r, !quantity(string(dyn(self)[r])).isLessThan(quantity('0')))",message="quantities cannot be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(dyn(self)[r]).startsWith('-'))",message="quantities cannot be negative"
 	// +optional
 	Resource corev1.ResourceList `json:"resource,omitempty"`
 }

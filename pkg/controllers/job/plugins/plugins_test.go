@@ -90,7 +90,7 @@ func read(t *testing.T, path string) *batch.Job {
 		t.Fatal(err)
 	}
 	job := &batch.Job{}
-	if err := yaml.UnmarshalStrict(content, job); err != nil {
+	if err := yaml.UnmarshalStrict(content, job.Plain()); err != nil {
 		t.Fatal(err)
 	}
 	return job

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/lru"
 	kjson "sigs.k8s.io/json"
 
-	"hekla.sh/hekla/pkg/apis/bounds"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 )
 

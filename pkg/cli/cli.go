@@ -27,8 +27,15 @@ func addVerbs(root *cobra.Command, s *session) {
 // newGroup returns the verbs about one kind of object.
 func newGroup(s *session, use string, aliases []string, short string, verbs ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Aliases: aliases, Short: short, Args: cobra.NoArgs, RunE: showHelp}
-	s.addConnectionFlags(group.PersistentFlags())
 	group.AddCommand(verbs...)
+	if s.isVolcano { // where each verb has them, and the program those of the log
+		for _, verb := range verbs {
+			s.addConnectionFlags(verb.Flags())
+		}
+	} else {
+		s.addConnectionFlags(group.PersistentFlags())
+		addLogFlags(group)
+	}
 	addSynonyms(group)
 	return group
 }
@@ -45,9 +52,12 @@ func ForName(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	var command *cobra.Command
 	switch name {
 	case "vcctl":
-		command = &cobra.Command{Use: name, Short: "Jobs and queues from the command line", Args: cobra.NoArgs, RunE: showHelp}
+		command = &cobra.Command{Use: name, Args: cobra.NoArgs, RunE: showHelp}
 		command.SilenceUsage, command.SilenceErrors = true, true
 		addVerbs(command, s)
+		addLogFlags(command)
+		addSynonyms(command)
+		speakAsVolcano(command)
 		return command
 	case "vsub":
 		s.defaultNamespace = os.Getenv("VOLCANO_DEFAULT_JOB_NAMESPACE")
@@ -72,7 +82,9 @@ func ForName(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	command.Aliases, command.Example = nil, ""
 	command.SilenceUsage, command.SilenceErrors = true, true
 	s.addConnectionFlags(command.Flags())
+	addLogFlags(command)
 	addSynonyms(command)
+	speakAsVolcano(command)
 	return command
 }
 

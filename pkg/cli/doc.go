@@ -6,9 +6,10 @@
 //
 // Invariants:
 //
-//  1. Every flag and shorthand of vcctl is there and means what it means there. Where a shorthand of kubectl means
-//     something else (-n is a queue's name), vcctl wins.
-//  2. A table's columns begin with those of vcctl, in its order; no cell is empty. What Hekla adds stands behind them.
+//  1. Every flag and shorthand of vcctl is there and means what it means there, those of its log included. Where a shorthand
+//     of kubectl means something else (-n is a queue's name), vcctl wins. Under Volcano's names the help has its words.
+//  2. A table's columns begin with those of vcctl, in its order, and under Volcano's names they have its widths; no cell is
+//     empty, and no two touch. What Hekla adds stands behind them.
 //  3. Data goes to the standard output, everything else to the error output. Nothing is written before the request that
 //     it tells of has succeeded.
 //  4. An error is a sentence that names the object and says what to do next.

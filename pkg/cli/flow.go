@@ -115,7 +115,7 @@ func (f flow) listing(options []client.ListOption, isWatch bool) listing[*unstru
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(f.kind.GroupVersion().WithKind(f.kind.Kind + "List"))
 	return listing[*unstructured.Unstructured]{
-		kind: f.verb, list: list, columns: f.columns, options: options, isWatch: isWatch, isNamespaced: true, showsNamespace: true,
+		kind: f.verb, list: list, columns: f.columns, options: options, isWatch: isWatch, isNamespaced: true, showsNamespace: true, space: flowSpace,
 	}
 }
 
@@ -135,7 +135,7 @@ func newFlowGetCommand(s *session, f flow) *cobra.Command {
 				return s.output.print(s, object)
 			}
 			l := f.listing(nil, false)
-			rows := newRows(s, l.visible(s, object.GetNamespace()))
+			rows := newRows(s, l.visible(s, object.GetNamespace()), l.space)
 			if err := rows.add(s, object); err != nil {
 				return err
 			}

@@ -75,22 +75,22 @@ func listJobs(ctx context.Context, s *session, filter jobFilter) error {
 
 var jobColumns = []column[*batch.Job]{
 	{title: "Name", cell: func(job *batch.Job) string { return job.Name }},
-	{title: "Creation", cell: func(job *batch.Job) string { return job.CreationTimestamp.Format("2006-01-02") }},
-	{title: "Phase", cell: func(job *batch.Job) string { return string(job.Status.State.Phase) }},
-	{title: "JobType", cell: func(job *batch.Job) string {
+	{title: "Creation", width: 15, cell: func(job *batch.Job) string { return job.CreationTimestamp.Format("2006-01-02") }},
+	{title: "Phase", width: 12, cell: func(job *batch.Job) string { return string(job.Status.State.Phase) }},
+	{title: "JobType", width: 12, cell: func(job *batch.Job) string {
 		if kind := job.Labels[batch.JobTypeKey]; kind != "" {
 			return kind
 		}
 		return "Batch"
 	}},
-	{title: "Replicas", cell: func(job *batch.Job) string { return number(replicas(job)) }},
-	{title: "Min", cell: func(job *batch.Job) string { return number(job.Status.MinAvailable) }},
-	{title: "Pending", cell: func(job *batch.Job) string { return number(job.Status.Pending) }},
-	{title: "Running", cell: func(job *batch.Job) string { return number(job.Status.Running) }},
-	{title: "Succeeded", cell: func(job *batch.Job) string { return number(job.Status.Succeeded) }},
-	{title: "Failed", cell: func(job *batch.Job) string { return number(job.Status.Failed) }},
-	{title: "Unknown", cell: func(job *batch.Job) string { return number(job.Status.Unknown) }},
-	{title: "RetryCount", cell: func(job *batch.Job) string { return number(job.Status.RetryCount) }},
+	{title: "Replicas", width: 12, cell: func(job *batch.Job) string { return number(replicas(job)) }},
+	{title: "Min", width: 6, cell: func(job *batch.Job) string { return number(job.Status.MinAvailable) }},
+	{title: "Pending", width: 10, cell: func(job *batch.Job) string { return number(job.Status.Pending) }},
+	{title: "Running", width: 10, cell: func(job *batch.Job) string { return number(job.Status.Running) }},
+	{title: "Succeeded", width: 12, cell: func(job *batch.Job) string { return number(job.Status.Succeeded) }},
+	{title: "Failed", width: 10, cell: func(job *batch.Job) string { return number(job.Status.Failed) }},
+	{title: "Unknown", width: 12, cell: func(job *batch.Job) string { return number(job.Status.Unknown) }},
+	{title: "RetryCount", width: 10, cell: func(job *batch.Job) string { return number(job.Status.RetryCount) }},
 	{title: "Queue", isWide: true, cell: func(job *batch.Job) string { return job.Spec.Queue }},
 	{title: "PriorityClass", isWide: true, cell: func(job *batch.Job) string { return job.Spec.PriorityClassName }},
 	{title: "Scheduler", isWide: true, cell: func(job *batch.Job) string { return job.Spec.SchedulerName }},

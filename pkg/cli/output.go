@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -120,6 +122,8 @@ func setKinds(scheme *runtime.Scheme, object runtime.Object) error {
 type column[T any] struct {
 	title string
 	cell  func(T) string
+	// width is how wide vcctl makes the column; 0 as wide as what is in it.
+	width int
 	// isWide columns are shown with --output=wide only.
 	isWide bool
 }
@@ -132,6 +136,7 @@ type listing[T client.Object] struct {
 	keep    func(T) bool // nil keeps all
 	options []client.ListOption
 	isWatch bool
+	space   int // as newRows takes it; 0 is that of jobs
 	// isNamespaced objects have their namespace as the first column when all namespaces are listed.
 	isNamespaced bool
 	// showsNamespace says that the namespace is among the columns in any case.
@@ -168,7 +173,7 @@ func show[T client.Object](ctx context.Context, s *session, l listing[T]) error 
 	if err := meta.SetList(l.list, items); err != nil {
 		return err
 	}
-	rows := newRows(s, l.visible(s, scope))
+	rows := newRows(s, l.visible(s, scope), cmp.Or(l.space, jobSpace))
 	switch {
 	case !s.output.isTable() && !l.isWatch:
 		return s.output.print(s, l.list)
@@ -220,7 +225,7 @@ func (l *listing[T]) visible(s *session, scope string) []column[runtime.Object] 
 	}
 	for _, c := range l.columns {
 		if !c.isWide || s.output.format() == wideFormat {
-			visible = append(visible, column[runtime.Object]{title: c.title, cell: func(object runtime.Object) string { return c.cell(object.(T)) }})
+			visible = append(visible, column[runtime.Object]{title: c.title, width: c.width, cell: func(object runtime.Object) string { return c.cell(object.(T)) }})
 		}
 	}
 	return visible
@@ -239,6 +244,9 @@ func (s *session) sayNothingFound(kind, scope string) error {
 	return err
 }
 
+// What vcctl leaves beside the names of jobs, of flows and their templates, and beside each column of pods.
+const jobSpace, flowSpace, podSpace = 3, 4, 8
+
 // rows writes a table row by row, or, in another format, object by object.
 type rows struct {
 	columns   []column[runtime.Object]
@@ -247,7 +255,15 @@ type rows struct {
 	hasTitles bool
 }
 
-func newRows(s *session, columns []column[runtime.Object]) *rows {
+// newRows begins a table; space is how many blanks vcctl leaves at least beside a column that has no width of its own.
+func newRows(s *session, columns []column[runtime.Object], space int) *rows {
+	if s.isVolcano {
+		writer := &paddedWriter{out: s.Out, space: space, widths: make([]int, len(columns))}
+		for i, c := range columns {
+			writer.widths[i] = c.width
+		}
+		return &rows{columns: columns, writer: writer, flush: writer.Flush, hasTitles: s.output.noHeaders}
+	}
 	// This writer remembers the widths, so that rows which come later stand under the first ones.
 	writer := printers.GetNewTabWriter(s.Out)
 	return &rows{columns: columns, writer: writer, flush: writer.Flush, hasTitles: s.output.noHeaders}
@@ -269,6 +285,52 @@ func (r *rows) add(s *session, object runtime.Object) error {
 	}
 	_, err := fmt.Fprintln(r.writer, strings.Join(cells, "\t"))
 	return err
+}
+
+// paddedWriter lays out a table as vcctl does: each cell is padded with blanks, the last one too, to a width that is fixed, or
+// that leaves some space beside the widest cell seen so far. Unlike vcctl it lets no two cells touch.
+type paddedWriter struct {
+	out    io.Writer
+	space  int   // beside the widest cell
+	widths []int // fixed ones; 0 for those that are as wide as what is in them
+	widest []int
+	lines  [][]string
+}
+
+// Write takes lines whose cells are separated by tabs.
+func (w *paddedWriter) Write(text []byte) (int, error) {
+	for line := range strings.Lines(string(text)) {
+		w.lines = append(w.lines, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return len(text), nil
+}
+
+// Flush writes the lines that were taken.
+func (w *paddedWriter) Flush() error {
+	if w.widest == nil {
+		w.widest = make([]int, len(w.widths))
+	}
+	for _, line := range w.lines {
+		for i, cell := range line {
+			w.widest[i] = max(w.widest[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, line := range w.lines {
+		for i, cell := range line {
+			width := cmp.Or(w.widths[i], w.widest[i]+w.space)
+			if i < len(line)-1 {
+				width = max(width, utf8.RuneCountInString(cell)+1)
+			}
+			if _, err := fmt.Fprintf(w.out, "%-*s", width, cell); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintln(w.out); err != nil {
+			return err
+		}
+	}
+	w.lines = nil
+	return nil
 }
 
 // follow calls changed with each object that a watch brings, until the context ends.

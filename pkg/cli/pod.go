@@ -186,7 +186,7 @@ func newPodRows(s *session, scope string, definitions []metav1.TableColumnDefini
 	if !slices.ContainsFunc(definitions, func(d metav1.TableColumnDefinition) bool { return d.Name == "Name" }) {
 		return nil, errors.New("the API server shows pods without their names; try --output=name")
 	}
-	return &podRows{rows: newRows(s, columns)}, nil
+	return &podRows{rows: newRows(s, columns, podSpace)}, nil
 }
 
 // addTable adds those rows of a table whose pods are to be shown.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways to log in that kubeconfigs may name
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/logs"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/pkg/apis"
@@ -68,12 +70,20 @@ func (s *session) addConnectionFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(master, "master", "s", "", "address of the API server (also --server)")
 }
 
+// addLogFlags adds what says how much the libraries log, such as the requests that are sent: -v, --vmodule and
+// --log-flush-frequency, as vcctl and kubectl have them.
+func addLogFlags(command *cobra.Command) {
+	logs.AddFlags(command.PersistentFlags())
+	command.PersistentPreRun = func(*cobra.Command, []string) { logs.InitLogs() }
+}
+
 // synonyms are flags that have another name in a sibling verb of vcctl, or in kubectl.
 var synonyms = map[string]string{"server": "master", "file": "filename", "format": "output"}
 
-// addSynonyms lets the flags of a command be given by their other names.
+// addSynonyms lets the flags of a command be given by their other names, and with underscores, as vcctl does.
 func addSynonyms(command *cobra.Command) {
 	command.SetGlobalNormalizationFunc(func(flags *pflag.FlagSet, name string) pflag.NormalizedName {
+		name = strings.ReplaceAll(name, "_", "-")
 		if synonym, ok := synonyms[name]; ok {
 			name = synonym
 		}

@@ -33,15 +33,20 @@ func (s *simulation) clearAway() {
 	}
 	slices.SortFunc(gone, func(a, b *corev1.Pod) int { return cluster.CompareNames(keyOf(a), keyOf(b)) })
 	for _, pod := range gone {
-		delete(s.pods, keyOf(pod))
-		delete(s.overdue, pod.UID)
-		s.events = append(s.events, cluster.Delete{Object: pod})
-		s.supplies.giveBack(pod)
-		if s.returns(pod) {
-			s.comeBack(pod)
-		} else {
-			s.dropGroupOf(pod)
-		}
+		s.remove(pod)
+	}
+}
+
+// remove removes a pod. Whoever made it makes it anew.
+func (s *simulation) remove(pod *corev1.Pod) {
+	delete(s.pods, keyOf(pod))
+	delete(s.overdue, pod.UID)
+	s.drop(pod)
+	s.supplies.giveBack(pod)
+	if s.returns(pod) {
+		s.comeBack(pod)
+	} else {
+		s.dropGroupOf(pod)
 	}
 }
 
@@ -90,7 +95,7 @@ func (s *simulation) dropGroupOf(pod *corev1.Pod) {
 	}
 	if owner := metav1.GetControllerOfNoCopy(group); owner != nil && owner.UID == pod.UID {
 		delete(s.groups, id)
-		s.events = append(s.events, cluster.Delete{Object: group})
+		s.drop(group)
 	}
 }
 

@@ -60,22 +60,32 @@ func Read(paths []string, stdin io.Reader) (*Input, error) {
 	}
 	// From here on nothing depends on the order of the documents.
 	slices.SortFunc(r.objects, func(a, b object) int { return cmp.Compare(sortKey(a), sortKey(b)) })
-	in := &Input{namespaces: map[string]*corev1.Namespace{}, priorities: map[string]*schedulingv1.PriorityClass{},
-		templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
-	for name, value := range systemPriorities {
-		in.priorities[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-	}
+	in := newInput()
 	for _, o := range r.objects {
 		if err := in.add(o); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.place, err)
 		}
 	}
+	in.complete()
+	return in, nil
+}
+
+func newInput() *Input {
+	in := &Input{namespaces: map[string]*corev1.Namespace{}, priorities: map[string]*schedulingv1.PriorityClass{},
+		templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
+	for name, value := range systemPriorities {
+		in.priorities[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+	}
+	return in
+}
+
+// complete adds what every cluster has, and what the API server fills in.
+func (in *Input) complete() {
 	in.addQueue(schedulingv1beta1.RootQueue)
 	in.addQueue(schedulingv1beta1.DefaultQueue)
 	for _, pod := range in.pods {
 		in.completePod(pod)
 	}
-	return in, nil
 }
 
 // systemPriorities are the classes that every cluster has.

@@ -32,6 +32,8 @@ type Options struct {
 
 	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
 	Fate func(cluster.Eviction) Fate
+	// Observe is told what each cycle decided, before it is carried out; nil observes nothing. It is for tests.
+	Observe func(*cluster.Decisions)
 }
 
 // ErrNotStable says that the most cycles passed without two in a row that decide nothing.
@@ -53,6 +55,7 @@ type simulation struct {
 	jobs   map[cluster.JobID]*batchv1alpha1.Job // by their PodGroup, until their pods are made
 	names  map[cluster.JobID]string             // what a person calls the job of a PodGroup
 	report *Report
+	shown  shown
 
 	budgets  []*budget
 	quotas   []*quota
@@ -98,6 +101,7 @@ func newSimulation(input *Input, policy *framework.Policy, options Options) (*si
 		jobs:      map[cluster.JobID]*batchv1alpha1.Job{},
 		names:     map[cluster.JobID]string{},
 		report:    newReport(),
+		shown:     shown{objects: map[shownKey]runtime.Object{}},
 		managed:   map[cluster.JobID]bool{},
 		returned:  map[types.NamespacedName]int{},
 		overdue:   map[types.UID]time.Duration{},
@@ -122,15 +126,16 @@ func (o Options) limit() int {
 // begin puts the input into the cluster, and what controllers make of it.
 func (s *simulation) begin() error {
 	for _, o := range s.input.others {
-		s.set(o)
+		s.set(o.DeepCopyObject())
 	}
 	for _, b := range s.input.budgets {
-		s.budgets = append(s.budgets, &budget{object: b.object, selector: b.selector})
-		s.set(b.object)
+		object := b.object.DeepCopy()
+		s.budgets = append(s.budgets, &budget{object: object, selector: b.selector})
+		s.set(object)
 	}
 	s.supplies.begin(s.input.supplies)
 	for _, g := range s.input.groups {
-		s.setGroup(g)
+		s.setGroup(g.DeepCopy())
 	}
 	for _, j := range s.input.jobs {
 		if err := s.beginJob(j.DeepCopy()); err != nil {
@@ -206,7 +211,17 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-func (s *simulation) set(o runtime.Object) { s.events = append(s.events, cluster.Set{Object: o}) }
+// set shows an object that nobody else holds, whose spec is as it was.
+func (s *simulation) set(o runtime.Object) {
+	s.shown.write(o, false)
+	s.events = append(s.events, cluster.Set{Object: o})
+}
+
+// drop shows that an object is gone.
+func (s *simulation) drop(o runtime.Object) {
+	s.shown.drop(o)
+	s.events = append(s.events, cluster.Delete{Object: o})
+}
 
 func (s *simulation) setPod(pod *corev1.Pod) {
 	s.supplies.prepare(pod)
@@ -242,6 +257,9 @@ func (s *simulation) cycle() (bool, error) {
 			return false, fmt.Errorf("the scheduler failed in cycle %d, please report this: %s", s.report.Cycles, result.Panic)
 		}
 		s.events = nil
+		if s.options.Observe != nil {
+			s.options.Observe(&result.Decisions)
+		}
 		s.carryOut(&result.Decisions)
 		again = s.makePods()
 		s.count()

@@ -29,16 +29,15 @@ type supplies struct {
 func newSupplies(s *simulation) *supplies {
 	return &supplies{known: map[cluster.SupplyKey]cluster.Supply{}, templates: s.input.templates,
 		set:    func(o cluster.Supply) { s.set(o) },
-		remove: func(o cluster.Supply) { s.events = append(s.events, cluster.Delete{Object: o}) }}
+		remove: func(o cluster.Supply) { s.drop(o) }}
 }
 
 func supplyKey(o cluster.Supply) cluster.SupplyKey {
 	return cluster.SupplyKey{Kind: cluster.SupplyKindOf(o), NamespacedName: keyOf(o)}
 }
 
-// put shows an object as it is now. Without a version it is news each time.
+// put shows an object as it is now.
 func (s *supplies) put(o cluster.Supply) {
-	o.SetResourceVersion("")
 	s.known[supplyKey(o)] = o
 	s.set(o)
 }
@@ -88,6 +87,15 @@ func (s *supplies) defaultClass() *string {
 		}
 	}
 	return found
+}
+
+// bindAll binds the claims that wait for nobody any more.
+func (s *supplies) bindAll() {
+	for _, key := range s.sortedKeys() {
+		if claim, ok := s.known[key].(*corev1.PersistentVolumeClaim); ok {
+			s.bindEarly(claim)
+		}
+	}
 }
 
 // bindEarly binds a claim whose class has volumes made at once.

@@ -1,0 +1,145 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+// Led is a simulation that is led from outside, cycle by cycle, and in which objects change in between. It is for tests.
+type Led struct{ s *simulation }
+
+// NewInput returns the input of objects that are at hand. They are copied before they are changed.
+func NewInput(objects ...runtime.Object) (*Input, error) {
+	in := newInput()
+	for _, o := range objects {
+		if err := in.add(object{Object: o.DeepCopyObject(), place: fmt.Sprintf("%T", o)}); err != nil {
+			return nil, fmt.Errorf("%T: %w", o, err)
+		}
+	}
+	in.complete()
+	return in, nil
+}
+
+// Lead begins a simulation that is led from outside. Of the options, how long it is to last has no effect.
+func Lead(input *Input, policy *framework.Policy, options Options) (*Led, error) {
+	s, err := newSimulation(input, policy, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Led{s}, nil
+}
+
+// Cycle runs a cycle, a second of the cluster's time; see [Options.Observe] for what is decided in it.
+func (l *Led) Cycle() error {
+	_, err := l.s.cycle()
+	return err
+}
+
+// Scheduler is the scheduler that is led.
+func (l *Led) Scheduler() *scheduler.Scheduler { return l.s.scheduler }
+
+// HasNews reports whether anything has happened that the scheduler has not heard of yet.
+func (l *Led) HasNews() bool { return len(l.s.events) > 0 }
+
+// Now is the time of the next cycle.
+func (l *Led) Now() time.Time { return l.s.now }
+
+// Pass lets time go by, in which what is due happens.
+func (l *Led) Pass(d time.Duration) {
+	l.s.now = l.s.now.Add(d)
+	l.s.clearAway()
+	l.s.count()
+}
+
+// Objects returns all objects as they are now. The caller must not change them.
+func (l *Led) Objects() []runtime.Object { return l.s.shown.all() }
+
+// Get returns an object as it is now, of the kind of a specimen, nil if there is none. The caller must not change it.
+func (l *Led) Get(specimen runtime.Object, namespace, name string) runtime.Object {
+	return l.s.shown.objects[shownKey{kind: kindOf(specimen), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}]
+}
+
+// Set has somebody write an object, which is the simulation's from then on.
+func (l *Led) Set(o runtime.Object) error {
+	s := l.s
+	m := o.(metav1.Object)
+	if m.GetUID() == "" {
+		m.SetUID(types.UID(kindOf(o) + " " + keyOf(m).String()))
+	}
+	if pod, ok := o.(*corev1.Pod); ok {
+		s.supplies.prepare(pod)
+	}
+	s.shown.write(o, true)
+	s.events = append(s.events, cluster.Set{Object: o})
+	switch o := o.(type) {
+	case *corev1.Pod:
+		s.pods[keyOf(o)] = o
+	case *schedulingv1beta1.PodGroup:
+		s.groups[keyOf(o)], s.names[keyOf(o)] = o, o.Namespace+"/"+nameOf(o)
+	case *policyv1.PodDisruptionBudget:
+		b, err := newBudget(o)
+		if err != nil {
+			return err
+		}
+		s.budgets = append(without(s.budgets, o, budgetKey), b)
+	case *corev1.ResourceQuota:
+		beside := corev1.ResourceList{}
+		for _, q := range s.quotas {
+			if keyOf(q.object) == keyOf(o) {
+				beside = q.beside
+			}
+		}
+		s.quotas = append(without(s.quotas, o, quotaKey), &quota{object: o, beside: beside})
+	default:
+		if cluster.SupplyKindOf(o) != cluster.NoSupply {
+			s.supplies.known[supplyKey(o.(cluster.Supply))] = o.(cluster.Supply)
+			s.supplies.bindAll()
+		}
+	}
+	s.count()
+	return nil
+}
+
+// Delete removes an object at once, whatever its grace period. A pod that somebody made comes back.
+func (l *Led) Delete(o runtime.Object) {
+	s := l.s
+	switch o := o.(type) {
+	case *corev1.Pod:
+		s.remove(o)
+	case *schedulingv1beta1.PodGroup:
+		delete(s.groups, keyOf(o))
+		s.drop(o)
+	case *policyv1.PodDisruptionBudget:
+		s.budgets = without(s.budgets, o, budgetKey)
+		s.drop(o)
+	case *corev1.ResourceQuota:
+		s.quotas = without(s.quotas, o, quotaKey)
+		s.drop(o)
+	default:
+		if cluster.SupplyKindOf(o) != cluster.NoSupply {
+			delete(s.supplies.known, supplyKey(o.(cluster.Supply)))
+		}
+		s.drop(o)
+	}
+	s.count()
+}
+
+func budgetKey(b *budget) types.NamespacedName { return keyOf(b.object) }
+func quotaKey(q *quota) types.NamespacedName   { return keyOf(q.object) }
+
+// without returns a list without what is of the name of an object.
+func without[T any](all []T, o metav1.Object, key func(T) types.NamespacedName) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return key(one) == keyOf(o) })
+}

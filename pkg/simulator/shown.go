@@ -1,0 +1,115 @@
+package simulator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// shownKey names an object of the virtual cluster.
+type shownKey struct {
+	kind string // the Go type, which tells kinds of one name apart
+	types.NamespacedName
+}
+
+// shown are the objects as the API server would show them: each write has a resource version of its own, and the generation
+// grows when what is wished for has changed, not when a status has. Without that the scheduler would take its own status writes
+// for changes, and would look again at jobs that nothing has happened to.
+type shown struct {
+	objects map[shownKey]runtime.Object
+	version int64
+}
+
+func shownKeyOf(o runtime.Object, m metav1.Object) shownKey {
+	return shownKey{kind: kindOf(o), NamespacedName: keyOf(m)}
+}
+
+// kindOf is a name of the kind of an object that needs no scheme.
+func kindOf(o runtime.Object) string {
+	switch o.(type) {
+	case *corev1.Pod:
+		return "Pod"
+	case *corev1.Node:
+		return "Node"
+	case *corev1.Namespace:
+		return "Namespace"
+	case *corev1.ResourceQuota:
+		return "ResourceQuota"
+	case *policyv1.PodDisruptionBudget:
+		return "PodDisruptionBudget"
+	case *schedulingv1beta1.PodGroup:
+		return "PodGroup"
+	case *schedulingv1beta1.Queue:
+		return "Queue"
+	case *topologyv1alpha1.HyperNode:
+		return "HyperNode"
+	}
+	if kind := cluster.SupplyKindOf(o); kind != cluster.NoSupply {
+		return "supply " + strconv.Itoa(int(kind))
+	}
+	return "PriorityClass"
+}
+
+// write stores an object that nobody else holds, with the version and the generation that the API server would give it. What
+// is wished for is compared only if it may have changed.
+func (s *shown) write(o runtime.Object, mayDiffer bool) {
+	m := o.(metav1.Object)
+	key := shownKeyOf(o, m)
+	before, _ := s.objects[key].(metav1.Object)
+	switch {
+	case before == nil || before.GetUID() != m.GetUID():
+		m.SetGeneration(max(m.GetGeneration(), 1))
+	case mayDiffer && !equality.Semantic.DeepEqual(wishedFor(s.objects[key]), wishedFor(o)):
+		m.SetGeneration(before.GetGeneration() + 1)
+	default:
+		m.SetGeneration(before.GetGeneration())
+	}
+	s.version++
+	m.SetResourceVersion(strconv.FormatInt(s.version, 10))
+	s.objects[key] = o
+}
+
+func (s *shown) drop(o runtime.Object) { delete(s.objects, shownKeyOf(o, o.(metav1.Object))) }
+
+// all returns every object, by kind and name.
+func (s *shown) all() []runtime.Object {
+	keys := slices.SortedFunc(maps.Keys(s.objects), func(a, b shownKey) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cluster.CompareNames(a.NamespacedName, b.NamespacedName))
+	})
+	objects := make([]runtime.Object, len(keys))
+	for i, key := range keys {
+		objects[i] = s.objects[key]
+	}
+	return objects
+}
+
+// wishedFor is the part of an object by which its generation goes, nil for kinds of which nobody reads the generation.
+func wishedFor(o runtime.Object) any {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return o.Spec
+	case *corev1.ResourceQuota:
+		return o.Spec
+	case *policyv1.PodDisruptionBudget:
+		return o.Spec
+	case *schedulingv1beta1.PodGroup:
+		return o.Spec
+	case *schedulingv1beta1.Queue:
+		return o.Spec
+	case *topologyv1alpha1.HyperNode:
+		return o.Spec
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -43,6 +44,11 @@ func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok 
 		slices.SortFunc(orphans[id], cluster.CompareTasks)
 		s.Cluster.Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
 	}
+	// In the order in which they came into force: a later one may rest on what an earlier one promises.
+	slices.SortStableFunc(heirs, func(a, b heir) int {
+		// Of one second the counter at the end of the ID tells.
+		return cmp.Or(a.plan.Since.Compare(b.plan.Since), cmp.Compare(len(a.plan.ID), len(b.plan.ID)), cmp.Compare(a.plan.ID, b.plan.ID))
+	})
 	for i := range heirs {
 		h := &heirs[i]
 		slices.SortFunc(h.victims, cluster.CompareTasks)

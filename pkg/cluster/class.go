@@ -230,13 +230,14 @@ func (c *Cluster) setClass(t *Task, k *Class) {
 	if t.Class == k {
 		return
 	}
+	// The new class first: it may be the plain class of the old one, and in use by that alone.
+	if k != nil {
+		k.tasks++
+	}
 	if old := t.Class; old != nil {
 		c.forsake(old)
 	}
 	t.Class = k
-	if k != nil {
-		k.tasks++
-	}
 }
 
 // forsake counts one user of a class less.

@@ -70,7 +70,7 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 		// It covers what it did: most updates are of its counts.
 		b := list[i]
 		if object.Status.DisruptionsAllowed > b.object.Status.DisruptionsAllowed {
-			c.world.pod++
+			c.note(BudgetFreed)
 		}
 		b.object = object
 		return
@@ -83,7 +83,7 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 	b := &Budget{Namespace: object.Namespace, Name: object.Name, object: object, selector: selector}
 	if found {
 		list[i] = b
-		c.world.pod++
+		c.note(BudgetFreed)
 	} else {
 		c.budgets[object.Namespace] = slices.Insert(list, i, b)
 	}
@@ -103,7 +103,7 @@ func (c *Cluster) dropBudget(object *policyv1.PodDisruptionBudget) {
 	default:
 		c.budgets[object.Namespace] = after
 	}
-	c.world.pod++
+	c.note(BudgetFreed)
 	c.recount(object.Namespace)
 }
 
@@ -135,7 +135,7 @@ func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
 	default:
 		list[i] = object
 	}
-	c.world.queue++
+	c.note(QuotaShown)
 }
 
 func (c *Cluster) dropQuota(object *corev1.ResourceQuota) {
@@ -151,5 +151,5 @@ func (c *Cluster) dropQuota(object *corev1.ResourceQuota) {
 	default:
 		c.quotas[object.Namespace] = after
 	}
-	c.world.queue++
+	c.note(QuotaShown)
 }

@@ -14,7 +14,6 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/topology"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Options are what a model is made with.
@@ -25,6 +24,10 @@ type Options struct {
 	// OpensQueueGates treats pods that only the gate of queue admission holds as waiting for a node: their gates are opened
 	// here. Otherwise they are held, as by any other gate.
 	OpensQueueGates bool
+
+	// Overlook says of a cause whether it wakes nobody, as if it had been forgotten; nil: none is. It is for tests, which show
+	// with it that they find such a mistake.
+	Overlook func(Cause) bool
 }
 
 // Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.
@@ -245,69 +248,11 @@ func (c *Cluster) Settle() {
 	}
 }
 
-// stamp is how often each kind of change that could help a waiting job has happened.
-type stamp struct{ node, queue, pod, supply, job uint64 }
-
-// Judge notes why a job waits; nil clears it. The job need not be tried again before [Cluster.Hopeful].
-func (c *Cluster) Judge(j *Job, v *verdict.Verdict) {
-	j.judged = c.present(j)
-	if !j.Verdict.Equal(v) {
-		c.touch(j)
-	}
-	j.Verdict = v
-}
-
-// present is what the world looks like now to a job.
-func (c *Cluster) present(j *Job) stamp {
-	now := c.world
-	now.job = j.version
-	return now
-}
-
-// postponement is how long a job waits that a cycle had no time for: long enough that what has happened meanwhile is taken
-// in, and that the cycles leave time for others.
-const postponement = 100 * time.Millisecond
-
-// longestRest is after how long a job is looked at again though nothing seems to have happened that could help: should a
-// change be missed for what it is, a job waits for minutes, not for ever (source: kube-scheduler does the same).
-const longestRest = 5 * time.Minute
-
-// Hopeful reports whether anything has happened that could help a job since it was judged, or it has rested for long. The
-// caller looks at the job if it says yes.
-func (c *Cluster) Hopeful(j *Job, now time.Time) bool {
-	if now.Before(j.NotBefore) {
-		return false
-	}
-	hasRested := !j.lookedAt.IsZero() && now.Sub(j.lookedAt) >= longestRest
-	j.Postponed, j.postponed = j.postponed, 0
-	hopeful := hasRested || j.Postponed != 0 || c.isHelped(j)
-	if hopeful || j.lookedAt.IsZero() {
-		j.lookedAt = now
-	}
-	return hopeful
-}
-
-// isHelped reports whether anything has happened that the job's verdict hopes for.
-func (c *Cluster) isHelped(j *Job) bool {
-	v, then := j.Verdict, j.judged
-	switch {
-	case v == nil, then.job != j.version, v.Help&verdict.HelpTime != 0:
-		return true
-	case v.Help == 0:
-		// Whoever gave it did not think of what would help. It must not keep the job waiting for ever.
-		return then != c.present(j)
-	}
-	return v.Help&verdict.HelpNode != 0 && then.node != c.world.node ||
-		v.Help&verdict.HelpQueue != 0 && then.queue != c.world.queue ||
-		v.Help&verdict.HelpPod != 0 && then.pod != c.world.pod ||
-		v.Help&verdict.HelpSupply != 0 && then.supply != c.world.supply
-}
-
 // Touch counts a node as changed though its object and what is on it are as they were: what a plugin says of it has changed
 // with time, or could not be found out before.
 func (c *Cluster) Touch(n *Node) {
 	c.changed(n)
-	c.world.node++
+	c.note(NodeTouched)
 }
 
 // Outdate counts a node as changed for whoever keeps answers about it: what a plugin says of it rests on other nodes too, and

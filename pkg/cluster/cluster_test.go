@@ -37,7 +37,7 @@ func TestAJudgedJobIsHopefulOnceSomethingOfTheRightKindHasHappened(t *testing.T)
 		"a pod there is deleted":        {set(Delete{pod("b")}), node_ | queue_ | timePasses},
 		"a pod there shrinks":           {set(Set{pod("b", in("busy"), on("n"), asks("cpu=1"), phase(corev1.PodRunning))}), node_ | queue_ | timePasses},
 		"a pod there is on its way out": {set(Set{pod("b", in("busy"), on("n"), asks("cpu=4"), deleting)}), node_ | queue_ | timePasses},
-		"a pod there grows":             {set(Set{pod("b", in("busy"), on("n"), asks("cpu=6"), phase(corev1.PodRunning))}), timePasses},
+		"a pod there grows":             {set(Set{pod("b", in("busy"), on("n"), asks("cpu=6"), phase(corev1.PodRunning))}), queue_ | timePasses},
 		"a pod of another job comes":    {set(Set{pod("v", in("h"))}), timePasses},
 		"a pod that waits is deleted":   {set(Delete{pod("w")}), queue_ | timePasses},
 		"a pod that waits is given up":  {set(Set{pod("w", in("h"), deleting)}), queue_ | timePasses},

@@ -20,7 +20,7 @@ var unordered = []string{"Node.tasks"}
 var leftOut = []string{
 	"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.touchedJobs",
 	"Cluster.touchedQueues", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Queue.touched",
-	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.pod", "Task.inNode", "Task.budgets",
+	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.kinds", "Task.inNode", "Task.budgets",
 	"Task.budgetsWhen", "Budget.selector", "supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology",
 	"Cluster.talliedAt", "Node.tallied", "Node.talliedUsed",
 }

@@ -65,7 +65,7 @@ func (e Set) apply(c *Cluster) {
 		c.namespaces[object.Name] = object
 		if before == nil || !maps.Equal(before.Labels, object.Labels) {
 			c.namespacesGeneration++
-			c.world.node++
+			c.note(NamespaceShown)
 		}
 	default:
 		if kind := SupplyKindOf(object); kind != NoSupply {
@@ -107,6 +107,7 @@ func (e Delete) apply(c *Cluster) {
 		if before := c.namespaces[object.Name]; before != nil && before.UID == object.UID {
 			delete(c.namespaces, object.Name)
 			c.namespacesGeneration++
+			c.note(NamespaceShown)
 		}
 	default:
 		if kind := SupplyKindOf(object); kind != NoSupply {
@@ -213,9 +214,11 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		return
 	}
 
-	if status.Evictable() && !was.Evictable() || status.Holds() && (from != node || t.Pod != nil && (!maps.Equal(t.Pod.Labels, pod.Labels) ||
-		t.Pod.Annotations[schedulingv1beta1.PreemptableKey] != pod.Annotations[schedulingv1beta1.PreemptableKey])) {
-		c.world.pod++
+	switch {
+	case status.Evictable() && !was.Evictable(), status.Holds() && from != node:
+		c.note(PodPlaced)
+	case status.Holds() && t.Pod != nil && !leavesAlike(t.Pod, pod):
+		c.note(PodRelabelled)
 	}
 	if t.Status == Evicting {
 		c.spend(t, false)
@@ -259,11 +262,14 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	}
 	shrank := !before.LessEqual(t.Class.Request)
 	if was.Asks() && (shrank || !status.Asks()) || was.Counts() && !status.Counts() {
-		c.world.queue++
+		c.note(UsageFreed)
+	}
+	if status.Holds() && was.Holds() && !t.Class.Request.LessEqual(before) {
+		c.note(PodGrown)
 	}
 	if from != nil {
 		if shrank || t.Node != from || status.Leaves() && !was.Leaves() {
-			c.world.node++
+			c.note(RoomFreed)
 		}
 		c.forgetEmpty(from)
 	}
@@ -277,7 +283,7 @@ func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
 		return
 	}
 	if status.Evictable() && !t.Status.Evictable() {
-		c.world.pod++ // a taker may look at it now
+		c.note(PodPlaced) // a taker may look at it now
 	}
 	assumed := t.Status.Assumed()
 	c.move(t, status, t.Node)
@@ -342,8 +348,8 @@ func (c *Cluster) release(t *Task, status Status) {
 	node := t.Node
 	c.move(t, status, nil)
 	if node != nil {
-		c.world.node++
-		c.world.queue++
+		c.note(RoomFreed)
+		c.note(UsageFreed)
 		c.forgetEmpty(node)
 	}
 }
@@ -360,7 +366,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.leaveJob(t)
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
-	c.world.queue++ // its queue asks for less, which may leave more to others
+	c.note(UsageFreed) // its queue asks for less, which may leave more to others
 }
 
 // jobNamed returns a job, a placeholder if its PodGroup is not known yet.
@@ -394,7 +400,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		j.NotBefore = time.Time{}
 	}
 	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !givesTheSame(j.Group, group) {
-		c.world.pod++ // its pods may be evicted now, or no more
+		c.note(GiverChanged) // its pods may be evicted now, or no more
 	}
 	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.SchedulerNameKey] != group.Annotations[schedulingv1beta1.SchedulerNameKey] {
 		c.questionOwner(j)
@@ -403,7 +409,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 	j.read(c, group)
 	c.followPhase(j)
 	if !needed.LessEqual(j.MinResources) {
-		c.world.queue++ // less of its queue is spoken for
+		c.note(UsageFreed) // less of its queue is spoken for
 	}
 	queue := group.Spec.Queue
 	if queue == "" {
@@ -430,7 +436,7 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	j.forgive()
 	c.belong(j)
 	c.settleJob(j)
-	c.world.queue++
+	c.note(UsageFreed)
 	c.dropIfEmpty(j)
 }
 
@@ -443,7 +449,7 @@ func (c *Cluster) assignQueue(j *Job, name string) {
 	if old := j.Queue; old != nil {
 		c.spreadUsage(old, &j.Usage, -1)
 		old.Jobs--
-		c.world.queue++
+		c.note(UsageFreed)
 	}
 	j.QueueName, j.Queue = name, q
 	if q != nil {
@@ -470,7 +476,7 @@ func (c *Cluster) spreadUsage(q *Queue, u *Usage, sign int) {
 // reprioritize gives every job the priority its class has now.
 func (c *Cluster) reprioritize() {
 	// Who may take from whom has changed, also where it shows in no job yet: which came first, job or class, must not matter.
-	c.world.queue++
+	c.note(ClassShown)
 	for _, j := range c.jobs {
 		if j.Group == nil {
 			continue

@@ -84,7 +84,7 @@ func (c *Cluster) growTopology() {
 		n.retally()
 	}
 	_, c.talliedAt, _ = c.Changes(0)
-	c.world.node++
+	c.note(HyperNodeShown)
 	for _, j := range c.jobs {
 		if j.Group != nil && j.IsPlaced() {
 			c.touch(j) // it may be in another now

@@ -54,8 +54,7 @@ func (c *Cluster) showNode(n *Node, object *corev1.Node) {
 	}
 	c.changed(n)
 	n.SpecGeneration = n.Generation
-	c.world.node++
-	c.world.queue++
+	c.note(NodeShown)
 }
 
 func (c *Cluster) dropNode(object *corev1.Node) {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"hekla.sh/hekla/pkg/verdict"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -134,16 +135,16 @@ func TestWhatLeavesHoldsItsRoomAndMayBePromised(t *testing.T) {
 func TestAPromiseKeptElsewhereIsRoomThatHelps(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=4")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("h", "")}, Set{pod("q", in("h"))})
 	c.promise("p", "n")
-	before := c.world.node
+	before := c.world.of(verdict.HelpNode)
 	c.Apply(Set{pod("p", in("g"), on("m"))})
-	if c.world.node == before {
+	if c.world.of(verdict.HelpNode) == before {
 		t.Error("the room promised on the node is free, and nobody who waits for room will look")
 	}
 	sound(t, c)
-	before = c.world.node
+	before = c.world.of(verdict.HelpNode)
 	c.promise("q", "n")
 	c.Apply(Set{pod("q", in("h"), labelled("a", "b"))})
-	if c.world.node != before {
+	if c.world.of(verdict.HelpNode) != before {
 		t.Error("a promise that stands as it was is taken for room")
 	}
 }

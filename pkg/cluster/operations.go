@@ -82,7 +82,7 @@ func (c *Cluster) Spare(t *Task) {
 func (c *Cluster) Commit(t *Task) {
 	invariant(t.Status == Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, Binding, t.Node)
-	c.world.pod++
+	c.note(PodPlaced)
 }
 
 // TakeBack frees tasks whose binding was decided and never handed out.
@@ -113,7 +113,7 @@ func (c *Cluster) do(t *Task, status Status, n *Node) {
 func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 	invariant(len(c.log) == 0, "the phase of job %s is set inside a transaction", j.ID)
 	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
-		c.world.queue++ // what was kept for it is free for others
+		c.note(UsageFreed) // what was kept for it is free for others
 	}
 	atTheDoor := j.AtTheDoor()
 	c.setPhase(j, phase)

@@ -111,7 +111,7 @@ func (c *Cluster) handOver(j *Job, isForeign bool) {
 	}
 	j.version++
 	// Its pods may leave for others now, or no more.
-	c.world.pod++
+	c.note(GiverChanged)
 	c.list(j)
 }
 

@@ -106,6 +106,7 @@ func (c *Cluster) Adopt(p *Plan) {
 	p.nominated = p.Promised()
 	c.adopted++
 	c.plans[p.ID], p.isInForce, p.Order = p, true, c.adopted
+	c.note(PlanAdopted)
 	for _, t := range p.Victims {
 		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
 		t.Evicts = p
@@ -150,7 +151,7 @@ func (c *Cluster) Cancel(p *Plan, why string) {
 	for _, t := range p.Victims {
 		if t.Status == Evicting {
 			c.move(t, t.was, t.Node)
-			c.world.pod++
+			c.note(PodPlaced)
 			p.Spared = append(p.Spared, t)
 		}
 	}
@@ -191,9 +192,7 @@ func (c *Cluster) TakeCancelledPlans() []*Plan {
 	c.ended = nil
 	if len(ended) > 0 {
 		// What those have had that were looked at since, plugins may have told from the state before.
-		c.world.node++
-		c.world.queue++
-		c.world.pod++
+		c.note(PlanEnded)
 	}
 	return ended
 }

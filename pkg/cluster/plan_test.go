@@ -188,7 +188,7 @@ func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"p"}, {"starting", "runs"}}, [][]string{names(p.Unpromised), names(p.Spared)}); diff != "" {
 		t.Errorf("who lost a promise, and who was spared (-want +have):\n%s", diff)
 	}
-	if c.world.node == world.node || c.world.pod == world.pod {
+	if c.world.of(verdict.HelpNode) == world.of(verdict.HelpNode) || c.world.of(verdict.HelpPod) == world.of(verdict.HelpPod) {
 		t.Error("nobody hears that the room is not promised any more, or that pods may be evicted again")
 	}
 	if ended := c.TakeCancelledPlans(); len(ended) != 1 || ended[0] != p || p.Why != "the queue was closed" || p.Job.Plan != nil {

@@ -22,7 +22,7 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 	}
 	q.read(c, object)
 	c.treeIsStale = true
-	c.world.queue++
+	c.note(QueueShown)
 	c.touchQueue(q)
 	if isNew {
 		for _, j := range c.jobs {
@@ -57,5 +57,5 @@ func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
 		}
 	}
 	c.treeIsStale = true
-	c.world.queue++
+	c.note(QueueShown)
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"hekla.sh/hekla/pkg/verdict"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -224,10 +225,10 @@ func TestAnUpdateOfAQueueThatNoDecisionRestsOnDisturbsNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(Set{first()})
-			before := c.world.queue
+			before := c.world.of(verdict.HelpQueue)
 			c.Apply(Set{test.next})
-			if (c.world.queue != before) != test.matters || c.Queue("q").Object != test.next {
-				t.Errorf("the change is heard: %t, want %t", c.world.queue != before, test.matters)
+			if (c.world.of(verdict.HelpQueue) != before) != test.matters || c.Queue("q").Object != test.next {
+				t.Errorf("the change is heard: %t, want %t", c.world.of(verdict.HelpQueue) != before, test.matters)
 			}
 		})
 	}

@@ -128,7 +128,7 @@ func (c *Cluster) letGo(t *Task, isBound bool) {
 		return
 	}
 	c.hold(t, nil)
-	c.world.supply++
+	c.note(SupplyFreed)
 }
 
 // dropOver drops what was held of an object by tasks that are bound: the API shows it now, or that it is gone.

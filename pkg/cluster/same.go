@@ -3,8 +3,10 @@ package cluster
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -16,6 +18,26 @@ func samePod(a, b *corev1.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
 		maps.Equal(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
 }
+
+// leavesAlike reports whether nothing differs between two states of a pod that has its node that decides whether it may leave
+// for others, or whom it attracts and repels: its labels, and the annotations that speak to the scheduler. Other annotations
+// are written by whoever runs the pod, and help nobody.
+func leavesAlike(a, b *corev1.Pod) bool {
+	return maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
+}
+
+// saysTheSame reports whether all annotations of one state that speak to the scheduler are in another.
+func saysTheSame(a, b map[string]string) bool {
+	for key, value := range a {
+		if other, ok := b[key]; (!ok || other != value) && strings.Contains(key, annotationDomain) {
+			return false
+		}
+	}
+	return true
+}
+
+// annotationDomain is part of all annotations of pods that the scheduler and its plugins read.
+const annotationDomain = "volcano.sh/"
 
 // sameNode reports whether nothing that a decision rests on differs between two states of a node. Most updates are
 // heartbeats.
@@ -38,6 +60,7 @@ func sameNode(a, b *corev1.Node) bool {
 func givesTheSame(a, b *schedulingv1beta1.PodGroup) bool {
 	const key = schedulingv1beta1.PreemptableKey
 	return a.Annotations[key] == b.Annotations[key] && a.Labels[key] == b.Labels[key] &&
+		equality.Semantic.DeepEqual(a.Spec.SubGroupPolicy, b.Spec.SubGroupPolicy) &&
 		a.Spec.MinMember == b.Spec.MinMember && maps.Equal(a.Spec.MinTaskMember, b.Spec.MinTaskMember) &&
 		a.Spec.PriorityClassName == b.Spec.PriorityClassName
 }

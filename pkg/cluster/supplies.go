@@ -141,7 +141,7 @@ func (c *Cluster) setSupply(kind SupplyKind, o Supply) {
 	}
 	c.supplies.shown[key] = o
 	c.serve(before, o)
-	c.world.supply++
+	c.note(SupplyShown)
 	c.supplies.changed(key)
 	c.dropOver(key)
 }
@@ -154,7 +154,7 @@ func (c *Cluster) dropSupply(kind SupplyKind, o Supply) {
 	}
 	delete(c.supplies.shown, key)
 	c.serve(before, nil)
-	c.world.supply++
+	c.note(SupplyShown)
 	c.supplies.changed(key)
 	c.dropOver(key)
 }

@@ -201,6 +201,9 @@ func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
 		spared = nil // preempt has looked at the same pods for it, and said so
 	}
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helps}
+	if slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending && t.Class.NeedsSupplies() }) {
+		v.Help |= verdict.HelpSupply // evictions open no node that lacks what it needs besides room
+	}
 	if why.waits {
 		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
 	}

@@ -294,8 +294,9 @@ func (s *Session) IsReady(j *cluster.Job) bool {
 // Judge notes why a job waits; nil says that nothing stands in its way. Refusals that are given in one session, by one
 // action after another, are of different tasks of the job: they are held together.
 func (s *Session) Judge(j *cluster.Job, v *verdict.Verdict) {
-	if v != nil && s.judged[j] {
-		v = j.Verdict.With(v)
+	if s.judged[j] {
+		s.Cluster.JudgeFurther(j, v)
+		return
 	}
 	s.judged[j] = true
 	s.Cluster.Judge(j, v)

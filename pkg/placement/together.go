@@ -38,16 +38,23 @@ func (c *choices) try(s *framework.Session, least resources.Vector, place func()
 	}
 	var best *verdict.Verdict
 	var where *cluster.HyperNode
+	var help verdict.Help
 	for _, h := range areas {
 		var v *verdict.Verdict
 		s.Within(h, func() { v = place() })
 		if v == nil {
 			return nil
 		}
+		help |= v.Help
 		// What need not be close is judged by the last choice, which is the widest.
 		if best == nil || !c.isBound || v.Placed > best.Placed {
 			best, where = v, h
 		}
+	}
+	if best.Help != help {
+		// What helps in one that is not spoken of is enough, too.
+		all := *best
+		all.Help, best = help, &all
 	}
 	if !c.isBound {
 		return best

@@ -66,7 +66,8 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 		return schedulingv1beta1.PodGroupRunning
 	case j.Phase == schedulingv1beta1.PodGroupInqueue:
 		return j.Phase
-	case j.Count(cluster.Binding) > 0:
+	case j.Count(cluster.Binding)+j.Count(cluster.Pipelined) > 0:
+		// Also where room is being made: it is not asked again to be let in while it is promised nodes.
 		return schedulingv1beta1.PodGroupInqueue
 	}
 	return schedulingv1beta1.PodGroupPending

@@ -107,6 +107,17 @@ func IsPartOfCluster(v *verdict.Verdict) bool {
 		(v.Code == verdict.OverCapability || v.Code == verdict.TooLargeForQueue) && v.Help&verdict.HelpNode != 0
 }
 
+// isOfQueues reports whether a refusal on account of a queue would stand if all other queues were empty: the queue alone with the
+// task is not more than the cluster has, so that what others deserve is in the way. Else more nodes are all that it takes, and
+// a share grows with them.
+func isOfQueues(s *framework.Session, v *verdict.Verdict) bool {
+	q := s.Cluster.Queue(v.Subject)
+	return q != nil && slices.ContainsFunc(v.Shortages, func(short verdict.Shortage) bool {
+		d := s.Cluster.Resources.Dim(short.Resource)
+		return q.Subtree.Allocated.At(d)+short.Need <= s.Cluster.Total.At(d)
+	})
+}
+
 // place places one task on the best node where nodes are found at the moment.
 func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	v := s.MayAllocate(t)
@@ -119,7 +130,9 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verd
 		// A share is a part of the cluster: where no node has room either, it is the cluster that is too small.
 		w := refusal(s, t)
 		w.Help |= v.Help
-		w.Detail = (&verdict.Verdict{Code: v.Code, Subject: v.Subject}).Sentence()
+		if isOfQueues(s, v) {
+			w.Detail = (&verdict.Verdict{Code: v.Code, Subject: v.Subject}).Sentence()
+		}
 		return w
 	case n == nil:
 		return refusal(s, t)

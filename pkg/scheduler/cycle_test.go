@@ -31,8 +31,7 @@ func TestAGangStartsWholeOrNotAtAll(t *testing.T) {
 	}
 	reason, message := w.condition("g")
 	want := "2 of the 3 pods that must start together have a place; 0/2 nodes are available: 2 Insufficient cpu (such as n1): " +
-		"cpu: needs 1, has 0, short by 1; " +
-		"queue default holds all that it deserves"
+		"cpu: needs 1, has 0, short by 1"
 	if reason != "NotEnoughResources" || message != want {
 		t.Errorf("the reason is %s: %s\nwant %s", reason, message, want)
 	}
@@ -43,6 +42,21 @@ func TestAGangStartsWholeOrNotAtAll(t *testing.T) {
 	w.cycle()
 	if reason, _ := w.condition("g"); reason != schedulingv1beta1.PodGroupReadyReason {
 		t.Errorf("the reason of a running gang is %q", reason)
+	}
+}
+
+func TestAShareIsNamedOnlyWhereOthersClaimTheRest(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=2"), fixture.Queue("other"))
+	addGang(w, "running", "other", 2)
+	if bound := w.run(); len(bound) != 2 {
+		t.Fatalf("bound %v, want both pods", bound)
+	}
+	addGang(w, "waiting", "other", 2)
+	addGang(w, "g", "default", 3)
+	w.run()
+	// Of four CPUs the queue deserves two, and the other has two: an empty cluster would hold the gang.
+	if reason, message := w.condition("g"); reason != "NotEnoughResources" || !strings.HasSuffix(message, "; queue default holds all that it deserves") {
+		t.Errorf("the reason is %s: %s", reason, message)
 	}
 }
 

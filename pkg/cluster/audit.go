@@ -47,6 +47,7 @@ func (a *audit) usage(what string, have, want *Usage) {
 func (c *Cluster) auditNodes(a *audit) {
 	type totals struct {
 		used, releasing, promised resources.Vector
+		held                      resources.Vector
 		nonZero                   [2]int64
 		tasks                     int
 	}
@@ -73,6 +74,9 @@ func (c *Cluster) auditNodes(a *audit) {
 		if t.inNode >= len(n.tasks) || n.tasks[t.inNode] != t {
 			a.found = append(a.found, fmt.Sprintf("task %s is not listed on its node %s", key, n.Name))
 		}
+		if t.Job != nil && t.Status.Counts() {
+			f.held.Add(t.Request())
+		}
 		switch {
 		case t.Status.Holds():
 			f.used.Add(t.Request())
@@ -85,11 +89,12 @@ func (c *Cluster) auditNodes(a *audit) {
 			f.promised.Add(t.Request())
 		}
 	}
-	var total, used, releasing, promised resources.Vector
+	sums := [...]Totals{{}, {}, {}} // by standing
 	for n, f := range fresh {
 		a.vector("node "+n.Name+" used", n.Used, f.used)
 		a.vector("node "+n.Name+" releasing", n.Releasing, f.releasing)
 		a.vector("node "+n.Name+" promised", n.Promised, f.promised)
+		a.vector("node "+n.Name+" held", n.held, f.held)
 		a.int("node "+n.Name+" tasks", len(n.tasks), f.tasks)
 		if n.Object == nil && f.tasks == 0 {
 			a.found = append(a.found, fmt.Sprintf("node %s is known, though neither it nor a pod of it is left", n.Name))
@@ -100,17 +105,16 @@ func (c *Cluster) auditNodes(a *audit) {
 		if n.NonZero != f.nonZero {
 			a.found = append(a.found, fmt.Sprintf("node %s balance is %v, should be %v", n.Name, n.NonZero, f.nonZero))
 		}
-		if n.ready {
-			total.Add(n.Allocatable)
-			used.Add(f.used)
-			releasing.Add(f.releasing)
-			promised.Add(f.promised)
-		}
+		s := &sums[c.freshStanding(n)]
+		s.Total.Add(n.Allocatable)
+		s.Used.Add(f.used)
+		s.Releasing.Add(f.releasing)
+		s.Promised.Add(f.promised)
+		s.Held.Add(f.held)
 	}
-	a.vector("cluster total", c.Total, total)
-	a.vector("cluster used", c.Used, used)
-	a.vector("cluster releasing", c.Releasing, releasing)
-	a.vector("cluster promised", c.Promised, promised)
+	a.totals("cluster", &c.Totals, &sums[usable])
+	a.totals("tainted", &c.Tainted, &sums[tainted])
+	a.totals("unusable", &c.Unusable, &sums[unusable])
 	a.int("nodes by rank", len(c.byRank), len(c.nodes))
 	a.int("slots in use", len(c.bySlot)-len(c.freeSlots), len(c.nodes))
 	for _, k := range slices.Collect(maps.Keys(classes)) {
@@ -122,6 +126,33 @@ func (c *Cluster) auditNodes(a *audit) {
 	for k, tasks := range classes {
 		a.int("tasks of a class", k.tasks, tasks)
 	}
+}
+
+func (a *audit) totals(what string, have, want *Totals) {
+	a.vector(what+" total", have.Total, want.Total)
+	a.vector(what+" used", have.Used, want.Used)
+	a.vector(what+" releasing", have.Releasing, want.Releasing)
+	a.vector(what+" promised", have.Promised, want.Promised)
+	a.vector(what+" held", have.Held, want.Held)
+}
+
+// freshStanding works out in which totals a node must count from all pods there are.
+func (c *Cluster) freshStanding(n *Node) standing {
+	if !n.ready || n.Object.Spec.Unschedulable {
+		return unusable
+	}
+	for _, taint := range taintsOf(n.Object) {
+		isTolerated := false
+		for _, t := range c.tasks {
+			for i := range t.Pod.Spec.Tolerations {
+				isTolerated = isTolerated || c.isOurs(t.Pod) && !t.Status.Finished() && keyOf(&t.Pod.Spec.Tolerations[i]).tolerates(taint)
+			}
+		}
+		if !isTolerated {
+			return tainted
+		}
+	}
+	return usable
 }
 
 func (c *Cluster) auditJobs(a *audit) {

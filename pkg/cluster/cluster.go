@@ -33,11 +33,11 @@ type Options struct {
 // Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.
 type Cluster struct {
 	Resources *resources.Index
-	// Total is what all ready nodes have.
-	Total resources.Vector
-	// Used is what is taken of Total; Releasing is the part of Used that is on its way out, Promised what is promised on
-	// ready nodes beside Used.
-	Used, Releasing, Promised resources.Vector
+	// Totals are those of the nodes that can be used (law Q6): a node counts unless it is cordoned, not ready, or has a taint
+	// that keeps pods off and that no pod of ours tolerates, waiting or running.
+	Totals
+	// Tainted are those of the nodes that only such a taint keeps from counting, Unusable those of all others.
+	Tainted, Unusable Totals
 
 	options    Options
 	nodes      map[string]*Node
@@ -52,6 +52,9 @@ type Cluster struct {
 	namespaces map[string]*corev1.Namespace
 	budgets    map[string][]*Budget               // by namespace, sorted by name
 	quotas     map[string][]*corev1.ResourceQuota // by namespace, sorted by name
+
+	taints      map[taint]*taintedNodes
+	tolerations map[toleration]int // of our pods that are not finished, how many have it
 
 	budgetsGeneration uint64 // grows when a budget comes, changes what it selects, or goes
 
@@ -107,9 +110,10 @@ func New(options Options) *Cluster {
 		labelKeys:  map[string]int{},
 		budgets:    map[string][]*Budget{},
 		quotas:     map[string][]*corev1.ResourceQuota{},
-		plans:      map[string]*Plan{},
-		leaving:    map[types.NamespacedName]*Task{},
-		strangers:  map[types.NamespacedName]stranger{},
+		taints:     map[taint]*taintedNodes{}, tolerations: map[toleration]int{},
+		plans:     map[string]*Plan{},
+		leaving:   map[types.NamespacedName]*Task{},
+		strangers: map[types.NamespacedName]stranger{},
 		supplies: supplies{shown: map[SupplyKey]Supply{}, reserved: map[SupplyKey]*reserved{},
 			users: map[types.NamespacedName][]*Task{}, made: map[*Task]SupplyKey{}},
 		served:   served{},

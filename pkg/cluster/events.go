@@ -229,6 +229,11 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		c.settleJob(t.Job)
 	}
 	c.countTerms(t, pod, !status.Finished())
+	if c.isOurs(pod) && !status.Finished() {
+		c.tolerate(t, pod.Spec.Tolerations)
+	} else {
+		c.tolerate(t, nil)
+	}
 	t.read(pod)
 	c.leave(t)
 	c.joinJob(t)
@@ -358,6 +363,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.release(t, Failed)
 	c.account(t, -1)
 	c.countTerms(t, t.Pod, false)
+	c.tolerate(t, nil)
 	c.enroll(t, t.Pod, false)
 	if key, ok := c.supplies.made[t]; ok {
 		c.dropOver(key)

@@ -30,8 +30,10 @@ type Node struct {
 	// Generation grows with every change of the node or of what is on it; SpecGeneration with changes of Object alone.
 	Generation, SpecGeneration uint64
 
-	tasks []*Task
-	ready bool
+	tasks    []*Task
+	ready    bool
+	standing standing
+	held     resources.Vector // by tasks that count for jobs
 
 	hyperNodes           []*HyperNode     // that it is in, the lowest tier first
 	tallied, talliedUsed resources.Vector // what it is counted with in their totals

@@ -35,23 +35,15 @@ func (c *Cluster) setNode(object *corev1.Node) {
 
 // showNode sets what a node has, or with nil that it is gone.
 func (c *Cluster) showNode(n *Node, object *corev1.Node) {
-	if n.ready {
-		c.Total.Sub(n.Allocatable)
-		c.Used.Sub(n.Used)
-		c.Releasing.Sub(n.Releasing)
-		c.Promised.Sub(n.Promised)
-	}
+	c.count(n, -1)
+	c.noteTaints(n, object)
 	n.Object, n.ready, n.Allocatable = object, false, nil
 	if object != nil {
 		n.ready = isReady(object)
 		n.Allocatable = c.allocatable(object)
 	}
-	if n.ready {
-		c.Total.Add(n.Allocatable)
-		c.Used.Add(n.Used)
-		c.Releasing.Add(n.Releasing)
-		c.Promised.Add(n.Promised)
-	}
+	n.standing = c.standingOf(n)
+	c.count(n, +1)
 	c.changed(n)
 	n.SpecGeneration = n.Generation
 	c.note(NodeShown)

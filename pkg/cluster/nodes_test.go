@@ -22,7 +22,7 @@ func TestANodeIsCountedAsItIsNow(t *testing.T) {
 		free        int64  // milli-CPU on the node
 	}{
 		"it stays as it was":                {nil, true, "cpu=4 pods=10", "cpu=1 pods=1", 3000},
-		"it is cordoned":                    {[]Event{Set{node("n", "cpu=4 pods=10", cordoned)}}, true, "cpu=4 pods=10", "cpu=1 pods=1", 3000},
+		"it is cordoned":                    {[]Event{Set{node("n", "cpu=4 pods=10", cordoned)}}, true, "", "", 3000},
 		"it shrinks below what it holds":    {[]Event{Set{node("n", "cpu=500m pods=10")}}, true, "cpu=500m pods=10", "cpu=1 pods=1", -500},
 		"it loses a resource":               {[]Event{Set{node("n", "pods=10")}}, true, "pods=10", "cpu=1 pods=1", -1000},
 		"it grows":                          {[]Event{Set{node("n", "cpu=8 pods=10")}}, true, "cpu=8 pods=10", "cpu=1 pods=1", 7000},

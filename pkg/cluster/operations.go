@@ -188,26 +188,25 @@ func (c *Cluster) leave(t *Task) {
 func (c *Cluster) account(t *Task, sign int64) {
 	request := t.Class.Request
 	if n := t.Node; n != nil {
+		totals := c.totalsOf(n)
+		if t.isHeld() {
+			n.held.AddScaled(request, sign)
+			totals.Held.AddScaled(request, sign)
+		}
 		switch {
 		case t.Status.Holds():
 			n.Used.AddScaled(request, sign)
 			n.NonZero[0] += sign * t.Class.NonZero[0]
 			n.NonZero[1] += sign * t.Class.NonZero[1]
-			if n.ready {
-				c.Used.AddScaled(request, sign)
-			}
+			totals.Used.AddScaled(request, sign)
 			if t.Status.Leaves() {
 				n.Releasing.AddScaled(request, sign)
-				if n.ready {
-					c.Releasing.AddScaled(request, sign)
-				}
+				totals.Releasing.AddScaled(request, sign)
 			}
 			c.changed(n)
 		case t.Status == Pipelined:
 			n.Promised.AddScaled(request, sign)
-			if n.ready {
-				c.Promised.AddScaled(request, sign)
-			}
+			totals.Promised.AddScaled(request, sign)
 			c.changed(n)
 		}
 	}

@@ -25,7 +25,7 @@ func TestOneTaskOfEachClassSpeaksForTheOthers(t *testing.T) {
 }
 
 func TestTheLargestTaskIsTheOneThatTakesMostOfAnyResource(t *testing.T) {
-	c := &Cluster{Total: resources.Vector{100, 1000}}
+	c := &Cluster{Totals: Totals{Total: resources.Vector{100, 1000}}}
 	small, wide, tall := &Task{Class: &Class{Request: resources.Vector{1, 10}}}, &Task{Class: &Class{Request: resources.Vector{0, 900}}},
 		&Task{Class: &Class{Request: resources.Vector{50, 0}}}
 	if got := c.LargestFirst([]*Task{small, tall, wide}); got[0] != wide || got[1] != tall || got[2] != small {

@@ -42,9 +42,10 @@ type Task struct {
 	budgets     []*Budget // that cover its pod
 	budgetsWhen uint64    // the budgetsGeneration they are true for, 0 if they were never looked up
 
-	scheduler     string   // that its job counts it for
-	inJob, inNode int      // positions in their lists
-	terms         []string // what its pod is counted under in Cluster.terms
+	scheduler     string       // that its job counts it for
+	inJob, inNode int          // positions in their lists
+	tolerated     []toleration // that are counted for it
+	terms         []string     // what its pod is counted under in Cluster.terms
 }
 
 // Key returns namespace and name.

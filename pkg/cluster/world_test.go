@@ -123,6 +123,11 @@ func (w *world) makePod(name string) {
 		in(w.choose.oneOf("g0", "g1", "g2", "g3"))(p)
 		role(w.choose.oneOf("worker", "master"))(p)
 		labelled("app", w.choose.oneOf("a", "b"))(p)
+		if key := w.choose.oneOf("", "", "a", "b", "all"); key == "all" {
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		} else if key != "" {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
+		}
 		if before := w.lastPod[name]; before != nil && before.UID == p.UID {
 			p.Spec.NodeName = before.Spec.NodeName // a pod never leaves its node
 		}
@@ -227,6 +232,9 @@ func (w *world) makeNode(name string) {
 			notReady(n)
 		}
 		n.Spec.Unschedulable = w.choose(4) == 3
+		if key := w.choose.oneOf("", "", "a", "b"); key != "" {
+			n.Spec.Taints = []corev1.Taint{{Key: key, Effect: corev1.TaintEffect(w.choose.oneOf("NoSchedule", "NoExecute", "PreferNoSchedule"))}}
+		}
 		n.Labels = map[string]string{"rack": w.choose.oneOf("a", "b")}
 		return n
 	})

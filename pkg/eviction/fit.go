@@ -15,9 +15,10 @@ import (
 func (f *Search) neverFits(c *candidacy) string {
 	s, j := f.session, c.job
 	names := s.Cluster.Resources
+	attainable := s.Cluster.Attainable(j.AwaitsPods())
 	for i, need := range c.lacks {
 		d := resources.Dim(i)
-		if have := s.Cluster.Total.At(d); need > have {
+		if have := attainable.At(d); need > have {
 			return fmt.Sprintf("evictions would not help: all nodes together have %s %s", names.Name(d), resources.Format(names.Name(d), have))
 		}
 	}

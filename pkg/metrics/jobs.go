@@ -115,7 +115,7 @@ func (s *jobs) read(c *cluster.Cluster, policy *framework.Policy) {
 			delete(s.placed, id)
 		}
 	}
-	hasShares := policy != nil && policy.Uses(drf.Name)
+	hasShares, shared := policy != nil && policy.Uses(drf.Name), c.Shared(false)
 	samples := make([]job, 0, len(s.samples))
 	c.EachJob(func(j *cluster.Job) {
 		if j.IsForeign {
@@ -123,7 +123,7 @@ func (s *jobs) read(c *cluster.Cluster, policy *framework.Policy) {
 		}
 		sample := job{id: j.ID, queue: j.QueueName, created: j.Created(), placed: s.placed[j.ID].last, refusals: j.Refusals}
 		if hasShares && !j.Over() {
-			share, _ := resources.DominantShare(j.Usage.Allocated, c.Total)
+			share, _ := resources.DominantShare(j.Usage.Allocated, shared)
 			sample.share, sample.hasShare = share.Float(), true
 		}
 		samples = append(samples, sample)

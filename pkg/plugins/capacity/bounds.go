@@ -12,7 +12,16 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
 	p.ordered = s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
 	queues := p.cluster.Queues()
-	p.bounds = make(map[*cluster.Queue]*bounds, len(queues))
+	p.boundAll(queues, p.cluster.Shared(true))
+	p.attainable = p.bounds
+	if !p.cluster.Tainted.Total.IsZero() {
+		p.boundAll(queues, p.cluster.Shared(false))
+	}
+}
+
+// boundAll works out what all queues may hold in a cluster of a size.
+func (p *plugin) boundAll(queues []*cluster.Queue, total resources.Vector) {
+	p.total, p.bounds = total, make(map[*cluster.Queue]*bounds, len(queues))
 	if p.hierarchical {
 		p.boundTree(queues)
 	} else {
@@ -27,14 +36,14 @@ func (p *plugin) boundFlat(queues []*cluster.Queue) {
 	}
 	for _, q := range queues {
 		p.bounds[q] = &bounds{guarantee: q.Guarantee}
-		p.bound(q, p.cluster.Total, guarantees)
+		p.bound(q, p.total, guarantees)
 	}
 }
 
 func (p *plugin) boundTree(queues []*cluster.Queue) {
 	root := p.cluster.Root()
 	p.guarantee(root)
-	p.bound(root, p.cluster.Total, p.bounds[root].guarantee)
+	p.bound(root, p.total, p.bounds[root].guarantee)
 	p.boundChildren(root)
 	b := p.bounds[root]
 	b.deserved, b.counted = nil, nil
@@ -47,7 +56,7 @@ func (p *plugin) boundTree(queues []*cluster.Queue) {
 	for _, q := range queues {
 		if q.Problem != "" {
 			p.bounds[q] = &bounds{guarantee: q.Guarantee}
-			p.bound(q, p.cluster.Total, q.Guarantee)
+			p.bound(q, p.total, q.Guarantee)
 		}
 	}
 }
@@ -85,7 +94,7 @@ func (p *plugin) bound(q *cluster.Queue, room, guarantees resources.Vector) {
 		written, named := q.Deserved.At(d)
 		b.deserved[d] = max(min(written, b.ceiling[d]), b.guarantee.At(d))
 		if named || b.guarantee.At(d) > 0 {
-			b.counted[d] = p.cluster.Total.At(d)
+			b.counted[d] = p.total.At(d)
 		}
 	}
 	b.share = quota.Limits(b.deserved, b.counted)

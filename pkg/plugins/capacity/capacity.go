@@ -49,6 +49,9 @@ type plugin struct {
 	ordered      bool // a queue's priority orders, and gives no right to the share of another
 	cluster      *cluster.Cluster
 	bounds       map[*cluster.Queue]*bounds
+	// attainable are the bounds for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	attainable map[*cluster.Queue]*bounds
+	total      resources.Vector // of the cluster, while bounds are worked out
 }
 
 // bounds are what a queue may hold.
@@ -88,12 +91,16 @@ func (p *plugin) above(q *cluster.Queue) *cluster.Queue {
 
 // MayAllocate keeps the queue, and all above it, within their ceilings.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	return p.refusal(q, quota.OfTask(t))
+	return p.refusal(q, quota.OfTask(t), p.bounds)
 }
 
 // MayEnqueue lets a job in that fits under the ceilings of its queue and all above it, beside the jobs already let in.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	if v := p.refusal(j.Queue, quota.OfJob(j)); v != nil {
+	bounds := p.bounds
+	if j.AwaitsPods() {
+		bounds = p.attainable
+	}
+	if v := p.refusal(j.Queue, quota.OfJob(j), bounds); v != nil {
 		return framework.Reject, v
 	}
 	return framework.Permit, nil
@@ -101,17 +108,17 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 
 // refusal says why a claim does not fit. Of the queues it does not fit into, the highest is named: while that one is full,
 // room further down is of no use.
-func (p *plugin) refusal(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
+func (p *plugin) refusal(q *cluster.Queue, claim quota.Claim, bounds map[*cluster.Queue]*bounds) *verdict.Verdict {
 	var full *cluster.Queue
 	for ; q != nil; q = p.above(q) {
-		if !claim.Fits(p.usage(q), p.bounds[q].ceiling) {
+		if !claim.Fits(p.usage(q), bounds[q].ceiling) {
 			full = q
 		}
 	}
 	if full == nil {
 		return nil
 	}
-	return claim.Refusal(p.cluster.Resources, full, p.usage(full), p.bounds[full].ceiling)
+	return claim.Refusal(p.cluster.Resources, full, p.usage(full), bounds[full].ceiling)
 }
 
 // Share is what the queue deserves, and how far it has come.

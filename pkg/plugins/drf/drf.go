@@ -26,15 +26,20 @@ func Factory() framework.PluginFactory {
 }
 
 // flat orders jobs.
-type flat struct{ cluster *cluster.Cluster }
+type flat struct {
+	cluster *cluster.Cluster
+	total   resources.Vector // that is shared
+}
 
 func (*flat) Name() string { return Name }
 
-func (f *flat) OpenSession(s *framework.Session) { f.cluster = s.Cluster }
+func (f *flat) OpenSession(s *framework.Session) {
+	f.cluster, f.total = s.Cluster, s.Cluster.Shared(false)
+}
 
 // CompareJobs puts the smaller dominant share first.
 func (f *flat) CompareJobs(a, b *cluster.Job) int {
-	x, _ := resources.DominantShare(a.Usage.Allocated, f.cluster.Total)
-	y, _ := resources.DominantShare(b.Usage.Allocated, f.cluster.Total)
+	x, _ := resources.DominantShare(a.Usage.Allocated, f.total)
+	y, _ := resources.DominantShare(b.Usage.Allocated, f.total)
 	return x.Compare(y)
 }

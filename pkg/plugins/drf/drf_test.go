@@ -35,7 +35,8 @@ func TestTheJobWithTheSmallerDominantShareIsServedFirst(t *testing.T) {
 	s := w.Open()
 	order := []string{"nothing", "one-of-twenty-pods", "a-tenth-of-the-cpu", "a-fifth-of-the-memory", "what-nobody-has", "nearly-as-much",
 		"a-third-of-the-cpu"}
-	p := &flat{cluster: s.Cluster}
+	p := &flat{}
+	p.OpenSession(s)
 	for i, name := range order {
 		for _, later := range order[i+1:] {
 			if a, b := w.JobNamed(name), w.JobNamed(later); p.CompareJobs(a, b) >= 0 || p.CompareJobs(b, a) <= 0 {
@@ -48,7 +49,8 @@ func TestTheJobWithTheSmallerDominantShareIsServedFirst(t *testing.T) {
 func TestJobsWithEqualSharesAreLeftToOthersToOrder(t *testing.T) {
 	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=3 memory=9"), fixture.Queue("q"))
 	w.Set(running("a", "cpu=1")...).Set(running("b", "memory=3")...)
-	p := &flat{cluster: w.Open().Cluster}
+	p := &flat{}
+	p.OpenSession(w.Open())
 	if p.CompareJobs(w.JobNamed("a"), w.JobNamed("b")) != 0 {
 		t.Error("a third of the CPU and a third of the memory differ")
 	}

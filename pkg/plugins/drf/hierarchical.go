@@ -58,7 +58,7 @@ func (h *hierarchical) CompareQueues(a, b *cluster.Queue) int {
 
 // grow builds the tree of all queues that have jobs.
 func (h *hierarchical) grow() *tree {
-	t := newTree(h.cluster)
+	t := newTree(h.cluster, h.total)
 	var queues []*cluster.Queue
 	for _, q := range h.cluster.Queues() {
 		if q.Jobs > 0 && h.positions[q].err == nil {

@@ -17,6 +17,7 @@ const (
 // tree is the queues' hierarchy with the jobs as its leaves.
 type tree struct {
 	cluster *cluster.Cluster
+	total   resources.Vector // that is shared
 	root    *node
 	paths   map[*cluster.Queue][]*node // from the root to the queue
 	leaves  map[*cluster.Job]*node
@@ -39,8 +40,8 @@ type node struct {
 	stale     bool    // parts, share and saturated are out of date
 }
 
-func newTree(c *cluster.Cluster) *tree {
-	t := &tree{cluster: c, root: &node{weight: one, stale: true}, paths: map[*cluster.Queue][]*node{},
+func newTree(c *cluster.Cluster, total resources.Vector) *tree {
+	t := &tree{cluster: c, total: total, root: &node{weight: one, stale: true}, paths: map[*cluster.Queue][]*node{},
 		leaves: map[*cluster.Job]*node{}, full: make([]bool, c.Resources.Len())}
 	t.root.parts = make([]int64, len(t.full))
 	return t
@@ -142,7 +143,7 @@ func (t *tree) settleJob(n *node) {
 	n.saturated = false
 	for i := range n.parts {
 		d := resources.Dim(i)
-		n.parts[i] = part(usage.Allocated.At(d)+n.moved.At(d), t.cluster.Total.At(d))
+		n.parts[i] = part(usage.Allocated.At(d)+n.moved.At(d), t.total.At(d))
 		if n.moved != nil {
 			continue
 		}

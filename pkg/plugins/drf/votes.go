@@ -20,8 +20,8 @@ func (f *flat) VotePreempt(d *framework.Departure) (framework.Vote, string) {
 	with, without := d.Taker.Usage.Allocated.Clone(), giver.Usage.Allocated.Clone()
 	with.Add(coming(d))
 	without.Sub(d.Leaving())
-	taken, _ := resources.DominantShare(with, f.cluster.Total)
-	kept, _ := resources.DominantShare(without, f.cluster.Total)
+	taken, _ := resources.DominantShare(with, f.total)
+	kept, _ := resources.DominantShare(without, f.total)
 	if taken.Compare(kept) <= 0 {
 		return framework.Permit, ""
 	}

@@ -34,6 +34,8 @@ type plugin struct {
 	cluster *cluster.Cluster
 	factor  *big.Rat
 	limit   resources.Vector // the cluster times the factor
+	// wide is the same for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	wide resources.Vector
 }
 
 func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
@@ -53,10 +55,17 @@ func (*plugin) Name() string { return Name }
 
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
-	p.limit = p.limit[:0]
-	for d, total := range s.Cluster.Total {
-		p.limit.Set(resources.Dim(d), p.times(total))
+	p.limit = p.multiply(p.limit, s.Cluster.Total)
+	p.wide = p.multiply(p.wide, s.Cluster.Attainable(true))
+}
+
+// multiply is an amount times the factor, in the memory of another.
+func (p *plugin) multiply(memory, amounts resources.Vector) resources.Vector {
+	memory = memory[:0]
+	for d, amount := range amounts {
+		memory.Set(resources.Dim(d), p.times(amount))
 	}
+	return memory
 }
 
 // times multiplies by the factor and rounds down.
@@ -71,7 +80,7 @@ func (p *plugin) times(amount int64) int64 {
 // MayEnqueue permits a job for which there is room beside what is used and what is booked.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	for i := range j.MinResources {
-		if d := resources.Dim(i); p.need(j, d) > max(p.room(d), 0) {
+		if d := resources.Dim(i); p.need(j, d) > max(p.room(j, d), 0) {
 			return framework.Reject, p.refusal(j)
 		}
 	}
@@ -83,19 +92,29 @@ func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
 	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d), 0)
 }
 
-// room is what may still be booked of a resource.
-func (p *plugin) room(d resources.Dim) int64 {
+// room is what a job may still have booked of a resource.
+func (p *plugin) room(j *cluster.Job, d resources.Dim) int64 {
 	c := p.cluster
-	// What is promised room is used already, and what leaves no longer is: so the jobs they are of count them, too.
-	used := c.Used.At(d) - c.Releasing.At(d) + c.Promised.At(d)
-	return p.limit.At(d) - used - c.Root().Subtree.Inqueue.At(d)
+	left := -c.Root().Subtree.Inqueue.At(d)
+	if j.AwaitsPods() {
+		left += p.wide.At(d) - used(&c.Totals, d) - used(&c.Tainted, d)
+	} else {
+		left += p.limit.At(d) - used(&c.Totals, d)
+	}
+	return left
+}
+
+// used is what is taken of a resource. What is promised room is used already, and what leaves no longer is: so the jobs they are
+// of count them, too.
+func used(t *cluster.Totals, d resources.Dim) int64 {
+	return t.Used.At(d) - t.Releasing.At(d) + t.Promised.At(d)
 }
 
 func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {
 	v := &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue}
 	for i := range j.MinResources {
 		d := resources.Dim(i)
-		if need, have := p.need(j, d), max(p.room(d), 0); need > have {
+		if need, have := p.need(j, d), max(p.room(j, d), 0); need > have {
 			v.Shortages = append(v.Shortages, verdict.Shortage{Resource: p.cluster.Resources.Name(d), Need: need, Have: have})
 		}
 	}

@@ -27,14 +27,17 @@ type plugin struct {
 	cluster *cluster.Cluster
 	limits  map[*cluster.Queue]limits
 	divider divider
-	ordered bool // a queue's priority orders, and gives no right to the share of another
+	total   resources.Vector // that is divided
+	ordered bool             // a queue's priority orders, and gives no right to the share of another
 }
 
 // limits are what a queue deserves, and what it may hold at most.
 type limits struct {
 	deserved, ceiling resources.Vector
-	capability        resources.Vector // unlimited where the queue says nothing
-	share             resources.Limits // what is deserved of the resources that the cluster has
+	// attainable is the ceiling for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	attainable resources.Vector
+	capability resources.Vector // unlimited where the queue says nothing
+	share      resources.Limits // what is deserved of the resources that the cluster has
 }
 
 func (*plugin) Name() string { return Name }
@@ -43,7 +46,8 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
 	p.ordered = s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
-	total, dims := p.cluster.Total, p.cluster.Resources.Len()
+	total, dims := p.cluster.Shared(false), p.cluster.Resources.Len()
+	p.total = total
 	var guarantees resources.Vector
 	queues := slices.DeleteFunc(p.cluster.Queues(), func(q *cluster.Queue) bool {
 		guarantees.Add(q.Guarantee)
@@ -58,6 +62,10 @@ func (p *plugin) OpenSession(s *framework.Session) {
 			list[n].capability[i] = q.Capability.Value(resources.Dim(i))
 		}
 		list[n].ceiling = quota.Ceiling(dims, total, guarantees, q.Guarantee, q.Capability)
+		list[n].attainable = list[n].ceiling
+		if !p.cluster.Tainted.Total.IsZero() {
+			list[n].attainable = quota.Ceiling(dims, p.cluster.Shared(true), guarantees, q.Guarantee, q.Capability)
+		}
 	}
 	portions := slices.Grow(p.divider.portions[:0], len(queues))[:len(queues)]
 	p.divider.portions = portions
@@ -97,7 +105,7 @@ func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 }
 
 func (p *plugin) share(q *cluster.Queue) resources.Ratio {
-	return quota.Worst(q.Own.Allocated, p.limits[q].deserved, p.cluster.Total)
+	return quota.Worst(q.Own.Allocated, p.limits[q].deserved, p.total)
 }
 
 // Share is what the queue deserves, and how far it has come.
@@ -153,7 +161,7 @@ func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict
 func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
 	giver, taker := d.Giver().Queue, d.Taker.Queue
 	if !p.ordered && giver.Priority < taker.Priority ||
-		quota.IsAbove(giver.Own.Allocated, p.limits[giver].share, p.cluster.Total) {
+		quota.IsAbove(giver.Own.Allocated, p.limits[giver].share, p.total) {
 		return framework.Permit, ""
 	}
 	return framework.Reject, quota.WithinShare
@@ -185,6 +193,9 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	q, claim := j.Queue, quota.OfJob(j)
 	ceiling := p.limits[q].ceiling
+	if j.AwaitsPods() {
+		ceiling = p.limits[q].attainable
+	}
 	if claim.Fits(&q.Own, ceiling) {
 		return framework.Permit, nil
 	}

@@ -108,8 +108,8 @@ func (o *admissionOptions) addFlags(flags *pflag.FlagSet) {
 		"Name our scheduler goes by; repeat it, or separate by commas, for several.")
 	flags.StringVar(&o.configFile, "admission-conf", "", "File with the resource groups of pods.")
 	flags.IntVar(&o.maxQueueDepth, "max-queue-depth", 5, "How many levels of queues there may be below root.")
-	flags.BoolVar(&o.keepsUsedQueues, "enable-queue-allocated-pods-check", true,
-		"Refuse to delete queues that hold unfinished PodGroups, or pods.")
+	flags.BoolVar(&o.keepsUsedQueues, "enable-queue-allocated-pods-check", false,
+		"Refuse to delete queues in which pods hold room.")
 	flags.BoolVar(&o.keepsOpenQueues, "enable-queue-closed-before-delete-check", false, "Refuse to delete queues that are open.")
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")

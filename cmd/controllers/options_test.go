@@ -135,7 +135,7 @@ func TestTheWebhookServerTakesVolcanosFlags(t *testing.T) {
 	o.addFlags(command.Flags())
 	if err := command.ParseFlags([]string{"--enabled-admission=/jobs/mutate,/jobs/validate", "--tls-cert-file=a", "--tls-private-key-file=b",
 		"--ca-cert-file=c", "--admission-conf=d", "--webhook-namespace=e", "--webhook-service-name=f", "--scheduler-name=g", "--scheduler-name=h",
-		"--admission-port=7443", "--listen-address=127.0.0.1", "--max-queue-depth=7", "--enable-queue-allocated-pods-check=false",
+		"--admission-port=7443", "--listen-address=127.0.0.1", "--max-queue-depth=7", "--enable-queue-allocated-pods-check",
 		"--enable-queue-closed-before-delete-check", "--graceful-shutdown-time=3s"}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestTheWebhookServerTakesVolcanosFlags(t *testing.T) {
 	}
 	want := admission.Options{
 		Enabled: []string{"/jobs/mutate", "/jobs/validate"}, SchedulerNames: []string{"g", "h"}, ConfigFile: "d", MaxQueueDepth: 7,
-		KeepsOpenQueues: true, Namespace: "e", ServiceName: "f", Address: "127.0.0.1:7443", SecretName: "volcano-admission-secret",
+		KeepsUsedQueues: true, KeepsOpenQueues: true, Namespace: "e", ServiceName: "f", Address: "127.0.0.1:7443", SecretName: "volcano-admission-secret",
 		CertificateFile: "a", KeyFile: "b", BundleFile: "c", Life: certificates.DefaultLife(), Interval: admissionInterval, ShutdownTimeout: 3 * time.Second,
 	}
 	if diff := cmp.Diff(want, o.options()); diff != "" {

@@ -34,6 +34,8 @@
 // ClusterRole (verbs per resource):
 //
 //	scheduling.volcano.sh         queues                                                        get list watch
+//	scheduling.volcano.sh         podgroups                                                     list
+//	""                            pods                                                          list
 //	""                            namespaces                                                    get list watch
 //	admissionregistration.k8s.io  mutatingwebhookconfigurations    named volcano-admission       get update
 //	admissionregistration.k8s.io  validatingwebhookconfigurations  named volcano-admission       get update

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -28,16 +30,37 @@ import (
 type shelf struct {
 	queues     []scheduling.Queue
 	namespaces map[string]map[string]string // annotations by name
+	groups     []scheduling.PodGroup
+	pods       []metav1.PartialObjectMetadata // that have a node and have not finished
 	err        error
 }
 
-func (s *shelf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	queues, is := list.(*scheduling.QueueList)
-	if !is {
+func (s *shelf) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	asked := (&client.ListOptions{}).ApplyOptions(options)
+	switch list := list.(type) {
+	case *scheduling.QueueList:
+		list.Items = s.queues
+	case *scheduling.PodGroupList:
+		list.Items, list.Continue = onePage(s.groups, asked)
+	case *metav1.PartialObjectMetadataList:
+		in := slices.DeleteFunc(slices.Clone(s.pods), func(p metav1.PartialObjectMetadata) bool { return p.Namespace != asked.Namespace })
+		list.Items, list.Continue = onePage(in, asked)
+	default:
 		return fmt.Errorf("nobody should list %T", list)
 	}
-	queues.Items = s.queues
 	return s.err
+}
+
+// onePage is a single object, and where the next one is found: so every list has pages.
+func onePage[T any](all []T, asked *client.ListOptions) ([]T, string) {
+	at, _ := strconv.Atoi(asked.Continue)
+	if asked.Limit == 0 || at >= len(all) {
+		return all, ""
+	}
+	if at+1 == len(all) {
+		return all[at:], ""
+	}
+	return all[at : at+1], strconv.Itoa(at + 1)
 }
 
 func (s *shelf) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {

@@ -70,7 +70,7 @@ type Options struct {
 	// MaxQueueDepth is how many levels of queues there may be below root.
 	MaxQueueDepth int
 
-	// KeepsUsedQueues refuses to delete queues that hold PodGroups which have not finished, or pods.
+	// KeepsUsedQueues refuses to delete queues in which pods hold room.
 	KeepsUsedQueues bool
 
 	// KeepsOpenQueues refuses to delete queues that are open.

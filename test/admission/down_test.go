@@ -94,7 +94,7 @@ spec:
 
 	expect(t, api.Create(testContext(t), object(t, namespace, gang("late", ""))), `failed calling webhook "mutatejob.volcano.sh"`)
 	expect(t, api.Create(testContext(t), object(t, "", queue("late", "{}"))), `failed calling webhook "mutatequeue.volcano.sh"`)
-	expect(t, api.Delete(testContext(t), object(t, "", queue("default", "{}")), client.DryRunAll), "queue default always exists")
+	expect(t, api.Delete(testContext(t), object(t, "", queue("default", "{}")), client.DryRunAll), "`default` queue can not be deleted")
 
 	// What is already there may change in all but its spec, and go.
 	label := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`))

@@ -141,7 +141,7 @@ func prepare(ctx context.Context, scratch string) error {
 		Name: "hekla-admission", Path: path,
 		Args: []string{
 			"admission", "--kubeconfig=" + kubeconfig, "--admission-conf=" + groups,
-			"--feature-gates=SchedulingGatesQueueAdmission=true",
+			"--feature-gates=SchedulingGatesQueueAdmission=true", "--enable-queue-allocated-pods-check",
 			"--listen-address=127.0.0.1", fmt.Sprintf("--port=%d", ports[0]), "--webhook-url=https://" + address,
 			"--enabled-admission=" + strings.Join(admission.Paths(), ","), "--scheduler-name=mine,volcano",
 			fmt.Sprintf("--healthz-address=127.0.0.1:%d", ports[1]), "--enable-healthz",

@@ -83,12 +83,12 @@ func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
 		{"a Job that can run", gang("a", ""), ""},
 		{"a queue that is not there", gang("a", "queue: nowhere"),
 			`admission webhook "validatejob.volcano.sh" denied the request: Job.batch.volcano.sh "a" is invalid: spec.queue: Not found: "nowhere"`},
-		{"a closed queue", gang("a", "queue: shut"), "spec.queue: Forbidden: queue shut is Closed and takes no jobs"},
+		{"a closed queue", gang("a", "queue: shut"), "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `shut` status is `Closed`: it takes no jobs"},
 		{"a queue with queues below it", gang("a", "queue: company"), "spec.queue: Forbidden: queue company has queues below it, such as research, and takes no jobs itself"},
-		{"the queue root", gang("a", "queue: root"), "spec.queue: Forbidden: queue root is above all others and takes no jobs itself"},
+		{"the queue root", gang("a", "queue: root"), "spec.queue: Forbidden: can not submit job to root queue: queue root is above all others and takes no jobs itself"},
 		{"a volume that nobody mounts", strings.Replace(gang("a", ""), "image: b", "image: b, volumeMounts: [{name: c, mountPath: /c}]", 1),
 			`spec.tasks[0].template.spec.containers[0].volumeMounts[0].name: Not found: "c"`},
-		{"a plugin that is none", gang("a", "plugins: {dance: []}"), `spec.plugins: Unsupported value: "dance"`},
+		{"a plugin that is none", gang("a", "plugins: {dance: []}"), `spec.plugins: Invalid value: "dance": unable to find job plugin: dance`},
 		{"a CronJob that never starts", "apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedule: never, jobTemplate: {spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}]}}}",
 			`admission webhook "validatecronjob.volcano.sh" denied the request: CronJob.batch.volcano.sh "c" is invalid: spec.schedule: Invalid value: "never"`},
 		{"flows that wait for each other", "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: f}\nspec: {flows: [{name: a, dependsOn: {targets: [a]}}]}",
@@ -196,12 +196,20 @@ func TestNoQueueIsDeletedThatIsNeeded(t *testing.T) {
 	haveBuiltInQueues(t)
 	create(t, "", queue("parent", "{}"))
 	create(t, "", queue("child", "{parent: parent}"))
-	create(t, "", queue("busy", "{}"))
-	setState(t, "busy", scheduling.QueueStateOpen)
+	for _, name := range []string{"busy", "done"} {
+		create(t, "", queue(name, "{}"))
+		setState(t, name, scheduling.QueueStateOpen) // as the scheduler wrote it before the last pods went
+	}
+	namespace := namespaceFor(t, "in-busy", nil)
+	create(t, namespace, strings.Replace(podGroup("{queue: busy}"), "name: g", "name: in-busy", 1))
+	create(t, namespace, strings.Replace(podGroup("{queue: done}"), "name: g", "name: in-done", 1))
+	create(t, namespace, pod("holds", "{scheduling.k8s.io/group-name: in-busy}", "nodeName: somewhere"))
+	create(t, namespace, pod("waits", "{scheduling.k8s.io/group-name: in-done}", "schedulerName: volcano"))
 	for name, want := range map[string]string{
-		"root": "queue root always exists", "default": "queue default always exists",
-		"parent": `metadata.name: Forbidden: queue child is below it`,
-		"busy":   `metadata.name: Forbidden: it holds 1 PodGroups that have not finished`,
+		"root": "`root` queue can not be deleted", "default": "`default` queue can not be deleted",
+		"parent": `queue parent can not be deleted because it has 1 child queues: queue child is below it`,
+		"busy":   `queue busy cannot be deleted because it has allocated Pods: 1, such as in-busy/holds`,
+		"done":   "",
 		"child":  "",
 	} {
 		t.Run(name, func(t *testing.T) {

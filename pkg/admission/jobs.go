@@ -98,9 +98,10 @@ func takesJobs(queues *queueTree, name string, path *field.Path) *field.Error {
 	queue, is := queues.byName[name]
 	switch children := queues.below(name); {
 	case is && isRoot(queue):
-		return field.Forbidden(path, fmt.Sprintf("queue %s is above all others and takes no jobs itself", name))
+		return field.Forbidden(path, fmt.Sprintf("can not submit job to root queue: queue %s is above all others and takes no jobs itself", name))
 	case is && len(children) > 0:
-		return field.Forbidden(path, fmt.Sprintf("queue %s has queues below it, such as %s, and takes no jobs itself", name, children[0].Name))
+		return field.Forbidden(path, fmt.Sprintf("can only submit job to leaf queue, queue `%s` has %d child queues: queue %s has queues below it, such as %s, "+
+			"and takes no jobs itself", name, len(children), name, children[0].Name))
 	}
 	return takesWork(queues, name, path)
 }
@@ -110,9 +111,11 @@ func takesWork(queues *queueTree, name string, path *field.Path) *field.Error {
 	queue, is := queues.byName[name]
 	switch {
 	case !is:
-		return field.NotFound(path, name)
+		problem := field.NotFound(path, name)
+		problem.Detail = fmt.Sprintf("unable to find job queue: queue.scheduling.volcano.sh %q not found", name)
+		return problem
 	case !isOpen(queue):
-		return field.Forbidden(path, fmt.Sprintf("queue %s is %s and takes no jobs", name, queue.Status.State))
+		return field.Forbidden(path, fmt.Sprintf("can only submit job to queue with state `Open`, queue `%s` status is `%s`: it takes no jobs", name, queue.Status.State))
 	}
 	return nil
 }

@@ -33,20 +33,19 @@ func TestANewJobIsRefusedWithFieldAndValue(t *testing.T) {
 	const invalid = `Job.batch.volcano.sh "sim" is invalid: `
 	for _, test := range []struct{ name, job, want string }{
 		{"what can run", sim("", "", ""), ""},
-		{"no tasks", "metadata: {name: sim}\nspec: {queue: default}", "spec.tasks: Required value: a Job needs at least one task"},
+		{"no tasks", "metadata: {name: sim}\nspec: {queue: default}", "spec.tasks: Required value: No task specified in job spec: a Job needs at least one task"},
 		{"an mpi master that is no task", sim("plugins: {mpi: [--master=x, --worker=a]},", "", ""),
 			`spec.plugins[mpi]: Invalid value: the Job has no task "x"; --master names the task of the master`},
 		{"two names for a tier", sim("networkTopology: {highestTierAllowed: 1, highestTierName: rack},", "", ""),
-			`spec.networkTopology: Invalid value: "rack": highestTierAllowed and highestTierName exclude each other`},
+			`spec.networkTopology: Invalid value: "rack": must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other`},
 		{"two names for a tier of partitions", sim("", "partitionPolicy: {totalPartitions: 3, partitionSize: 1, networkTopology: {highestTierAllowed: 1, highestTierName: rack}},", ""),
-			`spec.tasks[0].partitionPolicy.networkTopology: Invalid value: "rack": highestTierAllowed and highestTierName exclude each other`},
-		{"a minimum above the replicas", sim("", "minAvailable: 4,", ""), "spec.tasks[0].minAvailable: Invalid value: 4: the task has only 3 replicas"},
+			`spec.tasks[0].partitionPolicy.networkTopology: Invalid value: "rack": must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other`},
+		{"a minimum above the replicas", sim("", "minAvailable: 4,", ""), "spec.tasks[0].minAvailable: Invalid value: 4: 'minAvailable' is greater than 'replicas' in task: a, job: sim: it has only 3"},
 		{"tasks of one name", "metadata: {name: sim}\nspec: {tasks: [{name: a, template: {spec: {containers: [{name: c, image: i}]}}}, {name: a, template: {spec: {containers: [{name: c, image: i}]}}}]}",
 			`spec.tasks[1].name: Duplicate value: "a"`},
 		{"an event twice", sim("policies: [{event: PodFailed, action: AbortJob}, {event: PodFailed, action: RestartJob}],", "", ""),
 			`spec.policies[1].event: Duplicate value: "PodFailed"`},
-		{"an action that is none", sim("", "policies: [{event: PodFailed, action: Cry}],", ""), `spec.tasks[0].policies[0].action: Unsupported value: "Cry": ` +
-			`supported values: "CompleteJob", "TerminateJob", "AbortJob", "RestartJob", "RestartTask", "RestartPartition", "RestartPod", "ResumeJob"`},
+		{"an action that is none", sim("", "policies: [{event: PodFailed, action: Cry}],", ""), `spec.tasks[0].policies[0].action: Invalid value: "Cry": invalid policy action: valid actions are [CompleteJob TerminateJob AbortJob RestartJob RestartTask RestartPartition RestartPod ResumeJob]`},
 		{"a template that no pod can be made from", sim("", "", "ports: [{containerPort: 0}],"),
 			"spec.tasks[0].template.spec.containers[0].ports[0].containerPort: Required value"},
 		{"no containers", "metadata: {name: sim}\nspec: {tasks: [{name: a, replicas: 1}]}", "spec.tasks[0].template.spec.containers: Required value"},
@@ -55,34 +54,34 @@ func TestANewJobIsRefusedWithFieldAndValue(t *testing.T) {
 		{"requests above limits", sim("", "", "resources: {requests: {cpu: 2}, limits: {cpu: 1}},"),
 			`spec.tasks[0].template.spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`},
 		{"half a CPU on a NUMA node", sim("", "topologyPolicy: restricted,", "resources: {requests: {cpu: 1500m}},"),
-			`spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: Invalid value: "1500m": a task with a topologyPolicy needs whole CPUs, at least 1 for each container`},
+			`spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: Invalid value: "1500m": the cpu request isn't  an integer: a task with a topologyPolicy needs whole CPUs, at least 1 for each container`},
 		{"whole CPUs by their limit", sim("", "topologyPolicy: restricted,", "resources: {limits: {cpu: 2}},"), ""},
 		{"no NUMA policy", sim("", "topologyPolicy: none,", ""), ""},
 		{"partitions that do not fill the task", sim("", "partitionPolicy: {totalPartitions: 2, partitionSize: 2},", ""),
-			`spec.tasks[0].partitionPolicy: Invalid value: "2 × 2": totalPartitions times partitionSize must be the task's replicas, 3`},
-		{"a gang above all replicas", sim("minAvailable: 4,", "", ""), "spec.minAvailable: Invalid value: 4: the tasks have only 3 replicas together"},
+			`spec.tasks[0].partitionPolicy: Invalid value: "2 × 2": 'Replicas' are not equal to TotalPartitions*PartitionSize in task: a, job: sim: they are 3`},
+		{"a gang above all replicas", sim("minAvailable: 4,", "", ""), "spec.minAvailable: Invalid value: 4: job 'minAvailable' should not be greater than total replicas in tasks, which is 3"},
 		{"a name that makes those of pods too long", strings.Replace(sim("", "", ""), "name: a,", "name: "+strings.Repeat("a", 64)+",", 1),
 			`spec.tasks[0].name: Invalid value: "` + strings.Repeat("a", 64) + `": must be no more than 63 characters`},
-		{"a plugin that is none", sim("plugins: {dance: []},", "", ""), `spec.plugins: Unsupported value: "dance"`},
-		{"a volume at no place", sim("volumes: [{mountPath: '', volumeClaimName: v}],", "", ""), "spec.volumes[0].mountPath: Required value: say where to mount the volume"},
+		{"a plugin that is none", sim("plugins: {dance: []},", "", ""), `spec.plugins: Invalid value: "dance": unable to find job plugin: dance`},
+		{"a volume at no place", sim("volumes: [{mountPath: '', volumeClaimName: v}],", "", ""), "spec.volumes[0].mountPath: Required value: mountPath is required"},
 		{"two volumes at one place", sim("volumes: [{mountPath: /a, volumeClaimName: v}, {mountPath: /a, volumeClaimName: w}],", "", ""),
 			`spec.volumes[1].mountPath: Duplicate value: "/a"`},
-		{"a volume without a claim", sim("volumes: [{mountPath: /a}],", "", ""), "spec.volumes[0]: Required value: name a claim that exists (volumeClaimName) or describe one to be made (volumeClaim)"},
+		{"a volume without a claim", sim("volumes: [{mountPath: /a}],", "", ""), "spec.volumes[0]: Required value: either VolumeClaim or VolumeClaimName must be specified: one to be made, or one that exists"},
 		{"a volume with two claims", sim("volumes: [{mountPath: /a, volumeClaimName: v, volumeClaim: {}}],", "", ""),
-			`spec.volumes[0].volumeClaimName: Invalid value: "v": excludes volumeClaim: name a claim that exists, or describe one to be made`},
+			`spec.volumes[0].volumeClaimName: Invalid value: "v": conflict: If you want to use an existing PVC, just specify VolumeClaimName.If you want to create a new PVC, you do not need to specify VolumeClaimName`},
 		{"a claim that is no name", sim("volumes: [{mountPath: /a, volumeClaimName: V_}],", "", ""), `spec.volumes[0].volumeClaimName: Invalid value: "V_"`},
 		{"a queue that is not there", sim("queue: nowhere,", "", ""), `spec.queue: Not found: "nowhere"`},
-		{"a closed queue", sim("queue: closed,", "", ""), "spec.queue: Forbidden: queue closed is Closed and takes no jobs"},
-		{"a queue that is closing", sim("queue: closing,", "", ""), "spec.queue: Forbidden: queue closing is Closing and takes no jobs"},
+		{"a closed queue", sim("queue: closed,", "", ""), "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `closed` status is `Closed`: it takes no jobs"},
+		{"a queue that is closing", sim("queue: closing,", "", ""), "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `closing` status is `Closing`: it takes no jobs"},
 		{"a queue that nobody has seen yet", sim("queue: young,", "", ""), ""},
-		{"the queue root", sim("queue: root,", "", ""), "spec.queue: Forbidden: queue root is above all others and takes no jobs itself"},
-		{"a queue with queues below it", sim("queue: company,", "", ""), "spec.queue: Forbidden: queue company has queues below it, such as research, and takes no jobs itself"},
+		{"the queue root", sim("queue: root,", "", ""), "spec.queue: Forbidden: can not submit job to root queue: queue root is above all others and takes no jobs itself"},
+		{"a queue with queues below it", sim("queue: company,", "", ""), "spec.queue: Forbidden: can only submit job to leaf queue, queue `company` has 1 child queues: queue company has queues below it, such as research, and takes no jobs itself"},
 		{"a queue at the end of the tree", sim("queue: research,", "", ""), ""},
-		{"tasks that wait for each other", sim("", "dependsOn: {name: [a]},", ""), "spec.tasks: Invalid value: \"a → a\": these tasks wait for each other and could never start"},
+		{"tasks that wait for each other", sim("", "dependsOn: {name: [a]},", ""), "spec.tasks: Invalid value: \"a → a\": job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG): these tasks wait for each other and could never start"},
 		{"a task that waits for none", sim("", "dependsOn: {name: [b]},", ""), `spec.tasks[0].dependsOn.name[0]: Not found: "b"`},
 		{"retries below zero, left to the schema", sim("maxRetry: -1,", "", ""), ""},
 		{"two things at once, in order", sim("queue: nowhere, minAvailable: 4,", "", ""),
-			`[spec.minAvailable: Invalid value: 4: the tasks have only 3 replicas together, spec.queue: Not found: "nowhere"]`},
+			`[spec.minAvailable: Invalid value: 4: job 'minAvailable' should not be greater than total replicas in tasks, which is 3, spec.queue: Not found: "nowhere": unable to find job queue: queue.scheduling.volcano.sh "nowhere" not found]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, handler := newServer(t, jobQueues(t), nil)
@@ -115,19 +114,19 @@ func TestOfAJobOnlySizesMayChange(t *testing.T) {
 		{"a task's minimum", "minAvailable: 1", "minAvailable: 2", ""},
 		{"the priority class", "spec: {minAvailable", "spec: {priorityClassName: high, minAvailable", ""},
 		{"the name of the claim that was made", "mountPath: /a,", "mountPath: /a, volumeClaimName: sim-pvc-1,", ""},
-		{"replicas below the minimum", "replicas: 3", "replicas: 0", "spec.tasks[0].minAvailable: Invalid value: 1: the task has only 0 replicas"},
-		{"replicas below zero", "replicas: 3", "replicas: -1", "spec.tasks[0].replicas: Invalid value: -1: must not be negative"},
-		{"a gang above all replicas", "{minAvailable: 2", "{minAvailable: 4", "spec.minAvailable: Invalid value: 4: the tasks have only 3 replicas together"},
-		{"the queue", "queue: default", "queue: research", "spec.queue: Forbidden: cannot be changed after creation"},
-		{"the scheduler", "schedulerName: volcano", "schedulerName: other", "spec.schedulerName: Forbidden: cannot be changed after creation"},
-		{"a plugin", "{env: []}", "{svc: []}", "spec.plugins: Forbidden: cannot be changed after creation"},
-		{"a policy", "RestartJob", "AbortJob", "spec.policies: Forbidden: cannot be changed after creation"},
-		{"a volume", "mountPath: /a", "mountPath: /b", "spec.volumes: Forbidden: cannot be changed after creation"},
-		{"success", "spec: {minAvailable", "spec: {minSuccess: 1, minAvailable", "spec.minSuccess: Forbidden: cannot be changed after creation"},
-		{"the topology", "spec: {minAvailable", "spec: {networkTopology: {mode: soft}, minAvailable", "spec.networkTopology: Forbidden: cannot be changed after creation"},
-		{"another task", "tasks: [", "tasks: [{name: b, replicas: 1}, ", "spec.tasks: Forbidden: tasks cannot be added or removed after creation"},
-		{"a task's name", "{name: a,", "{name: b,", "spec.tasks[0].name: Forbidden: cannot be changed after creation"},
-		{"the image", "image: i", "image: j", "spec.tasks[0].template: Forbidden: cannot be changed after creation"},
+		{"replicas below the minimum", "replicas: 3", "replicas: 0", "spec.tasks[0].minAvailable: Invalid value: 1: 'minAvailable' is greater than 'replicas' in task: a, job: sim: it has only 0"},
+		{"replicas below zero", "replicas: 3", "replicas: -1", "spec.tasks[0].replicas: Invalid value: -1: 'replicas' < 0 in task: a, job: sim"},
+		{"a gang above all replicas", "{minAvailable: 2", "{minAvailable: 4", "spec.minAvailable: Invalid value: 4: job 'minAvailable' should not be greater than total replicas in tasks, which is 3"},
+		{"the queue", "queue: default", "queue: research", "spec.queue: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"the scheduler", "schedulerName: volcano", "schedulerName: other", "spec.schedulerName: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"a plugin", "{env: []}", "{svc: []}", "spec.plugins: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"a policy", "RestartJob", "AbortJob", "spec.policies: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"a volume", "mountPath: /a", "mountPath: /b", "spec.volumes: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"success", "spec: {minAvailable", "spec: {minSuccess: 1, minAvailable", "spec.minSuccess: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"the topology", "spec: {minAvailable", "spec: {networkTopology: {mode: soft}, minAvailable", "spec.networkTopology: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"another task", "tasks: [", "tasks: [{name: b, replicas: 1}, ", "spec.tasks: Forbidden: job updates may not add or remove tasks: they cannot be changed after creation"},
+		{"a task's name", "{name: a,", "{name: b,", "spec.tasks[0].name: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
+		{"the image", "image: i", "image: j", "spec.tasks[0].template: Forbidden: job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: this one cannot be changed after creation"},
 		{"a task's policies", "replicas: 3", "replicas: 3, policies: [{event: PodFailed, action: AbortJob}]", "spec.tasks[0].policies: Forbidden"},
 		{"what a task waits for", "replicas: 3", "replicas: 3, dependsOn: {name: []}", "spec.tasks[0].dependsOn: Forbidden"},
 		{"partitions", "replicas: 3", "replicas: 3, partitionPolicy: {totalPartitions: 3, partitionSize: 1}", "spec.tasks[0].partitionPolicy: Forbidden"},
@@ -247,24 +246,28 @@ func TestPodGroupsAndPodsAreJudged(t *testing.T) {
 		return fmt.Sprintf("{metadata: {name: p, annotations: {%s}}, spec: {schedulerName: %s}}", annotations, scheduler)
 	}
 	const min, max = scheduling.JDBMinAvailableKey, scheduling.JDBMaxUnavailableKey
-	const must = "must be a number of pods from 1 up, or a percentage from 1% to 99%"
+	const must = "a number of pods from 1 up, or a percentage from 1% to 99%"
 	type row struct{ path, object, want string }
 	rows := []row{
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: default}}", ""},
 		{"/podgroups/validate", "{metadata: {name: g}}", ""},
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: nowhere}}", `PodGroup.scheduling.volcano.sh "g" is invalid: spec.queue: Not found: "nowhere"`},
-		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: closed}}", "spec.queue: Forbidden: queue closed is Closed and takes no jobs"},
+		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: closed}}", "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `closed` status is `Closed`: it takes no jobs"},
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {networkTopology: {highestTierAllowed: 1, highestTierName: rack}}}",
-			`spec.networkTopology: Invalid value: "rack": highestTierAllowed and highestTierName exclude each other`},
+			`spec.networkTopology: Invalid value: "rack": must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other`},
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {subGroupPolicy: [{}, {networkTopology: {highestTierAllowed: 1, highestTierName: rack}}]}}",
-			`spec.subGroupPolicy[1].networkTopology: Invalid value: "rack": highestTierAllowed and highestTierName exclude each other`},
-		{"/pods/validate", pod(min+": '1', "+max+": '1'", "volcano"), `Pod "p" is invalid: metadata.annotations: Forbidden: ` + min + " and " + max + " exclude each other"},
+			`spec.subGroupPolicy[1].networkTopology: Invalid value: "rack": in subGroupPolicy '': must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other`},
+		{"/pods/validate", pod(min+": '1', "+max+": '1'", "volcano"), `Pod "p" is invalid: metadata.annotations: Forbidden: not allow configure multiple annotations <[` + min + " " + max + "]> at same time"},
 		{"/pods/validate", pod(min+": '0'", "third"), ""},
 	}
 	for value, fine := range map[string]bool{"1": true, "20": true, "1%": true, "99%": true, "0": false, "-1": false, "0%": false, "100%": false,
 		"": false, "half": false, "5%%": false, "1.5": false, "9999999999999999999999": false, "00": false, "1%5": false} {
 		for _, key := range []string{min, max} {
-			want := fmt.Sprintf("metadata.annotations[%s]: Invalid value: %q: %s", key, value, must)
+			volcano := "it must be a positive integer"
+			if strings.Contains(value, "%") {
+				volcano = "it must be a valid percentage which between 1% ~ 99%"
+			}
+			want := fmt.Sprintf("metadata.annotations[%s]: Invalid value: %q: invalid value <%q> for %s, %s: %s", key, value, value, key, volcano, must)
 			if fine {
 				want = ""
 			}

@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,9 +38,9 @@ func defaultPodGroup(ctx context.Context, s *server, asked change[*scheduling.Po
 func judgePodGroup(ctx context.Context, _ *server, from client.Reader, asked change[*scheduling.PodGroup]) (ruling, error) {
 	var said ruling
 	spec, path := &asked.after.Spec, field.NewPath("spec")
-	said.refuse(oneTier(spec.NetworkTopology, path.Child("networkTopology"))...)
+	said.refuse(oneTier("", spec.NetworkTopology, path.Child("networkTopology"))...)
 	for i := range spec.SubGroupPolicy {
-		said.refuse(oneTier(spec.SubGroupPolicy[i].NetworkTopology, path.Child("subGroupPolicy").Index(i).Child("networkTopology"))...)
+		said.refuse(oneTier(fmt.Sprintf("in subGroupPolicy '%s': ", spec.SubGroupPolicy[i].Name), spec.SubGroupPolicy[i].NetworkTopology, path.Child("subGroupPolicy").Index(i).Child("networkTopology"))...)
 	}
 	queues, err := listQueues(ctx, from)
 	if err != nil {
@@ -51,10 +52,10 @@ func judgePodGroup(ctx context.Context, _ *server, from client.Reader, asked cha
 	return said, nil
 }
 
-// oneTier refuses a topology that names its highest tier in two ways.
-func oneTier(topology *scheduling.NetworkTopologySpec, path *field.Path) field.ErrorList {
+// oneTier refuses a topology that names its highest tier in two ways. Where says where it stands, for the message.
+func oneTier(where string, topology *scheduling.NetworkTopologySpec, path *field.Path) field.ErrorList {
 	if topology == nil || topology.HighestTierAllowed == nil || topology.HighestTierName == "" {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, topology.HighestTierName, "highestTierAllowed and highestTierName exclude each other")}
+	return field.ErrorList{field.Invalid(path, topology.HighestTierName, where+"must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other")}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -53,11 +54,21 @@ func judgePod(_ context.Context, s *server, _ client.Reader, asked change[*corev
 		}
 		found++
 		if !budget.MatchString(value) {
-			said.refuse(field.Invalid(path.Key(key), value, "must be a number of pods from 1 up, or a percentage from 1% to 99%"))
+			said.refuse(field.Invalid(path.Key(key), value, wrongBudget(key, value)))
 		}
 	}
 	if found > 1 {
-		said.refuse(field.Forbidden(path, fmt.Sprintf("%s and %s exclude each other", scheduling.JDBMinAvailableKey, scheduling.JDBMaxUnavailableKey)))
+		said.refuse(field.Forbidden(path, fmt.Sprintf("not allow configure multiple annotations <[%s %s]> at same time: they exclude each other",
+			scheduling.JDBMinAvailableKey, scheduling.JDBMaxUnavailableKey)))
 	}
 	return said, nil
+}
+
+// wrongBudget says what a budget would have to be.
+func wrongBudget(key, value string) string {
+	must := "it must be a positive integer"
+	if strings.Contains(value, "%") {
+		must = "it must be a valid percentage which between 1% ~ 99%"
+	}
+	return fmt.Sprintf("invalid value <%q> for %s, %s: a number of pods from 1 up, or a percentage from 1%% to 99%%", value, key, must)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -42,43 +43,43 @@ func TestANewQueueIsRefusedWithFieldAndValue(t *testing.T) {
 		{"less than nothing", q("new", "{capability: {cpu: -1}}"), `spec.capability[cpu]: Invalid value: "-1": must be greater than or equal to 0`},
 		{"half a device", q("new", "{deserved: {pods: 500m}}"), `spec.deserved[pods]: Invalid value: "500m": must be an integer`},
 		{"a floor above the share", q("new", "{guarantee: {resource: {cpu: 2}}, deserved: {cpu: 1}}"),
-			`spec.guarantee.resource[cpu]: Invalid value: "2": must not exceed spec.deserved, which is 1`},
+			`spec.guarantee.resource[cpu]: Invalid value: "2": deserved[cpu]=1 must be >= guarantee[cpu]=2: must not exceed spec.deserved, which is 1`},
 		{"a floor above the ceiling", q("new", "{guarantee: {resource: {cpu: 2}}, capability: {cpu: 1}}"),
 			`spec.guarantee.resource[cpu]: Invalid value: "2": must not exceed spec.capability, which is 1`},
 		{"a share above the ceiling", q("new", "{deserved: {cpu: 2}, capability: {cpu: 1500m, memory: 1}}"),
-			`spec.deserved[cpu]: Invalid value: "2": must not exceed spec.capability, which is 1500m`},
+			`spec.deserved[cpu]: Invalid value: "2": deserved[cpu]=2 must be <= capability[cpu]=1500m: must not exceed spec.capability, which is 1500m`},
 		{"a floor for those that deserve by weight", q("new", "{guarantee: {resource: {cpu: 2}}}"), ""},
 
-		{"paths and weights that differ in length", drf("root/a", "1"), weights + `: Invalid value: "1": must have as many parts as the path "root/a": 2, not 1`},
-		{"weights without a path", drf("", "1/2"), weights + `: Invalid value: "1/2": must have as many parts as the path "": 1, not 2`},
-		{"a weight that is no number", drf("root/c", "1/x"), weights + `: Invalid value: "1/x": "x" is not a number above 0`},
-		{"a weight of nothing", drf("root/c", "1/0"), weights + `: Invalid value: "1/0": "0" is not a number above 0`},
-		{"a weight that is none", drf("root/c", "1/NaN"), weights + `: Invalid value: "1/NaN": "NaN" is not a number above 0`},
+		{"paths and weights that differ in length", drf("root/a", "1"), weights + `: Invalid value: "1": volcano.sh/hierarchy must have the same length with volcano.sh/hierarchy-weights: the path "root/a" has 2 parts, the weights have 1`},
+		{"weights without a path", drf("", "1/2"), weights + `: Invalid value: "1/2": volcano.sh/hierarchy must have the same length with volcano.sh/hierarchy-weights: the path "" has 1 parts, the weights have 2`},
+		{"a weight that is no number", drf("root/c", "1/x"), weights + `: Invalid value: "1/x": x in the 1/x is invalid number: "x" is not a number above 0`},
+		{"a weight of nothing", drf("root/c", "1/0"), weights + `: Invalid value: "1/0": 0 in the 1/0 must be larger than 0: it is a weight`},
+		{"a weight that is none", drf("root/c", "1/NaN"), weights + `: Invalid value: "1/NaN": NaN in the 1/NaN is invalid number: "NaN" is not a number above 0`},
 		{"a part without a name", drf("root//c", "1/1/1"), path + `: Invalid value: "root//c": its parts must not be empty`},
-		{"above a queue", drf("root/a", "1/1"), path + `: Invalid value: "root/a": queue drf is below it, at "root/a/b"; jobs go into queues at the ends of the tree`},
+		{"above a queue", drf("root/a", "1/1"), path + `: Invalid value: "root/a": root/a is not allowed to be in the sub path of root/a/b of queue drf: that queue is below it, and jobs go into queues at the ends of the tree`},
 		{"beside a queue", drf("root/a/c", "1/1/2.5"), ""},
 		{"a name that only begins alike", drf("root/a/bc", "1/1/1"), ""},
 
-		{"its own parent", q("new", "{parent: new}"), `spec.parent: Invalid value: "new": a queue cannot be its own parent`},
-		{"a parent that is not there", q("new", "{parent: nowhere}"), `spec.parent: Not found: "nowhere"`},
+		{"its own parent", q("new", "{parent: new}"), `spec.parent: Invalid value: "new": queue new cannot use itself as parent`},
+		{"a parent that is not there", q("new", "{parent: nowhere}"), `spec.parent: Not found: "nowhere": failed to get parent queue of queue new: queue.scheduling.volcano.sh "nowhere" not found`},
 		{"a parent that is nowhere itself", q("new", "{parent: lost}"), `spec.parent: Invalid value: "lost": queue new would be below itself, or below a queue that does not exist`},
-		{"too deep", q("new", "{parent: l5}"), `spec.parent: Invalid value: "l5": there would be queues 6 levels below root; at most 5 levels are allowed`},
+		{"too deep", q("new", "{parent: l5}"), `spec.parent: Invalid value: "l5": queue new exceeds the maximum allowed depth of 5: there would be queues 6 levels below root`},
 		{"just deep enough", q("new", "{parent: l4}"), ""},
-		{"below a queue with pods", q("new", "{parent: busy}"), `spec.parent: Invalid value: "busy": queue busy holds 3 pods; a queue with queues below it takes no jobs itself`},
+		{"below a queue with pods", q("new", "{parent: busy}"), `spec.parent: Invalid value: "busy": queue busy cannot be the parent queue of queue new because it has allocated Pods: 2, such as lab/b; a queue with queues below it takes no jobs itself`},
 
-		{"a ceiling above that of the parent", q("new", "{parent: company, capability: {cpu: 21}}"), `spec.capability[cpu]: Invalid value: "21": queue company above it has only 20`},
-		{"a ceiling above that of one further up", q("new", "{parent: research, capability: {cpu: 21}}"), `spec.capability[cpu]: Invalid value: "21": queue company above it has only 20`},
+		{"a ceiling above that of the parent", q("new", "{parent: company, capability: {cpu: 21}}"), `spec.capability[cpu]: Invalid value: "21": queue new capability[cpu]=21 exceeds its ancestor's capability=20: queue company above it has no more`},
+		{"a ceiling above that of one further up", q("new", "{parent: research, capability: {cpu: 21}}"), `spec.capability[cpu]: Invalid value: "21": queue new capability[cpu]=21 exceeds its ancestor's capability=20: queue company above it has no more`},
 		{"a ceiling of what nobody bounds", q("new", "{parent: company, capability: {example.com/gpu: 99}}"), ""},
 		{"below root nothing bounds", q("new", "{parent: root, capability: {cpu: 21}, deserved: {cpu: 21}}"), ""},
 		{"shares above that of the parent", q("new", "{parent: company, deserved: {cpu: 5}}"),
-			`spec.deserved[cpu]: Invalid value: "5": with it the queues below company have 11, and company has only 10`},
+			`spec.deserved[cpu]: Invalid value: "5": parent queue company validation failed: sum of children's deserved (cpu 11) exceeds parent's deserved limit (cpu 10): with it the queues below company have 11, and company has only 10`},
 		{"shares above the ceiling of a parent without one", q("new", "{parent: company, deserved: {memory: 9Gi}}"),
-			`spec.deserved[memory]: Invalid value: "9Gi": with it the queues below company have 9Gi, and company has only 8Gi`},
+			`spec.deserved[memory]: Invalid value: "9Gi": parent queue company validation failed: sum of children's deserved (memory 9Gi) exceeds parent's deserved limit (memory 8Gi): with it the queues below company have 9Gi, and company has only 8Gi`},
 		{"floors above that of the parent", q("new", "{parent: company, guarantee: {resource: {cpu: 3}}}"),
-			`spec.guarantee.resource[cpu]: Invalid value: "3": with it the queues below company have 5, and company has only 4`},
+			`spec.guarantee.resource[cpu]: Invalid value: "3": parent queue company validation failed: sum of children's guarantee (cpu 5) exceeds parent's guarantee limit (cpu 4): with it the queues below company have 5, and company has only 4`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, handler := newServer(t, treeQueues(t), nil)
+			_, handler := newServer(t, holding(treeQueues(t), "busy"), nil)
 			got := refusal(ask(t, handler, asked{path: "/queues/validate", operation: admissionv1.Create, object: test.queue}))
 			if want := `Queue.scheduling.volcano.sh "new" is invalid: ` + test.want; test.want == "" && got != "" || test.want != "" && got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
@@ -92,18 +93,18 @@ func TestOfAQueueWhatHasNotChangedIsNotJudged(t *testing.T) {
 		{"the weight of one that breaks every rule", "{metadata: {name: lost}, spec: {parent: nowhere, deserved: {cpu: 2}, capability: {cpu: 1}}}",
 			"{metadata: {name: lost}, spec: {weight: 3, parent: nowhere, deserved: {cpu: 2}, capability: {cpu: 1}}}", ""},
 		{"its share", q("research", "{parent: company, deserved: {cpu: 6}}"), q("research", "{parent: company, deserved: {cpu: 11}}"),
-			`spec.deserved[cpu]: Invalid value: "11": with it the queues below company have 11, and company has only 10`},
+			`spec.deserved[cpu]: Invalid value: "11": parent queue company validation failed: sum of children's deserved (cpu 11) exceeds parent's deserved limit (cpu 10): with it the queues below company have 11, and company has only 10`},
 		{"a ceiling below that of one further down", q("company", "{capability: {memory: 8Gi}}"), q("company", "{capability: {memory: 5Gi}}"),
-			`spec.capability[memory]: Invalid value: "5Gi": queue vision below it has 6Gi`},
+			`spec.capability[memory]: Invalid value: "5Gi": queue company capability[memory]=5Gi is smaller than its descendants' max capability=6Gi: queue vision below it has that`},
 		{"less than those below deserve", q("company", "{deserved: {cpu: 10}}"), q("company", "{deserved: {cpu: 5}}"),
-			`spec.deserved[cpu]: Invalid value: "5": the queues below it have 6 together`},
+			`spec.deserved[cpu]: Invalid value: "5": queue company validation failed: sum of children's deserved (cpu 6) exceeds parent's deserved limit (cpu 5): the queues below it have 6 together`},
 		{"less than those below are guaranteed", q("company", "{guarantee: {resource: {cpu: 4}}}"), q("company", "{guarantee: {resource: {cpu: 1}}}"),
-			`spec.guarantee.resource[cpu]: Invalid value: "1": the queues below it have 2 together`},
+			`spec.guarantee.resource[cpu]: Invalid value: "1": queue company validation failed: sum of children's guarantee (cpu 2) exceeds parent's guarantee limit (cpu 1): the queues below it have 2 together`},
 		{"to below itself", q("l1", "{}"), q("l1", "{parent: l3}"), `spec.parent: Invalid value: "l3": queue l1 would be below itself, or below a queue that does not exist`},
 		{"to where those below it are too deep", q("l2", "{parent: l1}"), q("l2", "{parent: vision}"),
-			`spec.parent: Invalid value: "vision": there would be queues 7 levels below root; at most 5 levels are allowed`},
+			`spec.parent: Invalid value: "vision": queue l2 exceeds the maximum allowed depth of 5: there would be queues 7 levels below root`},
 		{"a path", "{metadata: {name: drf}}", "{metadata: {name: drf, annotations: {volcano.sh/hierarchy: a}}}",
-			`metadata.annotations[volcano.sh/hierarchy-weights]: Invalid value: "": "" is not a number above 0`},
+			`metadata.annotations[volcano.sh/hierarchy-weights]: Invalid value: "":  in the  is invalid number: "" is not a number above 0`},
 		{"the resources of root, left to the policy", q("root", "{}"), q("root", "{capability: {cpu: 1}}"), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -122,23 +123,39 @@ func TestAQueueThatIsNeededStays(t *testing.T) {
 		edit func(*settings)
 		want string
 	}{
-		{"default", nil, "metadata.name: Forbidden: this queue always exists"},
-		{"root", nil, "metadata.name: Forbidden: this queue always exists"},
-		{"research", nil, "metadata.name: Forbidden: queue vision is below it"},
-		{"busy", nil, "metadata.name: Forbidden: it holds 3 PodGroups that have not finished"},
-		{"holding", nil, "metadata.name: Forbidden: it holds 3 pods"},
+		{"default", nil, "metadata.name: Forbidden: `default` queue can not be deleted: it always exists"},
+		{"root", nil, "metadata.name: Forbidden: `root` queue can not be deleted: it always exists"},
+		{"research", nil, "metadata.name: Forbidden: queue research can not be deleted because it has 1 child queues: queue vision is below it"},
+		{"busy", nil, "metadata.name: Forbidden: queue busy cannot be deleted because it has allocated Pods: 2, such as lab/b"},
+		{"holding", nil, ""}, // what its status says is of a moment ago
 		{"done", nil, ""},
 		{"vision", nil, ""},
 		{"busy", func(s *settings) { s.keepsUsedQueues = false }, ""},
 		{"busy", func(s *settings) { s.keepsUsedQueues, s.keepsOpenQueues = false, true }, "metadata.name: Forbidden: it is open; close it first"},
 		{"done", func(s *settings) { s.keepsOpenQueues = true }, ""},
 	} {
-		_, handler := newServer(t, treeQueues(t), test.edit)
+		_, handler := newServer(t, holding(treeQueues(t), "busy"), test.edit)
 		got := refusal(ask(t, handler, asked{path: "/queues/validate", operation: admissionv1.Delete, object: q(test.name, "{}")}))
 		if test.want == "" && got != "" || !strings.HasSuffix(got, test.want) {
 			t.Errorf("%s:\ngot  %s\nwant %s", test.name, got, test.want)
 		}
 	}
+}
+
+// holding adds PodGroups in several queues, and two pods of one that is in the queue.
+func holding(shown *shelf, queue string) *shelf {
+	group := func(namespace, name, queue string) scheduling.PodGroup {
+		return scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: scheduling.PodGroupSpec{Queue: queue}}
+	}
+	pod := func(namespace, name, key, group string) metav1.PartialObjectMetadata {
+		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{key: group}}}
+	}
+	shown.groups = []scheduling.PodGroup{group("lab", "other", "done-too"), group("lab", "one", queue), group("home", "two", queue), group("home", "none", "")}
+	shown.pods = []metav1.PartialObjectMetadata{
+		pod("lab", "a", scheduling.KubeGroupNameAnnotationKey, "other"), pod("lab", "c", scheduling.VolcanoGroupNameAnnotationKey, "one"),
+		pod("lab", "b", scheduling.KubeGroupNameAnnotationKey, "one"), pod("home", "d", scheduling.KubeGroupNameAnnotationKey, "one"),
+	}
+	return shown
 }
 
 func TestAQueueIsWrittenDownAsItIsMeant(t *testing.T) {
@@ -187,7 +204,7 @@ func TestNoTreeHoweverTangledStopsTheServer(t *testing.T) {
 		tree, moved := newTree(list), draw(rapid.SampledFrom(names[1:]).Draw(t, "moved"))
 		problem := judgePlace(&settings{maxQueueDepth: 5}, tree, moved)
 		after := tree.with(moved)
-		_, _ = after.sums(moved), judgeDeletion(&settings{}, tree, moved)
+		_ = after.sums(moved)
 		steps, queue := 0, moved
 		for queue != nil && parentOf(queue) != scheduling.RootQueue && steps < 10 {
 			queue, steps = after.byName[parentOf(queue)], steps+1

@@ -120,12 +120,14 @@ func (t *queueTree) sums(queue *scheduling.Queue) field.ErrorList {
 		own := queue.Spec.Capability[name]
 		if above, bound := t.ceilingAbove(queue, name); above != nil && own.Cmp(bound) > 0 {
 			problems = append(problems, field.Invalid(path.Child("capability").Key(string(name)), own.String(),
-				fmt.Sprintf("queue %s above it has only %s", above.Name, bound.String())))
+				fmt.Sprintf("queue %s capability[%s]=%s exceeds its ancestor's capability=%s: queue %s above it has no more",
+					queue.Name, name, own.String(), bound.String(), above.Name)))
 		}
 		t.descendants(queue.Name, func(below *scheduling.Queue) {
 			if theirs, is := below.Spec.Capability[name]; is && theirs.Cmp(own) > 0 {
 				problems = append(problems, field.Invalid(path.Child("capability").Key(string(name)), own.String(),
-					fmt.Sprintf("queue %s below it has %s", below.Name, theirs.String())))
+					fmt.Sprintf("queue %s capability[%s]=%s is smaller than its descendants' max capability=%s: queue %s below it has that",
+						queue.Name, name, own.String(), theirs.String(), below.Name)))
 			}
 		})
 	}
@@ -136,11 +138,13 @@ func (t *queueTree) sums(queue *scheduling.Queue) field.ErrorList {
 				return nil // it is not this queue that asks for too much
 			}
 			return field.Invalid(pathOf(kind).Key(string(name)), own.String(),
-				fmt.Sprintf("with it the queues below %s have %s, and %s has only %s", parent.Name, total.String(), parent.Name, bound.String()))
+				fmt.Sprintf("parent queue %s validation failed: sum of children's %s (%s %s) exceeds parent's %s limit (%s %s): with it the queues below %s have %s, and %s has only %s",
+					parent.Name, kind, name, total.String(), kind, name, bound.String(), parent.Name, total.String(), parent.Name, bound.String()))
 		})...)
 	}
 	return append(problems, t.overcommitted(queue, func(kind string, name corev1.ResourceName, total, bound resource.Quantity) *field.Error {
-		return field.Invalid(pathOf(kind).Key(string(name)), bound.String(), fmt.Sprintf("the queues below it have %s together", total.String()))
+		return field.Invalid(pathOf(kind).Key(string(name)), bound.String(), fmt.Sprintf("queue %s validation failed: sum of children's %s (%s %s) exceeds parent's %s limit (%s %s): the queues below it have %s together",
+			queue.Name, kind, name, total.String(), kind, name, bound.String(), total.String()))
 	})...)
 }
 

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"regexp"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,10 +53,10 @@ func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *fiel
 	by := path.Child("selector")
 	switch selector := &m.Selector; {
 	case ways(selector) > 1:
-		return field.Forbidden(by, "exactly one of exactMatch, regexMatch and labelMatch is needed")
+		return field.Forbidden(by, "member selector cannot have both regexMatch and exactMatch: exactly one of exactMatch, regexMatch and labelMatch is needed")
 	case m.Type != topologyv1alpha1.MemberTypeNode && m.Type != topologyv1alpha1.MemberTypeHyperNode:
-		return field.NotSupported(path.Child("type"), m.Type,
-			[]topologyv1alpha1.MemberType{topologyv1alpha1.MemberTypeNode, topologyv1alpha1.MemberTypeHyperNode})
+		return field.Invalid(path.Child("type"), m.Type, fmt.Sprintf("unknown member type %s: there are %s and %s", m.Type,
+			topologyv1alpha1.MemberTypeNode, topologyv1alpha1.MemberTypeHyperNode))
 	case m.Type == topologyv1alpha1.MemberTypeHyperNode && selector.ExactMatch == nil:
 		return field.Required(by.Child("exactMatch"), "HyperNodes are members by exactMatch only")
 	case m.Type == topologyv1alpha1.MemberTypeHyperNode:
@@ -65,7 +66,7 @@ func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *fiel
 	case selector.RegexMatch != nil:
 		pattern, err := regexp.Compile(selector.RegexMatch.Pattern)
 		if err != nil {
-			return field.Invalid(by.Child("regexMatch", "pattern"), selector.RegexMatch.Pattern, err.Error())
+			return field.Invalid(by.Child("regexMatch", "pattern"), selector.RegexMatch.Pattern, "member regexMatch pattern is invalid: "+err.Error())
 		}
 		s.patterns = append(s.patterns, pattern)
 	case selector.LabelMatch != nil:
@@ -77,7 +78,7 @@ func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *fiel
 			s.labels = append(s.labels, parsed)
 		}
 	default:
-		return field.Required(by, "exactly one of exactMatch, regexMatch and labelMatch is needed")
+		return field.Required(by, "member selector must have one of regexMatch or exactMatch: exactly one of exactMatch, regexMatch and labelMatch is needed")
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestWhoIsInWhat(t *testing.T) {
 		},
 		"a bad expression stops nobody else": {
 			[]*topologyv1alpha1.HyperNode{fixture.HyperNode("s0", 1, "~("), fixture.HyperNode("s1", 1, "n1"), fixture.HyperNode("spine", 2, "@s0", "@s1")},
-			map[string]string{"s1": "n1", "spine": "n1", "s0": "! spec.members[0].selector.regexMatch.pattern: Invalid value: \"(\": " +
+			map[string]string{"s1": "n1", "spine": "n1", "s0": "! spec.members[0].selector.regexMatch.pattern: Invalid value: \"(\": member regexMatch pattern is invalid: " +
 				"error parsing regexp: missing closing ): `(`"},
 		},
 	} {

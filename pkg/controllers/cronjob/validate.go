@@ -25,7 +25,8 @@ func read(cronJob *batch.CronJob) (timetable, field.ErrorList) {
 	var problems field.ErrorList
 	if length := len(cronJob.Name); length > MaxNameLength {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), cronJob.Name,
-			fmt.Sprintf("%d characters; %d are the most, because the name of a Job adds up to 11", length, MaxNameLength)))
+			fmt.Sprintf("cronJob name must be no more than %d characters to accommodate job name suffix (max 63 total): it has %d, and the name of a Job adds up to 11",
+				MaxNameLength, length)))
 	}
 	spec := field.NewPath("spec")
 	zone := cronJob.Spec.TimeZone
@@ -36,11 +37,15 @@ func read(cronJob *batch.CronJob) (timetable, field.ErrorList) {
 	schedule := cronJob.Spec.Schedule
 	if strings.Contains(schedule, "TZ") {
 		return timetable{}, append(problems, field.Invalid(spec.Child("schedule"), schedule,
-			"the time zone belongs into timeZone, not into the schedule"))
+			"schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field"))
 	}
 	times, err := parse(schedule, zone)
 	if err != nil {
-		problems = append(problems, field.Invalid(spec.Child("schedule"), schedule, err.Error()))
+		said := "schedule is not a valid cron expression: "
+		if schedule == "" {
+			said = "schedule is required, but got empty: "
+		}
+		problems = append(problems, field.Invalid(spec.Child("schedule"), schedule, said+err.Error()))
 	}
 	return times, problems
 }
@@ -51,12 +56,12 @@ func checkZone(zone *string) string {
 	case zone == nil:
 		return ""
 	case *zone == "":
-		return "a time zone without a name; leave it out, or name one of the IANA database"
+		return "timeZone must be nil or non-empty string, got empty string: leave it out, or name one of the IANA database"
 	case strings.EqualFold(*zone, "Local"):
-		return "not a time zone; leave it out, or name one of the IANA database"
+		return "timeZone can't be Local, and must be defined in https://www.iana.org/time-zones, or left out"
 	}
 	if _, err := time.LoadLocation(*zone); err != nil {
-		return err.Error()
+		return "invalid timeZone: " + err.Error()
 	}
 	return ""
 }

@@ -14,7 +14,8 @@ func ValidateNew(job *batch.Job) field.ErrorList {
 	for i := range job.Spec.Volumes {
 		if volume := &job.Spec.Volumes[i]; volume.VolumeClaim != nil && volume.VolumeClaimName != "" {
 			problems = append(problems, field.Invalid(field.NewPath("spec", "volumes").Index(i).Child("volumeClaimName"), volume.VolumeClaimName,
-				"excludes volumeClaim: name a claim that exists, or describe one to be made"))
+				"conflict: If you want to use an existing PVC, just specify VolumeClaimName."+
+					"If you want to create a new PVC, you do not need to specify VolumeClaimName"))
 		}
 	}
 	return problems
@@ -26,7 +27,8 @@ func ValidateChange(before, after *batch.Job) field.ErrorList {
 	var problems field.ErrorList
 	keep := func(path *field.Path, before, after any) {
 		if !apiequality.Semantic.DeepEqual(before, after) {
-			problems = append(problems, field.Forbidden(path, "cannot be changed after creation"))
+			problems = append(problems, field.Forbidden(path, "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: "+
+				"this one cannot be changed after creation"))
 		}
 	}
 	was, is, spec := &before.Spec, &after.Spec, field.NewPath("spec")
@@ -38,7 +40,7 @@ func ValidateChange(before, after *batch.Job) field.ErrorList {
 	keep(spec.Child("minSuccess"), was.MinSuccess, is.MinSuccess)
 	keep(spec.Child("networkTopology"), was.NetworkTopology, is.NetworkTopology)
 	if len(was.Tasks) != len(is.Tasks) {
-		return append(problems, field.Forbidden(spec.Child("tasks"), "tasks cannot be added or removed after creation"))
+		return append(problems, field.Forbidden(spec.Child("tasks"), "job updates may not add or remove tasks: they cannot be changed after creation"))
 	}
 	for i := range is.Tasks {
 		was, is, path := &was.Tasks[i], &is.Tasks[i], spec.Child("tasks").Index(i)

@@ -53,10 +53,13 @@ func totalMinAvailable(job *batch.Job) int32 {
 func Validate(job *batch.Job) field.ErrorList {
 	var problems field.ErrorList
 	spec := field.NewPath("spec")
-	problems = append(problems, labelValue(field.NewPath("metadata", "name"), job.Name)...)
+	for _, problem := range labelValue(field.NewPath("metadata", "name"), job.Name) {
+		problem.Detail = fmt.Sprintf("create job with name %s validate failed: %s", job.Name, problem.Detail)
+		problems = append(problems, problem)
+	}
 	problems = append(problems, labelValue(spec.Child("queue"), job.Spec.Queue)...)
 	if len(job.Spec.Tasks) == 0 {
-		return append(problems, field.Required(spec.Child("tasks"), "a Job needs at least one task"))
+		return append(problems, field.Required(spec.Child("tasks"), "No task specified in job spec: a Job needs at least one task"))
 	}
 	names := sets.New[string]()
 	var taskProblems field.ErrorList
@@ -64,7 +67,7 @@ func Validate(job *batch.Job) field.ErrorList {
 	for i := range job.Spec.Tasks {
 		task, path := &job.Spec.Tasks[i], spec.Child("tasks").Index(i)
 		if names.Has(task.Name) {
-			taskProblems = append(taskProblems, field.Duplicate(path.Child("name"), task.Name))
+			taskProblems = append(taskProblems, duplicate(path.Child("name"), task.Name, "duplicated task name %s", task.Name))
 		}
 		names.Insert(task.Name)
 		taskProblems = append(taskProblems, validateTask(job.Name, task, path)...)
@@ -83,15 +86,30 @@ func Validate(job *batch.Job) field.ErrorList {
 	minAvailable, replicas := job.Spec.MinAvailable, totalReplicas(job)
 	switch {
 	case minAvailable < 0:
-		problems = append(problems, field.Invalid(spec.Child("minAvailable"), minAvailable, "must not be negative"))
+		problems = append(problems, field.Invalid(spec.Child("minAvailable"), minAvailable, "job 'minAvailable' must be >= 0"))
 	case minAvailable > replicas:
 		problems = append(problems, field.Invalid(spec.Child("minAvailable"), minAvailable,
-			fmt.Sprintf("the tasks have only %d replicas together", replicas)))
+			fmt.Sprintf("job 'minAvailable' should not be greater than total replicas in tasks, which is %d", replicas)))
 	}
 	problems = append(problems, validateTopology(job.Spec.NetworkTopology, spec.Child("networkTopology"))...)
 	problems = append(problems, validatePolicies(job.Spec.Policies, spec.Child("policies"))...)
 	problems = append(problems, validateVolumes(job, spec.Child("volumes"))...)
 	return append(problems, validateDependencies(job, names, spec.Child("tasks"))...)
+}
+
+// notDAG begins what is said of dependencies that cannot be followed.
+const notDAG = "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG)"
+
+// duplicate is a value that stands there a second time, with a sentence.
+func duplicate(path *field.Path, value, format string, arguments ...any) *field.Error {
+	problem := field.Duplicate(path, value)
+	problem.Detail = fmt.Sprintf(format, arguments...)
+	return problem
+}
+
+// inTask names a task in a message.
+func inTask(job string, task *batch.TaskSpec) string {
+	return fmt.Sprintf("in task: %s, job: %s", task.Name, job)
 }
 
 // validateDependencies reports tasks that wait for a task that does not exist, or for each other.
@@ -103,12 +121,14 @@ func validateDependencies(job *batch.Job, names sets.Set[string], path *field.Pa
 		}
 		for n, name := range job.Spec.Tasks[i].DependsOn.Name {
 			if !names.Has(name) {
-				problems = append(problems, field.NotFound(path.Index(i).Child("dependsOn", "name").Index(n), name))
+				problem := field.NotFound(path.Index(i).Child("dependsOn", "name").Index(n), name)
+				problem.Detail = notDAG + ": there is no task of this name"
+				problems = append(problems, problem)
 			}
 		}
 	}
 	if cycle := dependencyCycle(job); cycle != nil {
-		problems = append(problems, field.Invalid(path, strings.Join(cycle, " → "), "these tasks wait for each other and could never start"))
+		problems = append(problems, field.Invalid(path, strings.Join(cycle, " → "), notDAG+": these tasks wait for each other and could never start"))
 	}
 	return problems
 }
@@ -117,34 +137,34 @@ func validateDependencies(job *batch.Job, names sets.Set[string], path *field.Pa
 func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	seen := sets.New[string]()
-	once := func(path *field.Path, value string) {
+	once := func(path *field.Path, value, format string) {
 		if seen.Has(value) {
-			problems = append(problems, field.Duplicate(path, value))
+			problems = append(problems, duplicate(path, value, format, value))
 		}
 		seen.Insert(value)
 	}
 	for i := range policies {
 		policy, path := &policies[i], path.Index(i)
 		if !slices.Contains(actions[:], policy.Action) {
-			problems = append(problems, field.NotSupported(path.Child("action"), policy.Action, actions[:]))
+			problems = append(problems, field.Invalid(path.Child("action"), policy.Action, fmt.Sprintf("invalid policy action: valid actions are %v", actions)))
 		}
 		events := eventsOf(policy)
 		switch {
 		case policy.ExitCode != nil && len(events) > 0:
-			problems = append(problems, field.Invalid(path.Child("exitCode"), *policy.ExitCode, "a policy names events or an exit code, not both"))
+			problems = append(problems, field.Invalid(path.Child("exitCode"), *policy.ExitCode, "must not specify event and exitCode simultaneously"))
 		case policy.ExitCode == nil && len(events) == 0:
-			problems = append(problems, field.Required(path.Child("event"), "a policy answers an event or an exit code"))
+			problems = append(problems, field.Required(path.Child("event"), "either event and exitCode should be specified"))
 		case policy.ExitCode != nil && *policy.ExitCode == 0:
-			problems = append(problems, field.Invalid(path.Child("exitCode"), 0, "0 is success and cannot be answered"))
+			problems = append(problems, field.Invalid(path.Child("exitCode"), 0, "0 is not a valid error code: it is success, and cannot be answered"))
 		case policy.ExitCode != nil:
-			once(path.Child("exitCode"), fmt.Sprint(*policy.ExitCode))
+			once(path.Child("exitCode"), fmt.Sprint(*policy.ExitCode), "duplicate exitCode %s")
 		}
 		for _, event := range events {
 			if !slices.Contains(answerable[:], event) {
-				problems = append(problems, field.NotSupported(path.Child("event"), event, answerable[:]))
+				problems = append(problems, field.Invalid(path.Child("event"), event, fmt.Sprintf("invalid policy event: valid events are %v", answerable)))
 				continue
 			}
-			once(path.Child("event"), string(event))
+			once(path.Child("event"), string(event), "duplicate event %s  across different policy") // with Volcano's two spaces
 		}
 		if slices.Contains(events, bus.PodPendingEvent) && delay(policy) <= 0 {
 			problems = append(problems, field.Required(path.Child("timeout"), "every pod is pending at first; say for how long it may be"))
@@ -154,7 +174,7 @@ func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.
 		}
 	}
 	if seen.Has(string(bus.AnyEvent)) && slices.ContainsFunc(answerable[1:], func(event bus.Event) bool { return seen.Has(string(event)) }) {
-		problems = append(problems, field.Invalid(path, bus.AnyEvent, "stands for all events and cannot be combined with others"))
+		problems = append(problems, field.Invalid(path, bus.AnyEvent, "if there's * here, no other policy should be here: it stands for all events"))
 	}
 	return problems
 }
@@ -166,39 +186,40 @@ func validateVolumes(job *batch.Job, path *field.Path) field.ErrorList {
 		volume, path := &job.Spec.Volumes[i], path.Index(i)
 		switch {
 		case volume.MountPath == "":
-			problems = append(problems, field.Required(path.Child("mountPath"), "say where to mount the volume"))
+			problems = append(problems, field.Required(path.Child("mountPath"), "mountPath is required"))
 		case paths.Has(volume.MountPath):
-			problems = append(problems, field.Duplicate(path.Child("mountPath"), volume.MountPath))
+			problems = append(problems, duplicate(path.Child("mountPath"), volume.MountPath, "duplicated mountPath: %s", volume.MountPath))
 		}
 		paths.Insert(volume.MountPath)
 		if volume.VolumeClaim == nil && volume.VolumeClaimName == "" {
-			problems = append(problems, field.Required(path, "name a claim that exists (volumeClaimName) or describe one to be made (volumeClaim)"))
+			problems = append(problems, field.Required(path, "either VolumeClaim or VolumeClaimName must be specified: one to be made, or one that exists"))
 			continue
 		}
 		for _, message := range validation.IsDNS1123Subdomain(ClaimName(job, i)) {
-			problems = append(problems, field.Invalid(path.Child("volumeClaimName"), ClaimName(job, i), message))
+			problems = append(problems, field.Invalid(path.Child("volumeClaimName"), ClaimName(job, i),
+				fmt.Sprintf("invalid VolumeClaimName %s : [%s]", ClaimName(job, i), message)))
 		}
 	}
 	return problems
 }
 
-func validatePartitions(task *batch.TaskSpec, path *field.Path) field.ErrorList {
-	partitions := task.PartitionPolicy
+func validatePartitions(job string, task *batch.TaskSpec, path *field.Path) field.ErrorList {
+	partitions, where := task.PartitionPolicy, inTask(job, task)
 	switch {
 	case partitions == nil:
 		return nil
 	case partitions.TotalPartitions <= 0:
-		return field.ErrorList{field.Invalid(path.Child("totalPartitions"), partitions.TotalPartitions, "must be positive")}
+		return field.ErrorList{field.Invalid(path.Child("totalPartitions"), partitions.TotalPartitions, "'TotalPartitions' must be greater than 0 "+where)}
 	case partitions.PartitionSize <= 0:
-		return field.ErrorList{field.Invalid(path.Child("partitionSize"), partitions.PartitionSize, "must be positive")}
+		return field.ErrorList{field.Invalid(path.Child("partitionSize"), partitions.PartitionSize, "'PartitionSize' must be greater than 0 "+where)}
 	case int64(partitions.TotalPartitions)*int64(partitions.PartitionSize) != int64(task.Replicas):
 		return field.ErrorList{field.Invalid(path, fmt.Sprintf("%d × %d", partitions.TotalPartitions, partitions.PartitionSize),
-			fmt.Sprintf("totalPartitions times partitionSize must be the task's replicas, %d", task.Replicas))}
+			fmt.Sprintf("'Replicas' are not equal to TotalPartitions*PartitionSize %s: they are %d", where, task.Replicas))}
 	case partitions.MinPartitions < 0:
 		return field.ErrorList{field.Invalid(path.Child("minPartitions"), partitions.MinPartitions, "must not be negative")}
 	case partitions.MinPartitions > 0 && int64(partitions.MinPartitions)*int64(partitions.PartitionSize) != int64(*task.MinAvailable):
 		return field.ErrorList{field.Invalid(path.Child("minPartitions"), partitions.MinPartitions,
-			fmt.Sprintf("times partitionSize it must be the task's minAvailable, %d", *task.MinAvailable))}
+			fmt.Sprintf("'MinAvailable' is not equal to MinPartitions*PartitionSize %s: it is %d", where, *task.MinAvailable))}
 	}
 	return nil
 }
@@ -212,22 +233,22 @@ func validateTask(job string, task *batch.TaskSpec, path *field.Path) field.Erro
 		return field.ErrorList{field.Invalid(path.Child("name"), task.Name, messages[0])}
 	}
 	if task.Replicas < 0 {
-		return field.ErrorList{field.Invalid(path.Child("replicas"), task.Replicas, "must not be negative")}
+		return field.ErrorList{field.Invalid(path.Child("replicas"), task.Replicas, "'replicas' < 0 "+inTask(job, task))}
 	}
 	var problems field.ErrorList
 	switch minAvailable := *task.MinAvailable; {
 	case minAvailable < 0:
-		problems = append(problems, field.Invalid(path.Child("minAvailable"), minAvailable, "must not be negative"))
+		problems = append(problems, field.Invalid(path.Child("minAvailable"), minAvailable, "'minAvailable' < 0 "+inTask(job, task)))
 	case minAvailable > task.Replicas:
 		problems = append(problems, field.Invalid(path.Child("minAvailable"), minAvailable,
-			fmt.Sprintf("the task has only %d replicas", task.Replicas)))
+			fmt.Sprintf("'minAvailable' is greater than 'replicas' %s: it has only %d", inTask(job, task), task.Replicas)))
 	}
 	longest := PodName(job, task.Name, int(max(task.Replicas-1, 0)))
 	if messages := validation.IsDNS1123Subdomain(longest); len(messages) > 0 {
 		problems = append(problems, field.Invalid(path.Child("name"), task.Name,
-			fmt.Sprintf("the pod name %s cannot be used: %s", longest, messages[0])))
+			fmt.Sprintf("create pod with name %s validate failed [%s]", longest, messages[0])))
 	}
-	problems = append(problems, validatePartitions(task, path.Child("partitionPolicy"))...)
+	problems = append(problems, validatePartitions(job, task, path.Child("partitionPolicy"))...)
 	if task.PartitionPolicy != nil {
 		problems = append(problems, validateTopology(task.PartitionPolicy.NetworkTopology, path.Child("partitionPolicy", "networkTopology"))...)
 	}
@@ -242,7 +263,7 @@ func validateTopology(topology *batch.NetworkTopologySpec, path *field.Path) fie
 	if topology == nil || topology.HighestTierAllowed == nil || topology.HighestTierName == "" {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, topology.HighestTierName, "highestTierAllowed and highestTierName exclude each other")}
+	return field.ErrorList{field.Invalid(path, topology.HighestTierName, "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other")}
 }
 
 // validateWholeCPUs reports containers without CPUs of their own, which cannot be kept on a NUMA node.
@@ -256,7 +277,7 @@ func validateWholeCPUs(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 		}
 		if millis := cpu.MilliValue(); millis < 1000 || millis%1000 != 0 {
 			problems = append(problems, field.Invalid(path.Index(i).Child("resources", "requests").Key(string(corev1.ResourceCPU)), cpu.String(),
-				"a task with a topologyPolicy needs whole CPUs, at least 1 for each container"))
+				"the cpu request isn't  an integer: a task with a topologyPolicy needs whole CPUs, at least 1 for each container")) // Volcano's two spaces
 		}
 	}
 	return problems

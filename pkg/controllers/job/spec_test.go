@@ -39,11 +39,11 @@ func TestASpecThatCannotRunIsRefusedByFieldAndValue(t *testing.T) {
 		{"two tasks of one name", jobOf(task("a", 1, ""), task("a", 1, "")), []string{`spec.tasks[1].name: Duplicate value: "a"`}},
 		{"negative replicas", change(keep, withMin(task("a", -1, ""), 0)), []string{"spec.tasks[0].replicas: Invalid value: -1"}},
 		{"a task's minimum above its replicas", jobOf(withMin(task("a", 2, ""), 3), task("b", 1, "")),
-			[]string{"spec.tasks[0].minAvailable: Invalid value: 3: the task has only 2 replicas"}},
+			[]string{"spec.tasks[0].minAvailable: Invalid value: 3: 'minAvailable' is greater than 'replicas' in task: a, job: sim: it has only 2"}},
 		{"a negative minimum of a task", jobOf(withMin(task("a", 2, ""), -3), task("b", 4, "")),
 			[]string{"spec.tasks[0].minAvailable: Invalid value: -3"}},
 		{"a minimum above all replicas", change(func(job *batch.Job) { job.Spec.MinAvailable = 9 }, task("a", 2, ""), task("b", 1, "")),
-			[]string{"spec.minAvailable: Invalid value: 9: the tasks have only 3 replicas together"}},
+			[]string{"spec.minAvailable: Invalid value: 9: job 'minAvailable' should not be greater than total replicas in tasks, which is 3"}},
 		{"a negative minimum", change(func(job *batch.Job) { job.Spec.MinAvailable = -1 }, task("a", 2, "")),
 			[]string{"spec.minAvailable: Invalid value: -1"}},
 		{"a task name that is no label", jobOf(task("A_b", 1, "")), []string{"spec.tasks[0].name: Invalid value"}},
@@ -52,7 +52,7 @@ func TestASpecThatCannotRunIsRefusedByFieldAndValue(t *testing.T) {
 		{"a queue name too long for a label", change(func(job *batch.Job) { job.Spec.Queue = strings.Repeat("q", 64) }, task("a", 1, "")),
 			[]string{"spec.queue: Invalid value"}},
 		{"a Job name no pod can have", change(func(job *batch.Job) { job.Name = "a..b" }, task("a", 3, "")),
-			[]string{"spec.tasks[0].name: Invalid value: \"a\": the pod name a..b-a-2 cannot be used"}},
+			[]string{"spec.tasks[0].name: Invalid value: \"a\": create pod with name a..b-a-2 validate failed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			problems := Validate(test.job)

@@ -38,7 +38,7 @@ func Validate(jobFlow *flowapi.JobFlow) field.ErrorList {
 	}
 	if cycle := cycleIn(flows); cycle != nil {
 		problems = append(problems, field.Invalid(path, strings.Join(cycle, " → "),
-			"these flows wait for each other and could never start"))
+			"jobflow flow is not dag: these flows wait for each other and could never start"))
 	}
 	supported := []flowapi.RetainPolicy{flowapi.Retain, flowapi.Delete}
 	if policy := jobFlow.Spec.JobRetainPolicy; policy != "" && !slices.Contains(supported, policy) {
@@ -72,7 +72,9 @@ func validateDependencies(depends *flowapi.DependsOn, names sets.Set[string], pa
 		path := path.Child("targets").Index(n)
 		switch {
 		case !names.Has(target):
-			problems = append(problems, field.NotFound(path, target))
+			problem := field.NotFound(path, target)
+			problem.Detail = "jobflow flow is not dag: there is no flow of this name"
+			problems = append(problems, problem)
 		case seen.Has(target):
 			problems = append(problems, field.Duplicate(path, target))
 		}

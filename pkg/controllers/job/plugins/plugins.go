@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ func New(job *batch.Job, podName func(job, task string, index int) string) (Set,
 	}
 	for _, name := range slices.Sorted(maps.Keys(job.Spec.Plugins)) {
 		if !slices.Contains(known, name) {
-			problems = append(problems, field.NotSupported(path, name, known))
+			problems = append(problems, field.Invalid(path, name, fmt.Sprintf("unable to find job plugin: %s: there are %s", name, strings.Join(known, ", "))))
 		}
 	}
 	return set, problems

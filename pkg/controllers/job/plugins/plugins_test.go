@@ -136,7 +136,7 @@ func TestWhatCannotBeUsedIsNamed(t *testing.T) {
 		want    string
 	}{
 		"an unknown plugin": {plugins: map[string][]string{"mpi2": nil},
-			want: `spec.plugins: Unsupported value: "mpi2": supported values: "env", "svc", "ssh", "tensorflow", "pytorch", "mpi", "ray", "hcclrank"`},
+			want: `spec.plugins: Invalid value: "mpi2": unable to find job plugin: mpi2: there are env, svc, ssh, tensorflow, pytorch, mpi, ray, hcclrank`},
 		"an unknown argument": {plugins: map[string][]string{"mpi": {"--workers=a"}},
 			want: `spec.plugins[mpi]: Invalid value: flag provided but not defined: -workers; the arguments are --master, --port, --worker`},
 		"an argument where none is taken": {plugins: map[string][]string{"env": {"--all"}},

@@ -84,7 +84,7 @@ func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
 		{"a queue that is not there", gang("a", "queue: nowhere"),
 			`admission webhook "validatejob.volcano.sh" denied the request: Job.batch.volcano.sh "a" is invalid: spec.queue: Not found: "nowhere"`},
 		{"a closed queue", gang("a", "queue: shut"), "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `shut` status is `Closed`: it takes no jobs"},
-		{"a queue with queues below it", gang("a", "queue: company"), "spec.queue: Forbidden: queue company has queues below it, such as research, and takes no jobs itself"},
+		{"a queue with queues below it", gang("a", "queue: company"), "spec.queue: Forbidden: can only submit job to leaf queue, queue `company` has 1 child queues: queue company has queues below it, such as research"},
 		{"the queue root", gang("a", "queue: root"), "spec.queue: Forbidden: can not submit job to root queue: queue root is above all others and takes no jobs itself"},
 		{"a volume that nobody mounts", strings.Replace(gang("a", ""), "image: b", "image: b, volumeMounts: [{name: c, mountPath: /c}]", 1),
 			`spec.tasks[0].template.spec.containers[0].volumeMounts[0].name: Not found: "c"`},
@@ -95,12 +95,12 @@ func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
 			`these flows wait for each other and could never start`},
 		{"a PodGroup in a queue that is not there", podGroup("{queue: nowhere}"), `spec.queue: Not found: "nowhere"`},
 		{"a queue that asks for too much", queue("greedy", "{parent: company, deserved: {cpu: 4}}"),
-			`spec.deserved[cpu]: Invalid value: "4": with it the queues below company have 9, and company has only 8`},
+			`spec.deserved[cpu]: Invalid value: "4": parent queue company validation failed: sum of children's deserved (cpu 9) exceeds parent's deserved limit (cpu 8): with it the queues below company have 9, and company has only 8`},
 		{"a queue below nothing", queue("lost", "{parent: nowhere}"), `spec.parent: Not found: "nowhere"`},
 		{"a HyperNode of nothing", "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h}\nspec: {tier: 1}",
 			`admission webhook "validatehypernodes.volcano.sh" denied the request: HyperNode.topology.volcano.sh "h" is invalid: spec.members: Required value`},
 		{"a budget of nothing", pod("a", `{volcano.sh/jdb-min-available: "0"}`, "schedulerName: volcano"),
-			`metadata.annotations[volcano.sh/jdb-min-available]: Invalid value: "0": must be a number of pods from 1 up, or a percentage from 1% to 99%`},
+			`metadata.annotations[volcano.sh/jdb-min-available]: Invalid value: "0": invalid value <"0"> for volcano.sh/jdb-min-available, it must be a positive integer: a number of pods from 1 up`},
 		{"a budget of nothing, elsewhere", pod("a", `{volcano.sh/jdb-min-available: "0"}`, ""), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -115,6 +115,9 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 	numbers := metrics.New()
 	chosen := &policies{registry: registry, catalogue: registry.Catalogue(), logger: logger.WithName("configuration"),
 		judge: numbers, isStrict: o.disableDefaultConf}
+	if _, isFile := src.(file); isFile {
+		chosen.self = ownPod(ctx, clients.Core)
+	}
 	r, err := newRunner(o, clients, src, chosen, numbers, logger)
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		defer s.close()
 	}
 	if o.enableHealthz {
-		s, err := o.serve(o.healthzAddress, healthHandler(isAlive, r.isReady), logger)
+		s, err := o.serve(o.healthzAddress, healthHandler(isAlive, r.isReady, chosen.warning), logger)
 		if err != nil {
 			return err
 		}

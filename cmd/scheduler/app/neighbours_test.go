@@ -74,7 +74,7 @@ func TestTwoSchedulersLeaveEachOthersPodGroupsAlone(t *testing.T) {
 	w.isUntouched(withoutPods)
 
 	// With both, each serves its own, and what the second admits the first does not take back.
-	p := w.start("--leader-elect=false", "--scheduler-name="+second)
+	p := w.start("--leader-elect=false", "--scheduler-name="+second, "--resource-sync-timeout=0")
 	w.ready(p)
 	w.isBound(withPods.Name, 2)
 	w.reaches(withPods.Name, v1beta1.PodGroupRunning)

@@ -67,7 +67,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Longest time between two cycles. Events start one at once.")
 	flags.DurationVar(&o.resourceSyncTimeout, "resource-sync-timeout", time.Minute,
 		"How long the first lists of all objects may take. After that the process ends with an error that names what is "+
-			"missing; it never schedules without.")
+			"missing; it never schedules without. 0 waits for as long as it takes.")
 
 	flags.StringVar(&o.schedulerConf, "scheduler-conf", "",
 		"File with actions, tiers and arguments. A change is in force within a second or two.")
@@ -113,12 +113,11 @@ func (o *options) validate() error {
 	if o.defaultQueue == "" {
 		invalid("default-queue", "", "must be set")
 	}
-	for flag, value := range map[string]time.Duration{
-		"schedule-period": o.schedulePeriod, "resource-sync-timeout": o.resourceSyncTimeout,
-	} {
-		if value <= 0 {
-			invalid(flag, value, "must be above 0")
-		}
+	if o.schedulePeriod <= 0 {
+		invalid("schedule-period", o.schedulePeriod, "must be above 0")
+	}
+	if o.resourceSyncTimeout < 0 {
+		invalid("resource-sync-timeout", o.resourceSyncTimeout, "must not be negative")
 	}
 	if _, _, err := o.configMap(); err != nil {
 		problems = append(problems, err)

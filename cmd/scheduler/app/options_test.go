@@ -99,7 +99,7 @@ func TestAFlagThatCannotBeMeantIsNamedWithItsValue(t *testing.T) {
 		{"--scheduler-name=", "--scheduler-name=: a scheduler without a name"},
 		{"--default-queue=", "--default-queue=: must be set"},
 		{"--schedule-period=0s", "--schedule-period=0s: must be above 0"},
-		{"--resource-sync-timeout=-1s", "--resource-sync-timeout=-1s: must be above 0"},
+		{"--resource-sync-timeout=-1s", "--resource-sync-timeout=-1s: must not be negative"},
 		{"--scheduler-configmap=name", "--scheduler-configmap=name: must be NAMESPACE/NAME"},
 		{"--scheduler-configmap=a/b/c", "--scheduler-configmap=a/b/c: must be NAMESPACE/NAME"},
 		{"--listen-address=8080", "--listen-address=8080: must be HOST:PORT"},

@@ -43,9 +43,12 @@ type policies struct {
 	offer     func(*framework.Policy) // hands a policy to the loop
 	show      func(cluster.Notice)
 	isStrict  bool // there is no default
+	// self is the pod that this process runs in, nil if it is not known. On it is shown what is wrong with a file.
+	self *corev1.ObjectReference
 
 	mutex   sync.Mutex
 	latest  document
+	problem string              // what is wrong with what the source holds, "" if nothing is
 	offered *conf.Configuration // handed to the loop last, nil if the loop could not use it
 }
 
@@ -106,7 +109,21 @@ func (p *policies) use(d document) error {
 		return err
 	}
 	p.judge.ConfigurationUsed()
+	p.setProblem("")
 	return nil
+}
+
+func (p *policies) setProblem(problem string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.problem = problem
+}
+
+// warning says what is wrong with what the source holds and what is in force instead, "" if nothing is wrong.
+func (p *policies) warning() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.problem
 }
 
 // put hands a configuration to the loop, unless it is the one that the loop has.
@@ -166,10 +183,19 @@ func (p *policies) rejected(err error, isAnyInForce bool) {
 func (p *policies) refuse(d document, err error, instead string) {
 	p.judge.ConfigurationRefused()
 	p.logger.Error(err, "Configuration cannot be used", "place", d.place, "inForce", instead)
-	if d.object != nil {
+	p.setProblem(fmt.Sprintf("%s cannot be used, and %s is in force: %s", d.place, instead, err))
+	regarding, what := d.object, configurationKey
+	if regarding == nil {
+		regarding, what = p.self, d.place
+	}
+	verb := "is"
+	if instead == theOneBefore {
+		verb = "stays"
+	}
+	if regarding != nil {
 		p.show(cluster.Notice{
-			Regarding: *d.object, Type: corev1.EventTypeWarning, Reason: "InvalidConfiguration",
-			Message: fmt.Sprintf("%s stays in force. %s: %s", upperFirst(instead), configurationKey, err),
+			Regarding: *regarding, Type: corev1.EventTypeWarning, Reason: "InvalidConfiguration",
+			Message: fmt.Sprintf("%s %s in force. %s: %s", upperFirst(instead), verb, what, err),
 		})
 	}
 }

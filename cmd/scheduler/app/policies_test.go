@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,6 +80,43 @@ func TestTheLastGoodConfigurationStaysInForce(t *testing.T) {
 	r.expect(t, 3, 1, 1, "allocate", "enqueue allocate")
 	p.update(document{place: "file x", problem: errors.New("gone")})
 	r.expect(t, 3, 2, 1, "allocate", "enqueue allocate")
+}
+
+func TestAConfigurationThatIsRefusedAtTheStartIsSaidWhereSomebodyLooks(t *testing.T) {
+	for name, test := range map[string]struct {
+		document document
+		on       string
+	}{
+		"from a ConfigMap": {inAPI(badConfiguration), "b"},
+		"from a file":      {document{place: "file x", text: []byte(badConfiguration)}, "scheduler-pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, r := newPolicies(false)
+			p.self = &corev1.ObjectReference{Kind: "Pod", Namespace: "a", Name: "scheduler-pod"}
+			if err := p.begin(test.document); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.shown) != 1 || r.shown[0].Regarding.Name != test.on || !strings.HasPrefix(r.shown[0].Message, "The default configuration is in force. ") {
+				t.Errorf("shown %+v", r.shown)
+			}
+			ready := func() string {
+				recorder, fine := httptest.NewRecorder(), func() error { return nil }
+				healthHandler(fine, fine, p.warning).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+				if recorder.Code != http.StatusOK {
+					t.Errorf("it is not ready: %d", recorder.Code)
+				}
+				return recorder.Body.String()
+			}
+			want := "ok\nwarning: " + test.document.place + " cannot be used, and the default configuration is in force: line 2"
+			if got := ready(); !strings.HasPrefix(got, want) {
+				t.Errorf("readiness says %q, want %q", got, want)
+			}
+			p.update(inAPI(goodConfiguration))
+			if got := ready(); got != "ok" {
+				t.Errorf("when it is mended readiness says %q", got)
+			}
+		})
+	}
 }
 
 func TestWithoutAUsableConfigurationTheDefaultIsInForceUnlessDisabled(t *testing.T) {

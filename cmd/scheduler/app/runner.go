@@ -105,9 +105,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	defer end()
 	running, stop := context.WithCancel(leading)
 	defer context.AfterFunc(ctx, stop)()
-	if err := r.outbox.Start(leading); err != nil {
-		return err
-	}
+	r.outbox.Start(leading)
 	first := r.source.read(running)
 	if err := r.policies.begin(first); err != nil {
 		return err
@@ -140,9 +138,11 @@ func (r *runner) lead(ctx, leading context.Context) error {
 // sync waits for the caches.
 func (r *runner) sync(ctx context.Context) error {
 	begin := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, r.options.resourceSyncTimeout,
-		fmt.Errorf("not within --resource-sync-timeout=%s", r.options.resourceSyncTimeout))
-	defer cancel()
+	if patience := r.options.resourceSyncTimeout; patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within --resource-sync-timeout=%s", patience))
+		defer cancel()
+	}
 	if err := r.inbox.WaitSynced(ctx); err != nil {
 		return err
 	}

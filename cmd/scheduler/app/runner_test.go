@@ -144,7 +144,7 @@ func TestServersSpeakHTTPSWithACertificate(t *testing.T) {
 	must(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}), 0o600))
 	must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 	o := parse(t, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--ca-cert-file="+certFile)
-	s, err := o.serve("127.0.0.1:0", healthHandler(func() error { return nil }, func() error { return errors.New("not yet") }), logr.Discard())
+	s, err := o.serve("127.0.0.1:0", healthHandler(func() error { return nil }, func() error { return errors.New("not yet") }, func() string { return "" }), logr.Discard())
 	must(t, err)
 	defer s.close()
 	client := func(certificates ...tls.Certificate) *http.Client {

@@ -92,19 +92,23 @@ func (o *options) metricsHandler(metrics http.Handler) http.Handler {
 	return mux
 }
 
-// healthHandler serves what the kubelet asks.
-func healthHandler(isAlive, isReady func() error) http.Handler {
-	answer := func(check func() error) http.HandlerFunc {
+// healthHandler serves what the kubelet asks. To a process that is ready but not as somebody wants it, warning says why.
+func healthHandler(isAlive, isReady func() error, warning func() string) http.Handler {
+	answer := func(check func() error, detail func() string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if err := check(); err != nil {
 				http.Error(w, err.Error(), http.StatusServiceUnavailable)
 				return
 			}
-			_, _ = w.Write([]byte("ok"))
+			text := "ok"
+			if said := detail(); said != "" {
+				text += "\nwarning: " + said
+			}
+			_, _ = w.Write([]byte(text))
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", answer(isAlive))
-	mux.HandleFunc("GET /readyz", answer(isReady))
+	mux.HandleFunc("GET /healthz", answer(isAlive, func() string { return "" }))
+	mux.HandleFunc("GET /readyz", answer(isReady, warning))
 	return mux
 }

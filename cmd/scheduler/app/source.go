@@ -86,6 +86,29 @@ func (f file) watch(ctx context.Context, last document, changed func(document)) 
 	}
 }
 
+// namespaceFile is where a pod finds the name of its namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// ownPod returns the pod that this process runs in, nil if it runs in none or that cannot be found out. A pod that says nothing
+// else is the host name of its containers.
+func ownPod(ctx context.Context, client kubernetes.Interface) *corev1.ObjectReference {
+	name, err := os.Hostname()
+	if err != nil {
+		return nil
+	}
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readPatience)
+	defer cancel()
+	pod, err := client.CoreV1().Pods(string(namespace)).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+}
+
 // configMap is a configuration in the API.
 type configMap struct {
 	client          kubernetes.Interface

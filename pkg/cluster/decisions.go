@@ -127,6 +127,8 @@ type PodCondition struct {
 	Pod       types.NamespacedName
 	UID       types.UID
 	Condition corev1.PodCondition
+	// Note is what the Event FailedScheduling of the pod says, with every number; none is shown if it is empty.
+	Note string
 }
 
 // GateOpening says that the gate of queue admission is to be taken off a pod: its queue has room for it. Its outcome comes back

@@ -38,7 +38,7 @@
 //	""                      persistentvolumeclaims              get create
 //	""                      configmaps secrets services         get create patch delete
 //	networking.k8s.io       networkpolicies                     get create patch delete
-//	events.k8s.io           events                              create patch
+//	""                      events                              create patch
 //	batch.volcano.sh        jobs                                get list watch create delete
 //	batch.volcano.sh        jobs/status                         patch
 //	batch.volcano.sh        jobs/finalizers                     update

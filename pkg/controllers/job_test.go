@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,7 +96,7 @@ func awaitJob(t *testing.T, job *batch.Job, condition func(*batch.JobStatus) boo
 	})
 }
 
-// awaitEvent waits for an Event on the object and returns its note.
+// awaitEvent waits for an Event on the object, as kubectl lists them and sorts them by their times.
 func awaitEvent(t *testing.T, object client.Object, reason, part string) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -105,19 +104,22 @@ func awaitEvent(t *testing.T, object client.Object, reason, part string) {
 		if namespace == "" {
 			namespace = metav1.NamespaceDefault
 		}
-		list := &eventsv1.EventList{}
+		list := &corev1.EventList{}
 		if err := api.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		var seen []string
 		for _, event := range list.Items {
-			if event.Regarding.UID != object.GetUID() {
+			if event.InvolvedObject.UID != object.GetUID() {
 				continue
 			}
-			if event.Reason == reason && strings.Contains(event.Note, part) {
+			if event.FirstTimestamp.IsZero() || event.LastTimestamp.IsZero() || event.Count == 0 {
+				t.Errorf("Event %s has no times: %+v", event.Reason, event)
+			}
+			if event.Reason == reason && strings.Contains(event.Message, part) {
 				return nil
 			}
-			seen = append(seen, event.Reason+": "+event.Note)
+			seen = append(seen, event.Reason+": "+event.Message)
 		}
 		return fmt.Errorf("no event %s with %q; there are %q", reason, part, seen)
 	})

@@ -92,6 +92,7 @@ func TestASuspendedJobGivesBackItsRoomAndIsResumed(t *testing.T) {
 	awaitGone(t, issued)
 	awaitPods(t, namespace, "sim-a-0")
 	awaitGone(t, podGroupOf(job))
+	awaitEvent(t, job, "ExecuteAction", "Start to execute action AbortJob; Command "+issued.Name)
 	awaitEvent(t, job, "Aborting", "Command "+issued.Name+": AbortJob")
 
 	awaitGone(t, command(t, job, bus.RestartJobAction))
@@ -136,6 +137,7 @@ func TestAFailedPodRestartsTheJobUntilItsRetriesAreUsedUp(t *testing.T) {
 	first := start(t, job, "sim-a-0", "sim-a-1")
 	fail(t, first["sim-a-1"], 1)
 	second := awaitReplaced(t, namespace, first, "sim-a-0", "sim-a-1")
+	awaitEvent(t, job, "ExecuteAction", "Start to execute action RestartJob; pod sim-a-1 failed with exit code 1")
 	awaitEvent(t, job, "Restarting", "pod sim-a-1 failed with exit code 1: RestartJob")
 	awaitJob(t, job, func(status *batch.JobStatus) bool {
 		return status.RetryCount == 1 && status.Version == 1 && status.State.Phase == batch.Pending

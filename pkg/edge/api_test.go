@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -243,9 +244,7 @@ func startOutbox(t *testing.T, clients *Clients) (*Outbox, <-chan BindResult) {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(o.Wait)
 	t.Cleanup(cancel)
-	if err := o.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	o.Start(ctx)
 	return o, results
 }
 
@@ -566,24 +565,60 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 	namespace := space(t, clients)
 	o, _ := startOutbox(t, clients)
 	pod := createPod(t, clients, namespace, "pod")
-	o.Do(cluster.Decisions{Events: []cluster.Notice{{
+	notice := cluster.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "pod", UID: pod.UID},
 		Type:      corev1.EventTypeWarning, Reason: "Waiting", Message: strings.Repeat("é", 1000),
-	}}})
+	}
+	o.Do(cluster.Decisions{Events: []cluster.Notice{notice}})
+	e := eventOf(t, clients, namespace, "pod", "Waiting", 1)
+	if e.Source.Component != "volcano" || e.ReportingController != "volcano" || e.InvolvedObject.UID != pod.UID || !strings.HasSuffix(e.Message, "é…") {
+		t.Errorf("the event is %+v", e)
+	}
+	if e.FirstTimestamp.IsZero() || e.LastTimestamp.IsZero() {
+		t.Errorf("it happened from %s to %s", e.FirstTimestamp, e.LastTimestamp)
+	}
+	o.Do(cluster.Decisions{Events: []cluster.Notice{notice}})
+	if again := eventOf(t, clients, namespace, "pod", "Waiting", 2); again.Name != e.Name || again.LastTimestamp.Before(&e.LastTimestamp) {
+		t.Errorf("what happened again is %+v", again)
+	}
+}
+
+// eventOf waits until there is one Event of a reason about an object, as kubectl lists them, and it has happened so often.
+func eventOf(t *testing.T, clients *Clients, namespace, name, reason string, count int32) *corev1.Event {
+	t.Helper()
+	var found *corev1.Event
 	eventually(t, func(ctx context.Context) string {
-		list, err := clients.Core.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		list, err := clients.Core.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=" + reason})
 		switch {
 		case err != nil:
 			return err.Error()
-		case len(list.Items) != 1:
-			return "there is no event"
+		case len(list.Items) != 1 || list.Items[0].Count != count:
+			return fmt.Sprintf("of %s there are %d Events %s: %+v", name, len(list.Items), reason, list.Items)
 		}
-		e := list.Items[0]
-		if e.Reason != "Waiting" || e.ReportingController != "volcano" || e.Regarding.UID != pod.UID || !strings.HasSuffix(e.Note, "é…") {
-			t.Errorf("the event is %+v", e)
-		}
+		found = &list.Items[0]
 		return ""
 	})
+	return found
+}
+
+func TestPodsGetTheEventsOfKubeScheduler(t *testing.T) {
+	clients, _ := adminClients(t)
+	namespace := space(t, clients)
+	o, results := startOutbox(t, clients)
+	waits, goes := createPod(t, clients, namespace, "waits"), createPod(t, clients, namespace, "goes")
+	o.Do(cluster.Decisions{Pods: []cluster.PodCondition{{Pod: nameOf(waits), UID: waits.UID, Note: "0/2 nodes are available: 2 Insufficient cpu",
+		Condition: corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}})
+	o.Do(bindOf(goes, "node"))
+	expectResult(t, results, Bound)
+	failed := eventOf(t, clients, namespace, "waits", "FailedScheduling", 1)
+	if failed.Type != corev1.EventTypeWarning || failed.Message != "0/2 nodes are available: 2 Insufficient cpu" || failed.InvolvedObject.UID != waits.UID {
+		t.Errorf("the pod that waits has the Event %+v", failed)
+	}
+	scheduled := eventOf(t, clients, namespace, "goes", "Scheduled", 1)
+	if scheduled.Type != corev1.EventTypeNormal || scheduled.Message != "Successfully assigned "+namespace+"/goes to node" ||
+		scheduled.FirstTimestamp.IsZero() || scheduled.LastTimestamp.IsZero() {
+		t.Errorf("the pod that was bound has the Event %+v", scheduled)
+	}
 }
 
 func TestTheDocumentedPermissionsAreEnough(t *testing.T) {

@@ -34,6 +34,9 @@
 //     bound and the devices ready. A claim that is made for a pod is written under the name that was decided, so that making it
 //     may be repeated. A binding that is refused gives its devices back first. Who waits for volumes or devices holds up no
 //     stop.
+//  15. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those that say of each pod that it
+//     waits or has its node come after everything else: of a pod the newest, few while bindings wait, and beyond a number
+//     that may wait they are dropped and counted.
 //
 // The caches are filled after leadership was won, not before. A standby then costs next to nothing, and the lists with
 // which a leader begins are newer than everything the leader before it wrote, because they are read through to etcd. The
@@ -61,7 +64,7 @@
 //	resource.k8s.io         resourceslices deviceclasses     list watch
 //	resource.k8s.io         devicetaintrules                 list watch
 //	policy                  poddisruptionbudgets             list watch
-//	events.k8s.io           events                           create patch
+//	""                      events                           create patch
 //	scheduling.volcano.sh   podgroups queues                 get list watch
 //	scheduling.volcano.sh   podgroups                        patch
 //	scheduling.volcano.sh   podgroups/status queues/status   patch

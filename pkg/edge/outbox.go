@@ -3,16 +3,11 @@ package edge
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -27,13 +22,10 @@ const (
 	// second by default. Less would hold up the jobs behind: their pods are made only when it is written that they were
 	// let in.
 	busyShare = 20
-	// The events that are shown: ten a second after a first hundred. The library writes each in a goroutine of its own, and
-	// nobody reads more.
+	// The events that are shown of PodGroups and failures: ten a second after a first hundred. Nobody reads more.
 	eventsPerSecond, eventsAtOnce = 10, 100
 	// Of events about victims there are more, and apart from the others: each owner wants to know who took the room.
 	evictionEventsPerSecond, evictionEventsAtOnce = 50, 1000
-	// longestNote is the most the API accepts in an event.
-	longestNote = 1024
 )
 
 // OutboxOptions are what an outbox needs beside the connection.
@@ -59,12 +51,10 @@ type Outbox struct {
 	jobs    *statusWriter // PodGroups and queues
 	pods    *statusWriter
 
-	broadcaster   events.EventBroadcaster
-	recorder      events.EventRecorder
+	events        *eventWriter
 	eventLimit    flowcontrol.RateLimiter
 	evictionLimit flowcontrol.RateLimiter // of events about victims
 	droppedEvents atomic.Uint64
-	shutEvents    sync.Once
 	isClosed      atomic.Bool
 	stop          context.CancelFunc
 }
@@ -76,12 +66,11 @@ func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
 		binder:        newBinder(clients.Core, options.Logger),
 		eventLimit:    flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
 		evictionLimit: flowcontrol.NewTokenBucketRateLimiter(evictionEventsPerSecond, evictionEventsAtOnce),
-		broadcaster:   events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.Core.EventsV1()}),
 		stop:          func() {},
 	}
-	o.recorder = o.broadcaster.NewRecorder(scheme.Scheme, options.Name)
 	trickle := flowcontrol.NewTokenBucketRateLimiter(max(clients.qps/busyShare, 1), 1)
 	isBusy := func() bool { return o.binder.queue.Len() > 0 }
+	o.events = newEventWriter(clients.Core.CoreV1(), options.Name, isBusy, options.Logger)
 	o.jobs = newStatusWriter(clients, trickle, isBusy, options.Logger)
 	o.pods = newStatusWriter(clients, trickle, isBusy, options.Logger)
 	o.binder.settle, o.binder.finished = o.settle, o.finished
@@ -93,16 +82,13 @@ func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
 }
 
 // Start begins to write. When the context ends, every request under way is broken off and none is started.
-func (o *Outbox) Start(ctx context.Context) error {
+func (o *Outbox) Start(ctx context.Context) {
 	ctx, o.stop = context.WithCancel(ctx)
 	o.binder.start(ctx)
 	o.plans.start(ctx)
 	o.jobs.start(ctx, statusWorkers)
 	o.pods.start(ctx, statusWorkers)
-	if err := o.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return fmt.Errorf("start to write events: %w", err)
-	}
-	return nil
+	o.events.start(ctx)
 }
 
 // Do takes over decisions. It never waits; after [Outbox.Drain] it does nothing.
@@ -128,6 +114,9 @@ func (o *Outbox) Do(d cluster.Decisions) {
 	}
 	for _, c := range d.Pods {
 		o.pods.put(podChange(c))
+		if c.Note != "" {
+			o.events.tell(c.Pod, c.UID, corev1.EventTypeWarning, "FailedScheduling", c.Note)
+		}
 	}
 	for _, c := range d.Gates {
 		o.pods.put(gateChange(c))
@@ -149,17 +138,8 @@ func (o *Outbox) Show(n cluster.Notice) bool {
 		o.droppedEvents.Add(1)
 		return false
 	}
-	regarding := n.Regarding
-	o.recorder.Eventf(&regarding, nil, n.Type, n.Reason, "Scheduling", "%s", cut(n.Message))
+	o.events.show(o.events.event(n.Regarding, n.Type, n.Reason, n.Message))
 	return true
-}
-
-// cut makes a note of a message.
-func cut(message string) string {
-	if len(message) <= longestNote {
-		return message
-	}
-	return strings.ToValidUTF8(message[:longestNote-len("…")], "") + "…"
 }
 
 // settle waits until neither a condition of a pod nor what it is promised is being written: one that arrived after the
@@ -190,14 +170,14 @@ func (o *Outbox) evicted(e *cluster.Eviction, result EvictionResult) {
 		o.droppedEvents.Add(1)
 		return
 	}
-	victim := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: e.UID}
-	var taker runtime.Object
+	// The words of kube-scheduler, which tools that look for evictions know.
+	shown := o.events.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: e.UID},
+		corev1.EventTypeNormal, "Preempted", e.Message)
 	if e.For != (cluster.JobID{}) {
-		taker = &corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup",
+		shown.Related = &corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup",
 			Namespace: e.For.Namespace, Name: e.For.Name}
 	}
-	// The words of kube-scheduler, which tools that look for evictions know.
-	o.recorder.Eventf(victim, taker, corev1.EventTypeNormal, "Preempted", "Preempting", "%s", cut(e.Message))
+	o.events.show(shown)
 }
 
 func (o *Outbox) finished(t *binding, result BindResult, err error) {
@@ -208,6 +188,10 @@ func (o *Outbox) finished(t *binding, result BindResult, err error) {
 			outcome.Prepared = t.prepared.Sub(t.handed)
 		}
 		o.options.Observe(outcome)
+	}
+	if result == Bound {
+		o.events.tell(t.Pod, t.UID, corev1.EventTypeNormal, "Scheduled",
+			fmt.Sprintf("Successfully assigned %s/%s to %s", t.Pod.Namespace, t.Pod.Name, t.Node))
 	}
 	if result != Refused {
 		return
@@ -256,7 +240,7 @@ func (o *Outbox) Wait() {
 	o.plans.workers.Wait()
 	o.jobs.workers.Wait()
 	o.pods.workers.Wait()
-	o.shutEvents.Do(o.broadcaster.Shutdown)
+	o.events.workers.Wait()
 }
 
 // OutboxStats are what an outbox has to do, and what it has done.
@@ -286,7 +270,7 @@ func (o *Outbox) Stats() OutboxStats {
 		Waiting: max(outstanding-inFlight, 0), InFlight: inFlight,
 		Repeated:        int(o.binder.repeated.Load()),
 		StepsRepeated:   int(o.plans.repeated.Load()),
-		StatusesWaiting: o.jobs.waiting() + o.pods.waiting(), EventsDropped: o.droppedEvents.Load(),
+		StatusesWaiting: o.jobs.waiting() + o.pods.waiting(), EventsDropped: o.droppedEvents.Load() + o.events.droppedCount(),
 	}
 	s.Plans, s.StepsWaiting, s.StepsInFlight = o.plans.stats()
 	for _, w := range []*statusWriter{o.jobs, o.pods} {

@@ -253,6 +253,6 @@ func (m *Metrics) Watch(inbox func() edge.InboxStats, outbox func() edge.OutboxS
 		func() float64 { return float64(outbox().StatusesWritten) })
 	counter("outbox_status_failures_total", "Attempts to write a status that failed and were or will be repeated.",
 		func() float64 { return float64(outbox().StatusesFailed) })
-	counter("events_dropped_total", "Events not shown because there were too many.",
+	counter("events_dropped_total", "Events not shown because there were too many, or because the API server did not take them.",
 		func() float64 { return float64(outbox().EventsDropped) })
 }

@@ -19,7 +19,7 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decis
 	if j.Count(cluster.Pending) == 0 {
 		return
 	}
-	reason, message := forPods(j)
+	reason, message, note := forPods(j)
 	if reason == "" {
 		return
 	}
@@ -29,7 +29,7 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decis
 			continue
 		}
 		t.Told = message
-		d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Condition: corev1.PodCondition{
+		d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 		}})
@@ -42,22 +42,25 @@ const (
 	reasonGroupOfAnother = "PodGroupOfAnotherScheduler"
 )
 
-// forPods says why the pods of a job wait, "" if there is nothing to be said.
-func forPods(j *cluster.Job) (reason, message string) {
+// forPods says why the pods of a job wait, nothing if there is nothing to be said. The note has the numbers as they are now: it is
+// for an Event, which is not written again with each of them.
+func forPods(j *cluster.Job) (reason, message, note string) {
 	switch {
 	case j.Group == nil:
-		return reasonGroupNotFound, fmt.Sprintf("PodGroup %s, which annotation %s names, does not exist", j.ID, schedulingv1beta1.KubeGroupNameAnnotationKey)
+		message = fmt.Sprintf("PodGroup %s, which annotation %s names, does not exist", j.ID, schedulingv1beta1.KubeGroupNameAnnotationKey)
+		return reasonGroupNotFound, message, message
 	case j.IsForeign:
-		return reasonGroupOfAnother, fmt.Sprintf("PodGroup %s belongs to scheduler %s, by its annotation %s or by its other pods",
+		message = fmt.Sprintf("PodGroup %s belongs to scheduler %s, by its annotation %s or by its other pods",
 			j.ID.Name, j.Scheduler(), schedulingv1beta1.SchedulerNameKey)
+		return reasonGroupOfAnother, message, message
 	case j.Verdict == nil:
-		return "", ""
+		return "", "", ""
 	}
 	reason = string(j.Verdict.Code)
 	if j.Verdict.Code == verdict.NotEnoughResources {
 		reason = corev1.PodReasonUnschedulable
 	}
-	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name)
+	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name), j.Verdict.Sentence()
 }
 
 func says(pod *corev1.Pod, reason, message string) bool {

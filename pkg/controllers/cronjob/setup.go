@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name), clock: options.Clock}
+	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder.For(mgr, Name), clock: options.Clock}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}

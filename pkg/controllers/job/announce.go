@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,6 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 	before := stored.Status.State
 	if before.Phase == "" {
 		for _, path := range NotHonoured(stored) {
-			// The action tells the Events apart: the events API folds those with equal reason and action into one.
 			r.events.Eventf(stored, nil, corev1.EventTypeWarning, ReasonFieldNotHonoured, path,
 				"%s is set, but this version of Hekla does not act on it: the Job runs as if it were not there", path)
 		}
@@ -34,6 +34,17 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 			kind = corev1.EventTypeWarning
 		}
 		r.events.Eventf(stored, nil, kind, string(phase), "ChangePhase", "%s", clip(phaseNote(before.Phase, status)))
+	}
+}
+
+// announceActions tells which actions of policies or of a Command were begun, and what asked for each, in the words of Volcano.
+func (r *Reconciler) announceActions(job *batch.Job, asked []demand) {
+	for i, d := range asked {
+		if slices.ContainsFunc(asked[:i], func(other demand) bool { return other.action == d.action }) {
+			continue // for another pod of the same kind
+		}
+		r.events.Eventf(job, nil, corev1.EventTypeNormal, batch.ExecuteActionReason, "Execute", "%s",
+			clip(fmt.Sprintf("Start to execute action %s; %s", d.action, d.message)))
 	}
 }
 

@@ -171,6 +171,7 @@ func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*c
 	if !written {
 		return result, err
 	}
+	r.announceActions(stored, asked)
 	r.memory.ask(name, job.UID, nil)
 	r.memory.begun(name, job.UID, func(beginning) bool { return false })
 	if command == nil {

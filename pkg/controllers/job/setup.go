@@ -20,6 +20,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
@@ -61,7 +62,7 @@ func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{
 		client:        mgr.GetClient(),
 		live:          mgr.GetAPIReader(),
-		events:        mgr.GetEventRecorder(Name),
+		events:        recorder.For(mgr, Name),
 		memory:        newMemory(),
 		metrics:       options.Metrics,
 		schedulerName: options.SchedulerName,

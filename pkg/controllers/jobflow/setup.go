@@ -19,6 +19,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
@@ -53,7 +54,7 @@ type Options struct {
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder.For(mgr, Name),
 		prober: newProber(), specs: newSpecs(), metrics: options.Metrics,
 	}
 	ctx := context.Background()

@@ -19,6 +19,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
@@ -65,7 +66,7 @@ func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{
 		client:            mgr.GetClient(),
 		live:              mgr.GetAPIReader(),
-		events:            mgr.GetEventRecorder(Name),
+		events:            recorder.For(mgr, Name),
 		inheritFromOwners: options.InheritOwnerAnnotations,
 	}
 	kept := func(object client.Object) string { return keptGroup(object, options.SchedulerNames) }

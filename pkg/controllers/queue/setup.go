@@ -17,6 +17,7 @@ import (
 
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 	"hekla.sh/hekla/pkg/controllers/metrics"
 )
@@ -56,7 +57,7 @@ type Options struct {
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
+	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder.For(mgr, Name),
 		metrics: options.Metrics, allowsUnchecked: options.AllowUncheckedCommands}
 	ctx := context.Background()
 	err := mgr.GetFieldIndexer().IndexField(ctx, &scheduling.PodGroup{}, groupsByQueue,

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
@@ -50,7 +51,7 @@ func Add(mgr manager.Manager, configMap client.ObjectKey) error {
 	if err := mgr.Add(configMaps); err != nil {
 		return err
 	}
-	r := &Reconciler{client: mgr.GetClient(), configMaps: configMaps, configMap: configMap, events: mgr.GetEventRecorder(Name)}
+	r := &Reconciler{client: mgr.GetClient(), configMaps: configMaps, configMap: configMap, events: recorder.For(mgr, Name)}
 	// Statuses are written often, and nothing here depends on them.
 	specs := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 	return builder.ControllerManagedBy(mgr).

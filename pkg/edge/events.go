@@ -1,0 +1,224 @@
+package edge
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	eventutil "k8s.io/client-go/tools/record/util"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// eventWorkers write Events. Each request takes milliseconds, and the limits below are a few hundred a second.
+	eventWorkers = 4
+	// podEventsPerSecond bounds the Events that say of each pod that it got its node or waits: one in twenty of the requests that are
+	// allowed by default. While bindings wait there are busyPodEventsPerSecond.
+	podEventsPerSecond, busyPodEventsPerSecond = 100, 10
+	// maxPodEvents is how many of these may wait: ten megabytes, and two minutes' work. What comes beyond is dropped, and counted.
+	maxPodEvents = 10_000
+	// maxEventRequests bounds how often an Event is sent that the API server does not take. Nothing depends on it.
+	maxEventRequests = 4
+	// longestNote bounds the message of an Event: the most that events.k8s.io accepts, and more than anybody reads.
+	longestNote = 1024
+)
+
+// eventWriter writes Events in the form of core/v1: unlike those that are made by events.k8s.io/v1 these carry the times of their
+// first and last occurrence and a count, which kubectl sorts by and scripts read. The library merges those that are alike.
+type eventWriter struct {
+	events     typedcorev1.EventsGetter
+	source     string
+	correlator *record.EventCorrelator
+	isBusy     func() bool // bindings wait
+	calm, busy flowcontrol.RateLimiter
+	logger     logr.Logger
+	workers    sync.WaitGroup
+
+	mutex    sync.Mutex
+	wake     *sync.Cond
+	few      []*corev1.Event // those that somebody waits for; their number is bounded by who shows them
+	ofPods   []*podEvent
+	byPod    map[types.UID]*podEvent // those of ofPods
+	dropped  uint64
+	isClosed bool
+}
+
+// podEvent is the newest that is to be said of a pod.
+type podEvent struct {
+	uid   types.UID
+	event *corev1.Event
+}
+
+func newEventWriter(events typedcorev1.EventsGetter, source string, isBusy func() bool, logger logr.Logger) *eventWriter {
+	w := &eventWriter{
+		events: events, source: source, isBusy: isBusy, logger: logger, byPod: map[types.UID]*podEvent{},
+		correlator: record.NewEventCorrelator(clock.RealClock{}),
+		calm:       flowcontrol.NewTokenBucketRateLimiter(podEventsPerSecond, podEventsPerSecond),
+		busy:       flowcontrol.NewTokenBucketRateLimiter(busyPodEventsPerSecond, 1),
+	}
+	w.wake = sync.NewCond(&w.mutex)
+	return w
+}
+
+func (w *eventWriter) start(ctx context.Context) {
+	for range eventWorkers {
+		w.workers.Go(func() {
+			for w.next(ctx) {
+			}
+		})
+	}
+	context.AfterFunc(ctx, w.close)
+}
+
+// close has the workers end; what waits is dropped.
+func (w *eventWriter) close() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.isClosed = true
+	w.wake.Broadcast()
+}
+
+// show writes an Event as soon as it can be.
+func (w *eventWriter) show(e *corev1.Event) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.few = append(w.few, e)
+	w.wake.Signal()
+}
+
+// tell writes an Event about where a pod stands when there is nothing better to do, unless another of the same pod comes before.
+func (w *eventWriter) tell(pod types.NamespacedName, uid types.UID, kind, reason, message string) {
+	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: uid}
+	e := w.event(regarding, kind, reason, message)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if waiting := w.byPod[uid]; waiting != nil {
+		waiting.event = e
+		return
+	}
+	if len(w.ofPods) >= maxPodEvents {
+		w.dropped++
+		return
+	}
+	waiting := &podEvent{uid: uid, event: e}
+	w.ofPods, w.byPod[uid] = append(w.ofPods, waiting), waiting
+	w.wake.Signal()
+}
+
+// event makes an Event that has just happened.
+func (w *eventWriter) event(regarding corev1.ObjectReference, kind, reason, message string) *corev1.Event {
+	now := metav1.Now()
+	namespace := regarding.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: eventutil.GenerateEventName(regarding.Name, now.UnixNano()), Namespace: namespace},
+		InvolvedObject: regarding, Type: kind, Reason: reason, Message: cut(message),
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: w.source}, ReportingController: w.source,
+	}
+}
+
+// cut bounds a message.
+func cut(message string) string {
+	if len(message) <= longestNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:longestNote-len("…")], "") + "…"
+}
+
+// next writes one Event. It returns false when there will be nothing more.
+func (w *eventWriter) next(ctx context.Context) bool {
+	e, isOfPod := w.take()
+	if e == nil {
+		return false
+	}
+	if isOfPod {
+		limit := w.calm
+		if w.isBusy() {
+			limit = w.busy
+		}
+		if limit.Wait(ctx) != nil {
+			return true
+		}
+	}
+	correlated, err := w.correlator.EventCorrelate(e)
+	if err != nil || correlated.Skip {
+		return true
+	}
+	backOff := bindBackOff
+	for requests := 1; ; requests++ {
+		written, err := w.send(ctx, correlated)
+		switch {
+		case err == nil:
+			w.correlator.UpdateState(written)
+			return true
+		case ctx.Err() != nil:
+			return true
+		case isFinal(err) || requests == maxEventRequests:
+			w.logger.V(1).Info("An Event was not written", "object", e.InvolvedObject, "reason", e.Reason, "error", err.Error())
+			w.mutex.Lock()
+			w.dropped++
+			w.mutex.Unlock()
+			return true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pauseAfter(err, &backOff)):
+		}
+	}
+}
+
+// take waits for an Event; nil says that the writer is closed.
+func (w *eventWriter) take() (e *corev1.Event, isOfPod bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for {
+		switch {
+		case w.isClosed:
+			return nil, false
+		case len(w.few) > 0:
+			e, w.few = w.few[0], w.few[1:]
+			return e, false
+		case len(w.ofPods) > 0:
+			first := w.ofPods[0]
+			w.ofPods[0], w.ofPods = nil, w.ofPods[1:]
+			delete(w.byPod, first.uid)
+			return first.event, true
+		}
+		w.wake.Wait()
+	}
+}
+
+// send makes an Event, or counts one up that is there.
+func (w *eventWriter) send(ctx context.Context, c *record.EventCorrelateResult) (*corev1.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	events := w.events.Events(c.Event.Namespace)
+	if c.Event.Count > 1 {
+		written, err := events.Patch(ctx, c.Event.Name, types.StrategicMergePatchType, c.Patch, metav1.PatchOptions{})
+		if !apierrors.IsNotFound(err) {
+			return written, err
+		}
+	}
+	// It is the first of its kind, or the one before has expired.
+	c.Event.ResourceVersion = ""
+	return events.Create(ctx, c.Event, metav1.CreateOptions{})
+}
+
+// droppedCount is how many Events were not written.
+func (w *eventWriter) droppedCount() uint64 {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.dropped
+}

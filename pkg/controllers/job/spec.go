@@ -166,9 +166,6 @@ func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.
 			}
 			once(path.Child("event"), string(event), "duplicate event %s  across different policy") // with Volcano's two spaces
 		}
-		if slices.Contains(events, bus.PodPendingEvent) && delay(policy) <= 0 {
-			problems = append(problems, field.Required(path.Child("timeout"), "every pod is pending at first; say for how long it may be"))
-		}
 		if delay(policy) < 0 {
 			problems = append(problems, field.Invalid(path.Child("timeout"), policy.Timeout.Duration.String(), "must not be negative"))
 		}
@@ -301,16 +298,20 @@ func NotHonoured(job *batch.Job) []string {
 		}
 	}
 	// Policies are asked only while a Job runs, or is about to, when there is nothing to resume.
-	resumes := func(path *field.Path, policies batch.LifecyclePolicies) {
+	inert := func(path *field.Path, policies batch.LifecyclePolicies) {
 		for i := range policies {
 			used(path.Index(i).Child("action"), policies[i].Action == bus.ResumeJobAction)
+			// Every pod is pending at first: what Volcano accepts would restart the Job over and over, or end it at once.
+			if slices.Contains(eventsOf(&policies[i]), bus.PodPendingEvent) && delay(&policies[i]) == 0 {
+				fields = append(fields, fmt.Sprintf("%s (%s without a timeout)", path.Index(i).Child("event"), bus.PodPendingEvent))
+			}
 		}
 	}
 	spec := field.NewPath("spec")
-	resumes(spec.Child("policies"), job.Spec.Policies)
+	inert(spec.Child("policies"), job.Spec.Policies)
 	for i := range job.Spec.Tasks {
 		task, path := &job.Spec.Tasks[i], spec.Child("tasks").Index(i)
-		resumes(path.Child("policies"), task.Policies)
+		inert(path.Child("policies"), task.Policies)
 		used(path.Child("topologyPolicy"), task.TopologyPolicy != "" && task.TopologyPolicy != batch.NumaPolicyNone)
 	}
 	return fields

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
@@ -70,7 +71,8 @@ func TestASpecThatCannotRunIsRefusedByFieldAndValue(t *testing.T) {
 
 func TestEveryFieldThatIsNotHonouredIsNamed(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{
-		Policies:                batch.LifecyclePolicies{{Action: bus.AbortJobAction}, {Action: bus.ResumeJobAction}},
+		Policies: batch.LifecyclePolicies{{Action: bus.AbortJobAction}, {Action: bus.ResumeJobAction}, onEvent(bus.RestartJobAction, bus.PodPendingEvent),
+			after(time.Minute, onEvent(bus.RestartJobAction, bus.PodPendingEvent))},
 		TTLSecondsAfterFinished: pointer[int32](60),
 		NetworkTopology:         &batch.NetworkTopologySpec{},
 		Tasks: []batch.TaskSpec{
@@ -85,7 +87,7 @@ func TestEveryFieldThatIsNotHonouredIsNamed(t *testing.T) {
 		},
 	}}
 	want := []string{
-		"spec.policies[1].action", "spec.tasks[1].policies[0].action", "spec.tasks[1].topologyPolicy",
+		"spec.policies[1].action", "spec.policies[2].event (PodPending without a timeout)", "spec.tasks[1].policies[0].action", "spec.tasks[1].topologyPolicy",
 	}
 	if got := NotHonoured(job); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -28,6 +28,7 @@ func TestPoliciesThatCannotBeFollowedAreRefusedByFieldAndValue(t *testing.T) {
 			onExitCode(bus.RestartJobAction, 3), onExitCode(bus.RestartJobAction, 4),
 			after(time.Hour, onEvent(bus.AbortJobAction, bus.PodPendingEvent)),
 		}, ""},
+		{"pending for no time", batch.LifecyclePolicies{onEvent(bus.AbortJobAction, bus.PodPendingEvent)}, ""},
 		{"no event", batch.LifecyclePolicies{{Action: bus.AbortJobAction}}, "policies[0].event: Required value"},
 		{"both", batch.LifecyclePolicies{both}, "policies[0].exitCode: Invalid value: 3: must not specify event and exitCode simultaneously"},
 		{"an unknown action", batch.LifecyclePolicies{onEvent("Dance", bus.PodFailedEvent)}, `policies[0].action: Invalid value: "Dance": invalid policy action`},
@@ -40,7 +41,6 @@ func TestPoliciesThatCannotBeFollowedAreRefusedByFieldAndValue(t *testing.T) {
 			`policies[1].exitCode: Duplicate value: "3"`},
 		{"all events and one", batch.LifecyclePolicies{onEvent(bus.AbortJobAction, bus.AnyEvent), onEvent(bus.RestartJobAction, bus.PodFailedEvent)},
 			`policies: Invalid value: "*"`},
-		{"pending for no time", batch.LifecyclePolicies{onEvent(bus.AbortJobAction, bus.PodPendingEvent)}, "policies[0].timeout: Required value"},
 		{"a negative timeout", batch.LifecyclePolicies{after(-time.Second, onEvent(bus.AbortJobAction, bus.PodFailedEvent))},
 			`policies[0].timeout: Invalid value: "-1s"`},
 	} {

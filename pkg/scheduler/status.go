@@ -54,9 +54,10 @@ func blocked(j *cluster.Job) bool {
 // phaseOf works out the phase of a job from what its tasks do (source: Volcano's PodGroup phases).
 func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	finished := j.Count(cluster.Succeeded) + j.Count(cluster.Failed)
-	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown)
+	terminating := terminating(j)
+	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown) + terminating
 	switch {
-	case j.Count(cluster.Running) > 0 && blocked(j) && !j.AtTheDoor():
+	case j.Count(cluster.Running) > 0 && blocked(j) && !j.AtTheDoor() && j.Lacks() > terminating:
 		return schedulingv1beta1.PodGroupUnknown
 	case j.Over():
 		return schedulingv1beta1.PodGroupCompleted
@@ -71,6 +72,21 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 		return schedulingv1beta1.PodGroupInqueue
 	}
 	return schedulingv1beta1.PodGroupPending
+}
+
+// terminating is how many pods of a job are on their way out and still have their nodes. They count as scheduled until they are
+// gone: what replaces them may be there before.
+func terminating(j *cluster.Job) int {
+	if j.Count(cluster.Evicting)+j.Count(cluster.Releasing)+j.Count(cluster.Lingering) == 0 {
+		return 0
+	}
+	scheduled := 0
+	for _, t := range j.Tasks() {
+		if t.Node != nil && (t.Status.Leaves() || t.Status == cluster.Lingering) {
+			scheduled++
+		}
+	}
+	return scheduled
 }
 
 func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *cluster.Decisions) {

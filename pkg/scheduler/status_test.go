@@ -29,6 +29,8 @@ func inState(i int, state string) *corev1.Pod {
 		p.Status.Phase = corev1.PodSucceeded
 	case "failed":
 		p.Status.Phase = corev1.PodFailed
+	case "leaving unplaced":
+		p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp = "", corev1.PodPending, &metav1.Time{Time: fixture.Birth}
 	case "leaving":
 		p.DeletionTimestamp = &metav1.Time{Time: fixture.Birth}
 	}
@@ -60,7 +62,11 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 		"a pod was lost":                           {running, 2, large, []string{"running"}, unknown, unschedulable},
 		"a pod was lost and came back, no room":    {running, 3, small, []string{"running", "running", "pending"}, unknown, unschedulable},
 		"a pod was lost and came back, with room":  {running, 3, large, []string{"running", "running", "pending"}, inqueue, scheduled},
-		"a pod is being deleted":                   {running, 2, large, []string{"running", "leaving"}, unknown, unschedulable},
+		"a pod is being deleted":                   {running, 2, large, []string{"running", "leaving"}, running, unschedulable},
+		"all pods are being deleted":               {running, 2, large, []string{"leaving", "leaving"}, running, unschedulable},
+		"one is being deleted, and one was lost":   {running, 3, large, []string{"running", "leaving"}, unknown, unschedulable},
+		"one without a node is being deleted":      {running, 2, large, []string{"running", "leaving unplaced"}, unknown, unschedulable},
+		"the others are over, one is deleted":      {running, 2, large, []string{"succeeded", "leaving"}, running, unschedulable},
 		"some have succeeded":                      {running, 2, large, []string{"running", "succeeded"}, running, scheduled},
 		"one has failed":                           {running, 2, large, []string{"running", "failed"}, unknown, unschedulable},
 		"all have succeeded":                       {running, 2, large, []string{"succeeded", "succeeded"}, completed, scheduled},

@@ -165,6 +165,7 @@ func (c *Cluster) auditJobs(a *audit) {
 	for id, j := range c.jobs {
 		var counts [statuses]int
 		var u Usage
+		var gated resources.Vector
 		roles := map[string]*[statuses]int{}
 		for role := range j.roles {
 			roles[role] = &[statuses]int{}
@@ -182,11 +183,18 @@ func (c *Cluster) auditJobs(a *audit) {
 			if t.Status.Asks() {
 				u.Request.Add(t.Request())
 			}
-		}
-		if j.Phase == schedulingv1beta1.PodGroupInqueue {
-			u.Inqueue = j.MinResources.Surplus(u.Allocated)
+			if t.Status == Gated {
+				gated.Add(t.Request())
+			}
 		}
 		what := "job " + id.String()
+		a.vector(what+" gated", j.Gated, gated)
+		if j.Phase == schedulingv1beta1.PodGroupInqueue {
+			for d := range resources.Dim(len(j.MinResources)) {
+				beyond := max(u.Request.At(d)+gated.At(d)-j.MinResources.At(d), 0)
+				u.Inqueue.Set(d, max(j.MinResources.At(d)-u.Allocated.At(d)-max(gated.At(d)-beyond, 0), 0))
+			}
+		}
 		a.usage(what, &j.Usage, &u)
 		a.int(what+" tasks", len(j.tasks), len(members[j]))
 		if counts != j.counts {

@@ -266,7 +266,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		c.settleJob(j)
 	}
 	shrank := !before.LessEqual(t.Class.Request)
-	if was.Asks() && (shrank || !status.Asks()) || was.Counts() && !status.Counts() {
+	if was.Asks() && (shrank || !status.Asks()) || was.Counts() && !status.Counts() || status == Gated && was != Gated {
 		c.note(UsageFreed)
 	}
 	if status.Holds() && was.Holds() && !t.Class.Request.LessEqual(before) {

@@ -55,6 +55,8 @@ type Job struct {
 	Proximity *Proximity
 
 	Usage Usage
+	// Gated is what its tasks request that gates hold: it is no part of Usage.
+	Gated resources.Vector
 
 	// Verdict is why the job waits, nil if nothing stands in its way.
 	Verdict *verdict.Verdict
@@ -97,6 +99,22 @@ type Job struct {
 type Arrival struct {
 	Pods  int
 	Since time.Time
+}
+
+// gatedOfMinimum is what of a job's minimum gates hold. If it has more pods than its minimum needs, the gated ones are those beyond.
+func (j *Job) gatedOfMinimum(d resources.Dim) int64 {
+	gated := j.Gated.At(d)
+	if gated == 0 {
+		return 0
+	}
+	beyond := max(j.Usage.Request.At(d)+gated-j.MinResources.At(d), 0)
+	return max(gated-beyond, 0)
+}
+
+// LacksResource is what a job lacks of its minResources: what it neither holds nor has in pods that gates hold. That is what it
+// claims at admission, and once it was admitted.
+func (j *Job) LacksResource(d resources.Dim) int64 {
+	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d)-j.gatedOfMinimum(d), 0)
 }
 
 // Tasks returns the job's tasks, in no particular order. The caller must not change it.

@@ -7,6 +7,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 func TestALatePodGroupFindsItsPodsAndItsQueue(t *testing.T) {
@@ -269,4 +270,32 @@ func TestARoleIsCountedAsThePodSaysNow(t *testing.T) {
 		t.Errorf("role a has %d, role b %d", j.RoleReady("a"), j.RoleReady("b"))
 	}
 	sound(t, c)
+}
+
+func TestGatedPodsClaimNothingUntilTheyAreOpenedOneByOne(t *testing.T) {
+	c := newCluster(Set{queue("q", "")}, Set{group("g", "q", needs("cpu=2"), at(schedulingv1beta1.PodGroupInqueue))})
+	check := func(when, inqueue, request string) {
+		t.Helper()
+		c.Settle()
+		amounts(t, c, when+": let in", c.Queue("q").Own.Inqueue, inqueue)
+		amounts(t, c, when+": requested", c.Queue("q").Own.Request, request)
+		sound(t, c)
+	}
+	check("without pods", "cpu=2", "")
+	freed := c.world.of(verdict.HelpQueue)
+	c.Apply(Set{pod("a", in("g"), gated)})
+	check("one is held", "cpu=1", "")
+	if c.world.of(verdict.HelpQueue) == freed {
+		t.Error("what it claims no more wakes nobody")
+	}
+	c.Apply(Set{pod("b", in("g"), gated)})
+	check("both are held", "", "")
+	c.Apply(Set{pod("c", in("g"))})
+	check("one beyond the minimum is not", "cpu=1", "cpu=1 pods=1")
+	c.Apply(Set{pod("a", in("g"))})
+	check("one is opened", "cpu=2", "cpu=2 pods=2")
+	c.Apply(Set{pod("b", in("g"))})
+	check("all are opened", "cpu=2", "cpu=3 pods=3")
+	c.Apply(Set{pod("a", in("g"), gated)}, Delete{pod("b", in("g"), gated)})
+	check("one is held again, one is gone", "cpu=1", "cpu=1 pods=1")
 }

@@ -223,6 +223,9 @@ func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
 	if t.Status.Asks() {
 		c.spread(j, request, t.Class.Request, sign)
 	}
+	if t.Status == Gated {
+		j.Gated.AddScaled(t.Class.Request, sign)
+	}
 }
 
 func (j *Job) count(t *Task, sign int) {
@@ -243,10 +246,9 @@ func (c *Cluster) settleJob(j *Job) {
 	letIn := j.Phase == schedulingv1beta1.PodGroupInqueue
 	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue)) {
 		dim := resources.Dim(d)
-		have, need := j.Usage.Allocated.At(dim), j.MinResources.At(dim)
 		var lacking int64
 		if letIn {
-			lacking = max(need-have, 0)
+			lacking = j.LacksResource(dim)
 		}
 		c.spreadOne(j, inqueue, dim, lacking-j.Usage.Inqueue.At(dim))
 	}

@@ -66,7 +66,7 @@ func TestAPodIsCountedOnceThroughItsWholeLife(t *testing.T) {
 		pod                            *corev1.Pod
 		used, allocated, request, left string
 	}{
-		{"gated", pod("p", in("g"), gated), "", "", "cpu=1 pods=1", "cpu=4"},
+		{"gated", pod("p", in("g"), gated), "", "", "", "cpu=4"},
 		{"pending", pod("p", in("g")), "", "", "cpu=1 pods=1", "cpu=4"},
 		{"bound", pod("p", in("g"), on("n")), "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=3"},
 		{"running", pod("p", in("g"), on("n"), phase(corev1.PodRunning)), "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=3"},

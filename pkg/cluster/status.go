@@ -48,8 +48,9 @@ func (s Status) Evictable() bool { return s == Bound || s == Running }
 // Leaves reports whether a task in this status is on its way out and its room can be counted on.
 func (s Status) Leaves() bool { return s == Evicting || s == Releasing }
 
-// Asks reports whether a task in this status counts as requested by its job and its queue, placed or not.
-func (s Status) Asks() bool { return !s.Finished() && (s < Evicting || s > Lingering) }
+// Asks reports whether a task in this status counts as requested by its job and its queue, placed or not. What gates hold asks
+// for nothing until they are opened.
+func (s Status) Asks() bool { return !s.Finished() && s != Gated && (s < Evicting || s > Lingering) }
 
 // Finished reports whether a task in this status is over.
 func (s Status) Finished() bool { return s == Succeeded || s == Failed }
@@ -57,7 +58,8 @@ func (s Status) Finished() bool { return s == Succeeded || s == Failed }
 // weighs reports whether a task counts the same in every total in two statuses.
 func (s Status) weighs(r Status) bool {
 	return s.Holds() == r.Holds() && s.Counts() == r.Counts() && s.Finished() == r.Finished() &&
-		s.Leaves() == r.Leaves() && (s == Evicting) == (r == Evicting) && (s == Pipelined) == (r == Pipelined)
+		s.Leaves() == r.Leaves() && (s == Evicting) == (r == Evicting) && (s == Pipelined) == (r == Pipelined) &&
+		(s == Gated) == (r == Gated)
 }
 
 // Assumed reports whether the status is ours alone: decided here, not seen in the API yet.

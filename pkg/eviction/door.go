@@ -87,8 +87,11 @@ type candidateLikeness struct {
 func (f *Search) candidacyOf(l level, j *cluster.Job) candidacy {
 	c := candidacy{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
 		members: j.MinMember, has: j.Usage.Request}
-	if !j.Usage.Allocated.IsZero() {
-		c.lacks = j.MinResources.Surplus(j.Usage.Allocated)
+	if !j.Usage.Allocated.IsZero() || !j.Gated.IsZero() {
+		c.lacks = make(resources.Vector, len(j.MinResources))
+		for d := range c.lacks {
+			c.lacks[d] = j.LacksResource(resources.Dim(d))
+		}
 	}
 	if list := j.Group.Spec.MinResources; list != nil {
 		c.named = f.session.Cluster.Resources.Vector(*list)

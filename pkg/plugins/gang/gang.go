@@ -25,15 +25,17 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
-// ValidateJob refuses a job of which too few pods exist. At the door that is as it should be: its pods are made once it
-// is let in.
+// ValidateJob refuses a job of which too few pods exist. At admission that is as it should be: its pods are made once it is
+// admitted. Where enough exist and gates hold them, it is not asked whether the job may be admitted: it could not start.
 func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
-	if j.AtTheDoor() {
+	have := j.Valid()
+	isGated := have < j.MinMember && have+j.Count(cluster.Gated) >= j.MinMember
+	if j.AtTheDoor() && !isGated {
 		return nil
 	}
-	if have := j.Valid(); have < j.MinMember {
+	if have < j.MinMember {
 		code := verdict.NotEnoughTasks
-		if have+j.Count(cluster.Gated) >= j.MinMember {
+		if isGated {
 			code = verdict.SchedulingGated
 		}
 		return &verdict.Verdict{Code: code, Help: verdict.HelpJob, Placed: have, Wanted: j.MinMember}

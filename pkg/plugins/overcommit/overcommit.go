@@ -89,7 +89,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 
 // need is what a job would have booked of a resource once it is let in.
 func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
-	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d), 0)
+	return j.LacksResource(d)
 }
 
 // room is what a job may still have booked of a resource.

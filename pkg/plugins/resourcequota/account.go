@@ -121,11 +121,12 @@ func (p *plugin) minimum(j *cluster.Job, m measure) int64 {
 // has is what a quota counts of the pods that a job has.
 func (p *plugin) has(j *cluster.Job, m measure) int64 {
 	if !m.isLimit {
-		return j.Usage.Request.At(p.cluster.Resources.Dim(m.resource))
+		d := p.cluster.Resources.Dim(m.resource)
+		return j.Usage.Request.At(d) + j.Gated.At(d) // a gate holds the pod, and the quota counts it
 	}
 	var sum int64
 	for _, t := range j.Tasks() {
-		if t.Status.Asks() {
+		if t.Status.Asks() || t.Status == cluster.Gated {
 			sum += p.amount(m, resourcehelper.PodLimits(t.Pod, resourcehelper.PodResourcesOptions{})[m.resource])
 		}
 	}

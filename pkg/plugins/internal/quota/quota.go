@@ -90,26 +90,28 @@ func Limits(amounts, counted resources.Vector) resources.Limits {
 
 // Claim is what a task or a job asks of a queue.
 type Claim struct {
-	whole  resources.Vector // what it wants in all
-	has    resources.Vector // what of it the queue holds for it already
-	atDoor bool             // competes with jobs that were let in, not only with what is placed
+	whole resources.Vector // what it wants in all
+	job   *cluster.Job     // that waits for admission, and competes with jobs that were admitted, not only with what is placed
 }
 
 // OfTask is the claim of a task that is to be placed.
 func OfTask(t *cluster.Task) Claim { return Claim{whole: t.Request()} }
 
-// OfJob is the claim of a job that wants to be let in: its minResources, less what it holds already.
-func OfJob(j *cluster.Job) Claim {
-	return Claim{whole: j.MinResources, has: j.Usage.Allocated, atDoor: true}
-}
+// OfJob is the claim of a job that waits for admission: its minResources, less what it holds already and what gates hold of it.
+func OfJob(j *cluster.Job) Claim { return Claim{whole: j.MinResources, job: j} }
 
-func (c Claim) need(d resources.Dim) int64 { return c.whole.At(d) - c.has.At(d) }
+func (c Claim) need(d resources.Dim) int64 {
+	if c.job != nil {
+		return c.job.LacksResource(d)
+	}
+	return c.whole.At(d)
+}
 
 // taken is what the claim competes with. At admission jobs that were admitted count with what they still lack. In Volcano what
 // jobs hold beyond their minimum does not count there. Here it does, unless it may leave: that is for the actions that evict to
 // find out (law J4).
 func (c Claim) taken(u *cluster.Usage, d resources.Dim) int64 {
-	if c.atDoor {
+	if c.job != nil {
 		return u.Allocated.At(d) + u.Inqueue.At(d)
 	}
 	return u.Allocated.At(d)

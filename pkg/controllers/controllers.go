@@ -20,6 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/controllers/metrics"
 	"hekla.sh/hekla/pkg/controllers/podgroup"
 	"hekla.sh/hekla/pkg/controllers/queue"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // Options say how each controller works. The zero value of a controller's workers leaves that controller out.
@@ -158,6 +159,7 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 func slimContainers(containers []corev1.Container) []corev1.Container {
 	slimmed := make([]corev1.Container, len(containers))
 	for i := range containers {
+		resources.Clamp(containers[i].Resources.Requests, containers[i].Resources.Limits)
 		slimmed[i] = corev1.Container{
 			Name:          containers[i].Name,
 			Resources:     containers[i].Resources,

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // slim drops from an object that was just decoded what no decision reads. The caches and the model hold every object of
@@ -20,6 +22,8 @@ func slim(o any) (any, error) {
 	case *corev1.Node:
 		o.Status.Addresses, o.Status.VolumesInUse, o.Status.VolumesAttached, o.Status.Config = nil, nil, nil, nil
 		o.Status.NodeInfo = corev1.NodeSystemInfo{}
+	case *corev1.PersistentVolumeClaim:
+		resources.Clamp(o.Spec.Resources.Requests, o.Spec.Resources.Limits)
 	case *policyv1.PodDisruptionBudget:
 		o.Status.Conditions = nil
 	}
@@ -28,6 +32,10 @@ func slim(o any) (any, error) {
 
 func slimPod(pod *corev1.Pod) {
 	spec, status := &pod.Spec, &pod.Status
+	resources.Clamp(spec.Overhead)
+	if spec.Resources != nil {
+		resources.Clamp(spec.Resources.Requests, spec.Resources.Limits)
+	}
 	slimContainers(spec.InitContainers)
 	slimContainers(spec.Containers)
 	slimStatuses(status.InitContainerStatuses)
@@ -73,6 +81,7 @@ func slimPod(pod *corev1.Pod) {
 func slimContainers(containers []corev1.Container) {
 	for i := range containers {
 		c := &containers[i]
+		resources.Clamp(c.Resources.Requests, c.Resources.Limits)
 		containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources,
 			RestartPolicy: c.RestartPolicy}
 	}

@@ -7,6 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // largePod has a bit of everything.
@@ -82,5 +85,40 @@ func TestANodeKeepsItsImages(t *testing.T) {
 	}
 	if len(node.Status.Images) != 1 || node.Status.Addresses != nil || node.Status.Capacity == nil {
 		t.Errorf("left is %+v", node.Status)
+	}
+}
+
+func TestAPodThatRequestsMillionsOfDigitsCostsNoMoreThanOthers(t *testing.T) {
+	const costly = "1e2000000000" // to add one to it takes longer than the test may
+	lists := func() corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(costly), corev1.ResourceCPU: resource.MustParse("1500m")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(costly)},
+		}
+	}
+	whole := lists()
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Resources: lists()}}, Containers: []corev1.Container{{Resources: lists()}, {Resources: lists()}},
+		Overhead: lists().Limits, Resources: &whole,
+	}}
+	slimmed, err := slim(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := resourcehelper.PodRequests(slimmed.(*corev1.Pod), resourcehelper.PodResourcesOptions{SkipPodLevelResources: true})
+	if cpu := requests[corev1.ResourceCPU]; cpu.MilliValue() != 3000 {
+		t.Errorf("an amount within bounds was changed: %s", cpu.String())
+	}
+	if index := resources.NewIndex(); index.Vector(requests)[index.Dim(corev1.ResourceMemory)] != resources.MaxQuantity {
+		t.Errorf("requested are %v", requests)
+	}
+	claim, err := slim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(costly)}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storage := claim.(*corev1.PersistentVolumeClaim).Spec.Resources.Requests[corev1.ResourceStorage]
+	if storage.Cmp(resource.MustParse("1Ti")) <= 0 {
+		t.Errorf("the claim requests %s", storage.String())
 	}
 }

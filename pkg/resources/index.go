@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -107,10 +108,30 @@ func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	switch {
 	case quantity.Sign() <= 0:
 		return 0
+	case isBeyond(&quantity):
+		return MaxQuantity
 	case quantity.CmpInt64(most+1) >= 0:
 		return MaxQuantity
 	}
 	return min(convert(), MaxQuantity)
+}
+
+// isBeyond reports whether a quantity is larger than any int64. An API server accepts a pod that requests 1e3000000, and to compare
+// that exactly, or to add to it, makes a number of three million digits each time.
+func isBeyond(quantity *resource.Quantity) bool {
+	return quantity.AsApproximateFloat64() > math.MaxInt64
+}
+
+// Clamp replaces quantities that are larger than any int64 by MaxQuantity, in place, so that whoever adds and compares them spends
+// no more on them than on others.
+func Clamp(lists ...corev1.ResourceList) {
+	for _, list := range lists {
+		for name, quantity := range list {
+			if isBeyond(&quantity) {
+				list[name] = *resource.NewQuantity(MaxQuantity, resource.DecimalSI)
+			}
+		}
+	}
 }
 
 // List turns a vector back into quantities, leaving out zeros.

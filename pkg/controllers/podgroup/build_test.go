@@ -174,6 +174,7 @@ func TestTheMinimumOfResourcesIsReadOrCounted(t *testing.T) {
 		{"the pod says", `{"cpu": 1}`, `{"cpu": 7}`, requests("1", ""), ""},
 		{"nothing is needed", `{}`, "", corev1.ResourceList{}, ""},
 		{"not JSON", "cpu: 1", "", counted, `"cpu: 1" is not a JSON object of quantities`},
+		{"a quantity that nobody could parse", `{"cpu": "1e-2000000000"}`, "", counted, `cpu: Invalid value: "1e-2000000000": the exponent of a quantity has at most 2 digits`},
 		{"not quantities", `{"cpu": "many"}`, "", counted, "group-min-resources"},
 		{"not an object", `null`, "", counted, "group-min-resources"},
 		{"negative", `{"cpu": -1}`, "", counted, "cpu is negative"},

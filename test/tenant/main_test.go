@@ -43,7 +43,8 @@ const (
 var (
 	cluster *localcluster.Cluster
 	scheme  *runtime.Scheme
-	admin   client.Client // who runs the cluster
+	admin   client.Client        // who runs the cluster
+	again   localcluster.Program // the controllers, to be run a second time
 )
 
 func TestMain(m *testing.M) {
@@ -122,13 +123,16 @@ func startPrograms(ctx context.Context, scratch string) error {
 		if arguments[0] == "admission" {
 			arguments = append(arguments, fmt.Sprintf("--port=%d", port), "--webhook-url=https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		}
-		_, err = cluster.Run(ctx, localcluster.Program{
+		started := localcluster.Program{
 			Name: name, Path: path,
 			Args:     append(arguments, "--kubeconfig="+kubeconfig, "--enable-healthz", fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)),
 			ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
-		})
-		if err != nil {
+		}
+		if _, err = cluster.Run(ctx, started); err != nil {
 			return err
+		}
+		if name == "volcano-controllers" {
+			again = started
 		}
 	}
 	return nil

@@ -50,11 +50,14 @@ type JobList struct {
 	Items []Job `json:"items"`
 }
 
+// The rules of a definition are asked at each write of an object, of its status as well. So those of Jobs look at each task and
+// each policy once, and at no template: what grows faster than the Job costs API servers seconds. That names, events and exit codes
+// are unique the webhook checks, and the controller; that tasks stay what they are the webhook and the policy
+// volcano-job-changes, when the spec changes.
+
 // JobSpec says what a Job runs. After creation only minAvailable, maxRetry, priorityClassName, ttlSecondsAfterFinished
 // and each task's replicas, minAvailable and maxRetry may change; everything else is part of what already runs.
 // +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || self.minAvailable <= self.tasks.map(t, t.?replicas.orValue(0)).sum()",messageExpression="'minAvailable is %d, but the replicas of all tasks are only %d'.format([self.minAvailable, self.tasks.map(t, t.?replicas.orValue(0)).sum()])",message="minAvailable must not exceed the replicas of all tasks",fieldPath=".minAvailable"
-// +kubebuilder:validation:XValidation:rule="self.tasks.map(t, t.?name) == oldSelf.tasks.map(t, t.?name)",message="tasks cannot be added, removed, renamed or reordered after creation",fieldPath=".tasks"
-// +kubebuilder:validation:XValidation:rule="self.tasks.map(t, [dyn(t.?template), dyn(t.?policies), dyn(t.?topologyPolicy), dyn(t.?dependsOn), dyn(t.?partitionPolicy)]) == oldSelf.tasks.map(t, [dyn(t.?template), dyn(t.?policies), dyn(t.?topologyPolicy), dyn(t.?dependsOn), dyn(t.?partitionPolicy)])",message="template, policies, topologyPolicy, dependsOn and partitionPolicy of a task cannot be changed after creation",fieldPath=".tasks"
 // +kubebuilder:validation:XValidation:rule="has(self.schedulerName) == has(oldSelf.schedulerName) && has(self.volumes) == has(oldSelf.volumes) && has(self.policies) == has(oldSelf.policies) && has(self.plugins) == has(oldSelf.plugins) && has(self.minSuccess) == has(oldSelf.minSuccess) && has(self.networkTopology) == has(oldSelf.networkTopology)",message="schedulerName, volumes, policies, plugins, minSuccess and networkTopology cannot be added or removed after creation"
 type JobSpec struct {
 	// The scheduler that places the pods of every task whose template names none. Unset means the first of the names
@@ -80,7 +83,6 @@ type JobSpec struct {
 	// The tasks of the Job, at least one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.name) || t.name.size() == 0 || self.exists_one(u, has(u.name) && u.name == t.name))",messageExpression="'task names must be unique, but these are not: %s'.format([self.filter(t, has(t.name) && t.name.size() > 0 && !self.exists_one(u, has(u.name) && u.name == t.name)).map(t, t.name)])",message="task names must be unique"
 	// +required
 	Tasks []TaskSpec `json:"tasks,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
@@ -189,13 +191,10 @@ type TaskSpec struct {
 
 // LifecyclePolicies is what to do when something happens. No two policies answer the same event or exit code.
 // +kubebuilder:validation:MaxItems=64
-// +kubebuilder:validation:XValidation:rule="['*', 'PodFailed', 'PodEvicted', 'PodPending', 'Unknown', 'TaskCompleted', 'TaskFailed', 'JobUpdated'].all(e, self.filter(p, (has(p.event) && p.event == e) || (has(p.events) && e in p.events)).size() <= 1)",message="only one policy may answer an event"
-// +kubebuilder:validation:XValidation:rule="!self.exists(p, (has(p.event) && p.event == '*') || (has(p.events) && '*' in p.events)) || !self.exists(p, (has(p.event) && p.event != '*') || (has(p.events) && p.events.exists(e, e != '*')))",message="the event '*' stands for all events and cannot be combined with others"
-// +kubebuilder:validation:XValidation:rule="self.all(p, !has(p.exitCode) || self.exists_one(q, has(q.exitCode) && q.exitCode == p.exitCode))",message="only one policy may answer an exit code"
 type LifecyclePolicies []LifecyclePolicy
 
 // LifecyclePolicy answers an event or an exit code with an action. It names events or an exit code, never both.
-// +kubebuilder:validation:XValidation:rule="(has(self.event) || (has(self.events) && self.events.size() > 0)) != has(self.exitCode)",message="a policy names either an event (or events) or an exitCode"
+// +kubebuilder:validation:XValidation:rule="(has(self.event) || (has(self.events) && self.events.size() > 0)) ? !has(self.exitCode) : (has(self.exitCode) && self.exitCode != 0)",message="a policy names either an event (or events) or an exitCode, which is not 0: that is success"
 type LifecyclePolicy struct {
 	// What to do.
 	// +kubebuilder:validation:Enum=AbortJob;RestartJob;RestartTask;RestartPod;RestartPartition;TerminateJob;CompleteJob;ResumeJob
@@ -214,7 +213,6 @@ type LifecyclePolicy struct {
 	Events []busv1alpha1.Event `json:"events,omitempty"`
 
 	// The exit code of a failed container to answer; not 0.
-	// +kubebuilder:validation:XValidation:rule="self != 0",message="exit code 0 is success and cannot be answered"
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
 

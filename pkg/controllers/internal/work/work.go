@@ -14,10 +14,11 @@ const (
 	lastRetry  = time.Minute
 )
 
-// Options has a controller work on so many objects at a time.
+// Options has a controller work on so many objects at a time, of each namespace in turn.
 func Options(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
+		NewQueue:                newQueue,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 }

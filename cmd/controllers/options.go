@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,6 +44,7 @@ type options struct {
 	podGroupWorkers         int
 	queueWorkers            int
 	cronJobWorkers          int
+	cronJobInterval         time.Duration
 	garbageWorkers          int
 	schedulerNames          []string
 	inheritOwnerAnnotations bool
@@ -75,6 +77,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"How many PodGroups of lone pods to work on at a time.")
 	flags.IntVar(&o.queueWorkers, "worker-threads-for-queue", 5, "How many Queues to work on at a time.")
 	flags.IntVar(&o.cronJobWorkers, "worker-threads-for-cronjob", 3, "How many CronJobs to work on at a time.")
+	flags.DurationVar(&o.cronJobInterval, "shortest-cronjob-interval", 10*time.Second,
+		"How close together the runs of a CronJob may be, up to 1m: `@every 1s` is followed as if it said this. 0 allows all.")
 	flags.IntVar(&o.garbageWorkers, "worker-threads-for-gc", 1, "How many Jobs to delete at a time when they have expired.")
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-name", []string{scheduling.DefaultSchedulerName},
 		"Name our scheduler goes by; repeat it, or separate by commas, for several. "+
@@ -120,6 +124,9 @@ func (o *options) validate() error {
 	positive("worker-threads-for-gc", o.garbageWorkers)
 	if len(o.schedulerNames) == 0 || slices.Contains(o.schedulerNames, "") {
 		invalid("scheduler-name", strings.Join(o.schedulerNames, ","), "a scheduler without a name has no pods")
+	}
+	if o.cronJobInterval < 0 || o.cronJobInterval > time.Minute {
+		invalid("shortest-cronjob-interval", o.cronJobInterval, "must be from 0 to 1m")
 	}
 	if o.verbosity < 0 || o.verbosity > 10 {
 		invalid("v", o.verbosity, "must be from 0 to 10")
@@ -209,6 +216,7 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 		SchedulerNames:          o.schedulerNames,
 		InheritOwnerAnnotations: o.inheritOwnerAnnotations,
 		DiscoveryConfigMap:      o.configMapKey(),
+		ShortestCronJobInterval: o.cronJobInterval,
 
 		AllowUncheckedQueueCommands: o.allowUncheckedCommands,
 	}

@@ -32,11 +32,12 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
 		JobFlowWorkers: 5, JobTemplateWorkers: 2,
 		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
-		DiscoveryConfigMap: types.NamespacedName{Namespace: "volcano-system", Name: "volcano-controller-configmap"},
+		DiscoveryConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-controller-configmap"},
+		ShortestCronJobInterval: 10 * time.Second,
 	}
 	only := func(o *controllers.Options) {
 		*o = controllers.Options{SchedulerNames: o.SchedulerNames, InheritOwnerAnnotations: o.InheritOwnerAnnotations,
-			DiscoveryConfigMap: o.DiscoveryConfigMap}
+			DiscoveryConfigMap: o.DiscoveryConfigMap, ShortestCronJobInterval: o.ShortestCronJobInterval}
 	}
 	for _, test := range []struct {
 		arguments []string
@@ -46,6 +47,7 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{[]string{"--controllers=*,-sharding-controller"}, func(*controllers.Options) {}},
 		{[]string{"--controllers=*,-pg-controller"}, func(o *controllers.Options) { o.PodGroupWorkers = 0 }},
 		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { only(o); o.JobWorkers = 3 }},
+		{[]string{"--shortest-cronjob-interval=0"}, func(o *controllers.Options) { o.ShortestCronJobInterval = 0 }},
 		{[]string{"--controllers=*,-hypernode-controller"}, func(o *controllers.Options) { o.HyperNodes = false }},
 		{[]string{"--allow-unchecked-queue-commands"}, func(o *controllers.Options) { o.AllowUncheckedQueueCommands = true }},
 		{[]string{"--controller-configmap=a/b"}, func(o *controllers.Options) {
@@ -88,6 +90,7 @@ func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 		"--controller-configmap=name", "--controller-configmap=", "--controller-configmap=a/b/c", "--controller-configmap=a/",
 		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
 		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",
+		"--shortest-cronjob-interval=-1s", "--shortest-cronjob-interval=61s",
 	} {
 		t.Run(argument, func(t *testing.T) {
 			err := parse(t, argument).validate()

@@ -3,6 +3,7 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,9 @@ import (
 type Options struct {
 	// How many objects each controller works on at a time; 0 switches the controller off.
 	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers, GarbageWorkers, JobFlowWorkers, JobTemplateWorkers int
+
+	// ShortestCronJobInterval is how close together the runs of a CronJob may be, a minute at most; zero allows all.
+	ShortestCronJobInterval time.Duration
 
 	// HyperNodes switches the controller of HyperNodes on. It has one worker: all of them are looked at together.
 	HyperNodes bool
@@ -86,7 +90,7 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	if options.CronJobWorkers > 0 {
-		if err := cronjob.Add(mgr, cronjob.Options{Workers: options.CronJobWorkers}); err != nil {
+		if err := cronjob.Add(mgr, cronjob.Options{Workers: options.CronJobWorkers, ShortestInterval: options.ShortestCronJobInterval}); err != nil {
 			return fmt.Errorf("%s: %w", cronjob.Name, err)
 		}
 	}

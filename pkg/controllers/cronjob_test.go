@@ -194,3 +194,19 @@ func TestWhatACronJobCannotMeanIsTold(t *testing.T) {
 	change(t, cronJob, func(cronJob *batch.CronJob) { cronJob.Spec.JobTemplate.Labels = nil })
 	awaitCronJob(t, cronJob, func(status *batch.CronJobStatus, jobs map[string]*batch.Job) bool { return len(jobs) > 0 })
 }
+
+func TestRunsComeNoCloserTogetherThanTheControllersAllow(t *testing.T) {
+	namespace := namespaceFor(t, "frequent")
+	cronJob := newCronJob(namespace, "@every 1s", batch.AllowConcurrent)
+	create(t, cronJob)
+	awaitEvent(t, cronJob, "ScheduleTooFrequent", `spec.schedule: "@every 1s" asks for runs closer together than 2s; one is started every 2s`)
+	jobs := awaitCronJob(t, cronJob, func(_ *batch.CronJobStatus, jobs map[string]*batch.Job) bool { return len(jobs) == 3 })
+	change(t, cronJob, func(cronJob *batch.CronJob) { suspend := true; cronJob.Spec.Suspend = &suspend })
+	names := slices.Sorted(maps.Keys(jobs))
+	for i := 1; i < len(names); i++ {
+		var before, after int64
+		if _, err := fmt.Sscanf(names[i-1]+" "+names[i], "tick-%d tick-%d", &before, &after); err != nil || after-before < 2 {
+			t.Errorf("the runs are %v (%v)", names, err)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAWaitingReplicaTakesOverFromOneThatDies(t *testing.T) {
+	runAs(t, "--leader-elect=true")
 	first := newJob(namespaceFor(t, "election"), "first", task("a", 1))
 	create(t, first)
 	awaitJob(t, first, func(status *batch.JobStatus) bool { return status.State.Phase == batch.Pending })
@@ -24,7 +25,7 @@ func TestAWaitingReplicaTakesOverFromOneThatDies(t *testing.T) {
 	}
 	second := program
 	second.Name = "hekla-controllers-2"
-	second.Args = slices.Clone(program.Args)
+	second.Args = append(slices.Clone(program.Args), "--leader-elect=true")
 	for i, argument := range second.Args {
 		if strings.HasPrefix(argument, "--healthz-address=") {
 			second.Args[i] = fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)

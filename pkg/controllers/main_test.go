@@ -123,8 +123,8 @@ func nothingWasForbidden() error {
 	return nil
 }
 
-// prepareProgram builds the binary and decides how it is run: everything on, and a short lease so that a restart after
-// a crash does not wait.
+// prepareProgram builds the binary and decides how it is run: everything on but the election of a leader, which has a test of its
+// own.
 func prepareProgram(ctx context.Context, path string) error {
 	build := exec.CommandContext(ctx, "go", "build", "-o", path, "hekla.sh/hekla/cmd/controllers")
 	build.Stderr = os.Stderr
@@ -152,6 +152,9 @@ func prepareProgram(ctx context.Context, path string) error {
 			"--allow-unchecked-queue-commands", // only the definitions are installed; test/tenant tries the policy
 			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health), "--enable-healthz",
 			fmt.Sprintf("--listen-address=127.0.0.1:%d", numbers), "--enable-metrics",
+			"--shortest-cronjob-interval=2s",
+			// A short lease is lost on a busy machine, and a long one would have every test wait that kills the process.
+			"--leader-elect=false",
 			"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms",
 		},
 		ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
@@ -314,11 +317,21 @@ type request struct {
 // requestsIn counts what the controllers have asked for in a namespace so far.
 func requestsIn(t *testing.T, namespace string) map[request]int {
 	t.Helper()
+	requests := map[request]int{}
+	for _, request := range requestLog(t, namespace) {
+		requests[request]++
+	}
+	return requests
+}
+
+// requestLog is what the controllers have asked for in a namespace so far, in the order of the answers.
+func requestLog(t *testing.T, namespace string) []request {
+	t.Helper()
 	log, err := os.ReadFile(auditLog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests := map[request]int{}
+	var requests []request
 	for line := range strings.Lines(string(log)) {
 		var entry auditv1.Event
 		if !strings.HasSuffix(line, "\n") {
@@ -331,7 +344,7 @@ func requestsIn(t *testing.T, namespace string) map[request]int {
 		object := entry.ObjectRef
 		if entry.Stage == auditv1.StageResponseComplete && entry.UserAgent == "hekla-controllers" && object != nil && object.Namespace == namespace {
 			resource := strings.TrimSuffix(object.Resource+"/"+object.Subresource, "/")
-			requests[request{entry.Verb, resource, entry.ResponseStatus.Code}]++
+			requests = append(requests, request{entry.Verb, resource, entry.ResponseStatus.Code})
 		}
 	}
 	return requests

@@ -18,6 +18,7 @@
 //  5. An aborted Job has not ended: it may be resumed.
 //  6. A schedule or time zone that cannot be read is told in an Event with its value; what was started goes on.
 //  7. The time comes from a clock that is given.
+//  8. Runs are no closer together than a bound, whatever the schedule asks for; an Event says so.
 //
 // It must not know what a Job does with its template, nor what makes it end.
 package cronjob

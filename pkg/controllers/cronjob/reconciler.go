@@ -28,6 +28,9 @@ const (
 	// ReasonUnparseableSchedule: the schedule cannot be read, or never comes.
 	ReasonUnparseableSchedule = "UnParseableCronJobSchedule"
 
+	// ReasonScheduleTooFrequent: the schedule asks for runs more often than the controllers start them.
+	ReasonScheduleTooFrequent = "ScheduleTooFrequent"
+
 	// ReasonInvalidTimeZone: the time zone is not known.
 	ReasonInvalidTimeZone = "InvalidTimeZone"
 
@@ -83,6 +86,9 @@ type Reconciler struct {
 	live   client.Reader
 	events events.EventRecorder
 	clock  clock.PassiveClock
+
+	// shortestInterval is how close together runs may be.
+	shortestInterval time.Duration
 
 	// unrecorded holds, by the name of their CronJob, the Jobs that were made and may not be on record yet: the cache may
 	// show them later than the next run is due.
@@ -206,6 +212,11 @@ func (r *Reconciler) follow(ctx context.Context, cronJob, updated *batch.CronJob
 			r.tell(cronJob, corev1.EventTypeWarning, reasonOf(problem.Field), "%s", problem)
 		}
 		return 0, nil
+	}
+	times, isLimited := times.atLeast(r.shortestInterval)
+	if isLimited {
+		r.tell(cronJob, corev1.EventTypeWarning, ReasonScheduleTooFrequent,
+			"spec.schedule: %q asks for runs closer together than %s; one is started every %s", cronJob.Spec.Schedule, r.shortestInterval, r.shortestInterval)
 	}
 	active := notEnded(jobs)
 	made := decide(updated, times, len(active), now)

@@ -3,6 +3,7 @@ package cronjob
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -26,13 +27,18 @@ type Options struct {
 	// Workers is how many CronJobs are worked on at a time.
 	Workers int
 
+	// ShortestInterval is how close together the runs of a CronJob may be, a minute at most. Schedules that ask for more are
+	// followed so. Zero allows all.
+	ShortestInterval time.Duration
+
 	// Clock says what time it is; nil is the machine's.
 	Clock clock.PassiveClock
 }
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder.For(mgr, Name), clock: options.Clock}
+	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder.For(mgr, Name), clock: options.Clock,
+		shortestInterval: options.ShortestInterval}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}

@@ -83,6 +83,16 @@ func (t timetable) latest(after, now time.Time) (latest time.Time, passed int) {
 	return latest, passed
 }
 
+// atLeast returns the timetable with runs that are no closer together than the interval, which is a minute at most: the five fields
+// of a schedule can say no less. isLimited says that it is another one.
+func (t timetable) atLeast(interval time.Duration) (limited timetable, isLimited bool) {
+	every, is := t.schedule.(cron.ConstantDelaySchedule)
+	if !is || every.Delay >= interval {
+		return t, false
+	}
+	return timetable{cron.Every(interval)}, true
+}
+
 // isDense says whether several times of the schedule fall into one minute.
 func (t timetable) isDense() bool {
 	every, is := t.schedule.(cron.ConstantDelaySchedule)

@@ -93,3 +93,27 @@ func TestTheLatestRunIsTheLastOfAll(t *testing.T) {
 		}
 	})
 }
+
+func TestRunsAreNoCloserTogetherThanTheBound(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		schedule  string
+		bound     time.Duration
+		next      time.Duration
+		isLimited bool
+	}{
+		{"@every 1s", 10 * time.Second, 10 * time.Second, true},
+		{"@every 10s", 10 * time.Second, 10 * time.Second, false},
+		{"@every 1s", 0, time.Second, false},
+		{"* * * * *", time.Minute, time.Minute, false},
+	} {
+		times, err := parse(test.schedule, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times, isLimited := times.atLeast(test.bound)
+		if next := times.next(noon).Sub(noon); next != test.next || isLimited != test.isLimited {
+			t.Errorf("%s under a bound of %s: the next run is after %s, limited is %t", test.schedule, test.bound, next, isLimited)
+		}
+	}
+}

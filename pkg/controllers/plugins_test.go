@@ -145,13 +145,23 @@ func TestPluginsUseTheUsersOwnServiceButNeverAStrangersObject(t *testing.T) {
 	}
 }
 
-func TestAnUnknownPluginOrArgumentIsToldAndStartsNothing(t *testing.T) {
+func TestAnUnknownPluginIsToldAndStartsNothing(t *testing.T) {
 	namespace := namespaceFor(t, "plugins-unknown")
 	job := newJob(namespace, "sim", task("a", 1))
-	job.Spec.Plugins = map[string][]string{"svcc": {}, "ssh": {"--ssh-prot=23"}}
+	job.Spec.Plugins = map[string][]string{"svcc": {}, "ssh": {"--ssh-port=many"}}
 	create(t, job)
-	awaitEvent(t, job, "InvalidSpec", `Unsupported value: "svcc"`)
-	awaitEvent(t, job, "InvalidSpec", "spec.plugins[ssh]: Invalid value: flag provided but not defined: -ssh-prot")
+	awaitEvent(t, job, "InvalidSpec", "unable to find job plugin: svcc")
+	awaitEvent(t, job, "InvalidSpec", `spec.plugins[ssh]: Invalid value: invalid value "many" for flag -ssh-port`)
+}
+
+func TestAnUnknownArgumentOfAPluginIsToldAndPassedOver(t *testing.T) {
+	namespace := namespaceFor(t, "arguments-unknown")
+	job := newJob(namespace, "sim", task("a", 1))
+	job.Spec.Plugins = map[string][]string{"ssh": {"--no-root"}}
+	create(t, job)
+	awaitEvent(t, job, "FieldNotHonoured", "spec.plugins[ssh]: --no-root")
+	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
+	awaitPods(t, namespace, "sim-a-0")
 }
 
 // variablesOf returns the variables of the first container of a pod that have a value of their own.

@@ -148,7 +148,7 @@ func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.
 		if !slices.Contains(actions[:], policy.Action) {
 			problems = append(problems, field.Invalid(path.Child("action"), policy.Action, fmt.Sprintf("invalid policy action: valid actions are %v", actions)))
 		}
-		events := eventsOf(policy)
+		events := slices.Compact(slices.Sorted(slices.Values(eventsOf(policy)))) // one that is named twice is meant once
 		switch {
 		case policy.ExitCode != nil && len(events) > 0:
 			problems = append(problems, field.Invalid(path.Child("exitCode"), *policy.ExitCode, "must not specify event and exitCode simultaneously"))
@@ -289,7 +289,8 @@ func labelValue(path *field.Path, value string) field.ErrorList {
 	return problems
 }
 
-// NotHonoured lists the fields that the Job sets and that this version accepts without acting on them, as paths.
+// NotHonoured lists the fields that the Job sets and that this version accepts without acting on them, as paths. Of arguments of
+// job plugins it is those that the plugin does not know, or no longer.
 func NotHonoured(job *batch.Job) []string {
 	var fields []string
 	used := func(path *field.Path, set bool) {
@@ -314,5 +315,5 @@ func NotHonoured(job *batch.Job) []string {
 		inert(path.Child("policies"), task.Policies)
 		used(path.Child("topologyPolicy"), task.TopologyPolicy != "" && task.TopologyPolicy != batch.NumaPolicyNone)
 	}
-	return fields
+	return append(fields, pluginsOf(job).Ignored()...)
 }

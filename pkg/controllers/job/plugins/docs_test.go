@@ -35,7 +35,7 @@ func TestThePageTellsEveryArgumentAndItsDefault(t *testing.T) {
 	for _, task := range []string{"master", "worker", "head"} {
 		job.Spec.Tasks = append(job.Spec.Tasks, batch.TaskSpec{Name: task, Replicas: 2})
 	}
-	view, told := jobView{Job: job, podName: podName}, sections(t)
+	view, told := jobView{Job: job, podName: podName, ignored: new([]string)}, sections(t)
 	row := regexp.MustCompile("(?m)^\\| `--([a-zA-Z-]+)` \\| (?:`([^`]*)`)? ?\\|")
 	for _, entry := range catalogue() {
 		t.Run(entry.name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestThePageTellsEveryArgumentAndItsDefault(t *testing.T) {
 				defaults = append(defaults, "--"+match[1]+"="+match[2])
 			}
 			slices.Sort(names)
-			_, err := entry.value(view, []string{"--no-such-argument"})
+			_, err := entry.value(view, []string{"--help"})
 			_, known, _ := strings.Cut(err.Error(), "the arguments are ")
 			if got := strings.Join(names, ", "); got != known {
 				t.Errorf("the page tells of %q, there are %q", got, known)

@@ -12,8 +12,8 @@ import (
 // env tells every container the number of its pod within its task.
 type env struct{}
 
-func newEnv(_ jobView, arguments []string) (Plugin, error) {
-	return env{}, parse(arguments, func(*flag.FlagSet) {})
+func newEnv(job jobView, arguments []string) (Plugin, error) {
+	return env{}, job.parse(arguments, func(*flag.FlagSet) {})
 }
 
 // EditPod sets VC_TASK_INDEX, and VK_TASK_INDEX for images that know only the old name.

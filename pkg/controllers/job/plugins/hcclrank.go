@@ -25,7 +25,7 @@ type hcclRank struct {
 
 func newHCCLRank(job jobView, arguments []string) (Plugin, error) {
 	h := &hcclRank{}
-	err := parse(arguments, func(flags *flag.FlagSet) {
+	err := job.parse(arguments, func(flags *flag.FlagSet) {
 		flags.StringVar(&h.master, "master", "master", "")
 		flags.StringVar(&h.worker, "worker", "worker", "")
 	})

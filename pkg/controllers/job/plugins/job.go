@@ -1,6 +1,8 @@
 package plugins
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -10,6 +12,9 @@ import (
 type jobView struct {
 	*batch.Job
 	podName func(job, task string, index int) string
+
+	// ignored collects the arguments that a plugin does not know.
+	ignored *[]string
 }
 
 // host is one pod of a Job by name.
@@ -44,6 +49,46 @@ func (j jobView) hosts(task *batch.TaskSpec) []host {
 		hosts[index] = j.host(task, index)
 	}
 	return hosts
+}
+
+// Limits of lists of hosts, in bytes: what cannot be stored, or given to any process, is refused before it is put together. A Job may
+// have a million pods.
+const (
+	// maxObject is what a ConfigMap or Secret may hold.
+	maxObject = 1 << 20
+
+	// maxVariable is the longest variable that Linux gives a process.
+	maxVariable = 128 << 10
+)
+
+// checkList returns an error if a list of the hosts of tasks, with so many bytes beside each address, has more than limit bytes.
+// It need not be put together for that.
+func (j jobView) checkList(what string, limit, beside int, tasks ...*batch.TaskSpec) error {
+	var hosts, size int64
+	for _, task := range tasks {
+		if task == nil || task.Replicas <= 0 {
+			continue
+		}
+		count := int64(task.Replicas)
+		if task.Template.Spec.Hostname != "" {
+			count = 1
+		}
+		hosts += count
+		size += count * int64(len(j.host(task, int(task.Replicas)-1).address)+beside)
+	}
+	if size > int64(limit) {
+		return fmt.Errorf("%s of %d hosts would have %d bytes, and %d are the most", what, hosts, size, limit)
+	}
+	return nil
+}
+
+// all returns all tasks.
+func (j jobView) all() []*batch.TaskSpec {
+	tasks := make([]*batch.TaskSpec, len(j.Spec.Tasks))
+	for i := range tasks {
+		tasks[i] = &j.Spec.Tasks[i]
+	}
+	return tasks
 }
 
 // addresses returns the addresses of all hosts of a task.

@@ -21,7 +21,7 @@ type mpi struct {
 func newMPI(job jobView, arguments []string) (Plugin, error) {
 	m := &mpi{}
 	var worker string
-	err := parse(arguments, func(flags *flag.FlagSet) {
+	err := job.parse(arguments, func(flags *flag.FlagSet) {
 		flags.StringVar(&m.master, "master", "master", "")
 		flags.StringVar(&worker, "worker", "worker", "")
 		flags.IntVar(&m.port, "port", 22, "")
@@ -35,7 +35,7 @@ func newMPI(job jobView, arguments []string) (Plugin, error) {
 				role.task, role.argument, role.argument))
 		}
 	}
-	if err = errors.Join(err, portInRange("port", m.port)); err != nil {
+	if err = errors.Join(err, portInRange("port", m.port), job.checkList("MPI_HOST", maxVariable, 1, job.task(worker))); err != nil {
 		return nil, err
 	}
 	m.workerHosts = strings.Join(job.addresses(job.task(worker)), ",")

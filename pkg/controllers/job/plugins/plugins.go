@@ -75,6 +75,7 @@ type named[T any] struct {
 // Set is the plugins of one Job. The zero value is none.
 type Set struct {
 	plugins []named[Plugin]
+	ignored []string
 }
 
 // New makes the plugins that a defaulted Job names. podName tells how the pods of a task are called. The Set holds what
@@ -90,7 +91,11 @@ func New(job *batch.Job, podName func(job, task string, index int) string) (Set,
 		if !wanted {
 			continue
 		}
-		plugin, err := entry.value(jobView{Job: job, podName: podName}, arguments)
+		var ignored []string
+		plugin, err := entry.value(jobView{Job: job, podName: podName, ignored: &ignored}, arguments)
+		for _, argument := range ignored {
+			set.ignored = append(set.ignored, fmt.Sprintf("%s: --%s", path.Key(entry.name), argument))
+		}
 		if err != nil {
 			// The message has the value that is wrong. All of them would put private keys into events.
 			problems = append(problems, field.Invalid(path.Key(entry.name), field.OmitValueType{}, oneLine(err)))
@@ -114,6 +119,10 @@ func (s Set) Names() []string {
 	}
 	return names
 }
+
+// Ignored returns the arguments that the plugins do not know, with their paths. Manifests that were written for other versions
+// have them.
+func (s Set) Ignored() []string { return s.ignored }
 
 // EditPod lets every plugin edit the pod.
 func (s Set) EditPod(pod *corev1.Pod, task *batch.TaskSpec, index int) {

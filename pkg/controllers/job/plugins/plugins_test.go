@@ -137,10 +137,8 @@ func TestWhatCannotBeUsedIsNamed(t *testing.T) {
 	}{
 		"an unknown plugin": {plugins: map[string][]string{"mpi2": nil},
 			want: `spec.plugins: Invalid value: "mpi2": unable to find job plugin: mpi2: there are env, svc, ssh, tensorflow, pytorch, mpi, ray, hcclrank`},
-		"an unknown argument": {plugins: map[string][]string{"mpi": {"--workers=a"}},
-			want: `spec.plugins[mpi]: Invalid value: flag provided but not defined: -workers; the arguments are --master, --port, --worker`},
-		"an argument where none is taken": {plugins: map[string][]string{"env": {"--all"}},
-			want: `spec.plugins[env]: Invalid value: flag provided but not defined: -all; the plugin takes no arguments`},
+		"a key that is taken for an argument": {plugins: map[string][]string{"ssh": {"--ssh-port=23", "-----BEGIN PRIVATE KEY"}},
+			want: `spec.plugins[ssh]: Invalid value: argument 2 does not begin with --; the arguments are --ssh-key-file-path, --ssh-port, --ssh-private-key, --ssh-public-key`},
 		"a word that is no argument": {plugins: map[string][]string{"svc": {"--inject-hosts-env=false", "disable-network-policy"}},
 			want: `spec.plugins[svc]: Invalid value: argument 2 does not begin with --; the arguments are --disable-network-policy, --inject-hosts-env, --publish-not-ready-addresses`},
 		"a value of the wrong type": {plugins: map[string][]string{"pytorch": {"--port=many"}},
@@ -196,5 +194,53 @@ func TestPluginsActInOneOrder(t *testing.T) {
 	}
 	if slices.Index(want, "pytorch") > slices.Index(want, "hcclrank") {
 		t.Error("hcclrank comes before the plugin whose RANK it reads")
+	}
+}
+
+// Manifests that were written for other versions of the plugins have arguments that these do not know.
+func TestArgumentsThatAPluginDoesNotKnowAreNamedAndPassedOver(t *testing.T) {
+	job := &batch.Job{ObjectMeta: metav1.ObjectMeta{Name: "sim"}, Spec: batch.JobSpec{
+		Tasks: []batch.TaskSpec{{Name: "worker", Replicas: 1}},
+		Plugins: map[string][]string{
+			"env": {"--all"},
+			"svc": {"--enable-networking", "--inject-hosts-env=false", "-old", "value", "-publish-not-ready-addresses"},
+			"ssh": {"--no-root", "--ssh-port", "23", "--key=secret"},
+		},
+	}}
+	set, problems := New(job, podName)
+	if len(problems) > 0 {
+		t.Fatal(problems.ToAggregate())
+	}
+	want := []string{"spec.plugins[env]: --all", "spec.plugins[svc]: --enable-networking", "spec.plugins[svc]: --old",
+		"spec.plugins[ssh]: --no-root", "spec.plugins[ssh]: --key"}
+	if got := set.Ignored(); !slices.Equal(got, want) {
+		t.Errorf("passed over are %q, want %q", got, want)
+	}
+	svc, ssh := set.plugins[1].value.(*service), set.plugins[2].value.(*secureShell)
+	if svc.injectHostsEnv || !svc.publishNotReadyAddresses || ssh.port != 23 {
+		t.Errorf("the others are not in force: %+v, port %d", svc, ssh.port)
+	}
+}
+
+// A Job may have a million pods. What lists them is refused before it is put together.
+func TestListsOfMorePodsThanFitAreRefused(t *testing.T) {
+	for plugin, want := range map[string]string{
+		"svc":        "the ConfigMap of 1000000 hosts would have 21999995 bytes, and 524288 are the most",
+		"ssh":        "the configuration of ssh of 1000000 hosts would have 40999995 bytes, and 524288 are the most",
+		"tensorflow": "TF_CONFIG of 999999 hosts would have 29999970 bytes, and 131072 are the most",
+		"mpi":        "MPI_HOST of 999999 hosts would have 21999978 bytes, and 131072 are the most",
+	} {
+		job := &batch.Job{ObjectMeta: metav1.ObjectMeta{Name: "sim"}, Spec: batch.JobSpec{
+			Tasks:   []batch.TaskSpec{{Name: "worker", Replicas: 999_999}, {Name: "master", Replicas: 1}},
+			Plugins: map[string][]string{plugin: {}},
+		}}
+		before := testing.AllocsPerRun(1, func() {
+			if _, problems := New(job, podName); len(problems) != 1 || !strings.Contains(problems[0].Error(), want) {
+				t.Errorf("%s: %v, want %s", plugin, problems, want)
+			}
+		})
+		if before > 1000 {
+			t.Errorf("%s: it takes %v allocations to find out", plugin, before)
+		}
 	}
 }

@@ -28,7 +28,7 @@ type pytorch struct {
 
 func newPytorch(job jobView, arguments []string) (Plugin, error) {
 	p := &pytorch{job: job}
-	err := parse(arguments, func(flags *flag.FlagSet) {
+	err := job.parse(arguments, func(flags *flag.FlagSet) {
 		flags.StringVar(&p.master, "master", "master", "")
 		flags.StringVar(&p.worker, "worker", "worker", "")
 		flags.IntVar(&p.port, "port", 23456, "")

@@ -23,7 +23,7 @@ type ray struct {
 
 func newRay(job jobView, arguments []string) (Plugin, error) {
 	r := &ray{job: job}
-	err := parse(arguments, func(flags *flag.FlagSet) {
+	err := job.parse(arguments, func(flags *flag.FlagSet) {
 		flags.StringVar(&r.head, "head", "head", "")
 		flags.StringVar(&r.headContainer, "headContainer", "head", "")
 		flags.StringVar(&r.worker, "worker", "worker", "")

@@ -30,12 +30,13 @@ type service struct {
 
 func newService(job jobView, arguments []string) (Plugin, error) {
 	s := &service{job: job}
-	err := parse(arguments, func(flags *flag.FlagSet) {
+	err := job.parse(arguments, func(flags *flag.FlagSet) {
 		flags.BoolVar(&s.publishNotReadyAddresses, "publish-not-ready-addresses", false, "")
 		flags.BoolVar(&s.disableNetworkPolicy, "disable-network-policy", false, "")
 		flags.BoolVar(&s.injectHostsEnv, "inject-hosts-env", true, "")
 	})
-	return s, errors.Join(err, canBeVolume(s.configMapName()), s.checkHostNames())
+	// The addresses stand in it twice, as a file and as a variable.
+	return s, errors.Join(err, canBeVolume(s.configMapName()), s.checkHostNames(), job.checkList("the ConfigMap", maxObject/2, 1, job.all()...))
 }
 
 // checkHostNames returns an error if a pod could not be given its name as its host name.

@@ -41,7 +41,7 @@ type secureShell struct {
 
 func newSSH(job jobView, arguments []string) (Plugin, error) {
 	s := &secureShell{job: job}
-	err := parse(arguments, func(flags *flag.FlagSet) {
+	err := job.parse(arguments, func(flags *flag.FlagSet) {
 		flags.StringVar(&s.path, "ssh-key-file-path", "/root/.ssh", "")
 		flags.StringVar(&s.privateKey, "ssh-private-key", "", "")
 		flags.StringVar(&s.publicKey, "ssh-public-key", "", "")
@@ -53,7 +53,9 @@ func newSSH(job jobView, arguments []string) (Plugin, error) {
 	if !path.IsAbs(s.path) || strings.Contains(s.path, ":") {
 		err = fmt.Errorf("--ssh-key-file-path is %q: must be an absolute path without a colon", s.path)
 	}
-	return s, errors.Join(err, portInRange("ssh-port", s.port), s.checkKeys(), canBeVolume(s.secretName()))
+	return s, errors.Join(err, portInRange("ssh-port", s.port), s.checkKeys(), canBeVolume(s.secretName()),
+		// The lines of a host hold its name too, which is a part of its address.
+		job.checkList("the configuration of ssh", maxObject/2, 20, job.all()...))
 }
 
 // checkKeys reads the keys that the user gives, and works out the public one if only the private one is given.

@@ -21,17 +21,21 @@ type tensorflow struct {
 
 func newTensorflow(job jobView, arguments []string) (Plugin, error) {
 	t := &tensorflow{job: job}
-	err := parse(arguments, func(flags *flag.FlagSet) {
+	err := job.parse(arguments, func(flags *flag.FlagSet) {
 		flags.StringVar(&t.ps, "ps", "ps", "")
 		flags.StringVar(&t.worker, "worker", "worker", "")
 		flags.StringVar(&t.chief, "chief", "chief", "")
 		flags.StringVar(&t.evaluator, "evaluator", "evaluator", "")
 		flags.IntVar(&t.port, "port", 2222, "")
 	})
+	list := []*batch.TaskSpec{job.task(t.ps), job.task(t.worker), job.task(t.chief), job.task(t.evaluator)}
+	if err = errors.Join(err, job.checkList("TF_CONFIG", maxVariable, len(`"",`)+len(":65535"), list...), portInRange("port", t.port)); err != nil {
+		return nil, err
+	}
 	t.members = clusterMembers{
 		PS: t.endpoints(t.ps), Worker: t.endpoints(t.worker), Chief: t.endpoints(t.chief), Evaluator: t.endpoints(t.evaluator),
 	}
-	return t, errors.Join(err, portInRange("port", t.port))
+	return t, nil
 }
 
 // clusterConfig is the content of TF_CONFIG.

@@ -25,6 +25,11 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 	if trouble.reason != "" && (before.Reason != trouble.reason || before.Message != trouble.message) {
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, trouble.reason, "Sync", "%s", clip(trouble.message))
 	}
+	if reason := status.State.Reason; isUnschedulable(status, trouble) && reason != before.Reason {
+		// Under the name that scripts know from Volcano; what the reason is called is in the status.
+		r.events.Eventf(stored, nil, corev1.EventTypeWarning, batch.PodGroupPendingReason, "Sync", "%s",
+			clip(fmt.Sprintf("PodGroup %s/%s unschedule, reason: %s: %s", stored.Namespace, PodGroupName(stored), reason, status.State.Message)))
+	}
 	if reason := status.State.Reason; reason == ReasonRunningEstimateExceeded && reason != before.Reason {
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, reason, "Sync", "%s", status.State.Message)
 	}
@@ -46,6 +51,13 @@ func (r *Reconciler) announceActions(job *batch.Job, asked []demand) {
 		r.events.Eventf(job, nil, corev1.EventTypeNormal, batch.ExecuteActionReason, "Execute", "%s",
 			clip(fmt.Sprintf("Start to execute action %s; %s", d.action, d.message)))
 	}
+}
+
+// isUnschedulable reports whether a status says why the scheduler does not place the Job.
+func isUnschedulable(status *batch.JobStatus, trouble trouble) bool {
+	reason := status.State.Reason
+	return status.State.Phase == batch.Pending && trouble.reason == "" &&
+		reason != "" && reason != batch.PodGroupPendingReason && reason != ReasonWaitsForTask
 }
 
 // phaseNote is the note of the Event that tells of a new phase.

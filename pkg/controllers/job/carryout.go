@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -21,35 +25,68 @@ import (
 // would let one large Job use up the priority level that all controllers share.
 const maxParallelRequests = 64
 
-// createPods makes the missing pods and returns those that exist after it but that the cache does not show: the new
-// ones, and those of an earlier reconcile whose events are still on their way. The error is the first refusal.
-func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot) ([]*corev1.Pod, error) {
-	var unseen []*corev1.Pod
-	var create []*corev1.Pod
-	name, plugins := client.ObjectKeyFromObject(job), pluginsOf(job)
-	for _, slot := range missing {
+// maxAtATime is how many pods of a Job are created, and how many deleted, in one reconcile. Between two the Job is looked at
+// anew, so that a Command is followed while a large Job is made, and the Jobs of others have their turn; and what a reconcile
+// holds in memory does not grow with what a Job asks for.
+const maxAtATime = 500
+
+// maxUnseen is how many pods of a Job may have been created without having been seen. If the watch is that far behind, more
+// would only make it worse.
+const maxUnseen = 4 * maxAtATime
+
+// createPods makes the missing pods. It returns what is to be counted of them, and of those that are unseen: that were made in
+// an earlier reconcile and whose events are still on their way. The error is the first refusal.
+func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot, unseen sets.Set[string]) ([]*corev1.Pod, error) {
+	name, plugins, names := client.ObjectKeyFromObject(job), pluginsOf(job), slotsOf(job)
+	var awaited []*corev1.Pod
+	for _, pod := range slices.Sorted(maps.Keys(unseen)) {
+		if slot, isWanted := names.find(pod); isWanted {
+			awaited = append(awaited, counted(job, slot))
+		}
+	}
+	create := make([]*corev1.Pod, len(missing))
+	slots := make(map[*corev1.Pod]slot, len(missing))
+	for i, slot := range missing {
+		create[i] = counted(job, slot)
+		slots[create[i]] = slot
+	}
+	created, err := slowStart(create, func(made *corev1.Pod) error {
+		// Built only now: of a Job's pods no more are in memory than requests are on their way.
+		slot := slots[made]
 		task := &job.Spec.Tasks[slot.task]
 		pod := BuildPod(job, task, slot.index)
 		plugins.EditPod(pod, task, slot.index)
-		if r.memory.awaited(name, job.UID, pod.Name, time.Now()) {
-			pod.Status.Phase = corev1.PodPending
-			unseen = append(unseen, pod)
-			continue
-		}
-		create = append(create, pod)
-	}
-	created, err := slowStart(create, func(pod *corev1.Pod) error {
 		r.memory.create(name, job.UID, pod.Name, time.Now())
-		err := r.createPod(ctx, job, pod)
-		if err != nil {
-			r.memory.settle(name, job.UID, pod.Name)
-		} else if isFirstTry(job) {
+		if err := r.createPod(ctx, job, pod); err != nil {
+			r.memory.refused(name, job.UID, pod.Name)
+			return err
+		}
+		r.memory.created(name, job.UID, pod.Name, pod.UID)
+		if isFirstTry(job) {
 			// Both times are the API server's, whole seconds and of one clock.
 			r.metrics.PodCreated(pod.CreationTimestamp.Sub(job.CreationTimestamp.Time))
 		}
-		return err
+		made.Annotations, made.DeletionTimestamp, made.Status.Phase = pod.Annotations, pod.DeletionTimestamp, pod.Status.Phase
+		return nil
 	})
-	return append(unseen, created...), err
+	return append(awaited, created...), err
+}
+
+// counted is as much of a pod of a Job as is counted.
+func counted(job *batch.Job, slot slot) *corev1.Pod {
+	task := job.Spec.Tasks[slot.task].Name
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: job.Namespace,
+			Name:      PodName(job.Name, task, slot.index),
+			Annotations: map[string]string{
+				batch.TaskSpecKey:   task,
+				batch.TaskIndexKey:  strconv.Itoa(slot.index),
+				batch.JobVersionKey: strconv.Itoa(int(job.Status.Version)),
+			},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
 }
 
 // isFirstTry reports whether a Job has not run yet and was never restarted.
@@ -77,9 +114,10 @@ func (r *Reconciler) createPod(ctx context.Context, job *batch.Job, pod *corev1.
 	return fmt.Errorf("pod %s/%s exists and belongs to nobody", pod.Namespace, pod.Name)
 }
 
-// deletePods deletes the pods and returns copies of them that are marked as terminating. A pod that is gone already, or
-// was replaced under its name, counts as deleted.
+// deletePods deletes the pods, maxAtATime at most, and returns copies of them that are marked as terminating. A pod that is gone
+// already, or was replaced under its name, counts as deleted.
 func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	pods = pods[:min(len(pods), maxAtATime)]
 	now := metav1.Now()
 	copies := make([]*corev1.Pod, len(pods))
 	for i, pod := range pods {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -46,12 +47,21 @@ func wakeCommanded(_ context.Context, object client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name[0]}}}
 }
 
-// commandsFor returns the Commands for the name of a Job that have not been followed yet, oldest first.
+// maxCommands is how many Commands for a Job are looked at in one reconcile, so that whoever creates thousands holds up nobody
+// else. That one was deleted wakes the Job again.
+const maxCommands = 50
+
+// commandsFor returns the Commands for the name of a Job that have not been followed yet, oldest first, maxCommands at most.
 func (r *Reconciler) commandsFor(ctx context.Context, name types.NamespacedName) ([]*bus.Command, error) {
 	list := &bus.CommandList{}
 	if err := r.client.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{commandsByJob: name.Name}); err != nil {
 		return nil, err
 	}
+	present := sets.New[types.UID]()
+	for i := range list.Items {
+		present.Insert(list.Items[i].UID)
+	}
+	r.memory.keepFollowed(name, present)
 	var commands []*bus.Command
 	for i := range list.Items {
 		if command := &list.Items[i]; command.DeletionTimestamp == nil && !r.memory.followed(name, command.UID) {
@@ -61,7 +71,7 @@ func (r *Reconciler) commandsFor(ctx context.Context, name types.NamespacedName)
 	slices.SortFunc(commands, func(a, b *bus.Command) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	return commands, nil
+	return commands[:min(len(commands), maxCommands)], nil
 }
 
 // commanded returns the oldest Command that the Job can follow, and what it demands. Those before it mean nothing to
@@ -111,7 +121,7 @@ func commandMessage(command *bus.Command) string {
 			message += ": " + part
 		}
 	}
-	return message
+	return clip(message)
 }
 
 // drop deletes a Command that has been followed, or never will be.

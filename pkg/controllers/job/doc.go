@@ -19,7 +19,8 @@
 //  4. The phase is written before anything that follows from it is done: leftovers of a finished Job are deleted only
 //     after the finish is on record, so a crash in between cannot start the Job again. Only the restart of a part of a
 //     Job deletes first, because the record cannot say which part; a crash in between may let that one go uncounted.
-//  5. A reconcile never acts on a Job older than the one it wrote itself, nor creates a pod it has just created.
+//  5. A reconcile never acts on a Job older than the one it wrote itself, nor creates a pod it has just created. It creates and
+//     deletes a bounded number of pods, and holds no list of those that a Job is to have.
 //  6. While a Job waits, status.state says why: the PodGroup's own words when the scheduler has spoken. They are cleared
 //     when the Job runs.
 //  7. No default depends on an admission webhook: batch.SetDefaults fills in at read time and is never written back.
@@ -28,12 +29,14 @@
 //  9. Policies answer the state and not a stream of events: what happened while the controller was down is answered
 //     when it is back. Of a pod that was deleted by somebody else the counts in the status tell.
 //  10. Every restart but a resumption is charged to status.retryCount, which never exceeds spec.maxRetry. Pods made
-//     before a restart of the whole Job never count after it: they carry an earlier version.
+//     before a restart of the whole Job never count after it: they carry an earlier version. Restarts that follow each other
+//     quickly come after pauses that grow, in which a Job without pods has no PodGroup either.
 //  11. A Command is deleted after its action is on record. One that is seen again finds a phase in which it means
 //     nothing.
 //  12. A task that is held back by dependsOn is not part of the gang until its pods may be made.
 //  13. All that is made for a Job names it as its controller, so it goes with the Job. The PodGroup of a Job that is gone is
 //     deleted here, since the garbage collector may be long in coming to it, and it keeps room.
+//  14. The spec of the PodGroup is the Job's: what others write there is undone.
 //
 // It must not know queues' contents, nodes, or why a PodGroup is admitted.
 package job

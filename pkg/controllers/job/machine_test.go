@@ -48,7 +48,7 @@ func drawMachine(t *rapid.T) *machine {
 	job := jobOf(tasks...)
 	job.Generation = 1
 	job.Spec.MinAvailable = rapid.Int32Range(0, totalReplicas(job)).Draw(t, "minAvailable")
-	job.Spec.MaxRetry = rapid.Int32Range(1, 4).Draw(t, "maxRetry")
+	job.Spec.MaxRetry = rapid.SampledFrom([]int32{1, 2, 3, 4, 7}).Draw(t, "maxRetry")
 	job.Spec.Policies = drawPolicies(t)
 	if rapid.Bool().Draw(t, "has minSuccess") {
 		job.Spec.MinSuccess = pointer(rapid.Int32Range(1, 3).Draw(t, "minSuccess"))
@@ -122,15 +122,13 @@ func (m *machine) advance() {
 		return
 	}
 	held := heldBack(m.job, m.pods)
-	missing, surplus := missingAndSurplus(m.job, m.pods)
+	// As if little went into one step, so that Jobs are often stopped while they are made.
+	missing, _, surplus := missingAndSurplus(m.job, m.pods, nil, held, 3)
 	m.delete(surplus)
 	if !admitted(m.group) {
 		return
 	}
 	for _, slot := range missing {
-		if held[slot.task] != "" {
-			continue
-		}
 		m.made++
 		pod := BuildPod(m.job, &m.job.Spec.Tasks[slot.task], slot.index)
 		pod.UID, pod.Status.Phase = types.UID(fmt.Sprint(m.made)), pending
@@ -232,6 +230,7 @@ func (m *machine) calm(t *rapid.T) bool {
 			command = bus.ResumeJobAction
 		}
 		m.reconcile(t, command, false)
+		m.now = m.now.Add(max(pauseLeft(&m.job.Status, m.now), 0))
 		m.sweep(func() bool { return true })
 		for _, pod := range m.pods {
 			if pod.Status.Phase == running {

@@ -32,7 +32,7 @@ type recollection struct {
 	uid       types.UID
 	version   string
 	versionAt time.Time
-	creating  map[string]time.Time
+	creating  map[string]*creation
 
 	// size is how many pods the Job wanted when it was last looked at.
 	size int32
@@ -45,6 +45,15 @@ type recollection struct {
 
 	// equippedFor is the generation whose plugins' objects exist.
 	equippedFor int64
+}
+
+// creation is a pod that is being created, or was and has not been seen.
+type creation struct {
+	at  time.Time
+	uid types.UID // "" while the request is on its way
+
+	// told are the pods of the name that were seen while the request was on its way: an earlier one that is gone, or this one.
+	told []types.UID
 }
 
 // beginning identifies an occurrence.
@@ -64,7 +73,7 @@ func newMemory() *memory {
 func (m *memory) of(name types.NamespacedName, uid types.UID) *recollection {
 	known := m.jobs[name]
 	if known == nil || known.uid != uid {
-		known = &recollection{uid: uid, creating: map[string]time.Time{}, begun: map[beginning]time.Time{}}
+		known = &recollection{uid: uid, creating: map[string]*creation{}, begun: map[beginning]time.Time{}}
 		m.jobs[name] = known
 	}
 	return known
@@ -95,19 +104,46 @@ func (m *memory) outdated(name types.NamespacedName, uid types.UID, version stri
 func (m *memory) create(name types.NamespacedName, uid types.UID, pod string, now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.of(name, uid).creating[pod] = now
+	m.of(name, uid).creating[pod] = &creation{at: now}
 }
 
-// settle forgets a pod that create remembered: it has been seen, or it was refused. It returns how many pods the Job is known
-// to want.
-func (m *memory) settle(name types.NamespacedName, uid types.UID, pod string) (size int32) {
+// created remembers which pod was created, unless it has been seen meanwhile.
+func (m *memory) created(name types.NamespacedName, uid types.UID, pod string, made types.UID) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if known := m.jobs[name]; known != nil && known.uid == uid {
+	known := m.of(name, uid)
+	if c := known.creating[pod]; c != nil && slices.Contains(c.told, made) {
 		delete(known.creating, pod)
-		size = known.size
+	} else if c != nil {
+		c.uid, c.told = made, nil
 	}
-	return size
+}
+
+// refused forgets a pod that create remembered: it was not made.
+func (m *memory) refused(name types.NamespacedName, uid types.UID, pod string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.of(name, uid).creating, pod)
+}
+
+// settle notes that a pod of a Job has been seen, or has been seen to go, so that it is not awaited any more. That may be an
+// earlier one of the name, whose events come late: then the one that was created since is still awaited. It returns how many
+// pods the Job is known to want.
+func (m *memory) settle(name types.NamespacedName, uid types.UID, pod string, seen types.UID) (size int32) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known := m.jobs[name]
+	if known == nil || known.uid != uid {
+		return 0
+	}
+	switch c := known.creating[pod]; {
+	case c == nil:
+	case c.uid == "":
+		c.told = append(c.told, seen)
+	case c.uid == seen:
+		delete(known.creating, pod)
+	}
+	return known.size
 }
 
 // wants remembers how many pods a Job wants.
@@ -117,25 +153,23 @@ func (m *memory) wants(name types.NamespacedName, uid types.UID, pods int32) {
 	m.of(name, uid).size = pods
 }
 
-// awaited says whether the pod was created and has not been seen yet.
-func (m *memory) awaited(name types.NamespacedName, uid types.UID, pod string, now time.Time) bool {
+// unseen returns the names of the pods that were created and have not been seen yet, and for how long the first of them is
+// still awaited, 0 if there are none.
+func (m *memory) unseen(name types.NamespacedName, uid types.UID, now time.Time) (pods sets.Set[string], wait time.Duration) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	at, creating := m.of(name, uid).creating[pod]
-	return creating && now.Sub(at) <= memoryLasts
-}
-
-// unseen returns the names of the pods that were created and have not been seen yet.
-func (m *memory) unseen(name types.NamespacedName, uid types.UID, now time.Time) sets.Set[string] {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	pods := sets.New[string]()
-	for pod, at := range m.of(name, uid).creating {
-		if now.Sub(at) <= memoryLasts {
-			pods.Insert(pod)
+	pods = sets.New[string]()
+	creating := m.of(name, uid).creating
+	for pod, c := range creating {
+		left := c.at.Add(memoryLasts).Sub(now)
+		if left <= 0 {
+			delete(creating, pod)
+			continue
 		}
+		pods.Insert(pod)
+		wait = sooner(wait, left)
 	}
-	return pods
+	return pods, wait
 }
 
 // ask remembers demands that are being carried out until they are on record. No demands: they are.
@@ -189,6 +223,17 @@ func (m *memory) followed(name types.NamespacedName, command types.UID) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.commands[name].Has(command)
+}
+
+// keepFollowed forgets the Commands that are done with and that the cache does not show any more: they never come back.
+func (m *memory) keepFollowed(name types.NamespacedName, present sets.Set[types.UID]) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if kept := m.commands[name].Intersection(present); kept.Len() > 0 {
+		m.commands[name] = kept
+	} else {
+		delete(m.commands, name)
+	}
 }
 
 // forget drops everything about a Job that is gone.

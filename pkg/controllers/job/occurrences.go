@@ -46,7 +46,13 @@ func occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], gr
 	if observed := job.Status.ObservedGeneration; observed != 0 && observed != job.Generation {
 		found = append(found, occurrence{event: bus.JobUpdatedEvent, task: nobody, index: nobody, what: "the spec of the Job was changed"})
 	}
-	members := membersByTask(job, pods)
+	members, names := membersByTask(job, pods), slotsOf(job)
+	coming := make([][]int, len(job.Spec.Tasks))
+	for pod := range unseen {
+		if slot, isWanted := names.find(pod); isWanted {
+			coming[slot.task] = append(coming[slot.task], slot.index)
+		}
+	}
 	if group != nil && group.Status.Phase == scheduling.PodGroupUnknown && isTorn(members) {
 		found = append(found, occurrence{event: bus.JobUnknownEvent, task: nobody, index: nobody,
 			what: "part of the gang runs, the rest cannot be placed"})
@@ -54,7 +60,7 @@ func occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], gr
 	for t, members := range members {
 		found = append(found, podOccurrences(job, t, members)...)
 		found = append(found, taskOccurrences(job, t, members)...)
-		found = append(found, evictions(job, t, members, unseen)...)
+		found = append(found, evictions(job, t, members, coming[t])...)
 	}
 	return found
 }
@@ -199,10 +205,11 @@ func containerRestarts(pod *corev1.Pod) int32 {
 	return restarts
 }
 
-// evictions tells of pods that are gone, or going, without the Job's doing and before they finished. The controller
-// deletes pods only in phases of their own and puts into the status how many are left; so if there are fewer than the
-// status says, somebody else deleted some. Which pods they were is not on record: every one that is not there is named.
-func evictions(job *batch.Job, t int, members []member, unseen sets.Set[string]) []occurrence {
+// evictions tells of pods that are gone, or going, without the Job's doing and before they finished; coming are those that
+// were made and are not shown. The controller deletes pods only in phases of its own and puts into the status how many are
+// left; so if there are fewer than the status says, somebody else deleted some. Which pods they were is not on record. They
+// are made in the order of their index, so as many as are gone are named of those that are not there, from the first on.
+func evictions(job *batch.Job, t int, members []member, coming []int) []occurrence {
 	task := &job.Spec.Tasks[t]
 	var recorded, recordedFinished, finished int32
 	for phase, number := range job.Status.TaskStatusCount[task.Name].Phase {
@@ -211,29 +218,23 @@ func evictions(job *batch.Job, t int, members []member, unseen sets.Set[string])
 			recordedFinished += number
 		}
 	}
-	there := sets.New[int]()
+	there := coming
 	for _, member := range members {
-		there.Insert(member.index)
+		there = append(there, member.index)
 		if member.Status.Phase == corev1.PodSucceeded || member.Status.Phase == corev1.PodFailed {
 			finished++
 		}
 	}
-	for index := range int(task.Replicas) {
-		if unseen.Len() > 0 && unseen.Has(PodName(job.Name, task.Name, index)) {
-			there.Insert(index)
-		}
-	}
 	// Scaling down takes pods away too, and finished ones may be cleaned up.
-	lost := min(recorded, task.Replicas) - int32(there.Len()) - max(0, recordedFinished-finished)
+	lost := min(recorded, task.Replicas) - int32(len(there)) - max(0, recordedFinished-finished)
 	if lost <= 0 {
 		return nil
 	}
 	var found []occurrence
-	for index := range int(task.Replicas) {
-		if !there.Has(index) {
-			found = append(found, eviction(job, t, index))
-		}
-	}
+	gaps(there, task.Replicas, func(index int) bool {
+		found = append(found, eviction(job, t, index))
+		return len(found) < int(lost)
+	})
 	return found
 }
 

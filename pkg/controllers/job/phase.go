@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -51,8 +52,8 @@ type verdict struct {
 
 // nextOf is next for a Job with these pods. One of which nothing runs, and nothing more can be made, since what is left waits for
 // tasks that have ended, has failed: no event will ever come.
-func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod) verdict {
-	verdict := next(job, status, numberOutdated(job, pods))
+func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod, now time.Time) verdict {
+	verdict := next(job, status, numberOutdated(job, pods), now)
 	if status.State.Phase != "" && makesPods(status.State.Phase) && makesPods(verdict.phase) {
 		if why := deadEnd(job, pods); why != "" {
 			verdict.phase, verdict.reason, verdict.message = batch.Failed, ReasonDependencyFailed, why
@@ -72,11 +73,11 @@ func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod) verdict
 //	            → Failed      all finished, without
 //	            → Pending     too many pods are pending again for minAvailable to be running
 //	Restarting  → Failed      no retry left
-//	            → Pending     the old pods are out of the way
+//	            → Pending     the old pods are out of the way, and the pause is over
 //	Aborting    → Aborted     no pod is alive; likewise Completing → Completed, Terminating → Terminated
 //
 // Aborted, Completed, Failed and Terminated stay.
-func next(job *batch.Job, status *batch.JobStatus, outdated int32) verdict {
+func next(job *batch.Job, status *batch.JobStatus, outdated int32, now time.Time) verdict {
 	stay := verdict{phase: status.State.Phase, reason: status.State.Reason, message: status.State.Message}
 	alive := status.Pending + status.Running + status.Unknown + status.Terminating
 	switch status.State.Phase {
@@ -94,7 +95,7 @@ func next(job *batch.Job, status *batch.JobStatus, outdated int32) verdict {
 			return verdict{batch.Failed, ReasonMaxRetryReached,
 				fmt.Sprintf("restarted %d times, maxRetry is %d", status.RetryCount, job.Spec.MaxRetry)}
 		}
-		if outdated == 0 && totalReplicas(job)-status.Terminating >= job.Spec.MinAvailable {
+		if outdated == 0 && totalReplicas(job)-status.Terminating >= job.Spec.MinAvailable && pauseLeft(status, now) <= 0 {
 			return verdict{phase: batch.Pending}
 		}
 	case batch.Aborting:

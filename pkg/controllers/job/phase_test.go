@@ -84,7 +84,7 @@ func TestThePhaseFollowsFromTheCounts(t *testing.T) {
 			}
 			status := &batch.JobStatus{State: batch.JobState{Phase: test.from}}
 			count(status, pods)
-			got := next(test.job, status, 0)
+			got := next(test.job, status, 0, noon)
 			if got.phase != test.to || got.reason != test.reason || (got.message == "") != (got.reason == "") {
 				t.Errorf("from %q to %q (%s: %s), want %q (%s)", test.from, got.phase, got.reason, got.message, test.to, test.reason)
 			}
@@ -95,7 +95,7 @@ func TestThePhaseFollowsFromTheCounts(t *testing.T) {
 func TestAJobWithoutRetriesLeftFails(t *testing.T) {
 	job := jobOf(task("a", 1, ""))
 	status := &batch.JobStatus{State: batch.JobState{Phase: batch.Restarting}, RetryCount: 3}
-	if got := next(job, status, 0); got.phase != batch.Failed || got.message != "restarted 3 times, maxRetry is 3" {
+	if got := next(job, status, 0, noon); got.phase != batch.Failed || got.message != "restarted 3 times, maxRetry is 3" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -89,23 +89,23 @@ func networkTopology(spec *batch.NetworkTopologySpec) *scheduling.NetworkTopolog
 	if spec == nil {
 		return nil
 	}
+	// As the API server fills it in, so that nothing seems to differ.
+	mode := cmp.Or(scheduling.NetworkTopologyMode(spec.Mode), scheduling.HardNetworkTopologyMode)
 	return &scheduling.NetworkTopologySpec{
-		Mode:               scheduling.NetworkTopologyMode(spec.Mode),
+		Mode:               mode,
 		HighestTierAllowed: spec.HighestTierAllowed,
 		HighestTierName:    spec.HighestTierName,
 	}
 }
 
-// updatePodGroup brings what follows from the Job up to date in a copy of a PodGroup that exists. Labels and
-// annotations are only added or changed, because others put theirs there too.
+// updatePodGroup brings what follows from the Job up to date in a copy of a PodGroup that exists. That is all of its spec: whoever
+// may write PodGroups cannot move a Job to another queue, or give it another priority, behind the back of what checks Jobs.
+// Labels and annotations are only added or changed, because others put theirs there too.
 func updatePodGroup(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	updated := current.DeepCopy()
 	updated.Labels = overlay(updated.Labels, wanted.Labels)
 	updated.Annotations = overlay(updated.Annotations, wanted.Annotations)
-	updated.Spec.MinMember = wanted.Spec.MinMember
-	updated.Spec.MinTaskMember = wanted.Spec.MinTaskMember
-	updated.Spec.MinResources = wanted.Spec.MinResources
-	updated.Spec.PriorityClassName = wanted.Spec.PriorityClassName
+	updated.Spec = wanted.Spec
 	return updated
 }
 
@@ -117,7 +117,7 @@ func overlay(base, over map[string]string) map[string]string {
 	return base
 }
 
-// minResources is what the first minAvailable pods request together. Each task's own minimum comes first when all of
+// minResources is what the first minAvailable pods request together, and what quotas count of them. Each task's own minimum comes first when all of
 // them fit into minAvailable, because then the gang cannot start without them; what is left of minAvailable is filled
 // with the tasks of highest priority, in the order of the spec among equals.
 func minResources(job *batch.Job, priority func(class string) int32) corev1.ResourceList {
@@ -126,7 +126,7 @@ func minResources(job *batch.Job, priority func(class string) int32) corev1.Reso
 		order[i] = &job.Spec.Tasks[i]
 	}
 	slices.SortStableFunc(order, func(a, b *batch.TaskSpec) int {
-		return cmp.Compare(priority(b.Template.Spec.PriorityClassName), priority(a.Template.Spec.PriorityClassName))
+		return cmp.Compare(priority(classOf(job, b)), priority(classOf(job, a)))
 	})
 	left := job.Spec.MinAvailable
 	taken := make(map[string]int32, len(order))
@@ -143,7 +143,7 @@ func minResources(job *batch.Job, priority func(class string) int32) corev1.Reso
 	}
 	total := corev1.ResourceList{}
 	for _, task := range order {
-		podgroup.AddRequests(total, &task.Template.Spec, taken[task.Name])
+		podgroup.AddUsage(total, &task.Template.Spec, taken[task.Name])
 	}
 	return total
 }

@@ -36,7 +36,10 @@ func TestThePodGroupSaysWhatTheJobNeeds(t *testing.T) {
 		MinTaskMember:     map[string]int32{"ps": 1, "worker": 3},
 		Queue:             "research",
 		PriorityClassName: "high",
-		MinResources:      &corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("6500m")},
+		MinResources: &corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("6500m"), corev1.ResourceRequestsCPU: resource.MustParse("6500m"),
+			corev1.ResourcePods: resource.MustParse("4"), "count/pods": resource.MustParse("4"),
+		},
 	}
 	if !apiequality.Semantic.DeepEqual(want, group.Spec) {
 		t.Errorf("spec (-want +got):\n%s", cmp.Diff(want, group.Spec))
@@ -114,6 +117,12 @@ func TestUpdatingAPodGroupKeepsWhatOthersHaveWritten(t *testing.T) {
 	current.Status.Phase = scheduling.PodGroupRunning
 	if same := updatePodGroup(current, BuildPodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, same) {
 		t.Errorf("nothing changed, yet (-before +after):\n%s", cmp.Diff(current, same))
+	}
+	stolen := current.DeepCopy()
+	stolen.Spec = scheduling.PodGroupSpec{Queue: "other", PriorityClassName: "high", NetworkTopology: &scheduling.NetworkTopologySpec{},
+		SubGroupPolicy: []scheduling.SubGroupPolicySpec{{Name: "all"}}}
+	if undone := updatePodGroup(stolen, BuildPodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, undone) {
+		t.Errorf("what somebody wrote into the spec stays (-want +got):\n%s", cmp.Diff(current, undone))
 	}
 	job = jobOf(task("a", 5, "1"))
 	job.Annotations = map[string]string{"volcano.sh/preemptable": "true"}

@@ -219,5 +219,9 @@ func follow(job *batch.Job, pods []*corev1.Pod, asked []demand, now time.Time) *
 	}
 	enter(job, status, verdict{phase: to}, now)
 	status.State.Reason, status.State.Message = asked[0].reason, asked[0].message
+	if pause := pause(status); pause > 0 && !isExhausted(job, status) {
+		status.State.Message += fmt.Sprintf("; restart %d of %d, pods are made again at %s, after a pause of %s",
+			status.RetryCount, job.Spec.MaxRetry, status.State.LastTransitionTime.Add(pause).UTC().Format(time.TimeOnly), pause)
+	}
 	return status
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -28,6 +29,9 @@ import (
 // recheckAfter is how long to wait for a watch to catch up with what is known to have been written. The event itself
 // wakes the Job sooner; this is for the event that never comes.
 const recheckAfter = time.Second
+
+// atOnce has a Job looked at again as soon as those that wait have had their turn.
+const atOnce = time.Millisecond
 
 // Reconciler brings one Job at a time closer to what its spec asks for. Add puts it to work.
 type Reconciler struct {
@@ -72,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	job := defaulted(stored, r.schedulerName)
 	r.memory.wants(request.NamespacedName, job.UID, totalReplicas(job))
-	pods, err := r.podsOf(ctx, job)
+	pods, unseen, unseenWait, err := r.podsOf(ctx, job, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -83,21 +87,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	var wait time.Duration
 	if len(asked) == 0 && len(problems) == 0 {
-		if asked, wait, err = r.asked(ctx, job, pods, now); err != nil {
+		if asked, wait, err = r.asked(ctx, job, pods, unseen, now); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	if len(asked) > 0 {
 		return r.obey(ctx, stored, job, pods, command, asked, now)
 	}
-	outcome, err := r.advance(ctx, job, pods, problems)
+	outcome, err := r.advance(ctx, job, pods, unseen, problems)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil
 	}
 	status := observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
 	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
-	if result.RequeueAfter == 0 {
-		result.RequeueAfter = sooner(wait, estimateLeft(job, status, now))
+	switch {
+	case result.RequeueAfter > 0:
+	case outcome.isPart:
+		result.RequeueAfter = atOnce
+	default:
+		// The events of pods that are on their way wake the Job. They are waited for only so long.
+		result.RequeueAfter = sooner(sooner(unseenWait, pauseLeft(status, now)), sooner(wait, estimateLeft(job, status, now)))
 	}
 	return result, err
 }
@@ -111,7 +120,9 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // asked returns what the policies of a valid Job ask for now, and when they are to be asked again.
-func (r *Reconciler) asked(ctx context.Context, job *batch.Job, pods []*corev1.Pod, now time.Time) ([]demand, time.Duration, error) {
+func (r *Reconciler) asked(
+	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], now time.Time,
+) ([]demand, time.Duration, error) {
 	if !hasPolicies(job) || !makesPods(job.Status.State.Phase) {
 		return nil, 0, nil
 	}
@@ -124,7 +135,7 @@ func (r *Reconciler) asked(ctx context.Context, job *batch.Job, pods []*corev1.P
 	if client.IgnoreNotFound(err) != nil {
 		return nil, 0, err
 	}
-	found := r.lasting(job, pods, occurrences(job, pods, r.memory.unseen(name, job.UID, now), group))
+	found := r.lasting(job, pods, occurrences(job, pods, unseen, group))
 	due, wait := demands(job, found, func(o *occurrence) time.Time {
 		if !o.since.IsZero() {
 			return o.since
@@ -161,10 +172,14 @@ func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*c
 	name := client.ObjectKeyFromObject(job)
 	if isPartial(asked[0].action) && job.Status.RetryCount+1 < job.Spec.MaxRetry {
 		r.memory.ask(name, job.UID, asked)
-		deleted, err := r.deletePods(ctx, targets(job, pods, asked))
+		left := targets(job, pods, asked)
+		deleted, err := r.deletePods(ctx, left)
 		pods = replaced(pods, deleted)
 		if err != nil {
 			return reconcile.Result{}, err
+		}
+		if len(deleted) < len(left) {
+			return reconcile.Result{RequeueAfter: atOnce}, nil
 		}
 	}
 	result, written, err := r.record(ctx, stored, follow(job, pods, asked, now), trouble{}, nil)
@@ -185,10 +200,15 @@ type outcome struct {
 	pods    []*corev1.Pod
 	group   *scheduling.PodGroup
 	trouble trouble
+
+	// isPart says that pods are left to be made or deleted in the next reconcile.
+	isPart bool
 }
 
 // advance carries out what the phase of a defaulted Job wants. The outcome is good to be counted in any case.
-func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1.Pod, problems field.ErrorList) (outcome, error) {
+func (r *Reconciler) advance(
+	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], problems field.ErrorList,
+) (outcome, error) {
 	if !makesPods(job.Status.State.Phase) {
 		return r.clear(ctx, job, pods)
 	}
@@ -209,22 +229,26 @@ func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1
 		result.trouble = trouble{batch.PodGroupErrorReason, err.Error()}
 		return result, err
 	}
-	missing, surplus := missingAndSurplus(job, pods)
+	missing, isPart, surplus := missingAndSurplus(job, pods, unseen, held, min(maxAtATime, max(maxUnseen-unseen.Len(), 0)))
+	if admitted(result.group) {
+		// Before any pod goes: those that stay are told first who their peers will be.
+		if err := r.ensureResources(ctx, job); err != nil {
+			result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+			return result, err
+		}
+	}
 	deleted, deleteErr := r.deletePods(ctx, surplus)
-	result.pods = replaced(pods, deleted)
+	result.pods, result.isPart = replaced(pods, deleted), len(deleted) < len(surplus)
 	if deleteErr != nil {
 		result.trouble = trouble{ReasonFailedDelete, deleteErr.Error()}
 	}
 	if !admitted(result.group) {
 		return result, deleteErr
 	}
-	if err := r.ensureResources(ctx, job); err != nil {
-		result.trouble = trouble{batch.PluginErrorReason, err.Error()}
-		return result, errors.Join(deleteErr, err)
-	}
-	missing = slices.DeleteFunc(missing, func(slot slot) bool { return held[slot.task] != "" })
-	created, createErr := r.createPods(ctx, job, missing)
+	created, createErr := r.createPods(ctx, job, missing, unseen)
 	result.pods = append(result.pods, created...)
+	// Where the watch is behind, the events of the pods wake the Job.
+	result.isPart = result.isPart || isPart && len(missing) > 0
 	if createErr != nil {
 		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
 	}
@@ -234,9 +258,10 @@ func (r *Reconciler) advance(ctx context.Context, job *batch.Job, pods []*corev1
 // clear deletes what a Job that makes no pods leaves over.
 func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.Pod) (outcome, error) {
 	result := outcome{pods: pods}
-	deleted, err := r.deletePods(ctx, leftovers(job, pods))
-	result.pods = replaced(pods, deleted)
-	if err == nil && isSpent(job, result.pods) {
+	left := leftovers(job, pods)
+	deleted, err := r.deletePods(ctx, left)
+	result.pods, result.isPart = replaced(pods, deleted), len(deleted) < len(left)
+	if err == nil && (isSpent(job, result.pods) || len(result.pods) == 0 && pauseLeft(&job.Status, time.Now()) > 0) {
 		err = r.deletePodGroup(ctx, job)
 	}
 	if err != nil {
@@ -250,19 +275,25 @@ func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.P
 	return result, nil
 }
 
-// podsOf returns the pods the Job controls. They are the cache's own and not to be changed.
-func (r *Reconciler) podsOf(ctx context.Context, job *batch.Job) ([]*corev1.Pod, error) {
+// podsOf returns the pods the Job controls, which are the cache's own and not to be changed, and the names of those that were
+// created and are not among them, with for how long those are still awaited. The latter are asked for first: a pod that is
+// seen in between is in both, and not in neither, which would have it made again, or missed as if somebody had deleted it.
+func (r *Reconciler) podsOf(
+	ctx context.Context, job *batch.Job, now time.Time,
+) (pods []*corev1.Pod, unseen sets.Set[string], wait time.Duration, err error) {
+	unseen, wait = r.memory.unseen(client.ObjectKeyFromObject(job), job.UID, now)
 	list := &corev1.PodList{}
-	err := r.client.List(ctx, list, client.InNamespace(job.Namespace),
+	err = r.client.List(ctx, list, client.InNamespace(job.Namespace),
 		client.MatchingFields{podsByJob: string(job.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, err
+		return nil, nil, 0, err
 	}
-	pods := make([]*corev1.Pod, len(list.Items))
+	pods = make([]*corev1.Pod, len(list.Items))
 	for i := range list.Items {
 		pods[i] = &list.Items[i]
+		unseen.Delete(pods[i].Name)
 	}
-	return pods, nil
+	return pods, unseen, wait, nil
 }
 
 // ensurePodGroup makes the PodGroup of the Job, or brings it up to date.
@@ -289,6 +320,9 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []
 	if why, is := bounds.Unreadable(current); is {
 		return nil, errors.New("PodGroup " + current.Namespace + "/" + current.Name + " was stored in a form that cannot be read: " + why)
 	}
+	if wanted.Spec.Queue, err = r.queueOf(ctx, job, current); err != nil {
+		return nil, err
+	}
 	updated := updatePodGroup(current, wanted)
 	if apiequality.Semantic.DeepEqual(current, updated) {
 		return current, nil
@@ -297,6 +331,19 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []
 		return nil, err
 	}
 	return updated, nil
+}
+
+// queueOf is the queue in which the PodGroup of a Job belongs: the Job's, but for Jobs in the default queue that of their namespace,
+// if it has one and the PodGroup was put there, as the webhook does.
+func (r *Reconciler) queueOf(ctx context.Context, job *batch.Job, group *scheduling.PodGroup) (string, error) {
+	if job.Spec.Queue != scheduling.DefaultQueue || group.Spec.Queue == job.Spec.Queue {
+		return job.Spec.Queue, nil
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace); err != nil {
+		return "", err
+	}
+	return cmp.Or(namespace.Annotations[scheduling.QueueNameAnnotationKey], job.Spec.Queue), nil
 }
 
 // deletePodGroup deletes the PodGroup of the Job if there is one.

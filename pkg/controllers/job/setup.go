@@ -78,7 +78,7 @@ func Add(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("indexing Commands by Job: %w", err)
 	}
 	// Asked for here so that a process that says it is ready has them, and the first Job finds its PriorityClass.
-	for _, object := range []client.Object{&batch.Job{}, &scheduling.PodGroup{}, &schedulingv1.PriorityClass{}} {
+	for _, object := range []client.Object{&batch.Job{}, &scheduling.PodGroup{}, &schedulingv1.PriorityClass{}, &corev1.Namespace{}} {
 		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
@@ -148,6 +148,6 @@ func (e *podEvents) wake(pod client.Object, queue queue) {
 		return
 	}
 	job := types.NamespacedName{Namespace: pod.GetNamespace(), Name: owner.Name}
-	size := e.memory.settle(job, owner.UID, pod.GetName())
+	size := e.memory.settle(job, owner.UID, pod.GetName(), pod.GetUID())
 	queue.AddAfter(reconcile.Request{NamespacedName: job}, settleTime(size))
 }

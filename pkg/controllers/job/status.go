@@ -72,7 +72,7 @@ func observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 		return status
 	}
 	status.MinAvailable = job.Spec.MinAvailable
-	verdict := nextOf(job, status, pods)
+	verdict := nextOf(job, status, pods, now)
 	if makesPods(status.State.Phase) && !makesPods(verdict.phase) {
 		status.Version++
 	}

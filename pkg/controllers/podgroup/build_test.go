@@ -333,3 +333,24 @@ func TestRequestsAreCountedAsTheKubeletCountsThem(t *testing.T) {
 		})
 	}
 }
+
+func TestUsageIsWhatQuotasCount(t *testing.T) {
+	list := func(pairs ...string) corev1.ResourceList {
+		list := corev1.ResourceList{}
+		for i := 0; i < len(pairs); i += 2 {
+			list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+		}
+		return list
+	}
+	total := list("pods", "1", "count/pods", "1")
+	AddUsage(total, &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: list("cpu", "500m", "memory", "1Gi"), Limits: list("cpu", "1", "nvidia.com/gpu", "2", "hugepages-2Mi", "4Mi"),
+	}}}}, 3)
+	AddUsage(total, &corev1.PodSpec{Containers: []corev1.Container{{}}}, 0)
+	want := list("pods", "4", "count/pods", "4", "cpu", "1500m", "requests.cpu", "1500m", "limits.cpu", "3",
+		"memory", "3Gi", "requests.memory", "3Gi", "nvidia.com/gpu", "6", "requests.nvidia.com/gpu", "6",
+		"hugepages-2Mi", "12Mi", "requests.hugepages-2Mi", "12Mi")
+	if !apiequality.Semantic.DeepEqual(total, want) {
+		t.Errorf("the usage is %v, want %v", total, want)
+	}
+}

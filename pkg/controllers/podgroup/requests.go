@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 )
 
@@ -25,6 +26,34 @@ func AddRequests(total corev1.ResourceList, spec *corev1.PodSpec, count int32) {
 			total[name] = sum
 		}
 	}
+}
+
+// AddUsage adds to the total what a ResourceQuota counts of count pods of the given spec: their number, and what they request and
+// are limited to, by the names that quotas have for it. Requests are there by the names that nodes have for them, too.
+func AddUsage(total corev1.ResourceList, spec *corev1.PodSpec, count int32) {
+	if count <= 0 {
+		return
+	}
+	requests, limits := corev1.ResourceList{}, resource.PodLimits(&corev1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
+	AddRequests(requests, spec, count)
+	add := func(name corev1.ResourceName, quantity apiresource.Quantity) {
+		sum := total[name]
+		sum.Add(quantity)
+		total[name] = sum
+	}
+	for name, quantity := range requests {
+		add(name, quantity)
+		add(corev1.DefaultResourceRequestsPrefix+name, quantity)
+	}
+	for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		if quantity := limits[name]; !quantity.IsZero() {
+			quantity.Mul(int64(count))
+			add("limits."+name, quantity)
+		}
+	}
+	pods := *apiresource.NewQuantity(int64(count), apiresource.DecimalSI)
+	add(corev1.ResourcePods, pods)
+	add("count/pods", pods)
 }
 
 // withRequests copies the containers, limits standing in for requests that are not set.

@@ -1,0 +1,64 @@
+package job
+
+import (
+	"time"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+// A Job whose pods fail at once, and whose policy restarts it, would be made anew without end as fast as the controllers can:
+// maxRetry may be any number. So restarts that follow each other quickly come after pauses that grow.
+const (
+	// promptRestarts is how many restarts of a Job come without a pause: as many as the default of maxRetry allows.
+	promptRestarts = 3
+
+	// The pauses before the restarts after those: doubled each time, and not longer than the second (source: kubelets
+	// restart containers so).
+	firstPause, lastPause = 10 * time.Second, 5 * time.Minute
+
+	// calm is how far apart restarts are that are no reason for a pause.
+	calm = 10 * time.Minute
+)
+
+// pause is for how long a Job that restarts makes no pods. It follows from the status alone, so that a controller that was
+// restarted itself keeps to it.
+func pause(status *batch.JobStatus) time.Duration {
+	beyond := status.RetryCount - promptRestarts
+	if status.State.Phase != batch.Restarting || beyond <= 0 || !isHasty(status) {
+		return 0
+	}
+	length := firstPause
+	for ; beyond > 1 && length < lastPause; beyond-- {
+		length *= 2
+	}
+	return min(length, lastPause)
+}
+
+// isHasty reports whether a restart follows quickly on another, or on the beginning. One of a Job that was aborted, and resumed
+// by somebody, does not.
+func isHasty(status *batch.JobStatus) bool {
+	history := status.Conditions[:max(len(status.Conditions)-1, 0)] // the last one is the restart
+	var since time.Time
+	for i := len(history) - 1; i >= 0; i-- {
+		phase := history[i].Status
+		if i == len(history)-1 && (phase == batch.Aborting || phase == batch.Aborted) {
+			return false
+		}
+		if at := history[i].LastTransitionTime; at != nil {
+			since = at.Time
+		}
+		if phase == batch.Restarting {
+			break
+		}
+	}
+	return status.State.LastTransitionTime.Sub(since) < calm
+}
+
+// pauseLeft is how much of the pause of a Job that restarts is left.
+func pauseLeft(status *batch.JobStatus, now time.Time) time.Duration {
+	length := pause(status)
+	if length == 0 {
+		return 0
+	}
+	return status.State.LastTransitionTime.Add(length).Sub(now)
+}

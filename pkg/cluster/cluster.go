@@ -294,6 +294,7 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 	}
 	for _, j := range c.waiting {
 		sooner(j.NotBefore)
+		sooner(j.Admission.revisit)
 		if j.postponed != 0 {
 			sooner(now.Add(postponement))
 		}

@@ -71,6 +71,10 @@ type Job struct {
 	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
 	NotBefore time.Time
 	failures  int
+	// Admission is how an admitted job comes by its pods; BarredUntil is the end of a back-off after it brought none, zero if
+	// there was none.
+	Admission   Admission
+	BarredUntil time.Time
 
 	// Plan is how room is being made for the job, nil if none is.
 	Plan *Plan

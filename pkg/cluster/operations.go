@@ -124,7 +124,7 @@ func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 
 func (c *Cluster) setPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 	if j.Phase != phase {
-		j.Phase = phase
+		j.Phase, j.Admission = phase, Admission{}
 		c.settleJob(j)
 	}
 }

@@ -66,7 +66,9 @@ func (c *Cluster) followPhase(j *Job) {
 }
 
 // forgive ends the back-off of a job and forgets its failures.
-func (j *Job) forgive() { j.NotBefore, j.failures = time.Time{}, 0 }
+func (j *Job) forgive() {
+	j.NotBefore, j.failures, j.BarredUntil = time.Time{}, 0, time.Time{}
+}
 
 // reenlist counts a task for another scheduler if its pod names another. The API server lets no pod do that; whoever replays
 // what it was told may.

@@ -48,9 +48,6 @@ func (c *Cluster) count(n *Node, sign int64) {
 // isHeld reports whether a task is counted with its job and stands on a node.
 func (t *Task) isHeld() bool { return t.Job != nil && t.Node != nil && t.Status.Counts() }
 
-// AwaitsPods reports whether pods that a job must have to start are not made yet: what they will tolerate is not known.
-func (j *Job) AwaitsPods() bool { return j.Valid()+j.counts[Gated] < max(j.MinMember, 1) }
-
 // Attainable is what pods may come to use: what the cluster has and, for those that do not exist yet, what stands behind taints
 // that no pod tolerates. The first pods for tainted nodes could never be made otherwise. The caller must not change it.
 func (c *Cluster) Attainable(awaitsPods bool) resources.Vector {

@@ -48,6 +48,8 @@ const (
 	NotEnoughResources Code = "NotEnoughResources"
 	// Quarantined: looking at the job made the scheduler fail, more than once; it is left alone until it changes.
 	Quarantined Code = "Quarantined"
+	// PodsMissing: the job was admitted, its pods did not come, and it waits for admission again.
+	PodsMissing Code = "PodsMissing"
 	// BackingOff: the API server refused a binding, or a step of making room; the job is tried again later.
 	BackingOff Code = "BackingOff"
 )
@@ -55,7 +57,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, HeldUp, Refused, MakingRoom, NotEnoughResources, Quarantined, BackingOff} {
+		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, HeldUp, Refused, MakingRoom, NotEnoughResources, Quarantined, PodsMissing, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -197,6 +199,7 @@ var openings = map[Code]string{
 	Refused:             "refused by %s",
 	NotEnoughResources:  "no room",
 	Quarantined:         "the scheduler fails over this job and leaves it alone until it changes",
+	PodsMissing:         "the job was admitted and its pods did not come",
 	BackingOff:          "the API server refused to bind pod %s, and the job is tried again later",
 }
 

@@ -7,6 +7,10 @@
 // A job that is refused is admitted all the same if an action of the pipeline could lawfully evict what stands in its way (law
 // J4): that is for the action to say ([framework.RoomMaker]), with what is in the way of evictions where it could not.
 //
+// An admitted job that claims room and brings no pods is sent back after a while (argument podsTimeout), sooner if others wait for
+// room, and is not admitted again for as long as it is old, within bounds. Since when it lacks pods, and was sent back, is read
+// from its PodGroup's status where an earlier process wrote it.
+//
 // Invariants: a refusal is noted with the job and hides none behind it; a job that was refused books nothing.
 //
 // It must not know what the plugins count.

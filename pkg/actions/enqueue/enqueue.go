@@ -1,8 +1,10 @@
 package enqueue
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -13,16 +15,33 @@ import (
 // Name is the name of the action in the configuration.
 const Name = "enqueue"
 
+// podsTimeout is the argument that says how long an admitted job may take to bring its pods.
+const podsTimeout = "podsTimeout"
+
 // Factory makes the action.
 func Factory() framework.ActionFactory {
-	return framework.ActionFactory{Name: Name, New: func(conf.Arguments) (framework.Action, error) { return action{}, nil }}
+	return framework.ActionFactory{
+		Name: Name,
+		Spec: conf.Spec{Arguments: []conf.Argument{{Name: podsTimeout, Kind: conf.Duration, Default: 5 * time.Minute, Check: longEnough,
+			Doc: "How long room is kept for an admitted job whose pods do not come; 30 seconds if others wait for it and there are none."}}},
+		New: func(arguments conf.Arguments) (framework.Action, error) {
+			return action{timeout: arguments.Duration(podsTimeout)}, nil
+		},
+	}
 }
 
-type action struct{}
+func longEnough(value any) error {
+	if timeout, ok := value.(time.Duration); ok && timeout < patience {
+		return fmt.Errorf("at least %s", patience)
+	}
+	return nil
+}
+
+type action struct{ timeout time.Duration }
 
 func (action) Name() string { return Name }
 
-func (action) Execute(s *framework.Session) {
+func (a action) Execute(s *framework.Session) {
 	jobs := map[*cluster.Queue]*framework.Heap[*cluster.Job]{}
 	var queues []*cluster.Queue
 	for _, q := range s.Queues() {
@@ -36,11 +55,12 @@ func (action) Execute(s *framework.Session) {
 	for turn.Len() > 0 {
 		q := turn.Pop()
 		j := jobs[q].Pop()
-		s.LookAt(j, func() { knock(s, j) })
+		s.LookAt(j, func() { a.knock(s, j) })
 		if jobs[q].Len() > 0 {
 			turn.Push(q)
 		}
 	}
+	a.sendBack(s)
 }
 
 // mayBeMadeRoomFor reports whether an action of the pipeline may evict what keeps a job from being admitted: waiting for
@@ -65,7 +85,11 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 	return false, refusal
 }
 
-func knock(s *framework.Session, j *cluster.Job) {
+func (a action) knock(s *framework.Session, j *cluster.Job) {
+	if v := a.barred(s, j); v != nil {
+		s.Judge(j, v)
+		return
+	}
 	if v := s.HeldUp(j); v != nil {
 		s.Judge(j, v)
 		return

@@ -1,0 +1,192 @@
+package enqueue_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// life is a scheduler with a clock, in front of a node of 10 CPU of which 10 may be promised.
+type life struct {
+	*scheduler.Scheduler
+	t      *testing.T
+	now    time.Time
+	shown  map[string]*schedulingv1beta1.PodGroup
+	writes int // of statuses of PodGroups
+}
+
+func newLife(t *testing.T, argument string, objects ...runtime.Object) *life {
+	t.Helper()
+	text := "{actions: \"enqueue, allocate\", tiers: [{plugins: [{name: gang}, {name: overcommit, arguments: {overcommit-factor: 1.0}}]}]" + argument + "}"
+	registry := scheduler.NewRegistry()
+	parsed, err := conf.Parse([]byte(text), registry.Catalogue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := registry.Build(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &life{t: t, now: fixture.Birth, shown: map[string]*schedulingv1beta1.PodGroup{}}
+	l.Scheduler = scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+	if err := l.Use(policy); err != nil {
+		t.Fatal(err)
+	}
+	return l.set(fixture.Node("n1", "cpu=10"), fixture.Queue("default")).set(objects...)
+}
+
+func (l *life) set(objects ...runtime.Object) *life {
+	for _, o := range objects {
+		if g, ok := o.(*schedulingv1beta1.PodGroup); ok {
+			l.shown[g.Name] = g
+		}
+		l.Cluster().Apply(cluster.Set{Object: o})
+	}
+	return l
+}
+
+// cycle runs one, shows the statuses that it decides, and returns when the next is due.
+func (l *life) cycle() time.Time {
+	l.t.Helper()
+	result := l.Cycle(l.now, nil)
+	if result.Panic != "" {
+		l.t.Fatal(result.Panic)
+	}
+	for _, problem := range l.Cluster().Audit() {
+		l.t.Error(problem)
+	}
+	for _, g := range result.Decisions.Groups {
+		l.writes++
+		group := l.shown[g.Job.Name].DeepCopy()
+		group.Status = g.Status
+		l.set(group)
+	}
+	return result.Wake
+}
+
+// until runs cycles when they are due, until a time.
+func (l *life) until(after time.Duration) *life {
+	l.t.Helper()
+	end := fixture.Birth.Add(after)
+	for {
+		wake := l.cycle()
+		if wake.IsZero() || wake.After(end) {
+			break
+		}
+		l.now = wake
+	}
+	l.now = end
+	l.cycle()
+	return l
+}
+
+func (l *life) expect(name string, phase schedulingv1beta1.PodGroupPhase, code verdict.Code) *life {
+	l.t.Helper()
+	j := l.Cluster().Job(fixture.Key(name))
+	var have verdict.Code
+	if j.Verdict != nil {
+		have = j.Verdict.Code
+	}
+	if j.Phase != phase || have != code {
+		l.t.Errorf("after %s %s is %s and waits for %q, should be %s and wait for %q", l.now.Sub(fixture.Birth), name, j.Phase, have, phase, code)
+	}
+	return l
+}
+
+func wanting(name, wants string, members int32) *schedulingv1beta1.PodGroup {
+	return fixture.Group(name, "default", members, fixture.AtTheDoor, fixture.Wanting(wants))
+}
+
+const pending, inqueue, running = schedulingv1beta1.PodGroupPending, schedulingv1beta1.PodGroupInqueue, schedulingv1beta1.PodGroupRunning
+
+func TestAnAdmittedJobThatBringsNoPodsGoesBackOnceOthersWait(t *testing.T) {
+	l := newLife(t, "", wanting("hog", "cpu=10", 1)).until(time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
+	l.set(wanting("waits", "cpu=10", 1)).until(29*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).expect("waits", pending, verdict.OverCommitted)
+	l.until(31*time.Second).expect("hog", pending, verdict.PodsMissing).expect("waits", inqueue, verdict.NotEnoughTasks)
+	l.set(fixture.Pod("w", fixture.In("waits"), fixture.Asks("cpu=10"))).until(40*time.Second).expect("waits", inqueue, "")
+	if says := l.shown["hog"].Status.Conditions[0].Message; !strings.Contains(says, "may be admitted again from 2026-01-01T00:01:00Z on") {
+		t.Errorf("it says %q", says)
+	}
+	l.set(fixture.Pod("w", fixture.In("waits"), fixture.Asks("cpu=10"), fixture.On("n1")))
+	l.until(2*time.Minute).expect("waits", running, "").expect("hog", pending, verdict.OverCommitted)
+}
+
+func TestAnAdmittedJobKeepsItsRoomForTheTimeoutWhileNobodyWaits(t *testing.T) {
+	l := newLife(t, "", wanting("slow", "cpu=10", 1))
+	l.until(299*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks)
+	l.until(301*time.Second).expect("slow", pending, verdict.PodsMissing)
+	// It may try again after as long as it was given.
+	l.until(599*time.Second).expect("slow", pending, verdict.PodsMissing).until(601*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks)
+	l.set(fixture.Pod("p", fixture.In("slow"), fixture.Asks("cpu=10"))).until(602*time.Second).expect("slow", inqueue, "")
+}
+
+func TestTheTimeoutIsAnArgument(t *testing.T) {
+	const argument = ", configurations: [{name: enqueue, arguments: {podsTimeout: 40s}}]"
+	newLife(t, argument, wanting("slow", "cpu=10", 1)).until(39*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks).
+		until(41*time.Second).expect("slow", pending, verdict.PodsMissing)
+}
+
+func TestPodsThatComeOneByOneKeepTheRoom(t *testing.T) {
+	l := newLife(t, "", wanting("gang", "cpu=3", 3), wanting("waits", "cpu=8", 1))
+	for i, name := range []string{"a", "b"} {
+		l.until(time.Duration(20+200*i) * time.Second).set(fixture.Pod(name, fixture.In("gang")))
+	}
+	l.until(519*time.Second).expect("gang", inqueue, verdict.NotEnoughTasks)
+	// One that goes and comes again is no progress.
+	l.Cluster().Apply(cluster.Delete{Object: fixture.Pod("b")})
+	l.until(519*time.Second).set(fixture.Pod("b", fixture.In("gang"))).until(522*time.Second).expect("gang", pending, verdict.PodsMissing)
+}
+
+func TestAJobThatClaimsNothingIsNotSentBack(t *testing.T) {
+	newLife(t, "", fixture.Group("free", "default", 3, fixture.AtTheDoor)).until(time.Hour).expect("free", inqueue, verdict.NotEnoughTasks)
+	gated := fixture.Pod("g", fixture.In("gated"))
+	gated.Spec.SchedulingGates = append(gated.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "wait"})
+	newLife(t, "", fixture.Group("gated", "default", 1, fixture.Wanting("cpu=1")), gated).until(time.Hour).expect("gated", inqueue, verdict.SchedulingGated)
+}
+
+func TestControllersThatAreDownCauseNoStorm(t *testing.T) {
+	var objects []runtime.Object
+	for i := range 20 {
+		objects = append(objects, wanting("job-"+string(rune('a'+i)), "cpu=1", 1))
+	}
+	l := newLife(t, "", objects...).until(time.Hour)
+	// Each of ten jobs is admitted and sent back at most once in half a minute or, later, in five: two writes or three each.
+	if l.writes > 20*3*14 {
+		t.Errorf("%d statuses were written in an hour", l.writes)
+	}
+}
+
+func TestAnotherProcessSendsBackAndAdmitsAtTheSameTimes(t *testing.T) {
+	l := newLife(t, "", wanting("hog", "cpu=10", 1), wanting("waits", "cpu=10", 1)).until(20*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
+	heir := newLife(t, "", l.shown["hog"], l.shown["waits"])
+	heir.now = l.now
+	// The condition says since when it lacks pods: it was written when none had come for five seconds.
+	heir.until(34*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).until(36*time.Second).expect("hog", pending, verdict.PodsMissing)
+	until := heir.Cluster().Job(fixture.Key("hog")).BarredUntil
+	next := newLife(t, "", heir.shown["hog"], wanting("other", "cpu=1", 1))
+	next.now = heir.now
+	next.cycle()
+	if got := next.Cluster().Job(fixture.Key("hog")).BarredUntil; !got.Equal(until) {
+		t.Errorf("it is barred until %s, was until %s", got, until)
+	}
+	edited := heir.shown["hog"].DeepCopy()
+	edited.Generation++
+	heir.set(edited).until(40*time.Second).expect("hog", pending, verdict.PodsMissing)
+}
+
+func TestATimeoutBelowHalfAMinuteIsAnError(t *testing.T) {
+	_, err := conf.Parse([]byte("{actions: enqueue, tiers: [], configurations: [{name: enqueue, arguments: {podsTimeout: 10s}}]}"), scheduler.NewRegistry().Catalogue())
+	if err == nil || !strings.Contains(err.Error(), "at least 30s") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -121,10 +121,15 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 		p.Victims = append(p.Victims, t)
 	}
 	p.Evictions = len(p.Victims)
-	for _, t := range h.promised {
-		n := s.Cluster.Node(t.Pod.Status.NominatedNodeName)
-		if n != nil && s.Outlook.CanOpen(t, n) && s.Outlook.Fits(t, n) {
-			x.Pipeline(t, n)
+	// One may need another that comes after it: by affinity, or to keep what is spread even.
+	for again := true; again; {
+		again = false
+		for _, t := range h.promised {
+			n := s.Cluster.Node(t.Pod.Status.NominatedNodeName)
+			if t.Status == cluster.Pending && n != nil && s.Outlook.CanOpen(t, n) && s.Outlook.Fits(t, n) {
+				x.Pipeline(t, n)
+				again = true
+			}
 		}
 	}
 	p.Deadline = deadline(s.Now, p, p.Promised())

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -30,6 +31,26 @@ func NewInput(objects ...runtime.Object) (*Input, error) {
 	}
 	in.complete()
 	return in, nil
+}
+
+// ReadObjects reads objects as [Read] does, each with what the API server would fill in.
+func ReadObjects(from io.Reader) ([]runtime.Object, error) {
+	r := newReader(from)
+	if err := r.readPath("-"); err != nil {
+		return nil, err
+	}
+	in := newInput()
+	objects := make([]runtime.Object, len(r.objects))
+	for i, o := range r.objects {
+		if err := in.add(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.place, err)
+		}
+		objects[i] = o.Object
+	}
+	for _, pod := range in.pods {
+		in.completePod(pod)
+	}
+	return objects, nil
 }
 
 // Lead begins a simulation that is led from outside. Of the options, how long it is to last has no effect.

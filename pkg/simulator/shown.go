@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -20,7 +21,7 @@ import (
 
 // shownKey names an object of the virtual cluster.
 type shownKey struct {
-	kind string // the Go type, which tells kinds of one name apart
+	kind string
 	types.NamespacedName
 }
 
@@ -36,30 +37,21 @@ func shownKeyOf(o runtime.Object, m metav1.Object) shownKey {
 	return shownKey{kind: kindOf(o), NamespacedName: keyOf(m)}
 }
 
-// kindOf is a name of the kind of an object that needs no scheme.
+// kindsOf knows the kinds of all objects that a simulation understands.
+var kindsOf = newReader(nil).scheme
+
+// kindOf is the kind of an object.
 func kindOf(o runtime.Object) string {
-	switch o.(type) {
-	case *corev1.Pod:
-		return "Pod"
-	case *corev1.Node:
-		return "Node"
-	case *corev1.Namespace:
-		return "Namespace"
-	case *corev1.ResourceQuota:
-		return "ResourceQuota"
-	case *policyv1.PodDisruptionBudget:
-		return "PodDisruptionBudget"
-	case *schedulingv1beta1.PodGroup:
-		return "PodGroup"
-	case *schedulingv1beta1.Queue:
-		return "Queue"
-	case *topologyv1alpha1.HyperNode:
-		return "HyperNode"
+	kinds, _, err := kindsOf.ObjectKinds(o)
+	if err != nil {
+		panic("invariant: a simulation holds only what it understands: " + err.Error())
 	}
-	if kind := cluster.SupplyKindOf(o); kind != cluster.NoSupply {
-		return "supply " + strconv.Itoa(int(kind))
-	}
-	return "PriorityClass"
+	return kinds[0].Kind
+}
+
+// NameOf is what a person calls an object, such as "Pod work/a" or "Node n1".
+func NameOf(o runtime.Object) string {
+	return kindOf(o) + " " + strings.TrimPrefix(keyOf(o.(metav1.Object)).String(), "/")
 }
 
 // write stores an object that nobody else holds, with the version and the generation that the API server would give it. What

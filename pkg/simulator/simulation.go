@@ -34,6 +34,10 @@ type Options struct {
 	Fate func(cluster.Eviction) Fate
 	// Observe is told what each cycle decided, before it is carried out; nil observes nothing. It is for tests.
 	Observe func(*cluster.Decisions)
+	// Before is called before each cycle, by its number from 1: what happens in the world outside; nil: nothing. It is for tests.
+	Before func(cycle int, l *Led) error
+	// Overlook is that of [cluster.Options]. It is for tests.
+	Overlook func(cluster.Cause) bool
 }
 
 // ErrNotStable says that the most cycles passed without two in a row that decide nothing.
@@ -94,7 +98,7 @@ func newSimulation(input *Input, policy *framework.Policy, options Options) (*si
 	s := &simulation{
 		options:   options,
 		input:     input,
-		scheduler: scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: options.SchedulerNames}}),
+		scheduler: scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: options.SchedulerNames, Overlook: options.Overlook}}),
 		now:       options.Now,
 		pods:      map[types.NamespacedName]*corev1.Pod{},
 		groups:    map[cluster.JobID]*schedulingv1beta1.PodGroup{},
@@ -250,6 +254,11 @@ func nameOf(group *schedulingv1beta1.PodGroup) string {
 // the cycle lets jobs in, their pods are made within the same second and the scheduler looks again.
 func (s *simulation) cycle() (bool, error) {
 	s.report.Cycles++
+	if s.options.Before != nil {
+		if err := s.options.Before(s.report.Cycles, &Led{s}); err != nil {
+			return false, err
+		}
+	}
 	decided, before := s.leaving(), s.report.rows()
 	for again := true; again; {
 		result := s.scheduler.Cycle(s.now, s.events)

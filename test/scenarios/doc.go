@@ -18,9 +18,12 @@
 // Under `fates` stands, by pod, what becomes of its evictions where that is not the usual: `refused: REASON` if the API server
 // refuses them for good, `overdue: 5s` if the pod outlives its time so long, `overdue: never` if it never goes.
 //
+// Under `changes` stands what happens in the world outside later on, each as `before: N`, the number of a cycle, with `file: NAME`,
+// manifests of the folder that come or are so from then on, and `delete`, a list of objects that go, such as "Pod work/a".
+//
 // Of every folder it is also checked, whatever it expects, that a second run and other orders of the documents decide the
 // same, byte for byte (law S3), and that the cluster comes to rest and 20 further cycles decide nothing (law S2), unless a fate
-// keeps it from that.
+// or a change keeps it from that.
 //
 // To write a new one, make a folder whose name is the sentence that it proves, put cluster.yaml into it, and run
 //

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -28,9 +30,46 @@ type scenario struct {
 	UntilStable bool            `yaml:"untilStable"`
 	Args        []string        `yaml:"args"`
 	Fates       map[string]fate `yaml:"fates"`
+	Changes     []change        `yaml:"changes"`
 	Expect      expectation     `yaml:"expect"`
 
+	folder    string
 	manifests string
+}
+
+// change is what happens in the world outside before a cycle: objects come or are as a file of the folder says, others go.
+type change struct {
+	Before int      `yaml:"before"`
+	File   string   `yaml:"file"`
+	Delete []string `yaml:"delete"` // "Pod work/a"
+}
+
+// apply has it happen.
+func (c *change) apply(folder string, l *simulator.Led) error {
+	if c.File != "" {
+		file, err := os.Open(filepath.Join(folder, c.File))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		objects, err := simulator.ReadObjects(file)
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if err := l.Set(o); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range c.Delete {
+		i := slices.IndexFunc(l.Objects(), func(o runtime.Object) bool { return simulator.NameOf(o) == name })
+		if i < 0 {
+			return fmt.Errorf("there is no %s to be deleted", name)
+		}
+		l.Delete(l.Objects()[i])
+	}
+	return nil
 }
 
 // fate is what becomes of the evictions of a pod.
@@ -83,6 +122,7 @@ func readScenario(folder string) (*scenario, error) {
 		return nil, fmt.Errorf("expect.yaml: %w", err)
 	}
 	manifests, err := os.ReadFile(filepath.Join(folder, "cluster.yaml"))
+	s.folder = folder
 	s.manifests = string(manifests)
 	return s, err
 }
@@ -111,13 +151,26 @@ func (s *scenario) options() (simulator.Options, error) {
 		}
 		fates[pod] = read
 	}
+	options.Before = func(cycle int, l *simulator.Led) error {
+		for i := range s.Changes {
+			if c := &s.Changes[i]; c.Before == cycle {
+				if err := c.apply(s.folder, l); err != nil {
+					return fmt.Errorf("changes[%d]: %w", i, err)
+				}
+			}
+		}
+		return nil
+	}
 	options.Fate = func(e cluster.Eviction) simulator.Fate { return fates[e.Pod.String()] }
 	return options, nil
 }
 
-// isRestless reports whether what surrounds the scheduler keeps it from coming to rest: a pod never goes, or what is refused
-// is tried again and again.
+// isRestless reports whether what surrounds the scheduler keeps it from coming to rest: something happens later on, a pod never
+// goes, or what is refused is tried again and again.
 func (s *scenario) isRestless() bool {
+	if len(s.Changes) > 0 {
+		return true
+	}
 	for _, f := range s.Fates {
 		if f.Overdue == "never" || f.Refused != "" {
 			return true

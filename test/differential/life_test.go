@@ -1,0 +1,267 @@
+package differential
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/simulator"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// The bounds of a rest: so many cycles in a row decide nothing, and it comes after at most so many.
+const (
+	quietCycles = 3
+	maxCycles   = 60
+)
+
+// life is a world that goes on.
+type life struct {
+	world         *world
+	configuration configuration
+	led           *simulator.Led
+
+	decided []string // by the cycle that runs
+	story   []string // all that was decided and happened
+
+	happened []happening
+	cycles   int
+	binds    int
+	plans    int
+	rests    int
+	failure  string
+}
+
+// happening is what changed in the world outside before a cycle.
+type happening struct {
+	before  int
+	set     []runtime.Object
+	deleted []string
+}
+
+// options are how every simulation of a world is run.
+func options(observe func(*cluster.Decisions)) simulator.Options {
+	return simulator.Options{SchedulerNames: []string{"volcano"}, Now: beginning, Grace: true, Observe: observe}
+}
+
+// begin begins the life of a world.
+func begin(w *world) *life {
+	l := &life{world: w, configuration: w.configuration}
+	input, err := simulator.NewInput(w.objects...)
+	if err != nil {
+		panic(err)
+	}
+	options := options(l.observe)
+	options.Overlook = w.overlook
+	if l.led, err = simulator.Lead(input, w.configuration.policy(), options); err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// lead leads a world to its end, or to the first failure.
+func lead(w *world) *life {
+	l := begin(w)
+	l.rest()
+	for _, c := range w.changes {
+		if l.failure != "" {
+			break
+		}
+		l.story = append(l.story, fmt.Sprintf("%d: %s", l.cycles, c.name))
+		l.happened = append(l.happened, happening{before: l.cycles + 1})
+		c.apply(l)
+		l.rest()
+	}
+	return l
+}
+
+func (l *life) fail(kind, format string, arguments ...any) {
+	if l.failure == "" {
+		l.failure = kind + ": " + fmt.Sprintf(format, arguments...)
+	}
+}
+
+// kind is what sort of failure it was, "" if it was none.
+func (l *life) kind() string {
+	kind, _, _ := strings.Cut(l.failure, ":")
+	return kind
+}
+
+func (l *life) observe(d *cluster.Decisions) {
+	l.decided = append(l.decided, decisions(d, l.led)...)
+	l.binds += len(d.Binds)
+	l.plans += len(d.Plans)
+}
+
+// decisions are what of a cycle's decisions is more than a word on how things stand.
+func decisions(d *cluster.Decisions, led *simulator.Led) (all []string) {
+	for _, e := range d.Ended {
+		all = append(all, fmt.Sprintf("end the plan of %s: %s", e.Job.Name, e.Why))
+	}
+	for _, p := range d.Plans {
+		if isWritten(&p, led) {
+			continue
+		}
+		text := "make room for " + p.Job.Name
+		for _, n := range p.Nominations {
+			text += fmt.Sprintf(", %s to %s", n.Pod.Name, n.Node)
+		}
+		for _, e := range p.Evictions {
+			text += fmt.Sprintf(", evict %s from %s", e.Pod.Name, e.Node)
+		}
+		all = append(all, text)
+	}
+	for _, b := range d.Binds {
+		if hasPlan(b.Job, led) {
+			continue // a job for which room is being made is not looked at meanwhile
+		}
+		all = append(all, fmt.Sprintf("bind %s to %s", b.Pod.Name, b.Node))
+	}
+	for _, g := range d.Groups {
+		before, _ := led.Get(&schedulingv1beta1.PodGroup{}, g.Job.Namespace, g.Job.Name).(*schedulingv1beta1.PodGroup)
+		if before != nil && isOutside(before.Status.Phase) && g.Status.Phase == schedulingv1beta1.PodGroupInqueue {
+			all = append(all, "let in "+g.Job.Name)
+		}
+	}
+	return all
+}
+
+// isWritten reports whether a plan only promises what the pods say that they are promised: a scheduler that starts makes such a
+// plan anew instead of taking it up.
+func isWritten(p *cluster.PlanStart, led *simulator.Led) bool {
+	return len(p.Evictions) == 0 && !slices.ContainsFunc(p.Nominations, func(n cluster.Nomination) bool {
+		pod, ok := led.Get(&corev1.Pod{}, n.Pod.Namespace, n.Pod.Name).(*corev1.Pod)
+		return !ok || pod.Status.NominatedNodeName != n.Node
+	})
+}
+
+// hasPlan reports whether a job is promised nodes for some of its pods.
+func hasPlan(id cluster.JobID, led *simulator.Led) bool {
+	j := led.Scheduler().Cluster().Job(id)
+	return j != nil && j.Plan != nil
+}
+
+func isOutside(phase schedulingv1beta1.PodGroupPhase) bool {
+	return phase == "" || phase == schedulingv1beta1.PodGroupPending
+}
+
+// cycle runs one cycle and returns what it decided.
+func (l *life) cycle() []string {
+	l.decided = nil
+	l.cycles++
+	if err := l.led.Cycle(); err != nil {
+		l.fail("panic", "%s", err)
+	}
+	for _, d := range l.decided {
+		l.story = append(l.story, fmt.Sprintf("%d:   %s", l.cycles, d))
+	}
+	return l.decided
+}
+
+// rest leaves the world alone until it rests, and then finds out whether anything was missed.
+func (l *life) rest() {
+	for quiet, cycles := 0, 0; quiet < quietCycles && l.failure == ""; cycles++ {
+		if cycles >= maxCycles {
+			l.fail("no rest", "after %d cycles it still decides to %s", cycles, strings.Join(l.decided, "; "))
+			return
+		}
+		if quiet++; len(l.cycle()) > 0 || l.led.HasNews() {
+			quiet = 0
+		}
+	}
+	if l.failure != "" {
+		return
+	}
+	for _, problem := range l.led.Scheduler().Cluster().Audit() {
+		l.fail("audit", "%s", problem)
+	}
+	l.rests++
+	anew := l.askAnew()
+	l.lookAgain() // the sharper word of the two
+	if len(anew) > 0 {
+		l.fail("missed", "a scheduler that starts now would %s", strings.Join(anew, "; "))
+	}
+}
+
+// askAnew returns what a scheduler decides that knows the objects only as they are now. There must be nothing to do for it.
+func (l *life) askAnew() []string {
+	input, err := simulator.NewInput(l.led.Objects()...)
+	if err != nil {
+		panic(err)
+	}
+	var decided []string
+	var anew *simulator.Led
+	options := options(func(d *cluster.Decisions) { decided = append(decided, decisions(d, anew)...) })
+	options.Now = l.led.Now()
+	if anew, err = simulator.Lead(input, l.configuration.policy(), options); err != nil {
+		panic(err)
+	}
+	if err := anew.Cycle(); err != nil {
+		l.fail("panic anew", "%s", err)
+	}
+	return decided
+}
+
+// lookAgain has the scheduler look at every job again. There must be nothing to decide about it.
+func (l *life) lookAgain() {
+	l.led.Scheduler().Cluster().Reconsider()
+	if decided := l.cycle(); len(decided) > 0 {
+		l.fail("overlooked", "looking again at every job it does %s", strings.Join(decided, "; "))
+	}
+}
+
+// edit changes an object as it is now.
+func edit[T interface {
+	runtime.Object
+	DeepCopyObject() runtime.Object
+}](l *life, specimen T, name string, how func(T)) {
+	now, ok := get(l, specimen, name)
+	if !ok {
+		return
+	}
+	changed := now.DeepCopyObject().(T)
+	how(changed)
+	l.set(changed)
+}
+
+// get returns an object by name.
+func get[T runtime.Object](l *life, specimen T, name string) (o T, ok bool) {
+	for _, namespace := range []string{fixture.Namespace, ""} {
+		if o, ok = l.led.Get(specimen, namespace, name).(T); ok {
+			return o, true
+		}
+	}
+	return o, false
+}
+
+// drop removes an object.
+func drop[T runtime.Object](l *life, specimen T, name string) {
+	if now, ok := get(l, specimen, name); ok {
+		l.delete(now)
+	}
+}
+
+// delete removes an object that is there.
+func (l *life) delete(o runtime.Object) {
+	if n := len(l.happened) - 1; n >= 0 {
+		l.happened[n].deleted = append(l.happened[n].deleted, simulator.NameOf(o))
+	}
+	l.led.Delete(o)
+}
+
+func (l *life) set(o runtime.Object) {
+	if n := len(l.happened) - 1; n >= 0 {
+		l.happened[n].set = append(l.happened[n].set, o)
+	}
+	if err := l.led.Set(o.DeepCopyObject()); err != nil {
+		panic(err)
+	}
+}
+
+func (l *life) pass(d time.Duration) { l.led.Pass(d) }

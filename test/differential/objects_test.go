@@ -1,0 +1,419 @@
+package differential
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// feature is something that a world may have beside nodes, queues, gangs and pods.
+type feature string
+
+const (
+	tree        feature = "tree"
+	quotas      feature = "quotas"
+	budgets     feature = "budgets"
+	volumes     feature = "volumes"
+	devices     feature = "devices"
+	hyperNodes  feature = "hypernodes"
+	affinity    feature = "affinity"
+	spread      feature = "spread"
+	gates       feature = "gates"
+	strangers   feature = "strangers"
+	leaving     feature = "leaving"
+	coolDowns   feature = "cool-downs"
+	subgroups   feature = "subgroups"
+	roles       feature = "roles"
+	ports       feature = "ports"
+	shares      feature = "shares"
+	nodeGroups  feature = "node groups"
+	images      feature = "images"
+	loneClasses feature = "lone pods"
+)
+
+// features are how often worlds have them: once in so many.
+var features = []struct {
+	feature
+	in int
+}{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
+	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
+	{loneClasses, 5}}
+
+// maker makes a random world.
+type maker struct {
+	chooser
+	*world
+	has                         map[feature]bool
+	without                     map[feature]bool
+	births                      int
+	nodes, queues, groups, pods []string
+	runs                        map[string]bool // groups with pods that run
+	// used is what the pods that run take of each node, in CPUs and devices.
+	used map[string]int
+	free map[string]int
+}
+
+// makeWorld makes the world of a seed, without some features.
+func makeWorld(seed uint64, without ...feature) *world {
+	m := &maker{chooser: newChooser(seed), world: &world{}, has: map[feature]bool{}, runs: map[string]bool{}, free: map[string]int{}}
+	for _, f := range features {
+		m.has[f.feature] = m.once(f.in)
+	}
+	for _, f := range without {
+		m.has[f] = false
+	}
+	m.configure()
+	m.makeClasses()
+	for i := range 1 + m.IntN(3) + m.IntN(2)*m.IntN(3) {
+		m.makeNode(fmt.Sprintf("n%d", i))
+	}
+	m.makeSurroundings()
+	for i := range 1 + m.IntN(4) {
+		m.makeQueue(fmt.Sprintf("q%d", i))
+	}
+	for i := range 1 + m.IntN(4) {
+		m.makeGang(fmt.Sprintf("r%d", i), true)
+	}
+	for i := range 1 + m.IntN(3) {
+		m.makeGang(fmt.Sprintf("w%d", i), false)
+	}
+	for range 1 + m.IntN(4) {
+		m.changes = append(m.changes, m.anyChange())
+	}
+	return m.world
+}
+
+func (m *maker) configure() {
+	c := configuration{actions: m.oneOf(append([]string{actionLists[0], actionLists[0], actionLists[0]}, actionLists...)...),
+		sharer: m.oneOf("capacity", "capacity", "proportion", ""), tree: m.has[tree], whole: !m.once(3)}
+	add := func(name string, on bool) {
+		if on {
+			c.plugins = append(c.plugins, name)
+		}
+	}
+	add("cdp", m.has[coolDowns])
+	add("pdb", m.has[budgets] && m.once(2))
+	add("overcommit", m.once(4))
+	add("resourcequota", m.has[quotas])
+	add("binpack", m.once(4))
+	add("nodegroup", m.has[nodeGroups])
+	add("network-topology-aware", m.has[hyperNodes])
+	add("drf", m.once(6))
+	m.configuration = c
+}
+
+func (m *maker) add(o runtime.Object) {
+	m.births++
+	meta := o.(metav1.Object)
+	if meta.GetCreationTimestamp().Time.Equal(fixture.Birth) {
+		meta.SetCreationTimestamp(metav1.NewTime(fixture.Birth.Add(time.Duration(m.births) * time.Second)))
+	}
+	m.objects = append(m.objects, o)
+}
+
+func (m *maker) makeClasses() {
+	for i, name := range []string{"low", "middle", "high"} {
+		m.add(fixture.PriorityClass(name, int32(10*i)))
+	}
+	never := corev1.PreemptNever
+	polite := fixture.PriorityClass("polite", 30)
+	polite.PreemptionPolicy = &never
+	m.add(polite)
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fixture.Namespace, UID: "work-uid", Labels: map[string]string{"team": "a"}}}
+	m.add(space)
+}
+
+func (m *maker) makeNode(name string) {
+	cpus := m.oneOf("2", "2", "1", "3", "4")
+	asks := "cpu=" + cpus + " memory=8Gi"
+	if m.once(6) {
+		asks += " pods=2"
+	}
+	n := fixture.Node(name, asks)
+	n.Labels["zone"] = m.oneOf("a", "b")
+	n.Labels["disk"] = name
+	if m.has[nodeGroups] {
+		n.Labels[schedulingv1beta1.NodeGroupNameKey] = m.oneOf("g0", "g1")
+	}
+	if m.once(12) {
+		n.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	if m.once(16) {
+		n.Spec.Unschedulable = true
+	}
+	m.nodes = append(m.nodes, name)
+	fmt.Sscan(cpus, new(int))
+	m.free[name] = int(n.Status.Allocatable.Cpu().Value())
+	m.add(n)
+}
+
+// makeSurroundings makes what belongs to the features.
+func (m *maker) makeSurroundings() {
+	if m.has[hyperNodes] {
+		for i, name := range m.nodes {
+			if !m.once(5) {
+				m.add(fixture.HyperNode("h-"+name, 1, name))
+			}
+			_ = i
+		}
+		if m.once(2) {
+			m.add(fixture.HyperNode("zone-a", 2, "zone=a"))
+		}
+		m.add(fixture.HyperNode("top", 3, "~n.*"))
+	}
+	if m.has[volumes] {
+		m.add(fixture.LateClass("late", m.oneOf("", "disks.example.com")))
+		m.add(fixture.EarlyClass("early", "disks.example.com"))
+		for _, name := range m.nodes {
+			if m.once(2) {
+				m.add(fixture.Volume("v-"+name, "late", m.oneOf("1Gi", "1Gi", "500Mi"), "disk", name))
+			}
+			if m.once(2) {
+				m.add(fixture.Driver(name, int32(m.IntN(3))))
+			}
+		}
+		if m.once(3) {
+			m.add(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disks.example.com", UID: "driver"},
+				Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}})
+		}
+	}
+	if m.has[devices] {
+		m.add(fixture.Devices("gpu"))
+		for _, name := range m.nodes {
+			if m.once(2) {
+				m.add(fixture.Slice(name, 1+m.IntN(2)))
+			}
+		}
+	}
+	if m.has[budgets] {
+		m.add(budget("b0", m.IntN(3), m.oneOf("x", "y")))
+	}
+	if m.has[quotas] {
+		m.add(quota("quota", m.oneOf("pods=3", "requests.cpu=3", "requests.cpu=4 pods=5", "cpu=2")))
+	}
+	if m.has[strangers] {
+		for i := range 1 + m.IntN(2) {
+			p := fixture.Pod(fmt.Sprintf("s%d", i), fixture.Asks("cpu=1"), fixture.Labelled("app", m.oneOf("x", "y")))
+			p.Spec.SchedulerName = "other"
+			if m.settle(p, 1) {
+				m.pods = append(m.pods, p.Name)
+				m.add(p)
+			}
+		}
+	}
+}
+
+func budget(name string, least int, app string) *policyv1.PodDisruptionBudget {
+	minimum := intstr.FromInt32(int32(least))
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name, UID: "budget"},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &minimum, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+}
+
+func quota(name, hard string) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name, UID: "quota"},
+		Spec: corev1.ResourceQuotaSpec{Hard: fixture.List(hard)}}
+}
+
+func (m *maker) makeQueue(name string) { m.queues = append(m.queues, name); m.add(m.queue(name)) }
+
+// queue is a random queue.
+func (m *maker) queue(name string) *schedulingv1beta1.Queue {
+	return fixture.Queue(name, func(q *schedulingv1beta1.Queue) {
+		q.Spec.Weight = int32(1 + m.IntN(2))
+		if m.once(3) {
+			q.Spec.Priority = int32(m.IntN(3))
+		}
+		if m.has[shares] {
+			q.Spec.Deserved = fixture.List(m.oneOf("cpu=1", "", "cpu=2", "cpu=3"))
+			q.Spec.Guarantee.Resource = fixture.List(m.oneOf("", "", "", "cpu=1"))
+			q.Spec.Capability = fixture.List(m.oneOf("", "", "cpu=2", "cpu=3"))
+		}
+		if m.once(8) {
+			q.Spec.Reclaimable = new(false)
+		}
+		if m.once(12) {
+			q.Status.State = schedulingv1beta1.QueueState(m.oneOf("Closed", "Closing"))
+		}
+		if m.has[tree] && len(m.queues) > 1 && m.once(2) {
+			q.Spec.Parent = m.oneOf(m.queues[0], "nowhere", m.queues[0])
+		}
+		if m.has[nodeGroups] && m.once(2) {
+			q.Spec.Affinity = &schedulingv1beta1.Affinity{NodeGroupAffinity: &schedulingv1beta1.NodeGroupAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []string{m.oneOf("g0", "g1")}}}
+		}
+	})
+}
+
+// settle has a pod run where there is room for so many CPUs.
+func (m *maker) settle(p *corev1.Pod, cpus int) bool {
+	first := m.IntN(len(m.nodes))
+	for i := range m.nodes {
+		name := m.nodes[(first+i)%len(m.nodes)]
+		if m.free[name] < cpus {
+			continue
+		}
+		m.free[name] -= cpus
+		fixture.On(name)(p)
+		at := metav1.NewTime(fixture.Birth.Add(time.Duration(m.IntN(4)) * time.Minute))
+		p.Status.StartTime = &at
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at}}
+		return true
+	}
+	return false
+}
+
+// makeGang makes a gang with its pods. If it runs, its pods do as far as there is room.
+func (m *maker) makeGang(name string, runs bool) {
+	objects := m.gang(name, runs)
+	for _, o := range objects {
+		m.add(o)
+		if p, ok := o.(*corev1.Pod); ok {
+			m.pods = append(m.pods, p.Name)
+		}
+	}
+	m.groups = append(m.groups, name)
+	m.runs[name] = runs
+}
+
+// gang is a random gang and its pods, and what is made for them.
+func (m *maker) gang(name string, runs bool) (objects []runtime.Object) {
+	size := 1 + m.IntN(3)
+	least := size
+	if runs {
+		least = min(size, m.IntN(3))
+	} else if m.once(3) {
+		least = 1
+	}
+	queue := "default"
+	if len(m.queues) > 0 && !m.once(12) {
+		queue = m.oneOf(m.queues...)
+	} else if m.once(3) {
+		queue = "missing"
+	}
+	g := fixture.Group(name, queue, int32(least))
+	if runs {
+		g.Spec.PriorityClassName = m.oneOf("", "low", "low", "middle")
+		g.Status.Phase = schedulingv1beta1.PodGroupRunning
+	} else {
+		g.Spec.PriorityClassName = m.oneOf("high", "middle", "high", "", "polite")
+	}
+	lone := size == 1 && m.has[loneClasses] && m.once(2)
+	if lone {
+		g.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name + "-0", UID: "owner", Controller: new(true)}}
+	}
+	marked := runs && !m.once(4)
+	if marked && m.once(2) {
+		g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+	}
+	if !runs && m.once(2) {
+		fixture.AtTheDoor(g)
+		if m.once(2) {
+			fixture.Wanting(m.oneOf("cpu=1", "cpu=2", fmt.Sprintf("cpu=%d", size)))(g)
+		}
+	}
+	if m.has[roles] && m.once(2) {
+		fixture.NeedingOf("master", 1)(g)
+	}
+	if m.has[hyperNodes] && m.once(2) {
+		fixture.Within(1 + m.IntN(2))(g)
+	}
+	parts := m.has[subgroups] && m.once(2)
+	if parts {
+		fixture.Parts("part", int32(1+m.IntN(2)), int32(m.IntN(2)), nil)(g)
+	}
+	objects = append(objects, g)
+	cpus := 1 + m.IntN(5)/4
+	for i := range size {
+		p := fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As(m.oneOf("worker", "worker", "master"), i),
+			fixture.Asks(fmt.Sprintf("cpu=%d", cpus)), fixture.Labelled("app", m.oneOf("x", "y")))
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: "job", Controller: new(true)}}
+		p.Spec.TerminationGracePeriodSeconds = new(int64(m.oneOfInts(5, 30, 30, 600)))
+		if marked && g.Annotations[schedulingv1beta1.PreemptableKey] == "" {
+			p.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+		}
+		if parts {
+			p.Labels["part"] = fmt.Sprint(i / 2)
+		}
+		if m.once(16) {
+			fixture.Asks("")(p)
+		}
+		objects = append(objects, m.adorn(p, runs)...)
+		if runs {
+			m.settle(p, cpus)
+		}
+		if p.Spec.NodeName != "" {
+			p.Spec.SchedulingGates = nil
+			if m.has[leaving] && m.once(3) {
+				seconds := *p.Spec.TerminationGracePeriodSeconds
+				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: beginning.Add(time.Duration(seconds) * time.Second)}, &seconds
+			}
+		}
+		objects = append(objects, p)
+	}
+	return objects
+}
+
+func (m *maker) oneOfInts(numbers ...int) int { return numbers[m.IntN(len(numbers))] }
+
+// adorn gives a pod what the features of the world have for it, and returns what is made for it.
+func (m *maker) adorn(p *corev1.Pod, runs bool) (made []runtime.Object) {
+	switch {
+	case m.has[affinity] && m.once(3):
+		m.oneOfFuncs(fixture.ApartFrom("app", m.oneOf("x", "y")), fixture.Near("app", m.oneOf("x", "y")))(p)
+	case m.has[spread] && m.once(3):
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: m.oneOf("zone", corev1.LabelHostname),
+			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Labels["app"]}}}}
+	}
+	if m.once(10) {
+		fixture.Selecting("zone", m.oneOf("a", "b"))(p)
+	}
+	if m.once(16) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "kept", Operator: corev1.TolerationOpExists}}
+	}
+	if m.has[gates] && m.once(3) {
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}}
+	}
+	if m.has[ports] && m.once(2) {
+		fixture.OnPort(8080)(p)
+	}
+	if m.has[coolDowns] && m.once(2) {
+		p.Annotations[schedulingv1beta1.CooldownTimeKey] = m.oneOf("1m", "100h", "62m")
+	}
+	if m.has[images] {
+		p.Spec.Containers[0].Image = m.oneOf("busybox", "big")
+	}
+	if m.has[volumes] && !runs && m.once(2) {
+		name := "c-" + p.Name
+		fixture.Mounting(name)(p)
+		if !m.once(4) {
+			made = append(made, fixture.Claim(name, m.oneOf("late", "late", "early", "missing")))
+		}
+	}
+	if m.has[devices] && m.once(2) {
+		switch name := "d-" + p.Name; m.IntN(3) {
+		case 0:
+			if !runs {
+				fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1")(p)
+			}
+		default:
+			if !runs {
+				fixture.Using(name)(p)
+				if !m.once(4) {
+					made = append(made, fixture.DeviceClaim(name, m.oneOf("gpu", "gpu", "other"), 1))
+				}
+			}
+		}
+	}
+	return made
+}
+
+func (m *maker) oneOfFuncs(all ...func(*corev1.Pod)) func(*corev1.Pod) { return all[m.IntN(len(all))] }

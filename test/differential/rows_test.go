@@ -1,0 +1,328 @@
+package differential
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// taker is the pod that waits.
+func taker(options ...func(*corev1.Pod)) *corev1.Pod {
+	return fixture.Pod("taker-0", append([]func(*corev1.Pod){fixture.In("taker")}, options...)...)
+}
+
+// giver is the pod that may have to leave.
+func giver(options ...func(*corev1.Pod)) *corev1.Pod {
+	return fixture.Pod("giver-0", append([]func(*corev1.Pod){fixture.In("giver"), fixture.On("n1"), aLongEnd}, options...)...)
+}
+
+func marked(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "true" }
+
+func node(options ...func(*corev1.Node)) *corev1.Node { return fixture.Node("n1", "cpu=1", options...) }
+
+func objects(all ...runtime.Object) []runtime.Object { return all }
+
+func causes(all ...cluster.Cause) []cluster.Cause { return all }
+
+// events are all kinds of events, each with a state in which nothing else is missing.
+func events() map[string]event {
+	all := map[string]event{}
+	for _, some := range []map[string]event{eventsOfNodes(), eventsOfVolumes(), eventsOfDevices(), eventsOfQueues(), eventsOfGivers(), eventsOfJobs()} {
+		for name, e := range some {
+			all[name] = e
+		}
+	}
+	return all
+}
+
+func eventsOfNodes() map[string]event {
+	shown := causes(cluster.NodeShown)
+	return map[string]event{
+		"a node has a label": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Selecting("zone", "a"))),
+			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["zone"] = "a" })},
+		"a node loses a taint": {kind: "nodes", causes: shown,
+			objects: objects(node(func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
+			})),
+			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Spec.Taints = nil })},
+		"a node is opened": {kind: "nodes", causes: shown, objects: objects(node(func(n *corev1.Node) { n.Spec.Unschedulable = true })),
+			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Spec.Unschedulable = false })},
+		"a node is ready": {kind: "nodes", causes: shown, objects: objects(node(func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+		})), happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Conditions = nil })},
+		"a node has more": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))),
+			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = fixture.List("cpu=2")["cpu"] })},
+		"a node joins": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))), stages: []stage{free, full},
+			happens: come(fixture.Node("n9", "cpu=2"))},
+		"a HyperNode comes": {kind: "hypernodes", causes: causes(cluster.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
+			objects: objects(gangOf("taker", "high", 1, fixture.Within(1))), happens: come(fixture.HyperNode("late", 1, "n1"))},
+		"a HyperNode changes": {kind: "hypernodes", causes: causes(cluster.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
+			objects: objects(gangOf("taker", "high", 1, fixture.Within(1)), fixture.HyperNode("late", 2, "n1")),
+			happens: alter(&topologyv1alpha1.HyperNode{}, "late", func(h *topologyv1alpha1.HyperNode) { h.Spec.Tier = 1 })},
+		"a namespace has a label": {kind: "namespaces", causes: causes(cluster.NamespaceShown), stages: []stage{free},
+			objects: objects(taker(nearTeam("b")), fixture.Node("n1", "cpu=2"), fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x"))),
+			happens: alter(&corev1.Namespace{}, fixture.Namespace, func(n *corev1.Namespace) { n.Labels = map[string]string{"team": "b"} })},
+	}
+}
+
+// nearTeam draws a pod to those of an app in the namespaces of a team.
+func nearTeam(team string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		fixture.Near("app", "x")(p)
+		p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector =
+			&metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
+	}
+}
+
+func eventsOfVolumes() map[string]event {
+	shown := causes(cluster.SupplyShown)
+	capacity := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "room", UID: "room"}, StorageClassName: "late",
+		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelHostname: "n1"}}, Capacity: new(fixture.List("storage=5Gi")["storage"])}
+	counting := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disks.example.com", UID: "driver"}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}
+	made := fixture.LateClass("late", "disks.example.com")
+	onN1 := fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, "n1")
+	// One volume is in use on n1, by a pod that stays and asks for nothing else.
+	busy := objects(fixture.LateClass("late", ""), fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
+		fixture.Claim("c", "late", fixture.BoundTo("v")), fixture.Volume("w", "late", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("d")),
+		fixture.Claim("d", "late", fixture.BoundTo("w")), fixture.Pod("user", fixture.On("n1"), fixture.Asks(""), fixture.Mounting("d")),
+		fixture.Driver("n1", 1), taker(fixture.Mounting("c")))
+	return map[string]event{
+		"a claim comes": {kind: "persistentvolumeclaims", causes: shown, objects: objects(made, taker(fixture.Mounting("c"))), happens: come(fixture.Claim("c", "late"))},
+		"a claim is bound": {kind: "persistentvolumeclaims", causes: shown,
+			objects: objects(fixture.EarlyClass("early", ""), fixture.Claim("c", "early"), taker(fixture.Mounting("c")),
+				fixture.Volume("v", "early", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c"))),
+			happens: alter(&corev1.PersistentVolumeClaim{}, "c", fixture.BoundTo("v"))},
+		"a volume comes": {kind: "persistentvolumes", causes: shown, objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
+			happens: come(onN1)},
+		"a StorageClass comes": {kind: "storageclasses", causes: shown, objects: objects(fixture.Claim("c", "late"), taker(fixture.Mounting("c"))), happens: come(made)},
+		"a node attaches more": {kind: "csinodes", causes: shown, objects: busy, happens: come(fixture.Driver("n1", 2)), stages: []stage{free, full}},
+		"there is capacity": {kind: "csistoragecapacities", causes: shown, objects: objects(made, counting, fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
+			happens: come(capacity)},
+		"a volume is detached": {kind: "volumeattachments", causes: shown, stages: []stage{free, full},
+			objects: objects(fixture.LateClass("late", ""), fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
+				fixture.Claim("c", "late", fixture.BoundTo("v")), fixture.Volume("w", "late", "1Gi", corev1.LabelHostname, "n1"), fixture.Driver("n1", 1),
+				taker(fixture.Mounting("c")), attached("w", "n1")),
+			happens: leave(&storagev1.VolumeAttachment{}, "w")},
+		"a driver counts no capacity any more": {kind: "csidrivers", causes: shown, objects: objects(made, counting, fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
+			happens: leave(counting, "disks.example.com")},
+	}
+}
+
+// attached is a volume that a node has, though no pod there uses it any more.
+func attached(volume, node string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: volume, UID: "attachment"}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: "disks.example.com", NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
+		Status: storagev1.VolumeAttachmentStatus{Attached: true}}
+}
+
+func eventsOfDevices() map[string]event {
+	shown := causes(cluster.SupplyShown)
+	using := taker(fixture.Using("d"))
+	rule := fixture.TaintRule("broken", "", "")
+	return map[string]event{
+		"a class of devices comes": {kind: "deviceclasses", causes: causes(cluster.SupplyShown, cluster.NodeShown),
+			objects: objects(fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using), happens: come(fixture.Devices("gpu"))},
+		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(cluster.SupplyShown, cluster.NodeShown),
+			objects: objects(fixture.Slice("n1", 1), taker(fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1"))), happens: come(fixture.Devices("gpu"))},
+		"a claim of devices comes": {kind: "resourceclaims", causes: shown, objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), using),
+			happens: come(fixture.DeviceClaim("d", "gpu", 1))},
+		"devices come": {kind: "resourceslices", causes: shown, objects: objects(fixture.Devices("gpu"), fixture.DeviceClaim("d", "gpu", 1), using),
+			happens: come(fixture.Slice("n1", 1))},
+		"devices are sound again": {kind: "devicetaintrules", causes: shown,
+			objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using, rule), happens: leave(&resourcev1beta2.DeviceTaintRule{}, "broken")},
+		"a claim of devices is given back": {kind: "resourceclaims", causes: shown, stages: []stage{free},
+			objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using, taken("other")),
+			happens: leave(&resourcev1.ResourceClaim{}, "other")},
+	}
+}
+
+// taken is a claim that has the first device of n1.
+func taken(name string) *resourcev1.ResourceClaim {
+	c := fixture.DeviceClaim(name, "gpu", 1)
+	c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{{
+		Request: "gpus", Driver: "gpus.example.com", Pool: "n1", Device: "gpu-0"}}}}
+	c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "somebody", UID: "somebody"}}
+	return c
+}
+
+func eventsOfQueues() map[string]event {
+	shown := causes(cluster.QueueShown)
+	queue := func(how func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue { return fixture.Queue("q", how) }
+	alterQueue := func(how func(*schedulingv1beta1.Queue)) func(*life) {
+		return alter(&schedulingv1beta1.Queue{}, "q", how)
+	}
+	of := func(q string) func(*schedulingv1beta1.PodGroup) {
+		return func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = q }
+	}
+	door := gangOf("taker", "high", 1, fixture.AtTheDoor, fixture.Wanting("cpu=1"))
+	two := func(how func(a, b *schedulingv1beta1.Queue)) []runtime.Object {
+		a, b := fixture.Queue("a"), fixture.Queue("b")
+		how(a, b)
+		return objects(a, b, gangOf("taker", "high", 1, of("b")), gangOf("giver", "low", 0, of("a")))
+	}
+	deserve := func(a, b string) []runtime.Object {
+		return two(func(qa, qb *schedulingv1beta1.Queue) {
+			qa.Spec.Deserved, qb.Spec.Deserved = fixture.List(a), fixture.List(b)
+		})
+	}
+	return map[string]event{
+		"a queue is open": {kind: "queues", causes: shown, objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })),
+			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateOpen })},
+		"a queue comes": {kind: "queues", objects: objects(gangOf("taker", "high", 1, of("late"))),
+			happens: come(fixture.Queue("late")), stages: []stage{free}},
+		"a queue has a parent": {kind: "queues", causes: shown, objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "nowhere" })),
+			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "" })},
+		"a queue is capable of more": {kind: "queues", causes: shown, sharer: "capacity", stages: []stage{free},
+			objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=500m") })),
+			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Spec.Capability = nil })},
+		"a queue deserves more": {kind: "queues", causes: shown, sharer: "capacity", stages: []stage{full}, objects: deserve("", "cpu=500m"),
+			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=1") })},
+		"another queue deserves less": {kind: "queues", causes: shown, sharer: "capacity", stages: []stage{full}, objects: deserve("cpu=1", "cpu=1"),
+			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = nil })},
+		"a queue weighs more": {kind: "queues", causes: shown, sharer: "proportion", stages: []stage{full},
+			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 9 }), fixture.Node("n1", "cpu=2"), giver(marked),
+				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n1"), marked, aLongEnd)),
+			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 9 })},
+		"a queue has a higher priority": {kind: "queues", causes: shown, stages: []stage{full}, sharer: "capacity", objects: deserve("cpu=1", ""),
+			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Priority = 9 })},
+		"a queue may be reclaimed from": {kind: "queues", causes: shown, stages: []stage{full}, sharer: "capacity",
+			objects: two(func(a, b *schedulingv1beta1.Queue) {
+				b.Spec.Deserved, a.Spec.Reclaimable = fixture.List("cpu=1"), new(false)
+			}),
+			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = nil })},
+		"a queue is guaranteed less": {kind: "queues", causes: shown, stages: []stage{full}, sharer: "capacity",
+			objects: two(func(a, b *schedulingv1beta1.Queue) {
+				b.Spec.Deserved, a.Spec.Guarantee.Resource = fixture.List("cpu=1"), fixture.List("cpu=1")
+			}),
+			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Guarantee.Resource = nil })},
+		"a quota allows more": {kind: "resourcequotas", causes: causes(cluster.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
+			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: come(quota("quota", "requests.cpu=8"))},
+		"a quota goes": {kind: "resourcequotas", causes: causes(cluster.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
+			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: leave(&corev1.ResourceQuota{}, "quota")},
+	}
+}
+
+func eventsOfGivers() map[string]event {
+	evicts := []stage{full, inHyperNode}
+	shield := budget("shield", 1, "x")
+	shielded := giver(marked, fixture.Labelled("app", "x"))
+	cooling := giver(marked, fixture.Annotated(schedulingv1beta1.CooldownTimeKey, "100h"))
+	freed := causes(cluster.RoomFreed, cluster.UsageFreed)
+	alterGiver := func(how func(*schedulingv1beta1.PodGroup)) func(*life) {
+		return alter(&schedulingv1beta1.PodGroup{}, "giver", how)
+	}
+	return map[string]event{
+		"a victim is marked": {kind: "pods", causes: causes(cluster.PodRelabelled), stages: evicts, objects: objects(giver()),
+			happens: alter(&corev1.Pod{}, "giver-0", marked)},
+		"a cool-down is taken off": {kind: "pods", causes: causes(cluster.PodRelabelled), stages: evicts, plugins: []string{"cdp"}, objects: objects(cooling),
+			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.CooldownTimeKey) })},
+		"a budget covers it no more": {kind: "pods", causes: causes(cluster.PodRelabelled, cluster.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+			objects: objects(shield, shielded), happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Labels["app"] = "y" })},
+		"a budget allows more": {kind: "poddisruptionbudgets", causes: causes(cluster.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+			objects: objects(shield, shielded), happens: come(budget("shield", 0, "x"))},
+		"a budget goes": {kind: "poddisruptionbudgets", causes: causes(cluster.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+			objects: objects(shield, shielded), happens: leave(&policyv1.PodDisruptionBudget{}, "shield")},
+		"a gang that gives is marked": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, objects: objects(giver()),
+			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Annotations[schedulingv1beta1.PreemptableKey] = "true" })},
+		"a gang needs fewer": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, never: true, objects: objects(gangOf("giver", "low", 1)),
+			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 0 })},
+		"a gang gives up its parts": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, never: true,
+			objects: objects(gangOf("giver", "low", 0, fixture.Parts("part", 1, 1, nil)), giver(marked, fixture.Labelled("part", "0"))),
+			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.SubGroupPolicy = nil })},
+		"a gang has a lower class": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, objects: objects(gangOf("giver", "high", 0)),
+			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "low" })},
+		"a class is worth less": {kind: "priorityclasses", causes: causes(cluster.ClassShown), stages: evicts,
+			objects: objects(fixture.PriorityClass("low", 20)), happens: alter(&schedulingv1.PriorityClass{}, "low", func(c *schedulingv1.PriorityClass) { c.Value = 0 })},
+		"a pod is deleted": {kind: "pods", causes: freed, stages: []stage{full}, objects: objects(giver()),
+			happens: func(l *life) { edit(l, &corev1.Pod{}, "giver-0", ending(l, 5)) }},
+		"a pod is gone": {kind: "pods", causes: freed, stages: []stage{full}, objects: objects(giver()), happens: leave(&corev1.Pod{}, "giver-0")},
+		"a pod finishes": {kind: "pods", causes: freed, stages: []stage{full, inHyperNode}, objects: objects(giver()),
+			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
+		"a pod shrinks": {kind: "pods", causes: freed, stages: []stage{full, inHyperNode}, objects: objects(giver(), taker(fixture.Asks("cpu=500m"))),
+			happens: alter(&corev1.Pod{}, "giver-0", fixture.Asks("cpu=500m"))},
+		"a pod grows above the share of its queue": {kind: "pods", causes: causes(cluster.PodGrown), stages: []stage{full}, sharer: "capacity",
+			objects: objects(fixture.Node("n8", "cpu=2"), fixture.Queue("a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }),
+				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }), taker(fixture.Selecting(corev1.LabelHostname, "n1")),
+				gangOf("giver", "low", 0, func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "a" }), giver(marked),
+				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n8"))),
+			happens: alter(&corev1.Pod{}, "giver-1", fixture.Asks("cpu=2"))},
+	}
+}
+
+// ending is a pod that is being deleted.
+func ending(l *life, seconds int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		at := metav1.NewTime(l.led.Now().Add(time.Duration(seconds) * time.Second))
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, &seconds
+	}
+}
+
+func eventsOfJobs() map[string]event {
+	return map[string]event{
+		"a gate is removed": {kind: "pods", objects: objects(taker(func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })),
+			happens: alter(&corev1.Pod{}, "taker-0", func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })},
+		"the job needs fewer": {kind: "podgroups", objects: objects(gangOf("taker", "high", 2)),
+			happens: alter(&schedulingv1beta1.PodGroup{}, "taker", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })},
+		"the job has a higher class": {kind: "podgroups", objects: objects(gangOf("taker", "low", 1)), stages: []stage{full},
+			happens: alter(&schedulingv1beta1.PodGroup{}, "taker", func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "high" })},
+		"the class of the job preempts": {kind: "priorityclasses", stages: []stage{full, inHyperNode}, objects: objects(polite()),
+			happens: alter(&schedulingv1.PriorityClass{}, "high", func(c *schedulingv1.PriorityClass) { c.PreemptionPolicy = nil })},
+		"somebody else begins the job": {kind: "pods", stages: []stage{free},
+			objects: objects(gangOf("taker", "high", 2), fixture.Node("n9", "cpu=1"), fixture.Pod("taker-1", fixture.In("taker"), fixture.Asks("cpu=2"))),
+			happens: alter(&corev1.Pod{}, "taker-1", fixture.On("n9"))},
+		"the configuration lets it evict": {stages: []stage{full, inHyperNode}, actions: actionLists[1], happens: func(l *life) {
+			l.configuration.actions = actionLists[0]
+			if err := l.led.Scheduler().Use(l.configuration.policy()); err != nil {
+				panic(err)
+			}
+		}},
+		"a plan is adopted, which frees quota": {causes: causes(cluster.PlanAdopted), stages: []stage{full}, sharer: "capacity",
+			objects: append(vip(), fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") }),
+				gangOf("taker", "low", 1)),
+			happens: come(gangOf("vip", "high", 1, inQueue("vip")), fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1"), important))},
+		"a plan ends, which had promised a node": {actions: actionLists[4], causes: causes(cluster.PlanEnded, cluster.RoomFreed, cluster.UsageFreed), stages: []stage{full},
+			objects: append(vip(), gangOf("taker", "low", 1), taker(fixture.Selecting(corev1.LabelHostname, "n9")), gangOf("vip", "high", 2, inQueue("vip")),
+				fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1")),
+				fixture.Pod("vip-1", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n9"))),
+			happens: func(l *life) {
+				drop(l, &schedulingv1beta1.PodGroup{}, "vip")
+				drop(l, &corev1.Pod{}, "vip-0")
+				drop(l, &corev1.Pod{}, "vip-1")
+			}},
+		"a pod is labelled": {kind: "pods", causes: causes(cluster.PodRelabelled), stages: []stage{free},
+			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x")), fixture.Pod("mate", fixture.On("n1"))),
+			happens: alter(&corev1.Pod{}, "mate", fixture.Labelled("app", "x"))},
+		"a pod that attracts is bound": {kind: "pods", causes: causes(cluster.PodPlaced), stages: []stage{free},
+			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x"))),
+			happens: come(fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x")))},
+	}
+}
+
+func polite() *schedulingv1.PriorityClass {
+	c := fixture.PriorityClass("high", 20)
+	c.PreemptionPolicy = new(corev1.PreemptNever)
+	return c
+}
+
+// vip is a queue that comes before the other, and an idle node.
+func vip() []runtime.Object {
+	return objects(fixture.Node("n9", "cpu=1"), fixture.Queue("vip", func(q *schedulingv1beta1.Queue) { q.Spec.Priority = 9 }))
+}
+
+func inQueue(name string) func(*schedulingv1beta1.PodGroup) {
+	return func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = name }
+}
+
+func important(p *corev1.Pod) { p.Spec.Priority = new(int32(20)) }

@@ -1,0 +1,113 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// world is a cluster to begin with and what happens in it, one thing after another, each when the one before has come to rest.
+// It is plain data, so that parts of it can be left out.
+type world struct {
+	configuration configuration
+	objects       []runtime.Object
+	changes       []change
+	// overlook makes the model forget causes to wake jobs; nil forgets none.
+	overlook func(cluster.Cause) bool
+}
+
+// change is something that happens in the world outside. What it is about may be gone by then: then nothing happens.
+type change struct {
+	name  string
+	apply func(*life)
+}
+
+// configuration is what the scheduler is told to do, as far as worlds differ in it.
+type configuration struct {
+	actions string
+	plugins []string // of the second tier
+	sharer  string   // proportion, capacity, "" for none
+	tree    bool     // queues form one
+	whole   bool     // whole gangs may go
+}
+
+// actionLists are the pipelines that worlds run under, the plainest first.
+var actionLists = []string{"enqueue, allocate, preempt, reclaim, backfill", "allocate, backfill", "enqueue, allocate, backfill",
+	"allocate, preempt, reclaim", "enqueue, reclaim, preempt, allocate, backfill"}
+
+func (c configuration) yaml() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "actions: %q\ntiers:\n- plugins:\n  - {name: priority}\n  - {name: gang}\n  - {name: conformance}\n", c.actions)
+	for _, name := range []string{"cdp", "pdb"} {
+		if slices.Contains(c.plugins, name) {
+			fmt.Fprintf(&b, "  - {name: %s}\n", name)
+		}
+	}
+	b.WriteString("- plugins:\n  - {name: predicates}\n  - {name: nodeorder}\n")
+	for _, name := range c.plugins {
+		if name != "cdp" && name != "pdb" {
+			fmt.Fprintf(&b, "  - {name: %s}\n", name)
+		}
+	}
+	switch {
+	case c.sharer != "" && c.tree:
+		fmt.Fprintf(&b, "  - {name: %s, enableHierarchy: true}\n", c.sharer)
+	case c.sharer != "":
+		fmt.Fprintf(&b, "  - {name: %s}\n", c.sharer)
+	}
+	var arguments []string
+	for _, action := range []string{"preempt", "reclaim"} {
+		if strings.Contains(c.actions, action) {
+			arguments = append(arguments, fmt.Sprintf("{name: %s, arguments: {allowWholeGang: %t}}", action, c.whole))
+		}
+	}
+	fmt.Fprintf(&b, "configurations: [%s]\n", strings.Join(arguments, ", "))
+	return b.String()
+}
+
+var registry = scheduler.NewRegistry()
+
+// parsedOnes are the configurations that were read already, by their text.
+var parsedOnes sync.Map
+
+// policy is the configuration as a scheduler needs it; each needs one of its own.
+func (c configuration) policy() *framework.Policy {
+	text := c.yaml()
+	parsed, known := parsedOnes.Load(text)
+	if !known {
+		var err error
+		if parsed, err = conf.Parse([]byte(text), registry.Catalogue()); err != nil {
+			panic(err.Error() + "\n" + text)
+		}
+		parsedOnes.Store(text, parsed)
+	}
+	policy, err := registry.Build(parsed.(*conf.Configuration))
+	if err != nil {
+		panic(err)
+	}
+	return policy
+}
+
+// chooser makes all random choices of a world.
+type chooser struct{ *rand.Rand }
+
+func newChooser(seed uint64) chooser { return chooser{rand.New(rand.NewPCG(seed, 9))} }
+
+func (c chooser) oneOf(words ...string) string { return words[c.IntN(len(words))] }
+
+// once reports true once in so many times.
+func (c chooser) once(in int) bool { return c.IntN(in) == 0 }
+
+// beginning is when worlds begin.
+var beginning = fixture.Birth.Add(time.Hour)

@@ -1,0 +1,203 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// failing is an API server that fails: of the writes of the scheduler about pods, PodGroups and queues some are refused for now,
+// some are carried out and the answer is lost, and watches break off and cannot be resumed.
+type failing struct {
+	next *httputil.ReverseProxy
+
+	mutex   sync.Mutex
+	writes  int
+	watches map[string]int
+	faults  map[string]int
+}
+
+const watchLife = 700 * time.Millisecond
+
+// faulty counts a request and says what becomes of it.
+func (f *failing) fault(request *http.Request) string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	fault := ""
+	switch {
+	case request.URL.Query().Get("watch") == "true" || request.URL.Query().Get("watch") == "1":
+		f.watches[request.URL.Path]++
+		fault = []string{"cut", "gone", "cut", ""}[f.watches[request.URL.Path]%4]
+	case request.Method == http.MethodGet:
+	default:
+		f.writes++
+		fault = []string{"", "500", "lost", "", "429", "503", "lost"}[f.writes%7]
+	}
+	f.faults[fault]++
+	return fault
+}
+
+func (f *failing) ServeHTTP(reply http.ResponseWriter, request *http.Request) {
+	refuse := func(code int, reason metav1.StatusReason) {
+		reply.Header().Set("Content-Type", "application/json")
+		reply.WriteHeader(code)
+		_, _ = fmt.Fprintf(reply, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"the test says so"}`, reason, code)
+	}
+	switch f.fault(request) {
+	case "500":
+		refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	case "503":
+		refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+	case "429":
+		reply.Header().Set("Retry-After", "1")
+		refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	case "gone":
+		refuse(http.StatusGone, metav1.StatusReasonExpired)
+	case "lost":
+		f.next.ServeHTTP(httptest.NewRecorder(), request)
+		panic(http.ErrAbortHandler)
+	case "cut":
+		ctx, cancel := context.WithTimeout(request.Context(), watchLife)
+		defer cancel()
+		f.next.ServeHTTP(reply, request.WithContext(ctx))
+	default:
+		f.next.ServeHTTP(reply, request)
+	}
+}
+
+// failingServer puts such a server before the real one, and returns a kubeconfig for it.
+func (w *world) failingServer() (f *failing, kubeconfig string) {
+	w.t.Helper()
+	transport, err := rest.TransportFor(w.cluster.Config())
+	must(w.t, err)
+	target, err := url.Parse(w.cluster.Config().Host)
+	must(w.t, err)
+	f = &failing{watches: map[string]int{}, faults: map[string]int{}, next: httputil.NewSingleHostReverseProxy(target)}
+	f.next.Transport, f.next.FlushInterval = transport, -1
+	f.next.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	server := httptest.NewServer(f)
+	w.t.Cleanup(server.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["failing"] = &clientcmdapi.Cluster{Server: server.URL}
+	config.Contexts["failing"] = &clientcmdapi.Context{Cluster: "failing"}
+	config.CurrentContext = "failing"
+	kubeconfig = filepath.Join(w.t.TempDir(), "kubeconfig")
+	must(w.t, clientcmd.WriteToFile(*config, kubeconfig))
+	return f, kubeconfig
+}
+
+// single makes a PodGroup of one pod that takes most of a node.
+func (w *world) single(name, class string, cpu resource.Quantity) {
+	w.t.Helper()
+	_, err := w.batch.SchedulingV1beta1().PodGroups("default").Create(w.t.Context(), &v1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1beta1.PodGroupSpec{MinMember: 1, Queue: "default", PriorityClassName: class}}, metav1.CreateOptions{})
+	must(w.t, err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"gang": name}, Annotations: map[string]string{
+		v1beta1.KubeGroupNameAnnotationKey: name, v1beta1.PreemptableKey: "true"}},
+		Spec: corev1.PodSpec{SchedulerName: "volcano", PriorityClassName: class, Containers: []corev1.Container{{Name: "main", Image: "image",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu}}}}}}
+	_, err = w.core.CoreV1().Pods("default").Create(w.t.Context(), pod, metav1.CreateOptions{})
+	must(w.t, err)
+	w.t.Cleanup(func() {
+		_ = w.core.CoreV1().Pods("default").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	})
+}
+
+const preempting = `actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+`
+
+// While the API server fails a higher job gets its room all the same, and no more than the one pod that is in its way leaves.
+func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
+	w := newWorld(t)
+	nodes, err := w.core.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	cpu := *nodes.Items[0].Status.Allocatable.Cpu()
+	for _, class := range []string{"low", "high"} {
+		value := map[string]int32{"low": 10, "high": 1000}[class]
+		_, err := w.core.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: class + "-" + w.suffix}, Value: value}, metav1.CreateOptions{})
+		must(t, err)
+	}
+	configuration := filepath.Join(t.TempDir(), "conf")
+	must(t, os.WriteFile(configuration, []byte(preempting), 0o644))
+	f, kubeconfig := w.failingServer()
+	p := w.start("--leader-elect=false", "--kubeconfig="+kubeconfig, "--scheduler-conf="+configuration)
+	w.ready(p)
+	var victims []string
+	for i := range nodes.Items {
+		name := fmt.Sprintf("low-%d-%s", i, w.suffix)
+		w.single(name, "low-"+w.suffix, cpu)
+		victims = append(victims, name)
+	}
+	for _, name := range victims {
+		w.isBound(name, 1)
+	}
+	high := "high-" + w.suffix
+	w.single(high, "high-"+w.suffix, cpu)
+	w.eventually(func(ctx context.Context) error {
+		// The kubelet of these nodes.
+		pods, err := w.core.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		bound := ""
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if pod.DeletionTimestamp != nil {
+				_ = w.core.CoreV1().Pods("default").Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+			}
+			if pod.Name == high {
+				bound = pod.Spec.NodeName
+			}
+		}
+		if bound == "" {
+			return errors.New("the higher job has no node")
+		}
+		return nil
+	})
+	pods, err := w.core.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	left := 0
+	for i := range pods.Items {
+		if strings.HasPrefix(pods.Items[i].Name, "low-") && pods.Items[i].DeletionTimestamp == nil {
+			left++
+		}
+	}
+	if left != len(victims)-1 {
+		t.Errorf("%d of %d lower pods are left, and one was in the way", left, len(victims))
+	}
+	w.reaches(high, v1beta1.PodGroupRunning)
+	w.eventually(func(context.Context) error {
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		for _, fault := range []string{"500", "503", "429", "lost", "cut", "gone"} {
+			if f.faults[fault] == 0 {
+				return fmt.Errorf("the API server never failed by %s: %v", fault, f.faults)
+			}
+		}
+		return nil
+	})
+}

@@ -19,11 +19,14 @@ BIN ?= bin
 # The other names of hekla: what it does, it tells by the name it is started by.
 NAMES := vcctl vsub vjobs vqueues vcancel vsuspend vresume kubectl-hekla kubectl_complete-hekla
 
+# Each program is named before it is compiled: the go command is silent meanwhile.
+compile = echo "  $(patsubst hekla-hekla,hekla,hekla-$(1)) ..." && \
+	go build -ldflags "$(LDFLAGS)" -o $(BIN)/$(patsubst hekla-hekla,hekla,hekla-$(1)) ./cmd/$(1) || exit 1;
+
 .PHONY: build
 build: links ## Build hekla, hekla-scheduler and hekla-controllers into bin/, and link hekla to its other names.
-	go build -ldflags "$(LDFLAGS)" -o $(BIN)/hekla ./cmd/hekla
-	go build -ldflags "$(LDFLAGS)" -o $(BIN)/hekla-scheduler ./cmd/scheduler
-	go build -ldflags "$(LDFLAGS)" -o $(BIN)/hekla-controllers ./cmd/controllers
+	@echo "Compiling Hekla into $(BIN)/. The first time that takes some minutes, later seconds."
+	@$(foreach program,hekla scheduler controllers,$(call compile,$(program)))
 
 .PHONY: links
 links: ## Link hekla to its other names: vcctl, vsub, kubectl-hekla and so on.

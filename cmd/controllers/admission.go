@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hekla.sh/hekla/pkg/admission"
 	"hekla.sh/hekla/pkg/admission/certificates"
@@ -59,6 +58,7 @@ type admissionOptions struct {
 	enableHealthz      bool
 	metricsAddress     string
 	enableMetrics      bool
+	authenticates      bool
 	gracefulShutdown   time.Duration
 	verbosity          int
 	showVersion        bool
@@ -115,6 +115,7 @@ func (o *admissionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.metricsAddress, "metrics-address", ":8081", "Address of /metrics.")
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
+	flags.BoolVar(&o.authenticates, "authenticate-metrics", false, authenticateMetricsUsage)
 	flags.DurationVar(&o.gracefulShutdown, "graceful-shutdown-time", 30*time.Second, "How long requests under way may take when the server stops.")
 	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
@@ -216,7 +217,7 @@ func (o *admissionOptions) newManager(restConfig *rest.Config, logger logr.Logge
 		// The Secret and the configurations are read when they are about to be written, from the API server itself.
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		HealthProbeBindAddress:  addressIf(o.enableHealthz, o.healthzAddress),
-		Metrics:                 metricsserver.Options{BindAddress: addressIf(o.enableMetrics, o.metricsAddress)},
+		Metrics:                 metricsOptions(addressIf(o.enableMetrics, o.metricsAddress), o.authenticates),
 		GracefulShutdownTimeout: &o.gracefulShutdown,
 	})
 }

@@ -18,6 +18,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hekla.sh/hekla/pkg/apis"
@@ -105,7 +106,7 @@ func newManager(restConfig *rest.Config, o *options, logger logr.Logger) (manage
 		Cache:                  controllers.CacheOptions(),
 		Logger:                 logger,
 		HealthProbeBindAddress: addressIf(o.enableHealthz, o.healthzAddress),
-		Metrics:                metricsserver.Options{BindAddress: addressIf(o.enableMetrics, o.listenAddress)},
+		Metrics:                metricsOptions(addressIf(o.enableMetrics, o.listenAddress), o.authenticateMetrics),
 		// A replica that waits keeps its caches full, so that it takes over at once.
 		Controller:                    controllerconfig.Controller{EnableWarmup: &warmUp},
 		LeaderElection:                election.LeaderElect,
@@ -132,6 +133,18 @@ func cachesAreFull(cache cache.Cache) healthz.Checker {
 		}
 		return nil
 	}
+}
+
+const authenticateMetricsUsage = "Serve /metrics by HTTPS, and only to those whom the API server knows by their token and permits to get that path."
+
+// metricsOptions say how metrics are served: to everybody, or to those whom the API server permits to get them.
+func metricsOptions(address string, authenticates bool) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: address}
+	if authenticates {
+		options.SecureServing = true // a token is not sent in the clear
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
 }
 
 // addressIf returns the address, or what switches a server off.

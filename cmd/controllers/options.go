@@ -55,6 +55,7 @@ type options struct {
 	enableHealthz           bool
 	listenAddress           string
 	enableMetrics           bool
+	authenticateMetrics     bool
 	election                process.Election
 	verbosity               int
 	showVersion             bool
@@ -97,6 +98,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
+	flags.BoolVar(&o.authenticateMetrics, "authenticate-metrics", false, authenticateMetricsUsage)
 	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
 	o.election.AddFlags(flags)

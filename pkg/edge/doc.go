@@ -48,7 +48,7 @@
 //
 // ClusterRole (verbs per resource):
 //
-//	""                      pods                             get list watch patch delete
+//	""                      pods                             get list watch delete
 //	""                      pods/binding pods/eviction       create
 //	""                      pods/status                      patch
 //	""                      nodes                            get list watch
@@ -72,6 +72,8 @@
 //	scheduling.k8s.io       priorityclasses                  list watch
 //	metrics.k8s.io          nodes                            list
 //	custom.metrics.k8s.io   nodes/node_cpu_usage_avg nodes/node_memory_usage_avg  get
+//
+// With the feature gate SchedulingGatesQueueAdmission also: patch pods (installer/gates.yaml).
 //
 // The last two are needed only where the block `metrics` of the configuration names them as the source.
 //

@@ -239,6 +239,9 @@ func (m *Metrics) Watch(inbox func() edge.InboxStats, outbox func() edge.OutboxS
 		func() float64 { return float64(outbox().Waiting) })
 	gauge("outbox_binds_in_flight", "Bindings under way.",
 		func() float64 { return float64(outbox().InFlight) })
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: volcano, Name: "goroutines", Help: "Goroutines that bind pods.", ConstLabels: prometheus.Labels{"operation": "binding"},
+	}, func() float64 { return float64(outbox().InFlight) }))
 	counter("outbox_bind_repeats_total", "Steps of bindings that had to be repeated.",
 		func() float64 { return float64(outbox().Repeated) })
 	gauge("outbox_plans", "Plans to make room that are not carried out yet.",

@@ -154,6 +154,19 @@ func TestBindingsStayWithinTheInstaller(t *testing.T) {
 	}
 }
 
+func TestOnlyTheFeatureGateBringsTheRightToPatchPods(t *testing.T) {
+	mayPatch := func(in *manifests) bool {
+		return slices.ContainsFunc(in.clusterRoles, func(r rbacv1.ClusterRole) bool {
+			return strings.HasPrefix(r.Name, "volcano-scheduler") && slices.ContainsFunc(r.Rules, func(rule rbacv1.PolicyRule) bool {
+				return slices.Contains(rule.Resources, "pods") && slices.Contains(rule.Verbs, "patch")
+			})
+		})
+	}
+	if mayPatch(read(t)) || !mayPatch(sortByKind(t, render(t, "queueAdmissionGates: true"))) {
+		t.Error("the right to patch pods does not go with the gate")
+	}
+}
+
 // The packages that need the rights write them down, with the reasons. What is shipped is exactly that.
 func TestRolesAreWhatThePackagesSayTheyNeed(t *testing.T) {
 	in := read(t)

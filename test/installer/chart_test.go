@@ -1,6 +1,8 @@
 package installer
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -9,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/pkg/localcluster"
@@ -176,6 +180,59 @@ admission: *empty`, func(t *testing.T, in *manifests) {
 				}
 			}
 		}},
+		"security contexts go over the defaults": {`
+scheduler: {podSecurityContext: {runAsUser: 7}, securityContext: {readOnlyRootFilesystem: false}}`, func(t *testing.T, in *manifests) {
+			d, c := pod(t, in, "volcano-scheduler")
+			if security := d.Spec.Template.Spec.SecurityContext; *security.RunAsUser != 7 || !*security.RunAsNonRoot {
+				t.Errorf("of the pod: %+v", security)
+			}
+			if security := c.SecurityContext; *security.ReadOnlyRootFilesystem || *security.AllowPrivilegeEscalation {
+				t.Errorf("of the container: %+v", security)
+			}
+		}},
+		"network policies": {`
+networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}]}`, func(t *testing.T, in *manifests) {
+			if len(in.networkPolicies) != len(programs) {
+				t.Fatalf("there are %d", len(in.networkPolicies))
+			}
+			for _, p := range in.networkPolicies {
+				d, c := pod(t, in, p.Name)
+				if !maps.Equal(p.Spec.PodSelector.MatchLabels, d.Spec.Selector.MatchLabels) || p.Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["name"] != "monitoring" {
+					t.Errorf("%s: %+v", p.Name, p.Spec)
+				}
+				for _, rule := range p.Spec.Ingress {
+					if !slices.ContainsFunc(c.Ports, func(port corev1.ContainerPort) bool { return port.Name == rule.Ports[0].Port.String() }) {
+						t.Errorf("%s has no port %s", p.Name, rule.Ports[0].Port)
+					}
+				}
+				if isCalled := p.Name == admissionServer; len(p.Spec.Ingress) == 2 != isCalled {
+					t.Errorf("%s: that the API server may call it is %t", p.Name, !isCalled)
+				}
+			}
+		}},
+		"metrics for whom the API server permits": {`metrics: {authenticated: true}`, func(t *testing.T, in *manifests) {
+			for _, program := range programs {
+				_, c := pod(t, in, "volcano-"+program)
+				if !slices.Contains(c.Args, "--authenticate-metrics=true") {
+					t.Errorf("%s is started with %q", program, c.Args)
+				}
+				if !slices.ContainsFunc(in.clusterRoleBindings, func(b rbacv1.ClusterRoleBinding) bool {
+					return b.RoleRef.Name == "system:auth-delegator" && b.Subjects[0].Name == "volcano-"+program
+				}) {
+					t.Errorf("%s may not ask who somebody is", program)
+				}
+			}
+		}},
+		"gates of queue admission": {`queueAdmissionGates: true`, func(t *testing.T, in *manifests) {
+			for program, wanted := range map[string]bool{"scheduler": true, "controllers": false, "admission": true} {
+				if _, c := pod(t, in, "volcano-"+program); slices.Contains(c.Args, "--feature-gates=SchedulingGatesQueueAdmission=true") != wanted {
+					t.Errorf("%s is started with %q", program, c.Args)
+				}
+			}
+			if !slices.ContainsFunc(in.clusterRoles, func(r rbacv1.ClusterRole) bool { return r.Name == "volcano-scheduler-gates" }) {
+				t.Error("the scheduler may not take gates off")
+			}
+		}},
 		"what Helm hands to a chart below another": {`global: {imageRegistry: elsewhere.example.com}`, func(t *testing.T, in *manifests) {
 			if _, c := pod(t, in, "volcano-scheduler"); c.Image != "hekla:latest" {
 				t.Errorf("the image is %s", c.Image)
@@ -183,6 +240,113 @@ admission: *empty`, func(t *testing.T, in *manifests) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { test.check(t, sortByKind(t, render(t, test.values))) })
+	}
+}
+
+// samples are values of another form than text, numbers and switches, by the last word of their name.
+var samples = map[string]any{
+	"pullSecrets": []any{"a"}, "extraArgs": []any{"--a=b"}, "tolerations": []any{map[string]any{"key": "a"}}, "affinity": map[string]any{"nodeAffinity": map[string]any{}},
+	"podSecurityContext": map[string]any{"fsGroup": 7}, "securityContext": map[string]any{"runAsUser": 7},
+	"resources": map[string]any{"requests": map[string]any{"cpu": 7}}, "metricsFrom": []any{map[string]any{"podSelector": map[string]any{}}},
+	"pullPolicy": "Always",
+}
+
+// changed returns every value of the chart, each by its name and made another than it is.
+func changed(t *testing.T, prefix string, values map[string]any) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for key, value := range values {
+		name := strings.TrimPrefix(prefix+"."+key, ".")
+		sample, isSample := samples[key]
+		switch value := value.(type) {
+		case bool:
+			all[name] = !value
+		case float64:
+			all[name] = value + 1
+		case map[string]any:
+			switch {
+			case isSample:
+				all[name] = sample
+			case len(value) == 0 || key == "nodeSelector":
+				all[name] = map[string]any{"example.com/a": "b"}
+			default:
+				maps.Copy(all, changed(t, name, value))
+			}
+		default:
+			if all[name] = "another"; isSample {
+				all[name] = sample
+			} else if _, isText := value.(string); !isText {
+				t.Errorf("there is no sample for the value %s", name)
+			}
+		}
+	}
+	return all
+}
+
+func TestEveryValueHasAnEffectAndIsInTheSchema(t *testing.T) {
+	content, err := os.ReadFile(chart + "/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(content, &values); err != nil {
+		t.Fatal(err)
+	}
+	// Who may ask for metrics matters only where a policy says so.
+	base := []string{"template", "hekla", chart, "--namespace=" + system, "--set-json=networkPolicy.enabled=true"}
+	before := helm(t, base...)
+	for name, value := range changed(t, "", values) {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "networkPolicy.enabled" {
+			text = []byte("false")
+		}
+		if after := helm(t, append(base, "--set-json="+name+"="+string(text))...); after == before {
+			t.Errorf("%s=%s changes nothing", name, text)
+		}
+	}
+	var schema struct {
+		Properties map[string]struct{ Properties map[string]any }
+	}
+	if content, err = os.ReadFile(chart + "/values.schema.json"); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, &schema); err != nil {
+		t.Fatal(err)
+	}
+	for name, property := range schema.Properties {
+		parent, isThere := values[name]
+		if !isThere && name != "global" {
+			t.Errorf("the schema knows %s, values.yaml does not", name)
+		}
+		for child := range property.Properties {
+			if _, isThere := parent.(map[string]any)[child]; !isThere {
+				t.Errorf("the schema knows %s.%s, values.yaml does not", name, child)
+			}
+		}
+	}
+}
+
+func TestCommonLabelsAreOnEveryObjectAndPodAndInNoSelector(t *testing.T) {
+	objects := render(t, `
+commonLabels: {example.com/team: batch, cost: "7"}
+metrics: {authenticated: true}
+networkPolicy: {enabled: true}
+queueAdmissionGates: true
+scheduler: {configuration: "actions: allocate"}
+admission: {configuration: "resourceGroups: []"}`)
+	for _, object := range objects {
+		if labels := object.GetLabels(); labels["example.com/team"] != "batch" || labels["cost"] != "7" {
+			t.Errorf("%s %s has the labels %v", object.GetKind(), object.GetName(), labels)
+		}
+	}
+	in := sortByKind(t, objects)
+	for _, d := range in.deployments {
+		if d.Spec.Template.Labels["cost"] != "7" || len(d.Spec.Selector.MatchLabels) != 1 {
+			t.Errorf("%s: pods have %v and are selected by %v", d.Name, d.Spec.Template.Labels, d.Spec.Selector.MatchLabels)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,7 @@ type manifests struct {
 	mutating            []admissionregistrationv1.MutatingWebhookConfiguration
 	validating          []admissionregistrationv1.ValidatingWebhookConfiguration
 	policies            []admissionregistrationv1.ValidatingAdmissionPolicy
+	networkPolicies     []networkingv1.NetworkPolicy
 	policyBindings      []admissionregistrationv1.ValidatingAdmissionPolicyBinding
 }
 
@@ -109,6 +111,8 @@ func sortByKind(t *testing.T, objects []*unstructured.Unstructured) *manifests {
 			keep(t, object, &m.policies)
 		case "ValidatingAdmissionPolicyBinding":
 			keep(t, object, &m.policyBindings)
+		case "NetworkPolicy":
+			keep(t, object, &m.networkPolicies)
 		case "CustomResourceDefinition", "ResourceQuota":
 		default:
 			t.Errorf("%s %s: no test looks at objects of this kind", object.GetKind(), object.GetName())

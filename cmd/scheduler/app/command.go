@@ -142,7 +142,7 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		}
 	}
 	if o.enableMetrics || o.enablePprof {
-		s, err := o.serve(o.listenAddress, o.metricsHandler(numbers.Handler()), logger)
+		s, err := o.serveMetrics(restConfig, o.metricsHandler(numbers.Handler()), logger)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 )
 
 // server serves over HTTP until it is closed.
@@ -21,12 +24,18 @@ type server struct {
 	listener net.Listener
 }
 
-// serve opens an address at once, so that one in use is an error of the start, and serves in the background.
+// serve serves what everybody may see.
 func (o *options) serve(address string, handler http.Handler, logger logr.Logger) (*server, error) {
 	settings, err := o.tls()
 	if err != nil {
 		return nil, err
 	}
+	return serve(address, handler, settings, logger)
+}
+
+// serve opens an address at once, so that one in use is an error of the start, and serves in the background; by HTTPS if there
+// are settings for that.
+func serve(address string, handler http.Handler, settings *tls.Config, logger logr.Logger) (*server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serve on %s: %w", address, err)
@@ -45,6 +54,40 @@ func (o *options) serve(address string, handler http.Handler, logger logr.Logger
 		}
 	}()
 	return s, nil
+}
+
+// serveMetrics serves metrics and profiles: to everybody, or to those whom the API server permits to get the path.
+func (o *options) serveMetrics(restConfig *rest.Config, handler http.Handler, logger logr.Logger) (*server, error) {
+	settings, err := o.tls()
+	if err != nil {
+		return nil, err
+	}
+	if !o.authenticateMetrics {
+		return serve(o.listenAddress, handler, settings, logger)
+	}
+	client, err := rest.HTTPClientFor(restConfig)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := filters.WithAuthenticationAndAuthorization(restConfig, client)
+	if err != nil {
+		return nil, fmt.Errorf("--authenticate-metrics: %w", err)
+	}
+	if handler, err = filter(logger.WithName("metrics"), handler); err != nil {
+		return nil, fmt.Errorf("--authenticate-metrics: %w", err)
+	}
+	if settings == nil { // a token is not sent in the clear
+		certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+		if err != nil {
+			return nil, fmt.Errorf("--authenticate-metrics: %w", err)
+		}
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("--authenticate-metrics: %w", err)
+		}
+		settings = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	return serve(o.listenAddress, handler, settings, logger)
 }
 
 // address is where the server listens.

@@ -13,6 +13,10 @@ and, if the program is one of which all replicas work and are called,
   mountPath    the folder where the program finds it
 */ -}}
 {{- define "hekla.program" -}}
+{{- include "hekla.labelled" (dict "root" .root "text" (include "hekla.program.plain" .)) -}}
+{{- end -}}
+
+{{- define "hekla.program.plain" -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -68,16 +72,22 @@ spec:
             app: {{ .name }}
         matchLabelKeys: [pod-template-hash]
       securityContext:
-        runAsNonRoot: true
-        seccompProfile:
-          type: RuntimeDefault
+        {{- $pod := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") }}
+        {{- mergeOverwrite $pod (.values.podSecurityContext | default dict | deepCopy) | toYaml | nindent 8 }}
       containers:
       - name: {{ .name }}
         image: {{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
         imagePullPolicy: {{ .root.Values.image.pullPolicy }}
         command: [{{ .command }}]
         args:
-        {{- range concat .args (.values.extraArgs | default list) }}
+        {{- $args := .args }}
+        {{- if .root.Values.metrics.authenticated }}
+        {{- $args = append $args "--authenticate-metrics=true" }}
+        {{- end }}
+        {{- if and .root.Values.queueAdmissionGates (ne .name "volcano-controllers") }}
+        {{- $args = append $args "--feature-gates=SchedulingGatesQueueAdmission=true" }}
+        {{- end }}
+        {{- range concat $args (.values.extraArgs | default list) }}
         - {{ if regexMatch "^--[a-z-]+=[-a-z0-9:/]+$" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
         {{- end }}
         ports:
@@ -112,10 +122,8 @@ spec:
           {{- toYaml . | nindent 10 }}
         {{- end }}
         securityContext:
-          allowPrivilegeEscalation: false
-          readOnlyRootFilesystem: true
-          capabilities:
-            drop: [ALL]
+          {{- $container := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) }}
+          {{- mergeOverwrite $container (.values.securityContext | default dict | deepCopy) | toYaml | nindent 10 }}
         {{- with .mountPath }}
         volumeMounts:
         - name: configuration
@@ -155,6 +163,9 @@ metadata:
     prometheus.io/scrape: "true"
     prometheus.io/path: /metrics
     prometheus.io/port: "{{ .metricsPort }}"
+    {{- if .root.Values.metrics.authenticated }}
+    prometheus.io/scheme: https
+    {{- end }}
 spec:
   selector:
     app: {{ .name }}
@@ -167,4 +178,50 @@ spec:
     port: 443
     targetPort: webhooks
   {{- end }}
+{{- if .root.Values.metrics.authenticated }}
+---
+# Lets the program ask the API server who asks for metrics, and whether they may.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ .name }}-auth-delegator
+  labels:
+    app.kubernetes.io/part-of: hekla
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: system:auth-delegator
+subjects:
+- kind: ServiceAccount
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+{{- end }}
+{{- if .root.Values.networkPolicy.enabled }}
+---
+# What may reach the program: who asks for metrics and, of the webhooks, the API server, which no selector knows. The kubelet's
+# probes come from the node and are always let through.
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    app.kubernetes.io/part-of: hekla
+spec:
+  podSelector:
+    matchLabels:
+      app: {{ .name }}
+  policyTypes: [Ingress]
+  ingress:
+  - ports:
+    - port: metrics
+    {{- with .root.Values.networkPolicy.metricsFrom }}
+    from:
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- if .webhookPort }}
+  - ports:
+    - port: webhooks
+  {{- end }}
+{{- end }}
 {{- end -}}

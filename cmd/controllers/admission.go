@@ -53,6 +53,7 @@ type admissionOptions struct {
 	configFile         string
 	maxQueueDepth      int
 	keepsUsedQueues    bool
+	cronJobInterval    time.Duration
 	keepsOpenQueues    bool
 	healthzAddress     string
 	enableHealthz      bool
@@ -111,6 +112,8 @@ func (o *admissionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.keepsUsedQueues, "enable-queue-allocated-pods-check", false,
 		"Refuse to delete queues in which pods hold room.")
 	flags.BoolVar(&o.keepsOpenQueues, "enable-queue-closed-before-delete-check", false, "Refuse to delete queues that are open.")
+	flags.DurationVar(&o.cronJobInterval, "shortest-cronjob-interval", 10*time.Second,
+		"Refuse CronJobs whose runs would be closer together, up to 1m. 0 allows all. The controllers have the same flag.")
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.metricsAddress, "metrics-address", ":8081", "Address of /metrics.")
@@ -148,6 +151,9 @@ func (o *admissionOptions) validate() error {
 	if o.gracefulShutdown <= 0 {
 		invalid("graceful-shutdown-time", o.gracefulShutdown, "must be above 0")
 	}
+	if o.cronJobInterval < 0 || o.cronJobInterval > time.Minute {
+		invalid("shortest-cronjob-interval", o.cronJobInterval, "must be from 0 to 1m")
+	}
 	if o.verbosity < 0 || o.verbosity > 10 {
 		invalid("v", o.verbosity, "must be from 0 to 10")
 	}
@@ -168,7 +174,8 @@ func (o *admissionOptions) options() admission.Options {
 	return admission.Options{
 		Enabled: o.enabled, SchedulerNames: o.schedulerNames, ConfigFile: o.configFile,
 		GatesPods: o.featureGates[process.QueueAdmissionGates], MaxQueueDepth: o.maxQueueDepth,
-		KeepsUsedQueues: o.keepsUsedQueues, KeepsOpenQueues: o.keepsOpenQueues,
+		ShortestCronJobInterval: o.cronJobInterval,
+		KeepsUsedQueues:         o.keepsUsedQueues, KeepsOpenQueues: o.keepsOpenQueues,
 		Namespace: o.namespace, ServiceName: o.serviceName, URL: o.url, Address: net.JoinHostPort(o.host, strconv.Itoa(o.port)),
 		SecretName: "volcano-admission-secret", CertificateFile: o.certFile, KeyFile: o.keyFile, BundleFile: o.bundleFile,
 		Life: certificates.DefaultLife(), Interval: admissionInterval, ShutdownTimeout: o.gracefulShutdown,

@@ -13,7 +13,7 @@ import (
 
 // problemsOfCronJob says what is wrong with a CronJob and with the Jobs that it would make.
 func problemsOfCronJob(cronJob *batch.CronJob, s *settings) field.ErrorList {
-	problems := cronjob.Validate(cronJob)
+	problems := append(cronjob.Validate(cronJob), cronjob.ValidateInterval(cronJob, s.shortestCronJobInterval)...)
 	made := &batch.Job{Spec: *cronJob.Spec.JobTemplate.Spec.DeepCopy()}
 	// What the name lacks to that of a Job is digits; one that is too long has been told of.
 	made.Name = cronJob.Name[:min(len(cronJob.Name), cronjob.MaxNameLength)] + "-" + strings.Repeat("0", 10)

@@ -29,6 +29,11 @@ func TestACronJobIsJudgedWithTheJobsThatItMakes(t *testing.T) {
 		{"pods that nobody could make", strings.Replace(good, "name: c,", "name: C,", 1), "",
 			`spec.jobTemplate.spec.tasks[0].template.spec.containers[0].name: Invalid value: "C"`},
 		{"a queue that is not there yet", cron("nightly", "schedule: '0 3 * * *'", "queue: later,"), "", ""},
+		{"too often", cron("nightly", "schedule: '@every 9s'", ""), "",
+			`spec.schedule: Invalid value: "@every 9s": asks for a run every 9s; runs must be at least 10s apart (--shortest-cronjob-interval)`},
+		{"just seldom enough", cron("nightly", "schedule: '@every 10s'", ""), "", ""},
+		{"more often than before", cron("nightly", "schedule: '@every 2s'", ""), good, `spec.schedule: Invalid value: "@every 2s"`},
+		{"as often as before", cron("nightly", "suspend: true, schedule: '@every 2s'", ""), cron("nightly", "schedule: '@every 2s'", ""), ""},
 		{"another mistake", cron("nightly", "schedule: never", ""), good, `spec.schedule: Invalid value: "never"`},
 		{"the same mistake", cron("nightly", "suspend: true, schedule: never", ""), cron("nightly", "schedule: never", ""), ""},
 	} {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -83,7 +84,7 @@ func newServer(t testing.TB, shown *shelf, edit func(*settings)) (*server, http.
 	if err := errors.Join(clientgoscheme.AddToScheme(s.scheme), apis.AddToScheme(s.scheme)); err != nil {
 		t.Fatal(err)
 	}
-	now := &settings{schedulerNames: []string{"volcano", "other"}, maxQueueDepth: 5, keepsUsedQueues: true}
+	now := &settings{schedulerNames: []string{"volcano", "other"}, maxQueueDepth: 5, keepsUsedQueues: true, shortestCronJobInterval: 10 * time.Second}
 	if edit != nil {
 		edit(now)
 	}

@@ -70,6 +70,9 @@ type Options struct {
 	// MaxQueueDepth is how many levels of queues there may be below root.
 	MaxQueueDepth int
 
+	// ShortestCronJobInterval is how close together the runs of a CronJob may be; zero allows all.
+	ShortestCronJobInterval time.Duration
+
 	// KeepsUsedQueues refuses to delete queues in which pods hold room.
 	KeepsUsedQueues bool
 
@@ -139,8 +142,10 @@ type settings struct {
 	gatesPods       bool
 	maxQueueDepth   int
 	keepsUsedQueues bool
-	keepsOpenQueues bool
-	groups          []resourceGroup
+	// shortestCronJobInterval is that of Options.
+	shortestCronJobInterval time.Duration
+	keepsOpenQueues         bool
+	groups                  []resourceGroup
 }
 
 // server is what handlers need.
@@ -196,7 +201,8 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 func (o *Options) settings(groups []resourceGroup) *settings {
 	return &settings{
 		schedulerNames: o.SchedulerNames, gatesPods: o.GatesPods, maxQueueDepth: o.MaxQueueDepth,
-		keepsUsedQueues: o.KeepsUsedQueues, keepsOpenQueues: o.KeepsOpenQueues, groups: groups,
+		shortestCronJobInterval: o.ShortestCronJobInterval,
+		keepsUsedQueues:         o.KeepsUsedQueues, keepsOpenQueues: o.KeepsOpenQueues, groups: groups,
 	}
 }
 

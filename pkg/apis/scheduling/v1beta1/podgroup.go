@@ -129,7 +129,7 @@ type SubGroupPolicySpec struct {
 
 // NetworkTopologySpec bounds how far apart in the network pods are placed: within one domain of at most the given tier,
 // which is named by number or by name.
-// +kubebuilder:validation:XValidation:rule="!has(self.highestTierAllowed) || !has(self.highestTierName) || self.highestTierName.size() == 0",message="highestTierAllowed and highestTierName exclude each other"
+// +kubebuilder:validation:XValidation:rule="!has(self.highestTierAllowed) || !has(self.highestTierName) || self.highestTierName.size() == 0",message="must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other"
 type NetworkTopologySpec struct {
 	// Whether the bound must be kept (hard) or is only preferred (soft).
 	// +kubebuilder:default=hard

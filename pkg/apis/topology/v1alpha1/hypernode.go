@@ -91,7 +91,7 @@ const (
 
 // MemberSelector says which nodes or HyperNodes are members, in one of three ways.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + (has(self.labelMatch) ? 1 : 0) == 1",message="exactly one of exactMatch, regexMatch and labelMatch is needed"
+// +kubebuilder:validation:XValidation:rule="(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + (has(self.labelMatch) ? 1 : 0) == 1",messageExpression="(has(self.exactMatch) || has(self.regexMatch) || has(self.labelMatch) ? 'member selector cannot have both regexMatch and exactMatch' : 'member selector must have one of regexMatch or exactMatch') + ': exactly one of exactMatch, regexMatch and labelMatch is needed'",message="exactly one of exactMatch, regexMatch and labelMatch is needed"
 type MemberSelector struct {
 	// The one with this name.
 	// +optional
@@ -120,7 +120,7 @@ type RegexMatch struct {
 	// whole of it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="'a'.matches(self) in [true, false]",message="it must be a regular expression in the syntax of RE2"
+	// +kubebuilder:validation:XValidation:rule="'a'.matches(self) in [true, false]",message="member regexMatch pattern is invalid: it must be a regular expression in the syntax of RE2"
 	Pattern string `json:"pattern"`
 }
 

@@ -61,6 +61,9 @@ func Add(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	if err := watchDefinitions(mgr); err != nil {
+		return err
+	}
 	if options.JobWorkers > 0 {
 		err := job.Add(mgr, job.Options{Workers: options.JobWorkers, SchedulerName: options.SchedulerNames[0], Metrics: numbers})
 		if err != nil {

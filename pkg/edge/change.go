@@ -36,10 +36,14 @@ func patch(ctx context.Context, client rest.Interface, resource string, k key, k
 }
 
 func sendPatch(ctx context.Context, client rest.Interface, resource string, k key, kind types.PatchType, body any) rest.Result {
+	return sendTo(ctx, client, resource, []string{"status"}, k, kind, body)
+}
+
+func sendTo(ctx context.Context, client rest.Interface, resource string, subresource []string, k key, kind types.PatchType, body any) rest.Result {
 	// What cannot be encoded is a defect here; as no valid JSON it is refused.
 	encoded, _ := json.Marshal(body)
 	return client.Patch(kind).NamespaceIfScoped(k.namespace, k.namespace != "").Resource(resource).Name(k.name).
-		SubResource("status").Body(encoded).Timeout(requestTimeout).MaxRetries(0).Do(ctx)
+		SubResource(subresource...).Body(encoded).Timeout(requestTimeout).MaxRetries(0).Do(ctx)
 }
 
 // explain turns the refusal of a patch into errObjectGone if that is what it means.
@@ -71,14 +75,25 @@ func (c groupChange) urgent(last change) bool {
 
 func (c groupChange) write(ctx context.Context, clients *Clients) error {
 	scheduling := clients.Batch.SchedulingV1beta1()
-	err := patch(ctx, scheduling.RESTClient(), "podgroups", c.key(), types.JSONPatchType,
-		[]operation{onlyIf(c.UID), {"add", "/status", &c.Status}})
+	body := []operation{onlyIf(c.UID), {"add", "/status", &c.Status}}
+	look := func() (metav1.Object, error) {
+		return scheduling.PodGroups(c.Job.Namespace).Get(ctx, c.Job.Name, metav1.GetOptions{})
+	}
+	err := patch(ctx, scheduling.RESTClient(), "podgroups", c.key(), types.JSONPatchType, body)
 	if err == nil {
 		return nil
 	}
-	return explain(err, c.UID, func() (metav1.Object, error) {
-		return scheduling.PodGroups(c.Job.Namespace).Get(ctx, c.Job.Name, metav1.GetOptions{})
-	})
+	if apierrors.IsNotFound(err) {
+		// Volcano's own definition has no subresource status, and answers as if there were no such PodGroup. There the status is a
+		// field like any other. To send it there first would be lost in silence as soon as the definition is another.
+		if live, problem := look(); problem == nil && live.GetUID() == c.UID {
+			err = sendTo(ctx, scheduling.RESTClient(), "podgroups", nil, c.key(), types.JSONPatchType, body).Error()
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return explain(err, c.UID, look)
 }
 
 // placeChange writes in which HyperNode the pods of a PodGroup are.

@@ -11,8 +11,10 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"hekla.sh/hekla/pkg/client/definitions"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/edge"
 	"hekla.sh/hekla/pkg/edge/load"
@@ -115,6 +117,9 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	defer stop()
 	watchers.Go(func() { r.source.watch(running, first, r.policies.update) })
 	watchers.Go(func() { r.meter.Run(running) })
+	watchers.Go(func() {
+		definitions.Watch(running, r.clients.Core.Discovery(), definitions.Written, definitions.Period, r.lacksStatus)
+	})
 	r.inbox.Start(running)
 	defer r.inbox.Wait()
 	defer stop()
@@ -133,6 +138,16 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	patience, cancel := context.WithTimeout(leading, drainPatience)
 	defer cancel()
 	return r.outbox.Drain(patience)
+}
+
+// lacksStatus tells that statuses of a kind cannot be written as they should be.
+func (r *runner) lacksStatus(resource schema.GroupVersionResource) {
+	message := definitions.Message(resource)
+	if resource.Resource == "podgroups" {
+		message += "; the scheduler writes statuses into the PodGroups themselves meanwhile"
+	}
+	r.logger.Error(errors.New(message), "A definition cannot hold statuses")
+	r.outbox.Show(cluster.Notice{Regarding: definitions.Reference(resource), Type: corev1.EventTypeWarning, Reason: definitions.Reason, Message: message})
 }
 
 // sync waits for the caches.

@@ -1,0 +1,34 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"hekla.sh/hekla/pkg/client/definitions"
+)
+
+// watchDefinitions tells, in the log and in an Event, of definitions whose objects cannot have their statuses written.
+func watchDefinitions(mgr manager.Manager) error {
+	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("asking for definitions: %w", err)
+	}
+	recorder, logger := mgr.GetEventRecorder("controllers"), mgr.GetLogger()
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		definitions.Watch(ctx, api, definitions.Written, definitions.Period, func(resource schema.GroupVersionResource) {
+			message := definitions.Message(resource)
+			if resource.Resource != "podgroups" {
+				message += "; until then no status of these is written, and what follows from one does not happen"
+			}
+			logger.Error(errors.New(message), "A definition cannot hold statuses")
+			recorder.Eventf(definitions.Object(resource), nil, corev1.EventTypeWarning, definitions.Reason, "CheckDefinitions", "%s", message)
+		})
+		return nil
+	}))
+}

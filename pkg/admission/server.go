@@ -42,8 +42,13 @@ const (
 	// two objects at most; the rest is small.
 	maxBody = 7 << 20
 
-	// maxBodies is how much of bodies is in memory at one time. Those that do not fit wait for their turn.
-	maxBodies = 8 * maxBody
+	// maxBodies is how much of bodies is in memory at one time. Those that do not fit wait for their turn. Decoded, compared and
+	// encoded again an object takes ten times its text: the memory limit of the installer has room for that.
+	maxBodies = 3 * maxBody
+
+	// maxRequests is how many requests are answered at a time, however small they are. An API server sends some at once; anybody
+	// who reaches the server may send more, and these wait for their turn.
+	maxRequests = 64
 
 	// maxHeader is far more than an API server sends.
 	maxHeader = 16 << 10
@@ -221,15 +226,15 @@ func httpServer(handler http.Handler, logger logr.Logger) *http.Server {
 // newMux serves the enabled paths.
 func newMux(s *server, enabled []*service) *http.ServeMux {
 	mux := http.NewServeMux()
-	room := semaphore.NewWeighted(maxBodies)
+	room, turns := semaphore.NewWeighted(maxBodies), semaphore.NewWeighted(maxRequests)
 	for _, service := range enabled {
-		mux.Handle(service.path, bounded(room, &admission.Webhook{Handler: answering(service, s)}))
+		mux.Handle(service.path, bounded(room, turns, &admission.Webhook{Handler: answering(service, s)}))
 	}
 	return mux
 }
 
-// bounded keeps bodies that are too large out, and all of them together within the room.
-func bounded(room *semaphore.Weighted, next http.Handler) http.Handler {
+// bounded keeps bodies that are too large out, all of them together within the room, and as many requests as there are turns.
+func bounded(room, turns *semaphore.Weighted, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.ContentLength > maxBody {
 			http.Error(w, fmt.Sprintf("the body has %d bytes; at most %d are read", request.ContentLength, maxBody), http.StatusRequestEntityTooLarge)
@@ -241,6 +246,11 @@ func bounded(room *semaphore.Weighted, next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(request.Context(), handlerTimeout)
 		defer cancel()
+		if turns.Acquire(ctx, 1) != nil {
+			http.Error(w, "too many requests at a time", http.StatusServiceUnavailable)
+			return
+		}
+		defer turns.Release(1)
 		if room.Acquire(ctx, size) != nil {
 			http.Error(w, "too many requests at a time", http.StatusServiceUnavailable)
 			return

@@ -170,7 +170,7 @@ func (endless) Read(p []byte) (int, error) {
 
 func TestBodiesWaitForRoomAndNotForEver(t *testing.T) {
 	room := semaphore.NewWeighted(10)
-	handler := bounded(room, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	handler := bounded(room, semaphore.NewWeighted(1), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	send := func(ctx context.Context, size int64) int {
 		request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(""))
 		request.ContentLength = size
@@ -191,5 +191,40 @@ func TestBodiesWaitForRoomAndNotForEver(t *testing.T) {
 	}
 	if code := send(t.Context(), 5); code != http.StatusTeapot {
 		t.Errorf("what fits beside gets %d", code)
+	}
+}
+
+func TestRequestsWaitForTheirTurnAndNotForEver(t *testing.T) {
+	turns, isBusy, end := semaphore.NewWeighted(2), make(chan struct{}, 2), make(chan struct{})
+	handler := bounded(semaphore.NewWeighted(1000), turns, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case isBusy <- struct{}{}:
+		default:
+		}
+		<-end
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	send := func(ctx context.Context) int {
+		request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(""))
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, request)
+		return recorder.Code
+	}
+	codes := make(chan int, 3)
+	for range 2 {
+		go func() { codes <- send(t.Context()) }()
+		<-isBusy
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if code := send(ctx); code != http.StatusServiceUnavailable {
+		t.Errorf("the third of two gets %d", code)
+	}
+	go func() { codes <- send(t.Context()) }()
+	close(end)
+	for range 3 {
+		if code := <-codes; code != http.StatusTeapot {
+			t.Errorf("one whose turn has come gets %d", code)
+		}
 	}
 }

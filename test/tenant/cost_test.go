@@ -58,6 +58,31 @@ func TestWhatAJobRunsStaysWhatItIs(t *testing.T) {
 	}
 }
 
+func TestTasksAndEventsAreUniqueWhoeverIsAsked(t *testing.T) {
+	tenant := tenantOf(t, "unique")
+	const task = "replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}"
+	const twice = "[{event: PodFailed, action: RestartJob}, {event: PodFailed, action: AbortJob}]"
+	for spec, want := range map[string]string{
+		"tasks: [{name: a, " + task + "}, {name: b, " + task + "}, {name: a, " + task + "}]": "spec.tasks: duplicated task name a",
+		"policies: " + twice + ", tasks: [{" + task + "}]":                                   "only one policy may answer an event",
+		"tasks: [{policies: " + twice + ", " + task + "}]":                                   "only one policy may answer an event",
+		"policies: [{event: PodFailed, action: RestartJob}, {event: PodEvicted, action: RestartJob}], " +
+			"tasks: [{" + task + "}, {policies: [{event: PodFailed, action: RestartTask}], " + task + "}]": "",
+	} {
+		for kind, text := range map[string]string{
+			"Job":         "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {%s}",
+			"JobTemplate": "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: a}\nspec: {%s}",
+			"CronJob":     "apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: a}\nspec: {schedule: '@daily', jobTemplate: {spec: {%s}}}",
+		} {
+			err := tenant.Create(testContext(t), object(t, "unique", fmt.Sprintf(text, spec)), client.DryRunAll)
+			if err != nil && !strings.Contains(err.Error(), "'volcano-job-names'") {
+				t.Errorf("%s: somebody else refuses it: %v", kind, err)
+			}
+			expect(t, kind+" with "+spec, err, want)
+		}
+	}
+}
+
 // BenchmarkWritesOfAJob measures the processor time that an API server takes for a write of a Job: with the rules of its definition,
 // and without any, which is how Volcano defines its Jobs. Both are copies in groups of their own, where no webhook is asked.
 //

@@ -88,7 +88,9 @@ func Watch(ctx context.Context, api discovery.DiscoveryInterface, resources []sc
 }
 
 // Name is the name of the definition of a resource.
-func Name(resource schema.GroupVersionResource) string { return resource.Resource + "." + resource.Group }
+func Name(resource schema.GroupVersionResource) string {
+	return resource.Resource + "." + resource.Group
+}
 
 // Reference names the definition of a resource in an Event.
 func Reference(resource schema.GroupVersionResource) corev1.ObjectReference {

@@ -81,11 +81,31 @@ func (p *plugin) OpenSession(s *framework.Session) {
 			list[n].deserved[d] = portions[n].amount
 		}
 	}
+	before := p.limits
 	p.limits = make(map[*cluster.Queue]limits, len(queues))
+	moved := false
 	for n, q := range queues {
 		list[n].share = quota.Limits(list[n].deserved, total)
 		p.limits[q] = list[n]
+		moved = moved || moves(q, before[q].deserved, list[n].deserved)
 	}
+	if moved {
+		p.cluster.Note(cluster.ShareChanged)
+	}
+}
+
+// moves reports whether another share of a queue than before lets somebody have something: the queue wants more and deserves
+// more now, or it holds what it deserves no more. What others ask for moves a share too, and nothing else tells of that.
+func moves(q *cluster.Queue, before, now resources.Vector) bool {
+	for i, deserved := range now {
+		d := resources.Dim(i)
+		held := q.Own.Allocated.At(d)
+		switch was := before.At(d); {
+		case deserved > was && wanted(q).At(d) > held, deserved < was && held > deserved:
+			return true
+		}
+	}
+	return false
 }
 
 // wanted is what a queue would hold if there were room for all.

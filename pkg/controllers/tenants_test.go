@@ -42,7 +42,7 @@ func peakMemory(t *testing.T) resource.Quantity {
 func TestJobsOfMillionsOfPodsFillNoMemoryAndHoldUpNobody(t *testing.T) {
 	const (
 		jobs, replicas = 3, 1_000_000
-		longest        = 15 * time.Second
+		longest        = 30 * time.Second // on a machine with much else to do
 	)
 	most := resource.MustParse("400Mi")
 	for _, test := range []struct{ name, pods string }{{"refused", "1"}, {"made", "1500"}} {

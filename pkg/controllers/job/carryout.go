@@ -30,13 +30,20 @@ const maxParallelRequests = 64
 // holds in memory does not grow with what a Job asks for.
 const maxAtATime = 500
 
+// longestTurn is after how long a reconcile sends no more such requests, however few it has sent: where the API server is slow, the
+// others would wait long for their turn.
+const longestTurn = time.Second
+
 // maxUnseen is how many pods of a Job may have been created without having been seen. If the watch is that far behind, more
 // would only make it worse.
 const maxUnseen = 4 * maxAtATime
 
 // createPods makes the missing pods. It returns what is to be counted of them, and of those that are unseen: that were made in
-// an earlier reconcile and whose events are still on their way. The error is the first refusal.
-func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []slot, unseen sets.Set[string]) ([]*corev1.Pod, error) {
+// an earlier reconcile and whose events are still on their way. isPart says that there was no time for all. The error is the
+// first refusal.
+func (r *Reconciler) createPods(
+	ctx context.Context, job *batch.Job, missing []slot, unseen sets.Set[string],
+) (pods []*corev1.Pod, isPart bool, err error) {
 	name, plugins, names := client.ObjectKeyFromObject(job), pluginsOf(job), slotsOf(job)
 	var awaited []*corev1.Pod
 	for _, pod := range slices.Sorted(maps.Keys(unseen)) {
@@ -50,7 +57,11 @@ func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []s
 		create[i] = counted(job, slot)
 		slots[create[i]] = slot
 	}
+	began := time.Now()
 	created, err := slowStart(create, func(made *corev1.Pod) error {
+		if time.Since(began) > longestTurn {
+			return errNotTried
+		}
 		// Built only now: of a Job's pods no more are in memory than requests are on their way.
 		slot := slots[made]
 		task := &job.Spec.Tasks[slot.task]
@@ -69,7 +80,7 @@ func (r *Reconciler) createPods(ctx context.Context, job *batch.Job, missing []s
 		made.Annotations, made.DeletionTimestamp, made.Status.Phase = pod.Annotations, pod.DeletionTimestamp, pod.Status.Phase
 		return nil
 	})
-	return append(awaited, created...), err
+	return append(awaited, created...), err == nil && len(created) < len(missing), err
 }
 
 // counted is as much of a pod of a Job as is counted.
@@ -114,7 +125,7 @@ func (r *Reconciler) createPod(ctx context.Context, job *batch.Job, pod *corev1.
 	return fmt.Errorf("pod %s/%s exists and belongs to nobody", pod.Namespace, pod.Name)
 }
 
-// deletePods deletes the pods, maxAtATime at most, and returns copies of them that are marked as terminating. A pod that is gone
+// deletePods deletes the pods, maxAtATime at most and as many as there is time for, and returns copies of them that are marked as terminating. A pod that is gone
 // already, or was replaced under its name, counts as deleted.
 func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	pods = pods[:min(len(pods), maxAtATime)]
@@ -126,6 +137,9 @@ func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*cor
 		copies[i] = &marked
 	}
 	return slowStart(copies, func(pod *corev1.Pod) error {
+		if time.Since(now.Time) > longestTurn {
+			return errNotTried
+		}
 		err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil

@@ -66,6 +66,19 @@ func TestARefusalStopsTheRest(t *testing.T) {
 	}
 }
 
+func TestWhatThereIsNoTimeForIsLeftOutAndNoError(t *testing.T) {
+	var calls atomic.Int32
+	done, err := slowStart(manyPods(100), func(*corev1.Pod) error {
+		if calls.Add(1) > 10 {
+			return errNotTried
+		}
+		return nil
+	})
+	if len(done) != 10 || err != nil {
+		t.Errorf("%d are done, error %v", len(done), err)
+	}
+}
+
 func TestMarkedPodsTakeTheirPlaces(t *testing.T) {
 	pods := manyPods(3)
 	marked := *pods[1]

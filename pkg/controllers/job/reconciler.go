@@ -245,10 +245,10 @@ func (r *Reconciler) advance(
 	if !admitted(result.group) {
 		return result, deleteErr
 	}
-	created, createErr := r.createPods(ctx, job, missing, unseen)
+	created, isLeft, createErr := r.createPods(ctx, job, missing, unseen)
 	result.pods = append(result.pods, created...)
 	// Where the watch is behind, the events of the pods wake the Job.
-	result.isPart = result.isPart || isPart && len(missing) > 0
+	result.isPart = result.isPart || isLeft || isPart && len(missing) > 0
 	if createErr != nil {
 		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
 	}

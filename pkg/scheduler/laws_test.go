@@ -373,8 +373,8 @@ func (l *life) checkIdle(j judge) {
 		if len(n.Status.Conditions) > 0 && n.Status.Conditions[0].Status != corev1.ConditionTrue {
 			continue
 		}
-		total += n.Status.Allocatable.Cpu().Value()
 		if !n.Spec.Unschedulable && len(n.Spec.Taints) == 0 {
+			total += n.Status.Allocatable.Cpu().Value() // law Q6: what is shared is what can be used
 			room += int(min(n.Status.Allocatable.Cpu().Value(), n.Status.Allocatable.Pods().Value()))
 		}
 	}

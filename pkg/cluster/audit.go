@@ -42,6 +42,7 @@ func (a *audit) usage(what string, have, want *Usage) {
 	a.vector(what+" allocated", have.Allocated, want.Allocated)
 	a.vector(what+" request", have.Request, want.Request)
 	a.vector(what+" inqueue", have.Inqueue, want.Inqueue)
+	a.vector(what+" unsettled", have.Unsettled, want.Unsettled)
 }
 
 func (c *Cluster) auditNodes(a *audit) {
@@ -183,8 +184,13 @@ func (c *Cluster) auditJobs(a *audit) {
 			if t.Status.Asks() {
 				u.Request.Add(t.Request())
 			}
-			if t.Status == Gated {
+			switch t.Status {
+			case Gated:
 				gated.Add(t.Request())
+			case Evicting:
+				u.Unsettled.Add(t.Request())
+			case Pipelined:
+				u.Unsettled.Sub(t.Request())
 			}
 		}
 		what := "job " + id.String()

@@ -58,11 +58,12 @@ type Cluster struct {
 
 	budgetsGeneration uint64 // grows when a budget comes, changes what it selects, or goes
 
-	plans   map[string]*Plan               // in force, by ID
-	planned uint64                         // how many plans were made
-	adopted uint64                         // how many came into force
-	ended   []*Plan                        // cancelled since TakeCancelledPlans
-	leaving map[types.NamespacedName]*Task // whose status Leaves, by name
+	plans          map[string]*Plan               // in force, by ID
+	planned        uint64                         // how many plans were made
+	adopted        uint64                         // how many came into force
+	ended          []*Plan                        // cancelled since TakeCancelledPlans
+	plansWithTerms []*Plan                        // of plans, in the order in which they came into force
+	leaving        map[types.NamespacedName]*Task // whose status Leaves, by name
 
 	topology   *topology.Tree
 	hyperNodes []*HyperNode // as of the last Settle, the lowest tier first, then by name

@@ -26,6 +26,9 @@ type Usage struct {
 	Allocated resources.Vector // by tasks that count (see Status.Counts)
 	Request   resources.Vector // by all tasks that are not finished or leaving, placed or not
 	Inqueue   resources.Vector // what jobs let in still lack of their minResources
+	// Unsettled is what Allocated would be more if all that was decided and is not seen yet were refused: by tasks that are to leave
+	// and were not told, less those that are promised room.
+	Unsettled resources.Vector
 }
 
 // RoleMinimum is how many tasks of a role must start together.
@@ -141,6 +144,11 @@ func (j *Job) Count(s Status) int { return j.counts[s] }
 
 // Evictable is the number of tasks that may be evicted as far as their status goes (law P4).
 func (j *Job) Evictable() int { return j.counts[Bound] + j.counts[Running] }
+
+// Staying is the number of tasks that have a node, or the promise of one, and are not on their way out.
+func (j *Job) Staying() int {
+	return j.counts[Pipelined] + j.counts[Allocated] + j.counts[Binding] + j.Evictable() + j.counts[Unknown]
+}
 
 // Created is when the PodGroup was created.
 func (j *Job) Created() time.Time {

@@ -223,8 +223,13 @@ func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
 	if t.Status.Asks() {
 		c.spread(j, request, t.Class.Request, sign)
 	}
-	if t.Status == Gated {
+	switch t.Status {
+	case Gated:
 		j.Gated.AddScaled(t.Class.Request, sign)
+	case Evicting:
+		c.spread(j, unsettled, t.Class.Request, sign)
+	case Pipelined:
+		c.spread(j, unsettled, t.Class.Request, -sign)
 	}
 }
 
@@ -287,6 +292,7 @@ const (
 	allocated part = iota
 	request
 	inqueue
+	unsettled
 )
 
 func (u *Usage) part(p part) *resources.Vector {
@@ -295,6 +301,8 @@ func (u *Usage) part(p part) *resources.Vector {
 		return &u.Allocated
 	case request:
 		return &u.Request
+	case unsettled:
+		return &u.Unsettled
 	}
 	return &u.Inqueue
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"hekla.sh/hekla/pkg/verdict"
@@ -35,11 +36,16 @@ type Plan struct {
 	Checked time.Time
 	// Order is the place of the plan among those that came into force: one that was made later has the higher.
 	Order uint64
+	// Sequence is the tasks that it promises a node, in the order in which they were placed: with terms of pods about each other
+	// a task may fit beside those before it, and not beside those after it. Those that are not in it come last.
+	Sequence []*Task
 	// Lost is the name of a node that it promised and that is gone, "" if there is none.
 	Lost string
 
 	nominated []*Task // that were promised a node when it began
+	hasTerms  bool    // some of them have terms about other pods
 	isInForce bool
+	seen      stamp // what the world looked like when room elsewhere was looked for last
 }
 
 // IsInForce reports whether the plan has begun and has not ended.
@@ -49,6 +55,28 @@ func (p *Plan) IsInForce() bool { return p.isInForce }
 func (c *Cluster) NewPlanID(now time.Time) string {
 	c.planned++
 	return strconv.FormatInt(now.UnixMilli(), 36) + "-" + strconv.FormatUint(c.planned, 36)
+}
+
+// ComparePlanIDs orders plans by when they were made, as far as their IDs tell; those whose IDs do not tell come first.
+func ComparePlanIDs(a, b string) int {
+	at, number, ok := readPlanID(a)
+	otherAt, otherNumber, isOtherOK := readPlanID(b)
+	switch {
+	case ok && isOtherOK:
+		return cmp.Or(cmp.Compare(at, otherAt), cmp.Compare(number, otherNumber))
+	case ok:
+		return 1
+	case isOtherOK:
+		return -1
+	}
+	return cmp.Compare(a, b)
+}
+
+func readPlanID(id string) (at int64, number uint64, ok bool) {
+	before, after, ok := strings.Cut(id, "-")
+	at, err := strconv.ParseInt(before, 36, 64)
+	number, otherErr := strconv.ParseUint(after, 36, 64)
+	return at, number, ok && err == nil && otherErr == nil
 }
 
 // Promised returns the tasks of the job that the plan has promised a node, in an order.
@@ -64,6 +92,20 @@ func (p *Plan) Promised() []*Task {
 	}
 	slices.SortFunc(tasks, CompareTasks)
 	return tasks
+}
+
+// InSequence returns the tasks that the plan has promised a node, in the order in which they were placed.
+func (p *Plan) InSequence() []*Task {
+	promised := p.Promised()
+	if len(p.Sequence) == 0 {
+		return promised
+	}
+	turn := make(map[*Task]int, len(p.Sequence))
+	for i, t := range p.Sequence {
+		turn[t] = i - len(p.Sequence)
+	}
+	slices.SortStableFunc(promised, func(t, u *Task) int { return cmp.Compare(turn[t], turn[u]) })
+	return promised
 }
 
 // Unsent returns the victims of which the API does not show yet that they are being deleted.
@@ -94,6 +136,27 @@ func (c *Cluster) Plans() []*Plan {
 	return plans
 }
 
+// PlansInOrder returns the plans that are under way, in the order in which they came into force.
+func (c *Cluster) PlansInOrder() []*Plan {
+	plans := slices.Collect(maps.Values(c.plans))
+	slices.SortFunc(plans, func(a, b *Plan) int { return cmp.Compare(a.Order, b.Order) })
+	return plans
+}
+
+// PlansWithTerms returns the plans under way that promise nodes to pods with terms about other pods, in the order in which they came
+// into force. The caller must not change the slice.
+func (c *Cluster) PlansWithTerms() []*Plan { return c.plansWithTerms }
+
+// HasChanged reports whether anything has happened since it was asked last that could give the job of a plan room elsewhere.
+func (c *Cluster) HasChanged(p *Plan) bool {
+	now := c.present(p.Job)
+	if p.seen == now {
+		return false
+	}
+	p.seen = now
+	return true
+}
+
 // Adopt puts a plan in force, for good: its job's promised tasks and its victims are in the model already.
 func (c *Cluster) Adopt(p *Plan) {
 	invariant(len(c.log) == 0, "plan %s is adopted inside a transaction", p.ID)
@@ -104,8 +167,15 @@ func (c *Cluster) Adopt(p *Plan) {
 		c.touch(p.Job)
 	}
 	p.nominated = p.Promised()
+	if p.Job != nil {
+		p.seen = c.present(p.Job)
+	}
+	p.hasTerms = slices.ContainsFunc(p.nominated, func(t *Task) bool { return t.Class.HasTerms })
 	c.adopted++
 	c.plans[p.ID], p.isInForce, p.Order = p, true, c.adopted
+	if p.hasTerms {
+		c.plansWithTerms = append(c.plansWithTerms, p)
+	}
 	c.note(PlanAdopted)
 	for _, t := range p.Victims {
 		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
@@ -177,7 +247,9 @@ func (c *Cluster) end(p *Plan) {
 	}
 	c.stir(p)
 	delete(c.plans, p.ID)
-	p.isInForce = false
+	if p.isInForce = false; p.hasTerms {
+		c.plansWithTerms = slices.DeleteFunc(c.plansWithTerms, func(other *Plan) bool { return other == p })
+	}
 	for _, t := range p.Victims {
 		t.Evicts = nil
 		if t.Job != nil {
@@ -226,6 +298,17 @@ func (c *Cluster) follow(t *Task) {
 	} else {
 		delete(c.leaving, t.Key())
 	}
+}
+
+// LastToLeave is when the last of the tasks that are being deleted should be gone, zero if there is none.
+func (c *Cluster) LastToLeave() time.Time {
+	var last time.Time
+	for _, t := range c.leaving {
+		if stamp := t.Pod.DeletionTimestamp; t.Status == Releasing && stamp != nil && stamp.After(last) {
+			last = stamp.Time
+		}
+	}
+	return last
 }
 
 // Expire stops counting on tasks that should be gone for a while.

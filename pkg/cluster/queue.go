@@ -164,17 +164,20 @@ func (c *Cluster) addUpSubtrees(q *Queue, depth int) {
 }
 
 func (u *Usage) clone() Usage {
-	return Usage{Allocated: u.Allocated.Clone(), Request: u.Request.Clone(), Inqueue: u.Inqueue.Clone()}
+	return Usage{Allocated: u.Allocated.Clone(), Request: u.Request.Clone(), Inqueue: u.Inqueue.Clone(),
+		Unsettled: u.Unsettled.Clone()}
 }
 
 func (u *Usage) add(w *Usage) {
 	u.Allocated.Add(w.Allocated)
 	u.Request.Add(w.Request)
 	u.Inqueue.Add(w.Inqueue)
+	u.Unsettled.Add(w.Unsettled)
 }
 
 func (u *Usage) sub(w *Usage) {
 	u.Allocated.Sub(w.Allocated)
 	u.Request.Sub(w.Request)
 	u.Inqueue.Sub(w.Inqueue)
+	u.Unsettled.Sub(w.Unsettled)
 }

@@ -135,3 +135,40 @@ func selectorKeys(selector *metav1.LabelSelector) []string {
 func selectorHas(selector *metav1.LabelSelector, key string) bool {
 	return slices.Contains(selectorKeys(selector), key)
 }
+
+// Concerns reports whether it may depend on where another task is whether a task fits on a node: a term of its pod that must hold
+// selects the other's.
+func (c *Cluster) Concerns(t, other *Task) bool {
+	if !t.Class.HasTerms {
+		return false
+	}
+	spec := &t.Pod.Spec
+	for i := range spec.TopologySpreadConstraints {
+		s := &spec.TopologySpreadConstraints[i]
+		if other.Pod.Namespace == t.Pod.Namespace && s.WhenUnsatisfiable == corev1.DoNotSchedule && isSelected(s.LabelSelector, other.Pod) {
+			return true
+		}
+	}
+	if spec.Affinity == nil {
+		return false
+	}
+	if a := spec.Affinity.PodAffinity; a != nil && requires(a.RequiredDuringSchedulingIgnoredDuringExecution, t.Pod, other.Pod) {
+		return true
+	}
+	a := spec.Affinity.PodAntiAffinity
+	return a != nil && requires(a.RequiredDuringSchedulingIgnoredDuringExecution, t.Pod, other.Pod)
+}
+
+// requires reports whether any of a pod's terms may select another pod.
+func requires(terms []corev1.PodAffinityTerm, pod, other *corev1.Pod) bool {
+	return slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool {
+		isNear := term.NamespaceSelector != nil || slices.Contains(term.Namespaces, other.Namespace) ||
+			len(term.Namespaces) == 0 && other.Namespace == pod.Namespace
+		return isNear && isSelected(term.LabelSelector, other)
+	})
+}
+
+func isSelected(selector *metav1.LabelSelector, pod *corev1.Pod) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(pod.Labels))
+}

@@ -74,6 +74,13 @@ type AllocationGuard interface {
 	MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }
 
+// BindingGuard says whether a queue may take one more task at once, while evictions of its pods that were decided may be refused
+// still: with these pods and the task it must not hold more than it ever may (law Q4). Answered by those that guard allocation;
+// a verdict keeps the task waiting until the evictions are sent.
+type BindingGuard interface {
+	MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
+}
+
 // ReadinessJudge says whether enough of a job is placed to start it (enableJobReady). All must agree before anything of
 // the job is bound.
 type ReadinessJudge interface {

@@ -22,6 +22,7 @@ type Policy struct {
 	doorKeepers [][]DoorKeeper // by tier
 	overuse     []OveruseJudge
 	allocation  []AllocationGuard
+	binding     []BindingGuard
 	readiness   []ReadinessJudge
 	followers   []Follower
 	sharers     []Sharer
@@ -122,6 +123,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))
 	add(&p.overuse, plugin, on.On(conf.EnabledOverused))
 	add(&p.allocation, plugin, on.On(conf.EnabledAllocatable))
+	add(&p.binding, plugin, on.On(conf.EnabledAllocatable))
 	add(&p.readiness, plugin, on.On(conf.EnableJobReady))
 	add(&p.Filters, plugin, on.On(conf.EnablePredicate))
 	add(&p.Scorers, plugin, on.On(conf.EnableNodeOrder))

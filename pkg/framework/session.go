@@ -145,26 +145,41 @@ func (s *Session) Open() {
 		end()
 	}
 	for _, j := range c.Waiting() {
-		// For a job with a plan room is being made: while its victims leave it plans nothing new (law K6).
-		if j.Plan != nil || !c.Hopeful(j, now) {
-			continue
-		}
-		if v := s.Validate(j); v != nil {
-			c.Judge(j, v)
-			continue
-		}
-		if !j.AtTheDoor() && j.Count(cluster.Pending) == 0 {
-			c.Judge(j, nil) // what was said of it was said of pods that are no more
-			continue
-		}
-		if s.jobs[j.Queue] == nil {
-			s.queues = append(s.queues, j.Queue)
-		}
-		s.jobs[j.Queue] = append(s.jobs[j.Queue], j)
+		s.join(j)
 	}
 	slices.SortFunc(s.queues, cluster.CompareQueues)
 	for _, jobs := range s.jobs {
 		slices.SortFunc(jobs, cluster.CompareJobs)
+	}
+}
+
+// join has a job looked at in the session, if anything has happened that could help it.
+func (s *Session) join(j *cluster.Job) bool {
+	c := s.Cluster
+	// For a job with a plan room is being made: while its victims leave it plans nothing new (law K6).
+	if j.Plan != nil || !c.Hopeful(j, s.Now) {
+		return false
+	}
+	if v := s.Validate(j); v != nil {
+		c.Judge(j, v)
+		return false
+	}
+	if !j.AtTheDoor() && j.Count(cluster.Pending) == 0 {
+		c.Judge(j, nil) // what was said of it was said of pods that are no more
+		return false
+	}
+	if s.jobs[j.Queue] == nil {
+		s.queues = append(s.queues, j.Queue)
+	}
+	s.jobs[j.Queue] = append(s.jobs[j.Queue], j)
+	return true
+}
+
+// Rejoin has a job looked at in an open session whose plan has just ended. It is called before the first action.
+func (s *Session) Rejoin(j *cluster.Job) {
+	if !slices.Contains(s.jobs[j.Queue], j) && s.join(j) {
+		slices.SortFunc(s.queues, cluster.CompareQueues)
+		slices.SortFunc(s.jobs[j.Queue], cluster.CompareJobs)
 	}
 }
 
@@ -276,6 +291,26 @@ func (s *Session) MayAllocate(t *cluster.Task) *verdict.Verdict {
 	for _, plugin := range s.Policy.allocation {
 		if v := plugin.MayAllocate(t.Job.Queue, t); v != nil {
 			return v
+		}
+	}
+	return nil
+}
+
+// MayBind asks whether a task that may be placed on account of its queue may be so at once; nil means yes. While evictions are
+// decided and not sent yet they may be refused, and the room that their pods leave in the queue is not to be given away.
+func (s *Session) MayBind(t *cluster.Task) *verdict.Verdict {
+	isSettled := true
+	for q := t.Job.Queue; q != nil && isSettled; q = q.Parent {
+		isSettled = q.Subtree.Unsettled.IsZero()
+	}
+	if isSettled {
+		return nil
+	}
+	for _, plugin := range s.Policy.binding {
+		if v := plugin.MayBind(t.Job.Queue, t); v != nil {
+			waits := *v
+			waits.Help |= verdict.HelpPod | verdict.HelpQueue
+			return &waits
 		}
 	}
 	return nil

@@ -84,6 +84,9 @@ func (x Transaction) note(t *cluster.Task) {
 // Placed is the number of tasks placed in the transaction so far.
 func (x Transaction) Placed() int { return len(x.session.placed) - x.first }
 
+// Tasks are the tasks placed in the transaction so far. The caller must not change the slice.
+func (x Transaction) Tasks() []*cluster.Task { return x.session.placed[x.first:] }
+
 // Undo takes back everything since Begin.
 func (x Transaction) Undo() {
 	s := x.session

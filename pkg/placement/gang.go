@@ -124,6 +124,11 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verd
 	if v != nil && !IsPartOfCluster(v) {
 		return v
 	}
+	if v == nil {
+		if w := s.MayBind(t); w != nil {
+			return w
+		}
+	}
 	n := s.Placer.Best(t)
 	switch {
 	case n == nil && v != nil:

@@ -94,6 +94,11 @@ func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 	return p.refusal(q, quota.OfTask(t), p.bounds)
 }
 
+// MayBind does the same while evictions that were decided may be refused still.
+func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
+	return p.refusal(q, quota.OfBinding(t))
+}
+
 // MayEnqueue lets a job in that fits under the ceilings of its queue and all above it, beside the jobs already let in.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	bounds := p.bounds

@@ -157,6 +157,15 @@ func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 	return p.overShare(q, claim)
 }
 
+// MayBind keeps a queue within its capability while evictions that were decided may be refused still.
+func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
+	capability, claim := p.limits[q].capability, quota.OfBinding(t)
+	if claim.Fits(&q.Own, capability) {
+		return nil
+	}
+	return claim.Refusal(p.cluster.Resources, q, &q.Own, capability)
+}
+
 // MayTake lets a queue take from others up to what it deserves, as long as it is open (laws Q4, Q5).
 func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	if v := quota.Closed(q); v != nil {

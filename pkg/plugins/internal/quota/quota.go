@@ -92,10 +92,15 @@ func Limits(amounts, counted resources.Vector) resources.Limits {
 type Claim struct {
 	whole resources.Vector // what it wants in all
 	job   *cluster.Job     // that waits for admission, and competes with jobs that were admitted, not only with what is placed
+	binds bool             // competes with pods whose eviction was decided and may be refused still
 }
 
 // OfTask is the claim of a task that is to be placed.
 func OfTask(t *cluster.Task) Claim { return Claim{whole: t.Request()} }
+
+// OfBinding is the claim of a task that is to be bound now. What is to leave for others and was not told yet may stay in the end:
+// then the queue would hold both, and not what was promised room.
+func OfBinding(t *cluster.Task) Claim { return Claim{whole: t.Request(), binds: true} }
 
 // OfJob is the claim of a job that waits for admission: its minResources, less what it holds already and what gates hold of it.
 func OfJob(j *cluster.Job) Claim { return Claim{whole: j.MinResources, job: j} }
@@ -113,6 +118,9 @@ func (c Claim) need(d resources.Dim) int64 {
 func (c Claim) taken(u *cluster.Usage, d resources.Dim) int64 {
 	if c.job != nil {
 		return u.Allocated.At(d) + u.Inqueue.At(d)
+	}
+	if c.binds {
+		return u.Allocated.At(d) + u.Unsettled.At(d)
 	}
 	return u.Allocated.At(d)
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"hekla.sh/hekla/pkg/verdict"
@@ -55,28 +54,6 @@ func (p *Plan) IsInForce() bool { return p.isInForce }
 func (c *Cluster) NewPlanID(now time.Time) string {
 	c.planned++
 	return strconv.FormatInt(now.UnixMilli(), 36) + "-" + strconv.FormatUint(c.planned, 36)
-}
-
-// ComparePlanIDs orders plans by when they were made, as far as their IDs tell; those whose IDs do not tell come first.
-func ComparePlanIDs(a, b string) int {
-	at, number, ok := readPlanID(a)
-	otherAt, otherNumber, isOtherOK := readPlanID(b)
-	switch {
-	case ok && isOtherOK:
-		return cmp.Or(cmp.Compare(at, otherAt), cmp.Compare(number, otherNumber))
-	case ok:
-		return 1
-	case isOtherOK:
-		return -1
-	}
-	return cmp.Compare(a, b)
-}
-
-func readPlanID(id string) (at int64, number uint64, ok bool) {
-	before, after, ok := strings.Cut(id, "-")
-	at, err := strconv.ParseInt(before, 36, 64)
-	number, otherErr := strconv.ParseUint(after, 36, 64)
-	return at, number, ok && err == nil && otherErr == nil
 }
 
 // Promised returns the tasks of the job that the plan has promised a node, in an order.

@@ -36,7 +36,8 @@ type attempt struct {
 	vetoed map[*cluster.Node]string
 	// overruled are plans of others that end if this one succeeds.
 	overruled []*cluster.Plan
-	version   int // grows with every change of the plan
+	version   int  // grows with every change of the plan
+	waits     bool // for a plan of others to send its evictions: then more may leave, or its room can be taken
 }
 
 // need makes a task the one that needs a node.
@@ -380,7 +381,29 @@ func (a *attempt) costOf(units []unit, rank int) cost {
 	for _, pods := range a.breaking(lastFirst(units)) {
 		c.violations += pods
 	}
+	c.ended = ended(units)
 	return c
+}
+
+// ended is how many jobs some units would end that leave together. The model shows them there.
+func ended(units []unit) int {
+	if len(units) == 1 {
+		return btoi(ends(units[0].job, len(units[0].tasks)))
+	}
+	leaving := map[*cluster.Job]int{}
+	var jobs []*cluster.Job
+	for i := range units {
+		u := &units[i]
+		if leaving[u.job] == 0 {
+			jobs = append(jobs, u.job)
+		}
+		leaving[u.job] += len(u.tasks)
+	}
+	count := 0
+	for _, j := range jobs {
+		count += btoi(ends(j, leaving[j]))
+	}
+	return count
 }
 
 // countQueue counts in the queue that a unit leaves.

@@ -22,13 +22,14 @@ func (p priority) compare(q priority) int {
 // importance orders victims.
 type importance struct {
 	priority
+	ends  bool // nothing of its job stays when it leaves
 	start time.Time
 	uid   types.UID
 }
 
-// compare is positive if a victim matters more than another: more priority, an earlier start, a smaller UID.
+// compare is positive if a victim matters more than another: more priority, the end of its job, an earlier start, a smaller UID.
 func (i *importance) compare(j *importance) int {
-	if c := i.priority.compare(j.priority); c != 0 {
+	if c := cmp.Or(i.priority.compare(j.priority), btoi(i.ends)-btoi(j.ends)); c != 0 {
 		return c
 	}
 	if c := j.start.Compare(i.start); c != 0 {
@@ -47,6 +48,10 @@ func (a *attempt) importanceOf(t *cluster.Task) importance {
 	i.priority[2] = int64(t.Priority) - a.search.lowestOf(t.Job)
 	return i
 }
+
+// ends reports whether nothing of a job stays when some of its tasks leave, which hold their nodes now, or a task that is promised
+// one.
+func ends(j *cluster.Job, leaving int) bool { return j.Staying() <= leaving }
 
 // lowestOf returns the lowest task priority in a job.
 func (f *Search) lowestOf(j *cluster.Job) int64 {
@@ -70,6 +75,7 @@ type cost struct {
 	queue   int64
 	share   resources.Ratio
 	top     priority
+	ended   int // jobs of which nothing stays
 	sum     [3]int64
 	victims int
 	start   time.Time // of the most important victim
@@ -98,6 +104,9 @@ func (c *cost) compare(d *cost, rules *Rules) int {
 		return n
 	}
 	if n := cmp.Or(cmp.Compare(c.queue, d.queue), d.share.Compare(c.share), c.top.compare(d.top)); n != 0 {
+		return n
+	}
+	if n := cmp.Compare(c.ended, d.ended); n != 0 && rules.Ends {
 		return n
 	}
 	for k := range c.sum {

@@ -104,10 +104,14 @@ func (a *attempt) relation(q *cluster.Queue) int {
 	return -1
 }
 
-// isReclaimable reports whether neither a queue nor one above it, up to where the taker's queue is below it too, keeps what
+// isReclaimable reports whether neither a queue nor one above it that the taker's queue is not below keeps what
 // it holds to itself (law Q3).
 func (a *attempt) isReclaimable(q *cluster.Queue) bool {
-	for ; q != nil && !isAbove(q, a.taker.Queue); q = q.Parent {
+	if q == a.taker.Queue {
+		return true
+	}
+	// The giver's own queue is asked wherever it stands: the taker's may be below it.
+	for isGiver := true; q != nil && (isGiver || !isAbove(q, a.taker.Queue)); q, isGiver = q.Parent, false {
 		if !q.Reclaimable {
 			return false
 		}

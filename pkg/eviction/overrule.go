@@ -11,16 +11,18 @@ import (
 )
 
 // lower returns the plans whose room the taker may take (law K5), the least important first. What a plan has not sent is not
-// on its way: without the plan it stays, and there is no room to take. waits is set if there is such a plan.
-func (a *attempt) lower() (sent []*cluster.Plan, waits bool) {
+// on its way: without the plan it stays, and there is no room to take. What a gang was promised that runs
+// below its minimum is not taken either: it would be left broken (law J2). It gives once it is whole.
+func (a *attempt) lower() (sent []*cluster.Plan) {
 	if a.level == withinJob {
-		return nil, false
+		return nil
 	}
 	for _, p := range a.search.session.Cluster.Plans() {
 		switch {
 		case p.Job == nil || !a.outranks(p.Job):
 		case len(p.Unsent()) > 0:
-			waits = true
+			a.waits = true
+		case p.Job.Lacks() > 0 && p.Job.Evictable()+p.Job.Count(cluster.Binding) > 0:
 		default:
 			sent = append(sent, p)
 		}
@@ -31,7 +33,7 @@ func (a *attempt) lower() (sent []*cluster.Plan, waits bool) {
 		}
 		return cmp.Compare(p.Job.Priority, q.Job.Priority)
 	})
-	return sent, waits
+	return sent
 }
 
 // outranks reports whether the taker may take what another job was promised.
@@ -48,22 +50,13 @@ func (a *attempt) outranks(j *cluster.Job) bool {
 	return j.Queue != a.taker.Queue && a.relation(j.Queue) > 0 && a.isReclaimable(j.Queue)
 }
 
-// promise is a task and where it was promised room.
-type promise struct {
-	task *cluster.Task
-	node *cluster.Node
-}
-
 // overrule tries an attempt on the room that was promised to jobs of lower priority: they lose what they were promised, one
 // after the other, until the taker finds room. Those that it was of no use to take from keep it.
 func (f *Search) overrule(a *attempt, x framework.Transaction, lower []*cluster.Plan, tasks []*cluster.Task) bool {
 	lost := make([][]promise, len(lower))
 	before := heldBy(lower)
 	for i, p := range lower {
-		for _, t := range p.Promised() {
-			lost[i] = append(lost[i], promise{task: t, node: t.Node})
-			x.Unpipeline(t)
-		}
+		lost[i] = withdraw(x, p.InSequence())
 		if !f.tiers(a, func() bool { return a.run(x, tasks) }) {
 			continue
 		}

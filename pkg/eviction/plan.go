@@ -23,7 +23,7 @@ func (a *attempt) finish(x framework.Transaction) {
 	if len(a.taken) == 0 && a.fitsNow() && a.bind(x) {
 		return
 	}
-	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.taker, Action: a.search.rules.Action, Since: s.Now}
+	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.taker, Action: a.search.rules.Action, Since: s.Now, Sequence: a.placed}
 	planned := &framework.Planned{Plan: p}
 	for i := range a.taken {
 		u := &a.taken[i]
@@ -36,12 +36,15 @@ func (a *attempt) finish(x framework.Transaction) {
 	if p.Evictions > 0 {
 		p.Law = planned.Evictions[0].Law
 	}
-	p.Deadline = deadline(s.Now, p, a.placed)
+	p.Deadline = deadline(s, p, a.placed)
 	x.Promise(planned)
 	a.endOverruled()
 	a.search.forget()
 	judge(s, p)
 }
+
+// moved are the tasks that the attempt has placed or evicted.
+func (a *attempt) moved() []*cluster.Task { return append(tasksOf(a.taken), a.placed...) }
 
 // endOverruled ends the plans whose room the taker has.
 func (a *attempt) endOverruled() {
@@ -75,10 +78,9 @@ func (a *attempt) bind(x framework.Transaction) bool {
 		return true
 	}
 	y := s.Begin()
-	for _, t := range a.placed {
-		n := t.Node
-		x.Unpipeline(t)
-		if s.Overused(j.Queue) != nil || s.MayAllocate(t) != nil || !s.Placer.Fits(t, n) {
+	for _, m := range withdraw(x, a.placed) {
+		t, n := m.task, m.node
+		if s.Overused(j.Queue) != nil || s.MayAllocate(t) != nil || s.MayBind(t) != nil || !s.Placer.Fits(t, n) {
 			y.Undo()
 			return false
 		}
@@ -109,8 +111,15 @@ func (a *attempt) fitsNow() bool {
 }
 
 // deadline is when the room of a plan should be there.
-func deadline(now time.Time, p *cluster.Plan, promised []*cluster.Task) time.Time {
+func deadline(s *framework.Session, p *cluster.Plan, promised []*cluster.Task) time.Time {
+	now := s.Now
 	last := now
+	if slices.ContainsFunc(promised, func(t *cluster.Task) bool { return t.Class.NeedsSupplies() || s.Cluster.DependsOnPods(t.Class) }) {
+		// What keeps such a pod from its node may be leaving anywhere.
+		if gone := s.Cluster.LastToLeave(); gone.After(last) {
+			last = gone
+		}
+	}
 	for _, t := range p.Victims {
 		if gone := now.Add(t.Grace()); gone.After(last) {
 			last = gone

@@ -121,18 +121,8 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 		p.Victims = append(p.Victims, t)
 	}
 	p.Evictions = len(p.Victims)
-	// One may need another that comes after it: by affinity, or to keep what is spread even.
-	for again := true; again; {
-		again = false
-		for _, t := range h.promised {
-			n := s.Cluster.Node(t.Pod.Status.NominatedNodeName)
-			if t.Status == cluster.Pending && n != nil && s.Outlook.CanOpen(t, n) && s.Outlook.Fits(t, n) {
-				x.Pipeline(t, n)
-				again = true
-			}
-		}
-	}
-	p.Deadline = deadline(s.Now, p, p.Promised())
+	p.Sequence = h.promise(s, x)
+	p.Deadline = deadline(s, p, p.Promised())
 	if p.Job.LacksPromises() > 0 || len(p.Promised()) == 0 {
 		x.Undo()
 		s.Cluster.Disown(p, h.promised, h.victims, "the room that was promised is not there any more")
@@ -153,6 +143,33 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 		return
 	}
 	judge(s, p)
+}
+
+// promise promises the tasks their nodes again, in an order in which each fits beside those before it: the order in which they were
+// promised is not written down, but it is one in which they fit. If there is none, those that fit are promised theirs.
+func (h *heir) promise(s *framework.Session, x framework.Transaction) []*cluster.Task {
+	var promises []promise
+	for _, t := range bySubgroup(h.plan.Job, slices.SortedFunc(slices.Values(h.promised), s.CompareTasks)) {
+		n := s.Cluster.Node(t.Pod.Status.NominatedNodeName)
+		if n != nil && s.Outlook.CanOpen(t, n) {
+			promises = append(promises, promise{task: t, node: n})
+		}
+	}
+	if order, ok := inSequence(s, x, promises); ok {
+		return order
+	}
+	// One may need another that comes after it.
+	var order []*cluster.Task
+	for again := true; again; {
+		again = false
+		for _, m := range promises {
+			if m.task.Status == cluster.Pending && s.Outlook.Fits(m.task, m.node) {
+				x.Pipeline(m.task, m.node)
+				order, again = append(order, m.task), true
+			}
+		}
+	}
+	return order
 }
 
 // eviction repeats what was written about a victim.

@@ -13,16 +13,16 @@ type Rules struct {
 	Action string
 	// AllowWholeGang lets a gang at its minimum leave as a whole (law J2).
 	AllowWholeGang bool
-	// Budgets and Starts are what the choice of victims looks at beside priorities (law K3): disruption budgets, and for how
-	// long pods have run.
-	Budgets, Starts bool
+	// Budgets, Ends and Starts are what the choice of victims looks at beside priorities (law K3): disruption budgets, how many
+	// jobs come to an end, and for how long pods have run.
+	Budgets, Ends, Starts bool
 	// MaxDomains is in how many HyperNodes at the most room is sought for a job that must be within one; 0 does not
 	// bound it. A plugin may say fewer.
 	MaxDomains int
 }
 
 // The presets of the choice of victims: kube-scheduler as it is in release 1.36, and as it was in 1.8, which knew neither
-// budgets nor start times and deleted pods without asking.
+// budgets nor start times and deleted pods without asking. Neither knows jobs; the first spares them, the second does not.
 const (
 	presetNow   = "kube-1.36"
 	presetFirst = "kube-1.8"
@@ -41,7 +41,7 @@ func Arguments() []conf.Argument {
 			Doc: "Whether a gang at its minimum may leave as a whole. If not, it gives only what it has beyond its minimum."},
 		{Name: "allowWholeBundle", AliasOf: wholeGangKey},
 		{Name: presetKey, Kind: conf.String, Default: presetNow, Check: checkPreset,
-			Doc: "Whose choice of victims: kube-1.36 minds disruption budgets and start times, kube-1.8 does not."},
+			Doc: "Whose choice of victims: kube-1.36 minds disruption budgets, jobs that would end and start times, kube-1.8 does not."},
 		{Name: domainsKey, Kind: conf.Int, Default: 8, Check: isPositive,
 			Doc: "In how many HyperNodes at the most room is sought for a job that must be within one."},
 		framework.RefusalCache(),
@@ -65,6 +65,6 @@ func isPositive(value any) error {
 // NewRules reads the rules of an action from its arguments.
 func NewRules(action string, arguments conf.Arguments) Rules {
 	isNow := arguments.String(presetKey) == presetNow
-	return Rules{Action: action, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Starts: isNow,
+	return Rules{Action: action, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Ends: isNow, Starts: isNow,
 		MaxDomains: arguments.Int(domainsKey)}
 }

@@ -60,7 +60,7 @@ type hopelessness struct {
 	lacks  int
 	spared []verdict.Spared
 	vetoed []verdict.NodeReason
-	waits  bool // for a lower plan to send its evictions: then its room can be taken
+	waits  bool // for other plans to send their evictions
 }
 
 // Reclaim looks for room for a job in other queues.
@@ -97,6 +97,9 @@ func (f *Search) take(l level, j *cluster.Job) {
 	}
 	takers := slices.DeleteFunc(slices.Clone(tasks), (*cluster.Task).NeverPreempts)
 	if len(takers) == 0 {
+		if f.hasRoomOnItsWay(l, j) && f.plan(f.attempt(l, j), nil, tasks) {
+			return
+		}
 		var spared []verdict.Spared
 		if pods := len(f.attempt(l, j).pods()); pods > 0 {
 			spared = []verdict.Spared{{Reason: preemptsNever, Pods: pods}}
@@ -122,17 +125,18 @@ func (f *Search) take(l level, j *cluster.Job) {
 		return
 	}
 	a := f.attempt(l, j)
-	lower, waits := a.lower()
-	why := hopelessness{lacks: j.Lacks(), waits: waits}
+	lower := a.lower()
+	why := hopelessness{lacks: j.Lacks()}
 	// Where the job would not fit if all pods left, it does not matter which of them may.
 	if a.couldHold(tasks, max(j.LacksPromises(), 1)) {
 		f.looks += len(s.Cluster.Nodes())
-		if (len(lower) > 0 || f.hasGivers(l, j)) && f.plan(a, lower, tasks) {
+		if (len(lower) > 0 || f.hasGivers(l, j) || f.hasRoomOnItsWay(l, j)) && f.plan(a, lower, tasks) {
 			return
 		}
 		a.need(takers[0])
 		why.spared, why.vetoed = a.spared(), a.vetoes()
 	}
+	why.waits = a.waits
 	if isAlike {
 		f.hopeless[like] = why
 	}
@@ -159,6 +163,13 @@ func (f *Search) likenessOf(l level, j *cluster.Job, tasks []*cluster.Task) (lik
 	}
 	return likeness{level: l, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
 		l != withinJob && l != anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
+}
+
+// hasRoomOnItsWay reports whether pods are leaving, whose room a job that can evict nobody may be promised in its turn (law P4): a
+// job that would not be served if the room were free is not promised it either.
+func (f *Search) hasRoomOnItsWay(l level, j *cluster.Job) bool {
+	s := f.session
+	return l != withinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
 }
 
 // hasGivers reports cheaply whether anybody could give at all.
@@ -214,7 +225,8 @@ func btoi(b bool) int {
 // planHere tries in turn what may make room where the taker may be, and puts the first plan in force that does.
 func (f *Search) planHere(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) bool {
 	x := f.session.Begin()
-	if f.tiers(a, func() bool { return a.run(x, tasks) }) || f.overrule(a, x, lower, tasks) {
+	found := f.tiers(a, func() bool { return a.run(x, tasks) }) || f.overrule(a, x, lower, tasks)
+	if found && KeepsPromises(f.session, a.moved(), nil) {
 		a.finish(x)
 		return true
 	}

@@ -31,6 +31,6 @@ func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 		return
 	}
 	p.Evictions = len(p.Victims)
-	p.Deadline = deadline(s.Now, p, nil)
+	p.Deadline = deadline(s, p, nil)
 	x.Promise(planned)
 }

@@ -119,7 +119,9 @@ func (a *attempt) head(h *herd) (u unit, ok bool) {
 			continue // with its whole gang, on account of another node
 		}
 		if h.job.KeepsMinimum(t, cluster.Leaving{}) {
-			return unit{job: h.job, tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}, true
+			u = unit{job: h.job, tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}
+			u.top.ends = ends(h.job, 1)
+			return u, true
 		}
 		keeps = true
 	}
@@ -181,7 +183,9 @@ func (a *attempt) wholeGang(j *cluster.Job) (unit, bool) {
 			return unit{}, false
 		}
 	}
-	return unit{job: j, tasks: tasks, whole: true, held: held, top: g.top, free: g.free}, true
+	u := unit{job: j, tasks: tasks, whole: true, held: held, top: g.top, free: g.free}
+	u.top.ends = ends(j, len(tasks))
+	return u, true
 }
 
 func isEvicting(t *cluster.Task) bool { return t.Status == cluster.Evicting }
@@ -203,6 +207,10 @@ func (a *attempt) lookAtGang(j *cluster.Job) *gang {
 			}
 			g.cost.add(&i)
 		case t.Status.Counts():
+			return &gang{}
+		case t.Status == cluster.Evicting:
+			// Should the plan end that it is to leave for, it would be all that is left of the gang.
+			a.waits = true
 			return &gang{}
 		}
 	}

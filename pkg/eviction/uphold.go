@@ -14,22 +14,51 @@ import (
 // configuration.
 const recheck = time.Second
 
-// Uphold looks after the plans that are under way: those whose room is there are fulfilled, those that cannot come true any
-// more are cancelled, the others are told how far they have come. rulesOf returns the rules of an action, ok is false if it
-// is not in the pipeline any more; changed says that the configuration is another than before.
+// Uphold looks after the plans that are under way: those that cannot come true any more are cancelled, those whose room is there are
+// fulfilled, the others are told how far they have come. rulesOf returns the rules of an action, ok is false if it is not in the
+// pipeline any more; changed says that the configuration is another than before.
 func Uphold(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool), changed bool) {
-	// With a plan that ends and whose victims stay after all, others may lose room that they have counted on.
-	for isSpared := true; isSpared; changed = false {
-		isSpared = false
-		for _, p := range s.Cluster.Plans() {
-			if p.Job == nil {
-				upholdNobodys(s, p, rulesOf)
-			} else {
-				s.LookAt(p.Job, func() { uphold(s, p, rulesOf, changed) })
+	// With a plan that ends and whose victims stay after all, others may lose what they have counted on.
+	for again := true; again; {
+		again = upholdAll(s, rulesOf, changed)
+		changed = again
+	}
+}
+
+// upholdAll looks at each plan once, and reports whether victims of any stay after all. Plans that came into force later were made
+// beside those before them, not the other way round: so the latest is asked first whether it can stand beside the others, and the
+// earliest is fulfilled first. Otherwise two that cannot both come true would cancel each other.
+func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool), changed bool) (isSpared bool) {
+	plans := s.Cluster.PlansInOrder()
+	each := func(look func(p *cluster.Plan)) {
+		for _, p := range plans {
+			if p.IsInForce() {
+				s.LookAt(p.Job, func() { look(p) })
+				isSpared = isSpared || len(p.Spared) > 0
 			}
-			isSpared = isSpared || len(p.Spared) > 0
 		}
 	}
+	each(func(p *cluster.Plan) {
+		if p.Job == nil {
+			upholdNobodys(s, p, rulesOf)
+		} else if why := broken(s, p); why != "" {
+			cancel(s, p, why)
+		}
+	})
+	plans = slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return p.Job == nil })
+	slices.Reverse(plans)
+	each(func(p *cluster.Plan) {
+		if why := refuted(s, p, rulesOf, changed); why != "" {
+			cancel(s, p, why)
+		}
+	})
+	slices.Reverse(plans)
+	each(func(p *cluster.Plan) {
+		if !fulfil(s, p) {
+			judge(s, p)
+		}
+	})
+	return isSpared
 }
 
 // upholdNobodys looks after evictions that nobody takes the room of.
@@ -41,42 +70,34 @@ func upholdNobodys(s *framework.Session, p *cluster.Plan, rulesOf func(string) (
 	}
 }
 
-func uphold(s *framework.Session, p *cluster.Plan, rulesOf func(string) (Rules, bool), changed bool) {
-	if why := broken(s, p); why != "" {
-		cancel(s, p, why)
-		return
-	}
+// refuted says why a plan cannot come true beside those that came into force before it, "" if it may.
+func refuted(s *framework.Session, p *cluster.Plan, rulesOf func(string) (Rules, bool), changed bool) string {
 	if unsent := p.Unsent(); len(unsent) > 0 && (changed || s.Now.Sub(p.Checked) >= recheck) {
 		p.Checked = s.Now
 		rules, ok := rulesOf(p.Action)
 		if !ok {
-			cancel(s, p, "action "+p.Action+" is not in the configuration any more")
-			return
+			return "action " + p.Action + " is not in the configuration any more"
 		}
 		if why := unlawful(s, p, rules, unsent); why != "" {
-			cancel(s, p, why)
-			return
+			return why
 		}
 	}
 	if why := forbidden(s, p); why != "" {
-		cancel(s, p, why)
-		return
-	}
-	if fulfil(s, p) {
-		return
+		return why
 	}
 	if isLost(s, p) {
-		cancel(s, p, "the room that was promised is not there any more")
-		return
+		return "the room that was promised is not there any more"
 	}
-	judge(s, p)
+	return ""
 }
 
-// cancel ends a plan; its job is looked at anew by the actions of the next cycle.
+// cancel ends a plan. Its job is looked at anew in the same cycle: what has become free for it is not to go to others before it has
+// been asked.
 func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	j := p.Job
 	s.Cluster.Cancel(p, why)
 	s.Cluster.Judge(j, nil)
+	s.Rejoin(j)
 }
 
 // broken says why a plan cannot come true any more, "" if it may.
@@ -136,14 +157,7 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 		nodes[i] = t.Node
 		x.Unpipeline(t)
 	}
-	for _, later := range s.Cluster.Plans() {
-		if later.Order <= p.Order {
-			continue
-		}
-		for _, t := range later.Promised() {
-			x.Unpipeline(t)
-		}
-	}
+	suspend(s, x, p)
 	for _, t := range unsent {
 		x.Spare(t)
 	}
@@ -222,55 +236,114 @@ const (
 )
 
 // fulfil binds what was promised, as far as the room is there: all at once for a job that has not started, pod by pod for
-// one that has. It reports whether nothing more is promised.
+// one that has, its subgroups whole. It reports whether nothing more is promised.
 func fulfil(s *framework.Session, p *cluster.Plan) bool {
-	j, promised := p.Job, p.Promised()
+	j, promised := p.Job, p.InSequence()
 	if j.Lacks() > 0 && slices.ContainsFunc(p.Victims, func(t *cluster.Task) bool { return t.Status.Holds() }) {
 		return false
 	}
-	possible := promised
-	if unsent := p.Unsent(); len(unsent) > 0 {
-		// These may stay in the end, and count for their queues until they are on their way.
-		x := s.Begin()
-		for _, t := range unsent {
-			x.Spare(t)
-		}
-		possible = placeWhatFits(s, x, promised)
-		x.Undo()
-	}
 	x := s.Begin()
-	placed := len(placeWhatFits(s, x, possible))
-	if placed == 0 || !s.IsReady(j) {
+	placed := placePromised(s, x, p, promised)
+	if len(placed) == 0 || !s.IsReady(j) || !KeepsPromises(s, placed, p) {
 		x.Undo()
 		return false
 	}
 	x.Commit()
-	if placed < len(promised) {
+	if len(placed) < len(promised) {
 		return false
 	}
 	s.Cluster.Fulfil(p)
 	s.Judge(j, nil)
+	s.Rejoin(j)
 	return true
 }
 
-// placeWhatFits places those of some promised tasks whose room is free and whose queue may have them, and returns them.
-func placeWhatFits(s *framework.Session, x framework.Transaction, promised []*cluster.Task) []*cluster.Task {
-	var placed []*cluster.Task
-	for _, t := range promised {
-		n := t.Node
-		if !isFree(n, t.Request()) {
-			continue
-		}
+// placePromised places those of the promised tasks that may be placed now, and returns them: their room is free, their queue may
+// have them, none of a subgroup starts without the others that it needs, and what stays promised can still come true beside them.
+func placePromised(s *framework.Session, x framework.Transaction, p *cluster.Plan, promised []*cluster.Task) []*cluster.Task {
+	waits := map[*cluster.Subgroup]bool{}
+	for {
 		y := s.Begin()
-		x.Unpipeline(t)
-		if mayHave(s, t) == nil && s.Placer.Fits(t, n) {
-			x.Place(t, n)
-			placed = append(placed, t)
-		} else {
-			y.Undo()
+		placed := placeInSequence(s, x, p, promised, waits)
+		isWhole := true
+		for _, t := range placed {
+			if g := t.Subgroup; g != nil && g.Lacks() > 0 {
+				waits[g], isWhole = true, false
+			}
+		}
+		if isWhole {
+			return placed
+		}
+		y.Undo()
+	}
+}
+
+// placeInSequence places those of some promised tasks, in their order, that may be placed now, those of some subgroups left out.
+func placeInSequence(
+	s *framework.Session, x framework.Transaction, p *cluster.Plan, promised []*cluster.Task, waits map[*cluster.Subgroup]bool,
+) []*cluster.Task {
+	if !dependsOnOthers(s.Cluster, promised) {
+		var placed []*cluster.Task
+		for _, t := range promised {
+			if y, n := s.Begin(), t.Node; !waits[t.Subgroup] && isFree(n, t.Request()) {
+				x.Unpipeline(t)
+				if place(s, x, t, n) {
+					placed = append(placed, t)
+				} else {
+					y.Undo()
+				}
+			}
+		}
+		return placed
+	}
+	// First all that fit, then, if what is left could not come beside them any more, the first of the order only.
+	for _, onlyFirst := range []bool{false, true} {
+		y := s.Begin()
+		promises := withdraw(x, promised)
+		suspended := suspendPromises(s, x, p)
+		var placed []*cluster.Task
+		var left []promise
+		for _, m := range promises {
+			if !waits[m.task.Subgroup] && !(onlyFirst && len(left) > 0) && isFree(m.node, m.task.Request()) && place(s, x, m.task, m.node) {
+				placed = append(placed, m.task)
+			} else {
+				// What comes after it in the order may count on it.
+				x.Pipeline(m.task, m.node)
+				left = append(left, m)
+			}
+		}
+		for _, m := range left {
+			x.Unpipeline(m.task)
+		}
+		if _, ok := inSequence(s, x, left); ok && len(placed) > 0 {
+			for _, m := range suspended {
+				x.Pipeline(m.task, m.node)
+			}
+			return placed
+		}
+		y.Undo()
+	}
+	return nil
+}
+
+// suspendPromises takes the promises back of plans that came into force after one, and returns them.
+func suspendPromises(s *framework.Session, x framework.Transaction, p *cluster.Plan) []promise {
+	var all []promise
+	for _, later := range s.Cluster.PlansInOrder() {
+		if later.Order > p.Order {
+			all = append(all, withdraw(x, later.InSequence())...)
 		}
 	}
-	return placed
+	return all
+}
+
+// place places a task on the node that it was promised, if it may be there now and its queue may have it.
+func place(s *framework.Session, x framework.Transaction, t *cluster.Task, n *cluster.Node) bool {
+	if mayHave(s, t) != nil || s.MayBind(t) != nil || !s.Placer.Fits(t, n) {
+		return false
+	}
+	x.Place(t, n)
+	return true
 }
 
 // isFree reports whether a node has an amount idle, whoever it is promised to.
@@ -281,28 +354,4 @@ func isFree(n *cluster.Node, amounts resources.Vector) bool {
 		}
 	}
 	return true
-}
-
-// isLost reports whether the room of a promise can never become free: more is promised on its node than there will be, or
-// nothing is leaving there and the pod does not fit.
-func isLost(s *framework.Session, p *cluster.Plan) bool {
-	for _, t := range p.Promised() {
-		n := t.Node
-		for i, amount := range t.Request() {
-			if d := resources.Dim(i); amount > 0 && n.Future(d) < 0 {
-				return true
-			}
-		}
-		if !t.Class.HasPorts && !t.Class.NeedsSupplies() && !s.Cluster.DependsOnPods(t.Class) {
-			continue
-		}
-		x := s.Begin()
-		x.Unpipeline(t)
-		fits := s.Outlook.Fits(t, n)
-		x.Undo()
-		if !fits {
-			return true
-		}
-	}
-	return false
 }

@@ -182,6 +182,9 @@ func (a *attempt) place(x framework.Transaction, t *cluster.Task) bool {
 
 // settle lets everybody stay who need not leave, now that the whole gang has its nodes (law K4).
 func (a *attempt) settle(x framework.Transaction) {
+	for i := range a.taken {
+		a.taken[i].top.ends = ends(a.taken[i].job, 0) // whichever of its units was taken last
+	}
 	a.sort(a.taken)
 	for range maxRounds {
 		before := len(a.taken)
@@ -206,11 +209,13 @@ func (a *attempt) stands(x framework.Transaction, u *unit) bool {
 			}
 		}
 	}
-	c := a.search.session.Cluster
+	if dependsOnOthers(a.search.session.Cluster, a.placed) {
+		return a.fitInOrder(x)
+	}
 	first := cluster.OnePerClass(a.placed)
 	for _, t := range a.placed {
 		isNear := slices.ContainsFunc(u.tasks, func(v *cluster.Task) bool { return v.Node == t.Node })
-		if !isNear && !slices.Contains(first, t) && !c.DependsOnPods(t.Class) {
+		if !isNear && !slices.Contains(first, t) {
 			continue
 		}
 		n := t.Node
@@ -220,6 +225,19 @@ func (a *attempt) stands(x framework.Transaction, u *unit) bool {
 		if !ok {
 			return false
 		}
+	}
+	return true
+}
+
+// fitInOrder reports whether the taker's pods fit on their nodes one after the other, in the order in which they were placed.
+func (a *attempt) fitInOrder(x framework.Transaction) bool {
+	y := a.search.session.Begin()
+	for _, m := range withdraw(x, a.placed) {
+		if !a.fits(m.task, m.node) {
+			y.Undo()
+			return false
+		}
+		x.Pipeline(m.task, m.node)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/verdict"
@@ -36,12 +37,13 @@ type run struct {
 
 func (action) Execute(s *framework.Session) {
 	r := &run{session: s, jobs: map[*cluster.Queue]*framework.Heap[*cluster.Job]{}, pending: map[*cluster.Job][]*cluster.Task{}}
-	var queues []*cluster.Queue
+	jobs := map[*cluster.Queue][]*cluster.Job{}
 	for _, q := range s.Queues() {
-		if jobs := r.candidates(q); len(jobs) > 0 {
-			r.jobs[q] = framework.NewHeap(jobs, s.CompareJobs)
-			queues = append(queues, q)
-		}
+		jobs[q] = r.candidates(q)
+	}
+	queues := r.addPlanned(jobs)
+	for _, q := range queues {
+		r.jobs[q] = framework.NewHeap(jobs[q], s.CompareJobs)
 	}
 	turn := framework.NewHeap(queues, s.CompareQueues)
 	for turn.Len() > 0 {
@@ -62,6 +64,9 @@ func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 	letIn := !s.Policy.Has(enqueue.Name)
 	var jobs []*cluster.Job
 	for _, j := range s.Jobs(q) {
+		if j.Plan != nil {
+			continue // see addPlanned
+		}
 		if j.AtTheDoor() {
 			if !letIn {
 				continue
@@ -78,12 +83,33 @@ func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 	return jobs
 }
 
+// addPlanned adds the jobs for which room is being made: in their turn they take room that has become free meanwhile, too. It
+// returns the queues that have jobs, by name.
+func (r *run) addPlanned(jobs map[*cluster.Queue][]*cluster.Job) []*cluster.Queue {
+	s := r.session
+	for _, p := range s.Cluster.PlansInOrder() {
+		if j := p.Job; j != nil && s.Cluster.HasChanged(p) && s.Validate(j) == nil {
+			jobs[j.Queue] = append(jobs[j.Queue], j)
+		}
+	}
+	var queues []*cluster.Queue
+	for q := range jobs {
+		if len(jobs[q]) > 0 {
+			queues = append(queues, q)
+		}
+	}
+	slices.SortFunc(queues, cluster.CompareQueues)
+	return queues
+}
+
 // serve gives a queue its turn: one job. It reports whether the queue has more to place.
 func (r *run) serve(q *cluster.Queue) bool {
 	s, jobs := r.session, r.jobs[q]
 	if v := s.Overused(q); v != nil {
 		for jobs.Len() > 0 {
-			s.Judge(jobs.Pop(), v)
+			if j := jobs.Pop(); j.Plan == nil {
+				s.Judge(j, v)
+			}
 		}
 		return false
 	}
@@ -101,8 +127,13 @@ func (r *run) serve(q *cluster.Queue) bool {
 func (r *run) place(j *cluster.Job) bool {
 	s := r.session
 	if v := s.HeldUp(j); v != nil {
-		s.Judge(j, v)
+		if j.Plan == nil {
+			s.Judge(j, v)
+		}
 		return false
+	}
+	if j.Plan != nil {
+		return r.placePlanned(j)
 	}
 	tasks, known := r.pending[j]
 	if !known {
@@ -122,10 +153,66 @@ func (r *run) place(j *cluster.Job) bool {
 			return false
 		}
 	}
+	if !eviction.KeepsPromises(s, x.Tasks(), j.Plan) {
+		x.Undo()
+		s.Judge(j, eviction.StandsBack())
+		return false
+	}
 	x.Commit()
 	r.pending[j] = tasks
 	s.Judge(j, nil)
 	return len(tasks) > 0
+}
+
+// placePlanned places all that a job was promised into room that is free by now, which ends its plan: what has not been evicted for
+// it stays. If there is no room for all of it, the plan goes on, and a job that has started may place one more of its other tasks.
+func (r *run) placePlanned(j *cluster.Job) (more bool) {
+	s, p := r.session, j.Plan
+	if _, isNext := r.pending[j]; !isNext {
+		x := s.Begin()
+		promised := p.InSequence()
+		for _, t := range promised {
+			x.Unpipeline(t)
+		}
+		if r.placeAll(x, j, promised) && eviction.KeepsPromises(s, x.Tasks(), p) {
+			x.Commit()
+			s.Cluster.Fulfil(p)
+			s.Judge(j, nil)
+			r.pending[j] = remaining(s.Pending(j))
+			return len(r.pending[j]) > 0
+		}
+		x.Undo()
+		r.pending[j] = remaining(s.Pending(j))
+	}
+	if !s.IsReady(j) || len(r.pending[j]) == 0 {
+		return false
+	}
+	x := s.Begin()
+	tasks, v := r.placeNext(x, r.pending[j])
+	if v != nil || !eviction.KeepsPromises(s, x.Tasks(), nil) {
+		x.Undo()
+		return false
+	}
+	x.Commit()
+	r.pending[j] = tasks
+	return len(tasks) > 0
+}
+
+// placeAll places some tasks of a job, all of them and with them as many as it needs to start.
+func (r *run) placeAll(x framework.Transaction, j *cluster.Job, tasks []*cluster.Task) bool {
+	s := r.session
+	if len(tasks) == 0 || s.Placer.Best(tasks[0]) == nil {
+		return false // most often there is no room at all
+	}
+	if !s.IsReady(j) && placement.Gang(s, j, tasks) != nil {
+		return false
+	}
+	for _, t := range tasks {
+		if t.Status == cluster.Pending && placement.Next(s, x, t, tasks) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // placeNext places the first of the tasks that finds room and returns those behind it; what does not fit now is left for

@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/placement"
 )
@@ -32,7 +33,7 @@ func (action) Execute(s *framework.Session) {
 		jobs := slices.Clone(s.Jobs(q))
 		slices.SortFunc(jobs, s.CompareJobs)
 		for _, j := range jobs {
-			if !j.AtTheDoor() {
+			if !j.AtTheDoor() && j.Plan == nil {
 				s.LookAt(j, func() { fill(s, j) })
 			}
 		}
@@ -64,6 +65,11 @@ func fill(s *framework.Session, j *cluster.Job) {
 			failed = append(failed, t.Class)
 			s.Judge(j, v)
 		}
+	}
+	if !eviction.KeepsPromises(s, x.Tasks(), nil) {
+		x.Undo()
+		s.Judge(j, eviction.StandsBack())
+		return
 	}
 	x.Commit()
 }

@@ -50,7 +50,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 	plans = j.goOn(plans, at, divided)
 	serve := func(count int) {
 		for _, b := range binds[:count] {
-			j.bind(b, at)
+			j.bind(b, d, at)
 		}
 		binds = binds[count:]
 	}
@@ -68,7 +68,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 			serve(len(binds))
 		case "preempt", "reclaim":
 			for len(plans) > 0 && (len(plans[0].Evictions) == 0 || plans[0].Evictions[0].Action == action) {
-				serve(j.before(plans[0], binds, at, divided))
+				serve(j.before(plans[0], d, binds, at, divided))
 				j.plan(plans[0], at, divided)
 				plans = plans[1:]
 			}
@@ -122,12 +122,12 @@ func promises(plans map[string]*plan, uid types.UID) bool {
 
 // before returns how many of some binds were made before a plan. The lists of decisions do not say, since actions that make
 // plans may find that there is room; so as few as make it lawful, none if nothing does.
-func (j *judge) before(d cluster.PlanStart, binds []cluster.Bind, at *picture, divided []*share) int {
+func (j *judge) before(d cluster.PlanStart, all *cluster.Decisions, binds []cluster.Bind, at *picture, divided []*share) int {
 	for count := range len(binds) + 1 {
 		trial := &judge{setting: j.setting, objects: j.objects,
 			memory: &memory{bound: maps.Clone(j.memory.bound), plans: maps.Clone(j.memory.plans)}}
 		for _, b := range binds[:count] {
-			trial.bind(b, at)
+			trial.bind(b, all, at)
 		}
 		trial.hear(d, at, divided, false)
 		if len(trial.breaches) == 0 {
@@ -188,7 +188,7 @@ func (j *judge) end(e cluster.PlanEnd) {
 }
 
 // bind judges that a pod gets its node: S5, K5.
-func (j *judge) bind(b cluster.Bind, at *picture) {
+func (j *judge) bind(b cluster.Bind, d *cluster.Decisions, at *picture) {
 	j.binds++
 	before := j.look(at)
 	t := before.pods[b.Pod.Name]
@@ -197,12 +197,13 @@ func (j *judge) bind(b cluster.Bind, at *picture) {
 		return
 	}
 	if t.state == promised && t.node != b.Node {
-		j.breach("K5", "pod %s is bound to %s and was promised %s", t.name, b.Node, t.node)
+		j.elsewhere(t, b, d)
 	}
 	if !admits(before.nodes[b.Node], t.object) {
 		j.breach("K1", "pod %s is bound to %s, which does not take it", t.name, b.Node)
 	}
 	j.memory.bound[b.UID] = b.Node
+	j.settled(t, before)
 	for id, p := range j.memory.plans {
 		if p.nominated[b.UID] != "" {
 			j.fulfil(id, p, b.UID)
@@ -213,6 +214,46 @@ func (j *judge) bind(b cluster.Bind, at *picture) {
 		j.breach("S5", "pod %s is bound: %s", t.name, why)
 	} else if why := after.tooFull(b.Node, later); why != "" {
 		j.breach("K5", "pod %s is bound into room that is promised: %s", t.name, why)
+	}
+}
+
+// settled judges that a queue, and all above it, hold no more than they ever may though evictions that are not sent yet should be
+// refused (Q4).
+func (j *judge) settled(t *pod, before *picture) {
+	if j.setting.sharer == "" || t.job.queue == nil {
+		return
+	}
+	for _, q := range t.job.queue.upwards() {
+		holds := q.sum(func(s state) bool { return s == binding || s == placed })
+		for _, p := range before.pods {
+			if p.job != nil && p.job.queue != nil && p.state == leaving && p.object.DeletionTimestamp == nil &&
+				slices.Contains(p.job.queue.upwards(), q) {
+				holds.add(p.wants, 1)
+			}
+		}
+		holds.add(t.wants, 1)
+		for name, capability := range q.capability {
+			if t.wants[name] > 0 && holds[name] > capability {
+				j.breach("Q4", "pod %s is bound while queue %s may come to hold %s, its capability is %s", t.name, q.name, holds, q.capability)
+			}
+		}
+	}
+}
+
+// elsewhere judges that a pod gets another node than it was promised: then all that its plan promises is bound in the cycle, since
+// room has become free sooner (K5).
+func (j *judge) elsewhere(t *pod, b cluster.Bind, d *cluster.Decisions) {
+	for id, p := range j.memory.plans {
+		if p.nominated[t.uid()] == "" {
+			continue
+		}
+		delete(j.memory.plans, id)
+		for uid := range p.nominated {
+			if !slices.ContainsFunc(d.Binds, func(other cluster.Bind) bool { return other.UID == uid }) {
+				j.breach("K5", "pod %s is bound to %s and was promised %s, and others of plan %s wait", t.name, b.Node, t.node, p.id)
+				return
+			}
+		}
 	}
 }
 

@@ -243,10 +243,18 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 		return false
 	}
 	x := s.Begin()
+	// Evictions that are not sent are not counted on: what others were promised may rest on the same room.
+	spareUnsent(x, p)
 	placed := placePromised(s, x, p, promised)
-	if len(placed) == 0 || !s.IsReady(j) || !KeepsPromises(s, placed, p) {
-		x.Undo()
+	isLawful := len(placed) > 0 && s.IsReady(j) && KeepsPromises(s, placed, p)
+	where := nodesOf(placed)
+	x.Undo()
+	if !isLawful {
 		return false
+	}
+	withdraw(x, placed)
+	for i, t := range placed {
+		x.Place(t, where[i])
 	}
 	x.Commit()
 	if len(placed) < len(promised) {
@@ -255,6 +263,43 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 	s.Cluster.Fulfil(p)
 	s.Judge(j, nil)
 	s.Rejoin(j)
+	return true
+}
+
+// spareUnsent has those stay who are to leave for a plan and were not told yet.
+func spareUnsent(x framework.Transaction, p *cluster.Plan) {
+	for _, t := range p.Unsent() {
+		x.Spare(t)
+	}
+}
+
+func nodesOf(tasks []*cluster.Task) []*cluster.Node {
+	nodes := make([]*cluster.Node, len(tasks))
+	for i, t := range tasks {
+		nodes[i] = t.Node
+	}
+	return nodes
+}
+
+// Elsewhere reports whether all tasks that a plan promises nodes can be placed now, by a function that places them all or fails, and
+// has them placed there. What they were promised is free for it, and who was to leave for them and was not told stays. Nothing is
+// done if it fails, or if others would lose what they were promised.
+func Elsewhere(s *framework.Session, x framework.Transaction, p *cluster.Plan, placeAll func(x framework.Transaction, tasks []*cluster.Task) bool) bool {
+	y := s.Begin()
+	promised := p.InSequence()
+	withdraw(x, promised)
+	spareUnsent(x, p)
+	isLawful := placeAll(x, promised) && KeepsPromises(s, promised, p)
+	where := nodesOf(promised)
+	order := slices.Clone(x.Tasks())
+	y.Undo()
+	if !isLawful {
+		return false
+	}
+	withdraw(x, promised)
+	for _, t := range order {
+		x.Place(t, where[slices.Index(promised, t)])
+	}
 	return true
 }
 

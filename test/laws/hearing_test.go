@@ -76,7 +76,7 @@ func (h *hearing) hear() {
 	}) {
 		h.promises++
 	}
-	if len(h.breaches) == 0 { // what cannot come true need not be minimal
+	if len(h.breaches) == 0 && !h.hasTerms { // what cannot come true need not be minimal
 		h.minimal()
 	}
 }

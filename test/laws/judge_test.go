@@ -21,6 +21,7 @@ type judge struct {
 
 	// fleeting says that a plan of this cycle was overruled in it. Its promises, which others could not take, are not known.
 	fleeting bool
+	hasTerms bool // pods have terms about each other, of which the judge knows nothing
 
 	binds, plans, evictions, cancelled, continued int
 	promises                                      int // plans that nobody leaves for, though all the room is free
@@ -39,6 +40,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 		divided = append(divided, at.shares())
 	}
 	j.fleeting = slices.ContainsFunc(d.Ended, func(e cluster.PlanEnd) bool { return j.memory.plans[e.ID] == nil })
+	j.overruled(d.Ended, at)
 	for _, e := range d.Ended {
 		j.end(e)
 	}
@@ -79,6 +81,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 	}
 	serve(len(binds))
 	j.gangs(d.Binds, at)
+	j.parts(d.Binds, at)
 }
 
 // forsake judges that a scheduler either goes on with what one before it has written down, or takes it back: nobody else
@@ -124,7 +127,7 @@ func promises(plans map[string]*plan, uid types.UID) bool {
 // plans may find that there is room; so as few as make it lawful, none if nothing does.
 func (j *judge) before(d cluster.PlanStart, all *cluster.Decisions, binds []cluster.Bind, at *picture, divided []*share) int {
 	for count := range len(binds) + 1 {
-		trial := &judge{setting: j.setting, objects: j.objects,
+		trial := &judge{setting: j.setting, objects: j.objects, hasTerms: j.hasTerms,
 			memory: &memory{bound: maps.Clone(j.memory.bound), plans: maps.Clone(j.memory.plans)}}
 		for _, b := range binds[:count] {
 			trial.bind(b, all, at)

@@ -58,13 +58,7 @@ func (t *tally) add(w *world) {
 // Whatever the world is like and whatever happens in it, the laws hold. More of it: HEKLA_LAWS_WORLDS=100000
 // HEKLA_LAWS_SEED=0 go test ./test/laws.
 func TestTheLawsHoldInRandomWorlds(t *testing.T) {
-	worlds := plainWorlds
-	if text := os.Getenv(worldsEnv); text != "" {
-		var err error
-		if worlds, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %s", worldsEnv, err)
-		}
-	}
+	worlds := worldsOf(t, plainWorlds)
 	all := settings()
 	sum := &tally{}
 	check(t, worlds, func(choose chooser) outcome {
@@ -76,6 +70,19 @@ func TestTheLawsHoldInRandomWorlds(t *testing.T) {
 	if sum.plans < worlds/6 || sum.evictions < worlds/6 {
 		t.Errorf("only %d plans and %d evictions in %d worlds: the test shows nothing", sum.plans, sum.evictions, worlds)
 	}
+}
+
+// worldsOf is how many worlds are to be led.
+func worldsOf(t *testing.T, plain int) int {
+	text := os.Getenv(worldsEnv)
+	if text == "" {
+		return plain
+	}
+	worlds, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %s", worldsEnv, err)
+	}
+	return worlds
 }
 
 // check leads random worlds and fails with the smallest of which the outcome is bad.
@@ -111,7 +118,10 @@ func (w *world) outcome() outcome {
 
 // lead leads a scheduler through a random world until it is at rest, or the judge objects.
 func lead(s setting, choose chooser) *world {
-	w := randomWorld(s, choose)
+	return leadWorld(randomWorld(s, choose), choose)
+}
+
+func leadWorld(w *world, choose chooser) *world {
 	for range 3 + choose(6) {
 		w.cycle()
 		if len(w.judge.breaches) > 0 {
@@ -154,6 +164,9 @@ func (w *world) rest() {
 		}
 		if decidesAnything(d) || w.busy() {
 			quiet = 0
+			if !decidesAnything(d) {
+				w.skip()
+			}
 			continue
 		}
 		quiet++

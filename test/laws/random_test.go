@@ -19,6 +19,13 @@ import (
 // randomWorld is a small cluster, mostly full, with somebody who waits.
 func randomWorld(s setting, choose chooser) *world {
 	w := newWorld(s, choose)
+	w.populate()
+	return w
+}
+
+// populate makes nodes, queues and jobs.
+func (w *world) populate() {
+	choose := w.choose
 	w.makeClasses()
 	nodes := 1 + choose(3)
 	if choose.once(10) {
@@ -44,7 +51,6 @@ func randomWorld(s setting, choose chooser) *world {
 		w.makeStranger()
 	}
 	w.recount()
-	return w
 }
 
 func (w *world) makeClasses() {
@@ -166,6 +172,7 @@ func (w *world) makeJob(name string, queues int, runs bool) {
 		w.identify(p)
 		pods = append(pods, p)
 	}
+	w.bindTerms(g, pods)
 	w.set(g)
 	for _, p := range pods {
 		if runs && !choose.once(6) {

@@ -46,6 +46,7 @@ type world struct {
 
 	// willing is set if nothing is refused and every pod dies that is told to; calm, if moreover everything is done at once.
 	willing, calm bool
+	hasTerms      bool // pods have terms about each other; see bindTerms
 	// immortal are pods that do not die though they are told to.
 	immortal map[types.UID]bool
 
@@ -292,7 +293,7 @@ func (w *world) evict(e cluster.Eviction) bool {
 
 // end begins the deletion of a pod, which takes its time.
 func (w *world) end(p *corev1.Pod) {
-	grace := time.Duration(5*(1+w.choose(3))) * time.Second
+	grace := w.graceOf()
 	w.change(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.UID, func(p *corev1.Pod) {
 		seconds := int64(grace / time.Second)
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: w.now.Add(grace)}, &seconds

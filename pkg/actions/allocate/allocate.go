@@ -170,11 +170,7 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 	s, p := r.session, j.Plan
 	if _, isNext := r.pending[j]; !isNext {
 		x := s.Begin()
-		promised := p.InSequence()
-		for _, t := range promised {
-			x.Unpipeline(t)
-		}
-		if r.placeAll(x, j, promised) && eviction.KeepsPromises(s, x.Tasks(), p) {
+		if eviction.Elsewhere(s, x, p, r.placeAll) {
 			x.Commit()
 			s.Cluster.Fulfil(p)
 			s.Judge(j, nil)
@@ -198,13 +194,13 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 	return len(tasks) > 0
 }
 
-// placeAll places some tasks of a job, all of them and with them as many as it needs to start.
-func (r *run) placeAll(x framework.Transaction, j *cluster.Job, tasks []*cluster.Task) bool {
+// placeAll places some tasks of one job, all of them and with them as many as it needs to start.
+func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 	s := r.session
 	if len(tasks) == 0 || s.Placer.Best(tasks[0]) == nil {
 		return false // most often there is no room at all
 	}
-	if !s.IsReady(j) && placement.Gang(s, j, tasks) != nil {
+	if j := tasks[0].Job; !s.IsReady(j) && placement.Gang(s, j, tasks) != nil {
 		return false
 	}
 	for _, t := range tasks {

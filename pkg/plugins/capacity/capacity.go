@@ -96,7 +96,7 @@ func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 
 // MayBind does the same while evictions that were decided may be refused still.
 func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	return p.refusal(q, quota.OfBinding(t))
+	return p.refusal(q, quota.OfBinding(t), p.bounds)
 }
 
 // MayEnqueue lets a job in that fits under the ceilings of its queue and all above it, beside the jobs already let in.

@@ -25,10 +25,9 @@ func TestWhenVictimsStayAfterAllWhoeverCountedOnTheirRoomLosesItInTheSameCycle(t
 		"giver-0 stays, taker-1 waits; the plan of newcomer ends: the room that was promised is not there any more, newcomer-0 waits")
 }
 
-func TestRoomThatIsFreeEarlyGoesToTheEarlierPlanAndItsVictimStays(t *testing.T) {
+func TestRoomThatIsFreeEarlyGoesToWhoeverMakesNobodyLeave(t *testing.T) {
 	w := promisedTwice(t, oneByOne)
-	w.set(fixture.Node("n1", "cpu=3")).expect("taker-1 goes to n1; the plan of taker ends: its job has what it was promised, giver-0 stays; " +
-		"the plan of newcomer ends: the room that was promised is not there any more, newcomer-0 waits").expect("")
+	w.set(fixture.Node("n1", "cpu=3")).expect("newcomer-0 goes to n1").leave("giver-0").die("giver-0").expect("taker-1 goes to n1")
 }
 
 func TestAQueueIsNotFilledBeyondItsCapabilityBeforeTheVictimsThatMakeRoomInItAreOnTheirWay(t *testing.T) {

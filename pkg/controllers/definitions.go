@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"hekla.sh/hekla/pkg/client/definitions"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 )
 
 // watchDefinitions tells, in the log and in an Event, of definitions whose objects cannot have their statuses written.
@@ -19,7 +20,7 @@ func watchDefinitions(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("asking for definitions: %w", err)
 	}
-	recorder, logger := mgr.GetEventRecorder("controllers"), mgr.GetLogger()
+	events, logger := recorder.For(mgr, "controllers"), mgr.GetLogger()
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		definitions.Watch(ctx, api, definitions.Written, definitions.Period, func(resource schema.GroupVersionResource) {
 			message := definitions.Message(resource)
@@ -27,7 +28,7 @@ func watchDefinitions(mgr manager.Manager) error {
 				message += "; until then no status of these is written, and what follows from one does not happen"
 			}
 			logger.Error(errors.New(message), "A definition cannot hold statuses")
-			recorder.Eventf(definitions.Object(resource), nil, corev1.EventTypeWarning, definitions.Reason, "CheckDefinitions", "%s", message)
+			events.Eventf(definitions.Object(resource), nil, corev1.EventTypeWarning, definitions.Reason, "CheckDefinitions", "%s", message)
 		})
 		return nil
 	}))

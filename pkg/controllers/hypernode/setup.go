@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
@@ -34,7 +35,7 @@ var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager) error {
-	r := &Reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder(Name)}
+	r := &Reconciler{client: mgr.GetClient(), events: recorder.For(mgr, Name)}
 	// Of nodes only names and labels matter; whole ones would take megabytes.
 	nodes := &metav1.PartialObjectMetadata{}
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))

@@ -20,6 +20,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 	"hekla.sh/hekla/pkg/controllers/internal/work"
 )
 
@@ -47,7 +48,7 @@ type Reconciler struct {
 
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &Reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder(Name)}
+	r := &Reconciler{client: mgr.GetClient(), events: recorder.For(mgr, Name)}
 	ctx := context.Background()
 	err := mgr.GetFieldIndexer().IndexField(ctx, &batch.Job{}, jobsByTemplate, func(job client.Object) []string {
 		if origin := job.GetAnnotations()[flowapi.CreatedByJobTemplateKey]; origin != "" {

@@ -31,7 +31,7 @@ const (
 	NamespaceShown              // a namespace has other labels: selectors of namespaces select others
 	SupplyShown                 // a volume, a device or a claim comes, changes or goes
 	SupplyFreed                 // what was reserved of one is given back
-	PlanAdopted                 // a plan comes into force: who leaves counts with no queue any more, who comes counts with its own
+	PlanAdopted                 // a plan comes into force: who leaves counts with no queue any more, and may leave more than it needs
 	PlanEnded                   // a plan is cancelled: promises and evictions are taken back
 	causes                      // how many there are
 )
@@ -55,7 +55,7 @@ var helps = [causes]verdict.Help{
 	NamespaceShown: verdict.HelpPod,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
-	PlanAdopted:    verdict.HelpPod | verdict.HelpQueue,
+	PlanAdopted:    verdict.HelpNode | verdict.HelpPod | verdict.HelpQueue,
 	PlanEnded:      verdict.HelpNode | verdict.HelpPod | verdict.HelpQueue,
 }
 

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -88,5 +89,17 @@ func TestANodeCountsFromTheFirstPodThatToleratesItUntilTheLast(t *testing.T) {
 	sound(t, c)
 	if got := c.Attainable(true).At(resources.CPU); got != 4000 {
 		t.Errorf("pods that do not exist yet could use %d, should 4000", got)
+	}
+}
+
+func TestWhatANodeIsOversubscribedByIsRoom(t *testing.T) {
+	for value, want := range map[string]int64{"": 4000, "1500": 5500, "2500.7": 6500, "-1": 4000, "many": 4000, "NaN": 4000, "1e300": 4000 + resources.MaxQuantity} {
+		n := node("n", "cpu=4 memory=1Gi")
+		n.Annotations = map[string]string{schedulingv1beta1.OversubscriptionCPUKey: value, schedulingv1beta1.OversubscriptionMemoryKey: "1073741824"}
+		c := newCluster(Set{node("n", "cpu=4 memory=1Gi")}, Set{n})
+		if got := c.Total.At(resources.CPU); got != want || c.Node("n").Free(resources.CPU) != want || c.Total.At(resources.Memory) != 2<<30 {
+			t.Errorf("with %q the node has %d thousandths of a CPU and %d bytes, should have %d and 2Gi", value, got, c.Total.At(resources.Memory), want)
+		}
+		sound(t, c)
 	}
 }

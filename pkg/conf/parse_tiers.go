@@ -12,6 +12,7 @@ func (p *parser) tiers(e entry) []Tier {
 	lines := map[string]int{}
 	for _, node := range p.list(e, "") {
 		var tier Tier
+		isWritten := false
 		if isEmpty(node) {
 			p.report(node.Line, "tiers", "a tier is empty; leave it out")
 		}
@@ -25,10 +26,14 @@ func (p *parser) tiers(e entry) []Tier {
 				continue
 			}
 			for _, node := range p.list(e, "tiers") {
+				isWritten = true
 				if plugin, ok := p.plugin(node, lines); ok {
 					tier.Plugins = append(tier.Plugins, plugin)
 				}
 			}
+		}
+		if isWritten && len(tier.Plugins) == 0 {
+			continue // all of it was reported, or stands in a tier before
 		}
 		tiers = append(tiers, tier)
 	}
@@ -46,7 +51,8 @@ func (p *parser) plugin(node *yaml.Node, lines map[string]int) (Plugin, bool) {
 	name, spec, known := p.resolve(written, line, "tiers", "plugin", p.catalogue.Plugins)
 	if before, twice := lines[name]; known && twice {
 		// Volcano makes one instance, from the later entry, and asks it in both places.
-		p.report(line, subject, "it stands here and on line %d; a plugin stands in one place", before)
+		p.notice(line, "%s is passed over: it stands on line %d already, and a plugin stands in one place", subject, before)
+		return Plugin{}, false
 	}
 	lines[name] = line
 	plugin := Plugin{Name: name, Line: line, Arguments: spec.Defaults()}

@@ -38,6 +38,8 @@ const (
 	deviceTimeoutKey    = "dynamicresources.bindingTimeoutSeconds"
 )
 
+const noSharing = "it is of old versions; Volcano ignores it too"
+
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
 	var arguments []conf.Argument
@@ -58,7 +60,9 @@ func Factory() framework.PluginFactory {
 		conf.Argument{Name: deviceTimeoutKey, Kind: conf.Int, Default: 600, Check: isWait,
 			Doc: "How many seconds devices with binding conditions may take to be ready. Then their pod is placed anew."},
 		conf.Argument{Name: "predicate.CacheEnable", Kind: conf.Bool,
-			NoEffect: "answers are always kept, per class of equal pods and until the node changes", Doc: "Volcano's cache of answers."})
+			NoEffect: "answers are always kept, per class of equal pods and until the node changes", Doc: "Volcano's cache of answers."},
+		conf.Argument{Name: "predicate.GPUSharingEnable", Kind: conf.Bool, NoEffect: noSharing, Doc: "Volcano's sharing of a device by its memory."},
+		conf.Argument{Name: "predicate.GPUNumberEnable", Kind: conf.Bool, NoEffect: noSharing, Doc: "Volcano's count of whole devices."})
 	return framework.PluginFactory{Name: Name, Spec: conf.Spec{Arguments: arguments}, New: newPlugin}
 }
 

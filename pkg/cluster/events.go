@@ -222,6 +222,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	}
 	if t.Status == Evicting {
 		c.spend(t, false)
+		c.note(UsageFreed) // what was decided is sent: it cannot be refused any more
 	}
 	// Everything the totals depend on changes between taking the task out of them and putting it back.
 	c.account(t, -1)

@@ -313,7 +313,7 @@ func TestAPatchIsMergedIntoTheTemplate(t *testing.T) {
 		t.Errorf("the Job is %+v", job.Spec)
 	}
 	awaitEvent(t, flow, flowapi.PatchErrorReason, `flow b: patch.jobSpec: unknown field "quue"`)
-	awaitEvent(t, flow, flowapi.FailedCreateReason, "minAvailable is 9, but the replicas of all tasks are only 1")
+	awaitEvent(t, flow, flowapi.FailedCreateReason, "job 'minAvailable' should not be greater than total replicas in tasks: it is 9, and they are 1")
 	change(t, flow, func(flow *flowapi.JobFlow) {
 		flow.Spec.Flows[1].Patch, flow.Spec.Flows[2].Patch = patchOf(`{"queue": "x"}`), nil
 	})

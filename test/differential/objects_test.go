@@ -53,13 +53,10 @@ type maker struct {
 	chooser
 	*world
 	has                         map[feature]bool
-	without                     map[feature]bool
 	births                      int
 	nodes, queues, groups, pods []string
 	runs                        map[string]bool // groups with pods that run
-	// used is what the pods that run take of each node, in CPUs and devices.
-	used map[string]int
-	free map[string]int
+	free                        map[string]int  // CPUs and devices that are left of each node
 }
 
 // makeWorld makes the world of a seed, without some features.

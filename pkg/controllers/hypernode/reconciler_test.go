@@ -56,7 +56,7 @@ func TestAStatusCountsTheNodesOrSaysWhatIsWrong(t *testing.T) {
 		"upside-down": status(0, metav1.ConditionFalse, "Invalid",
 			"its member HyperNode row has tier 2, and members must be of lower tiers than 1"),
 		"broken": status(0, metav1.ConditionFalse, "Invalid",
-			"spec.members[0].selector.regexMatch.pattern: Invalid value: \"rack-(\": error parsing regexp: missing closing ): `rack-(`"),
+			"spec.members[0].selector.regexMatch.pattern: Invalid value: \"rack-(\": member regexMatch pattern is invalid: error parsing regexp: missing closing ): `rack-(`"),
 	}
 	if diff := cmp.Diff(want, statuses(tree), cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 		t.Errorf("said is (-want +got):\n%s", diff)

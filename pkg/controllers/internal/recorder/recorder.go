@@ -9,7 +9,7 @@ import (
 
 // For returns the recorder of a controller, which is shown as the source of its Events.
 func For(mgr manager.Manager, name string) events.EventRecorder {
-	//nolint:staticcheck // The recorder that is to take its place makes Events of events.k8s.io/v1.
+	//lint:ignore SA1019 the recorder that is to take its place makes Events of events.k8s.io/v1
 	return core{mgr.GetEventRecorderFor(name)}
 }
 

@@ -47,6 +47,13 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 	if len(d.Plans) > 0 && len(d.Ended) > 0 {
 		divided = append(divided, j.look(at).shares())
 	}
+	for _, p := range j.memory.plans {
+		for _, b := range d.Binds {
+			if p.action == "" && p.nominated[b.UID] != b.Node {
+				delete(p.nominated, b.UID) // what a scheduler before has promised came true elsewhere
+			}
+		}
+	}
 	earlier := maps.Clone(j.memory.plans)
 	binds, plans := d.Binds, d.Plans
 	plans = j.goOn(plans, at, divided)
@@ -96,11 +103,16 @@ func (j *judge) forsake(d *cluster.Decisions) {
 			taken := slices.ContainsFunc(d.Ended, func(e cluster.PlanEnd) bool {
 				return slices.ContainsFunc(e.Nominations, func(n cluster.Nomination) bool { return n.UID == uid })
 			})
-			if !taken && !promises(j.memory.plans, uid) && j.exists(uid) {
+			if !taken && !promises(j.memory.plans, uid) && !isBound(d.Binds, uid) && j.exists(uid) {
 				j.breach("K5", "%s was promised %s by a scheduler before, which is neither kept nor taken back", uid, node)
 			}
 		}
 	}
+}
+
+// isBound reports whether a pod is bound in a cycle.
+func isBound(binds []cluster.Bind, uid types.UID) bool {
+	return slices.ContainsFunc(binds, func(b cluster.Bind) bool { return b.UID == uid })
 }
 
 // exists reports whether a pod is still there.

@@ -162,7 +162,11 @@ func (w *world) rest() {
 		if len(w.judge.breaches) > 0 {
 			return
 		}
-		if decidesAnything(d) || w.busy() {
+		isTold := len(w.events) > 0
+		if isTold && !decidesAnything(d) && w.hearsOnlyStatuses() {
+			isTold = false // a job whose pods never come is admitted and held again for as long as it stands
+		}
+		if decidesAnything(d) || isTold || w.acts() {
 			quiet = 0
 			if !decidesAnything(d) {
 				w.skip()

@@ -1,6 +1,11 @@
 package laws
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // share is what queues may hold by right and at most, as the plugins divide the cluster (law Q6).
 type share struct {
@@ -22,8 +27,14 @@ func (p *picture) shares() *share {
 	s := &share{deserved: map[*queue]map[corev1.ResourceName]float64{}, ceiling: map[*queue]map[corev1.ResourceName]float64{}}
 	total := amounts{}
 	for _, n := range p.nodes {
-		if admitsAnybody(n) {
+		if p.isUsable(n) {
 			total.add(amountsOf(n.Status.Allocatable), 1)
+			continue
+		}
+		for _, t := range p.pods {
+			if t.job != nil && t.node == n.Name && t.state.counts() {
+				total.add(t.wants, 1) // who is there already holds what queues have
+			}
 		}
 	}
 	switch p.setting.sharer {
@@ -41,8 +52,20 @@ func (p *picture) shares() *share {
 	return s
 }
 
-// admitsAnybody reports whether what a node has counts: one that is not ready does not.
-func admitsAnybody(n *corev1.Node) bool {
+// isUsable reports whether what a node has counts (law Q6): one that is cordoned or not ready does not, nor one with a taint that no
+// pod of ours tolerates, waiting or running.
+func (p *picture) isUsable(n *corev1.Node) bool {
+	if n.Spec.Unschedulable {
+		return false
+	}
+	for _, taint := range n.Spec.Taints {
+		isTolerated := slices.ContainsFunc(slices.Collect(maps.Values(p.pods)), func(t *pod) bool {
+			return t.object.Spec.SchedulerName == "volcano" && t.state != over && tolerates(t.object, taint.Key)
+		})
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !isTolerated {
+			return false
+		}
+	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
 			return false

@@ -403,12 +403,24 @@ func (w *world) written() *memory {
 	return m
 }
 
-// busy reports whether anything is under way.
-func (w *world) busy() bool {
+// acts reports whether anything is under way, beside what the scheduler has not heard yet.
+func (w *world) acts() bool {
 	for _, p := range w.pods {
 		if p.DeletionTimestamp != nil && !w.immortal[p.UID] {
 			return true
 		}
 	}
-	return len(w.binds)+len(w.letters)+len(w.events) > 0
+	return len(w.binds)+len(w.letters) > 0
+}
+
+// hearsOnlyStatuses reports whether all that the scheduler has not heard yet is what it wrote about jobs itself.
+func (w *world) hearsOnlyStatuses() bool {
+	return !slices.ContainsFunc(w.events, func(e cluster.Event) bool {
+		set, ok := e.(cluster.Set)
+		if !ok {
+			return true
+		}
+		_, isGroup := set.Object.(*schedulingv1beta1.PodGroup)
+		return !isGroup
+	})
 }

@@ -90,7 +90,7 @@ func (q *sequencing) next() bool {
 // not count, and who leaves for them and was not told yet does not either: they give way.
 func isLost(s *framework.Session, p *cluster.Plan) bool {
 	promised := p.InSequence()
-	asks := false
+	asks := len(s.Policy.Filters) > 0 // plugins may refuse by now whom they let in
 	for _, t := range promised {
 		for i, amount := range t.Request() {
 			if amount > 0 && t.Node.Future(resources.Dim(i)) < 0 {

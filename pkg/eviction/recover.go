@@ -50,9 +50,30 @@ func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok 
 		return cmp.Or(a.plan.Since.Compare(b.plan.Since), cmp.Compare(len(a.plan.ID), len(b.plan.ID)), cmp.Compare(a.plan.ID, b.plan.ID))
 	})
 	for i := range heirs {
+		slices.SortFunc(heirs[i].victims, cluster.CompareTasks)
+	}
+	takeUpAll(s, heirs, rulesOf)
+}
+
+// takeUpAll puts plans in force again. One may have come to rest on what a later one promises: if the pod that its pods are to be
+// near leaves for the later plan, and another such pod comes. So what does not fit yet is tried again once others are in force,
+// and only what does not fit then is taken up in part, or taken back.
+func takeUpAll(s *framework.Session, heirs []heir, rulesOf func(string) (Rules, bool)) {
+	for again := true; again; {
+		var left []heir
+		for i := range heirs {
+			h := &heirs[i]
+			isWhole := false
+			if s.LookAt(h.plan.Job, func() { isWhole = h.takeUp(s, rulesOf, true) }); !isWhole {
+				left = append(left, *h)
+			}
+		}
+		again = len(left) > 0 && len(left) < len(heirs)
+		heirs = left
+	}
+	for i := range heirs {
 		h := &heirs[i]
-		slices.SortFunc(h.victims, cluster.CompareTasks)
-		s.LookAt(h.plan.Job, func() { h.takeUp(s, rulesOf) })
+		s.LookAt(h.plan.Job, func() { h.takeUp(s, rulesOf, false) })
 	}
 }
 
@@ -102,9 +123,11 @@ func leavesFor(t *cluster.Task) string {
 	return ""
 }
 
-// takeUp puts the plan in force again, or takes it back.
-func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) {
+// takeUp puts the plan in force again, or takes it back. If it is to be whole and does not fit, nothing is done; it reports whether
+// that is not so.
+func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool), whole bool) bool {
 	p := h.plan
+	p.Victims = nil
 	x := s.Begin()
 	planned := &framework.Planned{Plan: p}
 	for _, t := range h.victims {
@@ -122,11 +145,15 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 	}
 	p.Evictions = len(p.Victims)
 	p.Sequence = h.promise(s, x)
+	if whole && len(p.Sequence) < len(h.promised) {
+		x.Undo()
+		return false
+	}
 	p.Deadline = deadline(s, p, p.Promised())
 	if p.Job.LacksPromises() > 0 || len(p.Promised()) == 0 {
 		x.Undo()
 		s.Cluster.Disown(p, h.promised, h.victims, "the room that was promised is not there any more")
-		return
+		return true
 	}
 	if len(planned.Evictions) > 0 {
 		p.Law = planned.Evictions[0].Law
@@ -140,9 +167,10 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool)) 
 	}
 	if _, ok := rulesOf(p.Action); !ok && len(p.Unsent()) > 0 {
 		cancel(s, p, "action "+p.Action+" is not in the configuration any more")
-		return
+		return true
 	}
 	judge(s, p)
+	return true
 }
 
 // promise promises the tasks their nodes again, in an order in which each fits beside those before it: the order in which they were

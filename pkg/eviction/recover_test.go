@@ -93,6 +93,40 @@ func TestTwoPlansOfOneNameAreTwo(t *testing.T) {
 	w.expect("a-0 is promised n1; b-0 is promised n2").die("gone-0", "gone-1").expect("a-0 goes to n1; b-0 goes to n2")
 }
 
+// The pod that the first is to be near leaves for the second, whose pod takes its place: neither order of the names matters.
+func TestAPlanThatRestsOnALaterOneIsTakenUp(t *testing.T) {
+	app := func(name string) option { return each(fixture.Labelled("app", name)) }
+	for _, first := range []string{"a", "z"} {
+		w := newWorld(t, everything).set(nodes("cpu=2", "n1"), job("g0", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
+			job("g1", "default", "low", 0, "n1", app("x"), each(told("p2")), each(leaving)),
+			job(first, "default", "high", 1, "-", each(fixture.Near("app", "x")), recorded("p1", "preempt"), one(0, nominated("n1"))),
+			job("m", "default", "high", 1, "-", app("x"), recorded("p2", "preempt"), one(0, nominated("n1"))))
+		w.expect("m-0 is promised n1; " + first + "-0 is promised n1").die("g0-0").expect(first + "-0 goes to n1").die("g1-0").expect("m-0 goes to n1")
+	}
+}
+
+// What is promised on a node that is cordoned counts in what queues share, as it does for the scheduler that made the plan.
+func TestAPlanOnACordonedNodeIsTakenUp(t *testing.T) {
+	cordoned := fixture.Node("n1", "cpu=1")
+	cordoned.Spec.Unschedulable = true
+	tolerant := each(func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+	})
+	objects := func(written ...option) []any {
+		return []any{cordoned, job("giver", "default", "low", 0, "n1", written[0]), job("taker", "default", "high", 1, "-", written[1:]...)}
+	}
+	for name, configuration := range map[string]string{"capacity": everything, "proportion": with(everything, "capacity", "proportion")} {
+		t.Run(name, func(t *testing.T) {
+			as := each(func(*corev1.Pod) {})
+			w := newWorld(t, configuration).set(objects(as, tolerant)...)
+			w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").leave("giver-0").expect("")
+			w = newWorld(t, configuration).set(objects(func(g *schedulingv1beta1.PodGroup, p *corev1.Pod) { each(told("p1"))(g, p); each(leaving)(g, p) },
+				tolerant, recorded("p1", "preempt"), one(0, nominated("n1")))...)
+			w.expect("taker-0 is promised n1").expect("").die("giver-0").expect("taker-0 goes to n1")
+		})
+	}
+}
+
 func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
 	for name, test := range map[string]struct {
 		allowed       int32

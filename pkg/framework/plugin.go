@@ -17,7 +17,8 @@ type Plugin interface {
 }
 
 // SessionOpener is told that a session begins, before any other question, in the order of the configuration. Here a
-// plugin works out what it needs from the totals of the model; what it kept from the session before may be stale.
+// plugin works out what it needs from the totals of the model; what it kept from the session before may be stale. It is told twice
+// of the first session of a process: again when the plans that the process before has written down are in force.
 type SessionOpener interface {
 	OpenSession(s *Session)
 }

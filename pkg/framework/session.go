@@ -135,6 +135,19 @@ func (s *Session) Open() {
 	c, now := s.Cluster, s.Now
 	c.Settle()
 	c.Expire(now)
+	s.OpenPlugins()
+	for _, j := range c.Waiting() {
+		s.join(j)
+	}
+	slices.SortFunc(s.queues, cluster.CompareQueues)
+	for _, jobs := range s.jobs {
+		slices.SortFunc(jobs, cluster.CompareJobs)
+	}
+}
+
+// OpenPlugins tells the plugins that the session begins. Once more it is called in the first session of a process, when the plans of
+// the process before are in force: what is promised on nodes that nobody may use otherwise belongs to what queues share (law Q6).
+func (s *Session) OpenPlugins() {
 	for _, plugin := range s.Policy.openers {
 		if s.Observe == nil {
 			plugin.OpenSession(s)
@@ -143,13 +156,6 @@ func (s *Session) Open() {
 		end := s.Observe("plugin", plugin.name)
 		plugin.OpenSession(s)
 		end()
-	}
-	for _, j := range c.Waiting() {
-		s.join(j)
-	}
-	slices.SortFunc(s.queues, cluster.CompareQueues)
-	for _, jobs := range s.jobs {
-		slices.SortFunc(jobs, cluster.CompareJobs)
 	}
 }
 

@@ -194,6 +194,7 @@ func (s *Scheduler) upholdPlans(session *framework.Session) {
 	}
 	if !s.begun {
 		eviction.Recover(session, rulesOf)
+		session.OpenPlugins()
 	}
 	eviction.Uphold(session, rulesOf, s.renewed)
 	s.begun, s.renewed = true, false

@@ -118,9 +118,6 @@ func decisions(d *cluster.Decisions, led *simulator.Led) (all []string) {
 		all = append(all, text)
 	}
 	for _, b := range d.Binds {
-		if hasPlan(b.Job, led) {
-			continue // a job for which room is being made is not looked at meanwhile
-		}
 		all = append(all, fmt.Sprintf("bind %s to %s", b.Pod.Name, b.Node))
 	}
 	for _, g := range d.Groups {
@@ -139,12 +136,6 @@ func isWritten(p *cluster.PlanStart, led *simulator.Led) bool {
 		pod, ok := led.Get(&corev1.Pod{}, n.Pod.Namespace, n.Pod.Name).(*corev1.Pod)
 		return !ok || pod.Status.NominatedNodeName != n.Node
 	})
-}
-
-// hasPlan reports whether a job is promised nodes for some of its pods.
-func hasPlan(id cluster.JobID, led *simulator.Led) bool {
-	j := led.Scheduler().Cluster().Job(id)
-	return j != nil && j.Plan != nil
 }
 
 func isOutside(phase schedulingv1beta1.PodGroupPhase) bool {

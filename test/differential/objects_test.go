@@ -374,7 +374,7 @@ func (m *maker) adorn(p *corev1.Pod, runs bool) (made []runtime.Object) {
 		fixture.Selecting("zone", m.oneOf("a", "b"))(p)
 	}
 	if m.once(16) {
-		p.Spec.Tolerations = []corev1.Toleration{{Key: "kept", Operator: corev1.TolerationOpExists}}
+		p.Spec.Tolerations = []corev1.Toleration{{Key: m.oneOf("kept", "kept", corev1.TaintNodeUnschedulable, ""), Operator: corev1.TolerationOpExists}}
 	}
 	if m.has[gates] && m.once(3) {
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}}

@@ -84,6 +84,7 @@ type Cluster struct {
 	waiting       []*Job   // jobs that have something to place, or wait at the door
 	touchedJobs   []*Job   // changed since TakeTouchedJobs
 	touchedQueues []*Queue // changed since TakeTouchedQueues
+	ungrouped     []*Task  // found to name no PodGroup since TakeUngrouped
 
 	log        []operation
 	generation uint64
@@ -201,6 +202,22 @@ func (c *Cluster) TakeTouchedJobs() []*Job {
 	jobs = slices.DeleteFunc(jobs, func(j *Job) bool { return c.jobs[j.ID] != j })
 	slices.SortFunc(jobs, func(a, b *Job) int { return CompareNames(a.ID, b.ID) })
 	return jobs
+}
+
+// TakeUngrouped returns the tasks without a node whose pods were found to name no PodGroup since it was called last, by namespace
+// and name.
+func (c *Cluster) TakeUngrouped() []*Task {
+	tasks := slices.DeleteFunc(c.ungrouped, func(t *Task) bool { return !c.IsUngrouped(t) })
+	c.ungrouped = nil
+	slices.SortFunc(tasks, func(a, b *Task) int {
+		return cmp.Or(cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
+	})
+	return slices.Compact(tasks)
+}
+
+// IsUngrouped reports whether a task is still there, has no node, is held by no gate, and its pod names no PodGroup.
+func (c *Cluster) IsUngrouped(t *Task) bool {
+	return t.Job == nil && t.Status == Pending && c.isOurs(t.Pod) && c.tasks[t.Key()] == t
 }
 
 // TakeTouchedQueues returns the queues that changed, or of which a descendant did, since it was called last, by name;

@@ -259,6 +259,9 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	if !status.Leaves() && status != Lingering {
 		c.outlive(t)
 	}
+	if t.Job == nil && status == Pending {
+		c.ungrouped = append(c.ungrouped, t)
+	}
 	if j := t.Job; j != nil {
 		j.version++
 		if was.Assumed() && (status == Bound || status == Running) {

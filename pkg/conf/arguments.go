@@ -45,6 +45,13 @@ func (a Arguments) value(name string, kind Kind) any {
 	return argument.Default
 }
 
+// Declares reports whether the action or plugin has an argument. Of one from outside the tree that took the place of another it is
+// not sure.
+func (a Arguments) Declares(name string) bool {
+	argument, declared := declaration(a.schema, name)
+	return declared && argument.inForce()
+}
+
 // Has reports whether an argument is given or has a default. For one that has not, the accessors return a zero value.
 func (a Arguments) Has(name string) bool {
 	argument, declared := declaration(a.schema, name)

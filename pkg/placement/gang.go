@@ -83,8 +83,23 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdi
 		refusal.Wanted = max(j.MinMember, before+1)
 	}
 	refusal.Placed = min(j.Ready(), refusal.Wanted-j.Lacks()) // a surplus of one role is no substitute for another
+	if refusal.Code == verdict.NotEnoughResources {
+		refusal.Fitting = namesOf(x.Tasks())
+	}
 	x.Undo()
 	return &refusal
+}
+
+// namesOf returns the names of the pods of some tasks of one job, nil if there are none.
+func namesOf(tasks []*cluster.Task) []string {
+	if len(tasks) == 0 {
+		return nil
+	}
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		names[i] = t.Pod.Name
+	}
+	return names
 }
 
 // useful reports whether placing a task brings its job nearer to its start: its role still lacks tasks, or any task will

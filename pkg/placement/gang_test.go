@@ -34,7 +34,7 @@ func TestAGangThatKeepsApartIsNotPlacedOnTooFewNodes(t *testing.T) {
 	w.set(gangOf("g", 3, fixture.ApartFrom("app", "g"))...)
 	s := w.open()
 	v := placement.Gang(s, w.job("g"), s.Pending(w.job("g")))
-	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode, Placed: 2, Wanted: 3,
+	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode, Placed: 2, Wanted: 3, Fitting: []string{"g-0", "g-1"},
 		Nodes: []verdict.NodeReason{{Reason: "node(s) didn't match pod anti-affinity rules", Nodes: 2, Example: "n0"}}}
 	if diff := cmp.Diff(want, v); diff != "" {
 		t.Errorf("the verdict differs (-want +got):\n%s", diff)

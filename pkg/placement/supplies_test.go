@@ -98,7 +98,7 @@ func TestAGangThatFindsTooFewVolumesHoldsNone(t *testing.T) {
 	w.set(fixture.Volume("v0", "local", "1Gi", host, "n0"), fixture.Volume("v1", "local", "1Gi", host, "n1"))
 	w.set(gangWithClaims("g", 3, "local")...)
 	v := try(w, "g")
-	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpSupply, Placed: 2, Wanted: 3,
+	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpSupply, Placed: 2, Wanted: 3, Fitting: []string{"g-0", "g-1"},
 		Nodes:  []verdict.NodeReason{{Reason: "node(s) didn't find available persistent volumes to bind", Nodes: 2, Example: "n0"}},
 		Detail: "PersistentVolumeClaim work/g-2 is not bound and no volume of StorageClass local fits"}
 	if diff := cmp.Diff(want, v); diff != "" {

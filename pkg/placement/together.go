@@ -118,6 +118,9 @@ func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *ve
 	}
 	refusal := *why
 	refusal.Placed, refusal.Wanted = j.Ready(), j.Ready()+max(j.Lacks(), 1)
+	if refusal.Code == verdict.NotEnoughResources {
+		refusal.Fitting = append(namesOf(x.Tasks()), v.Fitting...)
+	}
 	x.Undo()
 	return &refusal
 }

@@ -48,6 +48,9 @@ func (w *statusWriter) touchArrived(c *cluster.Cluster, now time.Time) {
 
 // wakeAt is when something is to be said although nothing may have happened, zero if there is no such time.
 func (w *statusWriter) wakeAt() (wake time.Time) {
+	if len(w.ungrouped) > 0 {
+		wake = w.ungrouped[0].due
+	}
 	for _, j := range w.arrival {
 		if at := j.Arrival.Since.Add(arrivalPause); !j.Arrival.Since.IsZero() && (wake.IsZero() || at.Before(wake)) {
 			wake = at

@@ -324,7 +324,7 @@ func TestTheOwnersOfPodsAreToldOnceWhyTheyWait(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
 	addGang(w, "g", "default", 2)
 	d := w.cycle()
-	if len(d.Pods) != 2 || d.Pods[0].Condition.Reason != corev1.PodReasonUnschedulable {
+	if len(d.Pods) != 2 || d.Pods[0].Condition.Reason != "Schedulable" || d.Pods[1].Condition.Reason != corev1.PodReasonUnschedulable {
 		t.Fatalf("told %+v", d.Pods)
 	}
 	w.apply(fixture.Node("n0", "cpu=500m"))

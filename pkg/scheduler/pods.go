@@ -6,14 +6,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/plugins/gang"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
 // writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,
-// so that is said only where nodes would help. The numbers are on the PodGroup: repeating them here would write every pod
+// so that is said only where nodes would help, and not of pods that have a place unless the plugin gang is told to. The numbers are on the PodGroup: repeating them here would write every pod
 // of a job again whenever one of them changes.
 func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decisions) {
 	if j.Count(cluster.Pending) == 0 {
@@ -23,17 +25,39 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decis
 	if reason == "" {
 		return
 	}
+	fitting := w.fitting(j, reason)
 	for _, t := range j.Pending(cluster.CompareTasks) {
 		// Of a pod with a gate the API server says so itself; a reason beside it would wake autoscalers.
-		if t.IsHeld() || t.Told == message || says(t.Pod, reason, message) {
-			continue
+		switch {
+		case t.IsHeld():
+		case fitting.Has(t.Pod.Name):
+			message := fmt.Sprintf("the pod can possibly be assigned to a node, once minAvailable is satisfied; see the status of PodGroup %s", j.ID.Name)
+			tellPod(t, gang.Schedulable, message, message, now, d)
+		default:
+			tellPod(t, reason, message, note, now, d)
 		}
-		t.Told = message
-		d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
-			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
-		}})
 	}
+}
+
+// fitting returns the names of the pods that have a place while their gang has none, if they are to say so.
+func (w *statusWriter) fitting(j *cluster.Job, reason string) sets.Set[string] {
+	if w.placedReason != gang.Schedulable || reason != corev1.PodReasonUnschedulable || !blocked(j) {
+		return nil
+	}
+	return sets.New(j.Verdict.Fitting...)
+}
+
+// tellPod gives a pod a condition that says why it waits, unless it has it.
+func tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *cluster.Decisions) {
+	// What was decided last counts: the pod may not show it yet.
+	if t.Told == message || t.Told == "" && says(t.Pod, reason, message) {
+		return
+	}
+	t.Told = message
+	d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+	}})
 }
 
 // Reasons of pods that wait for no room: their PodGroup does not exist, or this scheduler does not look at it.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +82,102 @@ func TestNothingIsWrittenToThePodGroupsOfAnotherScheduler(t *testing.T) {
 				t.Errorf("%q, and its pod %s: taken for %q", phase, name, got.Phase)
 			}
 		}
+	}
+}
+
+const placedPods = `
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+    arguments: {placedPodReason: %s}
+  - name: predicates
+  - name: proportion
+`
+
+// Which pods of a gang have a place while the others have none is told by the reason, as in Volcano; where an autoscaler is to add
+// nodes for the whole gang, all of them are Unschedulable.
+func TestPodsThatHaveAPlaceWhileTheirGangHasNoneAreSchedulable(t *testing.T) {
+	for _, c := range []struct{ configuration, placed string }{
+		{"", "Schedulable"},
+		{fmt.Sprintf(placedPods, "Schedulable"), "Schedulable"},
+		{fmt.Sprintf(placedPods, "Unschedulable"), "Unschedulable"},
+		{"actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n", "Schedulable"},
+	} {
+		w := newWorld(t, c.configuration, fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
+		addGang(w, "g", "default", 3)
+		given := w.conditionsOf(time.Second)
+		for pod, want := range map[string]string{"g-0": c.placed, "g-1": c.placed, "g-2": "Unschedulable"} {
+			if got := given[pod]; got.Type != corev1.PodScheduled || got.Status != corev1.ConditionFalse || got.Reason != want {
+				t.Errorf("with %q pod %s is %+v, want %s", c.configuration, pod, got, want)
+			}
+		}
+		if c.placed == "Schedulable" && !strings.Contains(given["g-0"].Message, "can possibly be assigned") {
+			t.Errorf("pod g-0 says %q", given["g-0"].Message)
+		}
+		w.apply(fixture.Node("n2", "cpu=500m")) // one place less
+		if again := w.conditionsOf(time.Second); len(again) != len(given)-2 && c.placed == "Schedulable" || again["g-0"].Reason != "" {
+			t.Errorf("with %q, when one place is gone, told %+v", c.configuration, again)
+		} else if c.placed == "Schedulable" && again["g-1"].Reason != "Unschedulable" {
+			t.Errorf("with %q the pod that lost its place is told %+v", c.configuration, again)
+		}
+		if again := w.conditionsOf(time.Minute); len(again) > 0 {
+			t.Errorf("with %q it is said again: %v", c.configuration, again)
+		}
+	}
+}
+
+func TestPodsFollowAChangeOfTheirReason(t *testing.T) {
+	w := newWorld(t, fmt.Sprintf(placedPods, "Schedulable"), fixture.Node("n1", "cpu=1"))
+	addGang(w, "g", "default", 2)
+	w.run()
+	w.use(fmt.Sprintf(placedPods, "Unschedulable"))
+	if given := w.conditionsOf(time.Second); len(given) != 1 || given["g-0"].Reason != "Unschedulable" {
+		t.Errorf("told %+v", given)
+	}
+}
+
+func TestAPodForWhichNobodyMakesAPodGroupSaysSoAfterAWhile(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
+	gated := fixture.Pod("gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })
+	stranger := fixture.Pod("stranger", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" })
+	w.apply(fixture.Pod("p"), fixture.Pod("q"), gated, stranger, fixture.Pod("runs", fixture.On("n1")))
+	if given := w.conditionsOf(groupingPause - 2*time.Second); len(given) > 0 {
+		t.Errorf("before the controllers can have made it: %v", given)
+	}
+	q := fixture.Pod("q", fixture.In("late"))
+	q.ResourceVersion = "2"
+	w.apply(q, fixture.Group("late", "default", 1))
+	given := w.conditionsOf(groupingPause)
+	if c := given["p"]; len(given) != 1 || c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != "PodGroupNotFound" ||
+		!strings.Contains(c.Message, "nobody has made a PodGroup") {
+		t.Errorf("told %+v", given)
+	}
+	if again := w.conditionsOf(time.Minute); len(again) > 0 {
+		t.Errorf("it is said again: %v", again)
+	}
+}
+
+func TestManyPodsWithoutPodGroupAreToldSomeAtATime(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
+	const pods = 2*ungroupedAtOnce + 7
+	for i := range pods {
+		w.apply(fixture.Pod(fmt.Sprintf("p%03d", i)))
+	}
+	began, told := w.now, 0
+	result := w.scheduler.Cycle(w.now, nil)
+	for told < pods && w.now.Sub(began) < time.Minute {
+		if result.Wake.IsZero() {
+			t.Fatalf("the scheduler sleeps on when %d of %d are told", told, pods)
+		}
+		w.now = result.Wake
+		result = w.scheduler.Cycle(w.now, nil)
+		if len(result.Decisions.Pods) > ungroupedAtOnce {
+			t.Errorf("%d are told at once", len(result.Decisions.Pods))
+		}
+		told += len(result.Decisions.Pods)
+	}
+	if took := w.now.Sub(began); told != pods || took < groupingPause || took > groupingPause+5*ungroupedPause {
+		t.Errorf("%d of %d are told after %s", told, pods, took)
 	}
 }

@@ -53,6 +53,7 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 		return err
 	}
 	s.policy, s.renewed = policy, true
+	s.writer.use(policy, s.cluster)
 	s.cluster.Reconsider()
 	return nil
 }

@@ -12,21 +12,45 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/gang"
 )
 
 // statusWriter decides what the statuses of PodGroups, queues and pods are to say.
 type statusWriter struct {
-	cycle   uint64
-	arrival []*cluster.Job // of which it is not said yet that they lack pods
+	cycle        uint64
+	placedReason string         // of pods that have a place while their gang has none; see gang.PlacedPodReasonKey
+	arrival      []*cluster.Job // of which it is not said yet that they lack pods
+	ungrouped    []ungrouped    // pods of which it is not said yet that nobody makes a PodGroup for them, in the order of their time
 }
 
 func newStatusWriter() *statusWriter { return &statusWriter{} }
+
+// use has what is said of pods follow a policy, also of those that it was said of before.
+func (w *statusWriter) use(policy *framework.Policy, c *cluster.Cluster) {
+	reason := gang.Unschedulable // without the plugin there are no gangs
+	for _, tier := range policy.Configuration.Tiers {
+		for _, plugin := range tier.Plugins {
+			if plugin.Name == gang.Name && plugin.Arguments.Declares(gang.PlacedPodReasonKey) {
+				reason = plugin.Arguments.String(gang.PlacedPodReasonKey)
+			}
+		}
+	}
+	if reason == w.placedReason {
+		return
+	}
+	w.placedReason = reason
+	for _, j := range c.Waiting() {
+		c.TouchJob(j)
+	}
+}
 
 // write adds to the decisions every status that differs from what was decided last. Only jobs and queues that something
 // has happened to are looked at.
 func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decisions) {
 	w.cycle++
 	w.touchArrived(c, now)
+	w.writeUngrouped(c, now, d)
 	for _, j := range c.TakeTouchedJobs() {
 		arriving := w.isArriving(j, now)
 		if j.Group != nil && !j.IsForeign {

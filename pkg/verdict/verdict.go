@@ -124,6 +124,9 @@ type Verdict struct {
 	Help    Help
 
 	Placed, Wanted int // how many pods found a place in the attempt, and how many must at the least
+	// Fitting names the pods that found a place in the attempt and gave it back, since too few did, in the order in which they were
+	// placed. It is no part of the sentence.
+	Fitting []string
 
 	Shortages []Shortage
 	Nodes     []NodeReason
@@ -137,17 +140,17 @@ type Verdict struct {
 	Detail string // what a plugin or the API server adds, a clause without a full stop
 }
 
-// Equal reports whether two verdicts say the same. A nil verdict is no refusal.
+// Equal reports whether two verdicts say the same, of the job and of its pods. A nil verdict is no refusal.
 func (v *Verdict) Equal(w *Verdict) bool {
 	if v == nil || w == nil {
 		return v == w
 	}
-	return v.Code == w.Code && v.Sentence() == w.Sentence()
+	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) && v.Sentence() == w.Sentence()
 }
 
 // With holds two refusals of one job together: it returns the one that must be put right first, v if neither must, with the
-// help of both, since what helps a part of a job may be enough, and with what the other says of who may not leave if it does
-// not itself. Neither is changed; nil is no refusal.
+// help of both, since what helps a part of a job may be enough, and with what the other says of who may not leave, and of which
+// pods have a place, if it does not itself. Neither is changed; nil is no refusal.
 func (v *Verdict) With(w *Verdict) *Verdict {
 	switch {
 	case v == nil:
@@ -161,6 +164,9 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	both.Help |= w.Help
 	both.Looked = v.Looked || w.Looked
 	both.Spared = addSpared(v.Spared, w.Spared)
+	if both.Fitting == nil {
+		both.Fitting = w.Fitting
+	}
 	both.Vetoed = append(v.Vetoed[:len(v.Vetoed):len(v.Vetoed)], w.Vetoed...)
 	return &both
 }

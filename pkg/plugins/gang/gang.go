@@ -2,6 +2,9 @@ package gang
 
 import (
 	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -14,9 +17,29 @@ const Name = "gang"
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
-	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
-		return plugin{}, nil
-	}}
+	return framework.PluginFactory{
+		Name: Name,
+		Spec: conf.Spec{Arguments: []conf.Argument{{Name: PlacedPodReasonKey, Kind: conf.String, Default: Schedulable, Check: isReason,
+			Doc: "Reason of pods that have a place while their gang has none: Schedulable, which autoscalers pass over, or Unschedulable."}}},
+		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return plugin{}, nil },
+	}
+}
+
+// PlacedPodReasonKey is the argument that says which reason the condition PodScheduled has of a pod for which there is a place, and
+// which waits because there is none for others of its gang. Autoscalers look at [Unschedulable] pods only.
+const PlacedPodReasonKey = "placedPodReason"
+
+// The values of [PlacedPodReasonKey].
+const (
+	Schedulable   = "Schedulable" // as in Volcano
+	Unschedulable = corev1.PodReasonUnschedulable
+)
+
+func isReason(value any) error {
+	if value != Schedulable && value != Unschedulable {
+		return fmt.Errorf("%s or %s", Schedulable, Unschedulable)
+	}
+	return nil
 }
 
 const atItsMinimum = "law J2 (their gang is at its minimum)"

@@ -33,7 +33,7 @@ const (
 // first eviction that is refused.
 func (s *simulation) beginPlan(p *cluster.PlanStart) {
 	if p.Job != (cluster.JobID{}) {
-		s.setGroupStatus(&p.Record)
+		s.setGroupStatus(&p.Record, true)
 	}
 	for _, n := range p.Nominations {
 		if s.nominate(n) {
@@ -55,17 +55,17 @@ func (s *simulation) endPlan(p *cluster.PlanEnd) {
 		s.nominate(n)
 	}
 	for _, spared := range p.Spared {
-		if pod := s.livePod(spared.Pod, spared.UID); pod != nil && pod.DeletionTimestamp == nil {
+		if pod := s.livePod(spared.Pod, spared.UID); pod != nil && pod.DeletionTimestamp == nil && s.mayWrite(true) {
 			s.markTarget(pod, corev1.ConditionFalse, preemptionCancelled, p.Why)
 			s.setPod(pod)
 		}
 	}
 }
 
-// nominate writes on a pod which node it is promised, or that it is promised none. It reports whether the pod is there.
+// nominate writes on a pod which node it is promised, or that it is promised none. It reports whether that was written.
 func (s *simulation) nominate(n cluster.Nomination) bool {
 	pod := s.livePod(n.Pod, n.UID)
-	if pod == nil {
+	if pod == nil || !s.mayWrite(true) {
 		return false
 	}
 	pod.Status.NominatedNodeName = n.Node
@@ -77,10 +77,14 @@ func (s *simulation) nominate(n cluster.Nomination) bool {
 // already, or is leaving, needs no eviction.
 func (s *simulation) evict(e *cluster.Eviction) (refused string) {
 	pod := s.livePod(e.Pod, e.UID)
-	if pod == nil || pod.DeletionTimestamp != nil {
+	if pod == nil || pod.DeletionTimestamp != nil || !s.mayWrite(true) {
 		return ""
 	}
 	s.markTarget(pod, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.Message)
+	if !s.mayWrite(true) {
+		s.setPod(pod)
+		return ""
+	}
 	var fate Fate
 	if s.options.Fate != nil {
 		fate = s.options.Fate(*e)

@@ -67,6 +67,7 @@ type simulation struct {
 	returned map[types.NamespacedName]int // how often a pod came back
 	supplies *supplies
 	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
+	crash    *crash                      // nil if none is to come
 }
 
 // Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
@@ -98,7 +99,7 @@ func newSimulation(input *Input, policy *framework.Policy, options Options) (*si
 	s := &simulation{
 		options:   options,
 		input:     input,
-		scheduler: scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: options.SchedulerNames, Overlook: options.Overlook}}),
+		scheduler: newScheduler(options),
 		now:       options.Now,
 		pods:      map[types.NamespacedName]*corev1.Pod{},
 		groups:    map[cluster.JobID]*schedulingv1beta1.PodGroup{},
@@ -270,6 +271,9 @@ func (s *simulation) cycle() (bool, error) {
 			s.options.Observe(&result.Decisions)
 		}
 		s.carryOut(&result.Decisions)
+		if err := s.survive(); err != nil {
+			return false, err
+		}
 		again = s.makePods()
 		s.count()
 	}
@@ -292,7 +296,7 @@ func (s *simulation) carryOut(d *cluster.Decisions) {
 		s.bind(b)
 	}
 	for i := range d.Groups {
-		s.setGroupStatus(&d.Groups[i])
+		s.setGroupStatus(&d.Groups[i], false)
 	}
 	for i := range d.Places {
 		s.setPlace(&d.Places[i])
@@ -306,6 +310,9 @@ func (s *simulation) count() {
 }
 
 func (s *simulation) bind(b cluster.Bind) {
+	if !s.mayWrite(false) {
+		return
+	}
 	s.supplies.carryOut(&b)
 	s.report.Binds = append(s.report.Binds, Bind{Cycle: s.report.Cycles, Pod: b.Pod.String(), Node: b.Node})
 	pod := s.pods[b.Pod].DeepCopy()
@@ -316,8 +323,8 @@ func (s *simulation) bind(b cluster.Bind) {
 	s.setPod(pod)
 }
 
-func (s *simulation) setGroupStatus(g *cluster.GroupStatus) {
-	if group := s.groups[g.Job]; group != nil && group.UID == g.UID {
+func (s *simulation) setGroupStatus(g *cluster.GroupStatus, forPlan bool) {
+	if group := s.groups[g.Job]; group != nil && group.UID == g.UID && s.mayWrite(forPlan) {
 		group = group.DeepCopy()
 		group.Status = g.Status
 		s.groups[g.Job] = group
@@ -327,7 +334,7 @@ func (s *simulation) setGroupStatus(g *cluster.GroupStatus) {
 
 func (s *simulation) setPlace(p *cluster.GroupPlace) {
 	group := s.groups[p.Job]
-	if group == nil || group.UID != p.UID {
+	if group == nil || group.UID != p.UID || !s.mayWrite(false) {
 		return
 	}
 	group = group.DeepCopy()

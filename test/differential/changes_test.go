@@ -13,6 +13,8 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/simulator"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -41,10 +43,49 @@ func (m *maker) special(f feature) func() change {
 		return m.changeBudget
 	case quotas:
 		return m.changeQuota
-	case leaving:
+	case leaving, deadlines:
 		return m.passTime
+	case latecomers:
+		if len(m.late) > 0 {
+			return m.podsCome
+		}
+	case crashes:
+		return m.crash
 	}
 	return nil
+}
+
+// crash has the scheduler end in the middle of what it writes next, and begin anew.
+func (m *maker) crash() change {
+	writes, ofPlans := m.IntN(9), !m.once(4)
+	return change{fmt.Sprintf("the scheduler is to end after %d writes, only those of plans counted: %t", writes, ofPlans), func(l *life) {
+		l.led.Crash(simulator.CrashPlan{Writes: writes, OfPlans: ofPlans, Policy: func() *framework.Policy { return l.configuration.policy() }})
+	}}
+}
+
+// podsCome has the controller of a batch Job make pods of it, if the Job was let in.
+func (m *maker) podsCome() change {
+	late := m.late[m.IntN(len(m.late))]
+	most := 1 + m.IntN(4)
+	return change{fmt.Sprintf("up to %d pods of gang %s come", most, late.name), func(l *life) {
+		g, ok := get(l, &schedulingv1beta1.PodGroup{}, late.name)
+		if !ok || isOutside(g.Status.Phase) {
+			return
+		}
+		made := 0
+		for _, o := range late.pods {
+			if _, isThere := get(l, o, o.(metav1.Object).GetName()); isThere || made == most {
+				continue
+			}
+			if p, ok := o.(*corev1.Pod); ok {
+				made++
+				p = p.DeepCopy()
+				p.CreationTimestamp, p.Spec.Priority = metav1.NewTime(l.led.Now()), new(int32)
+				o = p
+			}
+			l.set(o)
+		}
+	}}
 }
 
 func (m *maker) changeNode() change {

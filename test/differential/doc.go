@@ -7,6 +7,9 @@
 // simulator; shrink leaves out of a world what it fails without, and story tells what is left, or writes it as a scenario of
 // package scenarios.
 //
+// Most changes come when the world rests, some a few cycles after the one before, in the middle of what the scheduler does. A scheduler
+// may also end between any two of its writes, and another begins.
+//
 // TestNothingIsMissed leads random worlds: HEKLA_DIFFERENTIAL_WORLDS says how many, HEKLA_DIFFERENTIAL_SEED the first seed. Of a
 // world that fails it tells the smallest that fails in the same way; with HEKLA_DIFFERENTIAL_OUT it also writes that as a folder
 // there, in the form of test/scenarios. TestEveryKindOfEventWakes tries each kind of event that

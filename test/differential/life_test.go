@@ -68,16 +68,22 @@ func begin(w *world) *life {
 // lead leads a world to its end, or to the first failure.
 func lead(w *world) *life {
 	l := begin(w)
-	l.rest()
 	for _, c := range w.changes {
+		if c.isSudden {
+			for range c.cycles {
+				l.cycle()
+			}
+		} else {
+			l.rest()
+		}
 		if l.failure != "" {
-			break
+			return l
 		}
 		l.story = append(l.story, fmt.Sprintf("%d: %s", l.cycles, c.name))
 		l.happened = append(l.happened, happening{before: l.cycles + 1})
 		c.apply(l)
-		l.rest()
 	}
+	l.rest()
 	return l
 }
 

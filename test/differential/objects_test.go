@@ -2,6 +2,8 @@ package differential
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -38,6 +41,9 @@ const (
 	nodeGroups  feature = "node groups"
 	images      feature = "images"
 	loneClasses feature = "lone pods"
+	latecomers  feature = "pods that come late"
+	crashes     feature = "crashes"
+	deadlines   feature = "waiting times"
 )
 
 // features are how often worlds have them: once in so many.
@@ -46,7 +52,7 @@ var features = []struct {
 	in int
 }{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
 	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
-	{loneClasses, 5}}
+	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}}
 
 // maker makes a random world.
 type maker struct {
@@ -57,6 +63,13 @@ type maker struct {
 	nodes, queues, groups, pods []string
 	runs                        map[string]bool // groups with pods that run
 	free                        map[string]int  // CPUs and devices that are left of each node
+	late                        []latecomer
+}
+
+// latecomer is a gang of a batch Job, whose pods are made when it is let in.
+type latecomer struct {
+	name string
+	pods []runtime.Object // and what is made for them
 }
 
 // makeWorld makes the world of a seed, without some features.
@@ -80,18 +93,24 @@ func makeWorld(seed uint64, without ...feature) *world {
 	for i := range 1 + m.IntN(4) {
 		m.makeGang(fmt.Sprintf("r%d", i), true)
 	}
+	if !m.once(3) {
+		m.fill()
+	}
 	for i := range 1 + m.IntN(3) {
 		m.makeGang(fmt.Sprintf("w%d", i), false)
 	}
+	if m.has[crashes] {
+		m.changes = append(m.changes, timed{change: m.crash(), isSudden: true})
+	}
 	for range 1 + m.IntN(4) {
-		m.changes = append(m.changes, m.anyChange())
+		m.changes = append(m.changes, timed{m.anyChange(), m.once(5), m.IntN(3)})
 	}
 	return m.world
 }
 
 func (m *maker) configure() {
 	c := configuration{actions: m.oneOf(append([]string{actionLists[0], actionLists[0], actionLists[0]}, actionLists...)...),
-		sharer: m.oneOf("capacity", "capacity", "proportion", ""), tree: m.has[tree], whole: !m.once(3)}
+		sharer: m.oneOf("capacity", "capacity", "proportion", ""), tree: m.has[tree] && !m.once(3), whole: !m.once(3)}
 	add := func(name string, on bool) {
 		if on {
 			c.plugins = append(c.plugins, name)
@@ -105,6 +124,7 @@ func (m *maker) configure() {
 	add("nodegroup", m.has[nodeGroups])
 	add("network-topology-aware", m.has[hyperNodes])
 	add("drf", m.once(6))
+	add("sla", m.has[deadlines])
 	m.configuration = c
 }
 
@@ -271,6 +291,10 @@ func (m *maker) settle(p *corev1.Pod, cpus int) bool {
 // makeGang makes a gang with its pods. If it runs, its pods do as far as there is room.
 func (m *maker) makeGang(name string, runs bool) {
 	objects := m.gang(name, runs)
+	if !runs && m.has[latecomers] && !m.once(3) {
+		m.late = append(m.late, latecomer{name: name, pods: objects[1:]})
+		objects = ofJob(objects)
+	}
 	for _, o := range objects {
 		m.add(o)
 		if p, ok := o.(*corev1.Pod); ok {
@@ -279,6 +303,53 @@ func (m *maker) makeGang(name string, runs bool) {
 	}
 	m.groups = append(m.groups, name)
 	m.runs[name] = runs
+}
+
+// ofJob leaves of a gang and its pods the gang, as the controller of a batch Job makes it before its pods.
+func ofJob(objects []runtime.Object) []runtime.Object {
+	g := objects[0].(*schedulingv1beta1.PodGroup)
+	g.OwnerReferences = []metav1.OwnerReference{{APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "Job", Name: g.Name, UID: "job", Controller: new(true)}}
+	wanted := corev1.ResourceList{}
+	for _, o := range objects[1:] {
+		if p, ok := o.(*corev1.Pod); ok && int32(indexOf(p)) < g.Spec.MinMember {
+			for name, amount := range p.Spec.Containers[0].Resources.Requests {
+				sum := wanted[name]
+				sum.Add(amount)
+				wanted[name] = sum
+			}
+		}
+	}
+	g.Spec.MinResources = &wanted
+	fixture.AtTheDoor(g)
+	return objects[:1]
+}
+
+// indexOf is the number at the end of a pod's name.
+func indexOf(p *corev1.Pod) (i int) {
+	fmt.Sscanf(p.Name[strings.LastIndex(p.Name, "-")+1:], "%d", &i)
+	return i
+}
+
+// fill has gangs of low priority take what is left of the nodes, so that the jobs that wait need room.
+func (m *maker) fill() {
+	for i := 0; i < 3 && m.hasFree(); i++ {
+		name := fmt.Sprintf("f%d", i)
+		m.makeGang(name, true)
+		g := m.objects[slices.IndexFunc(m.objects, func(o runtime.Object) bool {
+			g, ok := o.(*schedulingv1beta1.PodGroup)
+			return ok && g.Name == name
+		})].(*schedulingv1beta1.PodGroup)
+		g.Annotations[schedulingv1beta1.PreemptableKey], g.Spec.PriorityClassName = "true", "low"
+	}
+}
+
+func (m *maker) hasFree() bool {
+	for _, cpus := range m.free {
+		if cpus > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // gang is a random gang and its pods, and what is made for them.
@@ -322,6 +393,9 @@ func (m *maker) gang(name string, runs bool) (objects []runtime.Object) {
 	}
 	if m.has[hyperNodes] && m.once(2) {
 		fixture.Within(1 + m.IntN(2))(g)
+	}
+	if m.has[deadlines] && m.once(2) {
+		g.Annotations[schedulingv1beta1.SLAWaitingTimeKey] = m.oneOf("1m", "5s", "4m")
 	}
 	parts := m.has[subgroups] && m.once(2)
 	if parts {

@@ -17,12 +17,12 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// world is a cluster to begin with and what happens in it, one thing after another, each when the one before has come to rest.
+// world is a cluster to begin with and what happens in it, one thing after another, most of them when the one before has come to rest.
 // It is plain data, so that parts of it can be left out.
 type world struct {
 	configuration configuration
 	objects       []runtime.Object
-	changes       []change
+	changes       []timed
 	// overlook makes the model forget causes to wake jobs; nil forgets none.
 	overlook func(cluster.Cause) bool
 }
@@ -31,6 +31,13 @@ type world struct {
 type change struct {
 	name  string
 	apply func(*life)
+}
+
+// timed is a change and when it comes: once the world rests or, if it is sudden, so many cycles after the one before.
+type timed struct {
+	change
+	isSudden bool
+	cycles   int
 }
 
 // configuration is what the scheduler is told to do, as far as worlds differ in it.

@@ -104,14 +104,6 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 		{"a policy by event", "Job", jobWith("policies: [{event: PodFailed, action: RestartJob}]", ""), ""},
 		{"a policy by exit code", "Job", jobWith("policies: [{exitCode: 3, action: RestartJob}]", ""), ""},
 		{"a policy needs an action", "Job", jobWith("policies: [{event: PodFailed}]", ""), "spec.policies[0].action: Required value"},
-		{"a policy needs a cause", "Job", jobWith("policies: [{action: RestartJob}]", ""),
-			"spec.policies[0]: Invalid value: either event and exitCode should be specified"},
-		{"a policy with no events has no cause", "Job", jobWith("policies: [{events: [], action: RestartJob}]", ""),
-			"either event and exitCode should be specified"},
-		{"a policy has one kind of cause", "Job", jobWith("policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]", ""),
-			"must not specify event and exitCode simultaneously"},
-		{"success is no failure", "Job", jobWith("policies: [{exitCode: 0, action: RestartJob}]", ""),
-			"spec.policies[0]: Invalid value: 0 is not a valid error code"},
 		{"an unknown event", "Job", jobWith("policies: [{event: PodBored, action: RestartJob}]", ""), "spec.policies[0].event: Unsupported value"},
 		{"an unknown event among several", "Job", jobWith("policies: [{events: [PodBored], action: RestartJob}]", ""),
 			"spec.policies[0].events[0]: Unsupported value"},
@@ -120,8 +112,6 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 		{"an internal action", "Job", jobWith("policies: [{event: PodFailed, action: SyncJob}]", ""), "Unsupported value"},
 		{"any event beside an exit code", "Job",
 			jobWith("policies: [{event: '*', action: RestartJob}, {exitCode: 3, action: AbortJob}]", ""), ""},
-		{"the policies of a task are checked too", "Job", jobWith("", "policies: [{action: RestartJob}]"),
-			"spec.tasks[0].policies[0]: Invalid value: either event and exitCode should be specified"},
 
 		{"a volume needs a place", "Job", jobWith("volumes: [{volumeClaimName: a}]", ""), "mountPath: Required value"},
 		{"a volume needs a place that is not empty", "Job", jobWith(`volumes: [{mountPath: "", volumeClaimName: a}]`, ""), "spec.volumes[0].mountPath: Invalid value"},
@@ -231,10 +221,9 @@ func TestATemplateIsCheckedAsAJobIsAndMayBeChanged(t *testing.T) {
 		t.Error(err)
 	}
 	for object, refusal := range map[string]string{
-		"metadata: {name: a}":                           "spec: Required value",
-		jobWith("minAvailable: 4", ""):                  "job 'minAvailable' should not be greater than total replicas in tasks: it is 4, and they are 3",
-		jobWith("", "policies: [{action: RestartJob}]"): "either event and exitCode should be specified",
-		jobWith("volumes: [{mountPath: /a}]", ""):       "either VolumeClaim or VolumeClaimName must be specified",
+		"metadata: {name: a}":                     "spec: Required value",
+		jobWith("minAvailable: 4", ""):            "job 'minAvailable' should not be greater than total replicas in tasks: it is 4, and they are 3",
+		jobWith("volumes: [{mountPath: /a}]", ""): "either VolumeClaim or VolumeClaimName must be specified",
 	} {
 		_, _, errs := definition.create(parse(t, object))
 		expectRefusal(t, errs.ToAggregate(), refusal)

@@ -58,7 +58,8 @@ func TestWhatAJobRunsStaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestTasksAndEventsAreUniqueWhoeverIsAsked(t *testing.T) {
+// TestTasksAndPoliciesAreClearWhoeverIsAsked asks the policy volcano-job-names of each kind that has the spec of a Job.
+func TestTasksAndPoliciesAreClearWhoeverIsAsked(t *testing.T) {
 	tenant := tenantOf(t, "unique")
 	const task = "replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}"
 	const twice = "[{event: PodFailed, action: RestartJob}, {event: PodFailed, action: AbortJob}]"
@@ -67,7 +68,13 @@ func TestTasksAndEventsAreUniqueWhoeverIsAsked(t *testing.T) {
 		"policies: " + twice + ", tasks: [{" + task + "}]":                                   "only one policy may answer an event",
 		"tasks: [{policies: " + twice + ", " + task + "}]":                                   "only one policy may answer an event",
 		"policies: [{event: PodFailed, action: RestartJob}, {event: PodEvicted, action: RestartJob}], " +
-			"tasks: [{" + task + "}, {policies: [{event: PodFailed, action: RestartTask}], " + task + "}]": "",
+			"tasks: [{" + task + "}, {policies: [{event: PodFailed, action: RestartTask}, {exitCode: 3, action: RestartJob}], " + task + "}]": "",
+		"policies: [{action: RestartJob}], tasks: [{" + task + "}]":                                                   "action RestartJob: either event and exitCode should be specified",
+		"policies: [{events: [], action: RestartJob}], tasks: [{" + task + "}]":                                       "either event and exitCode should be specified",
+		"policies: [{event: PodFailed, exitCode: 3, action: RestartJob}], tasks: [{" + task + "}]":                    "must not specify event and exitCode simultaneously",
+		"policies: [{events: [PodFailed], exitCode: 3, action: RestartJob}], tasks: [{" + task + "}]":                 "must not specify event and exitCode simultaneously",
+		"policies: [{exitCode: 0, action: RestartJob}], tasks: [{" + task + "}]":                                      "0 is not a valid error code",
+		"tasks: [{" + task + "}, {policies: [{exitCode: 3, action: RestartTask}, {action: AbortJob}], " + task + "}]": "action AbortJob: either event and exitCode",
 	} {
 		for kind, text := range map[string]string{
 			"Job":         "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {%s}",
@@ -83,6 +90,31 @@ func TestTasksAndEventsAreUniqueWhoeverIsAsked(t *testing.T) {
 	}
 }
 
+// TestTheLargestJobFitsIntoTheBudgetOfThePolicies has a Job of as many tasks and policies as the definition allows made and changed: a
+// policy that costs more than the API server gives it refuses everything.
+func TestTheLargestJobFitsIntoTheBudgetOfThePolicies(t *testing.T) {
+	tenant := tenantOf(t, "largest")
+	large := copyOfJob(t, "batch.volcano.sh", 256, 64)
+	large.SetNamespace("largest")
+	tasks := large.Object["spec"].(map[string]any)["tasks"].([]any)
+	for _, task := range tasks {
+		task.(map[string]any)["replicas"] = int64(0) // nothing is to run
+	}
+	if err := tenant.Create(testContext(t), large); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), large) })
+	err := tenant.Patch(testContext(t), large, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxRetry":5}}`)), client.DryRunAll)
+	expect(t, "a change of its spec", err, "")
+	tasks = large.Object["spec"].(map[string]any)["tasks"].([]any) // as the API server stored them
+	policies := tasks[255].(map[string]any)["policies"].([]any)
+	delete(policies[63].(map[string]any), "exitCode")
+	large.SetResourceVersion("")
+	large.SetName("")
+	err = tenant.Create(testContext(t), large, client.DryRunAll)
+	expect(t, "one whose last policy answers nothing", err, "either event and exitCode should be specified")
+}
+
 // BenchmarkWritesOfAJob measures the processor time that an API server takes for a write of a Job: with the rules of its definition,
 // and without any, which is how Volcano defines its Jobs. Both are copies in groups of their own, where no webhook is asked.
 //
@@ -92,7 +124,7 @@ func BenchmarkWritesOfAJob(b *testing.B) {
 	for _, size := range []struct{ tasks, policies int }{{10, 2}, {100, 2}, {256, 2}, {100, 64}} {
 		for _, definition := range []string{"rules", "norules"} {
 			defineCopy(b, definition)
-			job := copyOfJob(b, definition, size.tasks, size.policies)
+			job := copyOfJob(b, definition+".test", size.tasks, size.policies)
 			b.Run(fmt.Sprintf("create/%d-tasks-of-%d-policies/%s", size.tasks, size.policies, definition), func(b *testing.B) {
 				costs(b, func(int) error { return admin.Create(ctx, job.DeepCopy(), client.DryRunAll) })
 			})
@@ -172,7 +204,7 @@ func defineCopy(b *testing.B, name string) {
 		b.Fatal(err)
 	}
 	for until := time.Now().Add(patience); ; time.Sleep(poll) {
-		err := admin.Create(b.Context(), copyOfJob(b, name, 1, 0), client.DryRunAll)
+		err := admin.Create(b.Context(), copyOfJob(b, name+".test", 1, 0), client.DryRunAll)
 		if err == nil {
 			return
 		}
@@ -197,7 +229,7 @@ func dropRules(schema any) {
 }
 
 // copyOfJob is a Job of so many tasks, each with so many policies.
-func copyOfJob(b *testing.B, group string, tasks, policies int) *unstructured.Unstructured {
+func copyOfJob(b testing.TB, group string, tasks, policies int) *unstructured.Unstructured {
 	b.Helper()
 	var ofTask []any
 	for n := range policies {
@@ -214,6 +246,6 @@ func copyOfJob(b *testing.B, group string, tasks, policies int) *unstructured.Un
 					"volumeMounts": []any{map[string]any{"name": "v", "mountPath": "/v"}}}},
 				"volumes": []any{map[string]any{"name": "v", "emptyDir": map[string]any{}}}}}}
 	}
-	return (&unstructured.Unstructured{Object: map[string]any{"apiVersion": group + ".test/v1alpha1", "kind": "Job",
+	return (&unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1alpha1", "kind": "Job",
 		"metadata": map[string]any{"namespace": "default", "generateName": "bench-"}, "spec": map[string]any{"tasks": list}}}).DeepCopy()
 }

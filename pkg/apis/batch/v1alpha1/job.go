@@ -50,10 +50,10 @@ type JobList struct {
 	Items []Job `json:"items"`
 }
 
-// The rules of a definition are asked at each write of an object, of its status as well. So those of Jobs look at each task and
-// each policy once, and at no template: what grows faster than the Job costs API servers seconds. That names, events and exit codes
-// are unique the webhook checks, and the controller; that tasks stay what they are the webhook and the policy
-// volcano-job-changes, when the spec changes.
+// The rules of a definition are asked at each write of an object, of its status as well. So those of Jobs look at each task once,
+// and at no policy or template: a Job may have thousands of policies. What a policy answers, and that names and events are
+// unique, is checked by the policy volcano-job-names when a spec is new, and by webhook and controller; that tasks stay what they
+// are by the policy volcano-job-changes, when the spec changes.
 
 // JobSpec says what a Job runs. After creation only minAvailable, maxRetry, priorityClassName, ttlSecondsAfterFinished
 // and each task's replicas, minAvailable and maxRetry may change; everything else is part of what already runs.
@@ -194,7 +194,6 @@ type TaskSpec struct {
 type LifecyclePolicies []LifecyclePolicy
 
 // LifecyclePolicy answers an event or an exit code with an action. It names events or an exit code, never both.
-// +kubebuilder:validation:XValidation:rule="(has(self.event) || (has(self.events) && self.events.size() > 0)) ? !has(self.exitCode) : (has(self.exitCode) && self.exitCode != 0)",messageExpression="!has(self.exitCode) ? 'either event and exitCode should be specified' : self.exitCode == 0 ? '0 is not a valid error code: it is success' : 'must not specify event and exitCode simultaneously'",message="either event and exitCode should be specified, and not both"
 type LifecyclePolicy struct {
 	// What to do.
 	// +kubebuilder:validation:Enum=AbortJob;RestartJob;RestartTask;RestartPod;RestartPartition;TerminateJob;CompleteJob;ResumeJob

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -203,6 +204,10 @@ func (c *Cluster) auditJobs(a *audit) {
 		}
 		a.usage(what, &j.Usage, &u)
 		a.int(what+" tasks", len(j.tasks), len(members[j]))
+		if j.Group != nil {
+			priority, _ := c.rankOf(&Job{ID: id, ranks: freshRanks(members[j])}, j.Group.Spec.PriorityClassName)
+			a.int(what+" priority", int(j.Priority), int(priority))
+		}
 		if counts != j.counts {
 			a.found = append(a.found, fmt.Sprintf("%s counts are %v, should be %v", what, j.counts, counts))
 		}
@@ -216,6 +221,15 @@ func (c *Cluster) auditJobs(a *audit) {
 			a.found = append(a.found, what+" wants attention and is not listed as waiting")
 		}
 	}
+}
+
+// freshRanks is the lowest priority of some pods, and how many they are.
+func freshRanks(members []*Task) []rank {
+	if len(members) == 0 {
+		return nil
+	}
+	lowest := slices.MinFunc(members, func(a, b *Task) int { return cmp.Compare(carried(a.Pod), carried(b.Pod)) })
+	return []rank{{carried(lowest.Pod), len(members)}}
 }
 
 func (c *Cluster) auditSubgroups(a *audit, what string, j *Job, members []*Task) {

@@ -126,6 +126,7 @@ func (c *Cluster) Quotas(namespace string) []*corev1.ResourceQuota { return c.qu
 func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
 	list := c.quotas[object.Namespace]
 	i, found := slices.BinarySearchFunc(list, object.Name, func(q *corev1.ResourceQuota, name string) int { return cmp.Compare(q.Name, name) })
+	rationed := speaksOfClasses(object)
 	switch {
 	case !found:
 		c.quotas[object.Namespace] = slices.Insert(list, i, object)
@@ -133,9 +134,13 @@ func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
 		list[i] = object
 		return
 	default:
+		rationed = !rationsAlike(list[i], object)
 		list[i] = object
 	}
 	c.note(QuotaShown)
+	if rationed {
+		c.requoted[object.Namespace] = struct{}{}
+	}
 }
 
 func (c *Cluster) dropQuota(object *corev1.ResourceQuota) {
@@ -152,4 +157,5 @@ func (c *Cluster) dropQuota(object *corev1.ResourceQuota) {
 		c.quotas[object.Namespace] = after
 	}
 	c.note(QuotaShown)
+	c.requoted[object.Namespace] = struct{}{}
 }

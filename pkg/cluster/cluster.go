@@ -52,6 +52,7 @@ type Cluster struct {
 	namespaces map[string]*corev1.Namespace
 	budgets    map[string][]*Budget               // by namespace, sorted by name
 	quotas     map[string][]*corev1.ResourceQuota // by namespace, sorted by name
+	requoted   map[string]struct{}                // namespaces whose quotas may bound other PriorityClasses than before
 
 	taints      map[taint]*taintedNodes
 	tolerations map[toleration]int // of our pods that are not finished, how many have it
@@ -112,6 +113,7 @@ func New(options Options) *Cluster {
 		labelKeys:  map[string]int{},
 		budgets:    map[string][]*Budget{},
 		quotas:     map[string][]*corev1.ResourceQuota{},
+		requoted:   map[string]struct{}{},
 		taints:     map[taint]*taintedNodes{}, tolerations: map[toleration]int{},
 		plans:     map[string]*Plan{},
 		leaving:   map[types.NamespacedName]*Task{},
@@ -237,6 +239,7 @@ func (c *Cluster) TakeTouchedQueues() []*Queue {
 // after events were applied and before decisions are made.
 func (c *Cluster) Settle() {
 	c.settleOwners()
+	c.settlePriorities()
 	c.waiting = slices.DeleteFunc(c.waiting, func(j *Job) bool {
 		j.waiting = c.jobs[j.ID] == j && j.wantsAttention()
 		return !j.waiting
@@ -359,35 +362,6 @@ func (c *Cluster) touchQueue(q *Queue) {
 		q.touched = true
 		c.touchedQueues = append(c.touchedQueues, q)
 	}
-}
-
-// neverPreempts reports whether the PriorityClass of a name says that its pods evict nobody.
-func (c *Cluster) neverPreempts(name string) bool {
-	class := c.priorityClass(name)
-	return class != nil && class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
-}
-
-// priorityOf resolves the name of a PriorityClass to its value, 0 if there is none.
-func (c *Cluster) priorityOf(name string) int32 {
-	if class := c.priorityClass(name); class != nil {
-		return class.Value
-	}
-	return 0
-}
-
-// priorityClass resolves the name of a PriorityClass, to the default one if it is not known, nil if there is none either.
-func (c *Cluster) priorityClass(name string) *schedulingv1.PriorityClass {
-	if class := c.priorities[name]; class != nil {
-		return class
-	}
-	var best *schedulingv1.PriorityClass
-	for _, class := range c.priorities {
-		// The API server allows one default; were there two, the lowest value counts, as it does there.
-		if class.GlobalDefault && (best == nil || cmp.Or(cmp.Compare(class.Value, best.Value), cmp.Compare(class.Name, best.Name)) < 0) {
-			best = class
-		}
-	}
-	return best
 }
 
 // invariant panics if the model is broken. The loop recovers, drops the cycle's decisions and says so.

@@ -323,6 +323,7 @@ func (c *Cluster) joinJob(t *Task) {
 		if j != nil {
 			j.assign(t) // its labels may be others
 			c.reenlist(t)
+			c.rerank(t)
 		}
 		return
 	}
@@ -333,6 +334,7 @@ func (c *Cluster) joinJob(t *Task) {
 		j.assign(t)
 		t.scheduler = t.Pod.Spec.SchedulerName
 		c.enlist(j, t.scheduler, +1)
+		c.rank(t, true)
 	}
 }
 
@@ -345,6 +347,7 @@ func (c *Cluster) leaveJob(t *Task) {
 	j.tasks[t.inJob], last.inJob = last, t.inJob
 	j.tasks = j.tasks[:len(j.tasks)-1]
 	j.unassign(t)
+	c.rank(t, false)
 	t.Job = nil
 	j.version++
 	c.attend(j)
@@ -480,21 +483,5 @@ func (c *Cluster) spreadUsage(q *Queue, u *Usage, sign int) {
 	for ; q != nil && !c.treeIsStale; q = q.Parent {
 		c.touchQueue(q)
 		change(&q.Subtree, u)
-	}
-}
-
-// reprioritize gives every job the priority its class has now.
-func (c *Cluster) reprioritize() {
-	// Who may take from whom has changed, also where it shows in no job yet: which came first, job or class, must not matter.
-	c.note(ClassShown)
-	for _, j := range c.jobs {
-		if j.Group == nil {
-			continue
-		}
-		priority, never := c.priorityOf(j.Group.Spec.PriorityClassName), c.neverPreempts(j.Group.Spec.PriorityClassName)
-		if priority != j.Priority || never != j.NeverPreempts {
-			j.Priority, j.NeverPreempts = priority, never
-			j.version++
-		}
 	}
 }

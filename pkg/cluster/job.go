@@ -50,7 +50,8 @@ type Job struct {
 	MinMember    int
 	RoleMinimums []RoleMinimum // sorted by role
 	MinResources resources.Vector
-	Priority     int32
+	// Priority is that of the PodGroup's PriorityClass, as far as its pods carry it where a ResourceQuota bounds how many may.
+	Priority int32
 	// NeverPreempts is set if the job's PriorityClass says that it evicts nobody.
 	NeverPreempts bool
 	Phase         schedulingv1beta1.PodGroupPhase
@@ -84,6 +85,7 @@ type Job struct {
 
 	tasks   []*Task
 	members []members // its pods by their schedulers, sorted by name
+	ranks   []rank    // its pods by their priorities, the lowest first
 	counts  [statuses]int
 	roles   map[string]*[statuses]int
 	version uint64 // grows with every change of the job or its pods from outside
@@ -347,8 +349,7 @@ func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
 		}
 	}
 	sort.Slice(j.RoleMinimums, func(a, b int) bool { return j.RoleMinimums[a].Role < j.RoleMinimums[b].Role })
-	j.Priority = c.priorityOf(group.Spec.PriorityClassName)
-	j.NeverPreempts = c.neverPreempts(group.Spec.PriorityClassName)
+	j.Priority, j.NeverPreempts = c.rankOf(j, group.Spec.PriorityClassName)
 	j.Proximity = proximityOf(group.Spec.NetworkTopology)
 	j.readPolicies(group)
 }

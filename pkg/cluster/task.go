@@ -43,6 +43,7 @@ type Task struct {
 	budgetsWhen uint64    // the budgetsGeneration they are true for, 0 if they were never looked up
 
 	scheduler     string       // that its job counts it for
+	carried       int32        // the priority of its pod that its job counts it by
 	inJob, inNode int          // positions in their lists
 	tolerated     []toleration // that are counted for it
 	terms         []string     // what its pod is counted under in Cluster.terms

@@ -251,6 +251,8 @@ func eventsOfGivers() map[string]event {
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "low" })},
 		"a class is worth less": {kind: "priorityclasses", causes: causes(cluster.ClassShown), stages: evicts,
 			objects: objects(fixture.PriorityClass("low", 20)), happens: alter(&schedulingv1.PriorityClass{}, "low", func(c *schedulingv1.PriorityClass) { c.Value = 0 })},
+		"a class is bounded by a quota and its pods do not carry it": {kind: "resourcequotas", causes: causes(cluster.QuotaShown, cluster.ClassShown),
+			stages: evicts, objects: objects(gangOf("giver", "high", 0), taker(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
 		"a pod is deleted": {kind: "pods", causes: freed, stages: []stage{full}, objects: objects(giver()),
 			happens: func(l *life) { edit(l, &corev1.Pod{}, "giver-0", ending(l, 5)) }},
 		"a pod is gone": {kind: "pods", causes: freed, stages: []stage{full}, objects: objects(giver()), happens: leave(&corev1.Pod{}, "giver-0")},
@@ -329,6 +331,13 @@ func vip() []runtime.Object {
 
 func inQueue(name string) func(*schedulingv1beta1.PodGroup) {
 	return func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = name }
+}
+
+// ofClass has a quota bound the pods of a PriorityClass.
+func ofClass(quota *corev1.ResourceQuota, class string) *corev1.ResourceQuota {
+	quota.Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{
+		ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{class}}}}
+	return quota
 }
 
 func important(p *corev1.Pod) { p.Spec.Priority = new(int32(20)) }

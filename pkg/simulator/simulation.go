@@ -32,6 +32,8 @@ type Options struct {
 
 	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
 	Fate func(cluster.Eviction) Fate
+	// RefuseBinding says why the API server refuses a binding, "" if it does not; nil: it refuses none. It is for tests.
+	RefuseBinding func(cluster.Bind) string
 	// Observe is told what each cycle decided, before it is carried out; nil observes nothing. It is for tests.
 	Observe func(*cluster.Decisions)
 	// Before is called before each cycle, by its number from 1: what happens in the world outside; nil: nothing. It is for tests.
@@ -312,6 +314,12 @@ func (s *simulation) count() {
 func (s *simulation) bind(b cluster.Bind) {
 	if !s.mayWrite(false) {
 		return
+	}
+	if s.options.RefuseBinding != nil {
+		if reason := s.options.RefuseBinding(b); reason != "" {
+			s.events = append(s.events, cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: s.now, Reason: reason})
+			return
+		}
 	}
 	s.supplies.carryOut(&b)
 	s.report.Binds = append(s.report.Binds, Bind{Cycle: s.report.Cycles, Pod: b.Pod.String(), Node: b.Node})

@@ -51,6 +51,8 @@ func (m *maker) special(f feature) func() change {
 		}
 	case crashes:
 		return m.crash
+	case refusals:
+		return m.refusal
 	}
 	return nil
 }
@@ -61,6 +63,12 @@ func (m *maker) crash() change {
 	return change{fmt.Sprintf("the scheduler is to end after %d writes, only those of plans counted: %t", writes, ofPlans), func(l *life) {
 		l.led.Crash(simulator.CrashPlan{Writes: writes, OfPlans: ofPlans, Policy: func() *framework.Policy { return l.configuration.policy() }})
 	}}
+}
+
+// refusal has the API server refuse to evict or to bind a pod.
+func (m *maker) refusal() change {
+	pod, times := m.oneOf(m.pods...), 1+m.IntN(2)
+	return change{fmt.Sprintf("pod %s: refused %d times", pod, times), func(l *life) { l.refusals[pod] = times }}
 }
 
 // podsCome has the controller of a batch Job make pods of it, if the Job was let in.

@@ -31,6 +31,8 @@ type life struct {
 	story   []string // all that was decided and happened
 
 	happened []happening
+	// refusals are how often more the API server refuses to evict or to bind a pod, by its name.
+	refusals map[string]int
 	cycles   int
 	binds    int
 	plans    int
@@ -52,17 +54,34 @@ func options(observe func(*cluster.Decisions)) simulator.Options {
 
 // begin begins the life of a world.
 func begin(w *world) *life {
-	l := &life{world: w, configuration: w.configuration}
+	l := &life{world: w, configuration: w.configuration, refusals: map[string]int{}}
 	input, err := simulator.NewInput(w.objects...)
 	if err != nil {
 		panic(err)
 	}
 	options := options(l.observe)
 	options.Overlook = w.overlook
+	options.Fate = func(e cluster.Eviction) simulator.Fate { return simulator.Fate{Refused: l.refuse(e.Pod.Name)} }
+	options.RefuseBinding = func(b cluster.Bind) string { return l.refuse(b.Pod.Name) }
 	if l.led, err = simulator.Lead(input, w.configuration.policy(), options); err != nil {
 		panic(err)
 	}
 	return l
+}
+
+// refuse says why the API server refuses to evict or to bind a pod, "" if it does not.
+func (l *life) refuse(pod string) string {
+	if l.refusals[pod] == 0 {
+		return ""
+	}
+	l.refusals[pod]--
+	l.story = append(l.story, fmt.Sprintf("%d:   the API server refuses what is to become of %s", l.cycles, pod))
+	return "somebody forbids it"
+}
+
+// isBackingOff reports whether a job waits for a while only because something was refused.
+func (l *life) isBackingOff() bool {
+	return slices.ContainsFunc(l.led.Scheduler().Cluster().Jobs(), func(j *cluster.Job) bool { return j.NotBefore.After(l.led.Now()) })
 }
 
 // lead leads a world to its end, or to the first failure.
@@ -168,7 +187,7 @@ func (l *life) rest() {
 			l.fail("no rest", "after %d cycles it still decides to %s", cycles, strings.Join(l.decided, "; "))
 			return
 		}
-		if quiet++; len(l.cycle()) > 0 || l.led.HasNews() {
+		if quiet++; len(l.cycle()) > 0 || l.led.HasNews() || quiet == quietCycles && l.isBackingOff() {
 			quiet = 0
 		}
 	}

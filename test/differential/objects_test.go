@@ -44,6 +44,7 @@ const (
 	latecomers  feature = "pods that come late"
 	crashes     feature = "crashes"
 	deadlines   feature = "waiting times"
+	refusals    feature = "refusals"
 )
 
 // features are how often worlds have them: once in so many.
@@ -52,7 +53,7 @@ var features = []struct {
 	in int
 }{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
 	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
-	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}}
+	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}}
 
 // maker makes a random world.
 type maker struct {
@@ -101,6 +102,9 @@ func makeWorld(seed uint64, without ...feature) *world {
 	}
 	if m.has[crashes] {
 		m.changes = append(m.changes, timed{change: m.crash(), isSudden: true})
+	}
+	if m.has[refusals] {
+		m.changes = append(m.changes, timed{change: m.refusal(), isSudden: true})
 	}
 	for range 1 + m.IntN(4) {
 		m.changes = append(m.changes, timed{m.anyChange(), m.once(5), m.IntN(3)})

@@ -127,7 +127,7 @@ func BenchmarkPlacingAndCommitting(b *testing.B) {
 		}
 		c.Keep()
 		b.StopTimer()
-		c.TakeBack(binds)
+		c.TakeBack(binds, birth)
 		b.StartTimer()
 	}
 	perPod(b, len(tasks))

@@ -133,8 +133,9 @@ func (e BindFailed) apply(c *Cluster) {
 	if j == nil {
 		return
 	}
+	c.unpromise(t, e.At, "the pod could not be bound")
 	j.version++
-	// The bindings of a gang are under way together: what is refused while the job backs off already is the same failure.
+	// The bindings of a gang are under way together: what is refused while it backs off already is the same failure.
 	if !e.At.Before(j.NotBefore) {
 		c.backOff(j, e.At)
 		c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
@@ -213,11 +214,10 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		c.restate(t, pod, status)
 		return
 	}
-
 	switch {
 	case status.Evictable() && !was.Evictable(), status.Holds() && from != node:
 		c.note(PodPlaced)
-	case status.Holds() && t.Pod != nil && !leavesAlike(t.Pod, pod):
+	case (status.Holds() || status == Pipelined) && t.Pod != nil && !leavesAlike(t.Pod, pod):
 		c.note(PodRelabelled)
 	}
 	if t.Status == Evicting {

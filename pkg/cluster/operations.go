@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"time"
+
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -85,11 +87,12 @@ func (c *Cluster) Commit(t *Task) {
 	c.note(PodPlaced)
 }
 
-// TakeBack frees tasks whose binding was decided and never handed out.
-func (c *Cluster) TakeBack(binds []Bind) {
+// TakeBack frees tasks whose binding was decided at a time and never handed out.
+func (c *Cluster) TakeBack(binds []Bind, now time.Time) {
 	for _, b := range binds {
 		if t := c.tasks[b.Pod]; t != nil && t.UID() == b.UID && t.Status == Binding {
 			c.release(t, Pending)
+			c.unpromise(t, now, "the scheduler failed")
 		}
 	}
 }

@@ -217,6 +217,14 @@ func (c *Cluster) Disown(p *Plan, promised, victims []*Task, why string) {
 	c.ended = append(c.ended, p)
 }
 
+// unpromise takes back what is written on a pod of a node that it was promised, and of which it has come to nothing. The plan that
+// promised it may be over: it was fulfilled when the pod was to be bound.
+func (c *Cluster) unpromise(t *Task, now time.Time, why string) {
+	if t.Pod.Status.NominatedNodeName != "" {
+		c.Disown(&Plan{ID: c.NewPlanID(now), Job: t.Job}, []*Task{t}, nil, why)
+	}
+}
+
 func (c *Cluster) end(p *Plan) {
 	invariant(c.plans[p.ID] == p, "plan %s ends and is not in force", p.ID)
 	if p.Job != nil {

@@ -200,13 +200,39 @@ func TestTakeBackFreesWhatWasDecidedAndNeverHandedOut(t *testing.T) {
 	c.Settle()
 	c.bind("q", "n")
 	c.Apply(Set{pod("q", in("g"), on("n"))})
-	c.TakeBack([]Bind{{Pod: key("p"), UID: "p-uid"}, {Pod: key("q"), UID: "q-uid"}, {Pod: key("gone")}})
+	c.TakeBack([]Bind{{Pod: key("p"), UID: "p-uid"}, {Pod: key("q"), UID: "q-uid"}, {Pod: key("gone")}}, birth)
 	status(t, c, "p", Pending, "")
 	status(t, c, "q", Bound, "n")
 	if j := c.Job(key("g")); !j.NotBefore.IsZero() {
 		t.Error("the job backs off, though nobody refused it")
 	}
 	sound(t, c)
+}
+
+// The plan that promised the node may be over by then: it ends when the pod is to be bound.
+func TestAPodThatIsNotBoundLosesWhatIsWrittenOfItsPromise(t *testing.T) {
+	nominated := func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }
+	for name, fails := range map[string]func(c *Cluster){
+		"refused":    func(c *Cluster) { c.Apply(BindFailed{Pod: key("p"), UID: "p-uid", At: birth}) },
+		"taken back": func(c *Cluster) { c.TakeBack([]Bind{{Pod: key("p"), UID: "p-uid"}}, birth) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := assumed()
+			fails(c)
+			if ended := c.TakeCancelledPlans(); len(ended) > 0 {
+				t.Errorf("nothing was written, and %d plans end", len(ended))
+			}
+			c = assumed()
+			c.Apply(Set{pod("p", in("g"), nominated)})
+			fails(c)
+			ended := c.TakeCancelledPlans()
+			if len(ended) != 1 || ended[0].Job != c.Job(key("g")) || len(ended[0].Unpromised) != 1 || ended[0].Unpromised[0] != c.Task(key("p")) {
+				t.Errorf("plans that end: %v", ended)
+			}
+			status(t, c, "p", Pending, "")
+			sound(t, c)
+		})
+	}
 }
 
 func TestAnUpdateOfAPodThatNoDecisionRestsOnDisturbsNobody(t *testing.T) {

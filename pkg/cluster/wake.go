@@ -24,7 +24,7 @@ const (
 	UsageFreed                  // a queue holds less, asks for less, or less of it is spoken for
 	ShareChanged                // a queue deserves another share, since others ask for more or less
 	PodPlaced                   // a pod gets a node: it may attract or repel others, and be evicted
-	PodRelabelled               // a pod that has a node has other labels, or other annotations that say when it may be evicted
+	PodRelabelled               // a pod that has a node, or is promised one, has other labels, or other annotations that say when it may be evicted
 	PodGrown                    // a pod that has a node takes more of it: there is more to be had from its queue, and from it
 	GiverChanged                // a PodGroup says otherwise which of its pods may leave
 	BudgetFreed                 // a disruption budget allows more, or goes

@@ -507,7 +507,7 @@ func (w *world) setPhase() {
 func (w *world) takeBack() {
 	if tasks := w.sorted(func(t *Task) bool { return t.Status == Binding }); len(tasks) > 0 {
 		t := tasks[w.choose(len(tasks))]
-		w.model.TakeBack([]Bind{{Pod: t.Key(), UID: t.UID()}})
+		w.model.TakeBack([]Bind{{Pod: t.Key(), UID: t.UID()}}, birth)
 	}
 }
 

@@ -154,7 +154,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 		if cause := recover(); cause != nil {
 			problem = fmt.Sprintf("%v\n%s", cause, debug.Stack())
 			s.cluster.Undo(0)
-			s.cluster.TakeBack(session.Binds)
+			s.cluster.TakeBack(session.Binds, now)
 			for _, planned := range session.Plans {
 				if planned.Plan.IsInForce() {
 					s.cluster.Cancel(planned.Plan, "the scheduler failed")

@@ -43,7 +43,7 @@ func (m *maker) special(f feature) func() change {
 		return m.changeBudget
 	case quotas:
 		return m.changeQuota
-	case leaving, deadlines:
+	case leaving, deadlines, lentNodes:
 		return m.passTime
 	case latecomers:
 		if len(m.late) > 0 {
@@ -65,8 +65,11 @@ func (m *maker) crash() change {
 	}}
 }
 
-// refusal has the API server refuse to evict or to bind a pod.
+// refusal has the API server refuse to evict or to bind a pod, or has the pod outlive its time.
 func (m *maker) refusal() change {
+	if pod, late := m.oneOf(m.pods...), time.Duration(m.oneOfInts(30, 100, 400))*time.Second; m.once(4) {
+		return change{fmt.Sprintf("pod %s: is to leave %s late", pod, late), func(l *life) { l.overdue[pod] = late }}
+	}
 	pod, times := m.oneOf(m.pods...), 1+m.IntN(2)
 	return change{fmt.Sprintf("pod %s: refused %d times", pod, times), func(l *life) { l.refusals[pod] = times }}
 }
@@ -101,7 +104,9 @@ func (m *maker) changeNode() change {
 	on := func(what string, how func(*corev1.Node)) change {
 		return change{fmt.Sprintf("node %s: %s", name, what), func(l *life) { edit(l, &corev1.Node{}, name, how) }}
 	}
-	switch m.IntN(11) {
+	switch m.IntN(12) {
+	case 10:
+		return change{"node " + name + " goes, its pods stay for now", func(l *life) { drop(l, &corev1.Node{}, name) }}
 	case 0:
 		cpus := m.oneOf("1", "2", "3", "4", "6")
 		return on("has "+cpus+" CPU", func(n *corev1.Node) {
@@ -286,7 +291,17 @@ func (m *maker) changeGang() change {
 	on := func(what string, how func(*schedulingv1beta1.PodGroup)) change {
 		return change{fmt.Sprintf("gang %s: %s", name, what), func(l *life) { edit(l, &schedulingv1beta1.PodGroup{}, name, how) }}
 	}
-	switch m.IntN(9) {
+	switch m.IntN(10) {
+	case 8:
+		return change{"gang " + name + " goes and comes back, its pods stay", func(l *life) {
+			if g, ok := get(l, &schedulingv1beta1.PodGroup{}, name); ok {
+				l.delete(g)
+				g = g.DeepCopy()
+				g.UID += "-again"
+				g.CreationTimestamp, g.Status = metav1.NewTime(l.led.Now()), schedulingv1beta1.PodGroupStatus{}
+				l.set(g)
+			}
+		}}
 	case 0, 1:
 		least := int32(m.IntN(4))
 		return on(fmt.Sprint("needs ", least), func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = least })

@@ -33,11 +33,13 @@ type life struct {
 	happened []happening
 	// refusals are how often more the API server refuses to evict or to bind a pod, by its name.
 	refusals map[string]int
-	cycles   int
-	binds    int
-	plans    int
-	rests    int
-	failure  string
+	// overdue is how much longer than their time pods stay that are evicted, by their names.
+	overdue map[string]time.Duration
+	cycles  int
+	binds   int
+	plans   int
+	rests   int
+	failure string
 }
 
 // happening is what changed in the world outside before a cycle.
@@ -54,14 +56,16 @@ func options(observe func(*cluster.Decisions)) simulator.Options {
 
 // begin begins the life of a world.
 func begin(w *world) *life {
-	l := &life{world: w, configuration: w.configuration, refusals: map[string]int{}}
+	l := &life{world: w, configuration: w.configuration, refusals: map[string]int{}, overdue: map[string]time.Duration{}}
 	input, err := simulator.NewInput(w.objects...)
 	if err != nil {
 		panic(err)
 	}
 	options := options(l.observe)
 	options.Overlook = w.overlook
-	options.Fate = func(e cluster.Eviction) simulator.Fate { return simulator.Fate{Refused: l.refuse(e.Pod.Name)} }
+	options.Fate = func(e cluster.Eviction) simulator.Fate {
+		return simulator.Fate{Refused: l.refuse(e.Pod.Name), Overdue: l.overdue[e.Pod.Name]}
+	}
 	options.RefuseBinding = func(b cluster.Bind) string { return l.refuse(b.Pod.Name) }
 	if l.led, err = simulator.Lead(input, w.configuration.policy(), options); err != nil {
 		panic(err)

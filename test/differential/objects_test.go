@@ -45,6 +45,11 @@ const (
 	crashes     feature = "crashes"
 	deadlines   feature = "waiting times"
 	refusals    feature = "refusals"
+	ranks       feature = "ranks of pods"
+	upstream    feature = "as upstream"
+	lentNodes   feature = "lent nodes"
+	memory      feature = "memory"
+	many        feature = "many"
 )
 
 // features are how often worlds have them: once in so many.
@@ -53,7 +58,8 @@ var features = []struct {
 	in int
 }{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
 	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
-	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}}
+	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}, {ranks, 8}, {upstream, 8},
+	{lentNodes, 14}, {memory, 6}, {many, 10}}
 
 // maker makes a random world.
 type maker struct {
@@ -84,7 +90,11 @@ func makeWorld(seed uint64, without ...feature) *world {
 	}
 	m.configure()
 	m.makeClasses()
-	for i := range 1 + m.IntN(3) + m.IntN(2)*m.IntN(3) {
+	nodes, gangs := 1+m.IntN(3)+m.IntN(2)*m.IntN(3), 1+m.IntN(3)
+	if m.has[many] {
+		nodes, gangs = nodes+3, gangs+3
+	}
+	for i := range nodes {
 		m.makeNode(fmt.Sprintf("n%d", i))
 	}
 	m.makeSurroundings()
@@ -97,7 +107,7 @@ func makeWorld(seed uint64, without ...feature) *world {
 	if !m.once(3) {
 		m.fill()
 	}
-	for i := range 1 + m.IntN(3) {
+	for i := range gangs {
 		m.makeGang(fmt.Sprintf("w%d", i), false)
 	}
 	if m.has[crashes] {
@@ -129,6 +139,15 @@ func (m *maker) configure() {
 	add("network-topology-aware", m.has[hyperNodes])
 	add("drf", m.once(6))
 	add("sla", m.has[deadlines])
+	add("tdm", m.has[lentNodes])
+	if m.has[upstream] {
+		for _, line := range []string{"preemptableByDefault: true", "queuePriority: order", "victimVote: upstream"} {
+			if m.once(2) {
+				c.upstream = append(c.upstream, line)
+			}
+		}
+		c.preset = m.oneOf("", "kube-1.8")
+	}
 	m.configuration = c
 }
 
@@ -164,6 +183,9 @@ func (m *maker) makeNode(name string) {
 	n.Labels["disk"] = name
 	if m.has[nodeGroups] {
 		n.Labels[schedulingv1beta1.NodeGroupNameKey] = m.oneOf("g0", "g1")
+	}
+	if m.has[lentNodes] && m.once(2) {
+		n.Labels[schedulingv1beta1.RevocableZoneKey] = m.oneOf("lent", "lent", "other")
 	}
 	if m.once(12) {
 		n.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
@@ -359,6 +381,9 @@ func (m *maker) hasFree() bool {
 // gang is a random gang and its pods, and what is made for them.
 func (m *maker) gang(name string, runs bool) (objects []runtime.Object) {
 	size := 1 + m.IntN(3)
+	if m.has[many] && m.once(2) {
+		size += 3
+	}
 	least := size
 	if runs {
 		least = min(size, m.IntN(3))
@@ -409,7 +434,7 @@ func (m *maker) gang(name string, runs bool) (objects []runtime.Object) {
 	cpus := 1 + m.IntN(5)/4
 	for i := range size {
 		p := fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As(m.oneOf("worker", "worker", "master"), i),
-			fixture.Asks(fmt.Sprintf("cpu=%d", cpus)), fixture.Labelled("app", m.oneOf("x", "y")))
+			fixture.Asks(m.asks(cpus)), fixture.Labelled("app", m.oneOf("x", "y")))
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: "job", Controller: new(true)}}
 		p.Spec.TerminationGracePeriodSeconds = new(int64(m.oneOfInts(5, 30, 30, 600)))
 		if marked && g.Annotations[schedulingv1beta1.PreemptableKey] == "" {
@@ -437,6 +462,15 @@ func (m *maker) gang(name string, runs bool) (objects []runtime.Object) {
 	return objects
 }
 
+// asks is what a pod of so many CPUs requests.
+func (m *maker) asks(cpus int) string {
+	text := fmt.Sprintf("cpu=%d", cpus)
+	if m.has[memory] {
+		text += " memory=" + m.oneOf("1Gi", "2Gi", "5Gi")
+	}
+	return text
+}
+
 func (m *maker) oneOfInts(numbers ...int) int { return numbers[m.IntN(len(numbers))] }
 
 // adorn gives a pod what the features of the world have for it, and returns what is made for it.
@@ -462,6 +496,12 @@ func (m *maker) adorn(p *corev1.Pod, runs bool) (made []runtime.Object) {
 	}
 	if m.has[coolDowns] && m.once(2) {
 		p.Annotations[schedulingv1beta1.CooldownTimeKey] = m.oneOf("1m", "100h", "62m")
+	}
+	if m.has[ranks] && m.once(2) {
+		p.Annotations[schedulingv1beta1.TaskPriorityAnnotationKey] = m.oneOf("1", "5", "-2")
+	}
+	if m.has[lentNodes] && m.once(2) {
+		p.Annotations[schedulingv1beta1.RevocableZoneKey] = "*"
 	}
 	if m.has[images] {
 		p.Spec.Containers[0].Image = m.oneOf("busybox", "big")

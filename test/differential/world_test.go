@@ -47,6 +47,9 @@ type configuration struct {
 	sharer  string   // proportion, capacity, "" for none
 	tree    bool     // queues form one
 	whole   bool     // whole gangs may go
+	// upstream are the switches for users of Volcano that are on.
+	upstream []string
+	preset   string // of preempt, "" for the usual
 }
 
 // actionLists are the pipelines that worlds run under, the plainest first.
@@ -63,7 +66,13 @@ func (c configuration) yaml() string {
 	}
 	b.WriteString("- plugins:\n  - {name: predicates}\n  - {name: nodeorder}\n")
 	for _, name := range c.plugins {
-		if name != "cdp" && name != "pdb" {
+		switch name {
+		case "cdp", "pdb":
+		case "tdm":
+			// It begins open, and closes a few minutes later.
+			fmt.Fprintf(&b, "  - {name: tdm, arguments: {tdm.revocable-zone.lent: \"%s-%s\"}}\n",
+				beginning.Add(-time.Hour).Format("15:04"), beginning.Add(3*time.Minute).Format("15:04"))
+		default:
 			fmt.Fprintf(&b, "  - {name: %s}\n", name)
 		}
 	}
@@ -75,9 +84,16 @@ func (c configuration) yaml() string {
 	}
 	var arguments []string
 	for _, action := range []string{"preempt", "reclaim"} {
-		if strings.Contains(c.actions, action) {
-			arguments = append(arguments, fmt.Sprintf("{name: %s, arguments: {allowWholeGang: %t}}", action, c.whole))
+		preset := ""
+		if action == "preempt" && c.preset != "" {
+			preset = ", preset: " + c.preset
 		}
+		if strings.Contains(c.actions, action) {
+			arguments = append(arguments, fmt.Sprintf("{name: %s, arguments: {allowWholeGang: %t%s}}", action, c.whole, preset))
+		}
+	}
+	if len(c.upstream) > 0 {
+		fmt.Fprintf(&b, "compatibility: {%s}\n", strings.Join(c.upstream, ", "))
 	}
 	fmt.Fprintf(&b, "configurations: [%s]\n", strings.Join(arguments, ", "))
 	return b.String()

@@ -85,6 +85,19 @@ func alone[T client.Object](problemsOf func(T, *settings) field.ErrorList) func(
 	}
 }
 
+// refused is what a function that edits returns to have the object refused. Most is for the rules that come after it.
+type refused field.ErrorList
+
+func (r refused) Error() string { return field.ErrorList(r).ToAggregate().Error() }
+
+// refuse makes an error that has an object refused for its problems, nil if it has none.
+func refuse(problems field.ErrorList) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return refused(problems)
+}
+
 // mutates makes a handler from a function that edits the object that is asked for. Only what it edits is in the answer:
 // fields that this program does not know stay as they are.
 func mutates[T client.Object](edit func(context.Context, *server, change[T]) error) handler {
@@ -97,7 +110,12 @@ func mutates[T client.Object](edit func(context.Context, *server, change[T]) err
 		if err != nil {
 			return admission.Response{}, err
 		}
-		if err := edit(ctx, s, asked); err != nil {
+		err = edit(ctx, s, asked)
+		if refused, is := errors.AsType[refused](err); is {
+			status := apierrors.NewInvalid(schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}, nameOf(request, asked), field.ErrorList(refused)).Status()
+			return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}, nil
+		}
+		if err != nil {
 			return admission.Response{}, err
 		}
 		after, err := json.Marshal(asked.after)

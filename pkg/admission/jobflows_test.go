@@ -14,7 +14,7 @@ func TestFlowsThatCouldNeverStartAreRefused(t *testing.T) {
 		{"no flows", flow(""), "", "spec.flows: Required value: a JobFlow needs at least one flow"},
 		{"one for another that is none", flow("{name: a, dependsOn: {targets: [b]}}"), "", `spec.flows[0].dependsOn.targets[0]: Not found: "b"`},
 		{"each for the other", flow("{name: a, dependsOn: {targets: [b]}}, {name: b, dependsOn: {targets: [a]}}"), "",
-			`spec.flows: Invalid value: "a → b → a": jobflow flow is not dag: these flows wait for each other and could never start`},
+			`spec.flows: Invalid value: "a → b → a": jobflow Flow is not DAG: these flows wait for each other and could never start`},
 		{"one for itself", flow("{name: a, dependsOn: {targets: [a]}}"), "", `spec.flows: Invalid value: "a → a"`},
 		{"a new mistake", flow("{name: a, dependsOn: {targets: [b]}}"), flow("{name: a}"), `Not found: "b"`},
 		{"the same mistake", flow("{name: c}, {name: a, dependsOn: {targets: [a]}}"), flow("{name: a, dependsOn: {targets: [a]}}"), ""},

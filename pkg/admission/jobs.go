@@ -17,7 +17,8 @@ import (
 	"hekla.sh/hekla/pkg/controllers/job"
 )
 
-// defaultJob writes down what the user left open, as the Job controller would read it. Of an update only what the stored
+// defaultJob writes down what the user left open, as the Job controller would read it, and refuses what the schema would, where that
+// has words of its own for it. Of an update only what the stored
 // Job has and a client leaves out again and again, because it never wrote it, is written: names would count as changed.
 func defaultJob(_ context.Context, s *server, asked change[*batch.Job]) error {
 	if asked.operation == admissionv1.Update {
@@ -25,7 +26,7 @@ func defaultJob(_ context.Context, s *server, asked change[*batch.Job]) error {
 		return nil
 	}
 	setDefaults(asked.after, s.settings.Load().schedulerNames[0])
-	return nil
+	return refuse(job.ValidateMountPaths(asked.after))
 }
 
 func setDefaults(job *batch.Job, schedulerName string) {
@@ -103,19 +104,19 @@ func takesJobs(queues *queueTree, name string, path *field.Path) *field.Error {
 		return field.Forbidden(path, fmt.Sprintf("can only submit job to leaf queue, queue `%s` has %d child queues: queue %s has queues below it, such as %s, "+
 			"and takes no jobs itself", name, len(children), name, children[0].Name))
 	}
-	return takesWork(queues, name, path)
+	return takesWork(queues, "job", name, path)
 }
 
-// takesWork says why nothing new can be put into a queue, nil if it can.
-func takesWork(queues *queueTree, name string, path *field.Path) *field.Error {
+// takesWork says why nothing new of a kind can be put into a queue, nil if it can.
+func takesWork(queues *queueTree, kind, name string, path *field.Path) *field.Error {
 	queue, is := queues.byName[name]
 	switch {
 	case !is:
 		problem := field.NotFound(path, name)
-		problem.Detail = fmt.Sprintf("unable to find job queue: queue.scheduling.volcano.sh %q not found", name)
+		problem.Detail = fmt.Sprintf("unable to find %squeue: queue.scheduling.volcano.sh %q not found", map[string]string{"job": "job "}[kind], name)
 		return problem
 	case !isOpen(queue):
-		return field.Forbidden(path, fmt.Sprintf("can only submit job to queue with state `Open`, queue `%s` status is `%s`: it takes no jobs", name, queue.Status.State))
+		return field.Forbidden(path, fmt.Sprintf("can only submit %s to queue with state `Open`, queue `%s` status is `%s`: it takes no jobs", kind, name, queue.Status.State))
 	}
 	return nil
 }

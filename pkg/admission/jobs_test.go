@@ -35,7 +35,7 @@ func TestANewJobIsRefusedWithFieldAndValue(t *testing.T) {
 		{"what can run", sim("", "", ""), ""},
 		{"no tasks", "metadata: {name: sim}\nspec: {queue: default}", "spec.tasks: Required value: No task specified in job spec: a Job needs at least one task"},
 		{"an mpi master that is no task", sim("plugins: {mpi: [--master=x, --worker=a]},", "", ""),
-			`spec.plugins[mpi]: Invalid value: the Job has no task "x"; --master names the task of the master`},
+			`spec.plugins[mpi]: Invalid value: The specified mpi master task was not found: the Job has no task "x"; --master names the task of the master`},
 		{"two names for a tier", sim("networkTopology: {highestTierAllowed: 1, highestTierName: rack},", "", ""),
 			`spec.networkTopology: Invalid value: "rack": must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other`},
 		{"two names for a tier of partitions", sim("", "partitionPolicy: {totalPartitions: 3, partitionSize: 1, networkTopology: {highestTierAllowed: 1, highestTierName: rack}},", ""),
@@ -252,7 +252,7 @@ func TestPodGroupsAndPodsAreJudged(t *testing.T) {
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: default}}", ""},
 		{"/podgroups/validate", "{metadata: {name: g}}", ""},
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: nowhere}}", `PodGroup.scheduling.volcano.sh "g" is invalid: spec.queue: Not found: "nowhere"`},
-		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: closed}}", "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `closed` status is `Closed`: it takes no jobs"},
+		{"/podgroups/validate", "{metadata: {name: g}, spec: {queue: closed}}", "spec.queue: Forbidden: can only submit PodGroup to queue with state `Open`, queue `closed` status is `Closed`: it takes no jobs"},
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {networkTopology: {highestTierAllowed: 1, highestTierName: rack}}}",
 			`spec.networkTopology: Invalid value: "rack": must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other`},
 		{"/podgroups/validate", "{metadata: {name: g}, spec: {subGroupPolicy: [{}, {networkTopology: {highestTierAllowed: 1, highestTierName: rack}}]}}",
@@ -308,5 +308,15 @@ func TestAPodOfNoResourceGroupStaysAsItIs(t *testing.T) {
 		if got := patched[corev1.Pod](t, request, ask(t, handler, request)); len(got.Spec.NodeSelector) != want {
 			t.Errorf("%s: nodes %v", annotations, got.Spec.NodeSelector)
 		}
+	}
+}
+
+// The schema would refuse it, too, in other words than Volcano's: so it is refused where defaults are set, which is before.
+func TestVolumesInOnePlaceAreRefusedBeforeTheSchemaIsAsked(t *testing.T) {
+	_, handler := newServer(t, jobQueues(t), nil)
+	got := refusal(ask(t, handler, asked{path: "/jobs/mutate", operation: admissionv1.Create, namespace: "lab",
+		object: sim("volumes: [{mountPath: /a, volumeClaimName: c}, {mountPath: /b, volumeClaimName: c}, {mountPath: /a, volumeClaimName: d}],", "", "")}))
+	if want := `spec.volumes[2].mountPath: Duplicate value: "/a": duplicated mountPath: /a`; !strings.Contains(got, want) {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -53,7 +53,7 @@ func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *fiel
 	by := path.Child("selector")
 	switch selector := &m.Selector; {
 	case ways(selector) > 1:
-		return field.Forbidden(by, "member selector cannot have both regexMatch and exactMatch: exactly one of exactMatch, regexMatch and labelMatch is needed")
+		return field.Forbidden(by, "member selector cannot have both regexMatch and exactMatch: Only one of ExactMatch, RegexMatch, or LabelMatch can be specified: exactly one of exactMatch, regexMatch and labelMatch is needed")
 	case m.Type != topologyv1alpha1.MemberTypeNode && m.Type != topologyv1alpha1.MemberTypeHyperNode:
 		return field.Invalid(path.Child("type"), m.Type, fmt.Sprintf("unknown member type %s: there are %s and %s", m.Type,
 			topologyv1alpha1.MemberTypeNode, topologyv1alpha1.MemberTypeHyperNode))
@@ -78,7 +78,7 @@ func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *fiel
 			s.labels = append(s.labels, parsed)
 		}
 	default:
-		return field.Required(by, "member selector must have one of regexMatch or exactMatch: exactly one of exactMatch, regexMatch and labelMatch is needed")
+		return field.Required(by, "member selector must have one of regexMatch or exactMatch: Either ExactMatch or RegexMatch or LabelMatch must be specified: exactly one of exactMatch, regexMatch and labelMatch is needed")
 	}
 	return nil
 }

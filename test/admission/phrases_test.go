@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -68,12 +69,22 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 		{one("volumes: [{mountPath: /a}], "), "either VolumeClaim or VolumeClaimName must be specified"},
 		{one("volumes: [{mountPath: /a, volumeClaimName: c, volumeClaim: {accessModes: [ReadWriteOnce]}}], "), "conflict: If you want to use an existing PVC, just specify VolumeClaimName"},
 
+		{one("volumes: [{mountPath: /a, volumeClaimName: c}, {mountPath: /a, volumeClaimName: d}], "), "duplicated mountPath: /a"},
+		{one("volumes: [{mountPath: /a, volumeClaimName: C_}], "), "invalid VolumeClaimName C_ : "},
+		{one("plugins: {mpi: []}, "), "The specified mpi master task was not found"},
+		{one("plugins: {mpi: [--master=chief, --worker=t]}, "), "The specified mpi master task was not found"},
+		{strings.Replace(one(""), "name: a", "name: "+strings.Repeat("a", 64), 1), "create job with name " + strings.Repeat("a", 64) + " validate failed"},
+		{strings.Replace(one(""), "name: a", "name: "+strings.Repeat("a.", 126)+"a", 1), "create pod with name " + strings.Repeat("a.", 126) + "a-t-1 validate failed"},
+		{job("", "{name: t, replicas: 1, template: {spec: {containers: [{name: a}]}}}"), "template.spec.containers[0].image: Required value"},
+
 		{queue("new", "{parent: new}"), "queue new cannot use itself as parent"},
 		{queue("new", "{parent: nowhere}"), "failed to get parent queue of queue new"},
 		{queue("new", "{parent: d5}"), "queue new exceeds the maximum allowed depth of 5"},
 		{queue("new", "{guarantee: {resource: {cpu: 2}}, deserved: {cpu: 1}}"), "guarantee should less equal than deserved"},
 		{queue("new", "{guarantee: {resource: {cpu: 2}}, capability: {cpu: 1}}"), "guarantee should less equal than capability"},
 		{queue("new", "{deserved: {cpu: 2}, capability: {cpu: 1}}"), "deserved should less equal than capability"},
+		{queue("new", "{guarantee: {resource: {cpu: 2}}, deserved: {cpu: 1}}"), "deserved[cpu]=1 must be >= guarantee[cpu]=2"},
+		{queue("new", "{deserved: {cpu: 2}, capability: {cpu: 1}}"), "deserved[cpu]=2 must be <= capability[cpu]=1"},
 		{queue("new", "{parent: firm, capability: {cpu: 11}}"), "queue new capability[cpu]=11 exceeds its ancestor's capability=10"},
 		{queue("new", "{parent: firm, deserved: {cpu: 4}}"), "parent queue firm validation failed: sum of children's deserved"},
 		{queue("new", "{parent: firm, guarantee: {resource: {cpu: 5}}}"), "parent queue firm validation failed: sum of children's guarantee"},
@@ -82,23 +93,29 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 		{hierarchy("root/x", "1/0"), "0 in the 1/0 must be larger than 0"},
 		{hierarchy("root/a", "1/2"), "root/a is not allowed to be in the sub path of root/a/b of queue path"},
 
-		{podGroup("{queue: nowhere}"), `unable to find job queue: queue.scheduling.volcano.sh "nowhere" not found`},
-		{podGroup("{queue: closed}"), "can only submit job to queue with state `Open`, queue `closed` status is `Closed`"},
+		{podGroup("{queue: nowhere}"), `unable to find queue: queue.scheduling.volcano.sh "nowhere" not found`},
+		{podGroup("{queue: closed}"), "can only submit PodGroup to queue with state `Open`, queue `closed` status is `Closed`"},
 		{podGroup("{" + both + "}"), tiers},
+		{podGroup("{subGroupPolicy: [{name: s, " + both + "}]}"), tiers},
 		{pod("a", `{volcano.sh/jdb-min-available: "0"}`, "schedulerName: volcano"), `invalid value <"0"> for volcano.sh/jdb-min-available, it must be a positive integer`},
 		{pod("a", `{volcano.sh/jdb-min-available: "100%"}`, "schedulerName: volcano"), "it must be a valid percentage which between 1% ~ 99%"},
 		{pod("a", `{volcano.sh/jdb-min-available: "1", volcano.sh/jdb-max-unavailable: "1"}`, "schedulerName: volcano"),
 			"not allow configure multiple annotations <[volcano.sh/jdb-min-available volcano.sh/jdb-max-unavailable]> at same time"},
 
+		{cron("a", "schedule: ''"), "schedule is required, but got empty"},
+		{cron("a", "schedule: '@daily', timeZone: ''"), "timeZone must be nil or non-empty string, got empty string"},
+		{cron("a", "schedule: '@daily', timeZone: -x"), "unknown timeZone"},
 		{cron("a", "schedule: never"), "schedule is not a valid cron expression"},
 		{cron("a", "schedule: 'TZ=UTC @daily'"), "schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field"},
 		{cron("a", "schedule: '@daily', timeZone: Local"), "timeZone can't be Local, and must be defined in https://www.iana.org/time-zones"},
 		{cron("a", "schedule: '@daily', timeZone: Mars/North"), "invalid timeZone"},
 		{cron(strings.Repeat("a", 53), "schedule: '@daily'"), "cronJob name must be no more than 52 characters to accommodate job name suffix"},
-		{"apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: f}\nspec: {flows: [{name: a, dependsOn: {targets: [a]}}]}", "jobflow flow is not dag"},
-		{"apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: f}\nspec: {flows: [{name: a, dependsOn: {targets: [b]}}]}", "jobflow flow is not dag"},
+		{"apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: f}\nspec: {flows: [{name: a, dependsOn: {targets: [a]}}]}", "jobflow Flow is not DAG"},
+		{"apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: f}\nspec: {flows: [{name: a, dependsOn: {targets: [b]}}]}", "jobflow Flow is not DAG: vertex is not defined: b"},
 		{hyperNode("{type: Node, selector: {}}"), "member selector must have one of regexMatch or exactMatch"},
 		{hyperNode("{type: Node, selector: {exactMatch: {name: node}, regexMatch: {pattern: node}}}"), "member selector cannot have both regexMatch and exactMatch"},
+		{hyperNode("{type: Node, selector: {}}"), "Either ExactMatch or RegexMatch or LabelMatch must be specified"},
+		{hyperNode("{type: Node, selector: {exactMatch: {name: node}, labelMatch: {}}}"), "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"},
 		{hyperNode("{type: Node, selector: {regexMatch: {pattern: 'n-('}}}"), "member regexMatch pattern is invalid"},
 	} {
 		t.Run(test.phrase, func(t *testing.T) {
@@ -114,5 +131,37 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 		"firm": "queue firm can not be deleted because it has 1 child queues",
 	} {
 		expect(t, api.Delete(testContext(t), object(t, "", queue(name, "{}")), client.DryRunAll), phrase)
+	}
+}
+
+// The phrases of refused changes.
+func TestARefusedChangeHasThePhraseOfVolcano(t *testing.T) {
+	haveBuiltInQueues(t)
+	namespace := namespaceFor(t, "changes", nil)
+	stored := create(t, namespace, gang("a", "minAvailable: 2"))
+	create(t, "", queue("house", "{capability: {cpu: 10}, deserved: {cpu: 8}, guarantee: {resource: {cpu: 4}}}"))
+	create(t, "", queue("room", "{parent: house, capability: {cpu: 9}, deserved: {cpu: 7}, guarantee: {resource: {cpu: 3}}}"))
+	const fields = "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`"
+	task := func(text string) string {
+		return `{"spec": {"tasks": [` + text + `{"replicas": 3, "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}]}}`
+	}
+	for _, test := range []struct{ patch, phrase string }{
+		{task(`{"name": "more", "replicas": 1, "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}, `), "job updates may not add or remove tasks"},
+		{strings.Replace(task(""), `"image": "b"`, `"image": "c"`, 1), fields},
+		{`{"spec": {"queue": "house"}}`, fields},
+		{`{"spec": {"plugins": {"env": []}}}`, fields},
+		{`{"spec": {"minAvailable": 4}}`, "job 'minAvailable' should not be greater than total replicas"},
+	} {
+		expect(t, api.Patch(testContext(t), stored.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll), test.phrase)
+	}
+	for _, test := range []struct{ queue, patch, phrase string }{
+		{"house", `{"spec": {"capability": {"cpu": 8}}}`, "queue house capability[cpu]=8 is smaller than its descendants' max capability=9"},
+		{"house", `{"spec": {"deserved": {"cpu": 6}}}`, "queue house validation failed: sum of children's deserved"},
+		{"house", `{"spec": {"guarantee": {"resource": {"cpu": 2}}}}`, "queue house validation failed: sum of children's guarantee"},
+		{"root", `{"spec": {"capability": {"cpu": 6}}}`, "root queue's resource attributes (capability, deserved, guarantee) cannot be modified"},
+		{"house", `{"spec": {"parent": "house"}}`, "queue house cannot use itself as parent"},
+	} {
+		changed := object(t, "", queue(test.queue, "{}"))
+		expect(t, api.Patch(testContext(t), changed, client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll), test.phrase)
 	}
 }

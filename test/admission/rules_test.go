@@ -221,9 +221,9 @@ func TestNoQueueIsDeletedThatIsNeeded(t *testing.T) {
 func TestTheQueueRootIsNotBounded(t *testing.T) {
 	haveBuiltInQueues(t)
 	for patch, want := range map[string]string{
-		`{"spec": {"capability": {"cpu": "1"}}}`:            "spec.capability: queue root stands for the whole cluster",
-		`{"spec": {"deserved": {"cpu": "1"}}}`:              "spec.deserved: queue root stands for the whole cluster",
-		`{"spec": {"guarantee": {"resource": {"cpu": 1}}}}`: "spec.guarantee: queue root stands for the whole cluster",
+		`{"spec": {"capability": {"cpu": "1"}}}`:            "spec.capability: root queue's resource attributes (capability, deserved, guarantee) cannot be modified",
+		`{"spec": {"deserved": {"cpu": "1"}}}`:              "spec.deserved: root queue's resource attributes (capability, deserved, guarantee) cannot be modified",
+		`{"spec": {"guarantee": {"resource": {"cpu": 1}}}}`: "spec.guarantee: root queue's resource attributes (capability, deserved, guarantee) cannot be modified",
 		`{"spec": {"weight": 2}}`:                           "",
 	} {
 		root := object(t, "", queue("root", "{}"))

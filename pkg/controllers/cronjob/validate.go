@@ -61,7 +61,7 @@ func checkZone(zone *string) string {
 		return "timeZone can't be Local, and must be defined in https://www.iana.org/time-zones, or left out"
 	}
 	if _, err := time.LoadLocation(*zone); err != nil {
-		return "invalid timeZone: " + err.Error()
+		return "invalid timeZone: unknown timeZone: " + err.Error()
 	}
 	return ""
 }

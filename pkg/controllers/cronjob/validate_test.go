@@ -29,7 +29,7 @@ func TestWhatCannotBeReadIsNamedWithItsValue(t *testing.T) {
 		{"an interval backwards", "@every -1h", "", "-1h0m0s is not a whole number of seconds"},
 		{"a time zone in the schedule", "TZ=UTC @daily", "", "TZ should only be set in the timeZone field"},
 		{"a time zone in the schedule, and nothing else", "CRON_TZ=UTC", "", "TZ should only be set in the timeZone field"},
-		{"a time zone nobody knows", "@daily", "Europe/Reykjavik", `spec.timeZone: Invalid value: "Europe/Reykjavik": invalid timeZone: unknown time zone`},
+		{"a time zone nobody knows", "@daily", "Europe/Reykjavik", `spec.timeZone: Invalid value: "Europe/Reykjavik": invalid timeZone: unknown timeZone`},
 		{"a time zone of the machine", "@daily", "local", `spec.timeZone: Invalid value: "local": timeZone can't be Local`},
 		{"a path", "@daily", "../../etc/passwd", `spec.timeZone: Invalid value: "../../etc/passwd"`},
 		{"more after the time zone", "@daily", "UTC @hourly", `spec.timeZone: Invalid value: "UTC @hourly"`},

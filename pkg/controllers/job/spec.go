@@ -176,18 +176,28 @@ func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.
 	return problems
 }
 
-func validateVolumes(job *batch.Job, path *field.Path) field.ErrorList {
+// ValidateMountPaths reports volumes that would be mounted in one place. The schema of the custom resource does as well, which is asked
+// before validating webhooks are, and in words of its own.
+func ValidateMountPaths(job *batch.Job) field.ErrorList {
 	var problems field.ErrorList
 	paths := sets.New[string]()
 	for i := range job.Spec.Volumes {
-		volume, path := &job.Spec.Volumes[i], path.Index(i)
-		switch {
-		case volume.MountPath == "":
-			problems = append(problems, field.Required(path.Child("mountPath"), "mountPath is required"))
-		case paths.Has(volume.MountPath):
-			problems = append(problems, duplicate(path.Child("mountPath"), volume.MountPath, "duplicated mountPath: %s", volume.MountPath))
+		mountPath := job.Spec.Volumes[i].MountPath
+		if mountPath != "" && paths.Has(mountPath) {
+			problems = append(problems, duplicate(field.NewPath("spec", "volumes").Index(i).Child("mountPath"), mountPath, "duplicated mountPath: %s", mountPath))
 		}
-		paths.Insert(volume.MountPath)
+		paths.Insert(mountPath)
+	}
+	return problems
+}
+
+func validateVolumes(job *batch.Job, path *field.Path) field.ErrorList {
+	problems := ValidateMountPaths(job)
+	for i := range job.Spec.Volumes {
+		volume, path := &job.Spec.Volumes[i], path.Index(i)
+		if volume.MountPath == "" {
+			problems = append(problems, field.Required(path.Child("mountPath"), "mountPath is required"))
+		}
 		if volume.VolumeClaim == nil && volume.VolumeClaimName == "" {
 			problems = append(problems, field.Required(path, "either VolumeClaim or VolumeClaimName must be specified: one to be made, or one that exists"))
 			continue

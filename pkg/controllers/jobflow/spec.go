@@ -1,6 +1,7 @@
 package jobflow
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func Validate(jobFlow *flowapi.JobFlow) field.ErrorList {
 	}
 	if cycle := cycleIn(flows); cycle != nil {
 		problems = append(problems, field.Invalid(path, strings.Join(cycle, " → "),
-			"jobflow flow is not dag: these flows wait for each other and could never start"))
+			"jobflow Flow is not DAG: these flows wait for each other and could never start"))
 	}
 	supported := []flowapi.RetainPolicy{flowapi.Retain, flowapi.Delete}
 	if policy := jobFlow.Spec.JobRetainPolicy; policy != "" && !slices.Contains(supported, policy) {
@@ -73,7 +74,7 @@ func validateDependencies(depends *flowapi.DependsOn, names sets.Set[string], pa
 		switch {
 		case !names.Has(target):
 			problem := field.NotFound(path, target)
-			problem.Detail = "jobflow flow is not dag: there is no flow of this name"
+			problem.Detail = fmt.Sprintf("jobflow Flow is not DAG: vertex is not defined: %s: there is no flow of this name", target)
 			problems = append(problems, problem)
 		case seen.Has(target):
 			problems = append(problems, field.Duplicate(path, target))

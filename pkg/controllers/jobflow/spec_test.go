@@ -34,7 +34,7 @@ func TestASpecThatCannotBeCarriedOutIsRefusedWithFieldAndValue(t *testing.T) {
 		"a target that does not exist":      {flowsOf("a, b: a c"), `spec.flows[1].dependsOn.targets[1]: Not found: "c"`},
 		"a target twice":                    {flowsOf("a, b: a a"), `spec.flows[1].dependsOn.targets[1]: Duplicate value: "a"`},
 		"a flow that waits for itself":      {flowsOf("a: a"), `spec.flows: Invalid value: "a → a"`},
-		"a circle":                          {flowsOf("x, a: x c, b: a, c: b, d: c"), `spec.flows: Invalid value: "a → c → b → a": jobflow flow is not dag: these flows wait for each other`},
+		"a circle":                          {flowsOf("x, a: x c, b: a, c: b, d: c"), `spec.flows: Invalid value: "a → c → b → a": jobflow Flow is not DAG: these flows wait for each other`},
 		"a probe of nobody": {[]flowapi.Flow{{Name: "a", DependsOn: &flowapi.DependsOn{Probe: &flowapi.Probe{
 			TcpSocketList: []flowapi.TcpSocket{{Port: 1}}}}}}, "spec.flows[0].dependsOn.probe: Forbidden: a probe asks the pods of the targets"},
 		"an empty probe":         {withProbe(flowapi.Probe{}), ""},

@@ -53,15 +53,15 @@ type CronJobList struct {
 type CronJobSpec struct {
 	// When to start: five fields (minute, hour, day of the month, month, day of the week), or one of @yearly, @monthly,
 	// @weekly, @daily, @hourly and @every with a duration. It must not name a time zone; timeZone does.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="schedule is required, but got empty"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field"
 	Schedule string `json:"schedule"`
 
 	// The time zone of the schedule, by its name in the IANA database: Europe/Reykjavik. Unset means that of the
 	// controllers' process, which in a container is UTC.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="timeZone must be nil or non-empty string, got empty string: leave it out, or name one of the IANA database"
 	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'local'",message="timeZone can't be Local, and must be defined in https://www.iana.org/time-zones, or left out"
 	// +optional
 	TimeZone *string `json:"timeZone,omitempty"`

@@ -91,7 +91,7 @@ const (
 
 // MemberSelector says which nodes or HyperNodes are members, in one of three ways.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + (has(self.labelMatch) ? 1 : 0) == 1",messageExpression="(has(self.exactMatch) || has(self.regexMatch) || has(self.labelMatch) ? 'member selector cannot have both regexMatch and exactMatch' : 'member selector must have one of regexMatch or exactMatch') + ': exactly one of exactMatch, regexMatch and labelMatch is needed'",message="exactly one of exactMatch, regexMatch and labelMatch is needed"
+// +kubebuilder:validation:XValidation:rule="(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + (has(self.labelMatch) ? 1 : 0) == 1",messageExpression="(has(self.exactMatch) || has(self.regexMatch) || has(self.labelMatch) ? 'member selector cannot have both regexMatch and exactMatch: Only one of ExactMatch, RegexMatch, or LabelMatch can be specified' : 'member selector must have one of regexMatch or exactMatch: Either ExactMatch or RegexMatch or LabelMatch must be specified') + ': exactly one of exactMatch, regexMatch and labelMatch is needed'",message="exactly one of exactMatch, regexMatch and labelMatch is needed"
 type MemberSelector struct {
 	// The one with this name.
 	// +optional

@@ -31,8 +31,9 @@ func newMPI(job jobView, arguments []string) (Plugin, error) {
 	}
 	for _, role := range [...]struct{ argument, task string }{{"master", m.master}, {"worker", worker}} {
 		if job.task(role.task) == nil {
-			err = errors.Join(err, fmt.Errorf("the Job has no task %q; --%s names the task of the %s",
-				role.task, role.argument, role.argument))
+			//lint:ignore ST1005 Volcano's phrase begins so
+			err = errors.Join(err, fmt.Errorf("The specified mpi %s task was not found: the Job has no task %q; --%s names the task of the %s",
+				role.argument, role.task, role.argument, role.argument))
 		}
 	}
 	if err = errors.Join(err, portInRange("port", m.port), job.checkList("MPI_HOST", maxVariable, 1, job.task(worker))); err != nil {

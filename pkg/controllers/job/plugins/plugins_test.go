@@ -148,7 +148,7 @@ func TestWhatCannotBeUsedIsNamed(t *testing.T) {
 		"no time to wait": {plugins: map[string][]string{"pytorch": {"--wait-master-timeout=0", "--wait-master-image="}},
 			want: `spec.plugins[pytorch]: Invalid value: --wait-master-timeout is 0: must be a positive number of seconds; --wait-master-image is empty`},
 		"mpi without its tasks": {plugins: map[string][]string{"mpi": {"--master=boss"}},
-			want: `spec.plugins[mpi]: Invalid value: the Job has no task "boss"; --master names the task of the master; the Job has no task "worker"; --worker names the task of the worker`},
+			want: `spec.plugins[mpi]: Invalid value: The specified mpi master task was not found: the Job has no task "boss"; --master names the task of the master; The specified mpi worker task was not found: the Job has no task "worker"; --worker names the task of the worker`},
 		"ray without a head": {plugins: map[string][]string{"ray": {"--dashboardPort=0"}},
 			want: `spec.plugins[ray]: Invalid value: the Job has no task "head"; --head names the task of the head; --dashboardPort is 0: must be between 1 and 65535, inclusive`},
 		"a path that is none": {plugins: map[string][]string{"ssh": {"--ssh-key-file-path=.ssh"}},

@@ -26,7 +26,7 @@ func defaultJob(_ context.Context, s *server, asked change[*batch.Job]) error {
 		return nil
 	}
 	setDefaults(asked.after, s.settings.Load().schedulerNames[0])
-	return refuse(job.ValidateMountPaths(asked.after))
+	return refuse(job.ValidateFirst(asked.after))
 }
 
 func setDefaults(job *batch.Job, schedulerName string) {

@@ -66,6 +66,9 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 		{one("policies: [{event: '*', action: AbortJob}, {event: PodFailed, action: RestartJob}], "), "if there's * here, no other policy should be here"},
 		{one("policies: [{exitCode: 0, action: AbortJob}], "), "0 is not a valid error code"},
 		{one("policies: [{exitCode: 3, action: AbortJob}, {exitCode: 3, action: RestartJob}], "), "duplicate exitCode 3"},
+		{one("policies: [{event: PodFailed, action: Dance}], "), "invalid policy action"},
+		{one("policies: [{event: OutOfSync, action: AbortJob}], "), "invalid policy event"},
+		{task("policies: [{events: [PodFailed, Dancing], action: AbortJob}], "), "invalid policy event"},
 		{one("volumes: [{mountPath: /a}], "), "either VolumeClaim or VolumeClaimName must be specified"},
 		{one("volumes: [{mountPath: /a, volumeClaimName: c, volumeClaim: {accessModes: [ReadWriteOnce]}}], "), "conflict: If you want to use an existing PVC, just specify VolumeClaimName"},
 

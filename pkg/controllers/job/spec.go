@@ -135,7 +135,7 @@ func validateDependencies(job *batch.Job, names sets.Set[string], path *field.Pa
 
 // validatePolicies reports policies that answer nothing, or of which more than one would answer the same.
 func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.ErrorList {
-	var problems field.ErrorList
+	problems := validateWords(policies, path)
 	seen := sets.New[string]()
 	once := func(path *field.Path, value, format string) {
 		if seen.Has(value) {
@@ -145,10 +145,7 @@ func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.
 	}
 	for i := range policies {
 		policy, path := &policies[i], path.Index(i)
-		if !slices.Contains(actions[:], policy.Action) {
-			problems = append(problems, field.Invalid(path.Child("action"), policy.Action, fmt.Sprintf("invalid policy action: valid actions are %v", actions)))
-		}
-		events := slices.Compact(slices.Sorted(slices.Values(eventsOf(policy)))) // one that is named twice is meant once
+		events := eventsNamed(policy)
 		switch {
 		case policy.ExitCode != nil && len(events) > 0:
 			problems = append(problems, field.Invalid(path.Child("exitCode"), *policy.ExitCode, "must not specify event and exitCode simultaneously"))
@@ -161,7 +158,6 @@ func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.
 		}
 		for _, event := range events {
 			if !slices.Contains(answerable[:], event) {
-				problems = append(problems, field.Invalid(path.Child("event"), event, fmt.Sprintf("invalid policy event: valid events are %v", answerable)))
 				continue
 			}
 			once(path.Child("event"), string(event), "duplicate event %s  across different policy") // with Volcano's two spaces
@@ -176,9 +172,40 @@ func validatePolicies(policies batch.LifecyclePolicies, path *field.Path) field.
 	return problems
 }
 
-// ValidateMountPaths reports volumes that would be mounted in one place. The schema of the custom resource does as well, which is asked
-// before validating webhooks are, and in words of its own.
-func ValidateMountPaths(job *batch.Job) field.ErrorList {
+// ValidateFirst reports some of what Validate does: what the schema of the custom resource refuses as well, which is asked before
+// validating webhooks are, in words of its own where scripts know those of Volcano.
+func ValidateFirst(job *batch.Job) field.ErrorList {
+	spec := field.NewPath("spec")
+	problems := append(validateMountPaths(job), validateWords(job.Spec.Policies, spec.Child("policies"))...)
+	for i := range job.Spec.Tasks {
+		problems = append(problems, validateWords(job.Spec.Tasks[i].Policies, spec.Child("tasks").Index(i).Child("policies"))...)
+	}
+	return problems
+}
+
+// validateWords reports actions and events of policies that there are not.
+func validateWords(policies batch.LifecyclePolicies, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i := range policies {
+		policy, path := &policies[i], path.Index(i)
+		if !slices.Contains(actions[:], policy.Action) {
+			problems = append(problems, field.Invalid(path.Child("action"), policy.Action, fmt.Sprintf("invalid policy action: valid actions are %v", actions)))
+		}
+		for _, event := range eventsNamed(policy) {
+			if !slices.Contains(answerable[:], event) {
+				problems = append(problems, field.Invalid(path.Child("event"), event, fmt.Sprintf("invalid policy event: valid events are %v", answerable)))
+			}
+		}
+	}
+	return problems
+}
+
+// eventsNamed are the events that a policy names, in order. One that is named twice is meant once.
+func eventsNamed(policy *batch.LifecyclePolicy) []bus.Event {
+	return slices.Compact(slices.Sorted(slices.Values(eventsOf(policy))))
+}
+
+func validateMountPaths(job *batch.Job) field.ErrorList {
 	var problems field.ErrorList
 	paths := sets.New[string]()
 	for i := range job.Spec.Volumes {
@@ -192,7 +219,7 @@ func ValidateMountPaths(job *batch.Job) field.ErrorList {
 }
 
 func validateVolumes(job *batch.Job, path *field.Path) field.ErrorList {
-	problems := ValidateMountPaths(job)
+	problems := validateMountPaths(job)
 	for i := range job.Spec.Volumes {
 		volume, path := &job.Spec.Volumes[i], path.Index(i)
 		if volume.MountPath == "" {

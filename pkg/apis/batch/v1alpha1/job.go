@@ -285,6 +285,7 @@ type PartitionPolicySpec struct {
 
 	// How many whole groups belong to the gang. 0 sets no minimum by groups.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=0
 	// +optional
 	MinPartitions int32 `json:"minPartitions,omitempty"`
 }

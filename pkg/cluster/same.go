@@ -62,7 +62,7 @@ func givesTheSame(a, b *schedulingv1beta1.PodGroup) bool {
 	return a.Annotations[key] == b.Annotations[key] && a.Labels[key] == b.Labels[key] &&
 		equality.Semantic.DeepEqual(a.Spec.SubGroupPolicy, b.Spec.SubGroupPolicy) &&
 		a.Spec.MinMember == b.Spec.MinMember && maps.Equal(a.Spec.MinTaskMember, b.Spec.MinTaskMember) &&
-		a.Spec.PriorityClassName == b.Spec.PriorityClassName
+		a.Spec.PriorityClassName == b.Spec.PriorityClassName && a.Spec.Queue == b.Spec.Queue
 }
 
 // sameGroup reports whether nothing that a decision rests on differs between two states of a PodGroup. Most updates are

@@ -29,7 +29,7 @@ func (f *Search) Opens(j *cluster.Job, reclaim bool) (ok bool, why *verdict.Verd
 	}
 	c := f.candidacyOf(l, j)
 	if why := f.neverFits(&c); why != "" {
-		return false, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Detail: why}
+		return false, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helpsOf(j), Detail: why}
 	}
 	for _, r := range f.refused[c.likeness] {
 		if r.covers(&c) {

@@ -203,16 +203,22 @@ func judge(s *framework.Session, p *cluster.Plan) {
 // helps is what may turn the refusal of a taker around: any change of the nodes, the queues, the pods or itself.
 const helps = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob
 
+// helpsOf is what may turn the refusal of a job around: for one that needs volumes or devices these too, since evictions open no
+// node that lacks what it needs besides room.
+func helpsOf(j *cluster.Job) verdict.Help {
+	if slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending && t.Class.NeedsSupplies() }) {
+		return helps | verdict.HelpSupply
+	}
+	return helps
+}
+
 // refuse says of a job that nobody leaves for it, and why.
 func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
 	spared := why.spared
 	if l == betweenQueues && j.IsLone() && f.session.Policy.Has(PreemptAction) {
 		spared = nil // preempt has looked at the same pods for it, and said so
 	}
-	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helps}
-	if slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending && t.Class.NeedsSupplies() }) {
-		v.Help |= verdict.HelpSupply // evictions open no node that lacks what it needs besides room
-	}
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}
 	if why.waits {
 		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
 	}

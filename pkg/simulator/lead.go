@@ -84,6 +84,15 @@ func (l *Led) Pass(d time.Duration) {
 	l.s.count()
 }
 
+// Measure has the load of a node measured. The scheduler is told it again and again, as by whoever measures.
+func (l *Led) Measure(load cluster.Measured) {
+	loads := slices.DeleteFunc(slices.Clone(l.s.loads), func(old cluster.Measured) bool { return old.Node == load.Node })
+	l.s.loads = append(loads, load)
+}
+
+// Loads are the loads of nodes as they were measured last.
+func (l *Led) Loads() []cluster.Measured { return l.s.loads }
+
 // Objects returns all objects as they are now. The caller must not change them.
 func (l *Led) Objects() []runtime.Object { return l.s.shown.all() }
 

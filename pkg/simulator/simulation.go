@@ -70,6 +70,7 @@ type simulation struct {
 	supplies *supplies
 	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
 	crash    *crash                      // nil if none is to come
+	loads    []cluster.Measured          // of nodes, as they were measured last; told before every cycle
 }
 
 // Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
@@ -263,6 +264,9 @@ func (s *simulation) cycle() (bool, error) {
 		}
 	}
 	decided, before := s.leaving(), s.report.rows()
+	for _, load := range s.loads {
+		s.events = append(s.events, load)
+	}
 	for again := true; again; {
 		result := s.scheduler.Cycle(s.now, s.events)
 		if result.Panic != "" {

@@ -13,6 +13,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/simulator"
 	"hekla.sh/hekla/test/fixture"
@@ -51,6 +52,8 @@ func (m *maker) special(f feature) func() change {
 		}
 	case crashes:
 		return m.crash
+	case loads:
+		return m.measure
 	case refusals:
 		return m.refusal
 	}
@@ -72,6 +75,14 @@ func (m *maker) refusal() change {
 	}
 	pod, times := m.oneOf(m.pods...), 1+m.IntN(2)
 	return change{fmt.Sprintf("pod %s: refused %d times", pod, times), func(l *life) { l.refusals[pod] = times }}
+}
+
+// measure has the load of a node measured, too high for more pods or not.
+func (m *maker) measure() change {
+	node, parts := m.oneOf(m.nodes...), int64(m.oneOfInts(100_000, 900_000, 900_000))
+	return change{fmt.Sprintf("node %s: %d millionths of its CPU are in use", node, parts), func(l *life) {
+		l.led.Measure(cluster.Measured{Node: node, At: l.led.Now(), CPU: parts, Memory: 100_000})
+	}}
 }
 
 // podsCome has the controller of a batch Job make pods of it, if the Job was let in.

@@ -222,6 +222,9 @@ func (l *life) askAnew() []string {
 	if anew, err = simulator.Lead(input, l.configuration.policy(), options); err != nil {
 		panic(err)
 	}
+	for _, load := range l.led.Loads() {
+		anew.Measure(load)
+	}
 	if err := anew.Cycle(); err != nil {
 		l.fail("panic anew", "%s", err)
 	}

@@ -50,6 +50,7 @@ const (
 	lentNodes   feature = "lent nodes"
 	memory      feature = "memory"
 	many        feature = "many"
+	loads       feature = "loads"
 )
 
 // features are how often worlds have them: once in so many.
@@ -59,7 +60,7 @@ var features = []struct {
 }{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
 	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
 	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}, {ranks, 8}, {upstream, 8},
-	{lentNodes, 14}, {memory, 6}, {many, 10}}
+	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}}
 
 // maker makes a random world.
 type maker struct {
@@ -113,6 +114,9 @@ func makeWorld(seed uint64, without ...feature) *world {
 	if m.has[crashes] {
 		m.changes = append(m.changes, timed{change: m.crash(), isSudden: true})
 	}
+	if m.has[loads] {
+		m.changes = append(m.changes, timed{change: m.measure(), isSudden: true})
+	}
 	if m.has[refusals] {
 		m.changes = append(m.changes, timed{change: m.refusal(), isSudden: true})
 	}
@@ -139,6 +143,7 @@ func (m *maker) configure() {
 	add("network-topology-aware", m.has[hyperNodes])
 	add("drf", m.once(6))
 	add("sla", m.has[deadlines])
+	add("usage", m.has[loads])
 	add("tdm", m.has[lentNodes])
 	if m.has[upstream] {
 		for _, line := range []string{"preemptableByDefault: true", "queuePriority: order", "victimVote: upstream"} {

@@ -92,6 +92,9 @@ func (c configuration) yaml() string {
 			arguments = append(arguments, fmt.Sprintf("{name: %s, arguments: {allowWholeGang: %t%s}}", action, c.whole, preset))
 		}
 	}
+	if slices.Contains(c.plugins, "usage") {
+		b.WriteString("metrics: {type: metrics_server}\n")
+	}
 	if len(c.upstream) > 0 {
 		fmt.Fprintf(&b, "compatibility: {%s}\n", strings.Join(c.upstream, ", "))
 	}

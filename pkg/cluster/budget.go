@@ -69,10 +69,14 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 		equality.Semantic.DeepEqual(list[i].object.Status.DisruptedPods, object.Status.DisruptedPods) {
 		// It covers what it did: most updates are of its counts.
 		b := list[i]
-		if object.Status.DisruptionsAllowed > b.object.Status.DisruptionsAllowed {
+		before := b.object
+		b.object = object
+		if object.Status.DisruptionsAllowed > before.Status.DisruptionsAllowed {
 			c.note(BudgetFreed)
 		}
-		b.object = object
+		if object.Status.DisruptionsAllowed != before.Status.DisruptionsAllowed {
+			c.reconsider(b.Covers)
+		}
 		return
 	}
 	// A selector that cannot be read covers nothing; the API server admits none.
@@ -82,6 +86,7 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 	}
 	b := &Budget{Namespace: object.Namespace, Name: object.Name, object: object, selector: selector}
 	if found {
+		c.reconsider(list[i].Covers)
 		list[i] = b
 		c.note(BudgetFreed)
 	} else {
@@ -104,6 +109,7 @@ func (c *Cluster) dropBudget(object *policyv1.PodDisruptionBudget) {
 		c.budgets[object.Namespace] = after
 	}
 	c.note(BudgetFreed)
+	c.reconsider(func(t *Task) bool { return t.Pod.Namespace == object.Namespace })
 	c.recount(object.Namespace)
 }
 

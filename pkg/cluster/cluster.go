@@ -63,8 +63,10 @@ type Cluster struct {
 	planned        uint64                         // how many plans were made
 	adopted        uint64                         // how many came into force
 	ended          []*Plan                        // cancelled since TakeCancelledPlans
+	interrupted    []*Plan                        // cancelled since TakeInterruptedPlans, in the middle of their evictions
 	plansWithTerms []*Plan                        // of plans, in the order in which they came into force
 	leaving        map[types.NamespacedName]*Task // whose status Leaves, by name
+	refused        map[types.NamespacedName]*Task // that the API server refused to evict and that are left alone, by name
 
 	topology   *topology.Tree
 	hyperNodes []*HyperNode // as of the last Settle, the lowest tier first, then by name
@@ -117,6 +119,7 @@ func New(options Options) *Cluster {
 		taints:     map[taint]*taintedNodes{}, tolerations: map[toleration]int{},
 		plans:     map[string]*Plan{},
 		leaving:   map[types.NamespacedName]*Task{},
+		refused:   map[types.NamespacedName]*Task{},
 		strangers: map[types.NamespacedName]stranger{},
 		supplies: supplies{shown: map[SupplyKey]Supply{}, reserved: map[SupplyKey]*reserved{},
 			users: map[types.NamespacedName][]*Task{}, made: map[*Task]SupplyKey{}},
@@ -309,6 +312,9 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 	}
 	for _, t := range c.leaving {
 		sooner(t.due())
+	}
+	for _, t := range c.refused {
+		sooner(t.Refusal.until)
 	}
 	for _, p := range c.plans {
 		sooner(p.Deadline)

@@ -94,6 +94,8 @@ type Eviction struct {
 type Spared struct {
 	Pod types.NamespacedName
 	UID types.UID
+	// Refused is what is to be written on the pod of its eviction that was refused; "" if it was not.
+	Refused string
 }
 
 // GroupStatus is what the status of a PodGroup is to be, whole. A newer one replaces an older one that is not written

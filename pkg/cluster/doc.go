@@ -27,6 +27,8 @@
 //     still to be left.
 //  9. An eviction spends its disruption budgets from the moment it is decided until the API shows it, in the pod or in the
 //     budget; then the budget's own numbers speak.
+//  10. A pod that the API server refused to evict is remembered ([Task.MayBeAsked]) until something has changed that its answer may
+//     rest on, or the time is over that its number of refusals stands for.
 //
 // It must not know policy (who goes first, who gets what), Kubernetes clients, or the clock: times come with events.
 package cluster

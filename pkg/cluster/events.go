@@ -64,6 +64,9 @@ func (e Set) apply(c *Cluster) {
 		before := c.namespaces[object.Name]
 		c.namespaces[object.Name] = object
 		if before == nil || !maps.Equal(before.Labels, object.Labels) {
+			if before != nil { // policies and webhooks select by them
+				c.reconsider(func(t *Task) bool { return t.Pod.Namespace == object.Name })
+			}
 			c.namespacesGeneration++
 			c.note(NamespaceShown)
 		}
@@ -176,6 +179,9 @@ func (c *Cluster) setPod(pod *corev1.Pod) {
 		t.Status = Failed // holds and counts nothing until it is moved
 		c.setClass(t, c.heldClassOf(pod, nil))
 		c.enroll(t, pod, true)
+		c.updateTask(t, pod)
+		c.recall(t)
+		return
 	}
 	c.updateTask(t, pod)
 }
@@ -223,6 +229,9 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	if t.Status == Evicting {
 		c.spend(t, false)
 		c.note(UsageFreed) // what was decided is sent: it cannot be refused any more
+	}
+	if t.Refusal != nil && (status.Finished() || status == Releasing || !leavesAlike(t.Pod, pod)) {
+		c.reconsider(func(other *Task) bool { return other == t })
 	}
 	// Everything the totals depend on changes between taking the task out of them and putting it back.
 	c.account(t, -1)
@@ -379,6 +388,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.leaveJob(t)
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
+	delete(c.refused, t.Key())
 	c.note(UsageFreed) // its queue asks for less, which may leave more to others
 }
 

@@ -296,9 +296,10 @@ func (c *Cluster) LastToLeave() time.Time {
 	return last
 }
 
-// Expire stops counting on tasks that should be gone for a while.
+// Expire stops counting on tasks that should be gone for a while, and on refusals that are old.
 func (c *Cluster) Expire(now time.Time) {
 	invariant(len(c.log) == 0, "tasks expire inside a transaction")
+	c.expireRefusals(now)
 	var overdue []*Task
 	for _, t := range c.leaving {
 		if due := t.due(); !due.IsZero() && !now.Before(due) {
@@ -315,26 +316,56 @@ func (c *Cluster) Expire(now time.Time) {
 }
 
 // PlanFailed says that a plan cannot be carried out: it could not be recorded, or an eviction was refused for good. The job,
-// if there is one, backs off.
+// if there is one, backs off. If pods have left for it already, other victims are looked for at once instead
+// ([Cluster.TakeInterruptedPlans]): what they have left is not to go to others.
 type PlanFailed struct {
 	Job    JobID // zero if the plan is for nobody
 	Plan   string
 	At     time.Time
 	Reason string // what the API server said, a clause
+	// Refused are the victims that cannot be evicted, as far as that is known. They are no victims for a while.
+	Refused []Refused
+	// Sent is how many evictions of it the API server has taken.
+	Sent int
 }
 
 func (e PlanFailed) apply(c *Cluster) {
+	for _, refused := range e.Refused {
+		c.remember(refused, e.At) // also if the plan has ended meanwhile
+	}
 	p := c.plans[e.Plan]
 	if p == nil || p.taker() != e.Job {
 		return
 	}
 	c.Cancel(p, e.Reason)
 	j := p.Job
-	if j == nil {
+	switch {
+	case j == nil:
+		return
+	case len(e.Refused) > 0 && e.Sent > 0:
+		c.interrupted = append(c.interrupted, p)
+		c.Judge(j, nil)
 		return
 	}
 	c.backOff(j, e.At)
+	if len(e.Refused) > 0 {
+		// Its next plan is another, since these are no victims any more.
+		j.NotBefore = e.At.Add(min(j.NotBefore.Sub(e.At), longestSearch))
+	}
 	c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
+}
+
+// longestSearch bounds the back-off of a job whose victims were refused: there may be others, and a job that backs off takes no
+// free room either.
+const longestSearch = 8 * time.Second
+
+// TakeInterruptedPlans returns the plans that failed since it was called last after pods had left for them, in the order in which they
+// had come into force.
+func (c *Cluster) TakeInterruptedPlans() []*Plan {
+	plans := c.interrupted
+	c.interrupted = nil
+	slices.SortFunc(plans, func(a, b *Plan) int { return cmp.Compare(a.Order, b.Order) })
+	return slices.DeleteFunc(plans, func(p *Plan) bool { return c.jobs[p.Job.ID] != p.Job })
 }
 
 func (c *Cluster) auditPlans(a *audit) {

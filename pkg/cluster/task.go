@@ -37,6 +37,9 @@ type Task struct {
 	// Evicts is the plan that the task leaves for, nil if none does.
 	Evicts *Plan
 
+	// Refusal is what is remembered of its evictions that the API server refused, nil if none was.
+	Refusal *Refusal
+
 	was Status // while it is Evicting: what the API shows
 
 	budgets     []*Budget // that cover its pod

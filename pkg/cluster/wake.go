@@ -28,6 +28,7 @@ const (
 	PodGrown                    // a pod that has a node takes more of it: there is more to be had from its queue, and from it
 	GiverChanged                // a PodGroup says otherwise which of its pods may leave
 	BudgetFreed                 // a disruption budget allows more, or goes
+	RefusalOver                 // a pod that the API server refused to evict may be chosen again
 	NamespaceShown              // a namespace has other labels: selectors of namespaces select others
 	SupplyShown                 // a volume, a device or a claim comes, changes or goes
 	SupplyFreed                 // what was reserved of one is given back
@@ -52,6 +53,7 @@ var helps = [causes]verdict.Help{
 	PodGrown:       verdict.HelpPod | verdict.HelpQueue,
 	GiverChanged:   verdict.HelpPod,
 	BudgetFreed:    verdict.HelpPod,
+	RefusalOver:    verdict.HelpPod,
 	NamespaceShown: verdict.HelpPod,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,

@@ -21,10 +21,12 @@
 //  8. When leadership is lost every request under way is broken off and none is started.
 //  9. A plan is written in stages, and none begins before the one before it is confirmed by the API server: the PodGroup says
 //     that there is a plan, the pods of the taker say which nodes they are promised, every victim says that it is to leave
-//     and why, and then the victims are told to. So whoever takes over in the middle finds all that was meant.
+//     and why, and then the victims are told to. So whoever takes over in the middle finds all that was meant. Of a plan that has
+//     several victims the API server says, before the first is marked, whether it would evict each (a dry run): if one is refused,
+//     no other leaves in vain.
 //  10. Each of these steps names the UID of its pod and may be repeated: a lost reply is answered by sending it again. A step
 //     that is refused for good, or [maxBindRequests] times, ends the plan: nothing more of it is sent, and
-//     [cluster.PlanFailed] is reported.
+//     [cluster.PlanFailed] is reported when nothing of it is under way any more, with the victims that were refused.
 //  11. Of a plan that is cancelled nothing more is sent from that moment on. What was written is taken back in the reverse
 //     order, for each pod after the request that was under way, and only where a live read still shows it. That is tried
 //     until it is done or refused, for nobody else would do it.

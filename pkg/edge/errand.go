@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,7 @@ type step uint8
 
 const (
 	nominate step = iota // writes which node the pod is promised
+	ask                  // has the API server say whether it would evict the pod
 	mark                 // writes on a victim that it is to leave, and why
 	evict                // tells it to leave
 	restate              // writes again why it leaves: the API server puts its own words in the place of ours
@@ -48,7 +50,7 @@ const (
 	withdraw             // takes a promise back
 )
 
-var doing = [...]string{nominate: "nominating", mark: "marking", evict: "evicting", restate: "marking", spare: "sparing",
+var doing = [...]string{nominate: "nominating", ask: "evicting", mark: "marking", evict: "evicting", restate: "marking", spare: "sparing",
 	withdraw: "taking back the promise to"}
 
 // preemptionCancelled is the reason of the condition that a pod is not to leave after all.
@@ -61,7 +63,9 @@ type errand struct {
 	pod    types.NamespacedName
 	uid    types.UID
 	node   string  // to nominate
-	victim *victim // to mark and to evict
+	victim *victim // to ask about, to mark and to evict
+	// refusal is what is to be written, beside that the pod stays, of its eviction that was refused; "" if it was not.
+	refusal string
 
 	backOff  wait.Backoff
 	requests int
@@ -78,6 +82,7 @@ type victim struct {
 	cluster.Eviction
 	isOut       bool // there is nobody to evict any more
 	isRewritten bool // the API server has put its own reason on it
+	isRefused   bool // the API server will not have it evicted
 }
 
 // messenger does errands.
@@ -89,10 +94,13 @@ func (m messenger) do(ctx context.Context, e *errand) (EvictionResult, error) {
 	switch e.step {
 	case nominate:
 		return "", m.nominate(ctx, e)
+	case ask:
+		_, err := m.evict(ctx, e, true)
+		return "", err
 	case mark:
 		return "", m.mark(ctx, e)
 	case evict:
-		return m.evict(ctx, e)
+		return m.evict(ctx, e, false)
 	case restate:
 		if !e.victim.isRewritten {
 			return "", nil
@@ -152,20 +160,29 @@ func isOut(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// evict tells a pod to leave.
-func (m messenger) evict(ctx context.Context, e *errand) (EvictionResult, error) {
+// evict tells a pod to leave, or has the API server say whether it would let it: whatever may refuse that, disruption budgets, policies
+// and webhooks, is asked, and nothing is done.
+func (m messenger) evict(ctx context.Context, e *errand, isDryRun bool) (EvictionResult, error) {
 	if e.victim.isOut {
 		return EvictionNeedless, nil
 	}
 	core := m.clients.Core.CoreV1()
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.uid}}
+	if isDryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
 	result, request := EvictionSent, core.RESTClient().Post().Namespace(e.pod.Namespace).Resource("pods").Name(e.pod.Name).SubResource("eviction").
 		Body(&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: e.pod.Namespace, Name: e.pod.Name}, DeleteOptions: &options})
 	if e.victim.PastBudget {
 		result, request = EvictionForced, core.RESTClient().Delete().Namespace(e.pod.Namespace).Resource("pods").Name(e.pod.Name).Body(&options)
 	}
+	if isDryRun {
+		request.Param("dryRun", metav1.DryRunAll) // so that webhooks and policies are told, too
+	}
 	err := request.Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
 	switch {
+	case err == nil && isDryRun, isDryRun && cannotTell(err):
+		return "", nil
 	case err == nil:
 		e.victim.isRewritten = result == EvictionSent
 		return result, nil
@@ -185,6 +202,11 @@ func (m messenger) evict(ctx context.Context, e *errand) (EvictionResult, error)
 	return "", err
 }
 
+// cannotTell reports whether a request was refused only because a webhook is not made for questions.
+func cannotTell(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
+}
+
 // forbids reports whether an eviction was refused because of a disruption budget. If the API server says when to ask again,
 // it only was not ready to count.
 func forbids(err error) bool {
@@ -195,20 +217,29 @@ func forbids(err error) bool {
 	return !later
 }
 
-// spare takes the mark off a pod, if it is one of a scheduler.
+// spare takes the mark off a pod, if it is one of a scheduler, and writes on one whose eviction was refused that it was.
 func (m messenger) spare(ctx context.Context, e *errand) error {
 	live, err := m.live(ctx, e)
 	if err != nil {
 		return err
 	}
+	reason, message, isMarked := preemptionCancelled, e.of.why, false
 	for i := range live.Status.Conditions {
 		c := &live.Status.Conditions[i]
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler {
-			status := disruption(corev1.ConditionFalse, preemptionCancelled, e.of.why, metav1.NewTime(time.Now().Truncate(time.Second)))
-			return m.patch(ctx, e, live.ResourceVersion, status, nil)
+		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		if isMarked = c.Reason == corev1.PodReasonPreemptionByScheduler; !isMarked {
+			return nil
 		}
 	}
-	return nil
+	if e.refusal != "" {
+		reason, message = cluster.EvictionRefused, e.refusal
+	} else if !isMarked {
+		return nil
+	}
+	status := disruption(corev1.ConditionFalse, reason, message, metav1.NewTime(time.Now().Truncate(time.Second)))
+	return m.patch(ctx, e, live.ResourceVersion, status, nil)
 }
 
 // withdraw takes back what a pod is promised.

@@ -37,7 +37,11 @@ type undertaking struct {
 
 	current  []*errand // the stage under way
 	stages   [][]*errand
-	left     int         // errands of the stage under way that are not over
+	left     int // errands of the stage under way that are not over
+	running  int // requests
+	refused  []cluster.Refused
+	sent     int         // evictions
+	failure  string      // why it cannot be carried out, "" if it can, or that has been reported
 	marked   metav1.Time // when the victims were chosen
 	requests int         // that did not record it
 
@@ -99,6 +103,9 @@ func (p *planner) begin(start *cluster.PlanStart) {
 	u := &undertaking{id: start.ID, job: start.Job, marked: metav1.Now().Rfc3339Copy()}
 	nominations, marks := make([]*errand, len(start.Nominations)), make([]*errand, len(start.Evictions))
 	evictions, restatements := make([]*errand, len(start.Evictions)), []*errand(nil)
+	var questions []*errand
+	// Of one eviction the answer is known before anything else is sent.
+	isAsked := u.job != (cluster.JobID{}) && len(start.Evictions) > 1
 	for i := range start.Nominations {
 		n := &start.Nominations[i]
 		nominations[i] = p.errand(u, nominate, n.Pod, n.UID)
@@ -108,13 +115,18 @@ func (p *planner) begin(start *cluster.PlanStart) {
 		v := &victim{Eviction: start.Evictions[i]}
 		marks[i], evictions[i] = p.errand(u, mark, v.Pod, v.UID), p.errand(u, evict, v.Pod, v.UID)
 		marks[i].victim, evictions[i].victim = v, v
+		if isAsked {
+			e := p.errand(u, ask, v.Pod, v.UID)
+			e.victim = v
+			questions = append(questions, e)
+		}
 		if !v.PastBudget {
 			e := p.errand(u, restate, v.Pod, v.UID)
 			e.victim = v
 			restatements = append(restatements, e)
 		}
 	}
-	u.stages = [][]*errand{nominations, marks, evictions, restatements}
+	u.stages = [][]*errand{nominations, questions, marks, evictions, restatements}
 	p.mutex.Lock()
 	if p.isClosed {
 		p.mutex.Unlock()
@@ -138,6 +150,7 @@ func (p *planner) end(end *cluster.PlanEnd) {
 	spared, withdrawn := make([]*errand, len(end.Spared)), make([]*errand, len(end.Nominations))
 	for i, s := range end.Spared {
 		spared[i] = p.errand(u, spare, s.Pod, s.UID)
+		spared[i].refusal = s.Refused
 	}
 	for i, n := range end.Nominations {
 		withdrawn[i] = p.errand(u, withdraw, n.Pod, n.UID)
@@ -199,8 +212,17 @@ func (p *planner) recorded(u *undertaking, err error) (waits bool) {
 	return false
 }
 
-// proceed begins the next stage in which there is something to do.
+// proceed begins the next stage in which there is something to do, unless some were refused in the one before.
 func (p *planner) proceed(u *undertaking) {
+	if u.left == 0 && len(u.refused) > 0 {
+		slices.SortFunc(u.refused, func(a, b cluster.Refused) int { return cluster.CompareNames(a.Pod, b.Pod) })
+		reason := u.refused[0].Reason
+		if others := len(u.refused) - 1; others > 0 {
+			reason += fmt.Sprintf(", and %d more", others)
+		}
+		p.refuse(u, reason)
+		return
+	}
 	for u.left == 0 && len(u.stages) > 0 {
 		u.current, u.stages = u.stages[0], u.stages[1:]
 		for _, e := range u.current {
@@ -255,7 +277,9 @@ func (p *planner) drop(u *undertaking) {
 				continue
 			}
 			p.finish(e)
-			if e.step == evict {
+			if e.step == evict && e.victim.isRefused {
+				p.evicted(&e.victim.Eviction, EvictionRefused)
+			} else if e.step == evict {
 				p.evicted(&e.victim.Eviction, EvictionDropped)
 			}
 		}
@@ -267,7 +291,26 @@ func (p *planner) drop(u *undertaking) {
 func (p *planner) refuse(u *undertaking, reason string) {
 	p.logger.Info("A plan cannot be carried out", "plan", u.id, "job", u.job.String(), "reason", reason)
 	p.drop(u)
-	p.fail(cluster.PlanFailed{Job: u.job, Plan: u.id, At: time.Now(), Reason: reason})
+	u.failure = reason
+	p.report(u)
+}
+
+// report tells of a plan that cannot be carried out, once nothing of it is under way: then it is known what of it was done.
+func (p *planner) report(u *undertaking) {
+	if u.failure == "" || u.running > 0 {
+		return
+	}
+	p.fail(cluster.PlanFailed{Job: u.job, Plan: u.id, At: time.Now(), Reason: u.failure, Refused: u.refused, Sent: u.sent})
+	u.failure = ""
+}
+
+// refuses notes that a victim is not to be evicted. Where there was no answer, nobody has refused anything.
+func (e *errand) refuses(err error) {
+	if e.victim == nil || !isFinal(err) && !forbids(err) {
+		return
+	}
+	e.victim.isRefused = true
+	e.of.refused = append(e.of.refused, cluster.Refused{Pod: e.pod, UID: e.uid, Reason: said(e, err), ByBudget: forbids(err)})
 }
 
 // bound has the pod not be promised the node any more that it gets.
@@ -321,6 +364,7 @@ func (p *planner) take(e *errand) bool {
 	}
 	e.isRunning, e.returned = true, make(chan struct{})
 	e.requests++
+	e.of.running++
 	p.inFlight++
 	return true
 }
@@ -332,14 +376,20 @@ func (p *planner) returned(ctx context.Context, e *errand, result EvictionResult
 	e.isRunning = false
 	close(e.returned)
 	p.inFlight--
+	e.of.running--
 	defer p.announceIdle()
+	defer p.report(e.of)
 	isGivenUp := isFinal(err) || forbids(err) || e.requests >= maxBindRequests && !e.of.isEnd
 	switch {
 	case err == nil || err == errObjectGone:
+		if e.step == evict && result != EvictionNeedless {
+			e.of.sent++
+		}
 		p.finish(e)
 	case ctx.Err() != nil:
 		return
 	case e.isVoid || e.of.isDropped:
+		e.refuses(err)
 		p.finish(e)
 	case !isGivenUp:
 		p.repeated.Add(1)
@@ -350,17 +400,34 @@ func (p *planner) returned(ctx context.Context, e *errand, result EvictionResult
 		// Nothing depends on it.
 		p.logger.Info("A step of a plan was refused", "plan", e.of.id, "pod", e.pod, "error", err.Error())
 		p.finish(e)
-	default:
-		e.of.isDropped, result = true, EvictionRefused
+	case e.step == nominate:
+		e.of.isDropped = true
 		p.finish(e)
-		p.refuse(e.of, fmt.Sprintf("%s pod %s: %v", doing[e.step], e.pod, err))
+		p.refuse(e.of, said(e, err))
+	default:
+		result = EvictionRefused
+		e.refuses(err)
+		// All whose answer is asked for are told of together. What is done for good is not gone on with once one was refused.
+		fails := e.step != ask || !e.victim.isRefused
+		e.of.isDropped = e.of.isDropped || fails
+		p.finish(e)
+		if fails {
+			p.refuse(e.of, said(e, err))
+		}
 	}
 	if e.step == evict {
-		if result == "" { // cancelled before it was known
+		if result == "" && e.victim.isRefused {
+			result = EvictionRefused
+		} else if result == "" { // cancelled before it was known
 			result = EvictionUnknown
 		}
 		p.evicted(&e.victim.Eviction, result)
 	}
+}
+
+// said is what the API server said about a step, a clause.
+func said(e *errand, err error) string {
+	return fmt.Sprintf("%s pod %s: %v", doing[e.step], e.pod, err)
 }
 
 // stats counts the plans under way, and the errands that are waiting and on their way.

@@ -40,6 +40,8 @@ type tap struct {
 // writeName says what a request is: "status a", "evict a", "delete a", or "" if it is none of these.
 func writeName(r *http.Request) string {
 	switch {
+	case r.URL.Query().Get("dryRun") != "":
+		return "ask " + path.Base(strings.TrimSuffix(r.URL.Path, "/eviction"))
 	case r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status"):
 		return "status " + path.Base(path.Dir(r.URL.Path))
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/eviction"):
@@ -301,11 +303,12 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 	s.start(s.outbox)
 	s.settle()
 	got := s.written()
-	for _, part := range [][2]int{{2, 5}, {5, 8}} {
+	for _, part := range [][2]int{{2, 5}, {5, 8}, {8, 11}} {
 		slices.Sort(got[part[0]:part[1]])
 	}
-	slices.Sort(got[8:])
-	if diff := cmp.Diff([]string{"status taker 200", "status a 200", "status v 200", "status w 200", "status x 200",
+	slices.Sort(got[11:])
+	if diff := cmp.Diff([]string{"status taker 200", "status a 200", "ask v 201", "ask w 201", "ask x 200",
+		"status v 200", "status w 200", "status x 200",
 		"delete x 200", "evict v 201", "evict w 201", "status v 200", "status w 200"}, got); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}

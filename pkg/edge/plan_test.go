@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,7 +39,7 @@ type stage struct {
 	records bool    // at once
 }
 
-var stepNames = [...]string{nominate: "nominate", mark: "mark", evict: "evict", restate: "restate", spare: "spare", withdraw: "withdraw"}
+var stepNames = [...]string{nominate: "nominate", ask: "ask", mark: "mark", evict: "evict", restate: "restate", spare: "spare", withdraw: "withdraw"}
 
 func (s *stage) answer(_ context.Context, e *errand) (EvictionResult, error) {
 	time.Sleep(time.Second)
@@ -173,7 +174,7 @@ func TestNoStageOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
 		s.expect(t)
 		s.told(nil)
 		elapse(time.Minute)
-		s.expect(t, "3s nominate a n", "3s nominate b n", "4s mark v", "4s mark w", "5s evict v", "5s evict w", "6s restate v")
+		s.expect(t, "3s nominate a n", "3s nominate b n", "4s ask v", "4s ask w", "5s mark v", "5s mark w", "6s evict v", "6s evict w", "7s restate v")
 		s.expectResults(t, "v evicted", "w evicted")
 		s.expectRest(t)
 	})
@@ -184,7 +185,7 @@ func TestOneThatIsSlowHoldsUpTheNextStageForAll(t *testing.T) {
 		s.answers["mark v"] = []error{errLost, errLost}
 		s.begin(planOf("p", nil, []string{"!v", "!w"}))
 		elapse(time.Minute)
-		s.expect(t, "1s mark v: no", "1s mark w", "2s mark v: no", "3s mark v", "4s evict v", "4s evict w")
+		s.expect(t, "1s ask v", "1s ask w", "2s mark v: no", "2s mark w", "3s mark v: no", "4s mark v", "5s evict v", "5s evict w")
 		s.expectRest(t)
 	})
 }
@@ -210,13 +211,21 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 		answers []error
 		want    []string
 		results []string
+		refused string // whom the model is told of
+		sent    int
 	}{
 		"a nomination that is forbidden": {"nominate a n", []error{errForbidden}, []string{"1s nominate a n: no"},
-			[]string{"v unsent", "w unsent"}},
-		"a mark that is forbidden": {"mark v", []error{errForbidden}, []string{"1s nominate a n", "2s mark v: no", "2s mark w"},
-			[]string{"v unsent", "w unsent"}},
+			[]string{"v unsent", "w unsent"}, "", 0},
+		"a mark that is forbidden": {"mark v", []error{errForbidden}, []string{"1s nominate a n", "2s ask v", "2s ask w", "3s mark v: no", "3s mark w"},
+			[]string{"v refused", "w unsent"}, "v", 0},
+		"an eviction that a budget would forbid": {"ask v", []error{errBudget(0)}, []string{"1s nominate a n", "2s ask v: no", "2s ask w"},
+			[]string{"v refused", "w unsent"}, "v by budget", 0},
+		"a question that is not answered": {"ask v", slices.Repeat([]error{errLost}, maxBindRequests),
+			[]string{"10s ask v: no", "14s ask v: no", "1s nominate a n", "21s ask v: no", "2s ask v: no", "2s ask w", "3s ask v: no",
+				"4s ask v: no", "5s ask v: no", "7s ask v: no"}, []string{"v unsent", "w unsent"}, "", 0},
 		"an eviction that a budget forbids": {"evict v", []error{errBudget(0)},
-			[]string{"1s nominate a n", "2s mark v", "2s mark w", "3s evict v: no", "3s evict w"}, []string{"v refused", "w evicted"}},
+			[]string{"1s nominate a n", "2s ask v", "2s ask w", "3s mark v", "3s mark w", "4s evict v: no", "4s evict w"},
+			[]string{"v refused", "w evicted"}, "v by budget", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			acting(t, func(t *testing.T, s *stage) {
@@ -226,7 +235,17 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 				s.expect(t, test.want...)
 				s.expectResults(t, test.results...)
 				if len(s.failures) != 1 || s.failures[0].Plan != "p" || s.failures[0].Job.Name != "taker" || s.failures[0].Reason == "" {
-					t.Errorf("reported %+v", s.failures)
+					t.Fatalf("reported %+v", s.failures)
+				}
+				var refused []string
+				for _, r := range s.failures[0].Refused {
+					refused = append(refused, r.Pod.Name)
+					if r.ByBudget {
+						refused = append(refused, "by budget")
+					}
+				}
+				if got := strings.Join(refused, " "); got != test.refused || s.failures[0].Sent != test.sent {
+					t.Errorf("reported as refused %q, and %d as sent", got, s.failures[0].Sent)
 				}
 				s.expectRest(t)
 				s.lines = nil
@@ -321,10 +340,10 @@ func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.answers["evict v"] = []error{errLost, errLost, errLost}
 		s.begin(planOf("p", nil, []string{"v", "w"}))
-		elapse(1500 * time.Millisecond)
+		elapse(2500 * time.Millisecond)
 		s.end(endOf("p", nil, []string{"v"}))
 		elapse(time.Minute)
-		s.expect(t, "1s mark v", "1s mark w", "2s evict v: no", "2s evict w", "3s spare v")
+		s.expect(t, "1s ask v", "1s ask w", "2s mark v", "2s mark w", "3s evict v: no", "3s evict w", "4s spare v")
 		s.expectResults(t, "v unknown", "w evicted")
 		s.expectRest(t)
 	})
@@ -397,7 +416,7 @@ func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {
 		s.begin(planOf("q", nil, []string{"x"}))
 		s.end(endOf("p", nil, []string{"v"}))
 		elapse(time.Minute)
-		s.expect(t, "1s mark v", "1s mark w")
+		s.expect(t, "1s ask v", "1s ask w")
 	})
 }
 

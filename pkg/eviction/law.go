@@ -32,6 +32,7 @@ const (
 	hasItsShare   = "law Q4 (the job's own queue has what it deserves)"
 	atItsMinimum  = "law J2 (their gang is at its minimum)"
 	preemptsNever = "law P6 (the PriorityClass of the job preempts nobody)"
+	wasNotEvicted = "law S1 (the API server refused to evict them a while ago)"
 )
 
 // concerns reports whether a task is one that the taker could look at: it holds a node, is not on its way out (law P4), and
@@ -65,6 +66,9 @@ func (a *attempt) forbids(t *cluster.Task) string {
 	}
 	if a.task != nil && a.task.BestEffort() && !t.BestEffort() {
 		return asksForMore
+	}
+	if !t.MayBeAsked() {
+		return wasNotEvicted
 	}
 	return ""
 }

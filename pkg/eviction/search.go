@@ -270,10 +270,42 @@ func SearchOf(s *framework.Session, rules Rules) *Search {
 func Takers(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	var jobs []*cluster.Job
 	for _, j := range s.Jobs(q) {
-		if !j.AtTheDoor() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil {
+		if isTaker(s, j) {
 			jobs = append(jobs, j)
 		}
 	}
 	slices.SortFunc(jobs, s.CompareJobs)
 	return jobs
+}
+
+func isTaker(s *framework.Session, j *cluster.Job) bool {
+	return !j.AtTheDoor() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil
+}
+
+// resume looks for other victims for those whose plan has failed after pods had left for it, before anybody else is served: the room
+// that is there already would go to those who replace the pods that left, and they would be evicted in turn (laws S1, S2).
+func resume(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool)) {
+	for _, p := range s.Cluster.TakeInterruptedPlans() {
+		rules, ok := rulesOf(p.Action)
+		if j := p.Job; ok && isTaker(s, j) {
+			s.LookAt(j, func() { SearchOf(s, rules).again(j) })
+		}
+	}
+}
+
+// again looks for room as the action of the search does.
+func (f *Search) again(j *cluster.Job) {
+	isStarving := f.session.IsStarving(j)
+	switch {
+	case f.rules.Action == ReclaimAction:
+		if isStarving {
+			f.Reclaim(j)
+		}
+		return
+	case isStarving:
+		f.Preempt(j)
+	}
+	if j.Plan == nil && j.Evictable() > 0 {
+		f.PreemptWithin(j)
+	}
 }

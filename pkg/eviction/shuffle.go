@@ -15,7 +15,7 @@ func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 	planned := &framework.Planned{Plan: p}
 	for _, c := range chosen {
 		t := c.Task
-		if !t.Status.Evictable() || t.Job == nil || t.Job.IsForeign {
+		if !t.Status.Evictable() || t.Job == nil || t.Job.IsForeign || !t.MayBeAsked() {
 			continue
 		}
 		if slices.ContainsFunc(s.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 }) {

@@ -23,6 +23,7 @@ func Uphold(s *framework.Session, rulesOf func(action string) (rules Rules, ok b
 		again = upholdAll(s, rulesOf, changed)
 		changed = again
 	}
+	resume(s, rulesOf)
 }
 
 // upholdAll looks at each plan once, and reports whether victims of any stay after all. Plans that came into force later were made

@@ -22,7 +22,11 @@ func writePlans(c *cluster.Cluster, began []*framework.Planned, d *cluster.Decis
 			end.Nominations = append(end.Nominations, cluster.Nomination{Pod: t.Key(), UID: t.UID(), Job: end.Job})
 		}
 		for _, t := range p.Spared {
-			end.Spared = append(end.Spared, cluster.Spared{Pod: t.Key(), UID: t.UID()})
+			spared := cluster.Spared{Pod: t.Key(), UID: t.UID()}
+			if !t.MayBeAsked() {
+				spared.Refused = t.Refusal.Message()
+			}
+			end.Spared = append(end.Spared, spared)
 		}
 		d.Ended = append(d.Ended, end)
 	}

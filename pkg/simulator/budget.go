@@ -46,8 +46,8 @@ func newBudget(object *policyv1.PodDisruptionBudget) (*budget, error) {
 }
 
 // spend takes a pod off the budgets that cover it, as the eviction API does. It returns the name of a budget that does not
-// allow that, "" if all do. A pod that does not run needs no budget.
-func (s *simulation) spend(pod *corev1.Pod) (forbidding string) {
+// allow that, "" if all do. A pod that does not run needs no budget. If it is only asked, nothing is taken off.
+func (s *simulation) spend(pod *corev1.Pod, isAsked bool) (forbidding string) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return ""
 	}
@@ -61,6 +61,9 @@ func (s *simulation) spend(pod *corev1.Pod) (forbidding string) {
 		}
 	}
 	for _, b := range covering {
+		if isAsked {
+			break
+		}
 		b.object = b.object.DeepCopy()
 		b.object.Status.DisruptionsAllowed--
 	}

@@ -3,6 +3,7 @@ package simulator
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,8 @@ import (
 type Fate struct {
 	// Refused is why the API server refuses the eviction for good, a clause; "" if it does not.
 	Refused string
+	// Late is set if it refuses what it would have done a moment ago, when it was asked.
+	Late bool
 	// Overdue is how much longer than its time the pod stays, for instance because of a finalizer.
 	Overdue time.Duration
 }
@@ -29,8 +32,8 @@ const (
 	budgetForbids       = "a disruption budget forbids it: "
 )
 
-// beginPlan carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. It stops at the
-// first eviction that is refused.
+// beginPlan carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. If it has several
+// evictions, the API server is asked about all before the first; it stops at the first that is refused.
 func (s *simulation) beginPlan(p *cluster.PlanStart) {
 	if p.Job != (cluster.JobID{}) {
 		s.setGroupStatus(&p.Record, true)
@@ -40,13 +43,50 @@ func (s *simulation) beginPlan(p *cluster.PlanStart) {
 			s.report.Nominations = append(s.report.Nominations, Nomination{Cycle: s.report.Cycles, Pod: n.Pod.String(), Node: n.Node})
 		}
 	}
-	for i := range p.Evictions {
-		e := &p.Evictions[i]
-		if reason := s.evict(e); reason != "" {
-			s.events = append(s.events, cluster.PlanFailed{Job: p.Job, Plan: p.ID, At: s.now, Reason: reason})
-			return
+	failed := cluster.PlanFailed{Job: p.Job, Plan: p.ID, At: s.now}
+	if len(p.Evictions) > 1 && p.Job != (cluster.JobID{}) {
+		for i := range p.Evictions {
+			e := &p.Evictions[i]
+			if pod := s.livePod(e.Pod, e.UID); pod != nil && pod.DeletionTimestamp == nil {
+				if reason := s.forbids(e, pod, true); reason != "" {
+					failed.Refused = append(failed.Refused, refusal(e, reason))
+				}
+			}
 		}
 	}
+	for i := range p.Evictions {
+		e := &p.Evictions[i]
+		if len(failed.Refused) > 0 {
+			break
+		} else if reason := s.evict(e); reason != "" {
+			failed.Refused = append(failed.Refused, refusal(e, reason))
+		} else {
+			failed.Sent++
+		}
+	}
+	if len(failed.Refused) > 0 {
+		failed.Reason = failed.Refused[0].Reason
+		s.events = append(s.events, failed)
+	}
+}
+
+func refusal(e *cluster.Eviction, reason string) cluster.Refused {
+	return cluster.Refused{Pod: e.Pod, UID: e.UID, Reason: reason, ByBudget: strings.HasPrefix(reason, budgetForbids)}
+}
+
+// forbids says why the API server refuses to evict a pod, "" if it does not. isAsked says that it is only asked whether it would.
+func (s *simulation) forbids(e *cluster.Eviction, pod *corev1.Pod, isAsked bool) string {
+	if s.options.Fate != nil {
+		if fate := s.options.Fate(*e); fate.Refused != "" && !(fate.Late && isAsked) {
+			return fate.Refused
+		}
+	}
+	if !e.PastBudget {
+		if budget := s.spend(pod, isAsked); budget != "" {
+			return budgetForbids + budget
+		}
+	}
+	return ""
 }
 
 // endPlan takes back what was written of a plan that is cancelled.
@@ -56,7 +96,11 @@ func (s *simulation) endPlan(p *cluster.PlanEnd) {
 	}
 	for _, spared := range p.Spared {
 		if pod := s.livePod(spared.Pod, spared.UID); pod != nil && pod.DeletionTimestamp == nil && s.mayWrite(true) {
-			s.markTarget(pod, corev1.ConditionFalse, preemptionCancelled, p.Why)
+			reason, why := preemptionCancelled, p.Why
+			if spared.Refused != "" {
+				reason, why = cluster.EvictionRefused, spared.Refused
+			}
+			s.markTarget(pod, corev1.ConditionFalse, reason, why)
 			s.setPod(pod)
 		}
 	}
@@ -85,18 +129,9 @@ func (s *simulation) evict(e *cluster.Eviction) (refused string) {
 		s.setPod(pod)
 		return ""
 	}
-	var fate Fate
-	if s.options.Fate != nil {
-		fate = s.options.Fate(*e)
-	}
-	if fate.Refused == "" && !e.PastBudget {
-		if budget := s.spend(pod); budget != "" {
-			fate.Refused = budgetForbids + budget
-		}
-	}
-	if fate.Refused != "" {
+	if reason := s.forbids(e, pod, false); reason != "" {
 		s.setPod(pod)
-		return fate.Refused
+		return reason
 	}
 	var seconds int64
 	if s.options.Grace {
@@ -107,7 +142,9 @@ func (s *simulation) evict(e *cluster.Eviction) (refused string) {
 	}
 	due := metav1.NewTime(s.now.Add(time.Duration(seconds) * time.Second))
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &due, &seconds
-	s.overdue[pod.UID] = fate.Overdue
+	if s.options.Fate != nil {
+		s.overdue[pod.UID] = s.options.Fate(*e).Overdue
+	}
 	s.setPod(pod)
 	s.report.Evictions = append(s.report.Evictions, Eviction{Cycle: s.report.Cycles, Pod: e.Pod.String(), Node: e.Node,
 		Action: e.Action, Law: e.Law, For: s.names[e.For], Message: e.Message})

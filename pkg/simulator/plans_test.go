@@ -190,15 +190,17 @@ func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 	if s.pod("a").DeletionTimestamp == nil || s.pod("b").DeletionTimestamp != nil {
 		t.Error("not only the first is evicted")
 	}
-	failed := cluster.PlanFailed{Job: taker, Plan: "p", At: s.now, Reason: "a disruption budget forbids it: guard"}
-	var got any
+	const reason = "a disruption budget forbids it: guard"
+	failed := cluster.PlanFailed{Job: taker, Plan: "p", At: s.now, Reason: reason, Sent: 1,
+		Refused: []cluster.Refused{{Pod: keyOf(s.pod("b")), UID: s.pod("b").UID, Reason: reason, ByBudget: true}}}
+	var got cluster.PlanFailed
 	for _, e := range s.events {
 		if f, ok := e.(cluster.PlanFailed); ok {
 			got = f
 		}
 	}
-	if got != failed {
-		t.Errorf("the scheduler hears %+v", got)
+	if diff := cmp.Diff(failed, got); diff != "" {
+		t.Errorf("what the scheduler hears (-want +got):\n%s", diff)
 	}
 	if len(s.report.Evictions) != 1 {
 		t.Errorf("the evictions are %+v", s.report.Evictions)
@@ -250,7 +252,7 @@ func TestBudgetsInPercentRoundUp(t *testing.T) {
 }
 
 func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
-	fates := map[string]Fate{"a": {Overdue: Never}, "b": {Overdue: 2 * time.Second}, "c": {Refused: "no"}}
+	fates := map[string]Fate{"a": {Overdue: Never}, "b": {Overdue: 2 * time.Second}, "c": {Refused: "no", Late: true}}
 	s := started(t, contested+victim("a", "")+victim("b", "")+victim("c", "")+victim("d", ""), Options{
 		Fate: func(e cluster.Eviction) Fate { return fates[e.Pod.Name] }})
 	s.do(planOf("a", "b", "c", "d"))

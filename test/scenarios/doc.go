@@ -16,7 +16,7 @@
 //	stable                         whether the end is at rest
 //
 // Under `fates` stands, by pod, what becomes of its evictions where that is not the usual: `refused: REASON` if the API server
-// refuses them for good, `overdue: 5s` if the pod outlives its time so long, `overdue: never` if it never goes.
+// refuses them for good, with `late: true` only when they are sent and not when it is asked before, `overdue: 5s` if the pod outlives its time so long, `overdue: never` if it never goes.
 //
 // Under `changes` stands what happens in the world outside later on, each as `before: N`, the number of a cycle, with `file: NAME`,
 // manifests of the folder that come or are so from then on, and `delete`, a list of objects that go, such as "Pod work/a".

@@ -75,11 +75,12 @@ func (c *change) apply(folder string, l *simulator.Led) error {
 // fate is what becomes of the evictions of a pod.
 type fate struct {
 	Refused string `yaml:"refused"`
+	Late    bool   `yaml:"late"`
 	Overdue string `yaml:"overdue"` // a duration, or "never"
 }
 
 func (f fate) read() (simulator.Fate, error) {
-	read := simulator.Fate{Refused: f.Refused}
+	read := simulator.Fate{Refused: f.Refused, Late: f.Late}
 	switch f.Overdue {
 	case "":
 	case "never":

@@ -51,6 +51,7 @@ const (
 	memory      feature = "memory"
 	many        feature = "many"
 	loads       feature = "loads"
+	extenders   feature = "extenders"
 )
 
 // features are how often worlds have them: once in so many.
@@ -60,7 +61,7 @@ var features = []struct {
 }{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
 	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
 	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}, {ranks, 8}, {upstream, 8},
-	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}}
+	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}, {extenders, 16}}
 
 // maker makes a random world.
 type maker struct {
@@ -143,6 +144,7 @@ func (m *maker) configure() {
 	add("network-topology-aware", m.has[hyperNodes])
 	add("drf", m.once(6))
 	add("sla", m.has[deadlines])
+	add("extender", m.has[extenders])
 	add("usage", m.has[loads])
 	add("tdm", m.has[lentNodes])
 	if m.has[upstream] {

@@ -68,6 +68,10 @@ func (c configuration) yaml() string {
 	for _, name := range c.plugins {
 		switch name {
 		case "cdp", "pdb":
+		case "extender":
+			// A loaded machine takes its time.
+			fmt.Fprintf(&b, "  - {name: extender, arguments: {extender.urlPrefix: %q, extender.httpTimeout: 1m, extender.predicateVerb: predicate, "+
+				"extender.preemptableVerb: victims, extender.reclaimableVerb: victims}}\n", outside())
 		case "tdm":
 			// It begins open, and closes a few minutes later.
 			fmt.Fprintf(&b, "  - {name: tdm, arguments: {tdm.revocable-zone.lent: \"%s-%s\"}}\n",

@@ -86,7 +86,7 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 	for _, argument := range []string{
 		"--kube-api-qps=0", "--kube-api-burst=0", "--worker-threads=0", "--worker-threads-for-podgroup=-1",
-		"--worker-threads-for-queue=0", "--worker-threads-for-cronjob=0", "--worker-threads-for-gc=0", "--scheduler-name=", "--controllers=sharding-controller", "--controllers=-job-controller", "--controllers=*,-nonsense",
+		"--worker-threads-for-queue=0", "--worker-threads-for-cronjob=0", "--worker-threads-for-gc=0", "--scheduler-name=", "--controllers=-sharding-controller", "--controllers=-job-controller", "--controllers=*,-nonsense",
 		"--controller-configmap=name", "--controller-configmap=", "--controller-configmap=a/b/c", "--controller-configmap=a/",
 		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
 		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",

@@ -70,8 +70,8 @@ func TestEveryFlagOfVolcanosProgramsIsAccepted(t *testing.T) {
 func TestEveryControllerOfVolcanoMayBeNamed(t *testing.T) {
 	here := []string{"job-controller", "pg-controller", "queue-controller", "gc-controller", "jobflow-controller", "jobtemplate-controller",
 		"cronjob-controller", "hyperNode-controller"}
-	for _, name := range append(slices.Clone(here), "sharding-controller", "colocation-config-controller") {
-		for _, form := range []string{"*,-" + name, "*,+" + name, "*," + name, "job-controller," + name} {
+	for _, name := range append(slices.Clone(here), "sharding-controller", "colocation-config-controller", "colocationconfig-controller") {
+		for _, form := range []string{"*,-" + name, "*,+" + name, "*," + name, "job-controller," + name, name, "+" + name} {
 			o := parse(t, "--controllers="+form)
 			if err := o.validate(); err != nil {
 				t.Errorf("--controllers=%s: %v", form, err)

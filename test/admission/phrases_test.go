@@ -129,6 +129,12 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 			expect(t, api.Create(testContext(t), object(t, at, test.text), client.DryRunAll), test.phrase)
 		})
 	}
+	// The events of one policy are a set: nothing is refused that names one twice.
+	for _, text := range []string{one("policies: [{events: [PodFailed, PodFailed], action: AbortJob}], "),
+		one("policies: [{event: PodFailed, events: [PodFailed, PodEvicted], action: AbortJob}], "),
+		task("policies: [{events: [PodFailed, PodFailed], action: AbortJob}], ")} {
+		expect(t, api.Create(testContext(t), object(t, namespace, text), client.DryRunAll), "")
+	}
 	for name, phrase := range map[string]string{
 		"default": "`default` queue can not be deleted", "root": "`root` queue can not be deleted",
 		"firm": "queue firm can not be deleted because it has 1 child queues",

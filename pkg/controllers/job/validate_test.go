@@ -62,6 +62,26 @@ func TestPoliciesThatCannotBeFollowedAreRefusedByFieldAndValue(t *testing.T) {
 	}
 }
 
+// The events of one policy are a set, however often they are named, as in Volcano; in two policies they are a mistake.
+func TestTheSameEventTwiceInOnePolicyIsMeantOnce(t *testing.T) {
+	twice := batch.LifecyclePolicy{Action: bus.AbortJobAction, Event: bus.PodFailedEvent, Events: []bus.Event{bus.PodFailedEvent, bus.PodEvictedEvent, bus.PodFailedEvent}}
+	for _, ofTask := range []bool{false, true} {
+		job := jobOf(task("a", 1, ""))
+		at := &job.Spec.Policies
+		if ofTask {
+			at = &job.Spec.Tasks[0].Policies
+		}
+		*at = batch.LifecyclePolicies{twice}
+		if problems := Validate(job); len(problems) > 0 {
+			t.Errorf("of a task %t: %v", ofTask, problems)
+		}
+		*at = batch.LifecyclePolicies{twice, onEvent(bus.RestartJobAction, bus.PodFailedEvent)}
+		if problems := Validate(job); len(problems) != 1 || !strings.Contains(problems[0].Error(), "duplicate event PodFailed  across different policy") {
+			t.Errorf("of a task %t, in two policies: %v", ofTask, problems)
+		}
+	}
+}
+
 func TestVolumesAndPartitionsAreRefusedByFieldAndValue(t *testing.T) {
 	partitioned := func(total, size, minimum, minAvailable int32) *batch.Job {
 		a := withMin(task("a", 4, ""), minAvailable)

@@ -96,7 +96,7 @@ func minMember(pod *corev1.Pod, owner map[string]string) (int32, []string) {
 }
 
 // minResources reads scheduling.volcano.sh/group-min-resources, a JSON object of quantities, of the pod, else of its owner.
-// If neither says so it is what as many pods like this one request as there must be at least.
+// If neither says so it is what quotas count of as many pods like this one as there must be at least, as in the PodGroup of a Job.
 func minResources(pod *corev1.Pod, owner map[string]string, minMember int32) (corev1.ResourceList, []string) {
 	const key = scheduling.GroupMinResourcesAnnotationKey
 	var problems []string
@@ -115,7 +115,7 @@ func minResources(pod *corev1.Pod, owner map[string]string, minMember int32) (co
 			key, value, err)}
 	}
 	list := corev1.ResourceList{}
-	AddRequests(list, &pod.Spec, minMember)
+	AddUsage(list, &pod.Spec, minMember)
 	return list, problems
 }
 

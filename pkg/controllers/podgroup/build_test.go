@@ -61,6 +61,8 @@ func TestALonePodGetsAPodGroupOfItsOwn(t *testing.T) {
 		Spec: scheduling.PodGroupSpec{
 			MinMember: 1, Queue: "default", PriorityClassName: "high", MinResources: &corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+				corev1.ResourceRequestsCPU: resource.MustParse("2"), corev1.ResourceRequestsMemory: resource.MustParse("1Gi"),
+				corev1.ResourcePods: resource.MustParse("1"), "count/pods": resource.MustParse("1"),
 			},
 		},
 	}
@@ -164,6 +166,9 @@ func TestTheMinimumOfResourcesIsReadOrCounted(t *testing.T) {
 		return map[string]string{scheduling.GroupMinResourcesAnnotationKey: text, scheduling.GroupMinMemberAnnotationKey: "2"}
 	}
 	counted := requests("4", "2Gi")
+	for name, quantity := range map[corev1.ResourceName]string{"requests.cpu": "4", "requests.memory": "2Gi", "pods": "2", "count/pods": "2"} {
+		counted[name] = resource.MustParse(quantity)
+	}
 	for _, test := range []struct {
 		name, pod, owner string
 		want             corev1.ResourceList

@@ -78,7 +78,7 @@ func (r *Reconciler) lower(ctx context.Context, group *scheduling.PodGroup, mode
 	}
 	if group.Spec.MinMember = lowered(wanted, count.living, count.elsewhere); group.Spec.MinMember < wanted {
 		needed := corev1.ResourceList{}
-		AddRequests(needed, &model.Spec, group.Spec.MinMember)
+		AddUsage(needed, &model.Spec, group.Spec.MinMember)
 		group.Spec.MinResources = &needed
 	}
 	return note, nil

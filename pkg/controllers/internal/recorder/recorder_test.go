@@ -1,0 +1,166 @@
+package recorder
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// sink keeps what a recorder writes, as the API server would.
+type sink struct {
+	sync.Mutex
+	stored  map[string]*corev1.Event
+	creates int
+	patches int
+}
+
+func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
+	s.Lock()
+	defer s.Unlock()
+	s.creates++
+	s.stored[event.Name] = event.DeepCopy()
+	return event, nil
+}
+
+func (s *sink) Update(event *corev1.Event) (*corev1.Event, error) { return s.Create(event) }
+
+// Patch stores the event that the patch was made from, which is what it would be.
+func (s *sink) Patch(event *corev1.Event, _ []byte) (*corev1.Event, error) {
+	s.Lock()
+	defer s.Unlock()
+	s.patches++
+	s.stored[event.Name] = event.DeepCopy()
+	return event, nil
+}
+
+// now returns what is stored.
+func (s *sink) now() (events []*corev1.Event, creates, patches int) {
+	s.Lock()
+	defer s.Unlock()
+	for _, event := range s.stored {
+		events = append(events, event)
+	}
+	return events, s.creates, s.patches
+}
+
+// source is a manager that can do nothing but make recorders, as controller-runtime makes them.
+type source struct {
+	manager.Manager
+	broadcaster record.EventBroadcaster
+}
+
+func (s source) GetEventRecorderFor(name string) record.EventRecorder {
+	return s.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: name})
+}
+
+func newSource(t *testing.T) (source, *sink) {
+	t.Helper()
+	s := source{broadcaster: record.NewBroadcaster()}
+	t.Cleanup(s.broadcaster.Shutdown)
+	into := &sink{stored: map[string]*corev1.Event{}}
+	s.broadcaster.StartRecordingToSink(into)
+	return s, into
+}
+
+func subject(name string) *corev1.Pod {
+	return &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name + "-uid")}}
+}
+
+// await waits until enough was written, and returns it.
+func (s *sink) await(t *testing.T, writes int) []*corev1.Event {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		events, creates, patches := s.now()
+		if creates+patches >= writes {
+			return events
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d created and %d patched, want %d writes", creates, patches, writes)
+		}
+	}
+}
+
+// Scripts sort by lastTimestamp, and read who said it from source.
+func TestAnEventHasItsTimesAndItsSource(t *testing.T) {
+	from, into := newSource(t)
+	began := time.Now().Add(-time.Second)
+	For(from, "job-controller").Eventf(subject("p"), subject("related"), corev1.EventTypeWarning, "FailedCreate", "CreatePods", "pod %s: %d left", "p", 3)
+	event := into.await(t, 1)[0]
+	if event.FirstTimestamp.IsZero() || event.LastTimestamp.Before(&metav1.Time{Time: began}) || !event.FirstTimestamp.Equal(&event.LastTimestamp) {
+		t.Errorf("the times are %s and %s", event.FirstTimestamp, event.LastTimestamp)
+	}
+	if event.Count != 1 || event.Source.Component != "job-controller" || event.Type != corev1.EventTypeWarning || event.Reason != "FailedCreate" ||
+		event.Message != "pod p: 3 left" {
+		t.Errorf("the event is %+v", event)
+	}
+	if event.InvolvedObject.Kind != "Pod" || event.InvolvedObject.Name != "p" || event.InvolvedObject.UID != "p-uid" || event.Namespace != "lab" {
+		t.Errorf("it is about %+v in %s", event.InvolvedObject, event.Namespace)
+	}
+}
+
+// A percent sign in a note without arguments, such as what an API server said, is none of a format.
+func TestANoteIsFormattedOnce(t *testing.T) {
+	from, into := newSource(t)
+	For(from, "c").Eventf(subject("p"), nil, corev1.EventTypeNormal, "Said", "Say", "%s", "100%d of it")
+	if event := into.await(t, 1)[0]; event.Message != "100%d of it" {
+		t.Errorf("the message is %q", event.Message)
+	}
+}
+
+// What is said again is one Event that counts and has a later lastTimestamp, not a second.
+func TestWhatIsSaidAgainIsCounted(t *testing.T) {
+	from, into := newSource(t)
+	recorder := For(from, "c")
+	const times = 5
+	for i := range times {
+		recorder.Eventf(subject("p"), nil, corev1.EventTypeWarning, "Failed", "Try", "it failed")
+		into.await(t, i+1)
+		if i == 0 {
+			time.Sleep(1100 * time.Millisecond) // timestamps are whole seconds
+		}
+	}
+	events, creates, patches := into.now()
+	if len(events) != 1 || creates != 1 || patches != times-1 || events[0].Count != times {
+		t.Fatalf("%d events by %d creations and %d patches: %+v", len(events), creates, patches, events[0])
+	}
+	if !events[0].FirstTimestamp.Before(&events[0].LastTimestamp) {
+		t.Errorf("first %s, last %s", events[0].FirstTimestamp, events[0].LastTimestamp)
+	}
+}
+
+// Of one object many different things are not written one by one without end, whoever has a tenant's object say them; other
+// objects are not held up by it.
+func TestOneObjectCannotFloodTheAPIServer(t *testing.T) {
+	from, into := newSource(t)
+	recorder := For(from, "c")
+	const said = 200
+	for i := range said {
+		recorder.Eventf(subject("loud"), nil, corev1.EventTypeWarning, fmt.Sprintf("Reason%d", i), "Try", "number %d", i)
+	}
+	recorder.Eventf(subject("quiet"), nil, corev1.EventTypeNormal, "Created", "Try", "done")
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		events, creates, _ := into.now()
+		isThere := false
+		for _, event := range events {
+			isThere = isThere || event.InvolvedObject.Name == "quiet"
+		}
+		if isThere {
+			if creates > 30 { // a burst of 25, one more each five minutes, and that of the other
+				t.Errorf("%d events were written of %d", creates, said)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the other object is not heard; %d were written", creates)
+		}
+	}
+}

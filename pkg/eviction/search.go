@@ -278,6 +278,37 @@ func Takers(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	return jobs
 }
 
+// InTurn looks for room for the starving: the queue whose turn it is by the order of queues has one of its jobs looked at, the first in
+// theirs. What is planned for that counts when the next queue is chosen, as in allocate: of queues that are equal otherwise the
+// one that has less comes next, whatever their names. It returns all takers, those that are not starving too, in the order in which
+// they had their turn.
+func InTurn(s *framework.Session, look func(j *cluster.Job)) (takers []*cluster.Job) {
+	left := map[*cluster.Queue][]*cluster.Job{}
+	var queues []*cluster.Queue
+	for _, q := range s.Queues() {
+		if left[q] = Takers(s, q); len(left[q]) > 0 {
+			queues = append(queues, q)
+		}
+	}
+	turn := framework.NewHeap(queues, s.CompareQueues)
+	for turn.Len() > 0 {
+		q := turn.First()
+		j, before := left[q][0], decisions(s)
+		left[q] = left[q][1:]
+		takers = append(takers, j)
+		if s.IsStarving(j) {
+			s.LookAt(j, func() { look(j) })
+		}
+		if len(left[q]) == 0 {
+			turn.Pop()
+		}
+		if decisions(s) != before {
+			turn.Reorder() // a plan changes what queues hold, the givers' too
+		}
+	}
+	return takers
+}
+
 func isTaker(s *framework.Session, j *cluster.Job) bool {
 	return !j.AtTheDoor() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil
 }

@@ -1,8 +1,6 @@
 package preempt
 
 import (
-	"slices"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/eviction"
@@ -45,19 +43,9 @@ func (p action) MayMakeRoom(s *framework.Session, j *cluster.Job) (ok bool, why 
 
 func (p action) Execute(s *framework.Session) {
 	search := eviction.SearchOf(s, p.rules)
-	queues := slices.Clone(s.Queues())
-	slices.SortFunc(queues, s.CompareQueues)
-	for _, q := range queues {
-		jobs := eviction.Takers(s, q)
-		for _, j := range jobs {
-			if s.IsStarving(j) {
-				s.LookAt(j, func() { search.Preempt(j) })
-			}
-		}
-		for _, j := range jobs {
-			if j.Plan == nil && j.Evictable() > 0 {
-				s.LookAt(j, func() { search.PreemptWithin(j) })
-			}
+	for _, j := range eviction.InTurn(s, search.Preempt) {
+		if j.Plan == nil && j.Evictable() > 0 {
+			s.LookAt(j, func() { search.PreemptWithin(j) })
 		}
 	}
 }

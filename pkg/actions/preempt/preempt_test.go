@@ -2,9 +2,11 @@ package preempt_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/actions/enqueue"
@@ -53,6 +55,21 @@ func TestQueuesAndTheirJobsAreServedInOrder(t *testing.T) {
 		if diff := cmp.Diff(want, s.Planned); diff != "" {
 			t.Errorf("the plans differ (-want +got):\n%s", diff)
 		}
+	}
+}
+
+func TestRoomOnItsWayGoesToTheQueueThatHasLess(t *testing.T) {
+	s := newStage(t, &stage.Limits{}).Set(fixture.Queue("other"), fixture.Node("n1", "cpu=2"))
+	leaves := func(p *corev1.Pod) {
+		p.DeletionTimestamp = &metav1.Time{Time: p.CreationTimestamp.Add(time.Hour)}
+	}
+	s.Set(job("gone", "default", "low", "n1", leaves)...).Set(job("going", "default", "low", "n1", leaves)...)
+	for _, name := range []string{"a", "b"} {
+		s.Set(job(name, "default", "low", "")...).Set(job("other-"+name, "other", "low", "")...)
+	}
+	s.Run(preempt.Name)
+	if diff := cmp.Diff([]string{"for a", "for other-a"}, s.Planned); diff != "" {
+		t.Errorf("the plans differ (-want +got):\n%s", diff)
 	}
 }
 

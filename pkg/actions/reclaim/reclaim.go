@@ -33,25 +33,5 @@ func (r action) MayMakeRoom(s *framework.Session, j *cluster.Job) (ok bool, why 
 
 func (r action) Execute(s *framework.Session) {
 	search := eviction.SearchOf(s, r.rules)
-	takers := map[*cluster.Queue][]*cluster.Job{}
-	var queues []*cluster.Queue
-	for _, q := range s.Queues() {
-		if takers[q] = eviction.Takers(s, q); len(takers[q]) > 0 {
-			queues = append(queues, q)
-		}
-	}
-	turn := framework.NewHeap(queues, s.CompareQueues)
-	for turn.Len() > 0 {
-		q := turn.First()
-		j := takers[q][0]
-		takers[q] = takers[q][1:]
-		if s.IsStarving(j) {
-			s.LookAt(j, func() { search.Reclaim(j) })
-		}
-		if len(takers[q]) == 0 {
-			turn.Pop()
-		}
-		// A plan changes what queues hold, the givers' too.
-		turn.Reorder()
-	}
+	eviction.InTurn(s, search.Reclaim)
 }

@@ -47,6 +47,8 @@ var (
 	process *localcluster.Process
 	// address is where the server listens.
 	address string
+	// metricsAddress is where it shows its metrics, to those who may see them.
+	metricsAddress string
 	// groups is the file with the resource groups.
 	groups string
 )
@@ -130,13 +132,14 @@ func prepare(ctx context.Context, scratch string) error {
 	if err := os.WriteFile(groups, []byte(resourceGroups), 0o600); err != nil {
 		return err
 	}
-	var ports [2]int
+	var ports [3]int
 	for i := range ports {
 		if ports[i], err = localcluster.FreePort(); err != nil {
 			return err
 		}
 	}
 	address = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
+	metricsAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[2]))
 	program = localcluster.Program{
 		Name: "hekla-admission", Path: path,
 		Args: []string{
@@ -145,6 +148,7 @@ func prepare(ctx context.Context, scratch string) error {
 			"--listen-address=127.0.0.1", fmt.Sprintf("--port=%d", ports[0]), "--webhook-url=https://" + address,
 			"--enabled-admission=" + strings.Join(admission.Paths(), ","), "--scheduler-name=mine,volcano",
 			fmt.Sprintf("--healthz-address=127.0.0.1:%d", ports[1]), "--enable-healthz",
+			"--metrics-address=" + metricsAddress, "--enable-metrics", "--authenticate-metrics",
 		},
 		ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", ports[1]),
 	}

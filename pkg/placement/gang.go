@@ -13,7 +13,8 @@ import (
 //
 // The tasks are placed in the order given. If that fails and they are not all alike, the large are tried before the small:
 // a small task can take the last room that fits a large one, hardly ever the other way round. If there are more tasks than
-// the job needs, the small alone may do, so they are tried last.
+// the job needs, the small alone may do, so they are tried last. Pods that share a claim which is bound to nothing yet must be together,
+// so the first of them is tried on further nodes.
 //
 // A gang that is to be close to each other in the network is placed whole in the lowest and best HyperNode that holds it, and so
 // is each of its subgroups. If that must be and none holds it, the verdict is that on the one where most was placed.
@@ -26,6 +27,15 @@ func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 
 // gang is Gang where nodes are found at the moment.
 func gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+	v := inSomeOrder(s, j, tasks)
+	if v != nil && v.Code == verdict.NotEnoughResources && anchored(s, j, tasks) {
+		return nil
+	}
+	return v
+}
+
+// inSomeOrder places the tasks in the order given, or by size.
+func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := tryGang(s, j, tasks)
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || areAlike(tasks) {
 		return v

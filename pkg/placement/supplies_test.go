@@ -193,6 +193,38 @@ func TestPodsThatShareAClaimGoToTheNodeOfTheFirst(t *testing.T) {
 	}
 }
 
+// packed is a world in which pods go to the fullest node: so many of two CPUs and one of eight.
+func packed(t *testing.T, small int, large string) *world {
+	w := newWorld(t, "gang", "predicates", "binpack").set(fixture.LateClass("late", made), fixture.Claim("shared", "late"), fixture.Node("large", "cpu="+large))
+	for i := range small {
+		w.set(fixture.Node(fmt.Sprintf("small%d", i), "cpu=2"))
+	}
+	return w
+}
+
+func TestPodsThatShareAClaimGoWhereAllOfThemFit(t *testing.T) {
+	for name, large := range map[string]string{"with room to spare": "8", "with room for them alone": "4"} {
+		t.Run(name, func(t *testing.T) {
+			w := packed(t, 20, large).set(gangOf("g", 4, fixture.Mounting("shared"), fixture.Asks("cpu=1"))...)
+			for pod, node := range placeAll(t, w, "g") {
+				if node != "large" {
+					t.Errorf("%s is placed on %s", pod, node)
+				}
+			}
+		})
+	}
+}
+
+func TestWherePodsThatShareAClaimFitNowhereTogetherNothingIsHeld(t *testing.T) {
+	w := packed(t, 20, "3").set(gangOf("g", 4, fixture.Mounting("shared"), fixture.Asks("cpu=1"))...)
+	if v := try(w, "g"); v == nil || v.Code != verdict.NotEnoughResources || v.Placed >= 4 {
+		t.Errorf("the verdict is %v", v)
+	}
+	if w.cluster.Mark() != 0 || len(reserved(w, "g")) > 0 {
+		t.Errorf("%v is reserved", reserved(w, "g"))
+	}
+}
+
 func TestAPodWithoutVolumesIsPlacedAsIfThereWereNone(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""), fixture.Volume("v0", "local", "1Gi", host, "n0"))
 	w.set(gangOf("g", 1)...)

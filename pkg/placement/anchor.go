@@ -1,0 +1,141 @@
+package placement
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// maxAnchors is on how many nodes at the most the first of the pods that share a claim is tried: each costs as much as the gang, and of
+// the nodes those come first that have room for most of them.
+const maxAnchors = 8
+
+// anchored places a gang of which some pods share a claim that is bound to nothing yet: where the first of them goes, its volume or
+// device is, and the others must be able to go there too. The best node for one pod may be too small for all; under binpack it
+// often is. So the first is tried on other nodes, those that have room for most of the others first. It reports whether the job is
+// ready then; if not, nothing has changed.
+func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool {
+	together := sharing(s.Cluster, tasks)
+	if len(together) < 2 {
+		return false
+	}
+	if lacks := j.Lacks(); lacks > 0 && lacks < len(together) {
+		together = together[:lacks]
+	}
+	first := together[0]
+	if s.MayAllocate(first) != nil || s.MayBind(first) != nil {
+		return false
+	}
+	tried := 0
+	for _, n := range roomiest(s, together) {
+		if tried == maxAnchors {
+			return false
+		}
+		if !s.Placer.Fits(first, n) || vetoes(s.Placer, first, n) {
+			continue
+		}
+		tried++
+		x := s.Begin()
+		x.Place(first, n)
+		if s.IsReady(j) || tryGang(s, j, tasks) == nil {
+			return true
+		}
+		x.Undo()
+	}
+	return false
+}
+
+// vetoes reports whether a vetoer refuses a node for a task (law K7).
+func vetoes(placer framework.Placer, t *cluster.Task, n *cluster.Node) bool {
+	vetoer, ok := placer.(interface {
+		Veto(t *cluster.Task, n *cluster.Node) string
+	})
+	return ok && vetoer.Veto(t, n) != ""
+}
+
+// sharing returns those of some tasks that use the same claim, in their order: of the claims that are bound to nothing and that several
+// of them use, the first that one of them names.
+func sharing(c *cluster.Cluster, tasks []*cluster.Task) []*cluster.Task {
+	var order []cluster.SupplyKey
+	users := map[cluster.SupplyKey][]*cluster.Task{}
+	for _, t := range tasks {
+		if t.Status != cluster.Pending || !t.Class.NeedsSupplies() {
+			continue
+		}
+		for _, key := range claimsOf(t.Pod) {
+			if users[key] == nil {
+				order = append(order, key)
+			}
+			users[key] = append(users[key], t)
+		}
+	}
+	for _, key := range order {
+		if len(users[key]) > 1 && isUnbound(c.Supply(key)) {
+			return users[key]
+		}
+	}
+	return nil
+}
+
+// claimsOf returns the claims that a pod names, those that are made for it alone left out.
+func claimsOf(pod *corev1.Pod) []cluster.SupplyKey {
+	var keys []cluster.SupplyKey
+	name := func(kind cluster.SupplyKind, name string) {
+		keys = append(keys, cluster.SupplyKey{Kind: kind, NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
+	}
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			name(cluster.VolumeClaim, claim.ClaimName)
+		}
+	}
+	for i := range pod.Spec.ResourceClaims {
+		if claim := pod.Spec.ResourceClaims[i].ResourceClaimName; claim != nil {
+			name(cluster.DeviceClaim, *claim)
+		}
+	}
+	return keys
+}
+
+// isUnbound reports whether a claim has no volume and no device yet, nor a node that was chosen for it.
+func isUnbound(claim cluster.Supply) bool {
+	switch claim := claim.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return claim.Spec.VolumeName == "" && claim.Annotations[storagehelpers.AnnSelectedNode] == ""
+	case *resourcev1.ResourceClaim:
+		return claim.Status.Allocation == nil
+	}
+	return false
+}
+
+// roomiest returns the nodes where nodes are found at the moment, those first that have room for the largest part of some tasks.
+func roomiest(s *framework.Session, tasks []*cluster.Task) []*cluster.Node {
+	nodes := s.Cluster.Nodes()
+	if h := s.Confines(); h != nil {
+		nodes = h.Nodes
+	}
+	var wanted resources.Vector
+	for _, t := range tasks {
+		wanted.Add(t.Request())
+	}
+	part := make(map[*cluster.Node]resources.Ratio, len(nodes))
+	for _, n := range nodes {
+		part[n] = resources.Ratio{Num: 1, Den: 1}
+		for i, amount := range wanted {
+			d := resources.Dim(i)
+			free := max(n.Allocatable.At(d)-n.Used.At(d)-n.Promised.At(d), 0)
+			if ratio := (resources.Ratio{Num: free, Den: amount}); amount > 0 && ratio.Compare(part[n]) < 0 {
+				part[n] = ratio
+			}
+		}
+	}
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(m, n *cluster.Node) int { return part[n].Compare(part[m]) })
+	return nodes
+}

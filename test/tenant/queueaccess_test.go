@@ -136,3 +136,40 @@ func TestAListThatNobodyWouldLookAtIsRefused(t *testing.T) {
 		expect(t, metadata, admin.Create(testContext(t), object(t, "", queue("listed", metadata, "{}")), client.DryRunAll), want)
 	}
 }
+
+// TestOnlyItsJobChangesWhatAPodGroupSays tries it by the tenant, who may not for a moment, and by the controllers.
+func TestOnlyItsJobChangesWhatAPodGroupSays(t *testing.T) {
+	tenant := tenantOf(t, "team-mover")
+	create(t, admin, "", queue("elsewhere", "", "{}"))
+	job := create(t, tenant, "team-mover", gang("train", ""))
+	group := object(t, "team-mover", "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: train-"+string(job.GetUID())+"}")
+	eventually(t, func(ctx context.Context) error { return tenant.Get(ctx, client.ObjectKeyFromObject(group), group) })
+	const refusal = "Job train decides what its PodGroup says; change the Job"
+	for patch, want := range map[string]string{
+		`{"spec": {"queue": "elsewhere"}}`:                              refusal,
+		`{"spec": {"priorityClassName": "system-cluster-critical"}}`:    refusal,
+		`{"spec": {"minMember": 1}}`:                                    refusal,
+		`{"spec": {"minResources": null}}`:                              refusal,
+		`{"metadata": {"ownerReferences": null}}`:                       refusal,
+		`{"metadata": {"labels": {"seen": "yes"}}}`:                     "",
+		`{"metadata": {"annotations": {"volcano.sh/preemptable": ""}}}`: "",
+	} {
+		err := tenant.Patch(testContext(t), group.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)), client.DryRunAll)
+		expect(t, patch, err, want)
+	}
+	other := create(t, tenant, "team-mover", everyWayToAQueue("default")["a PodGroup"])
+	err := tenant.Patch(testContext(t), other, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"queue": "elsewhere"}}`)))
+	expect(t, "a PodGroup of no Job", err, "")
+	// The controllers write it when the Job changes.
+	err = tenant.Patch(testContext(t), job, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"priorityClassName": "system-cluster-critical"}}`)))
+	expect(t, "the Job", err, "")
+	eventually(t, func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(group), group); err != nil {
+			return err
+		}
+		if class, _, _ := unstructured.NestedString(group.Object, "spec", "priorityClassName"); class != "system-cluster-critical" {
+			return fmt.Errorf("the class is %q", class)
+		}
+		return nil
+	})
+}

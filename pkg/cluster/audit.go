@@ -199,7 +199,11 @@ func (c *Cluster) auditJobs(a *audit) {
 		if j.Phase == schedulingv1beta1.PodGroupInqueue {
 			for d := range resources.Dim(len(j.MinResources)) {
 				beyond := max(u.Request.At(d)+gated.At(d)-j.MinResources.At(d), 0)
-				u.Inqueue.Set(d, max(j.MinResources.At(d)-u.Allocated.At(d)-max(gated.At(d)-beyond, 0), 0))
+				claims := max(j.MinResources.At(d)-u.Allocated.At(d)-max(gated.At(d)-beyond, 0), 0)
+				if j.Admission.clipped && !j.AwaitsPods() {
+					claims = min(claims, max(u.Request.At(d)-u.Allocated.At(d), 0))
+				}
+				u.Inqueue.Set(d, claims)
 			}
 		}
 		a.usage(what, &j.Usage, &u)

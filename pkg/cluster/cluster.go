@@ -52,6 +52,7 @@ type Cluster struct {
 	namespaces map[string]*corev1.Namespace
 	budgets    map[string][]*Budget               // by namespace, sorted by name
 	quotas     map[string][]*corev1.ResourceQuota // by namespace, sorted by name
+	backOffs   map[string]BackOff                 // of namespaces, at admission
 	requoted   map[string]struct{}                // namespaces whose quotas may bound other PriorityClasses than before
 
 	taints      map[taint]*taintedNodes
@@ -116,6 +117,7 @@ func New(options Options) *Cluster {
 		budgets:    map[string][]*Budget{},
 		quotas:     map[string][]*corev1.ResourceQuota{},
 		requoted:   map[string]struct{}{},
+		backOffs:   map[string]BackOff{},
 		taints:     map[taint]*taintedNodes{}, tolerations: map[toleration]int{},
 		plans:     map[string]*Plan{},
 		leaving:   map[types.NamespacedName]*Task{},

@@ -121,9 +121,24 @@ func (j *Job) gatedOfMinimum(d resources.Dim) int64 {
 }
 
 // LacksResource is what a job lacks of its minResources: what it neither holds nor has in pods that gates hold. That is what it
-// claims at admission, and once it was admitted.
+// claims at admission, and at first once it was admitted.
 func (j *Job) LacksResource(d resources.Dim) int64 {
 	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d)-j.gatedOfMinimum(d), 0)
+}
+
+// claims is what an admitted job is kept beyond what it holds: what it lacks of its minResources, or what its pods still ask for
+// if it was kept more than that for long enough.
+func (j *Job) claims(d resources.Dim) int64 {
+	lacks := j.LacksResource(d)
+	if lacks == 0 || !j.Admission.clipped || j.AwaitsPods() {
+		return lacks
+	}
+	return min(lacks, j.unplaced(d))
+}
+
+// unplaced is what its pods ask for beyond what it holds.
+func (j *Job) unplaced(d resources.Dim) int64 {
+	return max(j.Usage.Request.At(d)-j.Usage.Allocated.At(d), 0)
 }
 
 // Tasks returns the job's tasks, in no particular order. The caller must not change it.

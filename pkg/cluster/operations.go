@@ -254,11 +254,11 @@ func (c *Cluster) settleJob(j *Job) {
 	letIn := j.Phase == schedulingv1beta1.PodGroupInqueue
 	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue)) {
 		dim := resources.Dim(d)
-		var lacking int64
+		var claims int64
 		if letIn {
-			lacking = j.LacksResource(dim)
+			claims = j.claims(dim)
 		}
-		c.spreadOne(j, inqueue, dim, lacking-j.Usage.Inqueue.At(dim))
+		c.spreadOne(j, inqueue, dim, claims-j.Usage.Inqueue.At(dim))
 	}
 	c.attend(j)
 }

@@ -50,6 +50,8 @@ const (
 	Quarantined Code = "Quarantined"
 	// PodsMissing: the job was admitted, its pods did not come, and it waits for admission again.
 	PodsMissing Code = "PodsMissing"
+	// NamespaceBackingOff: other jobs of its namespace were admitted and brought no pods, and jobs of other namespaces wait for room.
+	NamespaceBackingOff Code = "NamespaceBackingOff"
 	// BackingOff: the API server refused a binding, or a step of making room; the job is tried again later.
 	BackingOff Code = "BackingOff"
 )
@@ -57,7 +59,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, HeldUp, Refused, MakingRoom, NotEnoughResources, Quarantined, PodsMissing, BackingOff} {
+		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, HeldUp, Refused, MakingRoom, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -206,6 +208,7 @@ var openings = map[Code]string{
 	NotEnoughResources:  "no room",
 	Quarantined:         "the scheduler fails over this job and leaves it alone until it changes",
 	PodsMissing:         "the job was admitted and its pods did not come",
+	NamespaceBackingOff: "jobs of namespace %s were admitted and brought no pods, and jobs of other namespaces come first",
 	BackingOff:          "the API server refused to bind pod %s, and the job is tried again later",
 }
 

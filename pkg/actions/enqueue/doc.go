@@ -9,7 +9,8 @@
 //
 // An admitted job that claims room and brings no pods is sent back after a while (argument podsTimeout), sooner if others wait for
 // room, and is not admitted again for as long as it is old, within bounds. Since when it lacks pods, and was sent back, is read
-// from its PodGroup's status where an earlier process wrote it.
+// from its PodGroup's status where an earlier process wrote it. Its namespace comes last for a while, after jobs of others that
+// wait for room. What a job is kept beyond what its pods ask for ends after the same times.
 //
 // Invariants: a refusal is noted with the job and hides none behind it; a job that was refused books nothing.
 //

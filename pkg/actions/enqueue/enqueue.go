@@ -51,15 +51,22 @@ func (a action) Execute(s *framework.Session) {
 			queues = append(queues, q)
 		}
 	}
+	a.remember(s)
 	turn := framework.NewHeap(queues, s.CompareQueues)
+	var last []*cluster.Job
 	for turn.Len() > 0 {
 		q := turn.Pop()
 		j := jobs[q].Pop()
-		s.LookAt(j, func() { a.knock(s, j) })
+		if comesLast(s, j) {
+			last = append(last, j)
+		} else {
+			s.LookAt(j, func() { a.knock(s, j) })
+		}
 		if jobs[q].Len() > 0 {
 			turn.Push(q)
 		}
 	}
+	a.knockLast(s, last)
 	a.sendBack(s)
 }
 

@@ -15,11 +15,12 @@ import (
 const patience = 30 * time.Second
 
 // sendBack has admitted jobs wait for admission again whose pods do not come. What they are kept room for is kept from others:
-// anybody could write a PodGroup that asks for all there is, and never make a pod.
+// anybody could write a PodGroup that asks for all there is, and never make a pod, or one that asks for next to nothing and that no
+// node takes: what is kept beyond what its pods ask for is given to others after the same times.
 func (a action) sendBack(s *framework.Session) {
 	var missing []*cluster.Job
 	for _, j := range s.Cluster.Waiting() {
-		if j.ClaimsWithoutPods() && !j.IsForeign {
+		if !j.IsForeign && (j.ClaimsWithoutPods() || j.ClaimsBeyondPods()) {
 			missing = append(missing, j)
 		}
 	}
@@ -37,15 +38,21 @@ func (a action) sendBack(s *framework.Session) {
 			}
 		}
 		due := at.Since.Add(a.timeout)
-		if at.Pods == 0 && othersWait {
+		beyond := j.ClaimsBeyondPods()
+		if (at.Pods == 0 || beyond) && othersWait {
 			due = at.Since.Add(patience)
 		}
 		if s.Now.Before(due) {
 			s.Cluster.Revisit(j, due)
 			continue
 		}
+		if beyond {
+			s.Cluster.Clip(j)
+			continue
+		}
 		now := s.Now.Truncate(time.Second) // as it is written
 		s.Cluster.SendBack(j, now.Add(a.pause(j, now)))
+		a.backOff(s, j.ID.Namespace, now)
 		s.Judge(j, a.barred(s, j))
 	}
 }
@@ -67,11 +74,6 @@ func (a action) pause(j *cluster.Job, sentBack time.Time) time.Duration {
 
 // barred refuses a job that was sent back for a while, nil if it was not.
 func (a action) barred(s *framework.Session, j *cluster.Job) *verdict.Verdict {
-	if j.BarredUntil.IsZero() && j.Decided == nil {
-		if sentBack := said(j, verdict.PodsMissing); !sentBack.IsZero() {
-			j.BarredUntil = sentBack.Add(a.pause(j, sentBack)) // by a process before this one
-		}
-	}
 	if !s.Now.Before(j.BarredUntil) {
 		return nil
 	}

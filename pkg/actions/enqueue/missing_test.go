@@ -1,6 +1,7 @@
 package enqueue_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,32 @@ func TestPodsThatComeOneByOneKeepTheRoom(t *testing.T) {
 	// One that goes and comes again is no progress.
 	l.Cluster().Apply(cluster.Delete{Object: fixture.Pod("b")})
 	l.until(519*time.Second).set(fixture.Pod("b", fixture.In("gang"))).until(522*time.Second).expect("gang", pending, verdict.PodsMissing)
+}
+
+func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
+	const nowhere = " example.com/gpu=1" // no node has any
+	l := newLife(t, "", wanting("hog", "cpu=10", 2)).until(10 * time.Second)
+	for i, name := range []string{"h-0", "h-1"} {
+		l.set(fixture.Pod(name, fixture.In("hog"), fixture.Asks(fmt.Sprintf("cpu=%d", 1+i)+nowhere))).until(time.Duration(20+20*i) * time.Second)
+	}
+	l.set(wanting("waits", "cpu=7", 1)).until(49*time.Second).expect("waits", pending, verdict.OverCommitted)
+	l.until(51*time.Second).expect("waits", inqueue, verdict.NotEnoughTasks).expect("hog", inqueue, verdict.NotEnoughResources)
+	l.set(wanting("also", "cpu=1", 1)).until(52*time.Second).expect("also", pending, verdict.OverCommitted)
+	// When one of its pods is gone another one is to come, and the room is kept for it as it is for any job without pods.
+	l.Cluster().Apply(cluster.Delete{Object: fixture.Pod("h-1")})
+	claims := func(want int64) {
+		t.Helper()
+		if claims := l.Cluster().Job(fixture.Key("hog")).Usage.Inqueue.At(l.Cluster().Resources.Dim("cpu")); claims != want {
+			t.Errorf("it is kept %d", claims)
+		}
+	}
+	claims(10_000)
+	// Nobody waits: it is kept room for as long as others are.
+	l = newLife(t, "", wanting("hog", "cpu=10", 1), fixture.Pod("h-0", fixture.In("hog"), fixture.Asks("cpu=1"+nowhere)))
+	l.until(299 * time.Second)
+	claims(10_000)
+	l.until(301 * time.Second)
+	claims(1_000)
 }
 
 func TestAJobThatClaimsNothingIsNotSentBack(t *testing.T) {

@@ -1,0 +1,128 @@
+package enqueue_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// hog is a PodGroup of namespace hogs that asks for all there is. Its name puts it before others of the same age.
+func hog(n int) *schedulingv1beta1.PodGroup {
+	g := wanting(fmt.Sprintf("hog-%02d", n), "cpu=10", 1)
+	g.Namespace = "hogs"
+	return g
+}
+
+func hogs(number int, objects ...runtime.Object) []runtime.Object {
+	for n := range number {
+		objects = append(objects, hog(n))
+	}
+	return objects
+}
+
+// admitted are the hogs that are kept room for.
+func (l *life) admitted() (names []string) {
+	for _, j := range l.Cluster().Jobs() {
+		if j.ID.Namespace == "hogs" && j.Phase == inqueue {
+			names = append(names, j.ID.Name)
+		}
+	}
+	return names
+}
+
+func TestANamespaceThatBringsNoPodsComesLast(t *testing.T) {
+	l := newLife(t, "", hogs(3, wanting("waits", "cpu=10", 1))...).until(29*time.Second).expect("waits", pending, verdict.OverCommitted)
+	// Two of its PodGroups are older than the job that waits, and the room is not theirs.
+	l.until(31*time.Second).expect("waits", inqueue, verdict.NotEnoughTasks)
+	// A job that waits beside one that says it wants the room is told why, and from when on it is served.
+	l = newLife(t, "", hogs(3, wanting("large", "cpu=11", 1))...).until(31 * time.Second)
+	j := l.Cluster().Job(cluster.JobID{Namespace: "hogs", Name: "hog-01"})
+	if j.Verdict == nil || j.Verdict.Code != verdict.NamespaceBackingOff || j.Verdict.Detail != "until 2026-01-01T00:01:00Z" || j.Verdict.Subject != "hogs" {
+		t.Errorf("it waits for %+v", j.Verdict)
+	}
+	if j := l.Cluster().Job(cluster.JobID{Namespace: "hogs", Name: "hog-00"}); j.Verdict == nil || j.Verdict.Code != verdict.PodsMissing {
+		t.Errorf("what was sent back itself waits for %+v", j.Verdict)
+	}
+	if l.until(61 * time.Second); len(l.admitted()) != 1 {
+		t.Errorf("after the back-off %v are admitted", l.admitted())
+	}
+}
+
+func TestANamespaceThatGoesOnHoldsRoomForAQuarterOfTheTimeAtMost(t *testing.T) {
+	l := newLife(t, "", wanting("large", "cpu=11", 1)) // it waits as long as this goes on, and longer
+	held := 0
+	const minutes = 20
+	for n := range minutes * 60 {
+		// A new PodGroup every ten seconds; those that were sent back are deleted.
+		if n%10 == 0 {
+			l.set(hog(n))
+			for _, j := range l.Cluster().Jobs() {
+				if j.ID.Namespace == "hogs" && !j.BarredUntil.IsZero() {
+					l.Cluster().Apply(cluster.Delete{Object: j.Group})
+				}
+			}
+		}
+		if l.until(time.Duration(n) * time.Second); len(l.admitted()) > 0 {
+			held++
+		}
+	}
+	if held == 0 || held > minutes*60/4 {
+		t.Errorf("room is held for %d of %d seconds", held, minutes*60)
+	}
+}
+
+func TestAJobOfSuchANamespaceThatHasItsPodsIsServed(t *testing.T) {
+	l := newLife(t, "", hogs(1, wanting("large", "cpu=11", 1))...).until(31 * time.Second)
+	own := wanting("own", "cpu=1", 1)
+	own.Namespace = "hogs"
+	of := fixture.Pod("own-0", fixture.In("own"), func(p *corev1.Pod) { p.Namespace = "hogs" })
+	l.set(own, of).until(32 * time.Second)
+	if names := l.admitted(); len(names) != 1 || names[0] != "own" {
+		t.Errorf("%v are admitted", names)
+	}
+}
+
+func TestWhereNobodyElseWaitsANamespaceNeedsNotWait(t *testing.T) {
+	l := newLife(t, "", hogs(2)...).until(31 * time.Second)
+	if names := l.admitted(); len(names) != 1 || names[0] != "hog-01" {
+		t.Errorf("%v are admitted", names)
+	}
+	// Nor if all namespaces back off, as when the controllers are down.
+	l = newLife(t, "", hogs(2, wanting("one", "cpu=10", 1), wanting("two", "cpu=10", 1))...).until(10 * time.Minute)
+	if held := len(l.admitted()); held > 1 {
+		t.Errorf("%d are admitted", held)
+	}
+	for at := 10 * time.Minute; at < 12*time.Minute; at += time.Second {
+		l.until(at)
+		count := len(l.admitted())
+		for _, name := range []string{"one", "two"} {
+			if l.Cluster().Job(fixture.Key(name)).Phase == inqueue {
+				count++
+			}
+		}
+		if count > 0 {
+			return
+		}
+	}
+	t.Error("nobody is admitted for two minutes, and there is room")
+}
+
+func TestAnotherProcessKnowsWhichNamespaceBacksOff(t *testing.T) {
+	l := newLife(t, "", hogs(2, wanting("large", "cpu=11", 1))...).until(40 * time.Second)
+	heir := newLife(t, "", l.shown["hog-00"], l.shown["hog-01"], l.shown["large"])
+	heir.now = l.now
+	if heir.until(59 * time.Second); len(heir.admitted()) != 0 {
+		t.Errorf("%v are admitted by another process", heir.admitted())
+	}
+	if heir.until(61 * time.Second); len(heir.admitted()) != 1 {
+		t.Errorf("%v are admitted by another process after the back-off", heir.admitted())
+	}
+}

@@ -39,6 +39,7 @@ func TestEveryExpectationCanBeMetAndCanFail(t *testing.T) {
 		"bind at all":    {`{bind: {work/x-1: "*"}}`, `{bind: {work/z: "*"}}`, "bind work/z: expected *, it is []"},
 		"notBound":       {`{notBound: [work/z]}`, `{notBound: [work/x-0]}`, "notBound: work/x-0 is, to [n1]"},
 		"nominate":       {`{nominate: {work/x-0: n1}}`, `{nominate: {work/x-1: n2}}`, "nominate work/x-1: expected n2"},
+		"nominateCount":  {`{nominateCount: 1}`, `{nominateCount: 2}`, "nominateCount: expected 2, it is 1"},
 		"notNominated":   {`{notNominated: [work/x-1]}`, `{notNominated: [work/x-0]}`, "notNominated: work/x-0 is"},
 		"apart":          {`{apart: [[work/x-0, work/x-1]]}`, `{apart: [[work/x-1, work/x-2]]}`, "apart [work/x-1 work/x-2]: they are on [n2]"},
 		"jobs":           {`{jobs: {work/y: {phase: Pending, ready: 0}}}`, `{jobs: {work/y: {ready: 1}}}`, "jobs work/y: expected ready 1, it is 0"},

@@ -9,6 +9,7 @@
 //	evictions                      by pod: the action, law or for that its eviction carries
 //	bind, nominate                 by pod: the node, "*" for any
 //	notBound, notNominated         pods that are not
+//	nominateCount                  how often a node is promised to a pod
 //	apart                          groups of pods that are on different nodes
 //	jobs                           by job, at the end: phase, ready, reason and so on; reasonNot, what it is not
 //	says                           by job, at the end: words that its message holds, such as the law that protects the others

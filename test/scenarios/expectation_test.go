@@ -24,6 +24,7 @@ type expectation struct {
 	NotBound     []string                     `yaml:"notBound"`
 	Nominate     map[string]string            `yaml:"nominate"`
 	NotNominated []string                     `yaml:"notNominated"`
+	Promises     *int                         `yaml:"nominateCount"`
 	Apart        [][]string                   `yaml:"apart"`
 	Jobs         map[string]map[string]any    `yaml:"jobs"`
 	Says         map[string][]string          `yaml:"says"`
@@ -64,6 +65,9 @@ func (e *expectation) compare(report *simulator.Report) []string {
 	c.comparePlaces("nominate", e.Nominate, nominated)
 	c.compareAbsences("notBound", e.NotBound, bound)
 	c.compareAbsences("notNominated", e.NotNominated, nominated)
+	if e.Promises != nil && *e.Promises != len(report.Nominations) {
+		c.differ("nominateCount: expected %d, it is %d", *e.Promises, len(report.Nominations))
+	}
 	for _, group := range e.Apart {
 		nodes := map[string]bool{}
 		for _, pod := range group {

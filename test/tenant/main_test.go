@@ -39,7 +39,7 @@ const (
 	poll     = 20 * time.Millisecond
 )
 
-// The tests share one cluster, in which nobody schedules.
+// The tests share one cluster, in which nobody schedules but in those that call schedule.
 var (
 	cluster *localcluster.Cluster
 	scheme  *runtime.Scheme

@@ -26,6 +26,7 @@
 //  4. A failed attempt leaves no trace in the model but a verdict.
 //  5. A promise is kept until the taker is bound there or the plan is cancelled; a plan that cannot come true any more is
 //     cancelled, and what of it was not sent stays unsent (S1).
+//  6. There is an order in which the plans in force can come true: none wait for each other.
 //
 // It must not know how scores are made up, which jobs go first (the actions do), nor how decisions are written.
 package eviction

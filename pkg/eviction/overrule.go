@@ -61,7 +61,7 @@ func (f *Search) overrule(a *attempt, x framework.Transaction, lower []*cluster.
 			continue
 		}
 		for k := i; k >= 0; k-- {
-			if !f.restore(x, lost[k]) {
+			if !a.restore(x, lost[k]) {
 				a.overruled = append(a.overruled, lower[k])
 			}
 		}
@@ -95,15 +95,21 @@ func (a *attempt) leavesGuarantees(before map[*cluster.Queue]resources.Vector) b
 	return true
 }
 
-// restore gives a plan back what it was promised, if there is room for all of it beside what the taker was promised.
-func (f *Search) restore(x framework.Transaction, lost []promise) bool {
-	y := f.session.Begin()
+// restore gives a plan back what it was promised, if there is room for all of it beside what the taker was promised, and the
+// taker's pods still go there: by terms about other pods one may keep them from a node whose room it leaves to them.
+func (a *attempt) restore(x framework.Transaction, lost []promise) bool {
+	s := a.search.session
+	y := s.Begin()
 	for _, p := range lost {
-		if mayHave(f.session, p.task) != nil || !f.session.Outlook.Fits(p.task, p.node) {
+		if mayHave(s, p.task) != nil || !s.Outlook.Fits(p.task, p.node) {
 			y.Undo()
 			return false
 		}
 		x.Pipeline(p.task, p.node)
+	}
+	if dependsOnOthers(s.Cluster, a.placed) && !a.fitInOrder(x) {
+		y.Undo()
+		return false
 	}
 	return true
 }

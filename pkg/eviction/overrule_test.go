@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -118,4 +119,20 @@ func TestAPlanIsCancelledWhenWithWhatElseItsQueueHasLostItTakesItBelowItsGuarant
 	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").expect("")
 	w.remove(w.pod("other-0")).expect("taker-0 goes to n2; the plan of taker ends: pod work/giver-0 may not leave any more: law Q2 " +
 		"(guaranteed to their queue), giver-0 stays, taker-0 waits")
+}
+
+// The job that is overruled would fit beside the one that takes its room. But with its pod there the other would not.
+func TestAPromiseDoesNotComeBackThatKeepsTheTakerAway(t *testing.T) {
+	tainted := fixture.Node("n2", "cpu=1")
+	tainted.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
+	spread := func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
+	}
+	x := each(fixture.Labelled("app", "x"))
+	w := newWorld(t, everything).set(nodes("cpu=1", "n1"), tainted, job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-", x))
+	w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1").leave("low-0")
+	w.set(job("high", "default", "high", 1, "-", x, each(spread), asking("")))
+	w.expect("high-0 goes to n1; the plan of mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits")
+	w.expect("mid-0 is promised n1").expect("").die("low-0").expect("mid-0 goes to n1")
 }

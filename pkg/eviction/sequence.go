@@ -142,15 +142,20 @@ func KeepsPromises(s *framework.Session, moved []*cluster.Task, but *cluster.Pla
 		return true
 	}
 	kinds := cluster.OnePerClass(moved)
+	isConcerned := false
 	for _, p := range plans {
 		concerns := func(t *cluster.Task) bool {
 			return slices.ContainsFunc(kinds, func(m *cluster.Task) bool { return s.Cluster.Concerns(t, m) })
 		}
-		if p != but && slices.ContainsFunc(cluster.OnePerClass(p.Promised()), concerns) && isLost(s, p) {
+		if p == but || !slices.ContainsFunc(cluster.OnePerClass(p.Promised()), concerns) {
+			continue
+		}
+		if isConcerned = true; isLost(s, p) {
 			return false
 		}
 	}
-	return true
+	made := slices.DeleteFunc(slices.Clone(moved), func(t *cluster.Task) bool { return t.Status != cluster.Pipelined })
+	return !isConcerned || !closesCircle(s, made, plans)
 }
 
 // StandsBack is what is said of a job whose pods would keep others from the nodes that they were promised.

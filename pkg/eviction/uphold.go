@@ -26,7 +26,7 @@ func Uphold(s *framework.Session, rulesOf func(action string) (rules Rules, ok b
 	resume(s, rulesOf)
 }
 
-// upholdAll looks at each plan once, and reports whether victims of any stay after all. Plans that came into force later were made
+// upholdAll looks at each plan once, and reports whether it is to be asked again, since victims of any stay after all. Plans that came into force later were made
 // beside those before them, not the other way round: so the latest is asked first whether it can stand beside the others, and the
 // earliest is fulfilled first. Otherwise two that cannot both come true would cancel each other.
 func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool), changed bool) (isSpared bool) {
@@ -53,6 +53,10 @@ func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, o
 			cancel(s, p, why)
 		}
 	})
+	if p := lastInCircle(s); p != nil {
+		s.LookAt(p.Job, func() { cancel(s, p, "its pods and those of other plans would wait for each other") })
+		return true
+	}
 	slices.Reverse(plans)
 	each(func(p *cluster.Plan) {
 		if !fulfil(s, p) {

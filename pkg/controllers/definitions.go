@@ -14,13 +14,25 @@ import (
 	"hekla.sh/hekla/pkg/controllers/internal/recorder"
 )
 
-// watchDefinitions tells, in the log and in an Event, of definitions whose objects cannot have their statuses written.
+// watchDefinitions tells, in the log and in an Event, of definitions whose objects cannot have their statuses written, and of those
+// that drop fields: at the start, and when they become so.
 func watchDefinitions(mgr manager.Manager) error {
 	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("asking for definitions: %w", err)
 	}
 	events, logger := recorder.For(mgr, "controllers"), mgr.GetLogger()
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		definitions.WatchFields(ctx, api, definitions.Period, func(resource schema.GroupVersionResource, fields []string) {
+			message := definitions.DroppedMessage(resource, fields)
+			logger.Error(errors.New(message), "A definition drops fields")
+			events.Eventf(definitions.Object(resource), nil, corev1.EventTypeWarning, definitions.DroppedReason, "CheckDefinitions", "%s", message)
+		})
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		definitions.Watch(ctx, api, definitions.Written, definitions.Period, func(resource schema.GroupVersionResource) {
 			message := definitions.Message(resource)

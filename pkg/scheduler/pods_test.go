@@ -181,3 +181,27 @@ func TestManyPodsWithoutPodGroupAreToldSomeAtATime(t *testing.T) {
 		t.Errorf("%d of %d are told after %s", told, pods, took)
 	}
 }
+
+// As in Volcano the room that a node's agent gives away is for every pod: neither its QoS nor the mark preemptable is asked for, nor
+// the label that says whether the node is oversubscribed.
+func TestEveryPodMayUseWhatANodeIsOversubscribedBy(t *testing.T) {
+	for _, label := range []string{"", "true", "false"} {
+		for name, options := range map[string][]func(*corev1.Pod){
+			"ordinary":    nil,
+			"preemptable": {func(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "true" }},
+			"protected":   {func(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "false" }},
+			"offline":     {func(p *corev1.Pod) { p.Annotations["volcano.sh/qos-level"] = "BE" }},
+		} {
+			n := fixture.Node("n1", "cpu=1")
+			n.Annotations = map[string]string{schedulingv1beta1.OversubscriptionCPUKey: "1000"}
+			if label != "" {
+				n.Labels = map[string]string{"volcano.sh/oversubscription": label}
+			}
+			w := newWorld(t, "", n)
+			addGang(w, "g", "default", 2, options...)
+			if bound := w.run(); len(bound) != 2 {
+				t.Errorf("label %q, %s pods: bound %v, want both on a node of one CPU and one given away", label, name, bound)
+			}
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	topology "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/client/definitions"
+	"hekla.sh/hekla/pkg/localcluster"
+)
+
+// changeHyperNodes patches the definition of HyperNodes.
+func changeHyperNodes(t *testing.T, patch string) {
+	t.Helper()
+	object := definitions.Object(topology.GroupVersion.WithResource("hypernodes"))
+	if err := api.Patch(testContext(t), object, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A definition of an older version, or another's, drops what users write, or takes no status. It is said in the log, and in an Event
+// on the definition, by controllers that start later and by those that run.
+func TestADefinitionOfAnotherVersionIsTold(t *testing.T) {
+	asks, err := discovery.NewDiscoveryClientForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dropped, err := definitions.Dropped(asks); err != nil || len(dropped) > 0 {
+		t.Fatalf("Hekla's own definitions drop %v (error %v)", dropped, err)
+	}
+	type notice struct {
+		resource string
+		fields   []string
+	}
+	told := make(chan notice, 100)
+	go definitions.WatchFields(testContext(t), asks, poll, func(r schema.GroupVersionResource, fields []string) { told <- notice{definitions.Name(r), fields} })
+
+	const field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/tierName"
+	defer func() { // before the context of the test ends
+		changeHyperNodes(t, `[{"op":"add","path":"`+field+`","value":{"type":"string","maxLength":253}},{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}}]`)
+		eventually(t, func(context.Context) error {
+			dropped, err := definitions.Dropped(asks)
+			missing, problem := definitions.WithoutStatus(asks, definitions.Written)
+			if err = errors.Join(err, problem); err == nil && len(dropped)+len(missing) > 0 {
+				err = fmt.Errorf("still %v and %v", dropped, missing)
+			}
+			return err
+		})
+	}()
+	changeHyperNodes(t, `[{"op":"remove","path":"`+field+`"},{"op":"remove","path":"/spec/versions/0/subresources"}]`)
+	select {
+	case got := <-told:
+		if got.resource != "hypernodes.topology.volcano.sh" || !slices.Equal(got.fields, []string{"spec.tierName"}) {
+			t.Errorf("told is %+v", got)
+		}
+	case <-time.After(patience):
+		t.Fatal("those that run do not say it")
+	}
+	eventually(t, func(context.Context) error {
+		missing, err := definitions.WithoutStatus(asks, definitions.Written)
+		if err == nil && len(missing) == 0 {
+			err = errors.New("the subresource is still there")
+		}
+		return err
+	})
+
+	late := startLate(t)
+	for _, want := range []struct{ reason, message string }{
+		{definitions.DroppedReason, "spec.tierName is dropped"}, {definitions.Reason, "has no subresource status"},
+	} {
+		eventually(t, func(ctx context.Context) error {
+			list := &corev1.EventList{}
+			if err := api.List(ctx, list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+				return err
+			}
+			for _, event := range list.Items {
+				if event.InvolvedObject.Kind == "CustomResourceDefinition" && event.InvolvedObject.Name == "hypernodes.topology.volcano.sh" &&
+					event.Reason == want.reason && event.Type == corev1.EventTypeWarning && strings.Contains(event.Message, want.message) {
+					return nil
+				}
+			}
+			return fmt.Errorf("no Event with the reason %s among %d", want.reason, len(list.Items))
+		})
+	}
+	if len(told) > 0 {
+		t.Errorf("it is told again while nothing has changed: %+v", <-told)
+	}
+	if !late.IsAlive() {
+		t.Error("controllers that start beside such a definition end")
+	}
+}
+
+// startLate starts controllers beside those that all tests share. They do nothing but what all do.
+func startLate(t *testing.T) *localcluster.Process {
+	t.Helper()
+	port, err := localcluster.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := program
+	late.Name, late.ReadyURL = "hekla-controllers-late", fmt.Sprintf("http://127.0.0.1:%d/readyz", port)
+	late.Args = []string{program.Args[0], "--controllers=gc-controller", "--leader-elect=false", "--enable-healthz",
+		fmt.Sprintf("--healthz-address=127.0.0.1:%d", port)}
+	running, err := cluster.Run(testContext(t), late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = running.Stop() })
+	return running
+}

@@ -215,8 +215,9 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		status = Lingering
 	}
 	t.was = shown
-	was, from, before := t.Status, t.Node, t.Class.Request
-	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.Equal(c.request(pod)) {
+	before := t.weight()
+	was, from := before.status, before.node
+	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.request.Equal(c.request(pod)) {
 		c.restate(t, pod, status)
 		return
 	}
@@ -228,7 +229,6 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	}
 	if t.Status == Evicting {
 		c.spend(t, false)
-		c.note(UsageFreed) // what was decided is sent: it cannot be refused any more
 	}
 	if t.Refusal != nil && (status.Finished() || status == Releasing || !leavesAlike(t.Pod, pod)) {
 		c.reconsider(func(other *Task) bool { return other == t })
@@ -278,17 +278,8 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		}
 		c.settleJob(j)
 	}
-	shrank := !before.LessEqual(t.Class.Request)
-	if was.Asks() && (shrank || !status.Asks()) || was.Counts() && !status.Counts() || status == Gated && was != Gated {
-		c.note(UsageFreed)
-	}
-	if status.Holds() && was.Holds() && !t.Class.Request.LessEqual(before) {
-		c.note(PodGrown)
-	}
+	c.noteWeight(t, before)
 	if from != nil {
-		if shrank || t.Node != from || status.Leaves() && !was.Leaves() {
-			c.note(RoomFreed)
-		}
 		c.forgetEmpty(from)
 	}
 }
@@ -366,12 +357,11 @@ func (c *Cluster) leaveJob(t *Task) {
 
 // release frees what a task held.
 func (c *Cluster) release(t *Task, status Status) {
-	node := t.Node
+	before := t.weight()
 	c.move(t, status, nil)
-	if node != nil {
-		c.note(RoomFreed)
-		c.note(UsageFreed)
-		c.forgetEmpty(node)
+	c.noteWeight(t, before)
+	if before.node != nil {
+		c.forgetEmpty(before.node)
 	}
 }
 

@@ -236,6 +236,35 @@ func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
 	}
 }
 
+// weight is what a task is in the totals: see account.
+type weight struct {
+	status  Status
+	node    *Node
+	request resources.Vector
+}
+
+func (t *Task) weight() weight { return weight{t.Status, t.Node, t.Class.Request} }
+
+// noteWeight tells whom it could help that something outside has changed what a task is in the totals. What is only tried, in a
+// transaction, changes them too, and helps nobody.
+func (c *Cluster) noteWeight(t *Task, was weight) {
+	now, request := t.Status, t.Class.Request
+	shrank := !was.request.LessEqual(request)
+	isFreed := was.status.Asks() && (shrank || !now.Asks()) || // Usage.Request is less
+		was.status.Counts() && !now.Counts() || // Usage.Allocated is
+		was.status == Evicting && now != Evicting || // Usage.Unsettled is: what was decided is sent, or taken back
+		now == Gated && was.status != Gated // Job.Gated is more, and none of it is claimed
+	if isFreed {
+		c.note(UsageFreed)
+	}
+	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
+		c.note(PodGrown)
+	}
+	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
+		c.note(RoomFreed)
+	}
+}
+
 func (j *Job) count(t *Task, sign int) {
 	j.counts[t.Status] += sign
 	if t.Subgroup != nil {

@@ -14,7 +14,7 @@ import (
 // The tasks are placed in the order given. If that fails and they are not all alike, the large are tried before the small:
 // a small task can take the last room that fits a large one, hardly ever the other way round. If there are more tasks than
 // the job needs, the small alone may do, so they are tried last. Pods that share a claim which is bound to nothing yet must be together,
-// so the first of them is tried on further nodes.
+// so the first of them is tried on further nodes; and those that need volumes or devices are tried before those that can go anywhere.
 //
 // A gang that is to be close to each other in the network is placed whole in the lowest and best HyperNode that holds it, and so
 // is each of its subgroups. If that must be and none holds it, the verdict is that on the one where most was placed.
@@ -37,7 +37,13 @@ func gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 // inSomeOrder places the tasks in the order given, or by size.
 func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := tryGang(s, j, tasks)
-	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare || areAlike(tasks) {
+	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare {
+		return v
+	}
+	if boundFirst := needyFirst(tasks); boundFirst != nil && tryGang(s, j, boundFirst) == nil {
+		return nil
+	}
+	if areAlike(tasks) {
 		return v
 	}
 	bySize := s.Cluster.LargestFirst(tasks)
@@ -53,7 +59,25 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 	return v.With(w)
 }
 
-// areAlike reports whether tasks take the same room. What they need besides says nothing of who is to come first.
+// needyFirst returns tasks with those first that need volumes or devices, which few nodes may have, nil if they stand so already: the
+// others can go elsewhere.
+func needyFirst(tasks []*cluster.Task) []*cluster.Task {
+	compare := func(t, u *cluster.Task) int {
+		switch {
+		case t.Class.NeedsSupplies() == u.Class.NeedsSupplies():
+			return 0
+		case t.Class.NeedsSupplies():
+			return -1
+		}
+		return 1
+	}
+	if slices.IsSortedFunc(tasks, compare) {
+		return nil
+	}
+	return slices.SortedStableFunc(slices.Values(tasks), compare)
+}
+
+// areAlike reports whether tasks take the same room.
 func areAlike(tasks []*cluster.Task) bool {
 	return !slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Class.Plain != tasks[0].Class.Plain })
 }

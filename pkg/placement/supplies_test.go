@@ -215,6 +215,15 @@ func TestPodsThatShareAClaimGoWhereAllOfThemFit(t *testing.T) {
 	}
 }
 
+func TestWhoNeedsAVolumeIsNotKeptFromItsNodeByOnesOwnGang(t *testing.T) {
+	w := newWorld(t, "gang", "predicates", "binpack").set(fixture.LateClass("local", ""), fixture.Node("n0", "cpu=2"), fixture.Node("n1", "cpu=8"),
+		fixture.Volume("v0", "local", "1Gi", host, "n0"), fixture.Claim("disk", "local"))
+	w.set(gangOf("g", 3)...).set(fixture.Pod("g-2", fixture.In("g"), fixture.As("worker", 2), fixture.Mounting("disk")))
+	if places := placeAll(t, w, "g"); places["g-2"] != "n0" {
+		t.Errorf("placed %v", places)
+	}
+}
+
 func TestWherePodsThatShareAClaimFitNowhereTogetherNothingIsHeld(t *testing.T) {
 	w := packed(t, 20, "3").set(gangOf("g", 4, fixture.Mounting("shared"), fixture.Asks("cpu=1"))...)
 	if v := try(w, "g"); v == nil || v.Code != verdict.NotEnoughResources || v.Placed >= 4 {

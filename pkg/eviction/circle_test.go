@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
@@ -39,4 +40,24 @@ func TestPlansThatWaitForEachOtherEnd(t *testing.T) {
 	w.set(job("b", "default", "mid", 1, "-", drawn)).expect("more-0 leaves n1 for b by J1; b-0 is promised n1").leave("more-0")
 	w.remove(w.pod("kind-0")).expect("the plan of b ends: its pods and those of other plans would wait for each other, b-0 waits; " +
 		"the plan of a ends: the room that was promised is not there any more, a-0 waits")
+}
+
+// One pod of the taker goes beside the pod that it is drawn to, and for the next that pod would have to leave.
+func TestNobodyLeavesToWhomThePlanIsDrawn(t *testing.T) {
+	w := newWorld(t, everything).set(nodes("cpu=2", "n1"), job("kind", "default", "low", 0, "n1", each(fixture.Labelled("app", "y"))),
+		job("taker", "default", "high", 2, "- -", one(0, fixture.Near("app", "y"))))
+	w.expect("").expect("")
+}
+
+// By spread the first of the taker goes where it was promised a node only as long as the other is not there.
+func TestAPlanIsFulfilledInTheOrderThatDoesByNow(t *testing.T) {
+	x := fixture.Labelled("app", "x")
+	spread := func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
+	}
+	w := newWorld(t, everything).set(nodes("cpu=2", "n1"), nodes("cpu=1", "n2"), job("low", "default", "low", 0, "n1 n1"), job("other", "default", "high", 0, "n2", each(x)),
+		job("taker", "default", "high", 2, "- -", each(x), one(1, spread)))
+	w.expect("low-1 leaves n1 for taker by J1; low-0 leaves n1 for taker by J1; taker-0 is promised n1; taker-1 is promised n1").leave("low-0", "low-1").expect("")
+	w.remove(w.pod("other-0")).die("low-0", "low-1").expect("taker-1 goes to n1; taker-0 goes to n1")
 }

@@ -107,7 +107,7 @@ func (a *attempt) restore(x framework.Transaction, lost []promise) bool {
 		}
 		x.Pipeline(p.task, p.node)
 	}
-	if dependsOnOthers(s.Cluster, a.placed) && !a.fitInOrder(x) {
+	if !a.comesTrue(x) {
 		y.Undo()
 		return false
 	}

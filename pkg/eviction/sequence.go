@@ -89,31 +89,37 @@ func (q *sequencing) next() bool {
 // order in which the tasks fit on their nodes once all that leaves has left. What plans promise that came into force later does
 // not count, and who leaves for them and was not told yet does not either: they give way.
 func isLost(s *framework.Session, p *cluster.Plan) bool {
+	_, isLost := outlookOf(s, p)
+	return isLost
+}
+
+// outlookOf is isLost, and the order in which the tasks fit on their nodes, nil if there is nothing to order or only without later plans.
+func outlookOf(s *framework.Session, p *cluster.Plan) (order []*cluster.Task, isLost bool) {
 	promised := p.InSequence()
 	asks := len(s.Policy.Filters) > 0 // plugins may refuse by now whom they let in
 	for _, t := range promised {
 		for i, amount := range t.Request() {
 			if amount > 0 && t.Node.Future(resources.Dim(i)) < 0 {
-				return true
+				return nil, true
 			}
 		}
 		asks = asks || t.Class.HasPorts || t.Class.NeedsSupplies()
 	}
 	depends := dependsOnOthers(s.Cluster, promised)
 	if !asks && !depends {
-		return false
+		return nil, false
 	}
 	x := s.Begin()
 	defer x.Undo()
 	promises := withdraw(x, promised)
-	if _, ok := inSequence(s, x, promises); ok {
-		return false
+	if order, ok := inSequence(s, x, promises); ok {
+		return order, false
 	}
 	if !depends || !suspend(s, x, p) {
-		return true
+		return nil, true
 	}
 	_, ok := inSequence(s, x, promises)
-	return !ok
+	return nil, !ok
 }
 
 // suspend takes the plans away that came into force after one, and reports whether there are any: what they promise, and the

@@ -90,8 +90,12 @@ func refuted(s *framework.Session, p *cluster.Plan, rulesOf func(string) (Rules,
 	if why := forbidden(s, p); why != "" {
 		return why
 	}
-	if isLost(s, p) {
+	order, isLost := outlookOf(s, p)
+	if isLost {
 		return "the room that was promised is not there any more"
+	}
+	if order != nil {
+		p.Sequence = order // the one in which the plan was made may not do any more
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 			a.need(order[0])
 			if (w == nodeByNode || a.clear(y, w)) && a.placeAll(y, order, w != nodeByNode) {
 				a.settle(y)
-				if a.staysWithinShare(y) && a.keepsGuarantees() {
+				if a.staysWithinShare(y) && a.keepsGuarantees() && a.comesTrue(y) {
 					return true
 				}
 			}
@@ -43,6 +43,12 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 		}
 	}
 	return false
+}
+
+// comesTrue reports whether the taker's pods fit on their nodes with all gone that leave: the pod that one of them is drawn to may
+// have been taken away for the next.
+func (a *attempt) comesTrue(x framework.Transaction) bool {
+	return !dependsOnOthers(a.search.session.Cluster, a.placed) || a.fitInOrder(x)
 }
 
 // way is how a plan is looked for.

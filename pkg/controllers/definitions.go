@@ -36,7 +36,11 @@ func watchDefinitions(mgr manager.Manager) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		definitions.Watch(ctx, api, definitions.Written, definitions.Period, func(resource schema.GroupVersionResource) {
 			message := definitions.Message(resource)
-			if resource.Resource != "podgroups" {
+			switch resource.Resource {
+			case "podgroups":
+			case "queues":
+				message += "; until then the state and the counts are written into the queues themselves, and what they hold is not written"
+			default:
 				message += "; until then no status of these is written, and what follows from one does not happen"
 			}
 			logger.Error(errors.New(message), "A definition cannot hold statuses")

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topology "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/client/definitions"
 	"hekla.sh/hekla/pkg/localcluster"
@@ -100,6 +102,37 @@ func TestADefinitionOfAnotherVersionIsTold(t *testing.T) {
 	if !late.IsAlive() {
 		t.Error("controllers that start beside such a definition end")
 	}
+}
+
+// Where the definition of queues takes no status, their states are written into the queues: else none could be closed.
+func TestAQueueIsOpenedAndClosedWhereItsStatusIsNoSubresource(t *testing.T) {
+	asks, err := discovery.NewDiscoveryClientForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := scheduling.GroupVersion.WithResource("queues")
+	change := func(patch string, isMissing bool) {
+		t.Helper()
+		if err := api.Patch(testContext(t), definitions.Object(resource), client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func(context.Context) error {
+			missing, err := definitions.WithoutStatus(asks, definitions.Written)
+			if err == nil && slices.Contains(missing, resource) != isMissing {
+				err = fmt.Errorf("these lack it: %v", missing)
+			}
+			return err
+		})
+	}
+	change(`[{"op":"remove","path":"/spec/versions/0/subresources"}]`, true)
+	defer change(`[{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}}]`, false)
+	queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: "without-subresource"}, Spec: scheduling.QueueSpec{Weight: 1}}
+	create(t, queue)
+	defer func() { _ = api.Delete(context.Background(), queue) }()
+	awaitQueue(t, queue.Name, func(queue *scheduling.Queue) bool { return queue.Status.State == scheduling.QueueStateOpen })
+	create(t, &bus.Command{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "close-without-subresource"}, Action: string(bus.CloseQueueAction),
+		TargetObject: metav1.NewControllerRef(queue, scheduling.GroupVersion.WithKind("Queue"))})
+	awaitQueue(t, queue.Name, func(queue *scheduling.Queue) bool { return queue.Status.State == scheduling.QueueStateClosed })
 }
 
 // startLate starts controllers beside those that all tests share. They do nothing but what all do.

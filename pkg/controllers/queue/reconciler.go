@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -167,7 +169,11 @@ func (r *Reconciler) write(ctx context.Context, queue *scheduling.Queue, status 
 			// Counts may be written over whatever is there, a state only over the one it follows from.
 			options = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		}
-		if err := r.client.Status().Patch(ctx, queue, options); err != nil {
+		err := r.client.Status().Patch(ctx, queue, options)
+		if apierrors.IsNotFound(err) {
+			err = r.writeInto(ctx, queue, before, options)
+		}
+		if err != nil {
 			return fmt.Errorf("writing status.state %s and counts: %w", status.State, err)
 		}
 	}
@@ -175,6 +181,28 @@ func (r *Reconciler) write(ctx context.Context, queue *scheduling.Queue, status 
 		return r.writeMark(ctx, queue, false)
 	}
 	return nil
+}
+
+// writeInto writes the status of a queue where it is no subresource: a definition of another's answers a write of the status as if there were no
+// queue. One that is gone is gone for this, too.
+func (r *Reconciler) writeInto(ctx context.Context, queue, stored *scheduling.Queue, change client.Patch) error {
+	data, err := change.Data(queue)
+	if err != nil {
+		return err
+	}
+	var body map[string]any
+	if err := json.Unmarshal(data, &body); err != nil {
+		return err
+	}
+	metadata, _ := body["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["uid"], body["metadata"] = stored.UID, metadata // not a namesake's
+	if data, err = json.Marshal(body); err != nil {
+		return err
+	}
+	return r.client.Patch(ctx, queue, client.RawPatch(types.MergePatchType, data))
 }
 
 func (r *Reconciler) writeMark(ctx context.Context, queue *scheduling.Queue, marked bool) error {

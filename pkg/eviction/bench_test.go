@@ -17,19 +17,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-const benchmarked = `
-actions: "enqueue, allocate, preempt, reclaim, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: drf
-  - name: predicates
-  - name: capacity
-  - name: nodeorder
-`
+// benchmarked is the configuration that everybody has who turns both actions on: with the plugins that cost something.
+var benchmarked = with(everything, "  - name: overcommit\n    arguments: {overcommit-factor: 1.0}\n", "  - name: drf\n", "  - name: capacity\n",
+	"  - name: capacity\n  - name: nodeorder\n")
 
 // BenchmarkAGangOfWholeNodes measures one decision: nodes of eight devices are full of pods of one device each, of a queue
 // of low priority, one job to a node; a gang that wants a tenth of the nodes whole arrives in a queue of high priority. What

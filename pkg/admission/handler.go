@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -63,9 +64,7 @@ func validates[T client.Object](kind schema.GroupKind, rules func(context.Contex
 		if len(said.problems) == 0 {
 			return admission.Allowed("").WithWarnings(said.warnings...), nil
 		}
-		// Rules go over maps; the same mistake is to be told in the same words each time.
-		slices.SortStableFunc(said.problems, func(a, b *field.Error) int { return cmp.Compare(a.Error(), b.Error()) })
-		status := apierrors.NewInvalid(kind, nameOf(request, asked), said.problems).Status()
+		status := apierrors.NewInvalid(kind, nameOf(request, asked), bounds.Told(said.problems)).Status()
 		return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}, nil
 	}
 }
@@ -78,17 +77,18 @@ func alone[T client.Object](problemsOf func(T, *settings) field.ErrorList) func(
 		if len(problems) == 0 || asked.operation != admissionv1.Update {
 			return ruling{problems: problems}, nil
 		}
-		before := problemsOf(asked.before, s.settings.Load())
-		return ruling{problems: slices.DeleteFunc(problems, func(p *field.Error) bool {
-			return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == p.Error() })
-		})}, nil
+		before := sets.New[string]()
+		for _, problem := range problemsOf(asked.before, s.settings.Load()) {
+			before.Insert(problem.Error())
+		}
+		return ruling{problems: slices.DeleteFunc(problems, func(p *field.Error) bool { return before.Has(p.Error()) })}, nil
 	}
 }
 
 // refused is what a function that edits returns to have the object refused. Most is for the rules that come after it.
 type refused field.ErrorList
 
-func (r refused) Error() string { return field.ErrorList(r).ToAggregate().Error() }
+func (r refused) Error() string { return bounds.Told(field.ErrorList(r)).ToAggregate().Error() }
 
 // refuse makes an error that has an object refused for its problems, nil if it has none.
 func refuse(problems field.ErrorList) error {
@@ -112,7 +112,8 @@ func mutates[T client.Object](edit func(context.Context, *server, change[T]) err
 		}
 		err = edit(ctx, s, asked)
 		if refused, is := errors.AsType[refused](err); is {
-			status := apierrors.NewInvalid(schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}, nameOf(request, asked), field.ErrorList(refused)).Status()
+			kind := schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
+			status := apierrors.NewInvalid(kind, nameOf(request, asked), bounds.Told(field.ErrorList(refused))).Status()
 			return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}, nil
 		}
 		if err != nil {

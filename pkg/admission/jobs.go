@@ -21,6 +21,9 @@ import (
 // has words of its own for it. Of an update only what the stored
 // Job has and a client leaves out again and again, because it never wrote it, is written: names would count as changed.
 func defaultJob(_ context.Context, s *server, asked change[*batch.Job]) error {
+	if problem := job.TooLarge(asked.after); problem != nil {
+		return refused{problem}
+	}
 	if asked.operation == admissionv1.Update {
 		keepDefaults(asked.after, asked.before)
 		return nil
@@ -66,6 +69,9 @@ func keepDefaults(after, before *batch.Job) {
 
 // judgeJob says what is wrong with a Job. What can be told from the Job alone the Job controller says itself.
 func judgeJob(ctx context.Context, s *server, from client.Reader, asked change[*batch.Job]) (ruling, error) {
+	if problem := job.TooLarge(asked.after); problem != nil {
+		return ruling{problems: field.ErrorList{problem}}, nil
+	}
 	settings := s.settings.Load()
 	wanted := asked.after.DeepCopy()
 	setDefaults(wanted, settings.schedulerNames[0])

@@ -1,10 +1,12 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -49,6 +51,11 @@ const (
 	// maxRequests is how many requests are answered at a time, however small they are. An API server sends some at once; anybody
 	// who reaches the server may send more, and these wait for their turn.
 	maxRequests = 64
+
+	// maxObjects is how many JSON objects a body may have, and how many are decoded at one time. Text says little of what it takes:
+	// "{}" may stand for a task, which takes a kilobyte, and four while its list grows. A Job of 256 tasks of 64 policies has
+	// some 20,000, and an update has two Jobs.
+	maxObjects = 60_000
 
 	// maxHeader is far more than an API server sends.
 	maxHeader = 16 << 10
@@ -226,11 +233,56 @@ func httpServer(handler http.Handler, logger logr.Logger) *http.Server {
 // newMux serves the enabled paths.
 func newMux(s *server, enabled []*service) *http.ServeMux {
 	mux := http.NewServeMux()
-	room, turns := semaphore.NewWeighted(maxBodies), semaphore.NewWeighted(maxRequests)
+	room, turns, objects := semaphore.NewWeighted(maxBodies), semaphore.NewWeighted(maxRequests), semaphore.NewWeighted(maxObjects)
 	for _, service := range enabled {
-		mux.Handle(service.path, bounded(room, turns, &admission.Webhook{Handler: answering(service, s)}))
+		mux.Handle(service.path, bounded(room, turns, sparing(objects, &admission.Webhook{Handler: answering(service, s)})))
 	}
 	return mux
+}
+
+// sparing keeps bodies of too many objects out, and those that are decoded at a time together within their number.
+func sparing(objects *semaphore.Weighted, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if _, isTooLarge := errors.AsType[*http.MaxBytesError](err); isTooLarge {
+			http.Error(w, fmt.Sprintf("the body has more than %d bytes", maxBody), http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err != nil {
+			http.Error(w, "reading the body: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		count := int64(objectsIn(body))
+		if count > maxObjects {
+			http.Error(w, fmt.Sprintf("the body has %d objects in it; at most %d are read", count, maxObjects), http.StatusRequestEntityTooLarge)
+			return
+		}
+		ctx, cancel := context.WithTimeout(request.Context(), handlerTimeout)
+		defer cancel()
+		if objects.Acquire(ctx, count) != nil {
+			http.Error(w, "too many requests at a time", http.StatusServiceUnavailable)
+			return
+		}
+		defer objects.Release(count)
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, request)
+	})
+}
+
+// objectsIn is how many objects a JSON document has, those in texts left out.
+func objectsIn(document []byte) int {
+	count, isText := 0, false
+	for at := 0; at < len(document); at++ {
+		switch b := document[at]; {
+		case isText && b == '\\':
+			at++
+		case b == '"':
+			isText = !isText
+		case b == '{' && !isText:
+			count++
+		}
+	}
+	return count
 }
 
 // bounded keeps bodies that are too large out, all of them together within the room, and as many requests as there are turns.

@@ -147,8 +147,10 @@ func TestBodiesAreBounded(t *testing.T) {
 		code   int
 	}{
 		"too large, and says so":   {maxBody + 1, strings.NewReader(""), http.StatusRequestEntityTooLarge},
-		"too large, and says less": {-1, io.LimitReader(endless{}, 2*maxBody), http.StatusOK}, // an answer that refuses
+		"too large, and says less": {-1, io.LimitReader(endless{}, 2*maxBody), http.StatusRequestEntityTooLarge},
 		"small":                    {2, strings.NewReader("{}"), http.StatusOK},
+		"of too many objects":      {-1, strings.NewReader(`{"a":[{}` + strings.Repeat(",{}", maxObjects) + "]}"), http.StatusRequestEntityTooLarge},
+		"of as many in texts":      {-1, strings.NewReader(`{"a":"\"` + strings.Repeat(",{}", maxObjects) + `"}`), http.StatusOK},
 	} {
 		request := httptest.NewRequest(http.MethodPost, "/jobs/validate", test.body)
 		request.ContentLength = test.length

@@ -45,7 +45,14 @@ var (
 	scheme  *runtime.Scheme
 	admin   client.Client        // who runs the cluster
 	again   localcluster.Program // the controllers, to be run a second time
+	hooks   webhookServer
 )
+
+// webhookServer is the process that answers webhooks.
+type webhookServer struct {
+	*localcluster.Process
+	url string
+}
 
 func TestMain(m *testing.M) {
 	logf.SetLogger(logr.Discard())
@@ -120,19 +127,23 @@ func startPrograms(ctx context.Context, scratch string) error {
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
+		url := "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		if arguments[0] == "admission" {
-			arguments = append(arguments, fmt.Sprintf("--port=%d", port), "--webhook-url=https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			arguments = append(arguments, fmt.Sprintf("--port=%d", port), "--webhook-url="+url)
 		}
 		started := localcluster.Program{
 			Name: name, Path: path,
 			Args:     append(arguments, "--kubeconfig="+kubeconfig, "--enable-healthz", fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)),
 			ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
 		}
-		if _, err = cluster.Run(ctx, started); err != nil {
+		process, err := cluster.Run(ctx, started)
+		if err != nil {
 			return err
 		}
 		if name == "volcano-controllers" {
 			again = started
+		} else {
+			hooks = webhookServer{process, url}
 		}
 	}
 	return nil

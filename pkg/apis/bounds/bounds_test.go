@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -196,4 +197,18 @@ func BenchmarkCheckJSON(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestOfVeryManyProblemsTheFirstAreTold(t *testing.T) {
+	var problems field.ErrorList
+	for i := range 30_000 {
+		problems = append(problems, field.Invalid(field.NewPath("spec", "a").Index(29_999-i), strings.Repeat("x", 10), "no"))
+	}
+	told := bounds.Told(problems)
+	if len(told) != 101 || told[0].Field != "spec.a[0]" || told[100].Error() != "spec: Invalid value: there are 30000 problems, and these are 100 of them" {
+		t.Errorf("told are %d: %v … %v", len(told), told[0], told[len(told)-1])
+	}
+	if told := bounds.Told(problems[:100]); len(told) != 100 {
+		t.Errorf("of 100 %d are told", len(told))
+	}
 }

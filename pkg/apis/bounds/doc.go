@@ -10,6 +10,7 @@
 //  2. The kinds of pkg/apis decode themselves by [Decode], so that this holds for every client, cache and webhook alike.
 //  3. An object that is stored and cannot be decoded is decoded all the same: without spec and status, and marked with
 //     [UnreadableKey]. Readers ask [Unreadable] and leave it alone. One that is not stored is an error.
+//  4. Of the problems of an object [Told] are those that are told, which are not more than a person reads.
 //
 // The package knows no kinds and does not talk to an API server.
 package bounds

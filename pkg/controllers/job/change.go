@@ -7,6 +7,28 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
+// The bounds of what of a Job is looked at: the first is that of the definition, which webhooks are asked before; the second is far
+// more than a node could run in one pod. What is checked of tasks and containers takes time that grows with their squares.
+const (
+	maxTasks      = 256
+	maxContainers = 256
+)
+
+// TooLarge says which list of a Job is too long for anything else to be said of it, nil if none is.
+func TooLarge(job *batch.Job) *field.Error {
+	path := field.NewPath("spec", "tasks")
+	if number := len(job.Spec.Tasks); number > maxTasks {
+		return field.TooMany(path, number, maxTasks)
+	}
+	for i := range job.Spec.Tasks {
+		pod := &job.Spec.Tasks[i].Template.Spec
+		if number := len(pod.InitContainers) + len(pod.Containers) + len(pod.EphemeralContainers); number > maxContainers {
+			return field.TooMany(path.Index(i).Child("template", "spec", "containers"), number, maxContainers)
+		}
+	}
+	return nil
+}
+
 // ValidateNew says what keeps a defaulted Job from being created: all that Validate says, and what means two things at
 // once. A stored Job may have both a claim and its name, because the name of a claim that was made can be written down.
 func ValidateNew(job *batch.Job) field.ErrorList {

@@ -214,7 +214,7 @@ func (r *Reconciler) advance(
 	}
 	result := outcome{pods: pods}
 	if len(problems) > 0 {
-		result.trouble = trouble{ReasonInvalidSpec, problems.ToAggregate().Error()}
+		result.trouble = trouble{ReasonInvalidSpec, bounds.Told(problems).ToAggregate().Error()}
 		return result, nil
 	}
 	var err error

@@ -51,6 +51,9 @@ func totalMinAvailable(job *batch.Job) int32 {
 // Validate says what makes a defaulted Job impossible to run, with field and value. The schema of the custom resource
 // refuses most of it at the door; Jobs stored before a schema was tightened, or under another schema, come in here.
 func Validate(job *batch.Job) field.ErrorList {
+	if problem := TooLarge(job); problem != nil {
+		return field.ErrorList{problem}
+	}
 	var problems field.ErrorList
 	spec := field.NewPath("spec")
 	for _, problem := range labelValue(field.NewPath("metadata", "name"), job.Name) {

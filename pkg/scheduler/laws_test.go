@@ -284,8 +284,12 @@ func subject(e cluster.Event) string {
 // longestUnrest is how many cycles it may take until nothing is decided any more: several for each job there can be.
 const longestUnrest = 60
 
+// furtherCycles are those after the rest that must decide nothing, a second each.
+const furtherCycles = 20
+
 // settle lets all bindings succeed and all back-offs end, until nothing is decided any more.
 func (l *life) settle(j judge) {
+	quiet := 0
 	for range longestUnrest {
 		before := len(l.turns)
 		l.now = l.now.Add(time.Minute)
@@ -294,7 +298,13 @@ func (l *life) settle(j judge) {
 			l.bind(b)
 		}
 		l.underway = nil
-		if len(l.events) == 0 && before > 0 && l.turns[before].decided == text(&cluster.Decisions{}) {
+		// What time alone decides while the rest is looked at is no unrest.
+		due := l.scheduler.Cluster().NextDeadline(l.now)
+		isLong := due.IsZero() || due.After(l.now.Add((furtherCycles+1)*time.Second))
+		if quiet++; len(l.events) > 0 || before == 0 || !isLong || l.turns[before].decided != text(&cluster.Decisions{}) {
+			quiet = 0
+		}
+		if quiet == 2 { // what a job is kept at admission may end in one cycle, and be given to others in the next
 			return
 		}
 	}
@@ -305,7 +315,7 @@ func (l *life) settle(j judge) {
 // started now has nothing to add.
 func (l *life) checkRest(j judge) {
 	l.settle(j)
-	for range 20 {
+	for range furtherCycles {
 		if result := l.cycle(); !result.Decisions.IsEmpty() {
 			l.fail(j, "at rest it decides %s", text(&result.Decisions))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ type runDefaults struct{ image, scheduler string }
 type runFlags struct {
 	image, requests, limits, scheduler, filename, queue, priorityClass, command string
 
-	minAvailable, replicas int32
+	minAvailable, replicas int64
 }
 
 func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cobra.Command {
@@ -50,8 +51,8 @@ func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cob
 	}
 	flags := command.Flags()
 	flags.StringVarP(&f.image, "image", "i", defaults.image, "container image")
-	flags.Int32VarP(&f.minAvailable, "min", "m", 1, "how many pods must start together")
-	flags.Int32VarP(&f.replicas, "replicas", "r", 1, "how many pods to run")
+	flags.Int64VarP(&f.minAvailable, "min", "m", 1, "how many pods must start together")
+	flags.Int64VarP(&f.replicas, "replicas", "r", 1, "how many pods to run")
 	flags.StringVarP(&f.requests, "requests", "R", defaultResources, "what each pod requests")
 	flags.StringVarP(&f.limits, "limits", "L", defaultResources, `what each pod is limited to; "" does not limit it`)
 	flags.StringVarP(&f.scheduler, "scheduler", "S", defaults.scheduler, "scheduler")
@@ -132,15 +133,20 @@ func (f *runFlags) job(namespace, name string) (*batch.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--command: %w", err)
 	}
+	for flag, value := range map[string]int64{"min": f.minAvailable, "replicas": f.replicas} {
+		if value != int64(int32(value)) {
+			return nil, fmt.Errorf("--%s=%d is no number of pods: at most %d", flag, value, math.MaxInt32)
+		}
+	}
 	if f.minAvailable > f.replicas {
 		return nil, fmt.Errorf("--min=%d pods must start together, but --replicas=%d run at all; raise --replicas or lower --min", f.minAvailable, f.replicas)
 	}
 	return &batch.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: batch.JobSpec{
-			MinAvailable: f.minAvailable, SchedulerName: f.scheduler, Queue: f.queue, PriorityClassName: f.priorityClass,
+			MinAvailable: int32(f.minAvailable), SchedulerName: f.scheduler, Queue: f.queue, PriorityClassName: f.priorityClass,
 			Tasks: []batch.TaskSpec{{
-				Replicas: f.replicas,
+				Replicas: int32(f.replicas),
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{jobLabel: name}},
 					Spec: corev1.PodSpec{

@@ -31,18 +31,18 @@ var volcanoTexts = map[string]volcanoText{
 	"queue get":     {short: "get a queue"},
 
 	"jobflow":          {short: "vcctl command line operation jobflow"},
-	"jobflow create":   {short: "create a jobflow"},
+	"jobflow create":   {short: "create a jobflow", flags: flowTexts},
 	"jobflow list":     {short: "list jobflows", flags: map[string]string{"all-namespaces": "list jobflows in all namespaces"}},
 	"jobflow get":      {short: "get a jobflow"},
-	"jobflow describe": {short: "describe a jobflow"},
-	"jobflow delete":   {short: "delete a jobflow"},
+	"jobflow describe": {short: "describe a jobflow", flags: flowTexts},
+	"jobflow delete":   {short: "delete a jobflow", flags: flowTexts},
 
 	"jobtemplate":          {short: "vcctl command line operation jobtemplate"},
-	"jobtemplate create":   {short: "create a jobtemplate"},
+	"jobtemplate create":   {short: "create a jobtemplate", flags: templateTexts},
 	"jobtemplate list":     {short: "list jobtemplates"},
 	"jobtemplate get":      {short: "get a jobtemplate"},
-	"jobtemplate describe": {short: "describe a jobtemplate"},
-	"jobtemplate delete":   {short: "delete a jobtemplate"},
+	"jobtemplate describe": {short: "describe a jobtemplate", flags: templateTexts},
+	"jobtemplate delete":   {short: "delete a jobtemplate", flags: templateTexts},
 
 	"pod": {short: "vcctl command line operation pod"},
 	"pod list": {short: "list pod information created by vcjob", flags: map[string]string{
@@ -51,7 +51,7 @@ var volcanoTexts = map[string]volcanoText{
 
 	"version": {short: "Print the version information", long: "Print the version information"},
 
-	"vsub":     {short: "submit a job", flags: jobRunTexts},
+	"vsub":     {short: "submit a job", flags: submitTexts},
 	"vjobs":    {short: "view job information", long: "view information of a job with specified name or jobs from the same namespace", flags: jobListTexts},
 	"vqueues":  {short: "view queue information", long: "view information of a queue with specified name or queues from the same namespace"},
 	"vcancel":  {short: "cancel a job", long: "cancel a running, pending, or aborted job with specified name in default or specified namespace"},
@@ -65,12 +65,28 @@ var jobRunTexts = map[string]string{
 	"scheduler": "the scheduler for this job", "filename": "the yaml file of job",
 }
 
+// submitTexts are those of vsub, which reads no file and knows a command.
+var submitTexts = map[string]string{
+	"image": jobRunTexts["image"], "min": jobRunTexts["min"], "replicas": jobRunTexts["replicas"], "requests": jobRunTexts["requests"],
+	"limits": jobRunTexts["limits"], "scheduler": jobRunTexts["scheduler"], "command": "the command of the job",
+}
+
+var (
+	flowTexts = map[string]string{
+		"filename": "the path to the YAML file containing the jobflow", "output": "the format of output",
+	}
+	templateTexts = map[string]string{
+		"filename": "the path to the YAML file containing the job template", "output": "the format of output",
+	}
+)
+
 var jobListTexts = map[string]string{
 	"scheduler": "list job with specified scheduler name", "queue": "list job with specified queue name",
 	"all-namespaces": "list jobs in all namespaces", "selector": "fuzzy matching jobName",
 }
 
-// speakAsVolcano gives the commands of one of Volcano's programs its usage lines and descriptions. What Hekla adds keeps its own.
+// speakAsVolcano gives the commands of one of Volcano's programs its usage lines, flags and descriptions. What Hekla adds works, and is
+// left out of the help: that is compared by scripts, and hekla's own tells of it.
 func speakAsVolcano(root *cobra.Command) {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Short, root.Example = "", ""
@@ -84,16 +100,21 @@ func speakAsVolcano(root *cobra.Command) {
 			continue
 		}
 		command.Use, _, _ = strings.Cut(command.Use, " ")
-		command.Short, command.Long = text.short, text.long
+		command.Short, command.Long, command.Example = text.short, text.long, ""
 		kind, _, _ := strings.Cut(path, " ")
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if usage := text.flags[flag.Name]; usage != "" {
 				flag.Usage = usage
 			} else if usage := commonText(kind, flag.Name); usage != "" {
 				flag.Usage = usage
+			} else {
+				flag.Hidden = true
 			}
-			if flag.Name == "namespace" {
+			switch flag.Name {
+			case "namespace":
 				flag.DefValue = "default"
+			case "all-namespaces":
+				flag.Shorthand = "" // it is understood, and not shown
 			}
 		})
 	}

@@ -56,20 +56,64 @@ Global Flags:
 ` + logFlags + `
 Use "vcctl job [command] --help" for more information about a command.
 `,
+		"vcctl job list --help": `list job information
+
+Usage:
+  vcctl job list [flags]
+
+Flags:
+      --all-namespaces      list jobs in all namespaces
+  -h, --help                help for list
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -n, --namespace string    the namespace of job (default "default")
+  -q, --queue string        list job with specified queue name
+  -S, --scheduler string    list job with specified scheduler name
+      --selector string     fuzzy matching jobName
+
+Global Flags:
+` + logFlags,
+		"vcctl job suspend -n a --help": `abort a job
+
+Usage:
+  vcctl job suspend [flags]
+
+Flags:
+  -h, --help                help for suspend
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -N, --name string         the name of job
+  -n, --namespace string    the namespace of job (default "default")
+
+Global Flags:
+` + logFlags,
+		"vcctl job run --help": `run job by parameters from the command line
+
+Usage:
+  vcctl job run [flags]
+
+Flags:
+  -f, --filename string     the yaml file of job
+  -h, --help                help for run
+  -i, --image string        the container image of job (default "busybox")
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -L, --limits string       the resource limit of the task (default "cpu=1000m,memory=100Mi")
+  -s, --master string       the address of apiserver
+  -m, --min int             the minimal available tasks of job (default 1)
+  -N, --name string         the name of job
+  -n, --namespace string    the namespace of job (default "default")
+  -r, --replicas int        the total tasks of job (default 1)
+  -R, --requests string     the resource request of the task (default "cpu=1000m,memory=100Mi")
+  -S, --scheduler string    the scheduler for this job (default "volcano")
+
+Global Flags:
+` + logFlags,
 	} {
 		if got := run(t, line); got.err != nil || got.out != want {
 			t.Errorf("%s (%v) says\n%s\nwant\n%s", line, got.err, got.out, want)
 		}
 	}
 	for line, parts := range map[string][]string{
-		"vcctl job list --help": {"list job information\n", "\n  vcctl job list [flags]\n", "all-namespaces  ", " list jobs in all namespaces\n",
-			"-k, --kubeconfig string ", " (optional) absolute path to the kubeconfig file\n", "-s, --master string ", " the address of apiserver\n",
-			"-n, --namespace string ", " the namespace of job (default \"default\")\n", "-S, --scheduler string ",
-			" list job with specified scheduler name\n", "--selector string ", " fuzzy matching jobName\n", "\nGlobal Flags:\n" + logFlags},
-		"vcctl job suspend -n a --help": {"abort a job\n", "\n  vcctl job suspend [flags]\n", "-N, --name string ", " the name of job\n"},
-		"vcctl job run --help": {"\n  vcctl job run [flags]\n", " the yaml file of job\n", ` the container image of job (default "busybox")`,
-			` the resource limit of the task (default "cpu=1000m,memory=100Mi")`, " the minimal available tasks of job (default 1)\n",
-			" the total tasks of job (default 1)\n", ` the scheduler for this job (default "volcano")`},
 		"vcctl queue operate --help": {"operate queue\n", "\n  vcctl queue operate [flags]\n", " the name of queue\n"},
 		"vjobs --help":               {"view information of a job with specified name", "\n  vjobs [flags]\n", "-n, --name string ", logFlags[:40]},
 	} {

@@ -44,7 +44,10 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 		tried++
 		x := s.Begin()
 		x.Place(first, n)
-		if s.IsReady(j) || tryGang(s, j, tasks) == nil {
+		if s.IsReady(j) {
+			return true
+		}
+		if v, _ := tryGang(s, j, tasks); v == nil {
 			return true
 		}
 		x.Undo()

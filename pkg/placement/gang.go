@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -11,10 +12,11 @@ import (
 // Gang places as many of the tasks as their job needs to start. It returns nil if the job is ready then; what was placed
 // is in the transaction. Otherwise it returns why not, and the transaction is as it was.
 //
-// The tasks are placed in the order given. If that fails and they are not all alike, the large are tried before the small:
+// The tasks are placed in the order given. If that fails, those that found no place are tried first, since the others may have taken
+// the only node that they can go to. Then, if they are not all alike, the large are tried before the small:
 // a small task can take the last room that fits a large one, hardly ever the other way round. If there are more tasks than
 // the job needs, the small alone may do, so they are tried last. Pods that share a claim which is bound to nothing yet must be together,
-// so the first of them is tried on further nodes; and those that need volumes or devices are tried before those that can go anywhere.
+// so the first of them is tried on further nodes.
 //
 // A gang that is to be close to each other in the network is placed whole in the lowest and best HyperNode that holds it, and so
 // is each of its subgroups. If that must be and none holds it, the verdict is that on the one where most was placed.
@@ -34,24 +36,27 @@ func gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 	return v
 }
 
-// inSomeOrder places the tasks in the order given, or by size.
+// maxOrders is in how many orders at the most the tasks of a gang are tried that begin with those that found no place before.
+const maxOrders = 4
+
+// inSomeOrder places the tasks in the order given, or those first that find no place in it, or by size.
 func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
-	v := tryGang(s, j, tasks)
+	v, refused := tryGang(s, j, tasks)
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare {
 		return v
 	}
-	if boundFirst := needyFirst(tasks); boundFirst != nil && tryGang(s, j, boundFirst) == nil {
+	if refusedFirst(s, j, tasks, refused) {
 		return nil
 	}
 	if areAlike(tasks) {
 		return v
 	}
 	bySize := s.Cluster.LargestFirst(tasks)
-	w := tryGang(s, j, bySize)
+	w, _ := tryGang(s, j, bySize)
 	if w != nil && len(tasks) > j.Lacks() {
 		slices.Reverse(bySize)
 		v = v.With(w)
-		w = tryGang(s, j, bySize)
+		w, _ = tryGang(s, j, bySize)
 	}
 	if w == nil {
 		return nil
@@ -59,22 +64,49 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 	return v.With(w)
 }
 
-// needyFirst returns tasks with those first that need volumes or devices, which few nodes may have, nil if they stand so already: the
-// others can go elsewhere.
-func needyFirst(tasks []*cluster.Task) []*cluster.Task {
-	compare := func(t, u *cluster.Task) int {
-		switch {
-		case t.Class.NeedsSupplies() == u.Class.NeedsSupplies():
-			return 0
-		case t.Class.NeedsSupplies():
-			return -1
+// refusedFirst places the tasks with those first that found no place: others, which can go elsewhere, may have taken it. Who finds none
+// behind them comes next to them, and who finds none among them comes before them all. It reports whether the job is ready; if not,
+// nothing has changed.
+func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, refused []*cluster.Class) bool {
+	var first []*cluster.Class
+	for range maxOrders {
+		for _, class := range refused {
+			if i := slices.Index(first, class); i >= 0 {
+				first = slices.Insert(slices.Delete(first, i, i+1), 0, class)
+			} else if hasPlace(s, tasks, class) {
+				first = append(first, class)
+			}
 		}
-		return 1
+		order := slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int {
+			return cmp.Compare(rank(first, t), rank(first, u))
+		})
+		if slices.Equal(order, tasks) {
+			return false // they stand first already, or no node takes them even then
+		}
+		var v *verdict.Verdict
+		if v, refused = tryGang(s, j, order); v == nil {
+			return true
+		}
+		if v.Code != verdict.NotEnoughResources {
+			return false
+		}
+		tasks = order
 	}
-	if slices.IsSortedFunc(tasks, compare) {
-		return nil
+	return false
+}
+
+// hasPlace reports whether a node takes a pod of the class as long as none of its gang has one.
+func hasPlace(s *framework.Session, tasks []*cluster.Task, class *cluster.Class) bool {
+	i := slices.IndexFunc(tasks, func(t *cluster.Task) bool { return t.Class == class && t.Status == cluster.Pending })
+	return i >= 0 && s.Placer.Best(tasks[i]) != nil
+}
+
+// rank is the place of a task's class among those that come first, or the one behind them.
+func rank(first []*cluster.Class, t *cluster.Task) int {
+	if i := slices.Index(first, t.Class); i >= 0 {
+		return i
 	}
-	return slices.SortedStableFunc(slices.Values(tasks), compare)
+	return len(first)
 }
 
 // areAlike reports whether tasks take the same room.
@@ -82,16 +114,18 @@ func areAlike(tasks []*cluster.Task) bool {
 	return !slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Class.Plain != tasks[0].Class.Plain })
 }
 
-func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+// tryGang places tasks one after the other in the order given, until their job is ready. If it does not become so, it says why not and
+// which classes found no place, and nothing has changed.
+func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verdict.Verdict, []*cluster.Class) {
 	x := s.Begin()
 	before := j.Ready()
-	var failed []*cluster.Class
+	var failed, refused []*cluster.Class
 	var v *verdict.Verdict
 	for again := true; again; {
 		placed := x.Placed()
 		for _, t := range tasks {
 			if s.IsReady(j) {
-				return nil
+				return nil, nil
 			}
 			if t.Status != cluster.Pending || !useful(j, t) || slices.Contains(failed, t.Class) {
 				continue
@@ -101,12 +135,12 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdi
 			}
 		}
 		if s.IsReady(j) {
-			return nil
+			return nil, nil
 		}
 		// What was placed may draw to it what found no place before.
-		hopeless := len(failed)
+		refused = slices.Clone(failed)
 		failed = slices.DeleteFunc(failed, s.Cluster.DependsOnPods)
-		again = x.Placed() > placed && len(failed) < hopeless
+		again = x.Placed() > placed && len(failed) < len(refused)
 	}
 	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
 	if v != nil {
@@ -121,7 +155,7 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdi
 		refusal.Fitting = namesOf(x.Tasks())
 	}
 	x.Undo()
-	return &refusal
+	return &refusal, refused
 }
 
 // namesOf returns the names of the pods of some tasks of one job, nil if there are none.

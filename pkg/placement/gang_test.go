@@ -153,3 +153,33 @@ func TestTheRoomOfARoleThatCannotBePlacedIsGivenBack(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+func TestWhoCanGoToOneNodeOnlyIsNotKeptFromItByTheirOwnGang(t *testing.T) {
+	only := func(zones ...string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: zones}}}}}}}
+		}
+	}
+	for name, zones := range map[string][][]string{
+		"one of two":       {{"a", "b"}, {"b"}},
+		"each one after":   {{"a", "b", "c"}, {"b", "c"}, {"b"}},
+		"nobody of it can": {{"a", "b"}, {"d"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// With binpack the small nodes are the best for everybody.
+			w := newWorld(t, "gang", "predicates", "binpack").set(fixture.Node("a", "cpu=9", inZone("a")),
+				fixture.Node("b", "cpu=1", inZone("b")), fixture.Node("c", "cpu=1", inZone("c")))
+			w.set(fixture.Group("g", "default", int32(len(zones))))
+			for i, of := range zones {
+				w.set(fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), only(of...)))
+			}
+			s := w.open()
+			v := placement.Gang(s, w.job("g"), s.Pending(w.job("g")))
+			if mayBe := name != "nobody of it can"; (v == nil) != mayBe {
+				t.Errorf("placed: %t, %v", v == nil, v)
+			}
+		})
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"hekla.sh/hekla/benchmark"
 )
 
@@ -22,11 +24,8 @@ func runBench(t *testing.T, component string, arguments ...string) []byte {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	bin := t.TempDir()
-	for name, source := range map[string]string{"hekla": "hekla", "hekla-" + component: component} {
-		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, name), "hekla.sh/hekla/cmd/"+source)
-		if output, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building %s: %v\n%s", name, err, output)
-		}
+	if err := apitest.Build(ctx, bin, "hekla", component); err != nil {
+		t.Fatal(err)
 	}
 	command := exec.CommandContext(ctx, filepath.Join(bin, "hekla"), append([]string{"bench"}, arguments...)...)
 	// The cluster is stopped by the command itself; a kill would leave it running.

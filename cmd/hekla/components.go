@@ -144,9 +144,5 @@ func installer() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the embedded configuration: %w", err)
 	}
-	objects = append(objects, configuration...)
-	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
-		// What is for our pods has no use here: the programs run as processes beside the cluster.
-		return slices.Contains([]string{"Deployment", "Service", "PodDisruptionBudget"}, object.GetKind())
-	}), nil
+	return localcluster.WithoutPods(append(objects, configuration...)), nil
 }

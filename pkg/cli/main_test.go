@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,15 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/pkg/apis"
 	"hekla.sh/hekla/pkg/cli"
 	"hekla.sh/hekla/pkg/localcluster"
 )
@@ -34,12 +32,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	apitest.Main(func() (int, error) { return runAll(m) })
 }
 
 func runAll(m *testing.M) (code int, err error) {
@@ -55,11 +48,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apis.AddToScheme(scheme)); err != nil {
-		return 1, err
-	}
-	if api, err = client.New(cluster.Config(), client.Options{Scheme: scheme}); err != nil {
+	if api, err = apitest.Client(cluster.Config()); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -225,7 +227,7 @@ func tellStory(t *testing.T, namespace string) map[string][]string {
 		awaitPhase(t, job, phase)
 		// What follows from the phase comes after it.
 		var last []string
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			if err := api.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
 				return err
 			}

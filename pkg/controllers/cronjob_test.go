@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,7 +48,7 @@ func jobsIn(ctx context.Context, namespace string) (map[string]*batch.Job, error
 func awaitCronJob(t *testing.T, cronJob *batch.CronJob, condition func(*batch.CronJobStatus, map[string]*batch.Job) bool) map[string]*batch.Job {
 	t.Helper()
 	var jobs map[string]*batch.Job
-	eventually(t, func(ctx context.Context) (err error) {
+	apitest.Eventually(t, func(ctx context.Context) (err error) {
 		if err := api.Get(ctx, client.ObjectKeyFromObject(cronJob), cronJob); err != nil {
 			return err
 		}
@@ -109,7 +111,7 @@ func TestARunReplacesTheEarlierOne(t *testing.T) {
 	cronJob := newCronJob(namespace, "@every 1s", batch.ReplaceConcurrent)
 	create(t, cronJob)
 	seen := map[string]bool{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		jobs, err := jobsIn(ctx, namespace)
 		if err != nil {
 			return err
@@ -151,7 +153,7 @@ func TestAControllerThatIsKilledStartsNoRunTwice(t *testing.T) {
 		}
 		if count == 1 {
 			// As if it had died between making a Job and saying so.
-			jobs, err := jobsIn(testContext(t), namespace)
+			jobs, err := jobsIn(apitest.Context(t), namespace)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,7 +29,7 @@ import (
 func changeHyperNodes(t *testing.T, patch string) {
 	t.Helper()
 	object := definitions.Object(topology.GroupVersion.WithResource("hypernodes"))
-	if err := api.Patch(testContext(t), object, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+	if err := api.Patch(apitest.Context(t), object, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,12 +49,12 @@ func TestADefinitionOfAnotherVersionIsTold(t *testing.T) {
 		fields   []string
 	}
 	told := make(chan notice, 100)
-	go definitions.WatchFields(testContext(t), asks, poll, func(r schema.GroupVersionResource, fields []string) { told <- notice{definitions.Name(r), fields} })
+	go definitions.WatchFields(apitest.Context(t), asks, poll, func(r schema.GroupVersionResource, fields []string) { told <- notice{definitions.Name(r), fields} })
 
 	const field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/tierName"
 	defer func() { // before the context of the test ends
 		changeHyperNodes(t, `[{"op":"add","path":"`+field+`","value":{"type":"string","maxLength":253}},{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}}]`)
-		eventually(t, func(context.Context) error {
+		apitest.Eventually(t, func(context.Context) error {
 			dropped, err := definitions.Dropped(asks)
 			missing, problem := definitions.WithoutStatus(asks, definitions.Written)
 			if err = errors.Join(err, problem); err == nil && len(dropped)+len(missing) > 0 {
@@ -70,7 +72,7 @@ func TestADefinitionOfAnotherVersionIsTold(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("those that run do not say it")
 	}
-	eventually(t, func(context.Context) error {
+	apitest.Eventually(t, func(context.Context) error {
 		missing, err := definitions.WithoutStatus(asks, definitions.Written)
 		if err == nil && len(missing) == 0 {
 			err = errors.New("the subresource is still there")
@@ -82,7 +84,7 @@ func TestADefinitionOfAnotherVersionIsTold(t *testing.T) {
 	for _, want := range []struct{ reason, message string }{
 		{definitions.DroppedReason, "spec.tierName is dropped"}, {definitions.Reason, "has no subresource status"},
 	} {
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			list := &corev1.EventList{}
 			if err := api.List(ctx, list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 				return err
@@ -113,10 +115,10 @@ func TestAQueueIsOpenedAndClosedWhereItsStatusIsNoSubresource(t *testing.T) {
 	resource := scheduling.GroupVersion.WithResource("queues")
 	change := func(patch string, isMissing bool) {
 		t.Helper()
-		if err := api.Patch(testContext(t), definitions.Object(resource), client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+		if err := api.Patch(apitest.Context(t), definitions.Object(resource), client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func(context.Context) error {
+		apitest.Eventually(t, func(context.Context) error {
 			missing, err := definitions.WithoutStatus(asks, definitions.Written)
 			if err == nil && slices.Contains(missing, resource) != isMissing {
 				err = fmt.Errorf("these lack it: %v", missing)
@@ -146,7 +148,7 @@ func startLate(t *testing.T) *localcluster.Process {
 	late.Name, late.ReadyURL = "hekla-controllers-late", fmt.Sprintf("http://127.0.0.1:%d/readyz", port)
 	late.Args = []string{program.Args[0], "--controllers=gc-controller", "--leader-elect=false", "--enable-healthz",
 		fmt.Sprintf("--healthz-address=127.0.0.1:%d", port)}
-	running, err := cluster.Run(testContext(t), late)
+	running, err := cluster.Run(apitest.Context(t), late)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,7 +46,7 @@ func rackNode(name, rack string) *corev1.Node {
 func discovered(t *testing.T, want ...string) []topology.HyperNode {
 	t.Helper()
 	hyperNodes := &topology.HyperNodeList{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.List(ctx, hyperNodes, client.MatchingLabels{topology.NetworkTopologySourceLabelKey: discovery.SourceLabel})
 		if err != nil {
 			return err
@@ -85,10 +87,10 @@ func TestHyperNodesFollowTheLabelsOfNodes(t *testing.T) {
 		awaitHyperNode(t, all[i].Name, map[string]int64{"a": 1, "b": 2, "c": 1, "r": 4}[all[i].Labels[all[i].Spec.TierName]], topology.ReasonInForce, "")
 	}
 	change(t, &all[0], func(h *topology.HyperNode) { h.Spec.Members = nil })
-	if err := api.Delete(testContext(t), &all[1]); err != nil {
+	if err := api.Delete(apitest.Context(t), &all[1]); err != nil {
 		t.Fatal(err)
 	}
-	if err := api.Delete(testContext(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "disc-c0"}}); err != nil {
+	if err := api.Delete(apitest.Context(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "disc-c0"}}); err != nil {
 		t.Fatal(err)
 	}
 	all = discovered(t, "rack=a disc-a0", "rack=b disc-a1 disc-b0", "row=r "+rack+" "+rack)
@@ -102,11 +104,11 @@ func TestHyperNodesFollowTheLabelsOfNodes(t *testing.T) {
 	discovered(t, "rack=a disc-a0", "rack=b disc-a1 disc-b0 disc-c1", "row=r "+rack+" "+rack)
 
 	// Without a ConfigMap nothing is discovered, and nothing is taken away.
-	if err := api.Delete(testContext(t), configMap); err != nil {
+	if err := api.Delete(apitest.Context(t), configMap); err != nil {
 		t.Fatal(err)
 	}
 	untouched(t, "disc-by-hand")
-	eventually(t, func(context.Context) error {
+	apitest.Eventually(t, func(context.Context) error {
 		log, err := os.ReadFile(process.LogPath)
 		if err == nil && !strings.Contains(string(log), "HyperNodes are not discovered any more") {
 			err = errors.New("that the ConfigMap is gone is not in the log yet")
@@ -114,7 +116,7 @@ func TestHyperNodesFollowTheLabelsOfNodes(t *testing.T) {
 		return err
 	})
 	for _, name := range []string{"disc-a0", "disc-a1", "disc-b0", "disc-c1"} {
-		if err := api.Delete(testContext(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		if err := api.Delete(apitest.Context(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +130,7 @@ func TestHyperNodesFollowTheLabelsOfNodes(t *testing.T) {
 func untouched(t *testing.T, name string) {
 	t.Helper()
 	h := &topology.HyperNode{}
-	if err := api.Get(testContext(t), client.ObjectKey{Name: name}, h); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKey{Name: name}, h); err != nil {
 		t.Fatal(err)
 	}
 	if h.Generation != 1 || len(h.Labels) > 0 || h.DeletionTimestamp != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,7 +38,7 @@ func TestAWaitingReplicaTakesOverFromOneThatDies(t *testing.T) {
 	}
 	// A replica is ready while it waits, or a roll-out of two could never finish.
 	second.ReadyURL = fmt.Sprintf("http://127.0.0.1:%d/readyz", health)
-	replica, err := cluster.Run(testContext(t), second)
+	replica, err := cluster.Run(apitest.Context(t), second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestAWaitingReplicaTakesOverFromOneThatDies(t *testing.T) {
 func awaitLeader(t *testing.T, isWanted func(holder string) bool) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.Get(ctx, client.ObjectKey{Namespace: system, Name: "vc-controller-manager"}, lease); err != nil {
 			return err
 		}

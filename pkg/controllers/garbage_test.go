@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +29,7 @@ func TestWhatBelongsToAJobGoesWithItEvenIfItExpiredWhileNobodyWatched(t *testing
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: job.ClaimName(expiring, 0)}}
 	belongings := []client.Object{pods["sim-a-0"], podGroupOf(expiring), claim}
 	for _, object := range append(belongings, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sim"}}) {
-		if err := api.Get(testContext(t), client.ObjectKeyFromObject(object), object); err != nil {
+		if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Fatal(err)
 		}
 		if !metav1.IsControlledBy(object, expiring) {
@@ -45,7 +47,7 @@ func TestWhatBelongsToAJobGoesWithItEvenIfItExpiredWhileNobodyWatched(t *testing
 	// Nobody has followed it yet, and nobody will.
 	belongings = append(belongings, command(t, expiring, bus.RestartJobAction))
 	time.Sleep(time.Second)
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(expiring), expiring); err != nil || expiring.DeletionTimestamp != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(expiring), expiring); err != nil || expiring.DeletionTimestamp != nil {
 		t.Fatalf("without a controller the Job is deleted at %s (%v)", expiring.DeletionTimestamp, err)
 	}
 	var err error

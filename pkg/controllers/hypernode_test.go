@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +31,7 @@ func createForTest(t *testing.T, objects ...client.Object) {
 func awaitHyperNode(t *testing.T, name string, nodes int64, reason, message string) {
 	t.Helper()
 	h := &topology.HyperNode{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.Get(ctx, client.ObjectKey{Name: name}, h); err != nil {
 			return err
 		}
@@ -57,7 +59,7 @@ func TestHyperNodesCountTheirNodesAndTellWhatIsWrong(t *testing.T) {
 	createForTest(t, fixture.Node("hn-9", "cpu=1"))
 	awaitHyperNode(t, "hn-s1", 2, topology.ReasonInForce, "")
 	awaitHyperNode(t, "hn-spine", 4, topology.ReasonInForce, "")
-	if err := api.Delete(testContext(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "hn-1"}}); err != nil {
+	if err := api.Delete(apitest.Context(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "hn-1"}}); err != nil {
 		t.Fatal(err)
 	}
 	awaitHyperNode(t, "hn-s0", 1, topology.ReasonInForce, "")

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -66,7 +68,7 @@ func awaitPods(t *testing.T, namespace string, names ...string) map[string]*core
 	t.Helper()
 	slices.Sort(names)
 	var pods map[string]*corev1.Pod
-	eventually(t, func(ctx context.Context) (err error) {
+	apitest.Eventually(t, func(ctx context.Context) (err error) {
 		pods, err = podsIn(ctx, namespace)
 		if got := slices.Sorted(maps.Keys(pods)); err == nil && !slices.Equal(got, names) {
 			err = fmt.Errorf("the pods are %v, want %v", got, names)
@@ -87,7 +89,7 @@ func finish(t *testing.T, phase corev1.PodPhase, pods ...*corev1.Pod) {
 // awaitJob waits until the Job is as the condition wants it.
 func awaitJob(t *testing.T, job *batch.Job, condition func(*batch.JobStatus) bool) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(job), job)
 		if err == nil && !condition(&job.Status) {
 			err = fmt.Errorf("the status is %+v", job.Status)
@@ -99,7 +101,7 @@ func awaitJob(t *testing.T, job *batch.Job, condition func(*batch.JobStatus) boo
 // awaitEvent waits for an Event on the object, as kubectl lists them and sorts them by their times.
 func awaitEvent(t *testing.T, object client.Object, reason, part string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		namespace := object.GetNamespace()
 		if namespace == "" {
 			namespace = metav1.NamespaceDefault
@@ -130,7 +132,7 @@ func stays(t *testing.T, condition func(context.Context) error) {
 	t.Helper()
 	const whileMillis = 500
 	for deadline := time.Now().Add(whileMillis * time.Millisecond); time.Now().Before(deadline); time.Sleep(poll) {
-		if err := condition(testContext(t)); err != nil {
+		if err := condition(apitest.Context(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,7 +148,7 @@ func TestAGangGoesFromSubmissionToCompletion(t *testing.T) {
 	awaitJob(t, job, func(status *batch.JobStatus) bool {
 		return status.State.Phase == batch.Pending && status.MinAvailable == 3 && status.State.Reason == "PodGroupPending"
 	})
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(group), group); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(group), group); err != nil {
 		t.Fatal(err)
 	}
 	if group.Spec.MinMember != 3 || group.Spec.Queue != "default" || group.Spec.MinResources.Cpu().Value() != 3 ||
@@ -188,11 +190,11 @@ func TestAGangGoesFromSubmissionToCompletion(t *testing.T) {
 	})
 	awaitEvent(t, job, "Completed", "3 succeeded")
 	awaitPods(t, namespace, "sim-ps-0", "sim-worker-0", "sim-worker-1")
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(group), group); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(group), group); err != nil {
 		t.Errorf("the PodGroup of a finished Job is kept, yet: %v", err)
 	}
 
-	if err := api.Delete(testContext(t), job); err != nil {
+	if err := api.Delete(apitest.Context(t), job); err != nil {
 		t.Fatal(err)
 	}
 	awaitPods(t, namespace) // the garbage collector follows the owner references
@@ -241,7 +243,7 @@ func TestEditingReplicasScalesTheJob(t *testing.T) {
 	awaitPods(t, namespace, "sim-a-0", "sim-a-1", "sim-a-2", "sim-a-3")
 	awaitGroup := func(minMember int32) {
 		t.Helper()
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			err := api.Get(ctx, client.ObjectKeyFromObject(group), group)
 			if err == nil && group.Spec.MinMember != minMember {
 				err = fmt.Errorf("minMember is %d, want %d", group.Spec.MinMember, minMember)
@@ -268,10 +270,10 @@ func TestADeletedPodIsMadeAnew(t *testing.T) {
 	finish(t, corev1.PodRunning, slices.Collect(maps.Values(pods))...)
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Phase == batch.Running })
 	lost := pods["sim-a-1"].UID
-	if err := api.Delete(testContext(t), pods["sim-a-1"]); err != nil {
+	if err := api.Delete(apitest.Context(t), pods["sim-a-1"]); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := podsIn(ctx, namespace)
 		if pod := pods["sim-a-1"]; err == nil && (pod == nil || pod.UID == lost) {
 			err = fmt.Errorf("sim-a-1 has not come back")
@@ -289,7 +291,7 @@ func TestARestartInTheMiddleCreatesNothingTwice(t *testing.T) {
 	job := newJob(namespace, "sim", task("a", replicas))
 	create(t, job)
 	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := podsIn(ctx, namespace)
 		if err == nil && len(pods) < replicas/4 {
 			err = fmt.Errorf("%d pods so far", len(pods))
@@ -299,12 +301,12 @@ func TestARestartInTheMiddleCreatesNothingTwice(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	early, err := podsIn(testContext(t), namespace)
+	early, err := podsIn(apitest.Context(t), namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("killed with %d of %d pods made", len(early), replicas)
-	if process, err = cluster.Run(testContext(t), program); err != nil {
+	if process, err = cluster.Run(apitest.Context(t), program); err != nil {
 		t.Fatal(err)
 	}
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Pending == replicas })
@@ -366,7 +368,7 @@ func TestAnImpossibleJobIsToldSoAndHoldsUpNobody(t *testing.T) {
 	awaitEvent(t, bad, "InvalidSpec", "metadata.name")
 	setPhase(t, podGroupOf(good), scheduling.PodGroupInqueue)
 	awaitPods(t, namespace, "good-a-0")
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(podGroupOf(bad)), &scheduling.PodGroup{}); err == nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(podGroupOf(bad)), &scheduling.PodGroup{}); err == nil {
 		t.Error("the impossible Job has a PodGroup")
 	}
 }
@@ -378,7 +380,7 @@ func TestARefusedPodIsToldOnTheJobAndTriedAgain(t *testing.T) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}},
 	}
 	create(t, quota)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(quota), quota)
 		if err == nil && quota.Status.Hard == nil {
 			err = fmt.Errorf("the quota is not in force")
@@ -410,7 +412,7 @@ func TestAPodOfSomebodyElseUnderTheNameIsLeftAlone(t *testing.T) {
 		return status.Pending == 0 && status.State.Reason == "FailedCreate" &&
 			strings.Contains(status.State.Message, "pod "+namespace+"/sim-a-0 exists and belongs to nobody")
 	})
-	if err := api.Delete(testContext(t), stranger); err != nil {
+	if err := api.Delete(apitest.Context(t), stranger); err != nil {
 		t.Fatal(err)
 	}
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Pending == 1 && status.State.Reason == "" })
@@ -422,7 +424,7 @@ func TestAJobUnderTheNameOfADeletedOneStartsAfresh(t *testing.T) {
 	create(t, first)
 	setPhase(t, podGroupOf(first), scheduling.PodGroupInqueue)
 	old := awaitPods(t, namespace, "sim-a-0", "sim-a-1")
-	if err := api.Delete(testContext(t), first); err != nil {
+	if err := api.Delete(apitest.Context(t), first); err != nil {
 		t.Fatal(err)
 	}
 	second := newJob(namespace, "sim", task("a", 2))

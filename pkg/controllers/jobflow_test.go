@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,7 +52,7 @@ func withTemplates(t *testing.T, namespace string, names ...string) {
 // awaitFlow waits until the JobFlow is as the condition wants it.
 func awaitFlow(t *testing.T, flow *flowapi.JobFlow, condition func(*flowapi.JobFlowStatus) bool) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(flow), flow)
 		if err == nil && !condition(&flow.Status) {
 			err = fmt.Errorf("the status is %+v", flow.Status)
@@ -81,7 +83,7 @@ func jobNamesIn(ctx context.Context, namespace string) ([]string, error) {
 // awaitJobs waits until the namespace holds exactly the Jobs of these names.
 func awaitJobs(t *testing.T, namespace string, names ...string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		got, err := jobNamesIn(ctx, namespace)
 		if err == nil && !slices.Equal(got, names) {
 			err = fmt.Errorf("the Jobs are %v, want %v", got, names)
@@ -94,10 +96,10 @@ func awaitJobs(t *testing.T, namespace string, names ...string) {
 func admit(t *testing.T, namespace, name string, pods int) (*batch.Job, []*corev1.Pod) {
 	t.Helper()
 	job := newJob(namespace, name)
-	eventually(t, func(ctx context.Context) error { return api.Get(ctx, client.ObjectKeyFromObject(job), job) })
+	apitest.Eventually(t, func(ctx context.Context) error { return api.Get(ctx, client.ObjectKeyFromObject(job), job) })
 	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
 	var own []*corev1.Pod
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		all, err := podsIn(ctx, namespace)
 		if err != nil {
 			return err
@@ -134,7 +136,7 @@ func TestAFlowMakesEachJobWhenThoseBeforeItAreCompleted(t *testing.T) {
 		return status.State.Phase == flowapi.Pending && status.State.Reason == flowapi.WaitingReason && slices.Equal(status.PendingJobs, []string{"f-a"})
 	})
 	job := newJob(namespace, "f-a")
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(job), job); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(job), job); err != nil {
 		t.Fatal(err)
 	}
 	keys := map[string]string{flowapi.CreatedByJobTemplateKey: namespace + ".a", flowapi.CreatedByJobFlowKey: namespace + ".f"}
@@ -304,7 +306,7 @@ func TestAPatchIsMergedIntoTheTemplate(t *testing.T) {
 	create(t, flow)
 	awaitJobs(t, namespace, "f-a")
 	job := newJob(namespace, "f-a")
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(job), job); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(job), job); err != nil {
 		t.Fatal(err)
 	}
 	container := job.Spec.Tasks[0].Template.Spec.Containers[0]
@@ -361,7 +363,7 @@ func TestAFlowThatIsDeletedTakesItsJobsAlong(t *testing.T) {
 	flow.Finalizers = []string{"hekla.sh/test"}
 	create(t, flow)
 	awaitJobs(t, namespace, "f-a", "f-b")
-	if err := api.Delete(testContext(t), flow, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+	if err := api.Delete(apitest.Context(t), flow, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
 	awaitFlowPhase(t, flow, flowapi.Terminating)
@@ -369,7 +371,7 @@ func TestAFlowThatIsDeletedTakesItsJobsAlong(t *testing.T) {
 	change(t, flow, func(flow *flowapi.JobFlow) {
 		flow.Finalizers = slices.DeleteFunc(flow.Finalizers, func(f string) bool { return f == "hekla.sh/test" })
 	})
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.Get(ctx, client.ObjectKeyFromObject(flow), flow); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is still there (%v)", err)
 		}
@@ -465,14 +467,14 @@ func TestPodsThatNeverAnswerHoldUpNobody(t *testing.T) {
 	prompt := newFlow(namespace, "prompt", flowOf("a"), flowOf("b", "a"))
 	create(t, prompt)
 	complete(t, namespace, "prompt-a")
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		return api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "prompt-b"}, &batch.Job{})
 	})
 	// A target that is Completed is asked no more.
 	job, pods := admit(t, namespace, "f0-a", 1)
 	finish(t, corev1.PodSucceeded, pods...)
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Phase == batch.Completed })
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		return api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "f0-b"}, &batch.Job{})
 	})
 }
@@ -511,7 +513,7 @@ func TestATemplateTellsWhichJobsWereMadeFromIt(t *testing.T) {
 	template := newTemplate(namespace, "a")
 	lists := func(names ...string) {
 		t.Helper()
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			err := api.Get(ctx, client.ObjectKeyFromObject(template), template)
 			if got := template.Status.JobDependsOnList; err == nil && !slices.Equal(got, names) {
 				err = fmt.Errorf("it lists %v, want %v", got, names)
@@ -520,7 +522,7 @@ func TestATemplateTellsWhichJobsWereMadeFromIt(t *testing.T) {
 		})
 	}
 	lists("f-a", "g-a")
-	if err := api.Delete(testContext(t), second); err != nil {
+	if err := api.Delete(apitest.Context(t), second); err != nil {
 		t.Fatal(err)
 	}
 	lists("f-a")
@@ -529,7 +531,7 @@ func TestATemplateTellsWhichJobsWereMadeFromIt(t *testing.T) {
 	create(t, third)
 	lists("f-a", "h-a")
 	job := newJob(namespace, "h-a")
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(job), job); err != nil || job.Spec.Tasks[0].Replicas != 5 {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(job), job); err != nil || job.Spec.Tasks[0].Replicas != 5 {
 		t.Errorf("the Job is made from the template as it was: %+v (%v)", job.Spec, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +54,7 @@ func command(t *testing.T, job *batch.Job, action bus.Action) *bus.Command {
 func awaitReplaced(t *testing.T, namespace string, before map[string]*corev1.Pod, replaced ...string) map[string]*corev1.Pod {
 	t.Helper()
 	var pods map[string]*corev1.Pod
-	eventually(t, func(ctx context.Context) (err error) {
+	apitest.Eventually(t, func(ctx context.Context) (err error) {
 		if pods, err = podsIn(ctx, namespace); err != nil {
 			return err
 		}
@@ -182,7 +184,7 @@ func TestAnEvictedPodIsAnsweredEvenIfNobodyWatched(t *testing.T) {
 	job.Spec.Policies = batch.LifecyclePolicies{{Events: []bus.Event{bus.PodEvictedEvent}, Action: bus.RestartJobAction}}
 	first := start(t, job, "sim-a-0", "sim-a-1")
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Running == 2 })
-	if err := api.Delete(testContext(t), first["sim-a-1"]); err != nil {
+	if err := api.Delete(apitest.Context(t), first["sim-a-1"]); err != nil {
 		t.Fatal(err)
 	}
 	second := awaitReplaced(t, namespace, first, "sim-a-0", "sim-a-1")
@@ -191,11 +193,11 @@ func TestAnEvictedPodIsAnsweredEvenIfNobodyWatched(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := api.Delete(testContext(t), second["sim-a-0"]); err != nil {
+	if err := api.Delete(apitest.Context(t), second["sim-a-0"]); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	if process, err = cluster.Run(testContext(t), program); err != nil {
+	if process, err = cluster.Run(apitest.Context(t), program); err != nil {
 		t.Fatal(err)
 	}
 	awaitReplaced(t, namespace, second, "sim-a-0", "sim-a-1")
@@ -262,7 +264,7 @@ func TestATaskWaitsForTheTasksItDependsOn(t *testing.T) {
 	pods = awaitPods(t, namespace, "mpi-master-0", "mpi-worker-0", "mpi-worker-1")
 	finish(t, corev1.PodRunning, pods["mpi-master-0"])
 	awaitPhase(t, job, batch.Running)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(group), group)
 		if err == nil && group.Spec.MinMember != 3 {
 			err = fmt.Errorf("minMember is %d", group.Spec.MinMember)
@@ -298,7 +300,7 @@ func TestAJobGetsItsVolumes(t *testing.T) {
 		}
 	}
 	made := &corev1.PersistentVolumeClaim{}
-	if err := api.Get(testContext(t), types.NamespacedName{Namespace: namespace, Name: claims["/scratch"]}, made); err != nil {
+	if err := api.Get(apitest.Context(t), types.NamespacedName{Namespace: namespace, Name: claims["/scratch"]}, made); err != nil {
 		t.Fatalf("of the claims %v: %v", claims, err)
 	}
 	if claims["/data"] != "shared" || !metav1.IsControlledBy(made, job) {
@@ -347,7 +349,7 @@ func TestAnEvictionIsForgivenIfThePodIsBackInTime(t *testing.T) {
 	pods := start(t, job, "sim-a-0", "sim-a-1")
 	evict := func() {
 		t.Helper()
-		if err := api.Delete(testContext(t), pods["sim-a-1"]); err != nil {
+		if err := api.Delete(apitest.Context(t), pods["sim-a-1"]); err != nil {
 			t.Fatal(err)
 		}
 		pods = awaitReplaced(t, namespace, pods, "sim-a-1")
@@ -376,7 +378,7 @@ func TestAJobGoesWhenItsTimeToLiveIsOver(t *testing.T) {
 		t.Errorf("it was deleted %s after its end, before its time", lived)
 	}
 	awaitPods(t, namespace)
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(kept), kept); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(kept), kept); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,15 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/pkg/apis"
 	"hekla.sh/hekla/pkg/localcluster"
 )
 
@@ -48,12 +46,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := runWithCluster(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	apitest.Main(func() (int, error) { return runWithCluster(m) })
 }
 
 func runWithCluster(m *testing.M) (code int, err error) {
@@ -79,22 +72,13 @@ func runWithCluster(m *testing.M) (code int, err error) {
 			err = stopErr
 		}
 	}()
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return 1, err
-	}
-	if err := apis.AddToScheme(scheme); err != nil {
-		return 1, err
-	}
-	config := cluster.Config()
-	config.QPS = -1
-	if api, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	if api, err = apitest.Client(cluster.Config()); err != nil {
 		return 1, err
 	}
 	if err := grantDocumentedPermissions(ctx); err != nil {
 		return 1, err
 	}
-	if err := prepareProgram(ctx, filepath.Join(scratch, "hekla-controllers")); err != nil {
+	if err := prepareProgram(ctx, scratch); err != nil {
 		return 1, err
 	}
 	if process, err = cluster.Run(ctx, program); err != nil {
@@ -103,33 +87,14 @@ func runWithCluster(m *testing.M) (code int, err error) {
 	if code := m.Run(); code != 0 {
 		return code, nil
 	}
-	return 0, nothingWasForbidden()
-}
-
-// nothingWasForbidden checks the log of all the tests' work for requests that the documented permissions did not cover.
-func nothingWasForbidden() error {
-	log, err := os.ReadFile(process.LogPath)
-	if err != nil {
-		return err
-	}
-	if len(log) == 0 {
-		return fmt.Errorf("the log of the controllers is empty: nothing can be concluded from it")
-	}
-	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, "is forbidden: User") {
-			return fmt.Errorf("the documented permissions do not suffice: %s", line)
-		}
-	}
-	return nil
+	return 0, apitest.NothingForbidden(process.LogPath)
 }
 
 // prepareProgram builds the binary and decides how it is run: everything on but the election of a leader, which has a test of its
 // own.
-func prepareProgram(ctx context.Context, path string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "hekla.sh/hekla/cmd/controllers")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the controllers: %w", err)
+func prepareProgram(ctx context.Context, scratch string) error {
+	if err := apitest.Build(ctx, scratch, "controllers"); err != nil {
+		return err
 	}
 	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(ctx, system, serviceAccount)
 	if err != nil {
@@ -146,7 +111,7 @@ func prepareProgram(ctx context.Context, path string) error {
 	numbersURL = fmt.Sprintf("http://127.0.0.1:%d/metrics", numbers)
 	program = localcluster.Program{
 		Name: "hekla-controllers",
-		Path: path,
+		Path: apitest.Path(scratch, "controllers"),
 		Args: []string{
 			"--kubeconfig=" + kubeconfig,
 			"--allow-unchecked-queue-commands", // only the definitions are installed; test/tenant tries the policy
@@ -232,13 +197,6 @@ func rulesOf(table string) []rbacv1.PolicyRule {
 	return rules
 }
 
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // namespaces numbers the namespaces, so that a test can run again while its last namespace is still going.
 var namespaces atomic.Int32
 
@@ -246,7 +204,7 @@ var namespaces atomic.Int32
 func namespaceFor(t *testing.T, name string) string {
 	t.Helper()
 	name = fmt.Sprintf("%s-%d", name, namespaces.Add(1))
-	if err := cluster.CreateNamespace(testContext(t), name); err != nil {
+	if err := cluster.CreateNamespace(apitest.Context(t), name); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -255,31 +213,10 @@ func namespaceFor(t *testing.T, name string) string {
 	return name
 }
 
-// eventually polls until the condition returns nil.
-func eventually(t *testing.T, condition func(context.Context) error) {
-	t.Helper()
-	ctx := testContext(t)
-	var last error
-	for {
-		err := condition(ctx)
-		if err == nil {
-			return
-		}
-		if ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", patience, last)
-		case <-time.After(poll):
-		}
-	}
-}
-
 // create creates the object or fails the test.
 func create(t *testing.T, object client.Object) {
 	t.Helper()
-	if err := api.Create(testContext(t), object); err != nil {
+	if err := api.Create(apitest.Context(t), object); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -287,7 +224,7 @@ func create(t *testing.T, object client.Object) {
 // change reads the object anew, edits it, and writes it, as often as somebody else gets in between.
 func change[T client.Object](t *testing.T, object T, edit func(T)) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
@@ -299,7 +236,7 @@ func change[T client.Object](t *testing.T, object T, edit func(T)) {
 // changeStatus is change for the status.
 func changeStatus[T client.Object](t *testing.T, object T, edit func(T)) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}

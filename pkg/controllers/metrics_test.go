@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,7 +46,7 @@ func numbers(ctx context.Context, label, value string) (map[string]string, error
 // awaitNumbers waits until exactly these series have the label with the value.
 func awaitNumbers(t *testing.T, label, value string, want map[string]string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		got, err := numbers(ctx, label, value)
 		if err == nil && fmt.Sprint(got) != fmt.Sprint(want) {
 			err = fmt.Errorf("%v, want %v", got, want)
@@ -56,14 +58,14 @@ func awaitNumbers(t *testing.T, label, value string, want map[string]string) {
 func TestJobsAreCountedWhereTheyEndUntilTheyAreGone(t *testing.T) {
 	namespace, other := namespaceFor(t, "numbers"), namespaceFor(t, "numbers")
 	const latency = "volcano_controller_job_to_pod_creation_latency_milliseconds_count"
-	before, err := numbers(testContext(t), "", "")
+	before, err := numbers(apitest.Context(t), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	good, bad := newJob(namespace, "good", task("a", 2)), newJob(other, "bad", task("a", 1))
 	bad.Spec.MaxRetry = 1
 	pods := start(t, good, "good-a-0", "good-a-1")
-	after, err := numbers(testContext(t), "", "")
+	after, err := numbers(apitest.Context(t), "", "")
 	if err != nil || after[latency] == before[latency] {
 		t.Errorf("%s pods were timed, %v, as before", after[latency], err)
 	}
@@ -76,7 +78,7 @@ func TestJobsAreCountedWhereTheyEndUntilTheyAreGone(t *testing.T) {
 	failed := fmt.Sprintf(`volcano_job_failed_phase_count{job_name="%s/bad",queue_name="default"}`, other)
 	awaitNumbers(t, "job_name", namespace+"/good", map[string]string{completed: "1"})
 	awaitNumbers(t, "job_name", other+"/bad", map[string]string{failed: "1"})
-	if err := api.Delete(testContext(t), good); err != nil {
+	if err := api.Delete(apitest.Context(t), good); err != nil {
 		t.Fatal(err)
 	}
 	awaitNumbers(t, "job_name", namespace+"/good", map[string]string{})
@@ -101,7 +103,7 @@ func TestPodGroupsAreCountedUntilTheirQueueIsGone(t *testing.T) {
 		want[fmt.Sprintf("volcano_queue_pod_group_%s_count{queue_name=%q}", phase, queue.Name)] = count
 	}
 	awaitNumbers(t, "queue_name", queue.Name, want)
-	if err := api.Delete(testContext(t), queue); err != nil {
+	if err := api.Delete(apitest.Context(t), queue); err != nil {
 		t.Fatal(err)
 	}
 	awaitNumbers(t, "queue_name", queue.Name, map[string]string{})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/pkg/localcluster"
@@ -38,7 +40,7 @@ func TestPodsOfAJobThatNamesNoSchedulerAreForTheFirstOfOurNames(t *testing.T) {
 	named.Spec.SchedulerName = "volcano"
 	start(t, unnamed, "unnamed-a-0", "unnamed-b-0")
 	start(t, named, "unnamed-a-0", "unnamed-b-0", "named-a-0")
-	pods, err := podsIn(testContext(t), namespace)
+	pods, err := podsIn(apitest.Context(t), namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestPodsOfAJobThatNamesNoSchedulerAreForTheFirstOfOurNames(t *testing.T) {
 			t.Errorf("pod %s is for %s, want %s", name, got, want)
 		}
 	}
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(unnamed), unnamed); err != nil || unnamed.Spec.SchedulerName != "" {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(unnamed), unnamed); err != nil || unnamed.Spec.SchedulerName != "" {
 		t.Errorf("the Job is stored with schedulerName %q (%v)", unnamed.Spec.SchedulerName, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +40,7 @@ func resourcesOf(job *batch.Job) []client.Object {
 // awaitGone waits until none of the objects is there.
 func awaitGone(t *testing.T, objects ...client.Object) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		for _, object := range objects {
 			if err := api.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("%T %s is there: %v", object, object.GetName(), err)
@@ -65,7 +67,7 @@ func TestAJobWithPluginsRunsWithAllItsObjectsAndTakesThemAlong(t *testing.T) {
 
 	resources := resourcesOf(job)
 	for _, object := range resources {
-		if err := api.Get(testContext(t), client.ObjectKeyFromObject(object), object); err != nil {
+		if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Fatalf("the pods exist before what they need: %v", err)
 		}
 		if !metav1.IsControlledBy(object, job) {
@@ -93,7 +95,7 @@ func TestAJobWithPluginsRunsWithAllItsObjectsAndTakesThemAlong(t *testing.T) {
 	awaitPods(t, namespace, "sim-master-0", "sim-worker-0", "sim-worker-1", "sim-worker-2")
 	key := string(secret.Data["id_rsa"])
 	for _, object := range []client.Object{hosts, secret} {
-		if err := api.Get(testContext(t), client.ObjectKeyFromObject(object), object); err != nil {
+		if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +104,7 @@ func TestAJobWithPluginsRunsWithAllItsObjectsAndTakesThemAlong(t *testing.T) {
 	}
 
 	foreground := client.PropagationPolicy(metav1.DeletePropagationForeground)
-	if err := api.Delete(testContext(t), job, foreground); err != nil {
+	if err := api.Delete(apitest.Context(t), job, foreground); err != nil {
 		t.Fatal(err)
 	}
 	awaitGone(t, append(resources, job)...)
@@ -130,14 +132,14 @@ func TestPluginsUseTheUsersOwnServiceButNeverAStrangersObject(t *testing.T) {
 	job := equippedJob(t, namespace, task("a", 1))
 	awaitEvent(t, job, "PluginError", "Secret "+namespace+"/sim-ssh: it exists and belongs to nobody")
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Reason == "PluginError" })
-	if pods, err := podsIn(testContext(t), namespace); err != nil || len(pods) > 0 {
+	if pods, err := podsIn(apitest.Context(t), namespace); err != nil || len(pods) > 0 {
 		t.Errorf("pods without keys: %v, %v", pods, err)
 	}
-	if err := api.Delete(testContext(t), secret); err != nil {
+	if err := api.Delete(apitest.Context(t), secret); err != nil {
 		t.Fatal(err)
 	}
 	awaitPods(t, namespace, "sim-a-0")
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(service), service); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(service), service); err != nil {
 		t.Fatal(err)
 	}
 	if service.Spec.Ports[0].Port != 80 || metav1.GetControllerOf(service) != nil {
@@ -252,7 +254,7 @@ func theFrameworkStarts(t *testing.T, file string) {
 		}
 	}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: job.Name}}
-	if err := api.Get(testContext(t), client.ObjectKeyFromObject(service), service); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(service), service); err != nil {
 		t.Errorf("nobody can find the pods: %v", err)
 	}
 }
@@ -274,7 +276,7 @@ func TestWhatPluginsMadeGoesWithAnAbortAndComesBackWithAResume(t *testing.T) {
 	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
 	awaitPods(t, namespace, "sim-a-0")
 	for _, object := range resources {
-		if err := api.Get(testContext(t), client.ObjectKeyFromObject(object), object); err != nil {
+		if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Errorf("the Job is resumed without: %v", err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +31,7 @@ func newLonePod(namespace, name string) *corev1.Pod {
 func awaitGroups(t *testing.T, namespace string, groups, pods int) []scheduling.PodGroup {
 	t.Helper()
 	list := &scheduling.PodGroupList{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func TestALonePodGetsAPodGroupAndTakesItAlong(t *testing.T) {
 		group.Spec.MinResources.Cpu().Value() != 1 || group.Annotations[scheduling.PreemptableKey] != "true" {
 		t.Errorf("the PodGroup is %s, %+v", group.Name, group)
 	}
-	if err := api.Delete(testContext(t), pod); err != nil {
+	if err := api.Delete(apitest.Context(t), pod); err != nil {
 		t.Fatal(err)
 	}
 	awaitGroups(t, namespace, 0, 0)
@@ -102,10 +104,10 @@ func TestPodsOfADeploymentShareAPodGroup(t *testing.T) {
 	}
 
 	// A PodGroup that vanishes while its pods live comes back.
-	if err := api.Delete(testContext(t), &group); err != nil {
+	if err := api.Delete(apitest.Context(t), &group); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		again := &scheduling.PodGroup{}
 		err := api.Get(ctx, client.ObjectKeyFromObject(&group), again)
 		if err == nil && again.UID == group.UID {
@@ -138,14 +140,14 @@ func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 	create(t, placed)
 	// When this later one has its PodGroup, the earlier ones have been looked at.
 	create(t, newLonePod(namespace, "witness"))
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := podsIn(ctx, namespace)
 		if err == nil && pods["witness"].Annotations[scheduling.KubeGroupNameAnnotationKey] == "" {
 			err = fmt.Errorf("no PodGroup yet")
 		}
 		return err
 	})
-	pods, err := podsIn(testContext(t), namespace)
+	pods, err := podsIn(apitest.Context(t), namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 	}
 	for _, name := range []string{"foreign", "placed"} {
 		key := client.ObjectKey{Namespace: namespace, Name: "podgroup-" + string(pods[name].UID)}
-		if err := api.Get(testContext(t), key, &scheduling.PodGroup{}); !apierrors.IsNotFound(err) {
+		if err := api.Get(apitest.Context(t), key, &scheduling.PodGroup{}); !apierrors.IsNotFound(err) {
 			t.Errorf("a PodGroup was made for %s (%v)", name, err)
 		}
 	}
@@ -168,11 +170,11 @@ func run(t *testing.T, namespace string) {
 	t.Helper()
 	// Pods on a node that does not exist would be removed after a while.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if err := api.Create(testContext(t), node); client.IgnoreAlreadyExists(err) != nil {
+	if err := api.Create(apitest.Context(t), node); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Delete(context.Background(), node) })
-	pods, err := podsIn(testContext(t), namespace)
+	pods, err := podsIn(apitest.Context(t), namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ func run(t *testing.T, namespace string) {
 			continue
 		}
 		binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
-		if err := api.SubResource("binding").Create(testContext(t), pod, binding); err != nil {
+		if err := api.SubResource("binding").Create(apitest.Context(t), pod, binding); err != nil {
 			t.Fatal(err)
 		}
 		changeStatus(t, pod, func(pod *corev1.Pod) {
@@ -196,7 +198,7 @@ func awaitMinimums(t *testing.T, namespace string, minimums ...int32) []scheduli
 	t.Helper()
 	slices.Sort(minimums)
 	list := &scheduling.PodGroupList{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
@@ -265,7 +267,7 @@ func TestAStatefulSetThatMakesOnePodAfterTheOtherIsNotHeldUp(t *testing.T) {
 		awaitMinimums(t, namespace, i+1)
 		run(t, namespace)
 	}
-	pods, err := podsIn(testContext(t), namespace)
+	pods, err := podsIn(apitest.Context(t), namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

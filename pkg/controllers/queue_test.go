@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +22,7 @@ import (
 func awaitQueue(t *testing.T, name string, condition func(*scheduling.Queue) bool) *scheduling.Queue {
 	t.Helper()
 	queue := &scheduling.Queue{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKey{Name: name}, queue)
 		if err == nil && !condition(queue) {
 			err = fmt.Errorf("queue %s is %+v, %+v", name, queue.Spec, queue.Status)
@@ -40,7 +42,7 @@ func TestRootAndDefaultAreAlwaysThere(t *testing.T) {
 	if standard.Spec.Parent != "root" {
 		t.Errorf("default is %+v", standard.Spec)
 	}
-	if err := api.Delete(testContext(t), standard); err != nil {
+	if err := api.Delete(apitest.Context(t), standard); err != nil {
 		t.Fatal(err)
 	}
 	awaitQueue(t, "default", func(queue *scheduling.Queue) bool { return queue.UID != standard.UID && isOpen(queue) })
@@ -85,7 +87,7 @@ func TestAQueueCountsItsPodGroupsAndClosesBehindTheLast(t *testing.T) {
 	for _, group := range groups[:4] {
 		setPhase(t, group, scheduling.PodGroupCompleted)
 	}
-	if err := api.Delete(testContext(t), groups[4]); err != nil {
+	if err := api.Delete(apitest.Context(t), groups[4]); err != nil {
 		t.Fatal(err)
 	}
 	awaitQueue(t, queue.Name, func(queue *scheduling.Queue) bool {
@@ -120,7 +122,7 @@ func operate(t *testing.T, name, action string) {
 	vcctl.SetArgs([]string{"queue", "operate", "-n", name, "-a", action})
 	vcctl.SetOut(&said)
 	vcctl.SetErr(&said)
-	if err := vcctl.ExecuteContext(testContext(t)); err != nil {
+	if err := vcctl.ExecuteContext(apitest.Context(t)); err != nil {
 		t.Fatalf("%v: %s", err, said.String())
 	}
 }
@@ -139,7 +141,7 @@ func commandQueue(t *testing.T, namespace string, queue *scheduling.Queue, actio
 
 func noCommandsAreLeft(t *testing.T) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		list := &bus.CommandList{}
 		if err := api.List(ctx, list, client.InNamespace("default")); err != nil {
 			return err

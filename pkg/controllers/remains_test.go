@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,7 +47,7 @@ func letIn(t *testing.T, job *batch.Job) *scheduling.PodGroup {
 
 func remove(t *testing.T, job *batch.Job, policy metav1.DeletionPropagation) {
 	t.Helper()
-	if err := api.Delete(testContext(t), job, client.PropagationPolicy(policy)); err != nil {
+	if err := api.Delete(apitest.Context(t), job, client.PropagationPolicy(policy)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -76,7 +78,7 @@ func TestThePodGroupOfAJobThatWasDeletedWhileNobodyWatchedKeepsNoRoom(t *testing
 		t.Fatal(err)
 	}
 	awaitGone(t, groups...)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		group := podGroupOf(latter)
 		return api.Get(ctx, client.ObjectKeyFromObject(group), group)
 	})
@@ -89,7 +91,7 @@ func TestThePodGroupOfAJobThatIsDeletedAloneStays(t *testing.T) {
 	stays := func(t *testing.T) {
 		t.Helper()
 		for range 25 {
-			if err := api.Get(testContext(t), client.ObjectKeyFromObject(group), group); err != nil || group.DeletionTimestamp != nil {
+			if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(group), group); err != nil || group.DeletionTimestamp != nil {
 				t.Fatalf("it is deleted at %s (%v)", group.DeletionTimestamp, err)
 			}
 			time.Sleep(poll)

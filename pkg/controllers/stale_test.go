@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -88,7 +90,7 @@ func TestACacheThatIsBehindCreatesNothingTwice(t *testing.T) {
 	create(t, job)
 	group := podGroupOf(job)
 	// From here on the controllers run. A pod that is there before they know all there are would keep them from that.
-	eventually(t, func(ctx context.Context) error { return api.Get(ctx, client.ObjectKeyFromObject(group), group) })
+	apitest.Eventually(t, func(ctx context.Context) error { return api.Get(ctx, client.ObjectKeyFromObject(group), group) })
 	// As if a reply had been lost: the pod is there, the Job's own, and nobody remembers having made it.
 	unremembered := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sim-a-0"}, Spec: podSpec()}
 	unremembered.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batch.GroupVersion.WithKind("Job"))}
@@ -99,7 +101,7 @@ func TestACacheThatIsBehindCreatesNothingTwice(t *testing.T) {
 	// looked at.
 	for i := range 3 {
 		change(t, job, func(job *batch.Job) { job.Labels = map[string]string{"look": strconv.Itoa(i)} })
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			err := api.Get(ctx, client.ObjectKeyFromObject(group), group)
 			if err == nil && group.Labels["look"] != strconv.Itoa(i) {
 				err = fmt.Errorf("look %d has not happened", i)

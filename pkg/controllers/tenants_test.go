@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -95,7 +97,7 @@ func limit(t *testing.T, namespace, pods string, scope ...corev1.ScopedResourceS
 		quota.Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: scope}
 	}
 	create(t, quota)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(quota), quota)
 		if err == nil && quota.Status.Hard == nil {
 			err = fmt.Errorf("the quota is not in force")
@@ -119,7 +121,7 @@ func TestWhatAJobDecidesOfItsPodGroupCannotBeChangedThere(t *testing.T) {
 		group.Spec.NetworkTopology = &scheduling.NetworkTopologySpec{HighestTierAllowed: &tier}
 		group.Spec.SubGroupPolicy = []scheduling.SubGroupPolicySpec{{Name: "all"}}
 	})
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(group), group)
 		if diff := cmp.Diff(before, &group.Spec); err == nil && diff != "" {
 			err = fmt.Errorf("the change is not undone (-want +got):\n%s", diff)
@@ -133,7 +135,7 @@ func TestWhatAJobDecidesOfItsPodGroupCannotBeChangedThere(t *testing.T) {
 	})
 	for _, queue := range []string{"team", "other"} {
 		change(t, group, func(group *scheduling.PodGroup) { group.Spec.Queue = queue })
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			err := api.Get(ctx, client.ObjectKeyFromObject(group), group)
 			if err == nil && group.Spec.Queue != "team" {
 				err = fmt.Errorf("the queue is %s", group.Spec.Queue)
@@ -192,7 +194,7 @@ func TestAJobThatFailsAtOnceIsRestartedAfterPauses(t *testing.T) {
 		}
 		return err
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := failAll(ctx); err != nil {
 			return err
 		}
@@ -211,7 +213,7 @@ func TestAJobThatFailsAtOnceIsRestartedAfterPauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if process, err = cluster.Run(testContext(t), program); err != nil {
+	if process, err = cluster.Run(apitest.Context(t), program); err != nil {
 		t.Fatal(err)
 	}
 	awaitPods(t, namespace)

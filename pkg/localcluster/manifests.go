@@ -56,6 +56,13 @@ func ReadManifests(tree fs.FS) ([]*unstructured.Unstructured, error) {
 	return objects, err
 }
 
+// WithoutPods leaves out what is for our pods on a cluster: who runs the programs as processes beside it has no use for that.
+func WithoutPods(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
+		return slices.Contains([]string{"Deployment", "Service", "PodDisruptionBudget"}, object.GetKind())
+	})
+}
+
 // parseManifests splits a YAML file into its objects; empty documents are left out.
 func parseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured

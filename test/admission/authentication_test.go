@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +28,7 @@ func bind(t *testing.T, account, role string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: account}},
 	}
-	if err := api.Create(testContext(t), binding); err != nil {
+	if err := api.Create(apitest.Context(t), binding); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Delete(context.Background(), binding) })
@@ -36,11 +38,11 @@ func bind(t *testing.T, account, role string) {
 func tokenOf(t *testing.T, account string) string {
 	t.Helper()
 	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: account}}
-	if err := api.Create(testContext(t), object); err != nil {
+	if err := api.Create(apitest.Context(t), object); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Delete(context.Background(), object) })
-	config, err := cluster.ServiceAccountConfig(testContext(t), system, account)
+	config, err := cluster.ServiceAccountConfig(apitest.Context(t), system, account)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +60,11 @@ func runControllers(t *testing.T) string {
 		}
 		addresses[i] = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(testContext(t), system, "volcano-controllers")
+	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(apitest.Context(t), system, "volcano-controllers")
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, err := cluster.Run(testContext(t), localcluster.Program{
+	running, err := cluster.Run(apitest.Context(t), localcluster.Program{
 		Name: "hekla-controllers", Path: program.Path,
 		Args: []string{
 			"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--controllers=gc-controller", "--scheduler-name=nobody",
@@ -83,7 +85,7 @@ func runControllers(t *testing.T) string {
 func TestMetricsAreForThoseWhomTheAPIServerPermits(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "metrics-reader"},
 		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
-	if err := api.Create(testContext(t), role); err != nil {
+	if err := api.Create(apitest.Context(t), role); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Delete(context.Background(), role) })
@@ -115,7 +117,7 @@ func TestMetricsAreForThoseWhomTheAPIServerPermits(t *testing.T) {
 			want       int
 		}{{"nobody", "", http.StatusUnauthorized}, {"another", another, http.StatusForbidden}, {"the reader", reader, http.StatusOK}} {
 			// Who may do what is seen by the API server a moment after it was written.
-			eventually(t, func(ctx context.Context) error {
+			apitest.Eventually(t, func(ctx context.Context) error {
 				got, body, err := answer(ctx, "https", test.token)
 				if err == nil && (got != test.want || (test.want == http.StatusOK) != strings.Contains(body, "go_goroutines")) {
 					err = fmt.Errorf("%s: %s gets %d and %d bytes, want %d", name, test.who, got, len(body), test.want)
@@ -123,7 +125,7 @@ func TestMetricsAreForThoseWhomTheAPIServerPermits(t *testing.T) {
 				return err
 			})
 		}
-		if got, _, err := answer(testContext(t), "http", reader); err == nil && got == http.StatusOK {
+		if got, _, err := answer(apitest.Context(t), "http", reader); err == nil && got == http.StatusOK {
 			t.Errorf("%s: metrics are served in the clear, too", name)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,7 +39,7 @@ func withoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The last of a process that is killed may go a moment after the process has.
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		return errors.Join(err, closed(listener))
 	})
@@ -58,9 +60,9 @@ func closed(listener net.Listener) error {
 func TestWhenNobodyAnswersOnlyJobsAndQueuesWait(t *testing.T) {
 	haveBuiltInQueues(t)
 	namespace := namespaceFor(t, "down", nil)
-	held := object(t, namespace, gang("held", ""))
+	held := apitest.Object(t, namespace, gang("held", ""))
 	held.SetFinalizers([]string{"example.com/held"})
-	if err := api.Create(testContext(t), held); err != nil {
+	if err := api.Create(apitest.Context(t), held); err != nil {
 		t.Fatal(err)
 	}
 	withoutServer(t)
@@ -81,7 +83,7 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: a, image: b}]}
 `)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		made := &appsv1.Deployment{}
 		if err := api.Get(ctx, client.ObjectKeyFromObject(deployment), made); err != nil {
 			return err
@@ -92,19 +94,19 @@ spec:
 		return nil
 	})
 
-	expect(t, api.Create(testContext(t), object(t, namespace, gang("late", ""))), `failed calling webhook "mutatejob.volcano.sh"`)
-	expect(t, api.Create(testContext(t), object(t, "", queue("late", "{}"))), `failed calling webhook "mutatequeue.volcano.sh"`)
-	expect(t, api.Delete(testContext(t), object(t, "", queue("default", "{}")), client.DryRunAll), "`default` queue can not be deleted")
+	expect(t, api.Create(apitest.Context(t), apitest.Object(t, namespace, gang("late", ""))), `failed calling webhook "mutatejob.volcano.sh"`)
+	expect(t, api.Create(apitest.Context(t), apitest.Object(t, "", queue("late", "{}"))), `failed calling webhook "mutatequeue.volcano.sh"`)
+	expect(t, api.Delete(apitest.Context(t), apitest.Object(t, "", queue("default", "{}")), client.DryRunAll), "`default` queue can not be deleted")
 
 	// What is already there may change in all but its spec, and go.
 	label := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`))
 	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
 	for _, err := range []error{
-		api.Patch(testContext(t), held, label),
-		api.Patch(testContext(t), object(t, "", queue("default", "{}")), label),
-		api.Status().Patch(testContext(t), held, client.RawPatch(types.MergePatchType, []byte(`{"status": {"running": 1}}`))),
-		api.Delete(testContext(t), held),
-		api.Patch(testContext(t), held, release),
+		api.Patch(apitest.Context(t), held, label),
+		api.Patch(apitest.Context(t), apitest.Object(t, "", queue("default", "{}")), label),
+		api.Status().Patch(apitest.Context(t), held, client.RawPatch(types.MergePatchType, []byte(`{"status": {"running": 1}}`))),
+		api.Delete(apitest.Context(t), held),
+		api.Patch(apitest.Context(t), held, release),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -115,16 +117,16 @@ spec:
 func TestWhatSomebodyBreaksIsMended(t *testing.T) {
 	name := client.ObjectKey{Name: admission.ConfigurationName}
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := api.Get(testContext(t), name, configuration); err != nil {
+	if err := api.Get(apitest.Context(t), name, configuration); err != nil {
 		t.Fatal(err)
 	}
 	count := len(configuration.Webhooks)
 	configuration.Webhooks = configuration.Webhooks[:1]
 	configuration.Webhooks[0].ClientConfig.CABundle = nil
-	if err := api.Update(testContext(t), configuration); err != nil {
+	if err := api.Update(apitest.Context(t), configuration); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := api.Get(ctx, name, configuration); err != nil {
 			return err
 		}
@@ -144,25 +146,25 @@ func TestNoRequestFailsWhileCertificatesAreRenewed(t *testing.T) {
 	life := certificates.Life{Authority: 9 * time.Second, Serving: 6 * time.Second, Settle: 1500 * time.Millisecond}
 	secret := client.ObjectKey{Namespace: system, Name: "volcano-admission-secret"}
 	clear := &corev1.Secret{}
-	if err := api.Get(testContext(t), secret, clear); err != nil {
+	if err := api.Get(apitest.Context(t), secret, clear); err != nil {
 		t.Fatal(err)
 	}
 	clear.Data = nil
-	if err := api.Update(testContext(t), clear); err != nil {
+	if err := api.Update(apitest.Context(t), clear); err != nil {
 		t.Fatal(err)
 	}
 	serve(t, address, life)
 	serve(t, "127.0.0.1:0", life) // a second replica, which is not called but renews as well
-	eventually(t, isAsked)
+	apitest.Eventually(t, isAsked)
 
 	var asked, failed atomic.Int64
-	ctx, stop := context.WithTimeout(testContext(t), 15*time.Second)
+	ctx, stop := context.WithTimeout(apitest.Context(t), 15*time.Second)
 	defer stop()
 	var work sync.WaitGroup
 	for worker := range 3 {
 		work.Go(func() {
 			for ctx.Err() == nil {
-				err := api.Create(ctx, object(t, namespace, gang(fmt.Sprintf("load-%d", worker), "")), client.DryRunAll)
+				err := api.Create(ctx, apitest.Object(t, namespace, gang(fmt.Sprintf("load-%d", worker), "")), client.DryRunAll)
 				asked.Add(1)
 				if err != nil && ctx.Err() == nil {
 					failed.Add(1)
@@ -194,7 +196,7 @@ func TestNoRequestFailsWhileCertificatesAreRenewed(t *testing.T) {
 // program.
 func serve(t *testing.T, at string, life certificates.Life) {
 	t.Helper()
-	mgr, err := manager.New(cluster.Config(), manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := manager.New(cluster.Config(), manager.Options{Scheme: api.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +221,7 @@ func serve(t *testing.T, at string, life certificates.Life) {
 
 func TestABodyThatIsTooLargeIsRefusedAndTheNextIsAnswered(t *testing.T) {
 	stored := &corev1.Secret{}
-	if err := api.Get(testContext(t), client.ObjectKey{Namespace: system, Name: "volcano-admission-secret"}, stored); err != nil {
+	if err := api.Get(apitest.Context(t), client.ObjectKey{Namespace: system, Name: "volcano-admission-secret"}, stored); err != nil {
 		t.Fatal(err)
 	}
 	pool := x509.NewCertPool()
@@ -251,5 +253,5 @@ func TestABodyThatIsTooLargeIsRefusedAndTheNextIsAnswered(t *testing.T) {
 	// A Job nearly as large as an API server stores is judged like any other.
 	namespace := namespaceFor(t, "large", nil)
 	large := strings.Replace(gang("large", "queue: nowhere"), "image: b", "image: b, args: ["+strings.Repeat("x", 1<<20)+"]", 1)
-	expect(t, api.Create(testContext(t), object(t, namespace, large)), `spec.queue: Not found: "nowhere"`)
+	expect(t, api.Create(apitest.Context(t), apitest.Object(t, namespace, large)), `spec.queue: Not found: "nowhere"`)
 }

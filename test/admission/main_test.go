@@ -6,28 +6,25 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"hekla.sh/hekla/test/apitest"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/pkg/admission"
-	"hekla.sh/hekla/pkg/apis"
 	"hekla.sh/hekla/pkg/localcluster"
 )
 
@@ -42,7 +39,6 @@ const (
 var (
 	cluster *localcluster.Cluster
 	api     client.Client
-	scheme  *runtime.Scheme
 	program localcluster.Program
 	process *localcluster.Process
 	// address is where the server listens.
@@ -68,12 +64,7 @@ resourceGroups:
 
 func TestMain(m *testing.M) {
 	logf.SetLogger(logr.Discard()) // of the servers in this process
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	apitest.Main(func() (int, error) { return runAll(m) })
 }
 
 func runAll(m *testing.M) (code int, err error) {
@@ -82,21 +73,12 @@ func runAll(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	manifests = slices.DeleteFunc(manifests, func(object *unstructured.Unstructured) bool {
-		return slices.Contains([]string{"Deployment", "Service", "PodDisruptionBudget"}, object.GetKind())
-	})
-	cluster, err = localcluster.Start(ctx, localcluster.Options{WithoutKwok: true, Manifests: manifests, Progress: os.Stderr})
+	cluster, err = localcluster.Start(ctx, localcluster.Options{WithoutKwok: true, Manifests: localcluster.WithoutPods(manifests), Progress: os.Stderr})
 	if err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	scheme = runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apis.AddToScheme(scheme)); err != nil {
-		return 1, err
-	}
-	config := cluster.Config()
-	config.QPS = -1
-	if api, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	if api, err = apitest.Client(cluster.Config()); err != nil {
 		return 1, err
 	}
 	scratch, err := os.MkdirTemp("", "hekla-admission-")
@@ -113,16 +95,13 @@ func runAll(m *testing.M) (code int, err error) {
 	if code := m.Run(); code != 0 {
 		return code, nil
 	}
-	return 0, nothingWasForbidden()
+	return 0, apitest.NothingForbidden(process.LogPath)
 }
 
 // prepare builds the program and decides how it is run: as the installer does, but on the loopback interface.
 func prepare(ctx context.Context, scratch string) error {
-	path := filepath.Join(scratch, "hekla-controllers")
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "hekla.sh/hekla/cmd/controllers")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the server: %w", err)
+	if err := apitest.Build(ctx, scratch, "controllers"); err != nil {
+		return err
 	}
 	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(ctx, system, "volcano-admission")
 	if err != nil {
@@ -141,7 +120,7 @@ func prepare(ctx context.Context, scratch string) error {
 	address = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 	metricsAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[2]))
 	program = localcluster.Program{
-		Name: "hekla-admission", Path: path,
+		Name: "hekla-admission", Path: apitest.Path(scratch, "controllers"),
 		Args: []string{
 			"admission", "--kubeconfig=" + kubeconfig, "--admission-conf=" + groups,
 			"--feature-gates=SchedulingGatesQueueAdmission=true", "--enable-queue-allocated-pods-check",
@@ -189,56 +168,15 @@ func isAsked(ctx context.Context) error {
 	return nil
 }
 
-// nothingWasForbidden checks that the rights of the installer have sufficed.
-func nothingWasForbidden() error {
-	log, err := os.ReadFile(process.LogPath)
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, "is forbidden: User") {
-			return fmt.Errorf("the rights do not suffice: %s", line)
-		}
-	}
-	if len(log) == 0 {
-		return errors.New("the log of the server is empty: nothing can be concluded from it")
-	}
-	return nil
-}
-
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// eventually looks until there is nothing to complain about.
-func eventually(t *testing.T, complaint func(context.Context) error) {
-	t.Helper()
-	ctx := testContext(t)
-	for {
-		err := complaint(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", patience, err)
-		case <-time.After(poll):
-		}
-	}
-}
-
 // namespaceFor makes a namespace for one test.
 func namespaceFor(t *testing.T, name string, annotations map[string]string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}
-	if err := api.Create(testContext(t), namespace); err != nil {
+	if err := api.Create(apitest.Context(t), namespace); err != nil {
 		t.Fatal(err)
 	}
 	// Without its ServiceAccount a namespace admits no pods.
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		return api.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, &corev1.ServiceAccount{})
 	})
 	t.Cleanup(func() { _ = api.Delete(context.Background(), namespace) })
@@ -252,24 +190,11 @@ func parse[T any](text string) (T, error) {
 	return object, err
 }
 
-// object reads an object in the namespace, or in none.
-func object(t *testing.T, namespace, text string) *unstructured.Unstructured {
-	t.Helper()
-	read := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &read.Object); err != nil {
-		t.Fatalf("%v in:\n%s", err, text)
-	}
-	if namespace != "" {
-		read.SetNamespace(namespace)
-	}
-	return read
-}
-
 // create creates an object and removes it after the test.
 func create(t *testing.T, namespace, text string) *unstructured.Unstructured {
 	t.Helper()
-	made := object(t, namespace, text)
-	if err := api.Create(testContext(t), made); err != nil {
+	made := apitest.Object(t, namespace, text)
+	if err := api.Create(apitest.Context(t), made); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Delete(context.Background(), made) })
@@ -323,7 +248,7 @@ func registered(t *testing.T) map[string]admissionregistrationv1.FailurePolicyTy
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	name := client.ObjectKey{Name: admission.ConfigurationName}
-	if err := errors.Join(api.Get(testContext(t), name, mutating), api.Get(testContext(t), name, validating)); err != nil {
+	if err := errors.Join(api.Get(apitest.Context(t), name, mutating), api.Get(apitest.Context(t), name, validating)); err != nil {
 		t.Fatal(err)
 	}
 	for _, hook := range mutating.Webhooks {

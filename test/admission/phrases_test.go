@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -126,20 +128,20 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 			if strings.Contains(test.text, "kind: Queue") || strings.Contains(test.text, "kind: HyperNode") {
 				at = ""
 			}
-			expect(t, api.Create(testContext(t), object(t, at, test.text), client.DryRunAll), test.phrase)
+			expect(t, api.Create(apitest.Context(t), apitest.Object(t, at, test.text), client.DryRunAll), test.phrase)
 		})
 	}
 	// The events of one policy are a set: nothing is refused that names one twice.
 	for _, text := range []string{one("policies: [{events: [PodFailed, PodFailed], action: AbortJob}], "),
 		one("policies: [{event: PodFailed, events: [PodFailed, PodEvicted], action: AbortJob}], "),
 		task("policies: [{events: [PodFailed, PodFailed], action: AbortJob}], ")} {
-		expect(t, api.Create(testContext(t), object(t, namespace, text), client.DryRunAll), "")
+		expect(t, api.Create(apitest.Context(t), apitest.Object(t, namespace, text), client.DryRunAll), "")
 	}
 	for name, phrase := range map[string]string{
 		"default": "`default` queue can not be deleted", "root": "`root` queue can not be deleted",
 		"firm": "queue firm can not be deleted because it has 1 child queues",
 	} {
-		expect(t, api.Delete(testContext(t), object(t, "", queue(name, "{}")), client.DryRunAll), phrase)
+		expect(t, api.Delete(apitest.Context(t), apitest.Object(t, "", queue(name, "{}")), client.DryRunAll), phrase)
 	}
 }
 
@@ -161,7 +163,7 @@ func TestARefusedChangeHasThePhraseOfVolcano(t *testing.T) {
 		{`{"spec": {"plugins": {"env": []}}}`, fields},
 		{`{"spec": {"minAvailable": 4}}`, "job 'minAvailable' should not be greater than total replicas"},
 	} {
-		expect(t, api.Patch(testContext(t), stored.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll), test.phrase)
+		expect(t, api.Patch(apitest.Context(t), stored.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll), test.phrase)
 	}
 	for _, test := range []struct{ queue, patch, phrase string }{
 		{"house", `{"spec": {"capability": {"cpu": 8}}}`, "queue house capability[cpu]=8 is smaller than its descendants' max capability=9"},
@@ -170,7 +172,7 @@ func TestARefusedChangeHasThePhraseOfVolcano(t *testing.T) {
 		{"root", `{"spec": {"capability": {"cpu": 6}}}`, "root queue's resource attributes (capability, deserved, guarantee) cannot be modified"},
 		{"house", `{"spec": {"parent": "house"}}`, "queue house cannot use itself as parent"},
 	} {
-		changed := object(t, "", queue(test.queue, "{}"))
-		expect(t, api.Patch(testContext(t), changed, client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll), test.phrase)
+		changed := apitest.Object(t, "", queue(test.queue, "{}"))
+		expect(t, api.Patch(apitest.Context(t), changed, client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll), test.phrase)
 	}
 }

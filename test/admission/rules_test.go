@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +24,7 @@ import (
 func haveBuiltInQueues(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"root", "default"} {
-		if err := api.Create(testContext(t), object(t, "", queue(name, "{}"))); client.IgnoreAlreadyExists(err) != nil {
+		if err := api.Create(apitest.Context(t), apitest.Object(t, "", queue(name, "{}"))); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +49,7 @@ func TestAJobIsWrittenDownAsItIsMeant(t *testing.T) {
 	create(t, namespace, gang("sim", "plugins: {mpi: [--master=default0, --worker=default0]}\n  maxRetry: 0"))
 	stored := &batch.Job{}
 	name := client.ObjectKey{Namespace: namespace, Name: "sim"}
-	if err := api.Get(testContext(t), name, stored); err != nil {
+	if err := api.Get(apitest.Context(t), name, stored); err != nil {
 		t.Fatal(err)
 	}
 	task := &stored.Spec.Tasks[0]
@@ -64,7 +66,7 @@ func TestAJobIsWrittenDownAsItIsMeant(t *testing.T) {
 	}
 	// What a client does that only knows its own manifest: it replaces the list of tasks with one that has no names.
 	patch := `{"spec": {"plugins": {"svc": null, "ssh": null}, "tasks": [{"replicas": 4, "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}]}}`
-	if err := api.Patch(testContext(t), stored, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := api.Patch(apitest.Context(t), stored, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 	if stored.Spec.Tasks[0].Name != "default0" || stored.Spec.Tasks[0].Replicas != 4 || len(stored.Spec.Plugins) != 3 {
@@ -108,7 +110,7 @@ func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
 			if strings.Contains(test.text, "kind: Queue") || strings.Contains(test.text, "kind: HyperNode") {
 				at = ""
 			}
-			expect(t, api.Create(testContext(t), object(t, at, test.text), client.DryRunAll), test.want)
+			expect(t, api.Create(apitest.Context(t), apitest.Object(t, at, test.text), client.DryRunAll), test.want)
 		})
 	}
 	group := create(t, namespace, podGroup("{minMember: 1}"))
@@ -126,7 +128,7 @@ func setState(t *testing.T, name string, state scheduling.QueueState) {
 	queue := &scheduling.Queue{}
 	queue.Name = name
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status": {"state": %q, "running": 1}}`, state))
-	if err := api.Status().Patch(testContext(t), queue, patch); err != nil {
+	if err := api.Status().Patch(apitest.Context(t), queue, patch); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -144,7 +146,7 @@ func TestPodsOfAResourceGroupAreSentToItsNodes(t *testing.T) {
 	} {
 		made := &corev1.Pod{}
 		text := create(t, test.namespace, pod("a", test.annotations, "nodeSelector: {mine: 'yes'}"))
-		if err := api.Get(testContext(t), client.ObjectKeyFromObject(text), made); err != nil {
+		if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(text), made); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.selector, made.Spec.NodeSelector); diff != "" || made.Spec.SchedulerName != test.scheduler {
@@ -153,7 +155,7 @@ func TestPodsOfAResourceGroupAreSentToItsNodes(t *testing.T) {
 		if hasAffinity := made.Spec.Affinity != nil; hasAffinity != strings.Contains(test.annotations, "silver") {
 			t.Errorf("%s %s: affinity %v", test.namespace, test.annotations, made.Spec.Affinity)
 		}
-		if err := api.Delete(testContext(t), made, client.GracePeriodSeconds(0)); err != nil {
+		if err := api.Delete(apitest.Context(t), made, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,7 +178,7 @@ func TestPodsThatAskForItWaitForTheirQueue(t *testing.T) {
 	} {
 		made := &corev1.Pod{}
 		text := create(t, namespace, pod("a", test.annotations, test.spec))
-		if err := api.Get(testContext(t), client.ObjectKeyFromObject(text), made); err != nil {
+		if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(text), made); err != nil {
 			t.Fatal(err)
 		}
 		var gates []string
@@ -186,7 +188,7 @@ func TestPodsThatAskForItWaitForTheirQueue(t *testing.T) {
 		if diff := cmp.Diff(test.want, gates); diff != "" {
 			t.Errorf("%s, %s: gates (-want +got):\n%s", test.annotations, test.spec, diff)
 		}
-		if err := api.Delete(testContext(t), made, client.GracePeriodSeconds(0)); err != nil {
+		if err := api.Delete(apitest.Context(t), made, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +215,7 @@ func TestNoQueueIsDeletedThatIsNeeded(t *testing.T) {
 		"child":  "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			expect(t, api.Delete(testContext(t), object(t, "", queue(name, "{}")), client.DryRunAll), want)
+			expect(t, api.Delete(apitest.Context(t), apitest.Object(t, "", queue(name, "{}")), client.DryRunAll), want)
 		})
 	}
 }
@@ -226,8 +228,8 @@ func TestTheQueueRootIsNotBounded(t *testing.T) {
 		`{"spec": {"guarantee": {"resource": {"cpu": 1}}}}`: "spec.guarantee: root queue's resource attributes (capability, deserved, guarantee) cannot be modified",
 		`{"spec": {"weight": 2}}`:                           "",
 	} {
-		root := object(t, "", queue("root", "{}"))
-		expect(t, api.Patch(testContext(t), root, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll), want)
+		root := apitest.Object(t, "", queue("root", "{}"))
+		expect(t, api.Patch(apitest.Context(t), root, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll), want)
 	}
 }
 
@@ -247,10 +249,10 @@ func TestACommandThatNobodyWouldFollowIsRefused(t *testing.T) {
 		{"default", "AbortJob", "apiVersion: batch/v1, kind: Job, name: a, uid: b", "target: must be a Job of batch.volcano.sh/v1alpha1 or a Queue"},
 	} {
 		text := fmt.Sprintf("apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\nmetadata: {name: a}\naction: %q\ntarget: {%s}", test.action, test.target)
-		expect(t, api.Create(testContext(t), object(t, test.namespace, text), client.DryRunAll), test.want)
+		expect(t, api.Create(apitest.Context(t), apitest.Object(t, test.namespace, text), client.DryRunAll), test.want)
 	}
 	text := "apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\nmetadata: {name: a}\naction: AbortJob"
-	expect(t, api.Create(testContext(t), object(t, "default", text), client.DryRunAll), "target: must be a Job")
+	expect(t, api.Create(apitest.Context(t), apitest.Object(t, "default", text), client.DryRunAll), "target: must be a Job")
 }
 
 func TestEveryExampleIsAdmitted(t *testing.T) {
@@ -274,7 +276,7 @@ func TestEveryExampleIsAdmitted(t *testing.T) {
 			if !isQueue {
 				options = append(options, client.DryRunAll)
 			}
-			err := api.Create(testContext(t), object, options...)
+			err := api.Create(apitest.Context(t), object, options...)
 			if client.IgnoreAlreadyExists(err) != nil {
 				t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
@@ -119,7 +121,7 @@ func TestAGangStartsWhenItsDevicesAreAttachedAndPassesTaintedOnesBy(t *testing.T
 	if nodes := nodesOf(t, "attached"); nodes[names[1]] != 2 {
 		t.Errorf("the pods are on %v", nodes)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		events, err := core.EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

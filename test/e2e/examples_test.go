@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -124,7 +126,7 @@ func jobOf(ctx context.Context, name string) (*batchv1alpha1.Job, error) {
 func awaitPhase(t *testing.T, name string, phase batchv1alpha1.JobPhase) *batchv1alpha1.Job {
 	t.Helper()
 	var last *batchv1alpha1.Job
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		job, err := jobOf(ctx, name)
 		if err != nil {
 			return err
@@ -140,7 +142,7 @@ func awaitPhase(t *testing.T, name string, phase batchv1alpha1.JobPhase) *batchv
 // awaitReason waits until a pending Job says why it waits.
 func awaitReason(t *testing.T, name, reason string, numbers ...string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		job, err := jobOf(ctx, name)
 		if err != nil {
 			return err
@@ -168,7 +170,7 @@ func podsOf(ctx context.Context, job string) ([]corev1.Pod, error) {
 // awaitRunning waits until that many pods of a Job run.
 func awaitRunning(t *testing.T, job string, count int) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := podsOf(ctx, job)
 		if err != nil {
 			return err
@@ -248,7 +250,7 @@ func theQueuesShareThreeToOne(t *testing.T) {
 	haveNodes(t, 3)
 	apply(t, "03-two-queues.yaml")
 	want := map[string]int64{"production": 18, "research": 6}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		for name, cpus := range want {
 			queue, err := batch.SchedulingV1beta1().Queues().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -271,7 +273,7 @@ func theParentQueueHoldsItsCapability(t *testing.T) {
 	apply(t, "04-hierarchical-queues.yaml")
 	jobs := []string{"train", "serve", "more"}
 	// Jobs of one second have no order that the API shows, so any of them may be the one that waits.
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		var running, waiting int
 		for _, name := range jobs {
 			job, err := jobOf(ctx, name)
@@ -310,7 +312,7 @@ func theCronJobStartsJobs(t *testing.T) {
 	kubectl(t, "patch", "cronvj", "nightly", "--type=merge", "-p", `{"spec":{"schedule":"@every 1s","successfulJobsHistoryLimit":1}}`)
 	var last *metav1.Time
 	for range 2 { // the second one waits for the end of the first
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			cronJob, err := batch.BatchV1alpha1().CronJobs(metav1.NamespaceDefault).Get(ctx, "nightly", metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -324,7 +326,7 @@ func theCronJobStartsJobs(t *testing.T) {
 		})
 	}
 	kubectl(t, "patch", "cronvj", "nightly", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		jobs, err := batch.BatchV1alpha1().Jobs(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 		if err == nil && len(jobs.Items) != 1 {
 			err = fmt.Errorf("%d Jobs are there, want the last one", len(jobs.Items))
@@ -353,7 +355,7 @@ func theMinimumHoldsUpNoRollout(t *testing.T) {
 			break
 		}
 		apply(t, "06-rolling-update.yaml")
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			groups, err := batch.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return err
@@ -441,7 +443,7 @@ func TestAMistakeInTheConfigurationIsToldAndChangesNothing(t *testing.T) {
 	if _, err := configMaps.Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if refused(ctx) == before {
 			return fmt.Errorf("the metric is still %v", before)
 		}
@@ -491,7 +493,7 @@ func metric(ctx context.Context, t *testing.T, name string) float64 {
 
 // The real admission controller judges the pods of the Deployments, not only the evaluator that test/installer asks.
 func TestThePodsOfTheInstallerAreAdmitted(t *testing.T) {
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		for _, name := range []string{"volcano-scheduler", "volcano-controllers"} {
 			pods, err := core.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 			if err != nil {
@@ -526,7 +528,7 @@ func TestWhoMayEditANamespaceMaySubmitJobsInIt(t *testing.T) {
 			}
 		})
 		for verb, isAllowed := range want {
-			eventually(t, func(ctx context.Context) error {
+			apitest.Eventually(t, func(ctx context.Context) error {
 				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 					User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
 						Namespace: metav1.NamespaceDefault, Verb: verb, Group: "batch.volcano.sh", Resource: "jobs",

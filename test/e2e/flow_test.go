@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +22,7 @@ import (
 func awaitFlow(t *testing.T, name string, condition func(*flowv1alpha1.JobFlowStatus) bool) *flowv1alpha1.JobFlow {
 	t.Helper()
 	var last *flowv1alpha1.JobFlow
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		flow, err := batch.FlowV1alpha1().JobFlows(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !condition(&flow.Status) {
 			err = fmt.Errorf("JobFlow %s is %+v", name, flow.Status)
@@ -154,7 +156,7 @@ func TestTheFlowOfVolcanosExampleSucceedsAndItsJobsGo(t *testing.T) {
 	if want := []string{"test-a", "test-b", "test-c", "test-d"}; !slices.Equal(flow.Status.CompletedJobs, want) {
 		t.Errorf("the Jobs %v are Completed, want %v", flow.Status.CompletedJobs, want)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		for _, name := range flow.Status.CompletedJobs {
 			if _, err := jobOf(ctx, name); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("Job %s is still there (%v)", name, err)

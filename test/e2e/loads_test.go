@@ -14,6 +14,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -65,7 +67,7 @@ func (l *loads) tell(ctx context.Context) (map[string]load, time.Time, error) {
 // awaitHeard waits until the scheduler knows what was said: once it asks again, it has taken the answer before.
 func (l *loads) awaitHeard(t *testing.T) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	apitest.Eventually(t, func(context.Context) error {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
 		if l.asked < 3 {
@@ -328,7 +330,7 @@ func departures(t *testing.T) func() int {
 // awaitSpread waits until so many pods run on the two nodes.
 func awaitSpread(t *testing.T, first string, onFirst int, second string, onSecond int) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := allPods(ctx)
 		if err != nil {
 			return err

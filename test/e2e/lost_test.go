@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -42,7 +44,7 @@ func TestJobsThatLoseAllTheirPodsGetThemAgain(t *testing.T) {
 	}
 	gone := map[types.UID]bool{}
 	for range 3 {
-		eventually(t, func(ctx context.Context) error { return running(ctx, gone) })
+		apitest.Eventually(t, func(ctx context.Context) error { return running(ctx, gone) })
 		list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: ofTest.String()})
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +56,7 @@ func TestJobsThatLoseAllTheirPodsGetThemAgain(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, func(ctx context.Context) error { return running(ctx, gone) })
+	apitest.Eventually(t, func(ctx context.Context) error { return running(ctx, gone) })
 	for i := range jobs {
 		job, err := batch.BatchV1alpha1().Jobs("default").Get(t.Context(), fmt.Sprintf("lost-%d", i), metav1.GetOptions{})
 		if err != nil {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -46,12 +48,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	apitest.Main(func() (int, error) { return runAll(m) })
 }
 
 func runAll(m *testing.M) (code int, err error) {
@@ -60,7 +57,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
-	if err := build(ctx); err != nil {
+	if err := apitest.Build(ctx, programs, "hekla", "scheduler", "controllers"); err != nil {
 		return 1, err
 	}
 	if cluster, err = localcluster.Start(ctx, localcluster.Options{Nodes: 2, Serve: []string{"resource.k8s.io/v1beta2"}, Progress: os.Stderr}); err != nil {
@@ -84,21 +81,6 @@ func runAll(m *testing.M) (code int, err error) {
 		}
 	}
 	return m.Run(), nil
-}
-
-// build makes our executables under the names they have in the image.
-func build(ctx context.Context) error {
-	for name, source := range map[string]string{
-		"hekla": "./cmd/hekla", "hekla-scheduler": "./cmd/scheduler", "hekla-controllers": "./cmd/controllers",
-	} {
-		command := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(programs, name), source)
-		command.Dir = root
-		command.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if output, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", source, err, output)
-		}
-	}
-	return nil
 }
 
 func runDeployment(ctx context.Context, name string) error {
@@ -184,28 +166,10 @@ func kubectl(t *testing.T, arguments ...string) string {
 	return output
 }
 
-// eventually looks until there is nothing to complain about.
-func eventually(t *testing.T, complaint func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		err := complaint(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", patience, err)
-		case <-time.After(poll):
-		}
-	}
-}
-
 // haveNodes brings the cluster to that many nodes.
 func haveNodes(t *testing.T, count int) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		nodes, err := cluster.Nodes(ctx)
 		if err != nil {
 			return err

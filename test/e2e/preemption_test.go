@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -142,7 +144,7 @@ func staying(pods []corev1.Pod, job string) int {
 // awaitStaying waits until that many pods of a Job run and are not being deleted.
 func awaitStaying(t *testing.T, job string, want int) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := allPods(ctx)
 		if got := staying(pods, job); err == nil && got != want {
 			err = fmt.Errorf("%d pods of %s run, want %d", got, job, want)
@@ -257,7 +259,7 @@ func awaitPlan(t *testing.T, job string, promised, victims int) (plan, map[types
 	t.Helper()
 	var found plan
 	var gone map[types.UID]*corev1.Pod
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		p, err := planOf(ctx, job)
 		if err != nil {
 			return err
@@ -298,7 +300,7 @@ func budget(t *testing.T, job string, pods int) {
 	if _, err := budgets.Create(t.Context(), b, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		b, err := budgets.Get(ctx, job, metav1.GetOptions{})
 		if err == nil && (b.Status.ObservedGeneration == 0 || b.Status.CurrentHealthy != int32(pods)) {
 			err = fmt.Errorf("the disruption controller says %+v", b.Status)
@@ -358,7 +360,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	first := holdAll(t, "victim")
 	create(t, in("high", batchJob("taker", 3, "4")))
 	before, victims := awaitPlan(t, "taker", 3, 12)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		p, err := planOf(ctx, "taker")
 		for uid := range victims {
 			if why := p.told[uid]; err == nil && !strings.Contains(why, "by law Q1 job default/taker in queue high (priority 10)") {
@@ -436,7 +438,7 @@ func TestACrashWhileAPlanIsWrittenTakesNobodyTwice(t *testing.T) {
 	awaitStaying(t, "victim", 16)
 	holdAll(t, "victim")
 	create(t, in("high", batchJob("taker", 3, "4")))
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		p, err := planOf(ctx, "taker")
 		if err == nil && p.id == "" {
 			err = fmt.Errorf("no plan is written down for taker")
@@ -469,7 +471,7 @@ func TestAPlanEndsWithTheJobThatItWasMadeFor(t *testing.T) {
 	if err := jobs.Delete(t.Context(), "taker", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := podsOf(ctx, "taker")
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d pods of taker are left", len(pods))

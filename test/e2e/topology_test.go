@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	topology "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
@@ -52,7 +54,7 @@ func theGangStaysInItsRack(t *testing.T) {
 	const key = "example.com/rack"
 	inRacks(t, key)
 	apply(t, "09-network-topology.yaml")
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		found, err := batch.TopologyV1alpha1().HyperNodes().List(ctx, metav1.ListOptions{LabelSelector: discovered})
 		if err != nil {
 			return err

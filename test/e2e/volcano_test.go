@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -52,7 +54,7 @@ func TestManifestsMadeForVolcanoRunToTheirEnd(t *testing.T) {
 			tidyUp(t)
 			_, refusal := runKubectl(t.Context(), "apply", "-f", filepath.Join("volcano", file))
 			// Here is no webhook. What the definition leaves to it the Job controller refuses, in an Event.
-			eventually(t, func(ctx context.Context) error {
+			apitest.Eventually(t, func(ctx context.Context) error {
 				events, err := runKubectl(ctx, "get", "events", "--output=jsonpath={.items[*].message}")
 				for _, word := range words {
 					if !strings.Contains(fmt.Sprint(refusal)+events, word) {
@@ -82,7 +84,7 @@ func anEvictedPodRestartsTheJob(t *testing.T) {
 		kubectl(t, "get", kind)
 	}
 	kubectl(t, "delete", "pod", "web-default-nginx-2", "--wait=false")
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		job, err := jobOf(ctx, "web")
 		if err == nil && (job.Status.Version == 0 || job.Status.State.Phase != batchv1alpha1.Running) {
 			err = fmt.Errorf("Job web is %s in version %d, want it to run in a later one", job.Status.State.Phase, job.Status.Version)
@@ -98,7 +100,7 @@ func thePodsRunInTheQueueOfTheDeployment(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := core.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "app=nginx"})
 		if err != nil {
 			return err

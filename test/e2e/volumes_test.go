@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -216,7 +218,7 @@ func TestAPodIsPlacedAnewWhereItsVolumeCannotBeMade(t *testing.T) {
 	provision(t, names[0])
 	// The first node takes the smaller pod, so that the second is tried once the first was refused.
 	create(t, gangJob("fickle", 1, "1", withOwnClaim("fickle")))
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		events, err := core.EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

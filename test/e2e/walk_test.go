@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -60,7 +62,7 @@ func (s step) follow(t *testing.T, dir string) {
 	}
 	want := strings.ReplaceAll(regexp.QuoteMeta(words(s.says)), "…", ".*")
 	pattern := regexp.MustCompile("^" + want + "$")
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		output, err := shell(ctx, dir, last)
 		if err == nil && !pattern.MatchString(words(output)) {
 			err = fmt.Errorf("%s\nsays\n%s\nthe page quotes\n%s", last, output, s.says)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"hekla.sh/hekla/pkg/localcluster"
@@ -28,12 +30,7 @@ const (
 var helmPath string
 
 func TestMain(m *testing.M) {
-	code, err := runWithHelm(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	apitest.Main(func() (int, error) { return runWithHelm(m) })
 }
 
 func runWithHelm(m *testing.M) (code int, err error) {

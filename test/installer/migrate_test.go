@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,9 +69,7 @@ func (r *release) newReader(t *testing.T) reader {
 			t.Fatal(err)
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "bin", "hekla-scheduler"), "./cmd/scheduler")
-	build.Dir = root
-	if _, err := outputOf(build); err != nil {
+	if err := apitest.Build(t.Context(), filepath.Join(folder, "bin"), "scheduler"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(helmPath, filepath.Join(folder, "bin", "helm")); err != nil {
@@ -123,13 +123,13 @@ func (r *release) theirs(t *testing.T) theirs {
 // hasJobs makes a Job and a Queue, as soon as the definitions are served.
 func (r *release) hasJobs(t *testing.T) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		_, err := r.ours.SchedulingV1beta1().Queues().Create(ctx, &schedulingv1beta1.Queue{
 			ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Spec: schedulingv1beta1.QueueSpec{Weight: 1},
 		}, metav1.CreateOptions{})
 		return err
 	})
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		_, err := r.ours.BatchV1alpha1().Jobs(metav1.NamespaceDefault).Create(ctx, &batchv1alpha1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: "kept"},
 			Spec: batchv1alpha1.JobSpec{MinAvailable: 1, Tasks: []batchv1alpha1.TaskSpec{{Name: "a", Replicas: 1, Template: corev1.PodTemplateSpec{

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -98,24 +100,6 @@ func (r *release) inCluster(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// eventually looks until there is nothing to complain about.
-func eventually(t *testing.T, complaint func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		err := complaint(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", patience, err)
-		case <-time.After(poll):
-		}
-	}
 }
 
 // olderChart is the chart as a version before this one may have been: of the queues' definition it knows no priority, and of
@@ -239,7 +223,7 @@ func TestTheChartComesIsUpgradedGoesAndComesBack(t *testing.T) {
 	}
 	// The API server takes a moment to serve the new definition.
 	number := 0
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		number++
 		priority, err := r.makeQueue(ctx, fmt.Sprintf("new-%d", number))
 		if err == nil && priority != 7 {
@@ -254,7 +238,7 @@ func TestTheChartComesIsUpgradedGoesAndComesBack(t *testing.T) {
 		`apiservices\.apiregistration\.k8s\.io /v1(alpha|beta)1\.(batch|scheduling|bus|flow|topology|nodeinfo)\.volcano\.sh|` + // the API server's own
 		`queues\.scheduling\.volcano\.sh /(old|new-\d+)|` +
 		`namespaces /volcano-system|configmaps volcano-system/kube-root-ca\.crt|serviceaccounts volcano-system/default)$`)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		after, err := r.inCluster(ctx)
 		if err != nil {
 			return err

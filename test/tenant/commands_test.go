@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +31,7 @@ func openQueue(t *testing.T, name, metadata string) *scheduling.Queue {
 func awaitState(t *testing.T, name string, state scheduling.QueueState) *scheduling.Queue {
 	t.Helper()
 	stored := &scheduling.Queue{}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		err := admin.Get(ctx, client.ObjectKey{Name: name}, stored)
 		if err == nil && stored.Status.State != state {
 			err = fmt.Errorf("queue %s is %q", name, stored.Status.State)
@@ -55,7 +57,7 @@ func thePolicyCounts(t *testing.T) {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
 	name := client.ObjectKey{Name: queuecontroller.CommandPolicy}
-	if err := errors.Join(admin.Get(testContext(t), name, policy), admin.Get(testContext(t), name, binding)); err != nil {
+	if err := errors.Join(admin.Get(apitest.Context(t), name, policy), admin.Get(apitest.Context(t), name, binding)); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Until(policy.CreationTimestamp.Add(11 * time.Second)))
@@ -68,10 +70,10 @@ func TestATenantOpensAndClosesNoQueue(t *testing.T) {
 	for _, namespace := range []string{"default", "team-commands"} {
 		tenant := tenantOf(t, namespace)
 		for _, uid := range []types.UID{target.UID, ""} {
-			err := tenant.Create(testContext(t), commandFor(target, namespace, uid))
+			err := tenant.Create(apitest.Context(t), commandFor(target, namespace, uid))
 			expect(t, fmt.Sprintf("a Command in %s with the UID %q", namespace, uid), err, "ValidatingAdmissionPolicy 'volcano-")
 		}
-		err := tenant.Create(testContext(t), commandFor(target, namespace, target.UID))
+		err := tenant.Create(apitest.Context(t), commandFor(target, namespace, target.UID))
 		if !apierrors.IsForbidden(err) && namespace == "default" {
 			t.Errorf("a Command of somebody who may not update the queue: %v", err)
 		}
@@ -87,20 +89,20 @@ func TestWhoMayUpdateAQueueClosesItByACommand(t *testing.T) {
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta,
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "tenant-of-default"}}}
-	if err := errors.Join(admin.Create(testContext(t), role), admin.Create(testContext(t), binding)); err != nil {
+	if err := errors.Join(admin.Create(apitest.Context(t), role), admin.Create(apitest.Context(t), binding)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = errors.Join(admin.Delete(context.Background(), role), admin.Delete(context.Background(), binding))
 	})
 	tenant := tenantOf(t, "default")
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		return tenant.Create(ctx, commandFor(target, "default", target.UID))
 	})
 	awaitState(t, target.Name, scheduling.QueueStateClosed)
-	expect(t, "a queue that is another's", tenant.Create(testContext(t), commandFor(other, "default", other.UID)),
+	expect(t, "a queue that is another's", tenant.Create(apitest.Context(t), commandFor(other, "default", other.UID)),
 		"user tenant-of-default may not update queue not-entitled, and so may not ask that it be opened or closed")
-	expect(t, "a target without a UID", tenant.Create(testContext(t), commandFor(target, "default", "")), "target.uid: must be that of the queue")
+	expect(t, "a target without a UID", tenant.Create(apitest.Context(t), commandFor(target, "default", "")), "target.uid: must be that of the queue")
 	awaitState(t, other.Name, scheduling.QueueStateOpen)
 }
 
@@ -109,10 +111,10 @@ func TestWithoutThePolicyNoCommandForAQueueIsFollowed(t *testing.T) {
 	thePolicyCounts(t)
 	target := openQueue(t, "unguarded", "")
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
-	if err := admin.Get(testContext(t), client.ObjectKey{Name: queuecontroller.CommandPolicy}, binding); err != nil {
+	if err := admin.Get(apitest.Context(t), client.ObjectKey{Name: queuecontroller.CommandPolicy}, binding); err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.Delete(testContext(t), binding); err != nil {
+	if err := admin.Delete(apitest.Context(t), binding); err != nil {
 		t.Fatal(err)
 	}
 	again := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: binding.Name, Labels: binding.Labels}, Spec: binding.Spec}
@@ -128,16 +130,16 @@ func TestWithoutThePolicyNoCommandForAQueueIsFollowed(t *testing.T) {
 	t.Cleanup(func() { bringBack(context.Background()) })
 	tenant := tenantOf(t, "default")
 	var command *bus.Command
-	eventually(t, func(ctx context.Context) error { // API servers forget the policy a moment later
+	apitest.Eventually(t, func(ctx context.Context) error { // API servers forget the policy a moment later
 		command = commandFor(target, "default", target.UID)
 		return tenant.Create(ctx, command)
 	})
 	awaitEvent(t, target, "nobody checked that its author may update the queue: ValidatingAdmissionPolicy volcano-queue-commands, or its binding, is not there")
 
 	// One that was made before the policy came back is not followed either.
-	bringBack(testContext(t))
+	bringBack(apitest.Context(t))
 	late := commandFor(target, "default", target.UID)
-	if err := admin.Create(testContext(t), late); err != nil {
+	if err := admin.Create(apitest.Context(t), late); err != nil {
 		t.Fatal(err)
 	}
 	awaitEvent(t, target, "is in force since")

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,7 +39,7 @@ func TestWhatAJobRunsStaysWhatItIs(t *testing.T) {
 		}, "cannot be changed after creation"},
 		"the size": {func(task map[string]any) { task["replicas"], task["minAvailable"] = int64(3), int64(1) }, ""},
 	} {
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			stored := job.DeepCopy()
 			if err := admin.Get(ctx, client.ObjectKeyFromObject(job), stored); err != nil {
 				return err
@@ -81,7 +83,7 @@ func TestTasksAndPoliciesAreClearWhoeverIsAsked(t *testing.T) {
 			"JobTemplate": "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: a}\nspec: {%s}",
 			"CronJob":     "apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: a}\nspec: {schedule: '@daily', jobTemplate: {spec: {%s}}}",
 		} {
-			err := tenant.Create(testContext(t), object(t, "unique", fmt.Sprintf(text, spec)), client.DryRunAll)
+			err := tenant.Create(apitest.Context(t), apitest.Object(t, "unique", fmt.Sprintf(text, spec)), client.DryRunAll)
 			if err != nil && !strings.Contains(err.Error(), "'volcano-job-names'") {
 				t.Errorf("%s: somebody else refuses it: %v", kind, err)
 			}
@@ -100,18 +102,18 @@ func TestTheLargestJobFitsIntoTheBudgetOfThePolicies(t *testing.T) {
 	for _, task := range tasks {
 		task.(map[string]any)["replicas"] = int64(0) // nothing is to run
 	}
-	if err := tenant.Create(testContext(t), large); err != nil {
+	if err := tenant.Create(apitest.Context(t), large); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), large) })
-	err := tenant.Patch(testContext(t), large, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxRetry":5}}`)), client.DryRunAll)
+	err := tenant.Patch(apitest.Context(t), large, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxRetry":5}}`)), client.DryRunAll)
 	expect(t, "a change of its spec", err, "")
 	tasks = large.Object["spec"].(map[string]any)["tasks"].([]any) // as the API server stored them
 	policies := tasks[255].(map[string]any)["policies"].([]any)
 	delete(policies[63].(map[string]any), "exitCode")
 	large.SetResourceVersion("")
 	large.SetName("")
-	err = tenant.Create(testContext(t), large, client.DryRunAll)
+	err = tenant.Create(apitest.Context(t), large, client.DryRunAll)
 	expect(t, "one whose last policy answers nothing", err, "either event and exitCode should be specified")
 }
 

@@ -6,29 +6,24 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"hekla.sh/hekla/test/apitest"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/pkg/admission"
-	"hekla.sh/hekla/pkg/apis"
 	"hekla.sh/hekla/pkg/localcluster"
 )
 
@@ -42,7 +37,6 @@ const (
 // The tests share one cluster, in which nobody schedules but in those that call schedule.
 var (
 	cluster *localcluster.Cluster
-	scheme  *runtime.Scheme
 	admin   client.Client        // who runs the cluster
 	again   localcluster.Program // the controllers, to be run a second time
 	hooks   webhookServer
@@ -56,12 +50,7 @@ type webhookServer struct {
 
 func TestMain(m *testing.M) {
 	logf.SetLogger(logr.Discard())
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	apitest.Main(func() (int, error) { return runAll(m) })
 }
 
 func runAll(m *testing.M) (code int, err error) {
@@ -70,18 +59,11 @@ func runAll(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	manifests = slices.DeleteFunc(manifests, func(object *unstructured.Unstructured) bool {
-		return slices.Contains([]string{"Deployment", "Service", "PodDisruptionBudget"}, object.GetKind())
-	})
-	cluster, err = localcluster.Start(ctx, localcluster.Options{WithoutKwok: true, Manifests: manifests, Progress: os.Stderr})
+	cluster, err = localcluster.Start(ctx, localcluster.Options{WithoutKwok: true, Manifests: localcluster.WithoutPods(manifests), Progress: os.Stderr})
 	if err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	scheme = runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apis.AddToScheme(scheme)); err != nil {
-		return 1, err
-	}
 	if admin, err = clientFor(""); err != nil {
 		return 1, err
 	}
@@ -99,20 +81,16 @@ func runAll(m *testing.M) (code int, err error) {
 // clientFor acts as a user; empty is who runs the cluster.
 func clientFor(user string) (client.Client, error) {
 	config := cluster.Config()
-	config.QPS = -1
 	if user != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	}
-	return client.New(config, client.Options{Scheme: scheme})
+	return apitest.Client(config)
 }
 
 // startPrograms runs the controllers and the webhook server as the installer does, but on the loopback interface.
 func startPrograms(ctx context.Context, scratch string) error {
-	path := filepath.Join(scratch, "hekla-controllers")
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "hekla.sh/hekla/cmd/controllers")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the programs: %w", err)
+	if err := apitest.Build(ctx, scratch, "controllers"); err != nil {
+		return err
 	}
 	for name, arguments := range map[string][]string{
 		"volcano-controllers": {"--leader-elect=false"},
@@ -132,7 +110,7 @@ func startPrograms(ctx context.Context, scratch string) error {
 			arguments = append(arguments, fmt.Sprintf("--port=%d", port), "--webhook-url="+url)
 		}
 		started := localcluster.Program{
-			Name: name, Path: path,
+			Name: name, Path: apitest.Path(scratch, "controllers"),
 			Args:     append(arguments, "--kubeconfig="+kubeconfig, "--enable-healthz", fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)),
 			ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
 		}
@@ -149,38 +127,14 @@ func startPrograms(ctx context.Context, scratch string) error {
 	return nil
 }
 
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// eventually looks until there is nothing to complain about.
-func eventually(t *testing.T, complaint func(context.Context) error) {
-	t.Helper()
-	ctx := testContext(t)
-	for {
-		err := complaint(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", patience, err)
-		case <-time.After(poll):
-		}
-	}
-}
-
 // tenantOf makes a namespace, if it is not there yet, and returns a client for somebody who may edit it and nothing else.
 func tenantOf(t *testing.T, namespace string) client.Client {
 	t.Helper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if err := admin.Create(testContext(t), made); client.IgnoreAlreadyExists(err) != nil {
+	if err := admin.Create(apitest.Context(t), made); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 	})
 	user := "tenant-of-" + namespace
@@ -189,7 +143,7 @@ func tenantOf(t *testing.T, namespace string) client.Client {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
-	if err := admin.Create(testContext(t), binding); client.IgnoreAlreadyExists(err) != nil {
+	if err := admin.Create(apitest.Context(t), binding); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	tenant, err := clientFor(user)
@@ -197,30 +151,17 @@ func tenantOf(t *testing.T, namespace string) client.Client {
 		t.Fatal(err)
 	}
 	// The role gathers the rights of the installer's, and API servers learn of a binding, a moment later.
-	eventually(t, func(ctx context.Context) error {
-		return tenant.Create(ctx, object(t, namespace, gang("probe", "")), client.DryRunAll)
+	apitest.Eventually(t, func(ctx context.Context) error {
+		return tenant.Create(ctx, apitest.Object(t, namespace, gang("probe", "")), client.DryRunAll)
 	})
 	return tenant
-}
-
-// object reads an object in a namespace, or in none.
-func object(t *testing.T, namespace, text string) *unstructured.Unstructured {
-	t.Helper()
-	read := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &read.Object); err != nil {
-		t.Fatalf("%v in:\n%s", err, text)
-	}
-	if namespace != "" {
-		read.SetNamespace(namespace)
-	}
-	return read
 }
 
 // create creates an object and removes it after the test.
 func create(t *testing.T, as client.Client, namespace, text string) *unstructured.Unstructured {
 	t.Helper()
-	made := object(t, namespace, text)
-	if err := as.Create(testContext(t), made); err != nil {
+	made := apitest.Object(t, namespace, text)
+	if err := as.Create(apitest.Context(t), made); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), made) })
@@ -260,7 +201,7 @@ func queue(name, metadata, spec string) string {
 // awaitEvent waits for an Event about an object that contains the words.
 func awaitEvent(t *testing.T, about client.Object, words string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		list := &corev1.EventList{}
 		if err := admin.List(ctx, list); err != nil {
 			return err

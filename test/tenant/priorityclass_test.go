@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,9 +22,9 @@ func TestAPodGroupHasNoPriorityClassOfWhichItsNamespaceMayHaveNoPods(t *testing.
 		return strings.NewReplacer("%N", members, "%CLASS", class).Replace(
 			"apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: %N, priorityClassName: '%CLASS'}")
 	}
-	eventually(t, func(ctx context.Context) error { // API servers learn of a quota a moment later
+	apitest.Eventually(t, func(ctx context.Context) error { // API servers learn of a quota a moment later
 		for _, group := range []string{group("none", "1"), group("few", "3")} {
-			if err := tenant.Create(ctx, object(t, "team-quota", group), client.DryRunAll); err == nil {
+			if err := tenant.Create(ctx, apitest.Object(t, "team-quota", group), client.DryRunAll); err == nil {
 				return errors.New("it is let in: " + group)
 			}
 		}
@@ -34,11 +36,11 @@ func TestAPodGroupHasNoPriorityClassOfWhichItsNamespaceMayHaveNoPods(t *testing.
 		{"few", "3", "ResourceQuota few allows fewer pods of it than the 3 that the PodGroup needs"},
 		{"few", "2", ""}, {"other", "9", ""}, {"", "9", ""},
 	} {
-		err := tenant.Create(testContext(t), object(t, "team-quota", group(test.class, test.members)), client.DryRunAll)
+		err := tenant.Create(apitest.Context(t), apitest.Object(t, "team-quota", group(test.class, test.members)), client.DryRunAll)
 		expect(t, test.members+" pods of class "+test.class, err, test.want)
 	}
 	made := create(t, tenant, "team-quota", group("", "1"))
-	err := tenant.Patch(testContext(t), made, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"priorityClassName": "none"}}`)))
+	err := tenant.Patch(apitest.Context(t), made, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"priorityClassName": "none"}}`)))
 	expect(t, "a PodGroup that is given the class later", err, "ResourceQuota none allows fewer pods")
-	expect(t, "a namespace without quotas", tenantOf(t, "team-free").Create(testContext(t), object(t, "team-free", group("none", "9")), client.DryRunAll), "")
+	expect(t, "a namespace without quotas", tenantOf(t, "team-free").Create(apitest.Context(t), apitest.Object(t, "team-free", group("none", "9")), client.DryRunAll), "")
 }

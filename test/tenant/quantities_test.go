@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,7 +43,7 @@ func TestNoQuantityIsParsedThatCostsTooMuch(t *testing.T) {
 	for kind, text := range withQuantity {
 		for _, quantity := range []string{costly, "1e2000000000", "12345678901234567890e2000000000", strings.Repeat("1", 100_000)} {
 			begin := time.Now()
-			err := tenant.Create(testContext(t), object(t, "quantities", fmt.Sprintf(text, quantity)))
+			err := tenant.Create(apitest.Context(t), apitest.Object(t, "quantities", fmt.Sprintf(text, quantity)))
 			if !apierrors.IsInvalid(err) || time.Since(begin) > atOnce {
 				t.Errorf("%s with %.30s: answered after %s: %.300v", kind, quantity, time.Since(begin), err)
 			}
@@ -55,7 +57,7 @@ func TestAnAnnotationWithAQuantityThatCostsTooMuchIsToldAndNotParsed(t *testing.
 		scheduling.GroupMinResourcesAnnotationKey+": '{\"cpu\": \""+costly+"\"}'}}\n"+
 		"spec: {schedulerName: volcano, containers: [{name: a, image: b}]}")
 	awaitEvent(t, pod, `cpu: Invalid value: "1e-2000000000"`)
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		stored := &corev1.Pod{}
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(pod), stored); err != nil {
 			return err
@@ -69,15 +71,15 @@ func TestAnAnnotationWithAQuantityThatCostsTooMuchIsToldAndNotParsed(t *testing.
 
 func TestAnObjectThatWasStoredBeforeItsSchemaStopsNobodyElse(t *testing.T) {
 	tenant := tenantOf(t, "before")
-	stored := object(t, "before", fmt.Sprintf(withQuantity["JobTemplate"], costly))
+	stored := apitest.Object(t, "before", fmt.Sprintf(withQuantity["JobTemplate"], costly))
 	withoutBounds(t, []string{"jobtemplates.flow.volcano.sh", "podgroups.scheduling.volcano.sh", "jobs.batch.volcano.sh"}, func() {
-		eventually(t, func(ctx context.Context) error { return tenant.Create(ctx, stored) })
+		apitest.Eventually(t, func(ctx context.Context) error { return tenant.Create(ctx, stored) })
 		t.Cleanup(func() { _ = admin.Delete(context.Background(), stored) })
 		// Of other kinds a webhook is asked, which is sent what any API server lets through, and what anybody sends who reaches it.
 		for _, kind := range []string{"PodGroup", "Job"} {
 			begin := time.Now()
-			eventually(t, func(ctx context.Context) error {
-				err := tenant.Create(ctx, object(t, "before", fmt.Sprintf(withQuantity[kind], costly)))
+			apitest.Eventually(t, func(ctx context.Context) error {
+				err := tenant.Create(ctx, apitest.Object(t, "before", fmt.Sprintf(withQuantity[kind], costly)))
 				if err == nil || !strings.Contains(err.Error(), "denied the request: the object cannot be read: spec.") {
 					return fmt.Errorf("%s: answered after %s: %w", kind, time.Since(begin), err)
 				}
@@ -96,7 +98,7 @@ func TestAnObjectThatWasStoredBeforeItsSchemaStopsNobodyElse(t *testing.T) {
 	second.Name = "volcano-controllers-again"
 	second.ReadyURL = fmt.Sprintf("http://127.0.0.1:%d/readyz", health)
 	second.Args = append(second.Args[:len(second.Args)-1:len(second.Args)-1], fmt.Sprintf("--healthz-address=127.0.0.1:%d", health))
-	process, err := cluster.Run(testContext(t), second)
+	process, err := cluster.Run(apitest.Context(t), second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func othersAreServed(t *testing.T, tenant client.Client, name string) {
 	create(t, tenant, "before", fmt.Sprintf("apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: %s}\n"+
 		"spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}]}", name))
 	create(t, tenant, "before", fmt.Sprintf("apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: %[1]s}\nspec: {flows: [{name: %[1]s}]}", name))
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		template := &flow.JobTemplate{}
 		if err := admin.Get(ctx, client.ObjectKey{Namespace: "before", Name: name}, template); err != nil {
 			return err
@@ -137,12 +139,12 @@ func withoutBounds(t *testing.T, definitions []string, do func()) {
 	for _, name := range definitions {
 		definition := &unstructured.Unstructured{}
 		definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-		if err := admin.Get(testContext(t), client.ObjectKey{Name: name}, definition); err != nil {
+		if err := admin.Get(apitest.Context(t), client.ObjectKey{Name: name}, definition); err != nil {
 			t.Fatal(err)
 		}
 		unbounded := definition.DeepCopy()
 		dropBounds(unbounded.Object)
-		if err := admin.Update(testContext(t), unbounded); err != nil {
+		if err := admin.Update(apitest.Context(t), unbounded); err != nil {
 			t.Fatal(err)
 		}
 		defer func() {
@@ -150,7 +152,7 @@ func withoutBounds(t *testing.T, definitions []string, do func()) {
 			definition.SetManagedFields(nil)
 			patch, err := definition.MarshalJSON()
 			if err == nil {
-				err = admin.Patch(testContext(t), unbounded, client.RawPatch("application/merge-patch+json", patch))
+				err = admin.Patch(apitest.Context(t), unbounded, client.RawPatch("application/merge-patch+json", patch))
 			}
 			if err != nil {
 				t.Error(err)

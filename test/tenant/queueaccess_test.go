@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,24 +38,24 @@ func TestAQueueIsUsedByTheNamespacesOfItsListOnly(t *testing.T) {
 	openQueue(t, "everybodys", "")
 	in, out := tenantOf(t, "team-in"), tenantOf(t, "team-out")
 	const refused = "is for some namespaces only, and team-out is not one of them"
-	eventually(t, func(ctx context.Context) error { // API servers learn of a queue a moment later
+	apitest.Eventually(t, func(ctx context.Context) error { // API servers learn of a queue a moment later
 		for _, name := range []string{"theirs", "nobodys"} {
-			if err := out.Create(ctx, object(t, "team-out", everyWayToAQueue(name)["a PodGroup"]), client.DryRunAll); err == nil {
+			if err := out.Create(ctx, apitest.Object(t, "team-out", everyWayToAQueue(name)["a PodGroup"]), client.DryRunAll); err == nil {
 				return fmt.Errorf("queue %s is open", name)
 			}
 		}
 		return nil
 	})
 	for what, text := range everyWayToAQueue("theirs") {
-		expect(t, what+" of the list", in.Create(testContext(t), object(t, "team-in", text), client.DryRunAll), "")
-		expect(t, what+" of another", out.Create(testContext(t), object(t, "team-out", text), client.DryRunAll), "queue theirs "+refused)
-		expect(t, what+" of who runs the cluster", admin.Create(testContext(t), object(t, "team-out", text), client.DryRunAll), refused)
+		expect(t, what+" of the list", in.Create(apitest.Context(t), apitest.Object(t, "team-in", text), client.DryRunAll), "")
+		expect(t, what+" of another", out.Create(apitest.Context(t), apitest.Object(t, "team-out", text), client.DryRunAll), "queue theirs "+refused)
+		expect(t, what+" of who runs the cluster", admin.Create(apitest.Context(t), apitest.Object(t, "team-out", text), client.DryRunAll), refused)
 	}
 	for what, text := range everyWayToAQueue("nobodys") {
-		expect(t, what+" for nobody's queue", in.Create(testContext(t), object(t, "team-in", text), client.DryRunAll), "queue nobodys is for some namespaces only")
+		expect(t, what+" for nobody's queue", in.Create(apitest.Context(t), apitest.Object(t, "team-in", text), client.DryRunAll), "queue nobodys is for some namespaces only")
 	}
 	for what, text := range everyWayToAQueue("everybodys") {
-		expect(t, what+" for everybody's queue", out.Create(testContext(t), object(t, "team-out", text), client.DryRunAll), "")
+		expect(t, what+" for everybody's queue", out.Create(apitest.Context(t), apitest.Object(t, "team-out", text), client.DryRunAll), "")
 	}
 
 	// What is there may not move there either, but is edited freely as long as it stays.
@@ -62,27 +64,27 @@ func TestAQueueIsUsedByTheNamespacesOfItsListOnly(t *testing.T) {
 			continue
 		}
 		made := create(t, out, "team-out", text)
-		moved, err := json.Marshal(map[string]any{"spec": object(t, "team-out", everyWayToAQueue("theirs")[what]).Object["spec"]})
+		moved, err := json.Marshal(map[string]any{"spec": apitest.Object(t, "team-out", everyWayToAQueue("theirs")[what]).Object["spec"]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, what+" that moves", out.Patch(testContext(t), made, client.RawPatch(types.MergePatchType, moved)), "queue theirs "+refused)
+		expect(t, what+" that moves", out.Patch(apitest.Context(t), made, client.RawPatch(types.MergePatchType, moved)), "queue theirs "+refused)
 	}
 	group := create(t, in, "team-in", everyWayToAQueue("theirs")["a PodGroup"])
 	patchQueue(t, "theirs", `{"metadata": {"annotations": {"scheduling.volcano.sh/queue-namespaces": "team-else"}}}`)
-	eventually(t, func(ctx context.Context) error {
-		if err := in.Create(ctx, object(t, "team-in", everyWayToAQueue("theirs")["a Job"]), client.DryRunAll); err == nil {
+	apitest.Eventually(t, func(ctx context.Context) error {
+		if err := in.Create(ctx, apitest.Object(t, "team-in", everyWayToAQueue("theirs")["a Job"]), client.DryRunAll); err == nil {
 			return errors.New("the list still has team-in")
 		}
 		return nil
 	})
-	expect(t, "a PodGroup that stays", in.Patch(testContext(t), group, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"minMember": 2}}`))), "")
+	expect(t, "a PodGroup that stays", in.Patch(apitest.Context(t), group, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"minMember": 2}}`))), "")
 }
 
 func patchQueue(t *testing.T, name, patch string) {
 	t.Helper()
 	queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := admin.Patch(testContext(t), queue, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := admin.Patch(apitest.Context(t), queue, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,8 +93,8 @@ func patchQueue(t *testing.T, name, patch string) {
 func TestNoControllerPutsATenantIntoAQueueThatIsNotTheirs(t *testing.T) {
 	openQueue(t, "vault", fmt.Sprintf(restricted, "team-vault"))
 	tenant := tenantOf(t, "team-owner")
-	eventually(t, func(ctx context.Context) error {
-		if err := tenant.Create(ctx, object(t, "team-owner", everyWayToAQueue("vault")["a PodGroup"]), client.DryRunAll); err == nil {
+	apitest.Eventually(t, func(ctx context.Context) error {
+		if err := tenant.Create(ctx, apitest.Object(t, "team-owner", everyWayToAQueue("vault")["a PodGroup"]), client.DryRunAll); err == nil {
 			return errors.New("queue vault is open")
 		}
 		return nil
@@ -112,7 +114,7 @@ spec:
 	pods := &unstructured.UnstructuredList{}
 	pods.SetAPIVersion("v1")
 	pods.SetKind("PodList")
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := admin.List(ctx, pods, client.InNamespace("team-owner")); err != nil || len(pods.Items) == 0 {
 			return errors.Join(err, errors.New("there is no pod yet"))
 		}
@@ -120,7 +122,7 @@ spec:
 	})
 	awaitEvent(t, &pods.Items[0], "queue vault is for some namespaces only, and team-owner is not one of them")
 	groups := &scheduling.PodGroupList{}
-	if err := admin.List(testContext(t), groups, client.InNamespace("team-owner")); err != nil || len(groups.Items) > 0 {
+	if err := admin.List(apitest.Context(t), groups, client.InNamespace("team-owner")); err != nil || len(groups.Items) > 0 {
 		t.Errorf("%v: %d PodGroups, the first is %+v", err, len(groups.Items), groups.Items)
 	}
 }
@@ -133,7 +135,7 @@ func TestAListThatNobodyWouldLookAtIsRefused(t *testing.T) {
 		fmt.Sprintf(restricted, "a, b-2 ,c"):                         "",
 		", labels: {scheduling.volcano.sh/queue-access: restricted}": "",
 	} {
-		expect(t, metadata, admin.Create(testContext(t), object(t, "", queue("listed", metadata, "{}")), client.DryRunAll), want)
+		expect(t, metadata, admin.Create(apitest.Context(t), apitest.Object(t, "", queue("listed", metadata, "{}")), client.DryRunAll), want)
 	}
 }
 
@@ -142,8 +144,8 @@ func TestOnlyItsJobChangesWhatAPodGroupSays(t *testing.T) {
 	tenant := tenantOf(t, "team-mover")
 	create(t, admin, "", queue("elsewhere", "", "{}"))
 	job := create(t, tenant, "team-mover", gang("train", ""))
-	group := object(t, "team-mover", "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: train-"+string(job.GetUID())+"}")
-	eventually(t, func(ctx context.Context) error { return tenant.Get(ctx, client.ObjectKeyFromObject(group), group) })
+	group := apitest.Object(t, "team-mover", "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: train-"+string(job.GetUID())+"}")
+	apitest.Eventually(t, func(ctx context.Context) error { return tenant.Get(ctx, client.ObjectKeyFromObject(group), group) })
 	const refusal = "Job train decides what its PodGroup says; change the Job"
 	for patch, want := range map[string]string{
 		`{"spec": {"queue": "elsewhere"}}`:                              refusal,
@@ -154,16 +156,16 @@ func TestOnlyItsJobChangesWhatAPodGroupSays(t *testing.T) {
 		`{"metadata": {"labels": {"seen": "yes"}}}`:                     "",
 		`{"metadata": {"annotations": {"volcano.sh/preemptable": ""}}}`: "",
 	} {
-		err := tenant.Patch(testContext(t), group.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)), client.DryRunAll)
+		err := tenant.Patch(apitest.Context(t), group.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)), client.DryRunAll)
 		expect(t, patch, err, want)
 	}
 	other := create(t, tenant, "team-mover", everyWayToAQueue("default")["a PodGroup"])
-	err := tenant.Patch(testContext(t), other, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"queue": "elsewhere"}}`)))
+	err := tenant.Patch(apitest.Context(t), other, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"queue": "elsewhere"}}`)))
 	expect(t, "a PodGroup of no Job", err, "")
 	// The controllers write it when the Job changes.
-	err = tenant.Patch(testContext(t), job, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"priorityClassName": "system-cluster-critical"}}`)))
+	err = tenant.Patch(apitest.Context(t), job, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"priorityClassName": "system-cluster-critical"}}`)))
 	expect(t, "the Job", err, "")
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(group), group); err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,20 +27,20 @@ func TestTheRolesGiveATenantNothingOutsideOfTheNamespace(t *testing.T) {
 	group := create(t, tenant, "team-reach", everyWayToAQueue("default")["a PodGroup"])
 	status := client.RawPatch(types.MergePatchType, []byte(`{"status": {"phase": "Inqueue"}}`))
 	beside := func(text string) error {
-		return tenant.Create(testContext(t), object(t, "team-beside", text), client.DryRunAll)
+		return tenant.Create(apitest.Context(t), apitest.Object(t, "team-beside", text), client.DryRunAll)
 	}
 	ways := everyWayToAQueue("default")
 	for what, err := range map[string]error{
-		"a Queue":                         tenant.Create(testContext(t), object(t, "", queue("mine", "", "{}")), client.DryRunAll),
-		"the state of a Queue":            tenant.Status().Patch(testContext(t), object(t, "", queue("default", "", "{}")), client.RawPatch(types.MergePatchType, []byte(`{"status": {"state": "Closed"}}`)), &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}}),
-		"a HyperNode":                     tenant.Create(testContext(t), object(t, "", "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h}\nspec: {tier: 1, members: [{type: Node, selector: {exactMatch: {name: n}}}]}"), client.DryRunAll),
-		"the phase of one's own PodGroup": tenant.Status().Patch(testContext(t), group, status),
+		"a Queue":                         tenant.Create(apitest.Context(t), apitest.Object(t, "", queue("mine", "", "{}")), client.DryRunAll),
+		"the state of a Queue":            tenant.Status().Patch(apitest.Context(t), apitest.Object(t, "", queue("default", "", "{}")), client.RawPatch(types.MergePatchType, []byte(`{"status": {"state": "Closed"}}`)), &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}}),
+		"a HyperNode":                     tenant.Create(apitest.Context(t), apitest.Object(t, "", "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h}\nspec: {tier: 1, members: [{type: Node, selector: {exactMatch: {name: n}}}]}"), client.DryRunAll),
+		"the phase of one's own PodGroup": tenant.Status().Patch(apitest.Context(t), group, status),
 		"a Job beside":                    beside(ways["a Job"]),
 		"a CronJob beside":                beside(ways["a CronJob"]),
 		"a JobFlow beside":                beside(ways["a JobFlow"]),
 		"a PodGroup beside":               beside(ways["a PodGroup"]),
-		"the Jobs beside":                 tenant.List(testContext(t), &batch.JobList{}, client.InNamespace("team-beside")),
-		"one's own Commands":              tenant.List(testContext(t), &bus.CommandList{}, client.InNamespace("team-reach")),
+		"the Jobs beside":                 tenant.List(apitest.Context(t), &batch.JobList{}, client.InNamespace("team-beside")),
+		"one's own Commands":              tenant.List(apitest.Context(t), &bus.CommandList{}, client.InNamespace("team-reach")),
 	} {
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("%s: %v", what, err)
@@ -52,7 +54,7 @@ func TestACommandReachesNoJobOfAnotherNamespace(t *testing.T) {
 	stored := &batch.Job{}
 	create(t, victim, "team-victim", gang("train", ""))
 	create(t, tenant, "team-commander", gang("train", ""))
-	if err := admin.Get(testContext(t), client.ObjectKey{Namespace: "team-victim", Name: "train"}, stored); err != nil {
+	if err := admin.Get(apitest.Context(t), client.ObjectKey{Namespace: "team-victim", Name: "train"}, stored); err != nil {
 		t.Fatal(err)
 	}
 	for _, uid := range []types.UID{stored.UID, ""} {
@@ -61,10 +63,10 @@ func TestACommandReachesNoJobOfAnotherNamespace(t *testing.T) {
 			TargetObject: metav1.NewControllerRef(stored, batch.GroupVersion.WithKind("Job")),
 		}
 		command.TargetObject.UID = uid
-		if err := tenant.Create(testContext(t), command); err != nil {
+		if err := tenant.Create(apitest.Context(t), command); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			if err := admin.Get(ctx, client.ObjectKeyFromObject(command), &bus.Command{}); !apierrors.IsNotFound(err) {
 				return errors.Join(err, fmt.Errorf("Command %s is still there", command.Name))
 			}
@@ -72,7 +74,7 @@ func TestACommandReachesNoJobOfAnotherNamespace(t *testing.T) {
 		})
 	}
 	own := &batch.Job{}
-	eventually(t, func(ctx context.Context) error { // the one without a UID was for this one
+	apitest.Eventually(t, func(ctx context.Context) error { // the one without a UID was for this one
 		if err := admin.Get(ctx, client.ObjectKey{Namespace: "team-commander", Name: "train"}, own); err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ func TestACommandReachesNoJobOfAnotherNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	if err := admin.Get(testContext(t), client.ObjectKeyFromObject(stored), stored); err != nil {
+	if err := admin.Get(apitest.Context(t), client.ObjectKeyFromObject(stored), stored); err != nil {
 		t.Fatal(err)
 	}
 	if phase := stored.Status.State.Phase; phase == batch.Aborting || phase == batch.Aborted {
@@ -96,10 +98,10 @@ func TestAJobChangesNoSecretThatIsNotItsOwn(t *testing.T) {
 	foreign := create(t, admin, "team-secrets", "apiVersion: v1\nkind: Secret\nmetadata: {name: thief-ssh}\nstringData: {password: kept}")
 	job := create(t, tenant, "team-secrets", gang("thief", "plugins: {ssh: []}"))
 	group := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team-secrets", Name: "thief-" + string(job.GetUID())}}
-	eventually(t, func(ctx context.Context) error { // as the scheduler lets it in
+	apitest.Eventually(t, func(ctx context.Context) error { // as the scheduler lets it in
 		return admin.Status().Patch(ctx, group, client.RawPatch(types.MergePatchType, []byte(`{"status": {"phase": "Inqueue"}}`)))
 	})
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, events := &corev1.PodList{}, &corev1.EventList{}
 		if err := errors.Join(admin.List(ctx, pods, client.InNamespace("team-secrets")), admin.List(ctx, events, client.InNamespace("team-secrets"))); err != nil {
 			return err
@@ -115,7 +117,7 @@ func TestAJobChangesNoSecretThatIsNotItsOwn(t *testing.T) {
 		return nil
 	})
 	kept := &corev1.Secret{}
-	if err := admin.Get(testContext(t), client.ObjectKeyFromObject(foreign), kept); err != nil {
+	if err := admin.Get(apitest.Context(t), client.ObjectKeyFromObject(foreign), kept); err != nil {
 		t.Fatal(err)
 	}
 	if string(kept.Data["password"]) != "kept" || len(kept.Data) != 1 {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/apitest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,15 +38,15 @@ func schedule(t *testing.T) {
 	}
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20")}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "only"}}
-	if err := admin.Create(testContext(t), node); err != nil {
+	if err := admin.Create(apitest.Context(t), node); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), node) })
 	node.Status = corev1.NodeStatus{Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
-	if err := admin.Status().Update(testContext(t), node); err != nil {
+	if err := admin.Status().Update(apitest.Context(t), node); err != nil {
 		t.Fatal(err)
 	}
-	process, err := cluster.Run(testContext(t), localcluster.Program{
+	process, err := cluster.Run(apitest.Context(t), localcluster.Program{
 		Name: "volcano-scheduler", Path: path, ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
 		Args: []string{"--leader-elect=false", "--scheduler-conf=" + conf, "--kubeconfig=" + kubeconfig, "--enable-healthz",
 			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)},
@@ -71,7 +73,7 @@ func TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute(t *testing.T) {
 		return stored.Status.Phase, stored.Status.Conditions[0].Reason
 	}
 	create(t, hog, "hog", group(0))
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		if phase, _ := phaseOf(ctx, 0); phase != scheduling.PodGroupInqueue {
 			return fmt.Errorf("it is %q", phase)
 		}
@@ -83,7 +85,7 @@ func TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute(t *testing.T) {
 	time.Sleep(2 * time.Second) // those are older than the Job, and come first of equals
 	job := create(t, other, "other", strings.NewReplacer("image: b", "image: b, resources: {requests: {cpu: 2}}").Replace(gang("work", "")))
 	began := time.Now()
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		pods := &corev1.PodList{}
 		if err := admin.List(ctx, pods, client.InNamespace("other")); err != nil {
 			return err
@@ -100,7 +102,7 @@ func TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute(t *testing.T) {
 		return nil
 	})
 	for n := range 5 {
-		if phase, _ := phaseOf(testContext(t), n); phase != scheduling.PodGroupPending && phase != "" {
+		if phase, _ := phaseOf(apitest.Context(t), n); phase != scheduling.PodGroupPending && phase != "" {
 			t.Errorf("PodGroup hog-%d is %q", n, phase)
 		}
 	}
@@ -113,10 +115,10 @@ func TestTheSchedulerTellsWhatItCannotRead(t *testing.T) {
 	group := create(t, tenant, "unreadable", fmt.Sprintf(withQuantity["PodGroup"], "1"))
 	broken := create(t, admin, "", queue("broken", "", "{}"))
 	withoutBounds(t, []string{"podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh"}, func() {
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			return tenant.Patch(ctx, group.DeepCopy(), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec": {"minResources": {"cpu": %q}}}`, costly)))
 		})
-		eventually(t, func(ctx context.Context) error {
+		apitest.Eventually(t, func(ctx context.Context) error {
 			return admin.Status().Patch(ctx, broken.DeepCopy(), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status": {"allocated": {"cpu": %q}}}`, costly)))
 		})
 	})
@@ -124,7 +126,7 @@ func TestTheSchedulerTellsWhatItCannotRead(t *testing.T) {
 	awaitEvent(t, broken, `counts as if it were not there, because it was stored in a form that cannot be read: status.allocated.cpu: Invalid value: "1e-2000000000"`)
 	// Others are served, and what cannot be read can be deleted.
 	next := create(t, tenant, "unreadable", strings.Replace(fmt.Sprintf(withQuantity["PodGroup"], "1"), "costly", "next", 1))
-	eventually(t, func(ctx context.Context) error {
+	apitest.Eventually(t, func(ctx context.Context) error {
 		stored := &scheduling.PodGroup{}
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(next), stored); err != nil {
 			return err
@@ -134,6 +136,6 @@ func TestTheSchedulerTellsWhatItCannotRead(t *testing.T) {
 		}
 		return nil
 	})
-	expect(t, "deletion of the PodGroup", tenant.Delete(testContext(t), group), "")
-	expect(t, "deletion of the Queue", admin.Delete(testContext(t), broken), "")
+	expect(t, "deletion of the PodGroup", tenant.Delete(apitest.Context(t), group), "")
+	expect(t, "deletion of the Queue", admin.Delete(apitest.Context(t), broken), "")
 }

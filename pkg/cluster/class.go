@@ -67,7 +67,7 @@ var requestOptions = resourcehelper.PodResourcesOptions{
 
 // request returns what a pod takes from a node.
 func (c *Cluster) request(pod *corev1.Pod) resources.Vector {
-	v := c.Resources.Vector(resourcehelper.PodRequests(pod, requestOptions))
+	v := c.Resources.Asked(resourcehelper.PodRequests(pod, requestOptions))
 	v.Set(resources.Pods, 1)
 	return v
 }
@@ -88,7 +88,7 @@ func (c *Cluster) nonZero(pod *corev1.Pod, request resources.Vector) [2]int64 {
 			delete(options.NonMissingContainerRequests, name)
 		}
 	}
-	v := c.Resources.Vector(resourcehelper.PodRequests(pod, options))
+	v := c.Resources.Asked(resourcehelper.PodRequests(pod, options))
 	return [2]int64{v.At(resources.CPU), v.At(resources.Memory)}
 }
 

@@ -355,7 +355,7 @@ func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
 	j.MinMember = max(int(group.Spec.MinMember), 0)
 	j.MinResources = nil
 	if group.Spec.MinResources != nil {
-		j.MinResources = c.Resources.Vector(ofNodes(*group.Spec.MinResources))
+		j.MinResources = c.Resources.Asked(ofNodes(*group.Spec.MinResources))
 	}
 	j.RoleMinimums = j.RoleMinimums[:0]
 	for role, minimum := range group.Spec.MinTaskMember {

@@ -3,6 +3,7 @@ package edge
 import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/resources"
@@ -24,10 +25,35 @@ func slim(o any) (any, error) {
 		o.Status.NodeInfo = corev1.NodeSystemInfo{}
 	case *corev1.PersistentVolumeClaim:
 		resources.Clamp(o.Spec.Resources.Requests, o.Spec.Resources.Limits)
+	case *resourcev1.ResourceClaim:
+		slimClaim(o)
 	case *policyv1.PodDisruptionBudget:
 		o.Status.Conditions = nil
 	}
 	return o, nil
+}
+
+// slimClaim bounds what a claim asks of the capacity of devices, and what it was given of them.
+func slimClaim(claim *resourcev1.ResourceClaim) {
+	clamp := func(capacity *resourcev1.CapacityRequirements) {
+		if capacity != nil {
+			resources.Clamp(capacity.Requests)
+		}
+	}
+	for i := range claim.Spec.Devices.Requests {
+		request := &claim.Spec.Devices.Requests[i]
+		if request.Exactly != nil {
+			clamp(request.Exactly.Capacity)
+		}
+		for k := range request.FirstAvailable {
+			clamp(request.FirstAvailable[k].Capacity)
+		}
+	}
+	if claim.Status.Allocation != nil {
+		for i := range claim.Status.Allocation.Devices.Results {
+			resources.Clamp(claim.Status.Allocation.Devices.Results[i].ConsumedCapacity)
+		}
+	}
 }
 
 func slimPod(pod *corev1.Pod) {

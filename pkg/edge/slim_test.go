@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -120,5 +121,34 @@ func TestAPodThatRequestsMillionsOfDigitsCostsNoMoreThanOthers(t *testing.T) {
 	storage := claim.(*corev1.PersistentVolumeClaim).Spec.Resources.Requests[corev1.ResourceStorage]
 	if storage.Cmp(resource.MustParse("1Ti")) <= 0 {
 		t.Errorf("the claim requests %s", storage.String())
+	}
+}
+
+func TestAClaimThatAsksForMillionsOfDigitsOfADeviceCostsNoMoreThanOthers(t *testing.T) {
+	const costly = "1e2000000000" // to compare it with another takes longer than the test may
+	asked := func() *resourcev1.CapacityRequirements {
+		return &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
+			"memory": resource.MustParse(costly), "small": resource.MustParse("10Gi")}}
+	}
+	claim := &resourcev1.ResourceClaim{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
+		{Exactly: &resourcev1.ExactDeviceRequest{Capacity: asked()}}, {Exactly: &resourcev1.ExactDeviceRequest{}},
+		{FirstAvailable: []resourcev1.DeviceSubRequest{{Capacity: asked()}, {}}}}}}}
+	claim.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+		Results: []resourcev1.DeviceRequestAllocationResult{{ConsumedCapacity: asked().Requests}, {}}}}
+	if _, err := slim(claim); err != nil {
+		t.Fatal(err)
+	}
+	requests := claim.Spec.Devices.Requests
+	for where, list := range map[string]map[resourcev1.QualifiedName]resource.Quantity{
+		"exactly": requests[0].Exactly.Capacity.Requests, "firstAvailable": requests[2].FirstAvailable[0].Capacity.Requests,
+		"consumedCapacity": claim.Status.Allocation.Devices.Results[0].ConsumedCapacity,
+	} {
+		large, small := list["memory"], list["small"]
+		if large.Cmp(resource.MustParse("1Ti")) <= 0 || large.CmpInt64(resources.MaxQuantity) != 0 {
+			t.Errorf("%s: asked for are %s", where, large.String())
+		}
+		if small.Cmp(resource.MustParse("10Gi")) != 0 {
+			t.Errorf("%s: an amount within bounds was changed: %s", where, small.String())
+		}
 	}
 }

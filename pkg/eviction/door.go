@@ -94,7 +94,7 @@ func (f *Search) candidacyOf(l level, j *cluster.Job) candidacy {
 		}
 	}
 	if list := j.Group.Spec.MinResources; list != nil {
-		c.named = f.session.Cluster.Resources.Vector(*list)
+		c.named = f.session.Cluster.Resources.Asked(*list)
 	}
 	c.likeness = candidateLikeness{level: l, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
 	if j.Count(cluster.Pending) > 0 {

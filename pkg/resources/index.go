@@ -2,6 +2,7 @@ package resources
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -23,6 +24,13 @@ const (
 // MaxQuantity is the largest amount a single quantity may have; larger ones are cut to it. It is far above any node
 // (256 TiB of memory, 280 billion cores), and low enough that sums over a large cluster cannot overflow.
 const MaxQuantity = int64(1) << 48
+
+// MaxNames is how many resources one pod or gang asks for by name, besides those that every node has. Kubernetes has no bound, and each
+// name that nobody else uses makes vectors longer.
+const MaxNames = 64
+
+// Further stands for the resources of a list beyond [MaxNames]. No node has any of it.
+const Further corev1.ResourceName = "hekla.sh/further-resources"
 
 // Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one
 // cluster model and, like it, to one goroutine.
@@ -64,14 +72,44 @@ func (x *Index) Name(d Dim) corev1.ResourceName { return x.names[d] }
 func (x *Index) Len() int { return len(x.names) }
 
 // Vector turns a resource list into amounts. Negative quantities count as zero, as they do for the API server, which
-// does not accept them.
+// does not accept them. It is no longer than the list needs: names that only others use cost it nothing.
 func (x *Index) Vector(list corev1.ResourceList) Vector {
 	x.addAll(list)
-	v := make(Vector, len(x.names))
+	last := Dim(-1)
+	for name := range list {
+		last = max(last, x.byName[name])
+	}
+	v := make(Vector, last+1)
 	for name, quantity := range list {
 		v[x.byName[name]] = amount(name, quantity)
 	}
 	return v
+}
+
+// Asked is the Vector of a list that anybody may have written: what it names beyond [MaxNames], in alphabetical order, counts as
+// [Further], so that it is no more than any node has. It depends on the list alone, and not on what was seen before.
+func (x *Index) Asked(list corev1.ResourceList) Vector {
+	if len(list) <= MaxNames {
+		return x.Vector(list)
+	}
+	var others []corev1.ResourceName
+	kept := corev1.ResourceList{}
+	for name, quantity := range list {
+		switch name {
+		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage:
+			kept[name] = quantity
+		default:
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	for _, name := range others[:min(len(others), MaxNames)] {
+		kept[name] = list[name]
+	}
+	if len(others) > MaxNames {
+		kept[Further] = *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	return x.Vector(kept)
 }
 
 // Limits turns a resource list into limits: what is not listed is unlimited.
@@ -124,7 +162,7 @@ func isBeyond(quantity *resource.Quantity) bool {
 
 // Clamp replaces quantities that are larger than any int64 by MaxQuantity, in place, so that whoever adds and compares them spends
 // no more on them than on others.
-func Clamp(lists ...corev1.ResourceList) {
+func Clamp[Name ~string](lists ...map[Name]resource.Quantity) {
 	for _, list := range lists {
 		for name, quantity := range list {
 			if isBeyond(&quantity) {

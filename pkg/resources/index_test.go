@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -136,5 +137,41 @@ func TestAmountsArePrintedAsUsersWriteThem(t *testing.T) {
 		if have := Format(test.resource, test.value); have != want {
 			t.Errorf("%d of %s is printed %q, want %q", test.value, test.resource, have, want)
 		}
+	}
+}
+
+// TestNamesThatOneUserInventsCostOthersNothing has pods that ask for thousands of resources each, as API servers accept them.
+func TestNamesThatOneUserInventsCostOthersNothing(t *testing.T) {
+	x := NewIndex()
+	one := resource.MustParse("1")
+	for pod := range 20 {
+		list := corev1.ResourceList{"cpu": one, "memory": one, "ephemeral-storage": one}
+		for i := range 3000 {
+			list[corev1.ResourceName(fmt.Sprintf("e%d.example.com/r%d", pod, i))] = one
+		}
+		v := x.Asked(list)
+		if v.At(CPU) != 1000 || v.At(Memory) != 1 || v.At(x.Dim("ephemeral-storage")) != 1 || v.At(x.Dim(Further)) != 1 {
+			t.Fatalf("pod %d asks for %v", pod, x.List(v))
+		}
+	}
+	if most := 5 + 20*MaxNames; x.Len() != most {
+		t.Errorf("20 pods made %d dimensions, want %d", x.Len(), most)
+	}
+	if v := x.Asked(corev1.ResourceList{"cpu": one, "memory": one}); len(v) != 2 {
+		t.Errorf("a pod that asks for CPU and memory has a vector of %d", len(v))
+	}
+}
+
+func TestAListThatHasAsManyNamesAsAreCountedIsCountedWhole(t *testing.T) {
+	x, list := NewIndex(), corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1"), "pods": resource.MustParse("1")}
+	for i := range MaxNames {
+		list[corev1.ResourceName(fmt.Sprintf("example.com/r%d", i))] = resource.MustParse("1")
+	}
+	if v := x.Asked(list); !v.Equal(x.Vector(list)) {
+		t.Errorf("it asks for %v", x.List(v))
+	}
+	list["example.com/z"] = resource.MustParse("5")
+	if v := x.Asked(list); v.At(x.Dim("example.com/z")) != 0 || v.At(x.Dim(Further)) != 1 {
+		t.Errorf("with one more it asks for %v", x.List(v))
 	}
 }

@@ -175,6 +175,14 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 			podGroup("{subGroupPolicy: [{networkTopology: {highestTierAllowed: 1, highestTierName: rack}}]}"),
 			"spec.subGroupPolicy[0].networkTopology: Invalid value: must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously"},
 		{"a group of no pods", "PodGroup", podGroup("{subGroupPolicy: [{subGroupSize: 0}]}"), "subGroupSize: Invalid value: 0"},
+		{"as many parts of a gang as there are", "PodGroup", podGroup("{subGroupPolicy: [" + strings.Repeat("{name: a},", 256) + "]}"), ""},
+		{"more parts of a gang", "PodGroup", podGroup("{subGroupPolicy: [" + strings.Repeat("{name: a},", 257) + "]}"), "spec.subGroupPolicy: Too many: 257"},
+		{"the largest selector of a part", "PodGroup", podGroup("{subGroupPolicy: [{labelSelector: {matchExpressions: [" +
+			strings.Repeat("{key: a, operator: Exists},", 64) + "]}}]}"), ""},
+		{"a larger selector of a part", "PodGroup", podGroup("{subGroupPolicy: [{labelSelector: {matchExpressions: [" +
+			strings.Repeat("{key: a, operator: Exists},", 65) + "]}}]}"), "must have at most 64 matchExpressions and 64 matchLabels"},
+		{"a part by too many labels", "PodGroup", podGroup("{subGroupPolicy: [{matchLabelKeys: [" + strings.Repeat("a,", 65) + "]}]}"),
+			"spec.subGroupPolicy[0].matchLabelKeys: Too many: 65"},
 		{"a HyperNode of everything there is", "HyperNode", hyperNode(`{tier: 2, tierName: spine, members: [
 			{type: HyperNode, selector: {exactMatch: {name: s0}}}, {type: Node, selector: {exactMatch: {name: node-1.example}}},
 			{type: Node, selector: {regexMatch: {pattern: "^n-[0-9]+$"}}},

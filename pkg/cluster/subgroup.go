@@ -102,7 +102,7 @@ func (j *Job) KeepsSubgroupsWhole() bool {
 // readPolicies takes over what the PodGroup says of subgroups, and puts the job's tasks into theirs.
 func (j *Job) readPolicies(group *schedulingv1beta1.PodGroup) {
 	j.policies, j.subgroups = nil, nil
-	for i := range group.Spec.SubGroupPolicy {
+	for i := range min(len(group.Spec.SubGroupPolicy), schedulingv1beta1.MaxSubGroupPolicies) {
 		spec := &group.Spec.SubGroupPolicy[i]
 		p := &SubgroupPolicy{Name: spec.Name, Proximity: proximityOf(spec.NetworkTopology), Size: 1, rank: i, keys: spec.MatchLabelKeys}
 		if spec.SubGroupSize != nil {
@@ -111,12 +111,7 @@ func (j *Job) readPolicies(group *schedulingv1beta1.PodGroup) {
 		if spec.MinSubGroups != nil {
 			p.Minimum = max(int(*spec.MinSubGroups), 0)
 		}
-		// A selector that cannot be read selects nothing, and so does none at all.
-		selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector)
-		if err != nil {
-			selector = labels.Nothing()
-		}
-		if p.selector = selector; p.Size > 1 || p.Minimum > 0 || p.Proximity != nil {
+		if p.selector = selectorOf(spec); p.Size > 1 || p.Minimum > 0 || p.Proximity != nil {
 			j.policies = append(j.policies, p)
 		}
 	}
@@ -126,6 +121,19 @@ func (j *Job) readPolicies(group *schedulingv1beta1.PodGroup) {
 			t.Subgroup.counts[t.Status]++
 		}
 	}
+}
+
+// selectorOf says which pods a policy is for. A selector that cannot be read selects nothing, and so do none at all and one that is
+// larger than the definition lets in: every pod is held against it.
+func selectorOf(spec *schedulingv1beta1.SubGroupPolicySpec) labels.Selector {
+	if s := spec.LabelSelector; s != nil && max(len(s.MatchExpressions), len(s.MatchLabels), len(spec.MatchLabelKeys)) > schedulingv1beta1.MaxSelectorTerms {
+		return labels.Nothing()
+	}
+	selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
 }
 
 // assign puts a task into its subgroup: that of the first policy that selects it, if its pod has all the labels that the

@@ -90,9 +90,21 @@ type PodGroupSpec struct {
 	NetworkTopology *NetworkTopologySpec `json:"networkTopology,omitempty"`
 
 	// How the pods fall into groups with needs of their own.
+	// +kubebuilder:validation:MaxItems=256
 	// +optional
 	SubGroupPolicy []SubGroupPolicySpec `json:"subGroupPolicy,omitempty"`
 }
+
+// What the definition bounds of subGroupPolicy. Schedulers look at all of it for every pod, so they leave out what exceeds the bounds
+// and was stored before the definition had them.
+const (
+	// MaxSubGroupPolicies is how many policies a PodGroup may have; a Job has a task for each, and at most 256.
+	MaxSubGroupPolicies = 256
+
+	// MaxSelectorTerms is how many matchExpressions, and how many matchLabels, the selector of a policy may have, and how many
+	// matchLabelKeys the policy.
+	MaxSelectorTerms = 64
+)
 
 // SubGroupPolicySpec divides the pods it selects into groups, each of which is a gang of its own inside the PodGroup.
 type SubGroupPolicySpec struct {
@@ -118,10 +130,12 @@ type SubGroupPolicySpec struct {
 	MinSubGroups *int32 `json:"minSubGroups,omitempty"`
 
 	// Which pods of the PodGroup the policy is for. Unset means none.
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchExpressions) || self.matchExpressions.size() <= 64) && (!has(self.matchLabels) || self.matchLabels.size() <= 64)",message="must have at most 64 matchExpressions and 64 matchLabels"
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
 	// Labels by whose values the selected pods are grouped: pods with equal values form one group.
+	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty"`

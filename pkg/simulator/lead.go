@@ -77,6 +77,9 @@ func (l *Led) HasNews() bool { return len(l.s.events) > 0 }
 // Now is the time of the next cycle.
 func (l *Led) Now() time.Time { return l.s.now }
 
+// IsDue reports whether the scheduler has asked to be woken by the time of the next cycle: what that decides follows from time alone.
+func (l *Led) IsDue() bool { return !l.s.wake.IsZero() && !l.s.wake.After(l.s.now) }
+
 // Pass lets time go by, in which what is due happens.
 func (l *Led) Pass(d time.Duration) {
 	l.s.now = l.s.now.Add(d)

@@ -53,7 +53,8 @@ type simulation struct {
 	options   Options
 	input     *Input
 	scheduler *scheduler.Scheduler
-	now       time.Time
+	now       time.Time // of the next cycle
+	wake      time.Time // when the scheduler asked to be woken last, zero if by events only
 	events    []cluster.Event
 
 	pods   map[types.NamespacedName]*corev1.Pod
@@ -272,7 +273,7 @@ func (s *simulation) cycle() (bool, error) {
 		if result.Panic != "" {
 			return false, fmt.Errorf("the scheduler failed in cycle %d, please report this: %s", s.report.Cycles, result.Panic)
 		}
-		s.events = nil
+		s.events, s.wake = nil, result.Wake
 		if s.options.Observe != nil {
 			s.options.Observe(&result.Decisions)
 		}

@@ -191,7 +191,7 @@ func (l *life) rest() {
 			l.fail("no rest", "after %d cycles it still decides to %s", cycles, strings.Join(l.decided, "; "))
 			return
 		}
-		if quiet++; len(l.cycle()) > 0 || l.led.HasNews() || quiet == quietCycles && l.isBackingOff() {
+		if quiet++; len(l.cycle()) > 0 || l.led.HasNews() || quiet == quietCycles && (l.isBackingOff() || l.led.IsDue()) {
 			quiet = 0
 		}
 	}

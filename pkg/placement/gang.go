@@ -146,8 +146,8 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 	if v != nil {
 		refusal = *v // who gave it may hold on to it
 	}
-	refusal.Wanted = j.MinMember
-	if j.Lacks() == 0 { // then it is not its own numbers that keep it from being ready
+	refusal.Wanted = max(j.MinMember, j.Lacks()) // its subgroups may need more than its minimum
+	if j.Lacks() == 0 {                          // then it is not its own numbers that keep it from being ready
 		refusal.Wanted = max(j.MinMember, before+1)
 	}
 	refusal.Placed = min(j.Ready(), refusal.Wanted-j.Lacks()) // a surplus of one role is no substitute for another

@@ -36,8 +36,12 @@ func gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.
 	return v
 }
 
-// maxOrders is in how many orders at the most the tasks of a gang are tried that begin with those that found no place before.
-const maxOrders = 4
+// The search for another order is bounded: maxOrders is in how many the tasks of a gang are tried that begin with those that found no
+// place before, and where more kinds of pods than maxRefused found none, it is room that is short.
+const (
+	maxOrders  = 4
+	maxRefused = 32
+)
 
 // inSomeOrder places the tasks in the order given, or those first that find no place in it, or by size.
 func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
@@ -70,6 +74,9 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, refused []*cluster.Class) bool {
 	var first []*cluster.Class
 	for range maxOrders {
+		if len(refused) > maxRefused {
+			return false
+		}
 		for _, class := range refused {
 			if i := slices.Index(first, class); i >= 0 {
 				first = slices.Insert(slices.Delete(first, i, i+1), 0, class)

@@ -260,6 +260,9 @@ func (c *Cluster) noteWeight(t *Task, was weight) {
 	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
 		c.note(PodGrown)
 	}
+	if n := t.Node; n != nil && n.standing != usable && t.isHeld() && (was.node != n || !was.status.Counts() || !request.LessEqual(was.request)) {
+		c.note(ShareChanged) // what is held where nobody else can go is shared beside what can be used: see Shared
+	}
 	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
 		c.note(RoomFreed)
 	}

@@ -22,7 +22,7 @@ const (
 	QuotaShown                  // a ResourceQuota does
 	ClassShown                  // a PriorityClass does: other jobs come first
 	UsageFreed                  // a queue holds less, asks for less, or less of it is spoken for
-	ShareChanged                // a queue deserves another share, since others ask for more or less
+	ShareChanged                // a queue deserves another share, since others ask for more or less, or more is shared
 	PodPlaced                   // a pod gets a node: it may attract or repel others, and be evicted
 	PodRelabelled               // a pod that has a node, or is promised one, has other labels, or other annotations that say when it may be evicted
 	PodGrown                    // a pod that has a node takes more of it: there is more to be had from its queue, and from it

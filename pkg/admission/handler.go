@@ -64,8 +64,7 @@ func validates[T client.Object](kind schema.GroupKind, rules func(context.Contex
 		if len(said.problems) == 0 {
 			return admission.Allowed("").WithWarnings(said.warnings...), nil
 		}
-		status := apierrors.NewInvalid(kind, nameOf(request, asked), bounds.Told(said.problems)).Status()
-		return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}, nil
+		return invalid(kind, nameOf(request, asked), said.problems), nil
 	}
 }
 
@@ -83,6 +82,12 @@ func alone[T client.Object](problemsOf func(T, *settings) field.ErrorList) func(
 		}
 		return ruling{problems: slices.DeleteFunc(problems, func(p *field.Error) bool { return before.Has(p.Error()) })}, nil
 	}
+}
+
+// invalid refuses an object for its problems.
+func invalid(kind schema.GroupKind, name string, problems field.ErrorList) admission.Response {
+	status := apierrors.NewInvalid(kind, name, bounds.Told(problems)).Status()
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}
 }
 
 // refused is what a function that edits returns to have the object refused. Most is for the rules that come after it.
@@ -113,8 +118,7 @@ func mutates[T client.Object](edit func(context.Context, *server, change[T]) err
 		err = edit(ctx, s, asked)
 		if refused, is := errors.AsType[refused](err); is {
 			kind := schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
-			status := apierrors.NewInvalid(kind, nameOf(request, asked), bounds.Told(field.ErrorList(refused))).Status()
-			return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: false, Result: &status}}, nil
+			return invalid(kind, nameOf(request, asked), field.ErrorList(refused)), nil
 		}
 		if err != nil {
 			return admission.Response{}, err

@@ -157,15 +157,11 @@ func forbidden(s *framework.Session, p *cluster.Plan) string {
 func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*cluster.Task) string {
 	f := NewSearch(s, rules)
 	promised := p.Promised()
-	nodes := make([]*cluster.Node, len(promised))
 	x := s.Begin()
 	defer x.Undo()
 	// When the first was asked nothing of the taker was placed. What was in between for the others is not known any more, so
 	// the question is put as it was for the first: it is about what has changed outside.
-	for i, t := range promised {
-		nodes[i] = t.Node
-		x.Unpipeline(t)
-	}
+	lost := withdraw(x, promised)
 	suspend(s, x, p)
 	for _, t := range unsent {
 		x.Spare(t)
@@ -204,8 +200,8 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), atItsMinimum)
 		}
 	}
-	for i, t := range promised {
-		x.Pipeline(t, nodes[i])
+	for _, m := range lost {
+		x.Pipeline(m.task, m.node)
 	}
 	a.placed, a.all = promised, nil
 	if !a.staysWithinShare(x) {

@@ -15,6 +15,8 @@ type Placer interface {
 	Best(t *cluster.Task) *cluster.Node
 	// Fits reports whether a task fits on a node now.
 	Fits(t *cluster.Task, n *cluster.Node) bool
+	// Veto puts a node that is to be chosen for a task to the vetoers: why one of them refuses it, "" if all agree.
+	Veto(t *cluster.Task, n *cluster.Node) string
 	// Explain says why Best found none: the reasons of the nodes, and what is short.
 	Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
 	// Confine has all of these speak of the nodes of one HyperNode only, until it is called again: no other fits or can be
@@ -29,8 +31,6 @@ type Outlook interface {
 	// CanOpen reports whether a task could be on a node if no pod were there: no eviction opens a node that says no (law
 	// K1).
 	CanOpen(t *cluster.Task, n *cluster.Node) bool
-	// Veto puts a node that is to be chosen for a task to the vetoers: why one of them refuses it, "" if all agree.
-	Veto(t *cluster.Task, n *cluster.Node) string
 }
 
 // Supplier knows which volumes and devices tasks take. The placement engine implements it.

@@ -38,7 +38,7 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 		if tried == maxAnchors {
 			return false
 		}
-		if !s.Placer.Fits(first, n) || vetoes(s.Placer, first, n) {
+		if !s.Placer.Fits(first, n) || s.Placer.Veto(first, n) != "" {
 			continue
 		}
 		tried++
@@ -53,14 +53,6 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 		x.Undo()
 	}
 	return false
-}
-
-// vetoes reports whether a vetoer refuses a node for a task (law K7).
-func vetoes(placer framework.Placer, t *cluster.Task, n *cluster.Node) bool {
-	vetoer, ok := placer.(interface {
-		Veto(t *cluster.Task, n *cluster.Node) string
-	})
-	return ok && vetoer.Veto(t, n) != ""
 }
 
 // sharing returns those of some tasks that use the same claim, in their order: of the claims that are bound to nothing and that several

@@ -32,14 +32,18 @@ type failing struct {
 	next *httputil.ReverseProxy
 
 	mutex   sync.Mutex
-	writes  int
+	writes  map[string]int // by method and path
 	watches map[string]int
 	faults  map[string]int
 }
 
 const watchLife = 700 * time.Millisecond
 
-// faulty counts a request and says what becomes of it.
+// writeFaults are what becomes of the writes to one path, one after the other. No more than two in a row fail: a server that fails for
+// longer than a write is repeated is another test's.
+var writeFaults = []string{"500", "lost", "", "429", "lost", "", "503", "429", ""}
+
+// fault counts a request and says what becomes of it.
 func (f *failing) fault(request *http.Request) string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -50,8 +54,12 @@ func (f *failing) fault(request *http.Request) string {
 		fault = []string{"cut", "gone", "cut", ""}[f.watches[request.URL.Path]%4]
 	case request.Method == http.MethodGet:
 	default:
-		f.writes++
-		fault = []string{"", "500", "lost", "", "429", "503", "lost"}[f.writes%7]
+		path := request.Method + " " + request.URL.Path
+		if _, isKnown := f.writes[path]; !isKnown {
+			f.writes[path] = 3 * len(f.writes)
+		}
+		fault = writeFaults[f.writes[path]%len(writeFaults)]
+		f.writes[path]++
 	}
 	f.faults[fault]++
 	return fault
@@ -92,7 +100,7 @@ func (w *world) failingServer() (f *failing, kubeconfig string) {
 	must(w.t, err)
 	target, err := url.Parse(w.cluster.Config().Host)
 	must(w.t, err)
-	f = &failing{watches: map[string]int{}, faults: map[string]int{}, next: httputil.NewSingleHostReverseProxy(target)}
+	f = &failing{writes: map[string]int{}, watches: map[string]int{}, faults: map[string]int{}, next: httputil.NewSingleHostReverseProxy(target)}
 	f.next.Transport, f.next.FlushInterval = transport, -1
 	f.next.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	server := httptest.NewServer(f)

@@ -324,7 +324,7 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 	for _, j := range c.waiting {
 		sooner(j.NotBefore)
 		sooner(j.Admission.revisit)
-		if j.postponed != 0 {
+		if j.postponed != 0 || c.isHelpedSince(j, now) {
 			sooner(now.Add(postponement))
 		}
 	}

@@ -310,9 +310,15 @@ func (c *Cluster) list(j *Job) {
 }
 
 // wantsAttention reports whether an action may have something to do for the job, or something is to be said of it: one that
-// was let in and lacks pods waits for them, and its owner is to know.
+// was admitted and lacks pods waits for them, and its owner is to know. Where it needs none to start it is kept room all the same,
+// and that for no longer than others are.
 func (j *Job) wantsAttention() bool {
-	return j.Group != nil && !j.IsForeign && (j.counts[Pending] > 0 || j.AtTheDoor() || j.Lacks() > 0 && !j.Over())
+	return j.Group != nil && !j.IsForeign && (j.counts[Pending] > 0 || j.AtTheDoor() || (j.Lacks() > 0 || j.isKeptMore()) && !j.Over())
+}
+
+// isKeptMore reports whether a job was admitted, and more pods may come for which it is kept room.
+func (j *Job) isKeptMore() bool {
+	return j.Phase == schedulingv1beta1.PodGroupInqueue && (j.AwaitsPods() || j.ClaimsBeyondPods())
 }
 
 // AtTheDoor reports whether the job waits to be let in by enqueue.

@@ -136,6 +136,12 @@ func (c *Cluster) Hopeful(j *Job, now time.Time) bool {
 	return hopeful
 }
 
+// isHelpedSince reports whether a cycle has itself, after it had judged a job, decided what could help it: nothing need happen
+// outside for that, so no event has the next cycle run.
+func (c *Cluster) isHelpedSince(j *Job, now time.Time) bool {
+	return j.Verdict != nil && j.Verdict.Help&verdict.HelpTime == 0 && !now.Before(j.NotBefore) && c.isHelped(j)
+}
+
 // isHelped reports whether anything has happened that the job's verdict hopes for.
 func (c *Cluster) isHelped(j *Job) bool {
 	v, then := j.Verdict, &j.judged

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -68,5 +69,20 @@ func TestWhatHappensBetweenTwoRefusalsHelpsTheFirst(t *testing.T) {
 		if !c.isHelped(j) {
 			t.Error("what the second refusal hopes for does not help")
 		}
+	}
+}
+
+func TestWhatACycleDoesForAJobThatItHasRefusedIsSeenInTheNext(t *testing.T) {
+	c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"))})
+	c.Settle()
+	j, now := c.Job(key("g")), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	c.Judge(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpQueue})
+	c.note(PodPlaced)
+	if next := c.NextDeadline(now); !next.IsZero() {
+		t.Errorf("the next cycle is due at %s though nothing has helped", next)
+	}
+	c.note(UsageFreed)
+	if next := c.NextDeadline(now); !next.Equal(now.Add(postponement)) {
+		t.Errorf("the next cycle is due at %s", next)
 	}
 }

@@ -174,6 +174,12 @@ func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 	claims(1_000)
 }
 
+func TestAJobThatNeedsNoPodsToStartIsSentBackToo(t *testing.T) {
+	l := newLife(t, "", wanting("hog", "cpu=10", 0)).until(0).set(wanting("waits", "cpu=10", 1))
+	l.until(29*time.Second).expect("hog", inqueue, "").expect("waits", pending, verdict.OverCommitted)
+	l.until(31*time.Second).expect("hog", pending, verdict.PodsMissing).expect("waits", inqueue, verdict.NotEnoughTasks)
+}
+
 func TestAJobThatClaimsNothingIsNotSentBack(t *testing.T) {
 	newLife(t, "", fixture.Group("free", "default", 3, fixture.AtTheDoor)).until(time.Hour).expect("free", inqueue, verdict.NotEnoughTasks)
 	gated := fixture.Pod("g", fixture.In("gated"))

@@ -26,9 +26,9 @@ func Uphold(s *framework.Session, rulesOf func(action string) (rules Rules, ok b
 	resume(s, rulesOf)
 }
 
-// upholdAll looks at each plan once, and reports whether it is to be asked again, since victims of any stay after all. Plans that came into force later were made
-// beside those before them, not the other way round: so the latest is asked first whether it can stand beside the others, and the
-// earliest is fulfilled first. Otherwise two that cannot both come true would cancel each other.
+// upholdAll looks at each plan once, and reports whether it is to be asked again, since victims of any stay after all. Plans that came
+// into force later were made beside those before them, not the other way round: so the latest is asked first whether it can stand
+// beside the others, and the earliest is fulfilled first. Otherwise two that cannot both come true would cancel each other.
 func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool), changed bool) (isSpared bool) {
 	plans := s.Cluster.PlansInOrder()
 	each := func(look func(p *cluster.Plan)) {
@@ -291,7 +291,7 @@ func nodesOf(tasks []*cluster.Task) []*cluster.Node {
 // done if it fails, or if others would lose what they were promised.
 func Elsewhere(s *framework.Session, x framework.Transaction, p *cluster.Plan, placeAll func(x framework.Transaction, tasks []*cluster.Task) bool) bool {
 	y := s.Begin()
-	promised := p.InSequence()
+	promised := slices.SortedFunc(slices.Values(p.Promised()), s.CompareTasks) // the plan is not in force for what is asked here
 	withdraw(x, promised)
 	spareUnsent(x, p)
 	isLawful := placeAll(x, promised) && KeepsPromises(s, promised, p)
@@ -346,15 +346,19 @@ func placeInSequence(
 		}
 		return placed
 	}
-	// First all that fit, then, if what is left could not come beside them any more, the first of the order only.
-	for _, onlyFirst := range []bool{false, true} {
+	// First all that fit, then, if what is left could not come beside them any more, the first of the order only. What plans promise that
+	// came into force later gives way, but a pod may need it too: to be near one of theirs, instead of one that leaves for them.
+	for _, way := range []struct{ besideLater, onlyFirst bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		y := s.Begin()
 		promises := withdraw(x, promised)
-		suspended := suspendPromises(s, x, p)
+		var suspended []promise
+		if !way.besideLater {
+			suspended = suspendPromises(s, x, p)
+		}
 		var placed []*cluster.Task
 		var left []promise
 		for _, m := range promises {
-			if !waits[m.task.Subgroup] && !(onlyFirst && len(left) > 0) && isFree(m.node, m.task.Request()) && place(s, x, m.task, m.node) {
+			if !waits[m.task.Subgroup] && !(way.onlyFirst && len(left) > 0) && isFree(m.node, m.task.Request()) && place(s, x, m.task, m.node) {
 				placed = append(placed, m.task)
 			} else {
 				// What comes after it in the order may count on it.
@@ -372,6 +376,9 @@ func placeInSequence(
 			return placed
 		}
 		y.Undo()
+		if way.onlyFirst && len(suspended) == 0 {
+			break // there is no later plan
+		}
 	}
 	return nil
 }

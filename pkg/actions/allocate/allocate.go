@@ -197,8 +197,8 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 // placeAll places some tasks of one job, all of them and with them as many as it needs to start.
 func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 	s := r.session
-	if len(tasks) == 0 || s.Placer.Best(tasks[0]) == nil {
-		return false // most often there is no room at all
+	if len(tasks) == 0 || !s.Cluster.DependsOnPods(tasks[0].Class) && s.Placer.Best(tasks[0]) == nil {
+		return false // most often there is no room at all; but others of the gang may draw a pod with terms about them
 	}
 	if j := tasks[0].Job; !s.IsReady(j) && placement.Gang(s, j, tasks) != nil {
 		return false

@@ -6,10 +6,10 @@ export CGO_ENABLED := 0
 export RAPID_SEED ?= 1
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X hekla.sh/hekla/pkg/version.Version=$(VERSION)
+LDFLAGS := -s -w -X hekla.sh/hekla/internal/version.Version=$(VERSION)
 
-CORE := ./pkg/resources/... ./pkg/verdict/... ./pkg/topology/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./pkg/placement/... \
-	./pkg/eviction/... ./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./pkg/edge/...
+CORE := ./pkg/resources/... ./pkg/verdict/... ./internal/topology/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./internal/placement/... \
+	./internal/eviction/... ./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./internal/edge/...
 
 .PHONY: all
 all: build
@@ -58,7 +58,7 @@ check-generated: generate ## Fail if what is generated is stale.
 
 .PHONY: bench
 bench: build ## Run the benchmarks: decisions in process; bindings, and pods of Jobs, on a local cluster beside a plain loop.
-	go test -run '^$$' -bench . -benchmem ./pkg/...
+	go test -run '^$$' -bench . -benchmem ./pkg/... ./internal/...
 	bin/hekla bench
 	bin/hekla bench jobs
 

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hekla.sh/hekla/cmd/scheduler/app"
-	"hekla.sh/hekla/pkg/admission"
+	"hekla.sh/hekla/internal/admission"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -79,8 +79,8 @@ func TestEveryReasonToWaitIsExplained(t *testing.T) {
 	explained := rows(page(t, "why-pending.md"))
 	known := constants(t, "../pkg/verdict/verdict.go", "Code", "")
 	for file, prefix := range map[string]string{
-		"../pkg/controllers/job/phase.go": "Reason", "../pkg/controllers/podgroup/reconciler.go": "Reason",
-		"../pkg/controllers/queue/reconciler.go": "Reason", "../pkg/apis/batch/v1alpha1/status.go": "PodGroupPendingReason",
+		"../internal/controllers/job/phase.go": "Reason", "../internal/controllers/podgroup/reconciler.go": "Reason",
+		"../internal/controllers/queue/reconciler.go": "Reason", "../pkg/apis/batch/v1alpha1/status.go": "PodGroupPendingReason",
 		"../pkg/scheduler/pods.go": "reason",
 	} {
 		known = append(known, constants(t, file, "", prefix)...)
@@ -100,7 +100,7 @@ func TestEveryReasonToWaitIsExplained(t *testing.T) {
 func TestEveryEventOfACronJobIsExplained(t *testing.T) {
 	_, text, _ := strings.Cut(page(t, "cronjob.md"), "## Events")
 	text, _, _ = strings.Cut(text, "\n## ")
-	explained, known := rows(text), constants(t, "../pkg/controllers/cronjob/reconciler.go", "", "Reason")
+	explained, known := rows(text), constants(t, "../internal/controllers/cronjob/reconciler.go", "", "Reason")
 	for _, reason := range known {
 		if len(explained[reason]) != 1 {
 			t.Errorf("cronjob.md explains %s in %d rows", reason, len(explained[reason]))
@@ -113,7 +113,7 @@ func TestEveryEventOfACronJobIsExplained(t *testing.T) {
 
 func TestEveryEventOfTheDiscoveryIsExplained(t *testing.T) {
 	explained := rows(page(t, "network-topology.md"))
-	for _, reason := range constants(t, "../pkg/controllers/hypernode/discovery/reconciler.go", "", "Reason") {
+	for _, reason := range constants(t, "../internal/controllers/hypernode/discovery/reconciler.go", "", "Reason") {
 		if len(explained[reason]) != 1 {
 			t.Errorf("network-topology.md explains %s in %d rows", reason, len(explained[reason]))
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	controllermetrics "hekla.sh/hekla/pkg/controllers/metrics"
-	"hekla.sh/hekla/pkg/edge"
-	"hekla.sh/hekla/pkg/metrics"
+	controllermetrics "hekla.sh/hekla/internal/controllers/metrics"
+	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/metrics"
 )
 
 // described returns the names of all series of ours with their labels, sorted.

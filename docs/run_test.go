@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hekla.sh/hekla/pkg/cli"
+	"hekla.sh/hekla/internal/cli"
 )
 
 // blocks returns what stands on a page between lines ```kind and ```.

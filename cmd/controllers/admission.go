@@ -23,12 +23,12 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"hekla.sh/hekla/pkg/admission"
-	"hekla.sh/hekla/pkg/admission/certificates"
+	"hekla.sh/hekla/internal/admission"
+	"hekla.sh/hekla/internal/admission/certificates"
+	"hekla.sh/hekla/internal/process"
+	"hekla.sh/hekla/internal/version"
 	"hekla.sh/hekla/pkg/apis"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/process"
-	"hekla.sh/hekla/pkg/version"
 )
 
 // admissionInterval is how often certificates and registration are looked at: soon enough to mend what somebody has

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"hekla.sh/hekla/internal/controllers"
+	"hekla.sh/hekla/internal/process"
+	"hekla.sh/hekla/internal/version"
 	"hekla.sh/hekla/pkg/apis"
-	"hekla.sh/hekla/pkg/controllers"
-	"hekla.sh/hekla/pkg/process"
-	"hekla.sh/hekla/pkg/version"
 )
 
 func newCommand() *cobra.Command {

@@ -11,17 +11,17 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/controllers"
+	"hekla.sh/hekla/internal/controllers/cronjob"
+	"hekla.sh/hekla/internal/controllers/garbagecollector"
+	"hekla.sh/hekla/internal/controllers/hypernode"
+	"hekla.sh/hekla/internal/controllers/job"
+	"hekla.sh/hekla/internal/controllers/jobflow"
+	"hekla.sh/hekla/internal/controllers/jobtemplate"
+	"hekla.sh/hekla/internal/controllers/podgroup"
+	"hekla.sh/hekla/internal/controllers/queue"
+	"hekla.sh/hekla/internal/process"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/controllers"
-	"hekla.sh/hekla/pkg/controllers/cronjob"
-	"hekla.sh/hekla/pkg/controllers/garbagecollector"
-	"hekla.sh/hekla/pkg/controllers/hypernode"
-	"hekla.sh/hekla/pkg/controllers/job"
-	"hekla.sh/hekla/pkg/controllers/jobflow"
-	"hekla.sh/hekla/pkg/controllers/jobtemplate"
-	"hekla.sh/hekla/pkg/controllers/podgroup"
-	"hekla.sh/hekla/pkg/controllers/queue"
-	"hekla.sh/hekla/pkg/process"
 )
 
 // controllerNames are the controllers there are, under Volcano's names.

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/pkg/admission"
-	"hekla.sh/hekla/pkg/admission/certificates"
-	"hekla.sh/hekla/pkg/controllers"
+	"hekla.sh/hekla/internal/admission"
+	"hekla.sh/hekla/internal/admission/certificates"
+	"hekla.sh/hekla/internal/controllers"
 )
 
 // parse reads flags as the command does.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/benchmark"
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/benchmark"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 func newBenchCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hekla.sh/hekla/benchmark"
+	"hekla.sh/hekla/internal/benchmark"
 )
 
 func TestAReportWithViolationsFailsTheBenchmark(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"hekla.sh/hekla"
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 // systemNamespace is where the installer puts Hekla.

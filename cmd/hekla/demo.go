@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hekla.sh/hekla/pkg/demo"
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/demo"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 // newDemoCommand returns `hekla demo`.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 // newDownCommand returns `hekla down`.

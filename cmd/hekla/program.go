@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"hekla.sh/hekla/pkg/cli"
+	"hekla.sh/hekla/internal/cli"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"hekla.sh/hekla/pkg/cli"
+	"hekla.sh/hekla/internal/cli"
 )
 
 // start starts the executable under a name, and returns how it is called and what it says.

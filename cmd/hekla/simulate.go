@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hekla.sh/hekla/internal/simulator"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
-	"hekla.sh/hekla/pkg/simulator"
 )
 
 // simulateFlags are the flags of `hekla simulate`.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hekla.sh/hekla/pkg/simulator"
+	"hekla.sh/hekla/internal/simulator"
 )
 
 const manifests = `

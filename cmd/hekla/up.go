@@ -16,8 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/bounds"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 // gpuResource is what --gpus counts.

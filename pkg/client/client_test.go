@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
+	"hekla.sh/hekla/internal/localcluster"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
 	"hekla.sh/hekla/pkg/client/informers/externalversions"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/topology"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
-	"hekla.sh/hekla/pkg/topology"
 )
 
 // Options are what a model is made with.

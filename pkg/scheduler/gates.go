@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )

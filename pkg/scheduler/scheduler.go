@@ -5,10 +5,10 @@ import (
 	"runtime/debug"
 	"time"
 
+	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/verdict"
 )
 

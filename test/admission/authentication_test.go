@@ -17,7 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 // bind gives an account a ClusterRole.

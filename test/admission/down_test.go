@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"hekla.sh/hekla/pkg/admission"
-	"hekla.sh/hekla/pkg/admission/certificates"
+	"hekla.sh/hekla/internal/admission"
+	"hekla.sh/hekla/internal/admission/certificates"
 )
 
 // withoutServer kills the server for the rest of the test.

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla"
-	"hekla.sh/hekla/pkg/admission"
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/admission"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 const (

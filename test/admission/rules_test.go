@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/localcluster"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 func haveBuiltInQueues(t *testing.T) {

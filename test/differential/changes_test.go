@@ -11,11 +11,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/simulator"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/simulator"
 	"hekla.sh/hekla/test/fixture"
 )
 

@@ -149,7 +149,7 @@ func TestEveryKindOfEventWakes(t *testing.T) {
 
 // Whatever the edge watches has a row: what is not watched cannot wake.
 func TestEveryKindThatIsWatchedIsTried(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../pkg/edge/inbox.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../internal/edge/inbox.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/simulator"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/simulator"
 	"hekla.sh/hekla/test/fixture"
 )
 

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/pkg/apis"
-	"hekla.sh/hekla/pkg/simulator"
 	"hekla.sh/hekla/pkg/verdict"
 )
 

@@ -22,9 +22,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"hekla.sh/hekla/internal/localcluster"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/localcluster"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 

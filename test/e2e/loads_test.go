@@ -25,8 +25,8 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	"k8s.io/utils/ptr"
 
+	"hekla.sh/hekla/internal/localcluster"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 // load is how busy a node is said to be, in percent.

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla"
+	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"hekla.sh/hekla/internal/localcluster"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 // schedulerProcess is the process of the scheduler.

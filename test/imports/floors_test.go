@@ -10,18 +10,18 @@ import (
 // floors are the rooms of the house, from the ground up. A package belongs to the room with the longest name that it is in
 // or below. What is in a room may import its own room and the floors below, never its own floor's other rooms.
 var floors = [][]string{
-	{"pkg/resources", "pkg/version", "pkg/process", "."},
+	{"pkg/resources", "internal/version", "internal/process", "."},
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
-	{"pkg/topology"},
+	{"internal/topology"},
 	{"pkg/cluster", "pkg/client", "test/fixture"},
-	{"pkg/edge", "pkg/framework", "pkg/controllers", "pkg/localcluster"},
-	{"pkg/placement", "pkg/admission"},
-	{"pkg/eviction"},
+	{"internal/edge", "pkg/framework", "internal/controllers", "internal/localcluster"},
+	{"internal/placement", "internal/admission"},
+	{"internal/eviction"},
 	{"pkg/plugins"},
 	{"pkg/actions"},
 	{"pkg/scheduler"},
-	{"pkg/simulator", "pkg/metrics"},
-	{"pkg/demo", "pkg/cli", "benchmark"},
+	{"internal/simulator", "internal/metrics"},
+	{"internal/demo", "internal/cli", "internal/benchmark"},
 	{"cmd/scheduler", "cmd/controllers", "cmd/hekla", "test", "docs"},
 }
 
@@ -73,18 +73,18 @@ func TestAnImportThatPointsUpIsNoticed(t *testing.T) {
 	}{
 		"down":                       {"pkg/scheduler", "pkg/cluster", ""},
 		"within a room":              {"pkg/actions/allocate", "pkg/actions/enqueue", ""},
-		"the root":                   {"pkg/localcluster", "", ""},
+		"the root":                   {"internal/localcluster", "", ""},
 		"up":                         {"pkg/cluster", "pkg/framework", "imports pkg/framework"},
-		"the edge knows no actions":  {"pkg/edge", "pkg/actions/allocate", "imports pkg/actions/allocate"},
-		"the edge knows no plugins":  {"pkg/edge", "pkg/plugins/gang", "imports pkg/plugins/gang"},
-		"the edge knows no loop":     {"pkg/edge", "pkg/scheduler", "imports pkg/scheduler"},
-		"nor the contract":           {"pkg/edge", "pkg/framework", "imports pkg/framework"},
+		"the edge knows no actions":  {"internal/edge", "pkg/actions/allocate", "imports pkg/actions/allocate"},
+		"the edge knows no plugins":  {"internal/edge", "pkg/plugins/gang", "imports pkg/plugins/gang"},
+		"the edge knows no loop":     {"internal/edge", "pkg/scheduler", "imports pkg/scheduler"},
+		"nor the contract":           {"internal/edge", "pkg/framework", "imports pkg/framework"},
 		"a plugin knows no action":   {"pkg/plugins/gang", "pkg/actions/allocate", "imports pkg/actions/allocate"},
-		"the core knows no edge":     {"pkg/framework", "pkg/edge", "imports pkg/edge"},
+		"the core knows no edge":     {"pkg/framework", "internal/edge", "imports internal/edge"},
 		"a package without a floor":  {"pkg/helpers", "pkg/cluster", "stands on no floor"},
 		"one that is like another":   {"pkg/schedulers", "pkg/cluster", "stands on no floor"},
 		"importing one without":      {"pkg/scheduler", "pkg/helpers", "imports pkg/helpers"},
-		"placement knows no plugins": {"pkg/placement/kube", "pkg/plugins/predicates", "imports pkg/plugins/predicates"},
+		"placement knows no plugins": {"internal/placement/kube", "pkg/plugins/predicates", "imports pkg/plugins/predicates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			imported := strings.TrimSuffix(module+"/"+test.imported, "/")

@@ -12,7 +12,7 @@ import (
 )
 
 // core are the rooms that decide.
-var core = []string{"pkg/resources", "pkg/verdict", "pkg/topology", "pkg/cluster", "pkg/framework", "pkg/placement", "pkg/eviction", "pkg/actions",
+var core = []string{"pkg/resources", "pkg/verdict", "internal/topology", "pkg/cluster", "pkg/framework", "internal/placement", "internal/eviction", "pkg/actions",
 	"pkg/plugins", "pkg/scheduler"}
 
 // forbidden is what the core has no use for: the API server, the machine, threads, chance and logs.
@@ -25,10 +25,10 @@ var exempt = map[string]map[string]string{
 		"net/http": "asking somebody outside is what an extender is for, and this package does nothing else",
 		"net/url":  "it checks where it is told to ask",
 	},
-	"pkg/placement/supply": {
+	"internal/placement/supply": {
 		"k8s.io/client-go": "kube-scheduler's plugins read volumes and devices through these types; none is connected to anything",
 	},
-	"pkg/placement/kube": {
+	"internal/placement/kube": {
 		"k8s.io/client-go":                  "the handle that kube-scheduler's plugins take is declared in these types; none is connected to anything",
 		"k8s.io/klog":                       "the plugins take a logger with their context; it is one that discards",
 		"k8s.io/apiserver/pkg/util/feature": "the plugins are made for the feature gates of kube-scheduler",
@@ -38,9 +38,9 @@ var exempt = map[string]map[string]string{
 // taken are the rooms that may take the code of Kubernetes' own programs, each for one thing, so that what changes there is
 // mended in one place.
 var taken = map[string]struct{ below, reason string }{
-	"pkg/placement/kube":      {"k8s.io/kubernetes", "kube-scheduler's plugins"},
-	"pkg/admission/corerules": {"k8s.io/kubernetes", "the validation of pods"},
-	"pkg/controllers/jobflow": {"k8s.io/kubernetes/pkg/probe", "pods are asked as a kubelet asks them"},
+	"internal/placement/kube":      {"k8s.io/kubernetes", "kube-scheduler's plugins"},
+	"internal/admission/corerules": {"k8s.io/kubernetes", "the validation of pods"},
+	"internal/controllers/jobflow": {"k8s.io/kubernetes/pkg/probe", "pods are asked as a kubelet asks them"},
 }
 
 // clock are the functions that read or wait for the time.

@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"hekla.sh/hekla/pkg/controllers/queue"
+	"hekla.sh/hekla/internal/controllers/queue"
 )
 
 // tooMuch says what a rule gives that nothing here needs, or that would let its holder get more than it was given.
@@ -171,9 +171,9 @@ func TestOnlyTheFeatureGateBringsTheRightToPatchPods(t *testing.T) {
 func TestRolesAreWhatThePackagesSayTheyNeed(t *testing.T) {
 	in := read(t)
 	for name, file := range map[string]string{
-		"volcano-scheduler":   "../../pkg/edge/doc.go",
-		"volcano-controllers": "../../pkg/controllers/doc.go",
-		admissionServer:       "../../pkg/admission/doc.go",
+		"volcano-scheduler":   "../../internal/edge/doc.go",
+		"volcano-controllers": "../../internal/controllers/doc.go",
+		admissionServer:       "../../internal/admission/doc.go",
 	} {
 		wanted := documented(t, file)
 		var shipped []string

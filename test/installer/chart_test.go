@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla"
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 // contents returns the objects by what they are called.

@@ -21,9 +21,9 @@ import (
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/cmd/scheduler/app"
-	"hekla.sh/hekla/pkg/admission"
+	"hekla.sh/hekla/internal/admission"
+	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/localcluster"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 

@@ -25,9 +25,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"hekla.sh/hekla/internal/localcluster"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 const (

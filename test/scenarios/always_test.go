@@ -10,7 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"hekla.sh/hekla/pkg/simulator"
+	"hekla.sh/hekla/internal/simulator"
 )
 
 // What is checked of every scenario, whatever it expects.

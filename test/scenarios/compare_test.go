@@ -9,7 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"hekla.sh/hekla/pkg/simulator"
+	"hekla.sh/hekla/internal/simulator"
 )
 
 var half = 0.5

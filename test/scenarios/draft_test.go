@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"hekla.sh/hekla/pkg/simulator"
+	"hekla.sh/hekla/internal/simulator"
 )
 
 var draft = flag.Bool("draft", false, "write an expect.yaml where there is none, with what is decided now")

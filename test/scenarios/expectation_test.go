@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"hekla.sh/hekla/pkg/simulator"
+	"hekla.sh/hekla/internal/simulator"
 )
 
 // expectation is what is to be decided. Of what is absent nothing is expected.

@@ -15,10 +15,10 @@ import (
 	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
-	"hekla.sh/hekla/pkg/simulator"
 )
 
 // scenario is an expect.yaml.

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	queuecontroller "hekla.sh/hekla/internal/controllers/queue"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	queuecontroller "hekla.sh/hekla/pkg/controllers/queue"
 )
 
 // openQueue makes a queue and waits until it is open.

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla"
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 // memoryLimit is what the installer allows the webhook server, in bytes.

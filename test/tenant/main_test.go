@@ -23,8 +23,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hekla.sh/hekla"
-	"hekla.sh/hekla/pkg/admission"
-	"hekla.sh/hekla/pkg/localcluster"
+	"hekla.sh/hekla/internal/admission"
+	"hekla.sh/hekla/internal/localcluster"
 )
 
 const (

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/localcluster"
 	flow "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 // costly is a quantity that takes hours and gigabytes to be parsed.

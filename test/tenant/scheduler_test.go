@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/localcluster"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 // schedule runs the scheduler with the rights of the installer until the test ends, before a node of four CPUs.

@@ -9,13 +9,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/metrics"
+	"hekla.sh/hekla/internal/process"
+	"hekla.sh/hekla/internal/version"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/edge"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/metrics"
-	"hekla.sh/hekla/pkg/process"
 	"hekla.sh/hekla/pkg/scheduler"
-	"hekla.sh/hekla/pkg/version"
 )
 
 // NewCommand returns the scheduler as a command, with what the extensions add to its actions and plugins. Its context is

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"hekla.sh/hekla/internal/process"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/process"
 )
 
 // options are the values of the flags.

@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 
+	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
-	"hekla.sh/hekla/pkg/edge"
-	"hekla.sh/hekla/pkg/localcluster"
 )
 
 // patience bounds every wait; only a failure reaches it.

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/load"
+	"hekla.sh/hekla/internal/metrics"
+	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/pkg/client/definitions"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/edge"
-	"hekla.sh/hekla/pkg/edge/load"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/metrics"
-	"hekla.sh/hekla/pkg/process"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 

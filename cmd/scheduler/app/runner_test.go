@@ -19,9 +19,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/metrics"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/edge"
-	"hekla.sh/hekla/pkg/metrics"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 

@@ -1,6 +1,6 @@
 package app
 
-import "hekla.sh/hekla/pkg/process"
+import "hekla.sh/hekla/internal/process"
 
 // volcanoFlags are flags of Volcano's scheduler that change nothing here.
 var volcanoFlags = []process.Superseded{

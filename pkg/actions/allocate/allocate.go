@@ -3,12 +3,12 @@ package allocate
 import (
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/verdict"
 )
 

@@ -3,11 +3,11 @@ package backfill
 import (
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 )
 
 // Name is the name of the action in the configuration.

@@ -1,9 +1,9 @@
 package preempt
 
 import (
+	"hekla.sh/hekla/internal/eviction"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )

@@ -1,8 +1,8 @@
 package shuffle
 
 import (
+	"hekla.sh/hekla/internal/eviction"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/eviction"
 	"hekla.sh/hekla/pkg/framework"
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/plugins/extender"
 	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/verdict"

@@ -6,10 +6,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/plugins/nodegroup"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"

@@ -10,11 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/placement"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/tdm"
 	"hekla.sh/hekla/test/fixture"

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/placement"
 	"hekla.sh/hekla/pkg/plugins/usage"
 	"hekla.sh/hekla/test/fixture"
 )

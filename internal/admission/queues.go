@@ -1,0 +1,238 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/admission/corerules"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// defaultQueue writes down what the user left open.
+func defaultQueue(_ context.Context, _ *server, asked change[*scheduling.Queue]) error {
+	queue := asked.after
+	path, weights := queue.Annotations[scheduling.HierarchyAnnotationKey], queue.Annotations[scheduling.HierarchyWeightsAnnotationKey]
+	first, _, _ := strings.Cut(path, "/")
+	if path != "" && weights != "" && first != scheduling.RootQueue {
+		metav1.SetMetaDataAnnotation(&queue.ObjectMeta, scheduling.HierarchyAnnotationKey, scheduling.RootQueue+"/"+path)
+		metav1.SetMetaDataAnnotation(&queue.ObjectMeta, scheduling.HierarchyWeightsAnnotationKey, "1/"+weights)
+	}
+	if queue.Spec.Reclaimable == nil {
+		yes := true
+		queue.Spec.Reclaimable = &yes
+	}
+	return nil
+}
+
+// judgeQueue says what is wrong with a queue, and with its place among the others. What has not changed is not judged
+// again: a queue that was made under other rules can still be edited.
+func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change[*scheduling.Queue]) (ruling, error) {
+	queues, err := listQueues(ctx, from)
+	if err != nil {
+		return ruling{}, err
+	}
+	settings := s.settings.Load()
+	if asked.operation == admissionv1.Delete {
+		return judgeDeletion(ctx, s, queues, asked.before)
+	}
+	queue, before := asked.after, asked.before
+	var said ruling
+	hasResources, hasPath, isMoved := true, true, true
+	if before != nil {
+		hasResources = !apiequality.Semantic.DeepEqual(
+			[]any{queue.Spec.Capability, queue.Spec.Deserved, queue.Spec.Guarantee},
+			[]any{before.Spec.Capability, before.Spec.Deserved, before.Spec.Guarantee})
+		hasPath = queue.Annotations[scheduling.HierarchyAnnotationKey] != before.Annotations[scheduling.HierarchyAnnotationKey] ||
+			queue.Annotations[scheduling.HierarchyWeightsAnnotationKey] != before.Annotations[scheduling.HierarchyWeightsAnnotationKey]
+		isMoved = parentOf(queue) != parentOf(before)
+	}
+	if hasPath {
+		said.refuse(validatePath(queue, queues)...)
+	}
+	if hasResources {
+		judgeResources(&said, &queue.Spec)
+	}
+	if isRoot(queue) {
+		return said, nil
+	}
+	if isMoved {
+		problem := judgePlace(settings, queues, queue)
+		if problem == nil {
+			if problem, err = judgeParent(ctx, s, queues, queue); err != nil {
+				return ruling{}, err
+			}
+		}
+		if problem != nil {
+			said.refuse(problem)
+			return said, nil // sums over a tree that cannot be would only add riddles
+		}
+	}
+	if hasResources || isMoved {
+		said.refuse(queues.with(queue).sums(queue)...)
+	}
+	return said, nil
+}
+
+// judgeDeletion says why a queue has to stay.
+func judgeDeletion(ctx context.Context, s *server, queues *queueTree, queue *scheduling.Queue) (ruling, error) {
+	settings := s.settings.Load()
+	var said ruling
+	if queue.Name == scheduling.DefaultQueue || isRoot(queue) {
+		said.refuse(stays("`%s` queue can not be deleted: it always exists", queue.Name))
+		return said, nil
+	}
+	switch children := queues.below(queue.Name); len(children) {
+	case 0:
+	case 1:
+		said.refuse(stays("queue %s can not be deleted because it has 1 child queues: queue %s is below it", queue.Name, children[0].Name))
+	default:
+		said.refuse(stays("queue %s can not be deleted because it has %d child queues: they are below it, such as %s", queue.Name, len(children), children[0].Name))
+	}
+	status := &queue.Status
+	if stored := queues.byName[queue.Name]; stored != nil {
+		status = &stored.Status
+	}
+	if settings.keepsUsedQueues {
+		pods, err := podsIn(ctx, s.live, queue.Name)
+		if err != nil {
+			return ruling{}, err
+		}
+		if len(pods) > 0 {
+			said.refuse(stays("queue %s cannot be deleted because it has allocated Pods: %d, such as %s", queue.Name, len(pods), pods[0]))
+		}
+	}
+	if settings.keepsOpenQueues && status.State == scheduling.QueueStateOpen {
+		said.refuse(stays("it is open; close it first"))
+	}
+	return said, nil
+}
+
+// validatePath checks the place in the tree of hierarchical drf, which is written in annotations.
+func validatePath(queue *scheduling.Queue, queues *queueTree) field.ErrorList {
+	path, weights := queue.Annotations[scheduling.HierarchyAnnotationKey], queue.Annotations[scheduling.HierarchyWeightsAnnotationKey]
+	if path == "" && weights == "" {
+		return nil
+	}
+	annotations := field.NewPath("metadata", "annotations")
+	atPath, atWeights := annotations.Key(scheduling.HierarchyAnnotationKey), annotations.Key(scheduling.HierarchyWeightsAnnotationKey)
+	names, numbers := strings.Split(path, "/"), strings.Split(weights, "/")
+	if len(names) != len(numbers) {
+		return field.ErrorList{field.Invalid(atWeights, weights, fmt.Sprintf("%s must have the same length with %s: the path %q has %d parts, the weights have %d",
+			scheduling.HierarchyAnnotationKey, scheduling.HierarchyWeightsAnnotationKey, path, len(names), len(numbers)))}
+	}
+	var problems field.ErrorList
+	for i := range names {
+		if names[i] == "" {
+			problems = append(problems, field.Invalid(atPath, path, "its parts must not be empty"))
+		}
+		switch weight, err := strconv.ParseFloat(numbers[i], 64); {
+		case err != nil || math.IsNaN(weight):
+			problems = append(problems, field.Invalid(atWeights, weights, fmt.Sprintf("%s in the %s is invalid number: %q is not a number above 0", numbers[i], weights, numbers[i])))
+		case weight <= 0:
+			problems = append(problems, field.Invalid(atWeights, weights, fmt.Sprintf("%s in the %s must be larger than 0: it is a weight", numbers[i], weights)))
+		}
+	}
+	for _, other := range queues.sorted {
+		if other.Name != queue.Name && strings.HasPrefix(other.Annotations[scheduling.HierarchyAnnotationKey], path+"/") {
+			problems = append(problems, field.Invalid(atPath, path, fmt.Sprintf("%s is not allowed to be in the sub path of %s of queue %s: "+
+				"that queue is below it, and jobs go into queues at the ends of the tree", path, other.Annotations[scheduling.HierarchyAnnotationKey], other.Name)))
+			break
+		}
+	}
+	return problems
+}
+
+// judgeResources compares what the queue says of itself.
+func judgeResources(said *ruling, spec *scheduling.QueueSpec) {
+	path := field.NewPath("spec")
+	lists := []struct {
+		path *field.Path
+		list corev1.ResourceList
+	}{{path.Child("guarantee", "resource"), spec.Guarantee.Resource}, {path.Child("deserved"), spec.Deserved}, {path.Child("capability"), spec.Capability}}
+	for i, smaller := range lists {
+		for _, name := range sortedKeys(smaller.list) {
+			quantity := smaller.list[name]
+			said.refuse(corerules.Quantity(name, quantity, smaller.path.Key(string(name)))...)
+			for _, larger := range lists[i+1:] {
+				if bound, is := larger.list[name]; is && quantity.Cmp(bound) > 0 {
+					said.refuse(field.Invalid(smaller.path.Key(string(name)), quantity.String(), exceeds(smaller.path, larger.path, name, quantity, bound)))
+				}
+			}
+		}
+	}
+	for _, name := range sortedKeys(spec.Guarantee.Resource) {
+		if _, is := spec.Deserved[name]; !is && len(spec.Deserved) > 0 {
+			said.warnings = append(said.warnings, fmt.Sprintf("spec.guarantee.resource[%s] is kept free, but spec.deserved does not name %s: "+
+				"with the plugin capacity the queue deserves none of it", name, name))
+		}
+	}
+}
+
+// exceeds says that a queue has more of a resource by one of its lists than by another, in the words of Volcano where it has any.
+func exceeds(smaller, larger *field.Path, name corev1.ResourceName, quantity, bound resource.Quantity) string {
+	detail := fmt.Sprintf("must not exceed %s, which is %s", larger, bound.String())
+	of := func(path *field.Path) string { return strings.Split(path.String(), ".")[1] }
+	switch of(smaller) + of(larger) {
+	case "guaranteedeserved":
+		return fmt.Sprintf("deserved[%s]=%s must be >= guarantee[%s]=%s: %s", name, bound.String(), name, quantity.String(), detail)
+	case "deservedcapability":
+		return fmt.Sprintf("deserved[%s]=%s must be <= capability[%s]=%s: %s", name, quantity.String(), name, bound.String(), detail)
+	}
+	return detail
+}
+
+// judgePlace says why the queue cannot be where it wants to be.
+func judgePlace(settings *settings, queues *queueTree, queue *scheduling.Queue) *field.Error {
+	path, name := field.NewPath("spec", "parent"), parentOf(queue)
+	if name == queue.Name {
+		return field.Invalid(path, name, fmt.Sprintf("queue %s cannot use itself as parent", queue.Name))
+	}
+	parent := queues.byName[name]
+	if parent == nil {
+		if name == scheduling.RootQueue {
+			return nil // the queue controller is about to make it
+		}
+		problem := field.NotFound(path, name)
+		problem.Detail = fmt.Sprintf("failed to get parent queue of queue %s: queue.scheduling.volcano.sh %q not found", queue.Name, name)
+		return problem
+	}
+	tree := queues.with(queue)
+	levels := tree.levelsAbove(queue)
+	switch {
+	case levels == noRoot:
+		return field.Invalid(path, name, fmt.Sprintf("queue %s would be below itself, or below a queue that does not exist", queue.Name))
+	case levels+tree.levelsBelow(queue.Name) > settings.maxQueueDepth:
+		return field.Invalid(path, name, fmt.Sprintf("queue %s exceeds the maximum allowed depth of %d: there would be queues %d levels below %s",
+			queue.Name, settings.maxQueueDepth, levels+tree.levelsBelow(queue.Name), scheduling.RootQueue))
+	}
+	return nil
+}
+
+// judgeParent says why the queue, which may be there by its place in the tree, cannot be the first one below its parent.
+func judgeParent(ctx context.Context, s *server, queues *queueTree, queue *scheduling.Queue) (*field.Error, error) {
+	parent := queues.byName[parentOf(queue)]
+	if parent == nil || isRoot(parent) || len(queues.below(parent.Name)) > 0 {
+		return nil, nil
+	}
+	// What the scheduler last wrote costs nothing to read; only where it says that there are pods these are looked for.
+	if pods := parent.Status.Allocated[corev1.ResourcePods]; pods.Sign() <= 0 {
+		return nil, nil
+	}
+	pods, err := podsIn(ctx, s.live, parent.Name)
+	if err != nil || len(pods) == 0 {
+		return nil, err
+	}
+	return field.Invalid(field.NewPath("spec", "parent"), parent.Name, fmt.Sprintf("queue %s cannot be the parent queue of queue %s because it has allocated Pods: %d, such as %s; "+
+		"a queue with queues below it takes no jobs itself", parent.Name, queue.Name, len(pods), pods[0])), nil
+}

@@ -1,0 +1,114 @@
+package benchmark_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hekla.sh/hekla/test/apitest"
+
+	"hekla.sh/hekla/internal/benchmark"
+)
+
+// patience bounds the benchmark of the test: long enough for two busy cores, and only ever reached by a failure.
+const patience = 3 * time.Minute
+
+// runBench builds a component and hekla, and returns what hekla bench prints.
+func runBench(t *testing.T, component string, arguments ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	bin := t.TempDir()
+	if err := apitest.Build(ctx, bin, "hekla", component); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(ctx, filepath.Join(bin, "hekla"), append([]string{"bench"}, arguments...)...)
+	// The cluster is stopped by the command itself; a kill would leave it running.
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	var progress strings.Builder
+	command.Stderr = &progress
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, progress.String(), output)
+	}
+	return output
+}
+
+func TestTheCommandMeasuresBothContenders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two executables and starts a cluster")
+	}
+	output := runBench(t, "scheduler", "--nodes=20", "--pods=200", "--gang=20", "--runs=1")
+	var report benchmark.Report
+	if err := json.Unmarshal(output, &report); err != nil {
+		t.Fatalf("%v in\n%s", err, output)
+	}
+	if report.Violations == nil || len(report.Violations) > 0 {
+		t.Errorf("violations are %q, want an empty list", report.Violations)
+	}
+	if len(report.Runs) != 1 || !report.Runs[0].PlainLoopFirst {
+		t.Fatalf("runs are %+v, want one, which the plain loop begins", report.Runs)
+	}
+	run := report.Runs[0]
+	for name, m := range map[string]benchmark.Measurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
+		if m.PodsBound != 200 || m.APIWrites["POST pods/binding 201"] != 200 {
+			t.Errorf("%s: %d pods bound by %d bindings, want 200 by 200", name, m.PodsBound, m.APIWrites["POST pods/binding 201"])
+		}
+		if m.PodsPerSecond <= 0 || m.PodsPerSecondFromStart <= 0 || m.PodsRunningPerSecond <= 0 || m.ControlPlaneCPUSeconds <= 0 {
+			t.Errorf("%s: numbers are missing in %+v", name, m)
+		}
+	}
+	use := run.Hekla.Process
+	if use == nil || use.CPUSeconds <= 0 || use.CPUSecondsAfterIdle < use.CPUSeconds || use.PeakMemoryBytes == 0 {
+		t.Errorf("what the scheduler used is %+v", use)
+	}
+	if want := run.Hekla.PodsPerSecond / run.PlainLoop.PodsPerSecond; report.Median.Ratio != want {
+		t.Errorf("the ratio is %v, want %v", report.Median.Ratio, want)
+	}
+	if v := report.Versions; v.Kubernetes == "" || v.Etcd == "" || v.Kwok == "" || v.Go == "" || v.Hekla == "" {
+		t.Errorf("versions are missing in %+v", v)
+	}
+	if m := report.Machine; m.CPUs < 1 || m.MemoryBytes == 0 || m.Kernel == "" {
+		t.Errorf("the machine is %+v", m)
+	}
+}
+
+func TestTheCommandMeasuresTheControllers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two executables and starts a cluster")
+	}
+	output := runBench(t, "controllers", "jobs", "--jobs=10", "--pods=5", "--runs=1")
+	var report benchmark.JobReport
+	if err := json.Unmarshal(output, &report); err != nil {
+		t.Fatalf("%v in\n%s", err, output)
+	}
+	if report.Violations == nil || len(report.Violations) > 0 {
+		t.Errorf("violations are %q, want an empty list", report.Violations)
+	}
+	if len(report.Runs) != 1 || !report.Runs[0].PlainLoopFirst {
+		t.Fatalf("runs are %+v, want one, which the plain loop begins", report.Runs)
+	}
+	run := report.Runs[0]
+	for name, m := range map[string]benchmark.JobMeasurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
+		if m.WritesPerSecond <= m.PodsPerSecondFromStart {
+			t.Errorf("%s: %.0f writes a second, of which %.0f are pods, leave none for PodGroups", name, m.WritesPerSecond, m.PodsPerSecondFromStart)
+		}
+		if m.PodsMade != 50 || m.APIWrites["POST pods 201"] != 50 || m.APIWrites["POST podgroups 201"] != 10 {
+			t.Errorf("%s: %d pods are made by %v, want 50 by 50 requests, and 10 PodGroups", name, m.PodsMade, m.APIWrites)
+		}
+		if m.PodsPerSecond <= 0 || m.PodsPerSecondFromStart <= 0 || m.ControlPlaneCPUSeconds <= 0 {
+			t.Errorf("%s: numbers are missing in %+v", name, m)
+		}
+	}
+	if run.Hekla.ProcessCPUSeconds <= 0 || run.Hekla.PeakMemoryBytes == 0 || run.Ratio != run.Hekla.PodsPerSecond/run.PlainLoop.PodsPerSecond {
+		t.Errorf("what the controllers used is missing in %+v", run)
+	}
+	if report.Parameters != (benchmark.JobParameters{Jobs: 10, Pods: 5, Runs: 1}) || report.Versions.Hekla == "" || report.Machine.CPUs < 1 {
+		t.Errorf("measured is %+v on %+v with %+v", report.Parameters, report.Machine, report.Versions)
+	}
+}

@@ -1,0 +1,387 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/metrics"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// recheckAfter is how long to wait for a watch to catch up with what is known to have been written. The event itself
+// wakes the Job sooner; this is for the event that never comes.
+const recheckAfter = time.Second
+
+// atOnce has a Job looked at again as soon as those that wait have had their turn.
+const atOnce = time.Millisecond
+
+// Reconciler brings one Job at a time closer to what its spec asks for. Add puts it to work.
+type Reconciler struct {
+	client        client.Client
+	live          client.Reader
+	events        events.EventRecorder
+	memory        *memory
+	metrics       *metrics.Metrics
+	schedulerName string
+}
+
+// Reconcile follows what a Command or lifecycle policy asks for, or else brings PodGroup, volumes and pods in line with
+// the phase, and writes the status if it differs. An error means that a request failed and that the Job is to be tried
+// again; the status is written all the same, because it says what went wrong.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	stored := &batch.Job{}
+	if err := r.client.Get(ctx, request.NamespacedName, stored); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.memory.forget(request.NamespacedName)
+			r.metrics.JobGone(request.NamespacedName)
+			return reconcile.Result{}, errors.Join(r.dropGroups(ctx, request.NamespacedName, ""), r.dropVoid(ctx, request.NamespacedName))
+		}
+		return reconcile.Result{}, err
+	}
+	r.metrics.Job(stored, stored.Status.State.Phase)
+	if work.LeavesAlone(r.events, stored) {
+		return reconcile.Result{}, nil
+	}
+	if err := r.dropGroups(ctx, request.NamespacedName, stored.UID); err != nil {
+		return reconcile.Result{}, err
+	}
+	if stored.DeletionTimestamp != nil {
+		if !slices.Contains(stored.Finalizers, metav1.FinalizerDeleteDependents) {
+			return reconcile.Result{}, nil // What it waits for may be that all of it stays.
+		}
+		// The garbage collector takes the pods along.
+		return reconcile.Result{}, r.deletePodGroup(ctx, stored)
+	}
+	now := time.Now()
+	if r.memory.outdated(request.NamespacedName, stored.UID, stored.ResourceVersion, now) {
+		return reconcile.Result{RequeueAfter: recheckAfter}, nil
+	}
+	job := defaulted(stored, r.schedulerName)
+	r.memory.wants(request.NamespacedName, job.UID, totalReplicas(job))
+	pods, unseen, unseenWait, err := r.podsOf(ctx, job, now)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	problems := Validate(job)
+	command, asked, err := r.commanded(ctx, job)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var wait time.Duration
+	if len(asked) == 0 && len(problems) == 0 {
+		if asked, wait, err = r.asked(ctx, job, pods, unseen, now); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if len(asked) > 0 {
+		return r.obey(ctx, stored, job, pods, command, asked, now)
+	}
+	outcome, err := r.advance(ctx, job, pods, unseen, problems)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return reconcile.Result{}, nil
+	}
+	status := observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
+	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
+	switch {
+	case result.RequeueAfter > 0:
+	case outcome.isPart:
+		result.RequeueAfter = atOnce
+	default:
+		// The events of pods that are on their way wake the Job. They are waited for only so long.
+		result.RequeueAfter = sooner(sooner(unseenWait, pauseLeft(status, now)), sooner(wait, estimateLeft(job, status, now)))
+	}
+	return result, err
+}
+
+// sooner returns the shorter one of two waits, of which those that are not positive are none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
+}
+
+// asked returns what the policies of a valid Job ask for now, and when they are to be asked again.
+func (r *Reconciler) asked(
+	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], now time.Time,
+) ([]demand, time.Duration, error) {
+	if !hasPolicies(job) || !makesPods(job.Status.State.Phase) {
+		return nil, 0, nil
+	}
+	name := client.ObjectKeyFromObject(job)
+	if asked := r.memory.asked(name, job.UID); len(asked) > 0 {
+		return asked, 0, nil
+	}
+	group := &scheduling.PodGroup{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: PodGroupName(job)}, group)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, 0, err
+	}
+	found := r.lasting(job, pods, occurrences(job, pods, unseen, group))
+	due, wait := demands(job, found, func(o *occurrence) time.Time {
+		if !o.since.IsZero() {
+			return o.since
+		}
+		return r.memory.since(name, job.UID, beginning{o.event, o.task, o.index}, now)
+	}, now)
+	return chosen(job.Status.State.Phase, due), wait, nil
+}
+
+// lasting adds to what was found the evictions that have a delayed answer and whose tasks are not whole again. The
+// status shows an eviction only until the pods that are left have been counted.
+func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []occurrence) []occurrence {
+	present := sets.New[beginning]()
+	for i := range found {
+		present.Insert(beginning{found[i].event, found[i].task, found[i].index})
+	}
+	members := membersByTask(job, pods)
+	begun := r.memory.begun(client.ObjectKeyFromObject(job), job.UID, func(which beginning) bool {
+		return present.Has(which) || which.event == bus.PodEvictedEvent && which.task < len(members) &&
+			which.index < int(job.Spec.Tasks[which.task].Replicas) && !isBack(members[which.task], which.index)
+	})
+	for _, which := range begun {
+		if !present.Has(which) {
+			found = append(found, eviction(job, which.task, which.index))
+		}
+	}
+	return found
+}
+
+// obey carries out demands and puts them on record, then deletes the Command they come from, if any. What is for the
+// whole Job is only recorded: its pods are outdated by that, and go next time. The pods of parts of it are deleted
+// first, because the record could not tell later which they were.
+func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []demand, now time.Time) (reconcile.Result, error) {
+	name := client.ObjectKeyFromObject(job)
+	if isPartial(asked[0].action) && job.Status.RetryCount+1 < job.Spec.MaxRetry {
+		r.memory.ask(name, job.UID, asked)
+		left := targets(job, pods, asked)
+		deleted, err := r.deletePods(ctx, left)
+		pods = replaced(pods, deleted)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if len(deleted) < len(left) {
+			return reconcile.Result{RequeueAfter: atOnce}, nil
+		}
+	}
+	result, written, err := r.record(ctx, stored, follow(job, pods, asked, now), trouble{}, nil)
+	if !written {
+		return result, err
+	}
+	r.announceActions(stored, asked)
+	r.memory.ask(name, job.UID, nil)
+	r.memory.begun(name, job.UID, func(beginning) bool { return false })
+	if command == nil {
+		return result, err
+	}
+	return result, errors.Join(err, r.drop(ctx, name, command))
+}
+
+// outcome is how the world looks after advance: the pods, the PodGroup if the Job needs one, and what went wrong.
+type outcome struct {
+	pods    []*corev1.Pod
+	group   *scheduling.PodGroup
+	trouble trouble
+
+	// isPart says that pods are left to be made or deleted in the next reconcile.
+	isPart bool
+}
+
+// advance carries out what the phase of a defaulted Job wants. The outcome is good to be counted in any case.
+func (r *Reconciler) advance(
+	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], problems field.ErrorList,
+) (outcome, error) {
+	if !makesPods(job.Status.State.Phase) {
+		return r.clear(ctx, job, pods)
+	}
+	result := outcome{pods: pods}
+	if len(problems) > 0 {
+		result.trouble = trouble{ReasonInvalidSpec, bounds.Told(problems).ToAggregate().Error()}
+		return result, nil
+	}
+	var err error
+	if len(pods) == 0 {
+		if err = r.ensureClaims(ctx, job); err != nil {
+			result.trouble = trouble{batch.PVCErrorReason, err.Error()}
+			return result, err
+		}
+	}
+	held := heldBack(job, pods)
+	if result.group, err = r.ensurePodGroup(ctx, job, held); err != nil {
+		result.trouble = trouble{batch.PodGroupErrorReason, err.Error()}
+		return result, err
+	}
+	missing, isPart, surplus := missingAndSurplus(job, pods, unseen, held, min(maxAtATime, max(maxUnseen-unseen.Len(), 0)))
+	if admitted(result.group) {
+		// Before any pod goes: those that stay are told first who their peers will be.
+		if err := r.ensureResources(ctx, job); err != nil {
+			result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+			return result, err
+		}
+	}
+	deleted, deleteErr := r.deletePods(ctx, surplus)
+	result.pods, result.isPart = replaced(pods, deleted), len(deleted) < len(surplus)
+	if deleteErr != nil {
+		result.trouble = trouble{ReasonFailedDelete, deleteErr.Error()}
+	}
+	if !admitted(result.group) {
+		return result, deleteErr
+	}
+	created, isLeft, createErr := r.createPods(ctx, job, missing, unseen)
+	result.pods = append(result.pods, created...)
+	// Where the watch is behind, the events of the pods wake the Job.
+	result.isPart = result.isPart || isLeft || isPart && len(missing) > 0
+	if createErr != nil {
+		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
+	}
+	return result, errors.Join(deleteErr, createErr)
+}
+
+// clear deletes what a Job that makes no pods leaves over.
+func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.Pod) (outcome, error) {
+	result := outcome{pods: pods}
+	left := leftovers(job, pods)
+	deleted, err := r.deletePods(ctx, left)
+	result.pods, result.isPart = replaced(pods, deleted), len(deleted) < len(left)
+	if err == nil && (isSpent(job, result.pods) || len(result.pods) == 0 && pauseLeft(&job.Status, time.Now()) > 0) {
+		err = r.deletePodGroup(ctx, job)
+	}
+	if err != nil {
+		result.trouble = trouble{ReasonFailedDelete, err.Error()}
+		return result, err
+	}
+	if err := r.removeResources(ctx, job); err != nil {
+		result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+		return result, err
+	}
+	return result, nil
+}
+
+// podsOf returns the pods the Job controls, which are the cache's own and not to be changed, and the names of those that were
+// created and are not among them, with for how long those are still awaited. The latter are asked for first: a pod that is
+// seen in between is in both, and not in neither, which would have it made again, or missed as if somebody had deleted it.
+func (r *Reconciler) podsOf(
+	ctx context.Context, job *batch.Job, now time.Time,
+) (pods []*corev1.Pod, unseen sets.Set[string], wait time.Duration, err error) {
+	unseen, wait = r.memory.unseen(client.ObjectKeyFromObject(job), job.UID, now)
+	list := &corev1.PodList{}
+	err = r.client.List(ctx, list, client.InNamespace(job.Namespace),
+		client.MatchingFields{podsByJob: string(job.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	pods = make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+		unseen.Delete(pods[i].Name)
+	}
+	return pods, unseen, wait, nil
+}
+
+// ensurePodGroup makes the PodGroup of the Job, or brings it up to date.
+func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []string) (*scheduling.PodGroup, error) {
+	wanted := BuildPodGroup(job, func(class string) int32 { return r.priority(ctx, class) })
+	holdBack(wanted, job, held)
+	current := &scheduling.PodGroup{}
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
+	if apierrors.IsNotFound(err) {
+		err := r.client.Create(ctx, wanted)
+		if !apierrors.IsAlreadyExists(err) {
+			return wanted, err
+		}
+		err = r.live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
+		if err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	if !metav1.IsControlledBy(current, job) {
+		return nil, errors.New("PodGroup " + current.Namespace + "/" + current.Name + " exists and does not belong to the Job")
+	}
+	if why, is := bounds.Unreadable(current); is {
+		return nil, errors.New("PodGroup " + current.Namespace + "/" + current.Name + " was stored in a form that cannot be read: " + why)
+	}
+	if wanted.Spec.Queue, err = r.queueOf(ctx, job, current); err != nil {
+		return nil, err
+	}
+	updated := updatePodGroup(current, wanted)
+	if apiequality.Semantic.DeepEqual(current, updated) {
+		return current, nil
+	}
+	if err := r.client.Patch(ctx, updated, client.MergeFrom(current)); err != nil {
+		return nil, err
+	}
+	return updated, nil
+}
+
+// queueOf is the queue in which the PodGroup of a Job belongs: the Job's, but for Jobs in the default queue that of their namespace,
+// if it has one and the PodGroup was put there, as the webhook does.
+func (r *Reconciler) queueOf(ctx context.Context, job *batch.Job, group *scheduling.PodGroup) (string, error) {
+	if job.Spec.Queue != scheduling.DefaultQueue || group.Spec.Queue == job.Spec.Queue {
+		return job.Spec.Queue, nil
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace); err != nil {
+		return "", err
+	}
+	return cmp.Or(namespace.Annotations[scheduling.QueueNameAnnotationKey], job.Spec.Queue), nil
+}
+
+// deletePodGroup deletes the PodGroup of the Job if there is one.
+func (r *Reconciler) deletePodGroup(ctx context.Context, job *batch.Job) error {
+	group := &scheduling.PodGroup{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: PodGroupName(job)}, group)
+	if err != nil || group.DeletionTimestamp != nil || !metav1.IsControlledBy(group, job) {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(r.client.Delete(ctx, group, client.Preconditions{UID: &group.UID}))
+}
+
+// priority is the value of a PriorityClass. Of a class that does not exist the pods themselves will complain.
+func (r *Reconciler) priority(ctx context.Context, class string) int32 {
+	found := &schedulingv1.PriorityClass{}
+	if class == "" || r.client.Get(ctx, client.ObjectKey{Name: class}, found) != nil {
+		return 0
+	}
+	return found.Value
+}
+
+// record writes the status if it differs, tells in Events what is new in it, and says whether it is on record now. It
+// passes on the error that came before, so that the Job is tried again.
+func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batch.JobStatus, trouble trouble, cause error) (reconcile.Result, bool, error) {
+	if apiequality.Semantic.DeepEqual(&stored.Status, status) {
+		return reconcile.Result{}, true, cause
+	}
+	updated := stored.DeepCopy()
+	updated.Status = *status
+	err := r.client.Status().Patch(ctx, updated, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: recheckAfter}, false, nil
+	case err != nil:
+		return reconcile.Result{}, false, errors.Join(cause, client.IgnoreNotFound(err))
+	}
+	r.memory.wrote(client.ObjectKeyFromObject(stored), stored.UID, updated.ResourceVersion, time.Now())
+	r.metrics.Job(stored, status.State.Phase)
+	r.announce(stored, status, trouble)
+	return reconcile.Result{}, true, cause
+}

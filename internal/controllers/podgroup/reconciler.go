@@ -1,0 +1,293 @@
+package podgroup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"hekla.sh/hekla/internal/controllers/internal/work"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Reasons of the Events on a pod.
+const (
+	// ReasonInvalidAnnotation: an annotation of the pod, its owner or its namespace cannot be read.
+	ReasonInvalidAnnotation = "InvalidAnnotation"
+
+	// ReasonOwnerNotRead: the owner of the pod is of a kind that the controllers may not read.
+	ReasonOwnerNotRead = "OwnerNotRead"
+
+	// ReasonPodGroupError: the PodGroup of the pod could not be made or changed.
+	ReasonPodGroupError = "PodGroupError"
+)
+
+// Reconciler keeps one PodGroup at a time in step with the pods that need it. Add puts it to work.
+type Reconciler struct {
+	client            client.Client
+	live              client.Reader
+	events            events.EventRecorder
+	inheritFromOwners bool
+}
+
+// Reconcile is asked about the PodGroup that belongs to a lone pod or to the pods of one controller. While one of those
+// pods is alive it makes the PodGroup exist and every such pod name it; when no pod is left it removes it.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pods, err := r.members(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	group := &scheduling.PodGroup{}
+	err = r.client.Get(ctx, request.NamespacedName, group)
+	if apierrors.IsNotFound(err) {
+		group = nil
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(pods) == 0 {
+		return reconcile.Result{}, r.remove(ctx, group)
+	}
+	if group != nil && work.LeavesAlone(r.events, group) {
+		return reconcile.Result{}, nil
+	}
+	var joining []*corev1.Pod
+	for _, pod := range pods {
+		if isAlive(pod) && pod.Annotations[scheduling.KubeGroupNameAnnotationKey] == "" {
+			joining = append(joining, pod)
+		}
+	}
+	model := newest(pods)
+	if model == nil || (len(joining) == 0 && group != nil && !hasMinimum(group)) {
+		return reconcile.Result{}, nil
+	}
+	if err := r.ensure(ctx, model, pods, group, len(joining) > 0); err != nil {
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return reconcile.Result{}, nil
+		}
+		r.events.Eventf(model, nil, corev1.EventTypeWarning, ReasonPodGroupError, "Group", "%.1000s", err.Error())
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, r.join(ctx, joining, request.Name)
+}
+
+// members returns the pods that the PodGroup of this name belongs to, finished ones included. They are the cache's own
+// and not to be changed.
+func (r *Reconciler) members(ctx context.Context, group types.NamespacedName) ([]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	err := r.client.List(ctx, list, client.InNamespace(group.Namespace),
+		client.MatchingFields{podsByGroup: group.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, err
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
+}
+
+// isAlive says whether the pod may still want to be scheduled or is running.
+func isAlive(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// newest returns the pod by whose spec the PodGroup is made: the last one created that is alive, since in a roll-out it
+// carries the template that will stay. It is nil when none is alive.
+func newest(pods []*corev1.Pod) *corev1.Pod {
+	var last *corev1.Pod
+	for _, pod := range pods {
+		if isAlive(pod) && (last == nil || later(pod, last) > 0) {
+			last = pod
+		}
+	}
+	return last
+}
+
+func later(a, b *corev1.Pod) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// ensure makes the PodGroup as the pod wants it, or brings the present one up to date. What is wrong with annotations is
+// told only if pods are joining.
+func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*corev1.Pod, current *scheduling.PodGroup, isJoining bool) error {
+	owner, ownerProblem, err := r.owner(ctx, model)
+	if err != nil {
+		return err
+	}
+	if owner == nil && ownerProblem == "" && current != nil && !isJoining {
+		// It is being taken apart, and what it wanted cannot be known any more.
+		return nil
+	}
+	around, err := r.surroundings(ctx, model, owner)
+	if err != nil {
+		return err
+	}
+	wanted, problems := Build(model, around)
+	note, err := r.lower(ctx, wanted, model, pods, owner)
+	if err != nil {
+		return err
+	}
+	if isJoining {
+		if ownerProblem != "" {
+			r.events.Eventf(model, nil, corev1.EventTypeNormal, ReasonOwnerNotRead, "Group", "%.1000s", ownerProblem)
+		}
+		for _, problem := range append(problems, note) {
+			if problem != "" {
+				r.events.Eventf(model, nil, corev1.EventTypeWarning, ReasonInvalidAnnotation, "Group", "%.1000s", problem)
+			}
+		}
+	}
+	if current == nil {
+		err := r.client.Create(ctx, wanted)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		current = &scheduling.PodGroup{}
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), current); err != nil {
+			return err
+		}
+	}
+	if !isOurs(current) {
+		return fmt.Errorf("PodGroup %s/%s exists and belongs to something else", current.Namespace, current.Name)
+	}
+	updated := update(current, wanted)
+	if apiequality.Semantic.DeepEqual(current, updated) {
+		return nil
+	}
+	return r.client.Patch(ctx, updated, client.MergeFrom(current))
+}
+
+// update brings a copy of a PodGroup up to date. Labels and annotations are only added or changed, because the scheduler
+// puts its own there, too; but for that of the minimum, which is told from its absence.
+func update(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
+	updated := current.DeepCopy()
+	if updated.Labels == nil {
+		updated.Labels = map[string]string{}
+	}
+	if updated.Annotations == nil {
+		updated.Annotations = map[string]string{}
+	}
+	delete(updated.Annotations, scheduling.GroupMinMemberAnnotationKey)
+	maps.Copy(updated.Labels, wanted.Labels)
+	maps.Copy(updated.Annotations, wanted.Annotations)
+	subGroups := updated.Spec.SubGroupPolicy
+	updated.Spec = wanted.Spec
+	updated.Spec.SubGroupPolicy = subGroups
+	return updated
+}
+
+// isOurs says whether the PodGroup is controlled by the object that its name says.
+func isOurs(group *scheduling.PodGroup) bool {
+	owner := metav1.GetControllerOfNoCopy(group)
+	return owner != nil && group.Name == scheduling.PodGroupNamePrefix+string(owner.UID)
+}
+
+// remove deletes the PodGroup if there is one and it is ours, unless it changes in between.
+func (r *Reconciler) remove(ctx context.Context, group *scheduling.PodGroup) error {
+	if group == nil || !isOurs(group) || group.DeletionTimestamp != nil {
+		return nil
+	}
+	err := r.client.Delete(ctx, group, client.Preconditions{UID: &group.UID, ResourceVersion: &group.ResourceVersion})
+	if apierrors.IsConflict(err) {
+		// The change that came in between wakes this PodGroup again.
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// owner reads the metadata of the pod's controller, if its annotations are to be inherited or the pod has a minimum. It is
+// nil if there is none, or if it is another one by now; or else the sentence says why it could not be read.
+//
+// It is asked for live: it is needed once per roll-out, and a cache of every ReplicaSet of the cluster would cost more than
+// it saves.
+func (r *Reconciler) owner(ctx context.Context, pod *corev1.Pod) (*metav1.PartialObjectMetadata, string, error) {
+	reference := metav1.GetControllerOfNoCopy(pod)
+	_, hasMinimum := pod.Annotations[scheduling.GroupMinMemberAnnotationKey]
+	if reference == nil || !r.inheritFromOwners && !hasMinimum {
+		return nil, "", nil
+	}
+	owner, err := r.read(ctx, pod.Namespace, reference)
+	if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+		// Nobody grants in advance the right to read all that may own pods, and most of it has no annotations of ours.
+		return nil, fmt.Sprintf("the annotations of its owner do not count: %s", err), nil
+	}
+	return owner, "", err
+}
+
+// read reads the metadata of an owner. It is nil if there is none of its UID.
+func (r *Reconciler) read(ctx context.Context, namespace string, reference *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	owner := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind},
+	}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name}, owner)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", reference.Kind, namespace, reference.Name, err)
+	}
+	if owner.UID != reference.UID {
+		return nil, nil
+	}
+	return owner, nil
+}
+
+// surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace.
+func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *metav1.PartialObjectMetadata) (Surroundings, error) {
+	var around Surroundings
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := r.client.Get(ctx, client.ObjectKey{Name: pod.Namespace}, namespace); client.IgnoreNotFound(err) != nil {
+		return around, fmt.Errorf("reading namespace %s: %w", pod.Namespace, err)
+	}
+	around.Namespace = namespace.Annotations
+	if owner != nil && r.inheritFromOwners {
+		around.Owner = owner.Annotations
+	}
+	return around, nil
+}
+
+// maxParallelPatches bounds the requests for one PodGroup on the way at a time.
+const maxParallelPatches = 16
+
+// join writes the name of the PodGroup on the pods. It returns the first error, after all pods were tried.
+func (r *Reconciler) join(ctx context.Context, pods []*corev1.Pod, group string) error {
+	var patches errgroup.Group
+	patches.SetLimit(maxParallelPatches)
+	for _, pod := range pods {
+		patches.Go(func() error { return r.annotate(ctx, pod, group) })
+	}
+	return patches.Wait()
+}
+
+// annotate writes the name of the PodGroup on one pod. The UID in the patch makes it fail for a pod that has been
+// replaced under its name; such a pod has no need of it any more.
+func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, group string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":         pod.UID,
+		"annotations": map[string]string{scheduling.KubeGroupNameAnnotationKey: group},
+	}})
+	if err == nil {
+		target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+		err = r.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
+	}
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	r.events.Eventf(pod, nil, corev1.EventTypeWarning, ReasonPodGroupError, "Join",
+		"writing annotation %s: %.900s", scheduling.KubeGroupNameAnnotationKey, err.Error())
+	return fmt.Errorf("pod %s/%s: writing annotation %s: %w",
+		pod.Namespace, pod.Name, scheduling.KubeGroupNameAnnotationKey, err)
+}

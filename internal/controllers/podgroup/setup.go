@@ -1,0 +1,208 @@
+package podgroup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"hekla.sh/hekla/internal/controllers/internal/recorder"
+	"hekla.sh/hekla/internal/controllers/internal/work"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// Name is the name of this controller in flags, logs and metrics.
+const Name = "pg-controller"
+
+const (
+	// podsByGroup is the index of pods by the name of the PodGroup that this controller keeps for them.
+	podsByGroup = "keptPodGroup"
+
+	// podsByFamily is the index of pods, whoever schedules them, by the Deployment that their ReplicaSet should be of.
+	podsByFamily = "family"
+
+	// groupsByRelation is the index of PodGroups with a minimum by what tells which pods it depends on.
+	groupsByRelation = "relation"
+)
+
+const (
+	// podEventsSettle is how long the pods of one controller are gathered before their PodGroup is made, so that a
+	// Deployment of a hundred replicas is looked at a few times and not a hundred.
+	podEventsSettle = 20 * time.Millisecond
+
+	// minimumSettle is how long changes of pods are gathered before the minimum of PodGroups is counted anew.
+	minimumSettle = 200 * time.Millisecond
+
+	// idleGrace is how long a PodGroup outlives its last pod: a controller that replaces its only pod keeps its place.
+	idleGrace = 10 * time.Second
+)
+
+// Options of the controller.
+type Options struct {
+	// Workers is how many PodGroups are worked on at a time.
+	Workers int
+
+	// SchedulerNames are the schedulers whose pods get PodGroups.
+	SchedulerNames []string
+
+	// InheritOwnerAnnotations says whether annotations of a pod's owner count as the pod's own.
+	InheritOwnerAnnotations bool
+}
+
+// Add puts the controller into the manager.
+func Add(mgr manager.Manager, options Options) error {
+	r := &Reconciler{
+		client:            mgr.GetClient(),
+		live:              mgr.GetAPIReader(),
+		events:            recorder.For(mgr, Name),
+		inheritFromOwners: options.InheritOwnerAnnotations,
+	}
+	kept := func(object client.Object) string { return keptGroup(object, options.SchedulerNames) }
+	ctx := context.Background()
+	if err := addIndices(ctx, mgr.GetFieldIndexer(), kept); err != nil {
+		return err
+	}
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	// Asked for here so that a process that says it is ready has them, and the first pod finds its namespace.
+	for _, object := range []client.Object{&scheduling.PodGroup{}, namespaces} {
+		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
+			return fmt.Errorf("watching %T: %w", object, err)
+		}
+	}
+	return builder.ControllerManagedBy(mgr).
+		Named(Name).
+		Watches(&corev1.Pod{}, r.podEvents(kept)).
+		Watches(&scheduling.PodGroup{}, groupEvents()).
+		WithOptions(work.Options(options.Workers)).
+		Complete(r)
+}
+
+func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(client.Object) string) error {
+	for _, index := range []struct {
+		of    client.Object
+		name  string
+		value func(client.Object) string
+	}{
+		{&corev1.Pod{}, podsByGroup, kept},
+		{&corev1.Pod{}, podsByFamily, familyOfPod},
+		{&scheduling.PodGroup{}, groupsByRelation, func(object client.Object) string {
+			if group, is := object.(*scheduling.PodGroup); is && hasMinimum(group) {
+				return relation(group)
+			}
+			return ""
+		}},
+	} {
+		err := indexer.IndexField(ctx, index.of, index.name, func(object client.Object) []string {
+			if value := index.value(object); value != "" {
+				return []string{value}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", index.of, index.name, err)
+		}
+	}
+	return nil
+}
+
+// keptGroup returns the name of the PodGroup that has to be kept for the pod, or "" if the pod is none of ours: another
+// scheduler's, a batch Job's, or one that somebody has put into a PodGroup.
+func keptGroup(object client.Object, schedulerNames []string) string {
+	pod, is := object.(*corev1.Pod)
+	if !is || !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {
+		return ""
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil &&
+		owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
+		return ""
+	}
+	name := GroupName(pod)
+	if named := pod.Annotations[scheduling.KubeGroupNameAnnotationKey]; named != "" && named != name {
+		return ""
+	}
+	return name
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// podEvents wakes the PodGroup kept for a pod: soon when the pod appears or changes, after idleGrace when it is gone. It
+// wakes those whose minimum depends on the pod, too, when the pod begins or ceases to count.
+func (r *Reconciler) podEvents(kept func(client.Object) string) handler.EventHandler {
+	wake := func(object client.Object, queue queue, after time.Duration) {
+		if name := kept(object); name != "" {
+			key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, after)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, event event.CreateEvent, queue queue) {
+			wake(event.Object, queue, podEventsSettle)
+			r.wakeRelatives(ctx, event.Object, "", queue)
+		},
+		UpdateFunc: func(ctx context.Context, event event.UpdateEvent, queue queue) {
+			if event.ObjectNew.GetAnnotations()[scheduling.KubeGroupNameAnnotationKey] == "" {
+				wake(event.ObjectNew, queue, podEventsSettle)
+			}
+			before, was := event.ObjectOld.(*corev1.Pod)
+			after, is := event.ObjectNew.(*corev1.Pod)
+			if was && is && (isAlive(before) != isAlive(after) || before.Spec.NodeName != after.Spec.NodeName) {
+				r.wakeRelatives(ctx, after, "", queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, event event.DeleteEvent, queue queue) {
+			wake(event.Object, queue, idleGrace)
+			r.wakeRelatives(ctx, event.Object, kept(event.Object), queue)
+		},
+	}
+}
+
+// wakeRelatives wakes the PodGroups whose minimum depends on the pod, but one.
+func (r *Reconciler) wakeRelatives(ctx context.Context, pod client.Object, but string, queue queue) {
+	of := relation(pod)
+	if of == "" {
+		return
+	}
+	list := &scheduling.PodGroupList{}
+	err := r.client.List(ctx, list, client.InNamespace(pod.GetNamespace()),
+		client.MatchingFields{groupsByRelation: of}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		// The cache is not full yet. Every PodGroup is looked at when it is.
+		return
+	}
+	for i := range list.Items {
+		if list.Items[i].Name != but {
+			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])}, minimumSettle)
+		}
+	}
+}
+
+// groupEvents wakes a PodGroup of ours when it appears, which after a restart may be one whose pods went unseen, and
+// when it is deleted, because pods may still need it.
+func groupEvents() handler.EventHandler {
+	wake := func(object client.Object, queue queue, after time.Duration) {
+		if group, is := object.(*scheduling.PodGroup); is && isOurs(group) {
+			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(group)}, after)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, event event.CreateEvent, queue queue) {
+			wake(event.Object, queue, idleGrace)
+		},
+		DeleteFunc: func(_ context.Context, event event.DeleteEvent, queue queue) {
+			wake(event.Object, queue, podEventsSettle)
+		},
+	}
+}

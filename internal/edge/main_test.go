@@ -1,0 +1,158 @@
+package edge
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"hekla.sh/hekla/internal/localcluster"
+)
+
+// patience bounds every wait; only a failure reaches it.
+const patience = time.Minute
+
+// realCluster is a real API server with our definitions, started by the first test that needs it.
+var realCluster struct {
+	once    sync.Once
+	cluster *localcluster.Cluster
+	err     error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if c := realCluster.cluster; c != nil {
+		if err := c.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func startCluster() (*localcluster.Cluster, error) {
+	definitions, err := localcluster.ReadManifests(os.DirFS("../../installer/crds"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := localcluster.Start(context.Background(), localcluster.Options{
+		WithoutKwok: true, WithoutControllers: true, Manifests: definitions, Progress: os.Stderr,
+		Serve: []string{"resource.k8s.io/v1beta2"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, c.CreateNamespace(context.Background(), "volcano-system")
+}
+
+// adminClients returns clients with all rights, and the cluster.
+func adminClients(t *testing.T) (*Clients, *localcluster.Cluster) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	realCluster.once.Do(func() { realCluster.cluster, realCluster.err = startCluster() })
+	if realCluster.err != nil {
+		t.Fatal(realCluster.err)
+	}
+	clients, err := Connect(realCluster.cluster.Config(), 2000, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clients, realCluster.cluster
+}
+
+func boundedContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// documentedRules reads the tables of permissions in the package comment: those of the ClusterRole, then those of the
+// Role.
+func documentedRules(t *testing.T) (cluster, namespaced []rbacv1.PolicyRule) {
+	t.Helper()
+	source, err := os.Open("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = source.Close() }()
+	groups := []string{"events.k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io", "topology.volcano.sh", "coordination.k8s.io", "policy", `""`,
+		"metrics.k8s.io", "custom.metrics.k8s.io", "storage.k8s.io", "resource.k8s.io"}
+	verbs := map[string]bool{"get": true, "list": true, "watch": true, "create": true, "update": true, "patch": true, "delete": true}
+	rules := &cluster
+	for lines := bufio.NewScanner(source); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "// Role in") {
+			rules = &namespaced
+		}
+		words := strings.Fields(strings.TrimPrefix(lines.Text(), "//\t"))
+		if !strings.HasPrefix(lines.Text(), "//\t") {
+			continue
+		}
+		rule := rbacv1.PolicyRule{}
+		for i, word := range words {
+			switch {
+			case i == 0:
+				group := strings.Trim(word, `"`)
+				if !strings.Contains(strings.Join(groups, " "), word) {
+					t.Fatalf("group %s in %q", word, lines.Text())
+				}
+				rule.APIGroups = []string{group}
+			case strings.HasPrefix(word, "--leader-elect-resource-name"):
+				rule.ResourceNames = []string{"volcano"}
+			case strings.HasPrefix(word, "--scheduler-configmap"):
+				rule.ResourceNames = []string{"volcano-scheduler-configmap"}
+			case verbs[word]:
+				rule.Verbs = append(rule.Verbs, word)
+			case word != "named" && word != "as" && word != "in":
+				rule.Resources = append(rule.Resources, word)
+			}
+		}
+		*rules = append(*rules, rule)
+	}
+	return cluster, namespaced
+}
+
+// confined returns the configuration of a ServiceAccount that has the documented permissions and no other.
+func confined(t *testing.T, c *localcluster.Cluster, admin kubernetes.Interface, name string, clusterRules, rules []rbacv1.PolicyRule) *rest.Config {
+	t.Helper()
+	ctx := boundedContext(t)
+	const namespace = "volcano-system"
+	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: namespace}}
+	rbac := admin.RbacV1()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+	must(err)
+	_, err = rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: clusterRules}, metav1.CreateOptions{})
+	must(err)
+	_, err = rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name},
+	}, metav1.CreateOptions{})
+	must(err)
+	_, err = rbac.Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	must(err)
+	_, err = rbac.RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: name},
+	}, metav1.CreateOptions{})
+	must(err)
+	config, err := c.ServiceAccountConfig(ctx, namespace, name)
+	must(err)
+	return config
+}

@@ -1,0 +1,193 @@
+package eviction_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// drawWorld draws up to four nodes full of jobs of three queues, and up to ten jobs that wait.
+func drawWorld(t *rapid.T) []runtime.Object {
+	var objects []runtime.Object
+	room := map[string]int{}
+	var names []string
+	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
+		name := fmt.Sprintf("n%d", i)
+		names, room[name] = append(names, name), rapid.IntRange(1, 4).Draw(t, "size")
+		objects = append(objects, fixture.Node(name, fmt.Sprintf("cpu=%d", room[name])))
+	}
+	cpus := func(label string) string {
+		if n := rapid.IntRange(0, 4).Draw(t, label); n > 0 {
+			return fmt.Sprintf("cpu=%d", n)
+		}
+		return ""
+	}
+	queues := []string{"qa", "qb", "qc"}
+	for _, name := range queues {
+		objects = append(objects, queue(name, rapid.Int32Range(0, 2).Draw(t, "rank"), cpus("deserved"), cpus("guarantee"), ""))
+	}
+	classes := rapid.SampledFrom([]string{"low", "mid", "high"})
+	running := rapid.IntRange(1, 6).Draw(t, "running")
+	for i := range running + rapid.IntRange(1, 10).Draw(t, "waiting") {
+		waits := i >= running
+		var pods []string
+		for range rapid.IntRange(1, 3).Draw(t, "pods") {
+			node := rapid.SampledFrom(names).Draw(t, "node")
+			switch {
+			case waits:
+				pods = append(pods, "-")
+			case room[node] > 0:
+				room[node]--
+				pods = append(pods, node)
+			}
+		}
+		options := []option{one(0, ranking(fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "task")))), one(1, startedAt(rapid.IntRange(0, 3).Draw(t, "start")))}
+		if rapid.IntRange(0, 5).Draw(t, "marked") == 0 {
+			options = append(options, one(0, unmarked))
+		}
+		if rapid.Bool().Draw(t, "guarded") {
+			options = append(options, each(budgeted))
+		}
+		if waits {
+			options = append(options, asking(fmt.Sprintf("cpu=%d", rapid.IntRange(1, 2).Draw(t, "asks"))))
+		}
+		objects = append(objects, job(fmt.Sprintf("j%02d", i), rapid.SampledFrom(queues).Draw(t, "queue"), classes.Draw(t, "class"),
+			rapid.IntRange(0, len(pods)).Draw(t, "minimum"), strings.Join(pods, " "), options...)...)
+	}
+	return append(objects, budget("b", "guarded", rapid.Int32Range(0, 2).Draw(t, "allowed")))
+}
+
+// live runs a few cycles: what is bound runs, what is evicted is gone after the next cycle. It returns what was decided.
+func (w *world) live(objects []runtime.Object) string {
+	w.set(objects)
+	var story []string
+	for range 6 {
+		story = append(story, w.cycle())
+		w.run()
+		for _, p := range w.decided.Plans {
+			for _, e := range p.Evictions {
+				w.leave(e.Pod.Name)
+			}
+		}
+		story = append(story, w.cycle())
+		w.run()
+		for _, j := range w.Cluster().Jobs() {
+			for _, t := range slices.Clone(j.Tasks()) {
+				if t.Status == cluster.Releasing {
+					w.remove(t.Pod)
+				}
+			}
+		}
+	}
+	return strings.Join(story, "\n")
+}
+
+// forgetful is preempt or reclaim with a search of its own for each taker, which knows nothing of those before.
+type forgetful struct{ framework.Action }
+
+func (f forgetful) Rules() eviction.Rules {
+	return eviction.Rules{Action: f.Name(), AllowWholeGang: true, Budgets: true, Starts: true}
+}
+
+func (f forgetful) Execute(s *framework.Session) {
+	queues := slices.Clone(s.Queues())
+	slices.SortFunc(queues, s.CompareQueues)
+	for _, q := range queues {
+		for _, j := range eviction.Takers(s, q) {
+			switch {
+			case !s.IsStarving(j):
+			case f.Name() == eviction.ReclaimAction:
+				eviction.NewSearch(s, f.Rules()).Reclaim(j)
+			default:
+				eviction.NewSearch(s, f.Rules()).Preempt(j)
+			}
+		}
+	}
+}
+
+// mindful is the same with one search for all.
+type mindful struct{ forgetful }
+
+func (m mindful) Execute(s *framework.Session) {
+	queues := slices.Clone(s.Queues())
+	slices.SortFunc(queues, s.CompareQueues)
+	search := eviction.SearchOf(s, m.Rules())
+	for _, q := range queues {
+		for _, j := range eviction.Takers(s, q) {
+			switch {
+			case !s.IsStarving(j):
+			case m.Name() == eviction.ReclaimAction:
+				search.Reclaim(j)
+			default:
+				search.Preempt(j)
+			}
+		}
+	}
+}
+
+type named string
+
+func (n named) Name() string             { return string(n) }
+func (named) Execute(*framework.Session) {}
+
+func acting(wrap func(framework.Action) framework.Action) []scheduler.Extension {
+	var extensions []scheduler.Extension
+	for _, name := range []string{eviction.PreemptAction, eviction.ReclaimAction} {
+		extensions = append(extensions, scheduler.WithAction(framework.ActionFactory{Name: name,
+			New: func(conf.Arguments) (framework.Action, error) { return wrap(named(name)), nil }}))
+	}
+	return extensions
+}
+
+func TestWhatIsRememberedOfHopelessTakersChangesNoDecision(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		objects := drawWorld(r)
+		// Were the highest served first, those after it could hope for less anyway.
+		byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
+		mindful := newWorld(t, byAge, acting(func(a framework.Action) framework.Action { return mindful{forgetful{a}} })...).live(objects)
+		forgetful := newWorld(t, byAge, acting(func(a framework.Action) framework.Action { return forgetful{a} })...).live(objects)
+		if mindful != forgetful {
+			r.Fatalf("with what is remembered:\n%s\nwithout:\n%s", mindful, forgetful)
+		}
+	})
+}
+
+func TestTheOrderInWhichObjectsArriveChangesNoDecision(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		objects := drawWorld(r)
+		other := rapid.Permutation(objects).Draw(r, "order")
+		if a, b := newWorld(t, everything).live(objects), newWorld(t, everything).live(other); a != b {
+			r.Fatalf("in one order:\n%s\nin another:\n%s", a, b)
+		}
+	})
+}
+
+// A taker that fails must leave no trace: who comes after it is served as if it had never been.
+func TestATakerThatFailsLeavesNoTrace(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		objects := drawWorld(r)
+		hopeless := job("hopeless", "qa", "high", 3, "- - -", each(fixture.Selecting("no", "such")))
+		rich := job("rich", "qb", "high", 1, "-", asking("cpu=9"))
+		if a, b := newWorld(t, everything).live(objects), newWorld(t, everything).live(append(append(hopeless, rich...), objects...)); a != b {
+			r.Fatalf("without it:\n%s\nwith it:\n%s", a, b)
+		}
+	})
+}
+
+func TestAPlanMakesHopefulWhoHadNoHope(t *testing.T) {
+	byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
+	w := newWorld(t, byAge).set(nodes("cpu=1", "n1", "n2", "n3"), job("giver", "default", "mid", 2, "n1 n2"), job("stays", "default", "low", 1, "n3", each(unmarked)),
+		job("a", "default", "mid", 1, "-"), job("b", "default", "high", 1, "-"), job("c", "default", "mid", 1, "-"))
+	w.expect("giver-1 leaves n2 for b by J1; giver-0 leaves n1 for b by J1; b-0 is promised n1; c-0 is promised n2")
+}

@@ -1,0 +1,194 @@
+package metrics
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/internal/edge"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// shown returns what a scrape shows under names with a prefix.
+func shown(t *testing.T, m *Metrics, prefix string) map[string]string {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	m.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if recorder.Code != http.StatusOK {
+		t.Fatalf("%d: %s", recorder.Code, recorder.Body)
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(recorder.Body.String()) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(name, prefix) {
+			values[name] = value
+		}
+	}
+	return values
+}
+
+func expect(t *testing.T, m *Metrics, prefix string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, shown(t, m, prefix)); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
+	}
+}
+
+func list(cpu, memory, gpu string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		"example.com/gpu": resource.MustParse(gpu)}
+}
+
+// model is a queue with a job of which one pod runs and another waits.
+func model() *cluster.Cluster {
+	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "default", Name: name, UID: "1"}
+	}
+	queue := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "q", UID: "1"}, Spec: schedulingv1beta1.QueueSpec{
+		Weight: 3, Capability: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
+	}}
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: meta("job"), Spec: schedulingv1beta1.PodGroupSpec{MinMember: 1, Queue: "q"}}
+	c.Apply(cluster.Set{Object: queue}, cluster.Set{Object: group})
+	for name, node := range map[string]string{"runs": "node", "waits": ""} {
+		pod := &corev1.Pod{ObjectMeta: meta(name), Spec: corev1.PodSpec{SchedulerName: "volcano", NodeName: node,
+			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("500m", "1Gi", "2")}}}}}
+		pod.Annotations = map[string]string{schedulingv1beta1.KubeGroupNameAnnotationKey: "job"}
+		c.Apply(cluster.Set{Object: pod})
+	}
+	c.Settle()
+	return c
+}
+
+func TestTotalsAreShownUnderVolcanosNames(t *testing.T) {
+	m, c := New(), model()
+	c.Judge(c.Jobs()[0], &verdict.Verdict{Code: verdict.NotEnoughResources})
+	m.Totals(c, nil)
+	expect(t, m, "volcano_queue_", map[string]string{
+		`volcano_queue_allocated_milli_cpu{queue_name="q"}`:                                   "500",
+		`volcano_queue_allocated_memory_bytes{queue_name="q"}`:                                "1.073741824e+09",
+		`volcano_queue_allocated_scalar_resources{queue_name="q",resource="example.com/gpu"}`: "2",
+		`volcano_queue_allocated_scalar_resources{queue_name="q",resource="pods"}`:            "1",
+		`volcano_queue_capacity_milli_cpu{queue_name="q"}`:                                    "8000",
+		`volcano_queue_request_milli_cpu{queue_name="q"}`:                                     "1000",
+		`volcano_queue_request_memory_bytes{queue_name="q"}`:                                  "2.147483648e+09",
+		`volcano_queue_request_scalar_resources{queue_name="q",resource="example.com/gpu"}`:   "4",
+		`volcano_queue_request_scalar_resources{queue_name="q",resource="pods"}`:              "2",
+		`volcano_queue_inqueue_milli_cpu{queue_name="q"}`:                                     "0",
+		`volcano_queue_inqueue_memory_bytes{queue_name="q"}`:                                  "0",
+		`volcano_queue_inqueue_scalar_resources{queue_name="q",resource="example.com/gpu"}`:   "0",
+		`volcano_queue_inqueue_scalar_resources{queue_name="q",resource="pods"}`:              "0",
+		`volcano_queue_weight{queue_name="q"}`:                                                "3",
+	})
+	expect(t, m, "volcano_unschedule_", map[string]string{
+		`volcano_unschedule_job_count`:                        "1",
+		`volcano_unschedule_task_count{job_id="default/job"}`: "1",
+	})
+}
+
+func TestWhatIsGoneIsNotShownAnyMore(t *testing.T) {
+	m, c := New(), model()
+	m.Totals(c, nil)
+	c.Apply(cluster.Delete{Object: c.Queue("q").Object})
+	c.Settle()
+	m.Totals(c, nil)
+	expect(t, m, "volcano_queue_", map[string]string{})
+}
+
+func TestBindingsAreCountedByResult(t *testing.T) {
+	m := New()
+	created := time.Now().Add(-time.Minute)
+	for _, result := range []edge.BindResult{edge.Bound, edge.Bound, edge.Refused} {
+		m.Bind(edge.BindOutcome{Result: result, Created: created, Prepared: time.Second, Took: 3 * time.Second})
+	}
+	m.Cycle(false, 7)
+	expect(t, m, "hekla_binds_total", map[string]string{
+		`hekla_binds_total{result="bound"}`: "2", `hekla_binds_total{result="refused"}`: "1", `hekla_binds_total{result="gone"}`: "0",
+		`hekla_binds_total{result="elsewhere"}`: "0", `hekla_binds_total{result="unsent"}`: "0",
+	})
+	expect(t, m, "volcano_schedule_attempts_total", map[string]string{
+		`volcano_schedule_attempts_total{result="scheduled"}`: "2", `volcano_schedule_attempts_total{result="error"}`: "1",
+		`volcano_schedule_attempts_total{result="unschedulable"}`: "7",
+	})
+	expect(t, m, "volcano_scheduling_stage_duration_milliseconds_sum", map[string]string{
+		`volcano_scheduling_stage_duration_milliseconds_sum{stage="PreBind"}`: "2000",
+		`volcano_scheduling_stage_duration_milliseconds_sum{stage="Bind"}`:    "4000",
+	})
+}
+
+func TestThePartsOfACycleAreTimed(t *testing.T) {
+	m := New()
+	for _, part := range [][2]string{{"cycle", ""}, {"open", ""}, {"action", "allocate"}, {"action", "allocate"}, {"plugin", "drf"},
+		{"close", ""}} {
+		m.Observe(part[0], part[1])()
+	}
+	for name, want := range map[string]string{
+		"volcano_e2e_scheduling_latency_milliseconds_count":                                            "1",
+		"volcano_open_session_duration_milliseconds_count":                                             "1",
+		`volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin="drf"}`: "1",
+		`volcano_action_scheduling_latency_milliseconds_count{action="allocate"}`:                      "2",
+	} {
+		if got := shown(t, m, name)[name]; got != want {
+			t.Errorf("%s is %q, want %s", name, got, want)
+		}
+	}
+}
+
+func TestTheEdgeIsReadWhenAsked(t *testing.T) {
+	m := New()
+	waiting := 1
+	m.Watch(func() edge.InboxStats { return edge.InboxStats{Waiting: waiting, Coalesced: 2} },
+		func() edge.OutboxStats { return edge.OutboxStats{Waiting: 3, InFlight: 4, StatusesWaiting: 5} })
+	for _, want := range []string{"1", "7"} {
+		if got := shown(t, m, "hekla_inbox_objects")["hekla_inbox_objects"]; got != want {
+			t.Errorf("%s objects wait, want %s", got, want)
+		}
+		waiting = 7
+	}
+	expect(t, m, "hekla_outbox_binds_", map[string]string{"hekla_outbox_binds_waiting": "3", "hekla_outbox_binds_in_flight": "4"})
+}
+
+func TestConfigurationsAreCounted(t *testing.T) {
+	m := New()
+	m.ConfigurationUsed()
+	expect(t, m, "hekla_configuration_valid", map[string]string{"hekla_configuration_valid": "1"})
+	m.ConfigurationRefused()
+	expect(t, m, "hekla_configuration_", map[string]string{
+		"hekla_configuration_valid": "0", "hekla_configuration_reload_failures_total": "1",
+	})
+}
+
+func TestPlansAndEvictionsAreCounted(t *testing.T) {
+	m, job := New(), cluster.JobID{Namespace: "default", Name: "job"}
+	victims := func(action string, count int) []cluster.Eviction {
+		evictions := make([]cluster.Eviction, count)
+		for i := range evictions {
+			evictions[i].Action = action
+		}
+		return evictions
+	}
+	m.Plans([]cluster.PlanStart{
+		{Job: job, Evictions: victims("preempt", 5)}, {Job: job, Evictions: victims("reclaim", 2)}, {Job: job}, {Evictions: victims("shuffle", 3)},
+	}, []cluster.PlanEnd{{}})
+	m.Eviction(edge.EvictionSent)
+	expect(t, m, "volcano_pod_preemption_victims", map[string]string{"volcano_pod_preemption_victims": "2"})
+	expect(t, m, "volcano_total_preemption_attempts", map[string]string{"volcano_total_preemption_attempts": "2"})
+	expect(t, m, "volcano_eviction_transactions_total", map[string]string{
+		`volcano_eviction_transactions_total{action="preempt"}`: "1", `volcano_eviction_transactions_total{action="reclaim"}`: "1",
+		`volcano_eviction_transactions_total{action="shuffle"}`: "1",
+	})
+	expect(t, m, "volcano_total_reclaim_attempts", map[string]string{"volcano_total_reclaim_attempts": "1"})
+	expect(t, m, "volcano_pod_reclaim_victims_sum", map[string]string{"volcano_pod_reclaim_victims_sum": "2"})
+	expect(t, m, "hekla_plans_", map[string]string{"hekla_plans_started_total": "4", "hekla_plans_cancelled_total": "1"})
+	if got := shown(t, m, "hekla_evictions_total"); got[`hekla_evictions_total{result="evicted"}`] != "1" || len(got) != len(edge.EvictionResults) {
+		t.Errorf("shown: %v", got)
+	}
+}

@@ -1,0 +1,150 @@
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+
+	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// crowded is a world of so many nodes of 8 GPUs, each full of pods that could leave, and a waiting pod.
+func crowded(b *testing.B, nodes int, options ...func(*corev1.Pod)) (*world, *cluster.Task) {
+	w := newWorld(b).set(fixture.Group("v", "default", 0), fixture.Group("g", "default", 1))
+	for i := range nodes {
+		name := fmt.Sprintf("n%05d", i)
+		w.set(fixture.Node(name, "cpu=64 memory=512Gi nvidia.com/gpu=8"))
+		for k := range 8 {
+			w.set(fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In("v"), fixture.On(name), fixture.Asks("cpu=1 nvidia.com/gpu=1"),
+				fixture.Labelled("app", "v")))
+		}
+	}
+	w.set(fixture.Pod("taker", append(options, fixture.In("g"), fixture.Asks("cpu=8 nvidia.com/gpu=8"), fixture.Labelled("app", "g"))...))
+	w.open()
+	return w, w.task("taker")
+}
+
+// One operation empties one node of many, asks whether the pod fits, and takes that back, as the search for victims does.
+func BenchmarkFitsWhileVictimsAreTried(b *testing.B) {
+	kinds := map[string][]func(*corev1.Pod){"plain": nil, "ports": {fixture.OnPort(80)}, "apart": {fixture.ApartFrom("app", "g")}}
+	for kind, options := range kinds {
+		for _, nodes := range []int{500, 5000} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", kind, nodes), func(b *testing.B) {
+				w, taker := crowded(b, nodes, options...)
+				w.outlook.Best(taker)
+				i := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					n := w.cluster.Nodes()[i%nodes]
+					i++
+					for _, t := range n.Tasks() {
+						w.cluster.Evict(t)
+					}
+					if !w.outlook.Fits(taker, n) {
+						b.Fatal("it does not fit")
+					}
+					w.cluster.Undo(0)
+				}
+			})
+		}
+	}
+}
+
+// One operation asks about one node.
+func BenchmarkFits(b *testing.B) {
+	w, taker := crowded(b, 5000)
+	n := w.cluster.Node("n02500")
+	b.Run("fits", func(b *testing.B) {
+		for b.Loop() {
+			w.outlook.Fits(taker, n)
+		}
+	})
+	b.Run("can open", func(b *testing.B) {
+		for b.Loop() {
+			w.outlook.CanOpen(taker, n)
+		}
+	})
+}
+
+// One operation asks for the best node after one node was emptied and filled again.
+func BenchmarkBestAfterOneNodeWasTried(b *testing.B) {
+	w, taker := crowded(b, 5000)
+	i := 0
+	for b.Loop() {
+		n := w.cluster.Nodes()[i%5000]
+		i++
+		for _, t := range n.Tasks() {
+			w.cluster.Evict(t)
+		}
+		w.cluster.Undo(0)
+		w.outlook.Best(taker)
+	}
+}
+
+// One operation places a gang of which each pod has a claim of its own, and takes that back.
+func BenchmarkGangWithClaims(b *testing.B) {
+	w := newWorld(b).set(fixture.LateClass("late", made))
+	for i := range 5000 {
+		w.set(fixture.Node(fmt.Sprintf("n%05d", i), "cpu=64 memory=512Gi"))
+	}
+	w.set(gangWithClaims("g", 1000, "late")...)
+	s := w.open()
+	j := w.job("g")
+	tasks := s.Pending(j)
+	b.ReportAllocs()
+	for b.Loop() {
+		x := s.Begin()
+		if v := placement.Gang(s, j, tasks); v != nil {
+			b.Fatal(v.Sentence())
+		}
+		x.Undo()
+	}
+}
+
+// One operation places a gang of 64 pods, and takes that back, in a cluster of switches with 16 nodes of eight CPUs each. Every
+// switch but the last lacks the room for one of the pods, so all are tried; plain is the same gang without a bound.
+func BenchmarkAGangThatIsToBeClose(b *testing.B) {
+	for _, nodes := range []int{512, 4096} {
+		w := newWorld(b, "gang", "predicates", "nodeorder", "network-topology-aware")
+		for i := range nodes {
+			name := fmt.Sprintf("s%03d-%02d", i/16, i%16)
+			w.set(fixture.Node(name, "cpu=8 memory=64Gi"))
+			// Together the nodes of a switch have enough, and one by one those of the last alone.
+			held := "cpu=3500m"
+			if i < nodes-16 {
+				held = "cpu=3900m"
+			}
+			w.set(fixture.Pod("held-"+name, fixture.On(name), fixture.Asks(held)))
+			if i%16 == 0 {
+				w.set(fixture.HyperNode(name[:4], 1, "~^"+name[:4]))
+			}
+		}
+		for kind, options := range map[string]func(*schedulingv1beta1.PodGroup){"plain": func(*schedulingv1beta1.PodGroup) {}, "close": fixture.Within(1)} {
+			w.set(fixture.Group("g-"+kind, "default", 64, options))
+			for i := range 64 {
+				asks := "cpu=1 memory=1Gi"
+				if i == 0 {
+					asks = "cpu=1500m memory=1Gi"
+				}
+				w.set(fixture.Pod(fmt.Sprintf("g-%s-%d", kind, i), fixture.In("g-"+kind), fixture.As("worker", i), fixture.Asks(asks)))
+			}
+		}
+		s := w.open()
+		for _, kind := range []string{"plain", "close"} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", kind, nodes), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if v := placement.Gang(s, w.job("g-"+kind), s.Pending(w.job("g-"+kind))); v != nil {
+						b.Fatal(v.Sentence())
+					}
+					w.cluster.Undo(0)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Engine answers where a task can go: now, or as an outlook once what leaves has left and what is promised has come. It
+// keeps what it has found out, so it lives as long as its policy.
+type Engine struct {
+	cluster *cluster.Cluster
+	ahead   bool // it is an outlook
+	filters []framework.NodeFilter
+	vetoers []framework.NodeVetoer
+	scorers []framework.NodeScorer
+	outdate []framework.Outdater // among filters and scorers
+	kube    *kube.Plugins
+	later   *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
+
+	confines *cluster.HyperNode // nil where any node will do
+
+	futures []*future // of the nodes, by slot, where they were asked for
+
+	answers  map[*cluster.Class]*answers  // of plain classes
+	supplied map[*cluster.Class]*supplied // of those that need volumes or devices
+	last     *answers                     // that were asked for last
+	asked    uint64                       // counts questions, to tell which answers were used last
+	reasons  []string                     // why a node refuses; the index is what answers hold
+	byText   map[string]reason
+}
+
+var (
+	_ framework.Placer   = (*Engine)(nil)
+	_ framework.Outlook  = (*Engine)(nil)
+	_ framework.Supplier = (*Engine)(nil)
+)
+
+// New returns an engine for a model and the filters, vetoers and scores of a policy. It answers for the model as it
+// stands: what leaves is still there. What is promised is not, but its room, its ports and its distance to others are kept
+// for it.
+func New(c *cluster.Cluster, policy *framework.Policy) (*Engine, error) {
+	return create(c, policy, false)
+}
+
+// NewOutlook is New for the model as it will be: what leaves is gone, and what is promised is there.
+func NewOutlook(c *cluster.Cluster, policy *framework.Policy) (*Engine, error) {
+	return create(c, policy, true)
+}
+
+func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, error) {
+	scores := make([]kube.Weighted, len(policy.KubeScores))
+	for i, s := range policy.KubeScores {
+		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
+	}
+	arguments := kube.Arguments{BindTimeout: policy.Kube.BindTimeout, DeviceTimeout: policy.Kube.DeviceTimeout,
+		DeviceBindTimeout: policy.Kube.DeviceBindTimeout}
+	for _, p := range policy.Kube.VolumeShape {
+		arguments.VolumeShape = append(arguments.VolumeShape, kube.ShapePoint(p))
+	}
+	plugins, err := kube.NewOutlook(c, policy.KubeFilters, scores, arguments)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{cluster: c, ahead: ahead, filters: policy.Filters, vetoers: policy.Vetoers, scorers: policy.Scorers,
+		kube: plugins, answers: map[*cluster.Class]*answers{}, supplied: map[*cluster.Class]*supplied{}, byText: map[string]reason{}}
+	for _, filter := range e.filters {
+		e.addOutdater(filter)
+	}
+	for _, scorer := range e.scorers {
+		e.addOutdater(scorer)
+	}
+	if !ahead {
+		e.later = plugins
+		if e.kube, err = kube.New(c, policy.KubeFilters, scores, arguments); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range []string{"", "node(s) are unknown", "node(s) were not ready", "node(s) were refused for a reason of their own"} {
+		e.reason(text)
+	}
+	return e, nil
+}
+
+// addOutdater notes a plugin whose answers rest on more than the node asked about. One that filters and scores is called twice,
+// the second time for nothing.
+func (e *Engine) addOutdater(plugin any) {
+	if o, ok := plugin.(framework.Outdater); ok {
+		e.outdate = append(e.outdate, o)
+	}
+}
+
+// reason is why a node refuses a class.
+type reason uint16
+
+// The reasons that every engine has.
+const (
+	fits reason = iota
+	unknownNode
+	notReady
+	manyReasons
+)
+
+// maxReasons bounds the texts that are kept. There are a few dozen, unless a plugin puts numbers or names into its own:
+// then what is beyond is not told apart.
+const maxReasons = 1 << 12
+
+func (e *Engine) reason(text string) reason {
+	r, ok := e.byText[text]
+	if !ok {
+		if len(e.reasons) >= maxReasons {
+			return manyReasons
+		}
+		r = reason(len(e.reasons))
+		e.reasons = append(e.reasons, text)
+		e.byText[text] = r
+	}
+	return r
+}
+
+// Best returns the best node that a task fits on and nobody vetoes, nil if there is none.
+func (e *Engine) Best(t *cluster.Task) *cluster.Node {
+	if t.Class.NeedsSupplies() {
+		return e.bestSupplied(t.Class)
+	}
+	a := e.current(t.Class)
+	if e.cluster.DependsOnPods(t.Class) {
+		return e.bestAround(a)
+	}
+	return e.standingsOf(a).best(a, e)
+}
+
+// standingsOf returns the standings of the nodes that are asked about. The answers are current.
+func (e *Engine) standingsOf(a *answers) *standings {
+	if e.confines != nil {
+		return a.within(e, e.confines)
+	}
+	return &a.whole
+}
+
+// Confine has the engine find nodes of one HyperNode only, until it is told otherwise; nil is the whole cluster.
+func (e *Engine) Confine(h *cluster.HyperNode) { e.confines = h }
+
+// area returns the nodes that are asked about, by name.
+func (e *Engine) area() []*cluster.Node {
+	if e.confines != nil {
+		return e.confines.Nodes
+	}
+	return e.cluster.Nodes()
+}
+
+// bestAround is Best for a class that depends on pods elsewhere. Nodes that are vetoed have their part in the survey, so
+// that scores do not depend on which were asked about before.
+func (e *Engine) bestAround(a *answers) *cluster.Node {
+	candidates := e.candidates(a)
+	refusals, around := e.survey(a, candidates)
+	for {
+		best := -1
+		var bestScore int64
+		for i, n := range candidates {
+			if refusals[i] != "" || a.vetoed(n) != fits {
+				continue
+			}
+			if score := a.score[n.Slot] + around[i]*framework.Point; best < 0 || score > bestScore {
+				best, bestScore = i, score
+			}
+		}
+		if best < 0 {
+			return nil
+		}
+		if e.vetoOf(a, candidates[best]) == fits {
+			return candidates[best]
+		}
+	}
+}
+
+// candidates returns the nodes that pass everything but the plugins that look at pods elsewhere and the vetoers, by name.
+func (e *Engine) candidates(a *answers) []*cluster.Node {
+	var candidates []*cluster.Node
+	for _, n := range e.area() {
+		if a.why[n.Slot] == fits {
+			candidates = append(candidates, n)
+		}
+	}
+	return candidates
+}
+
+// survey puts candidates to the plugins that look at pods elsewhere.
+func (e *Engine) survey(a *answers, candidates []*cluster.Node) (refusals []string, scores []int64) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	refusals, scores = a.question.Survey(candidates)
+	if e.later == nil || e.cluster.Promised.IsZero() {
+		return refusals, scores
+	}
+	refusals = slices.Clone(refusals)
+	for i, n := range candidates {
+		if refusals[i] == "" {
+			refusals[i] = a.laterQuestion(e).Around(n)
+		}
+	}
+	return refusals, scores
+}
+
+// maxAnswers bounds the classes whose answers are kept: each costs some 30 bytes a node, so 256 classes on 5,000 nodes
+// are 40 MB. With more shapes than that in one cycle the answers used least recently are worked out again.
+const maxAnswers = 256
+
+// current returns the answers for a class, up to date with the model.
+func (e *Engine) current(k *cluster.Class) *answers {
+	a := e.of(k)
+	for _, plugin := range e.outdate {
+		plugin.OutdateNodes()
+	}
+	a.catchUp(e)
+	return a
+}
+
+// of returns the answers for a class as they were when it was asked last.
+func (e *Engine) of(k *cluster.Class) *answers {
+	a := e.last
+	if a == nil || a.class != k {
+		if a = e.answers[k]; a == nil {
+			e.makeSpace()
+			a = newAnswers(e, k)
+			e.answers[k] = a
+		}
+		e.last = a
+	}
+	e.asked++
+	a.asked = e.asked
+	return a
+}
+
+// makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the half that was not
+// asked for longest.
+func (e *Engine) makeSpace() {
+	if len(e.answers) < maxAnswers {
+		return
+	}
+	var kept []*answers
+	for k, a := range e.answers {
+		if k.InUse() {
+			kept = append(kept, a)
+		} else {
+			delete(e.answers, k)
+		}
+	}
+	if len(kept) < maxAnswers {
+		return
+	}
+	slices.SortFunc(kept, func(a, b *answers) int { return cmp.Compare(a.asked, b.asked) })
+	for _, a := range kept[:len(kept)/2] {
+		delete(e.answers, a.class)
+	}
+}

@@ -1,0 +1,317 @@
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/fixture"
+)
+
+func dim(d int) resources.Dim { return resources.Dim(d) }
+
+// life is a world in which things happen.
+type life struct {
+	*world
+	t      *rapid.T
+	births int
+	nodes  map[string]*corev1.Node
+	pods   map[string]*corev1.Pod
+	open   []framework.Transaction
+	plans  bool // what is open evicts or promises
+}
+
+func (l *life) one(what string, words ...string) string {
+	return rapid.SampledFrom(words).Draw(l.t, what)
+}
+
+func (l *life) uid(name string) types.UID {
+	l.births++
+	return types.UID(fmt.Sprintf("%s-%d", name, l.births))
+}
+
+// outside takes back what is tried: events come between cycles only.
+func (l *life) outside() {
+	if len(l.open) > 0 {
+		l.open[0].Undo()
+		l.open, l.plans = nil, false
+	}
+}
+
+func (l *life) setNode(*rapid.T) {
+	l.outside()
+	name := l.one("node", "n0", "n1", "n2", "n3", "n4")
+	n := fixture.Node(name, l.one("room", "cpu=4 memory=8Gi", "cpu=2 memory=4Gi pods=3", "cpu=8 memory=2Gi nvidia.com/gpu=1"),
+		inZone(l.one("zone", "a", "b")))
+	if old := l.nodes[name]; old != nil {
+		n.UID = old.UID
+	} else {
+		n.UID = l.uid(name)
+	}
+	switch l.one("state", "fine", "fine", "fine", "cordoned", "tainted", "lost", "image") {
+	case "cordoned":
+		n.Spec.Unschedulable = true
+	case "tainted":
+		tainted(n)
+	case "lost":
+		notReady(n)
+	case "image":
+		n.Status.Images = []corev1.ContainerImage{{Names: []string{"busybox:latest"}, SizeBytes: 500 << 20}}
+	}
+	l.nodes[name] = n
+	l.set(n)
+}
+
+func (l *life) dropNode(*rapid.T) {
+	l.outside()
+	name := l.one("node", "n0", "n1", "n2", "n3", "n4")
+	if n := l.nodes[name]; n != nil {
+		delete(l.nodes, name)
+		l.remove(n)
+	}
+}
+
+func (l *life) setPod(*rapid.T) {
+	l.outside()
+	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
+	if l.pods[name] != nil {
+		return
+	}
+	p := fixture.Pod(name, fixture.In("g"), fixture.As("worker", 0), fixture.Asks(l.one("asks", "cpu=1", "cpu=1", "cpu=2 memory=1Gi", "", "nvidia.com/gpu=1")),
+		fixture.Labelled("app", l.one("app", "a", "b")))
+	switch l.one("shape", "plain", "plain", "selector", "port", "apart", "near", "spread", "tolerant") {
+	case "selector":
+		fixture.Selecting("zone", "a")(p)
+	case "port":
+		fixture.OnPort(8080)(p)
+	case "apart":
+		fixture.ApartFrom("app", l.one("from", "a", "b"))(p)
+	case "near":
+		fixture.ApartFrom("app", "a")(p)
+		p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+			Weight: 50, PodAffinityTerm: p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]}}}
+		p.Spec.Affinity.PodAntiAffinity = nil
+	case "spread":
+		spreading("zone", "a")(p)
+	case "tolerant":
+		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	}
+	if where := l.one("where", "", "", "", "n0", "n1", "n2"); where != "" {
+		fixture.On(where)(p)
+		if l.one("whose", "ours", "ours", "another's") != "ours" {
+			p.Spec.SchedulerName = "another"
+		}
+	}
+	p.UID = l.uid(name)
+	l.pods[name] = p
+	l.set(p)
+}
+
+func (l *life) dropPod(*rapid.T) {
+	l.outside()
+	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
+	if p := l.pods[name]; p != nil {
+		delete(l.pods, name)
+		l.remove(p)
+	}
+}
+
+// deletePod begins to delete a pod, which may be ours or another scheduler's.
+func (l *life) deletePod(*rapid.T) {
+	l.outside()
+	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
+	if p := l.pods[name]; p != nil && p.Spec.NodeName != "" {
+		p = p.DeepCopy()
+		ends := metav1.NewTime(fixture.Birth.Add(2 * time.Hour))
+		p.DeletionTimestamp = &ends
+		l.pods[name] = p
+		l.set(p)
+	}
+}
+
+// evict decides that a pod leaves.
+func (l *life) evict(*rapid.T) {
+	l.pending()
+	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
+	if task := l.cluster.Task(fixture.Key(name)); task != nil && task.Status == cluster.Running {
+		x := l.session.Begin()
+		x.Evict(task)
+		l.open, l.plans = append(l.open, x), true
+	}
+}
+
+// promise promises a pod the node that will be best.
+func (l *life) promise(*rapid.T) {
+	for _, task := range l.pending() {
+		if n := l.outlook.Best(task); n != nil {
+			x := l.session.Begin()
+			x.Pipeline(task, n)
+			l.open, l.plans = append(l.open, x), true
+			return
+		}
+	}
+}
+
+// try places a pod where the engine says, in a transaction of its own.
+func (l *life) try(t *rapid.T) {
+	for _, task := range l.pending() {
+		if n := l.engine.Best(task); n != nil {
+			x := l.session.Begin()
+			x.Place(task, n)
+			l.open = append(l.open, x)
+			return
+		}
+	}
+}
+
+func (l *life) undo(*rapid.T) {
+	if last := len(l.open) - 1; last >= 0 {
+		l.open[last].Undo()
+		l.open = l.open[:last]
+		l.plans = l.plans && last > 0
+	}
+}
+
+func (l *life) commit(*rapid.T) {
+	if len(l.open) > 0 && !l.plans {
+		l.open[0].Commit()
+		l.open = nil
+	}
+}
+
+func (l *life) pending() []*cluster.Task {
+	if len(l.open) == 0 {
+		l.session = l.world.open()
+	}
+	j := l.job("g")
+	return l.session.Pending(j)
+}
+
+// Whatever happens, and whatever was asked before, the engine answers as one that works out everything for this question.
+func TestTheEngineAnswersAsIfItRememberedNothing(t *testing.T) {
+	for _, plugins := range [][]string{
+		{"predicates", "nodeorder"}, {"predicates", "binpack"}, {"predicates", "nodeorder", "at-most"}, {"binpack"}, {"predicates"},
+		{"predicates", "nodeorder", "picky"},
+	} {
+		t.Run(fmt.Sprint(plugins), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				l := &life{world: newWorld(t, plugins...), t: t, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}}
+				l.set(fixture.Group("g", "default", 0))
+				for range 3 {
+					l.setNode(t)
+				}
+				t.Repeat(map[string]func(*rapid.T){
+					"set node": l.setNode, "drop node": l.dropNode, "set pod": l.setPod, "set another pod": l.setPod, "drop pod": l.dropPod,
+					"delete pod": l.deletePod, "try": l.try, "try more": l.try, "undo": l.undo, "commit": l.commit, "evict": l.evict,
+					"promise": l.promise, "promise more": l.promise,
+					"": func(t *rapid.T) {
+						waiting := l.pending()
+						for _, task := range waiting {
+							l.check(task)
+						}
+						l.checkOutlook(waiting)
+					},
+				})
+			})
+		})
+	}
+}
+
+// With more shapes of pods than answers are kept for, some are worked out again, and none is wrong.
+func TestMoreClassesThanAreRememberedAreAnsweredRightly(t *testing.T) {
+	const classes = 300
+	w := newWorld(t)
+	for i := range 5 {
+		w.set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=8 memory=16Gi"))
+	}
+	w.set(fixture.Group("g", "default", 0))
+	for i := range classes {
+		w.set(fixture.Pod(fmt.Sprintf("p-%03d", i), fixture.In("g"), fixture.Asks(fmt.Sprintf("cpu=%dm", 10+i))))
+	}
+	s := w.open()
+	x := s.Begin()
+	for round := range 2 {
+		for i := range classes {
+			task := w.task(fmt.Sprintf("p-%03d", i))
+			if task.Status != cluster.Pending {
+				continue
+			}
+			w.check(task)
+			if i%7 == round {
+				x.Place(task, w.engine.Best(task))
+			}
+		}
+	}
+	x.Undo()
+	w.check(w.task("p-000"))
+}
+
+// counts is a plugin from outside the tree that has something else to say each time.
+type counts struct{ asked int }
+
+func (*counts) Name() string { return "counts" }
+
+func (c *counts) RefuseNode(*cluster.Class, *cluster.Node) string {
+	c.asked++
+	return fmt.Sprintf("node(s) were refused for the %dth time", c.asked)
+}
+
+// Reasons are numbered. However many there are, none may be taken for another, above all not for none.
+func TestAFilterThatNeverSaysTheSameTwiceIsHeard(t *testing.T) {
+	w := newWorld(t, "binpack")
+	w.policy.Filters = []framework.NodeFilter{&counts{}}
+	var err error
+	if w.engine, err = placement.New(w.cluster, w.policy); err != nil {
+		t.Fatal(err)
+	}
+	w.set(gangOf("g", 1)...)
+	for round := range 70 {
+		for i := range 1000 {
+			w.set(fixture.Node(fmt.Sprintf("n%d", i), fmt.Sprintf("cpu=%d", 1+round)))
+		}
+		w.open()
+		if n := w.engine.Best(w.task("g-0")); n != nil {
+			t.Fatalf("placed on %s, which is refused", n.Name)
+		}
+	}
+}
+
+func TestOfEquallyGoodNodesTheFirstByNameIsChosen(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n2", "cpu=4"), fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"))
+	w.set(gangOf("g", 1)...)
+	w.open()
+	if n := w.engine.Best(w.task("g-0")); n == nil || n.Name != "n0" {
+		t.Errorf("it is %s", nameOf(n))
+	}
+}
+
+// A slot whose node has gone is given to the next one. The order of the others must not suffer.
+func TestNodesThatGoAndComeLeaveTheOrderRight(t *testing.T) {
+	w := newWorld(t)
+	for i := range 9 {
+		w.set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=4 memory=8Gi"))
+	}
+	w.set(gangOf("g", 1)...)
+	w.open()
+	w.check(w.task("g-0"))
+	for _, gone := range []string{"n0", "n3", "n4"} {
+		w.remove(fixture.Node(gone, ""))
+	}
+	w.open()
+	w.check(w.task("g-0"))
+	w.set(fixture.Node("z0", "cpu=4 memory=8Gi"), fixture.Node("a0", "cpu=4 memory=8Gi"), fixture.Node("n1", "cpu=2 memory=8Gi"))
+	w.open()
+	w.check(w.task("g-0"))
+	if n := w.engine.Best(w.task("g-0")); n.Name != "a0" {
+		t.Errorf("it is %s, want the new node that is first by name", n.Name)
+	}
+}

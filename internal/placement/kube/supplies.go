@@ -1,0 +1,326 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/storage/ephemeral"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+
+	"hekla.sh/hekla/internal/placement/supply"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// Supplies is what the plugins for volumes and devices are asked on behalf of a class that needs some. It is good for as
+// long as the class is, and always answers for the model as it stands.
+type Supplies struct {
+	plugins *Plugins
+	pod     *corev1.Pod
+
+	lasting   hearing // of those that look at volumes and devices alone
+	lastingAt uint64  // the state of these that it is true for, counted from 1
+	users     hearing // of those that look at who uses them, too
+	usersAt   uint64
+	podsAt    uint64 // how far Cluster.Changes had been followed then
+}
+
+// hearing is what some plugins have worked out about a pod.
+type hearing struct {
+	state   fwk.CycleState
+	refusal string // of a plugin that refuses every node
+	filters []fwk.FilterPlugin
+}
+
+// AskSupplies returns the question for a class. Nothing is read before the first answer.
+func (p *Plugins) AskSupplies(k *cluster.Class) *Supplies { return &Supplies{plugins: p, pod: k.Pod} }
+
+// hear lets the plugins of a reach read the pod.
+func (s *Supplies) hear(r reach) hearing {
+	h := hearing{state: framework.NewCycleState()}
+	s.plugins.mirror.shelf.Devices().Ask(s.pod)
+	for _, filter := range s.plugins.filters[r] {
+		if h.refusal = s.plugins.preFilter(filter, h.state, s.pod, nil, &h.filters); h.refusal != "" {
+			return h
+		}
+	}
+	return h
+}
+
+// follow brings up to date what the plugins were told of volumes and devices.
+func (s *Supplies) follow() {
+	if at := s.plugins.mirror.shelf.Follow() + 1; s.lastingAt != at {
+		s.lasting, s.lastingAt = s.hear(looksAtSupplies), at
+	}
+}
+
+// Lasting returns why the class cannot be on a node whoever else is there, in the words of kube-scheduler: VolumeBinding,
+// VolumeZone and DynamicResources. It is empty if it can.
+func (s *Supplies) Lasting(n *cluster.Node) string {
+	s.follow()
+	if s.lasting.refusal != "" {
+		return s.lasting.refusal
+	}
+	r := s.plugins.mirror.of(n)
+	if !r.exists() {
+		return unknown
+	}
+	return s.plugins.filter(s.lasting.filters, s.lasting.state, s.pod, r.info)
+}
+
+// Refusal returns why the class cannot be on a node: what Lasting says, and VolumeRestrictions and NodeVolumeLimits, which
+// look at the pods there.
+func (s *Supplies) Refusal(n *cluster.Node) string {
+	if why := s.Lasting(n); why != "" {
+		return why
+	}
+	m := s.plugins.mirror
+	_, pods, _ := m.cluster.Changes(s.podsAt)
+	if s.usersAt != s.lastingAt || s.podsAt != pods {
+		s.users, s.usersAt, s.podsAt = s.hear(looksAtUsers), s.lastingAt, pods
+	}
+	if s.users.refusal != "" {
+		return s.users.refusal
+	}
+	r := m.of(n)
+	m.fill(r)
+	return s.plugins.filter(s.users.filters, s.users.state, s.pod, r.info)
+}
+
+// Scores returns how much each of the nodes would be used by the pod's volumes, as VolumeBinding scores it, and how far up in
+// the lists of its claims the devices are that it would get there, as DynamicResources does, times their weights. It is nil if
+// the nodes cannot differ. Refusal must have been empty for each.
+func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
+	p := s.plugins
+	if len(nodes) == 0 {
+		return nil
+	}
+	p.infos = p.infos[:0]
+	for _, n := range nodes {
+		p.infos = append(p.infos, p.mirror.of(n).info)
+	}
+	var say []scorer
+	for _, scorer := range p.scorers[looksAtSupplies] {
+		if !s.mayDiffer(&scorer) {
+			continue
+		}
+		if p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say) != "" {
+			continue // it has not read the pod, since it has no volumes to bind
+		}
+	}
+	if len(say) == 0 {
+		return nil
+	}
+	totals := make([]int64, len(nodes))
+	for _, scorer := range say {
+		p.score(scorer, s.lasting.state, s.pod, p.infos, totals)
+	}
+	return totals
+}
+
+// AreScored reports whether the nodes may differ by the pod's volumes and devices.
+func (s *Supplies) AreScored() bool {
+	return slices.ContainsFunc(s.plugins.scorers[looksAtSupplies], func(scorer scorer) bool { return s.mayDiffer(&scorer) })
+}
+
+func (s *Supplies) mayDiffer(scorer *scorer) bool {
+	return scorer.mayDiffer == nil || scorer.mayDiffer(s.plugins.mirror, s.pod)
+}
+
+// Reserve returns what a pod of the class takes on a node besides room, nil if nothing. Refusal must have been empty for the
+// node. What the plugins reserve they are made to forget again: what stands is in the model. The words are those of a plugin
+// that cannot reserve after all.
+func (s *Supplies) Reserve(n *cluster.Node) (*cluster.Reservation, string) {
+	p := s.plugins
+	p.mirror.shelf.Follow()
+	p.mirror.shelf.Devices().Ask(s.pod)
+	info := p.mirror.of(n).info
+	reservation := &cluster.Reservation{Patience: p.patience, DevicePatience: p.devicePatience}
+	for _, filter := range p.filters[looksAtSupplies] {
+		reserves, ok := filter.(fwk.ReservePlugin)
+		if !ok {
+			continue
+		}
+		state := framework.NewCycleState()
+		var say []fwk.FilterPlugin
+		if why := p.preFilter(filter, state, s.pod, nil, &say); why != "" {
+			return nil, why
+		}
+		if len(say) == 0 {
+			continue
+		}
+		if why := p.filter(say, state, s.pod, info); why != "" {
+			return nil, why
+		}
+		if status := reserves.Reserve(p.quiet, state, s.pod, n.Name); !status.IsSuccess() {
+			return nil, words(filter, status)
+		}
+		if writes, ok := filter.(fwk.PreBindPlugin); ok && p.writesVolumes(filter) {
+			// It writes into the ledger, and gives up waiting at once.
+			writes.PreBind(p.over, state, s.pod, n.Name)
+			reserves.Unreserve(p.quiet, state, s.pod, n.Name)
+			s.readLedger(reservation)
+		} else {
+			if why := s.readDevices(reservation, state, n); why != "" {
+				return nil, why
+			}
+		}
+	}
+	if len(reservation.Volumes) == 0 && len(reservation.Devices) == 0 {
+		return nil, ""
+	}
+	return reservation, ""
+}
+
+// readLedger reads which volumes and claims were to be written.
+func (s *Supplies) readLedger(r *cluster.Reservation) {
+	volumes, claims := s.plugins.mirror.ledger.Take()
+	add := func(v cluster.VolumeReservation) {
+		if !slices.Contains(r.Volumes, v) { // a pod may mount a claim twice
+			r.Volumes = append(r.Volumes, v)
+		}
+	}
+	for _, volume := range volumes {
+		ref := volume.Spec.ClaimRef
+		add(cluster.VolumeReservation{Claim: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, UID: ref.UID,
+			Volume: volume.Name, VolumeUID: volume.UID})
+	}
+	for _, claim := range claims {
+		add(cluster.VolumeReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID})
+	}
+}
+
+// readDevices reads what the pod's claims are given, and what those have that others were given already. The words are those of
+// the plugin if it cannot say what it would write.
+func (s *Supplies) readDevices(r *cluster.Reservation, state fwk.CycleState, n *cluster.Node) string {
+	m := s.plugins.mirror
+	given := m.shelf.Devices().Take()
+	for _, claim := range m.deviceClaims(s.pod) {
+		if i := slices.IndexFunc(given, func(g *resourcev1.ResourceClaim) bool { return g.UID == claim.UID }); i >= 0 {
+			claim = given[i]
+		}
+		if claim.Status.Allocation != nil {
+			r.Devices = append(r.Devices, cluster.DeviceReservation{UID: claim.UID, Allocation: claim.Status.Allocation,
+				Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
+		}
+	}
+	i := slices.IndexFunc(given, supply.IsMade)
+	if i < 0 {
+		return ""
+	}
+	// What is in the pod's status already would not be written again, and not be noted.
+	bare := &corev1.Pod{ObjectMeta: s.pod.ObjectMeta, Spec: s.pod.Spec}
+	if status := s.plugins.scribe.PreBind(s.plugins.quiet, state, bare, n.Name); !status.IsSuccess() {
+		return words(s.plugins.scribe, status)
+	}
+	requests, err := m.ledger.TakeRequests()
+	if err != nil {
+		return err.Error()
+	}
+	made := given[i].DeepCopy()
+	made.UID, made.Status = "", resourcev1.ResourceClaimStatus{}
+	r.Devices = append(r.Devices, cluster.DeviceReservation{Claim: types.NamespacedName{Namespace: made.Namespace, Name: made.Name},
+		UID: given[i].UID, Allocation: given[i].Status.Allocation, Made: made, Requests: requests})
+	return ""
+}
+
+// hasAlternatives reports whether a claim of a pod says what it takes if it cannot have what it would rather.
+func (m *mirror) hasAlternatives(pod *corev1.Pod) bool {
+	m.shelf.Follow()
+	return slices.ContainsFunc(m.deviceClaims(pod), func(claim *resourcev1.ResourceClaim) bool {
+		return claim.Status.Allocation == nil &&
+			slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
+	})
+}
+
+// deviceClaims returns the resource claims of a pod that exist.
+func (m *mirror) deviceClaims(pod *corev1.Pod) []*resourcev1.ResourceClaim {
+	var claims []*resourcev1.ResourceClaim
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		claim, err := m.shelf.Devices().Get(pod.Namespace, *name)
+		if err == nil && !slices.Contains(claims, claim) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// Lacking says which claims of the pod have neither a volume nor devices yet, a clause; empty if all have.
+func (s *Supplies) Lacking() string {
+	s.plugins.mirror.shelf.Follow()
+	var lacking []string
+	for i := range s.pod.Spec.Volumes {
+		v := &s.pod.Spec.Volumes[i]
+		name := types.NamespacedName{Namespace: s.pod.Namespace}
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			name.Name = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			name.Name = ephemeral.VolumeClaimName(s.pod, v)
+		default:
+			continue
+		}
+		if what := s.lacks(name); what != "" {
+			lacking = append(lacking, fmt.Sprintf("PersistentVolumeClaim %s %s", name, what))
+		}
+	}
+	for _, claim := range s.plugins.mirror.deviceClaims(s.pod) {
+		if claim.Status.Allocation == nil {
+			lacking = append(lacking, fmt.Sprintf("ResourceClaim %s/%s has no devices and no node has them free", claim.Namespace, claim.Name))
+		}
+	}
+	resolver := s.plugins.mirror.shelf.Devices().DeviceClassResolver()
+	requests := resourcehelper.PodRequests(s.pod, resourcehelper.PodResourcesOptions{})
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		if class := resolver.GetDeviceClass(name); class != nil && !requests.Name(name, resource.DecimalSI).IsZero() {
+			lacking = append(lacking, fmt.Sprintf("no node has the devices of DeviceClass %s free that %s stands for", class.Name, name))
+		}
+	}
+	return strings.Join(lacking, ", ")
+}
+
+// lacks says what keeps a claim from having a volume, "" if it has one.
+func (s *Supplies) lacks(name types.NamespacedName) string {
+	c := s.plugins.mirror.cluster
+	claim, ok := c.Supply(cluster.SupplyKey{Kind: cluster.VolumeClaim, NamespacedName: name}).(*corev1.PersistentVolumeClaim)
+	switch {
+	case !ok:
+		return "does not exist"
+	case claim.Spec.VolumeName != "":
+		return ""
+	}
+	className := storagehelpers.GetPersistentVolumeClaimClass(claim)
+	class, ok := c.Supply(cluster.SupplyKey{Kind: cluster.StorageClass, NamespacedName: types.NamespacedName{Name: className}}).(*storagev1.StorageClass)
+	switch {
+	case className == "":
+		return "is not bound and names no StorageClass"
+	case !ok:
+		return fmt.Sprintf("is not bound and its StorageClass %s does not exist", className)
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
+		return fmt.Sprintf("is not bound yet, and its StorageClass %s does not wait for a pod", className)
+	case claim.Annotations[storagehelpers.AnnSelectedNode] != "":
+		return "is not bound, and its volume is to be on node " + claim.Annotations[storagehelpers.AnnSelectedNode]
+	}
+	return fmt.Sprintf("is not bound and no volume of StorageClass %s fits", className)
+}
+
+// writesVolumes reports whether a plugin is the one that binds volumes: of the two that reserve, it alone is asked what it
+// would write.
+func (p *Plugins) writesVolumes(filter fwk.FilterPlugin) bool {
+	return filter.Name() == volumebinding.Name
+}

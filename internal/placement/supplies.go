@@ -1,0 +1,214 @@
+package placement
+
+import (
+	"container/heap"
+	"slices"
+
+	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// supplied is what a class is asked that needs volumes or devices, beside what its plain class is asked.
+type supplied struct {
+	class    *cluster.Class
+	question *kube.Supplies
+	later    *kube.Supplies // to Engine.later, nil until it matters
+}
+
+func (e *Engine) suppliedOf(k *cluster.Class) *supplied {
+	s := e.supplied[k]
+	if s == nil {
+		if len(e.supplied) >= maxAnswers {
+			clear(e.supplied)
+		}
+		s = &supplied{class: k, question: e.kube.AskSupplies(k)}
+		e.supplied[k] = s
+	}
+	return s
+}
+
+// refuses returns why a node does not have what the class needs, "" if it has. What is promised there keeps what it needs.
+func (s *supplied) refuses(e *Engine, n *cluster.Node) string {
+	why := s.question.Refusal(n)
+	if why != "" || e.later == nil || e.cluster.Promised.IsZero() {
+		return why
+	}
+	if s.later == nil {
+		s.later = e.later.AskSupplies(s.class)
+	}
+	return s.later.Refusal(n)
+}
+
+// ranking is a heap of nodes, the best first.
+type ranking struct {
+	nodes  []*cluster.Node
+	scores []int64
+}
+
+func (r *ranking) Len() int { return len(r.nodes) }
+func (r *ranking) Less(i, j int) bool {
+	if r.scores[i] != r.scores[j] {
+		return r.scores[i] > r.scores[j]
+	}
+	return r.nodes[i].Rank < r.nodes[j].Rank
+}
+func (r *ranking) Swap(i, j int) {
+	r.nodes[i], r.nodes[j] = r.nodes[j], r.nodes[i]
+	r.scores[i], r.scores[j] = r.scores[j], r.scores[i]
+}
+func (r *ranking) Push(any) {}
+func (r *ranking) Pop() any {
+	last := len(r.nodes) - 1
+	n := r.nodes[last]
+	r.nodes, r.scores = r.nodes[:last], r.scores[:last]
+	return n
+}
+
+// rank returns the nodes that pass all but volumes, devices and vetoers.
+func (e *Engine) rank(a *answers) *ranking {
+	r := &ranking{}
+	candidates := e.candidates(a)
+	var refusals []string
+	var around []int64
+	if e.cluster.DependsOnPods(a.class) {
+		refusals, around = e.survey(a, candidates)
+	}
+	for i, n := range candidates {
+		score := a.score[n.Slot]
+		if refusals != nil {
+			if refusals[i] != "" {
+				continue
+			}
+			score += around[i] * framework.Point
+		}
+		r.nodes, r.scores = append(r.nodes, n), append(r.scores, score)
+	}
+	return r
+}
+
+// walk takes the nodes off the heap of a class in their order, without changing it: of the entries whose parent was taken the
+// best is next.
+type walk struct {
+	e    *Engine
+	a    *answers
+	heap []int32
+	open []int32 // positions in the heap, themselves a heap
+}
+
+func (w *walk) Len() int           { return len(w.open) }
+func (w *walk) Less(i, j int) bool { return w.a.before(w.e, w.heap[w.open[i]], w.heap[w.open[j]]) }
+func (w *walk) Swap(i, j int)      { w.open[i], w.open[j] = w.open[j], w.open[i] }
+func (w *walk) Push(position any)  { w.open = append(w.open, position.(int32)) }
+func (w *walk) Pop() any {
+	last := len(w.open) - 1
+	position := w.open[last]
+	w.open = w.open[:last]
+	return position
+}
+
+// next returns the next node, nil after the last.
+func (w *walk) next() *cluster.Node {
+	if len(w.open) == 0 {
+		return nil
+	}
+	position := heap.Pop(w).(int32)
+	for child := 2*position + 1; child <= 2*position+2 && int(child) < len(w.heap); child++ {
+		heap.Push(w, child)
+	}
+	return w.e.cluster.BySlot()[w.heap[position]]
+}
+
+// bestSupplied is Best for a class that needs volumes or devices. The nodes are asked for them one after the other, the best
+// first, until one has them: to ask is dear, and mostly the first has.
+func (e *Engine) bestSupplied(k *cluster.Class) *cluster.Node {
+	a, s := e.current(k.Plain), e.suppliedOf(k)
+	// Off the heap are those that are vetoed for the plain class; and what scores them by more is not in it.
+	if len(e.vetoers) > 0 || s.question.AreScored() || e.cluster.DependsOnPods(k.Plain) {
+		return e.bestRanked(a, s)
+	}
+	w := &walk{e: e, a: a, heap: e.standingsOf(a).heap}
+	if len(w.heap) > 0 {
+		w.open = append(w.open, 0)
+	}
+	for n := w.next(); n != nil; n = w.next() {
+		if s.refuses(e, n) == "" {
+			return n
+		}
+	}
+	return nil
+}
+
+// bestRanked is bestSupplied where more decides than the heap.
+func (e *Engine) bestRanked(a *answers, s *supplied) *cluster.Node {
+	r := e.rank(a)
+	if s.question.AreScored() {
+		e.score(r, s)
+	}
+	for heap.Init(r); r.Len() > 0; {
+		n := heap.Pop(r).(*cluster.Node)
+		if s.refuses(e, n) == "" && e.vetoSupplied(s.class, n) == "" {
+			return n
+		}
+	}
+	return nil
+}
+
+// score adds how the volumes of a class are scored. All nodes have to be asked for that.
+func (e *Engine) score(r *ranking, s *supplied) {
+	kept := 0
+	for i, n := range r.nodes {
+		if s.refuses(e, n) == "" {
+			r.nodes[kept], r.scores[kept] = n, r.scores[i]
+			kept++
+		}
+	}
+	r.nodes, r.scores = r.nodes[:kept], r.scores[:kept]
+	for i, points := range s.question.Scores(r.nodes) {
+		r.scores[i] += points * framework.Point
+	}
+}
+
+// vetoSupplied puts a node to the vetoers for a class that needs volumes or devices: they may look at these, too.
+func (e *Engine) vetoSupplied(k *cluster.Class, n *cluster.Node) string {
+	for _, vetoer := range e.vetoers {
+		if text := vetoer.VetoNode(k, e.seen(n)); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// Reserve returns what a task takes on a node besides room, nil if nothing. ok is false if the node does not have it.
+func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *cluster.Reservation, ok bool) {
+	if !t.Class.NeedsSupplies() {
+		return nil, true
+	}
+	r, why := e.suppliedOf(t.Class).question.Reserve(n)
+	return r, why == ""
+}
+
+// Lacking says which volumes or devices a task lacks, a clause; empty if none, or if there is no room for it anyway.
+func (e *Engine) Lacking(t *cluster.Task) string {
+	if !t.Class.NeedsSupplies() || !slices.Contains(e.current(t.Class.Plain).why, fits) {
+		return ""
+	}
+	return e.suppliedOf(t.Class).question.Lacking()
+}
+
+// explainSupplied is Explain for a class that needs volumes or devices.
+func (e *Engine) explainSupplied(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
+	a, s := e.current(k.Plain), e.suppliedOf(k)
+	around := e.refusalsAround(a)
+	return e.count(a, func(n *cluster.Node) string {
+		why := around[n]
+		if why == "" {
+			why = s.refuses(e, n)
+		}
+		if why == "" {
+			why = e.vetoSupplied(k, n)
+		}
+		return why
+	}), e.shortages(a)
+}

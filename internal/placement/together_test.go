@@ -1,0 +1,355 @@
+package placement_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/internal/placement"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// switched is a world of two spines with two switches each, and so many nodes of four CPUs behind every switch: node s0-1 is
+// the second behind switch s0.
+func switched(t tb, perSwitch int, plugins ...string) *world {
+	w := newWorld(t, append(plugins, "gang", "predicates", "nodeorder", "network-topology-aware")...)
+	for i := range 4 {
+		name := fmt.Sprintf("s%d", i)
+		for k := range perSwitch {
+			w.set(fixture.Node(fmt.Sprintf("%s-%d", name, k), "cpu=4 memory=16Gi"))
+		}
+		w.set(fixture.HyperNode(name, 1, "~^"+name+"-"))
+	}
+	return w.set(fixture.HyperNode("left", 2, "@s0", "@s1"), fixture.HyperNode("right", 2, "@s2", "@s3"), fixture.HyperNode("core", 3, "@left", "@right"))
+}
+
+// gangWith is a gang of pods of one CPU that must all start.
+func gangWith(name string, size int, options ...func(*schedulingv1beta1.PodGroup)) []runtime.Object {
+	objects := []runtime.Object{fixture.Group(name, "default", int32(size), options...)}
+	for i := range size {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i)))
+	}
+	return objects
+}
+
+// fill puts a pod of so many CPUs on every node of some.
+func (w *world) fill(cpus int, nodes ...string) {
+	for _, n := range nodes {
+		w.set(fixture.Pod("filler-"+n, fixture.On(n), fixture.Asks(fmt.Sprintf("cpu=%d", cpus))))
+	}
+}
+
+// switches lists the switches that the pods of a job are behind, each once.
+func (w *world) switches(job string) string {
+	var names []string
+	for _, t := range w.job(job).Tasks() {
+		if t.Node != nil {
+			name, _, _ := strings.Cut(t.Node.Name, "-")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), " ")
+}
+
+func TestAGangIsPlacedInTheLowestTierThatHoldsIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		size  int
+		limit func(*schedulingv1beta1.PodGroup)
+		full  map[int][]string // nodes by how many CPUs are taken of each
+		want  string           // the switches
+	}{
+		"one switch":                       {8, fixture.Within(3), nil, "s0"},
+		"the fullest that it fits behind":  {4, fixture.Within(3), map[int][]string{2: {"s2-0", "s2-1"}, 4: {"s3-0", "s3-1"}}, "s2"},
+		"one spine if no switch does":      {9, fixture.Within(3), nil, "s0 s1"},
+		"the other spine if one is full":   {9, fixture.Within(3), map[int][]string{3: {"s0-0", "s0-1", "s1-0"}}, "s2 s3"},
+		"all if no spine does":             {17, fixture.Within(3), nil, "s0 s1 s2 s3"},
+		"close if it can be":               {8, fixture.Close, nil, "s0"},
+		"in one spine if it can be":        {9, fixture.Close, nil, "s0 s1"},
+		"anywhere if it cannot":            {13, fixture.Close, map[int][]string{3: {"s0-0", "s1-0", "s2-0", "s3-0"}}, "s0 s1 s2 s3"},
+		"a tier by name is a tier as well": {8, named("switch"), nil, "s0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := switched(t, 2)
+			for i := range 4 {
+				h := fixture.HyperNode(fmt.Sprintf("s%d", i), 1, fmt.Sprintf("~^s%d-", i))
+				h.Spec.TierName = "switch"
+				w.set(h)
+			}
+			for cpus, nodes := range test.full {
+				w.fill(cpus, nodes...)
+			}
+			w.set(gangWith("g", test.size, test.limit)...)
+			if placed := placeAll(t, w, "g"); len(placed) != test.size || w.switches("g") != test.want {
+				t.Errorf("%d pods are behind %s, want %d behind %s", len(placed), w.switches("g"), test.size, test.want)
+			}
+		})
+	}
+}
+
+func named(tier string) func(*schedulingv1beta1.PodGroup) {
+	return func(g *schedulingv1beta1.PodGroup) {
+		g.Spec.NetworkTopology = &schedulingv1beta1.NetworkTopologySpec{Mode: schedulingv1beta1.HardNetworkTopologyMode, HighestTierName: tier}
+	}
+}
+
+func TestWhatCannotBeCloseIsToldWhereItComesClosest(t *testing.T) {
+	for name, test := range map[string]struct {
+		size   int
+		limit  func(*schedulingv1beta1.PodGroup)
+		want   string
+		placed int
+	}{
+		"no switch is large enough": {9, fixture.Within(1), "all must be within one HyperNode of tier 1 or lower, and the best is s1 of tier 1; " +
+			"cpu: needs 9, has 8, short by 1", 8},
+		"no tier is that low":            {2, fixture.Within(0), "there is no HyperNode of tier 0 or lower, which the job must stay within", 0},
+		"no tier is called that":         {2, named("rack"), `no HyperNode has the tierName "rack", which the job must stay within`, 0},
+		"a bound without a tier is none": {99, named(""), "", 31},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := switched(t, 2)
+			w.fill(1, "s0-0")
+			w.set(gangWith("g", test.size, test.limit)...)
+			s := w.open()
+			v := placement.Gang(s, w.job("g"), s.Pending(w.job("g")))
+			if v == nil || v.Code != verdict.NotEnoughResources || v.Detail != test.want || v.Placed != test.placed {
+				t.Errorf("the verdict is %+v", v)
+			}
+			if s.Confines() != nil || s.Cluster.Mark() != 0 {
+				t.Error("an attempt has left something behind")
+			}
+		})
+	}
+}
+
+func TestAHardBoundWaitsWhereNoPluginSeesToIt(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=4")).set(gangWith("g", 1, fixture.Within(1))...).set(gangWith("h", 1, fixture.Close)...)
+	s := w.open()
+	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Code != verdict.Refused || !strings.Contains(v.Detail, "network-topology-aware") {
+		t.Errorf("the verdict is %+v", v)
+	}
+	if v := placement.Gang(s, w.job("h"), s.Pending(w.job("h"))); v != nil {
+		t.Errorf("what need not be close is refused: %s", v.Sentence())
+	}
+}
+
+func TestPodsThatComeLaterStayWithThoseThatRun(t *testing.T) {
+	for name, test := range map[string]struct {
+		limit func(*schedulingv1beta1.PodGroup)
+		runs  string // the node of the pod that runs
+		full  []string
+		want  string // the switches of both, "" if the second waits
+	}{
+		"behind the same switch":                    {fixture.Within(3), "s2-0", nil, "s2"},
+		"then in the same spine":                    {fixture.Within(3), "s2-0", []string{"s2-1"}, "s2 s3"},
+		"not beyond the tier":                       {fixture.Within(1), "s2-0", []string{"s2-1"}, ""},
+		"beyond it if it need not be":               {fixture.Close, "s2-0", []string{"s2-1", "s3-0", "s3-1"}, "s0 s2"},
+		"never if the first is where it is in none": {fixture.Within(3), "stray", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := switched(t, 2).set(fixture.Node("stray", "cpu=4"))
+			w.set(fixture.Group("g", "default", 1, test.limit), fixture.Pod("g-0", fixture.In("g"), fixture.As("worker", 0), fixture.On(test.runs),
+				fixture.Asks("cpu=4")), fixture.Pod("g-1", fixture.In("g"), fixture.As("worker", 1)))
+			w.fill(4, test.full...)
+			s := w.open()
+			v := placement.One(s, s.Begin(), w.task("g-1"))
+			if (v == nil) != (test.want != "") || v == nil && w.switches("g") != test.want {
+				t.Errorf("the pods are behind %q, want %q; the verdict is %+v", w.switches("g"), test.want, v)
+			}
+		})
+	}
+}
+
+func TestAJobComesBackToWhereItWas(t *testing.T) {
+	w := switched(t, 2)
+	w.set(gangWith("g", 4, fixture.Within(2), func(g *schedulingv1beta1.PodGroup) {
+		g.Annotations = map[string]string{schedulingv1beta1.JobAllocatedHyperNodeKey: "s3"}
+	})...)
+	if placeAll(t, w, "g"); w.switches("g") != "s3" {
+		t.Errorf("it is behind %s", w.switches("g"))
+	}
+}
+
+// partOf labels a pod with its part.
+func partOf(part int) func(*corev1.Pod) { return fixture.Labelled("part", fmt.Sprint(part)) }
+
+// inParts is a gang of pods of one CPU in parts of equal size.
+func inParts(name string, parts, size int, options ...func(*schedulingv1beta1.PodGroup)) []runtime.Object {
+	objects := []runtime.Object{fixture.Group(name, "default", int32(parts*size), options...)}
+	for i := range parts * size {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i), partOf(i/size)))
+	}
+	return objects
+}
+
+func TestEachPartOfAGangHasItsOwnSwitch(t *testing.T) {
+	one := 1
+	bound := &schedulingv1beta1.NetworkTopologySpec{Mode: schedulingv1beta1.HardNetworkTopologyMode, HighestTierAllowed: &one}
+	for name, test := range map[string]struct {
+		parts, size int
+		options     []func(*schedulingv1beta1.PodGroup)
+		full        []string
+		want        string // the switches of each part
+	}{
+		"behind one switch if they fit": {2, 4, []func(*schedulingv1beta1.PodGroup){fixture.Within(2), fixture.Parts("part", 4, 2, bound)}, nil, "s0, s0"},
+		"in one spine": {2, 8, []func(*schedulingv1beta1.PodGroup){fixture.Within(2), fixture.Parts("part", 8, 2, bound)},
+			[]string{"s0-0"}, "s2, s3"},
+		"anywhere if only the parts are bound": {3, 8, []func(*schedulingv1beta1.PodGroup){fixture.Parts("part", 8, 3, bound)}, []string{"s1-0"}, "s0, s2, s3"},
+		"some are enough": {4, 8, []func(*schedulingv1beta1.PodGroup){fixture.Parts("part", 8, 2, bound),
+			func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 16 }}, []string{"s0-0", "s3-0"}, "s1, s2, , "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := switched(t, 2)
+			w.fill(4, test.full...)
+			w.set(inParts("g", test.parts, test.size, test.options...)...)
+			placeAll(t, w, "g")
+			places := make([]string, test.parts)
+			for part := range test.parts {
+				var names []string
+				for i := range test.size {
+					if n := w.task(fmt.Sprintf("g-%d", part*test.size+i)).Node; n != nil {
+						name, _, _ := strings.Cut(n.Name, "-")
+						names = append(names, name)
+					}
+				}
+				slices.Sort(names)
+				places[part] = strings.Join(slices.Compact(names), "+")
+			}
+			if got := strings.Join(places, ", "); got != test.want {
+				t.Errorf("the parts are behind %s, want %s", got, test.want)
+			}
+			if problems := w.cluster.Audit(); len(problems) > 0 {
+				t.Error(problems)
+			}
+		})
+	}
+}
+
+func TestAPartIsPlacedWholeOrNotAtAll(t *testing.T) {
+	w := newWorld(t).set(fixture.Node("n0", "cpu=5"))
+	w.set(inParts("g", 2, 3, fixture.Parts("part", 3, 1, nil), func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 3 })...)
+	s := w.open()
+	j := w.job("g")
+	if v := placement.Gang(s, j, s.Pending(j)); v != nil {
+		t.Fatal(v.Sentence())
+	}
+	if j.Ready() != 3 || !j.KeepsSubgroupsWhole() {
+		t.Errorf("%d pods are placed", j.Ready())
+	}
+	x := s.Begin()
+	if v := placement.Next(s, x, s.Pending(j)[0], s.Pending(j)); v == nil || v.Subject != "subgroup part/1" || j.Ready() != 3 {
+		t.Errorf("%d pods are placed, and the verdict is %+v", j.Ready(), v)
+	}
+}
+
+// anySwitched draws a world with some pods in it.
+func anySwitched(t *rapid.T) *world {
+	w := switched(t, 2)
+	for i := range rapid.IntRange(0, 6).Draw(t, "pods") {
+		node := fmt.Sprintf("s%d-%d", rapid.IntRange(0, 3).Draw(t, "switch"), rapid.IntRange(0, 1).Draw(t, "node"))
+		w.set(fixture.Pod(fmt.Sprintf("p%d", i), fixture.On(node), fixture.Asks(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 5).Draw(t, "cpu")))))
+	}
+	return w
+}
+
+func TestAHardGangNeverSpansAndASoftOneIsNeverRefused(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := anySwitched(t)
+		size, minimum, tier := rapid.IntRange(1, 20).Draw(t, "size"), rapid.IntRange(0, 20).Draw(t, "minimum"), rapid.IntRange(1, 3).Draw(t, "tier")
+		asks := make([]string, size)
+		for i := range asks {
+			asks[i] = rapid.SampledFrom([]string{"cpu=1", "cpu=2", "cpu=500m"}).Draw(t, "asks")
+		}
+		gang := func(name string, options ...func(*schedulingv1beta1.PodGroup)) *verdict.Verdict {
+			w.set(fixture.Group(name, "default", int32(min(minimum, size)), options...))
+			for i, text := range asks {
+				w.set(fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i), fixture.Asks(text)))
+			}
+			s := w.open()
+			j := w.job(name)
+			v := placement.Gang(s, j, s.Pending(j))
+			for _, task := range s.Pending(j) {
+				if v == nil {
+					placement.One(s, s.Begin(), task) // the rest as far as it goes
+				}
+			}
+			return v
+		}
+		hard := gang("hard", fixture.Within(tier))
+		nodes := w.job("hard").Nodes(nil)
+		if common := cluster.Common(nodes); len(nodes) > 0 && (len(common) == 0 || common[0].Tier > tier) {
+			t.Fatalf("a gang that must stay within tier %d is behind %s", tier, w.switches("hard"))
+		}
+		if hard != nil && len(nodes) > 0 {
+			t.Fatalf("%d pods are placed of a gang that is refused", len(nodes))
+		}
+		w.cluster.Undo(0)
+		plain := gang("plain")
+		w.cluster.Undo(0)
+		soft := gang("soft", fixture.Close)
+		if plain == nil && soft != nil {
+			t.Fatalf("refused is what could be placed without a wish: %s", soft.Sentence())
+		}
+		before := w.switches("soft")
+		w.cluster.Undo(0)
+		if again := gang("soft", fixture.Close); (again == nil) != (soft == nil) || w.switches("soft") != before {
+			t.Fatalf("placed behind %s, and the second time behind %s", before, w.switches("soft"))
+		}
+		w.cluster.Undo(0)
+		if hard == nil && plain != nil {
+			t.Fatalf("placed close, and not at all otherwise: %s", plain.Sentence())
+		}
+		if problems := w.cluster.Audit(); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+	})
+}
+
+func TestTheBestNodeOfAHyperNodeIsThatOfAFreshSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := anySwitched(t)
+		w.set(gangWith("g", 12)...)
+		s := w.open()
+		x := s.Begin()
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			pending := s.Pending(w.job("g"))
+			if len(pending) == 0 {
+				break
+			}
+			if rapid.IntRange(0, 5).Draw(t, "undo") == 5 {
+				x.Undo()
+				x = s.Begin()
+				continue
+			}
+			h := rapid.SampledFrom(append(slices.Clone(s.Cluster.HyperNodes()), nil)).Draw(t, "area")
+			fresh, err := placement.New(w.cluster, w.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh.Confine(h)
+			want := fresh.Best(pending[0])
+			s.Within(h, func() {
+				got := s.Placer.Best(pending[0])
+				if got != want {
+					t.Fatalf("the engine says %s, a fresh one %s", nameOf(got), nameOf(want))
+				}
+				if got == nil {
+					return
+				}
+				if h != nil && !h.Holds(got) || !s.Placer.Fits(pending[0], got) {
+					t.Fatalf("%s is not to be had", got.Name)
+				}
+				x.Place(pending[0], got)
+			})
+		}
+		w.cluster.Undo(0)
+	})
+}

@@ -1,0 +1,357 @@
+package placement_test
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/binpack"
+	"hekla.sh/hekla/pkg/plugins/gang"
+	"hekla.sh/hekla/pkg/plugins/networktopology"
+	"hekla.sh/hekla/pkg/plugins/nodeorder"
+	"hekla.sh/hekla/pkg/plugins/predicates"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// tb is what both tests and property tests can do.
+type tb interface {
+	Helper()
+	Errorf(format string, arguments ...any)
+	Fatalf(format string, arguments ...any)
+}
+
+// atMost is a plugin from outside the tree that lets no node hold more than so many pods.
+type atMost int
+
+func (atMost) Name() string { return "at-most" }
+
+func (m atMost) RefuseNode(_ *cluster.Class, n *cluster.Node) string {
+	staying := 0
+	for _, t := range n.Tasks() {
+		if !t.Status.Leaves() {
+			staying++
+		}
+	}
+	if staying >= int(m) {
+		return "node(s) held enough"
+	}
+	return ""
+}
+
+// picky is a plugin from outside the tree that is asked last, and wants no node of which an odd number of CPUs is taken.
+type picky struct{}
+
+func (picky) Name() string { return "picky" }
+
+func (picky) VetoNode(_ *cluster.Class, n *cluster.Node) string {
+	if n.Used.At(resources.CPU)%2000 == 1000 {
+		return "node(s) were not liked"
+	}
+	return ""
+}
+
+// content is a plugin from outside the tree that is asked last, and likes every node.
+type content struct{}
+
+func (content) Name() string { return "content" }
+
+func (content) VetoNode(*cluster.Class, *cluster.Node) string { return "" }
+
+// world is a model, an engine and a session on them.
+type world struct {
+	tb
+	cluster *cluster.Cluster
+	policy  *framework.Policy
+	engine  *placement.Engine
+	outlook *placement.Engine
+	session *framework.Session
+	plugins []string
+}
+
+// newWorld returns a world with these plugins, in one tier.
+func newWorld(t tb, plugins ...string) *world {
+	t.Helper()
+	if len(plugins) == 0 {
+		plugins = []string{"gang", "predicates", "nodeorder"}
+	}
+	registry := framework.NewRegistry([]framework.ActionFactory{{Name: "none", New: func(conf.Arguments) (framework.Action, error) { return none{}, nil }}},
+		[]framework.PluginFactory{gang.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(), networktopology.Factory(),
+			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }},
+			{Name: "content", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return content{}, nil }},
+			{Name: "picky", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return picky{}, nil }}})
+	text := "actions: none\ntiers:\n- plugins:\n"
+	for _, name := range plugins {
+		text += "  - name: " + name + "\n"
+	}
+	parsed, err := conf.Parse([]byte(text), registry.Catalogue())
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	policy, err := registry.Build(parsed)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	w := &world{tb: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), policy: policy, plugins: plugins}
+	if w.engine, err = placement.New(w.cluster, policy); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if w.outlook, err = placement.NewOutlook(w.cluster, policy); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return w.set(fixture.Queue("default"))
+}
+
+type none struct{}
+
+func (none) Name() string               { return "none" }
+func (none) Execute(*framework.Session) {}
+
+func (w *world) set(objects ...runtime.Object) *world {
+	for _, object := range objects {
+		w.cluster.Apply(cluster.Set{Object: object})
+	}
+	return w
+}
+
+func (w *world) remove(object runtime.Object) { w.cluster.Apply(cluster.Delete{Object: object}) }
+
+// open opens a session.
+func (w *world) open() *framework.Session {
+	w.session = framework.Open(w.cluster, w.policy, w.engine, fixture.Birth.Add(time.Hour))
+	return w.session
+}
+
+func (w *world) task(name string) *cluster.Task {
+	w.Helper()
+	t := w.cluster.Task(fixture.Key(name))
+	if t == nil {
+		w.Fatalf("there is no task %s", name)
+	}
+	return t
+}
+
+func (w *world) job(name string) *cluster.Job { return w.cluster.Job(fixture.Key(name)) }
+
+// answer is what is known of one node.
+type answer struct {
+	why   string
+	veto  string
+	score int64
+}
+
+// asks are the questions about a class: to the present, and to what comes.
+type asks struct{ now, later *kube.Question }
+
+func (w *world) asksOf(k *cluster.Class) asks {
+	scores := make([]kube.Weighted, len(w.policy.KubeScores))
+	for i, s := range w.policy.KubeScores {
+		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
+	}
+	now, err := kube.New(w.cluster, w.policy.KubeFilters, scores, kube.Arguments{})
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	later, err := kube.NewOutlook(w.cluster, w.policy.KubeFilters, scores, kube.Arguments{})
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	return asks{now.Ask(k), later.Ask(k)}
+}
+
+// ask works everything out for this one question: it remembers nothing and skips nothing.
+func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.Node]answer) {
+	questions := w.asksOf(t.Class)
+	answers = map[*cluster.Node]answer{}
+	var passing, candidates []*cluster.Node
+	for _, n := range w.cluster.Nodes() {
+		switch {
+		case n.Object == nil:
+		case !isReady(n.Object):
+			answers[n] = answer{why: "node(s) were not ready"}
+		default:
+			answers[n] = answer{why: questions.now.Refusal(n)}
+			if answers[n].why == "" {
+				passing = append(passing, n)
+			}
+		}
+	}
+	preferences := questions.now.Preferences(passing)
+	for i, n := range passing {
+		a := answer{why: w.refusal(questions, t.Class, n)}
+		if preferences != nil {
+			a.score = preferences[i] * framework.Point
+		}
+		for _, scorer := range w.policy.Scorers {
+			a.score += scorer.ScoreNode(t.Class, n)
+		}
+		for _, vetoer := range w.policy.Vetoers {
+			a.veto = vetoer.VetoNode(t.Class, n)
+		}
+		if answers[n] = a; a.why == "" {
+			candidates = append(candidates, n)
+		}
+	}
+	refusals, around := questions.now.Survey(candidates)
+	comes := w.laterSays(questions.later, candidates)
+	for i, n := range candidates {
+		a := answers[n]
+		a.why, a.score = refusals[i], a.score+around[i]*framework.Point
+		if a.why == "" {
+			a.why = comes[i]
+		}
+		if answers[n] = a; a.why == "" && a.veto == "" && (best == nil || a.score > answers[best].score) {
+			best = n
+		}
+	}
+	return best, answers
+}
+
+// laterSays is what speaks against candidates because of what is promised.
+func (w *world) laterSays(later *kube.Question, candidates []*cluster.Node) []string {
+	if w.cluster.Promised.IsZero() {
+		return make([]string, len(candidates))
+	}
+	refusals, _ := later.Survey(candidates)
+	return refusals
+}
+
+// refusal is why a node whose object passes has no room all the same; the room is counted from its pods.
+func (w *world) refusal(questions asks, k *cluster.Class, n *cluster.Node) string {
+	now, later := w.cluster.Resources.Vector(nil), w.cluster.Resources.Vector(nil)
+	for _, t := range n.Tasks() {
+		if t.Status != cluster.Pipelined {
+			now.Add(t.Request())
+		}
+		if !t.Status.Leaves() {
+			later.Add(t.Request())
+		}
+	}
+	for d, amount := range k.Request {
+		name := w.cluster.Resources.Name(dim(d))
+		if amount > 0 && max(now.At(dim(d)), later.At(dim(d)))+amount > n.Allocatable.At(dim(d)) {
+			if name == corev1.ResourcePods {
+				return "Too many pods"
+			}
+			return "Insufficient " + string(name)
+		}
+	}
+	for _, filter := range w.policy.Filters {
+		if why := filter.RefuseNode(k, n); why != "" {
+			return why
+		}
+	}
+	if why := questions.now.Ports(n); why != "" || n.Promised.IsZero() {
+		return why
+	}
+	return questions.later.Ports(n)
+}
+
+func isReady(n *corev1.Node) bool {
+	return len(n.Status.Conditions) == 0 || n.Status.Conditions[0].Status == corev1.ConditionTrue
+}
+
+// check holds the engine's answers for a task against those that are worked out afresh.
+func (w *world) check(t *cluster.Task) {
+	w.Helper()
+	best, answers := w.ask(t)
+	for n, a := range answers {
+		if w.engine.Fits(t, n) != (a.why == "") {
+			w.Fatalf("for %s the engine says of %s that it fits is %t, worked out afresh it is %+v", t.Key().Name, n.Name, w.engine.Fits(t, n), a)
+		}
+	}
+	got := w.engine.Best(t)
+	if got != best {
+		w.Fatalf("for %s the engine says %s, worked out afresh it is %s\n%s", t.Key().Name, nameOf(got), nameOf(best), w.describe(answers))
+	}
+	if best != nil {
+		return
+	}
+	want := map[string]int{}
+	for _, a := range answers {
+		want[cmp.Or(a.why, a.veto)]++
+	}
+	if have := counted(w.engine, t); fmt.Sprint(have) != fmt.Sprint(want) {
+		w.Fatalf("for %s the engine counts %v, worked out afresh it is %v", t.Key().Name, have, want)
+	}
+}
+
+// counted is how many nodes an engine says refuse a task, by reason.
+func counted(e *placement.Engine, t *cluster.Task) map[string]int {
+	have := map[string]int{}
+	reasons, _ := e.Explain(t)
+	for _, r := range reasons {
+		have[r.Reason] = r.Nodes
+	}
+	return have
+}
+
+func nameOf(n *cluster.Node) string {
+	if n == nil {
+		return "none"
+	}
+	return n.Name
+}
+
+func (w *world) describe(answers map[*cluster.Node]answer) string {
+	var b strings.Builder
+	for _, n := range w.cluster.Nodes() {
+		fmt.Fprintf(&b, "%s: %+v\n", n.Name, answers[n])
+	}
+	return b.String()
+}
+
+// spreading keeps the pods with a label evenly over the values of a label of the nodes.
+func spreading(key, app string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{MaxSkew: 1,
+			TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}})
+	}
+}
+
+func inZone(zone string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels["zone"] = zone } }
+
+func tainted(n *corev1.Node) {
+	n.Spec.Taints = []corev1.Taint{{Key: "kept", Value: "free", Effect: corev1.TaintEffectNoSchedule}}
+}
+
+func notReady(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+}
+
+// gangOf is a PodGroup and as many pods, let in, all of which must start.
+func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
+	objects := []runtime.Object{fixture.Group(name, "default", int32(size))}
+	for i := range size {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, i),
+			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i), fixture.Labelled("app", name)}, options...)...))
+	}
+	return objects
+}
+
+func placeAll(t *testing.T, w *world, job string) map[string]string {
+	t.Helper()
+	s := w.open()
+	j := w.job(job)
+	if v := placement.Gang(s, j, s.Pending(j)); v != nil {
+		t.Fatalf("%s is refused: %s", job, v.Sentence())
+	}
+	places := map[string]string{}
+	for _, task := range j.Tasks() {
+		if task.Node != nil {
+			places[task.Key().Name] = task.Node.Name
+		}
+	}
+	return places
+}

@@ -1,0 +1,394 @@
+package simulator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/internal/controllers/job"
+	"hekla.sh/hekla/internal/controllers/podgroup"
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+// Options are how a simulation is run.
+type Options struct {
+	SchedulerNames []string
+	Now            time.Time // when it begins; zero: the newest creation time of the input
+	Cycles         int       // how many cycles, if not UntilStable
+	UntilStable    bool      // until two cycles in a row decide nothing
+	MaxCycles      int       // the most cycles with UntilStable
+	Grace          bool      // pods that are being deleted live out their grace period
+
+	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
+	Fate func(cluster.Eviction) Fate
+	// RefuseBinding says why the API server refuses a binding, "" if it does not; nil: it refuses none. It is for tests.
+	RefuseBinding func(cluster.Bind) string
+	// Observe is told what each cycle decided, before it is carried out; nil observes nothing. It is for tests.
+	Observe func(*cluster.Decisions)
+	// Before is called before each cycle, by its number from 1: what happens in the world outside; nil: nothing. It is for tests.
+	Before func(cycle int, l *Led) error
+	// Overlook is that of [cluster.Options]. It is for tests.
+	Overlook func(cluster.Cause) bool
+}
+
+// ErrNotStable says that the most cycles passed without two in a row that decide nothing.
+var ErrNotStable = errors.New("not stable")
+
+// quiet is how many cycles in a row without a decision are a rest.
+const quiet = 2
+
+// simulation is one run.
+type simulation struct {
+	options   Options
+	input     *Input
+	scheduler *scheduler.Scheduler
+	now       time.Time // of the next cycle
+	wake      time.Time // when the scheduler asked to be woken last, zero if by events only
+	events    []cluster.Event
+
+	pods   map[types.NamespacedName]*corev1.Pod
+	groups map[cluster.JobID]*schedulingv1beta1.PodGroup
+	jobs   map[cluster.JobID]*batchv1alpha1.Job // by their PodGroup, until their pods are made
+	names  map[cluster.JobID]string             // what a person calls the job of a PodGroup
+	report *Report
+	shown  shown
+
+	budgets  []*budget
+	quotas   []*quota
+	managed  map[cluster.JobID]bool       // PodGroups of Jobs of the input, whose pods come back
+	returned map[types.NamespacedName]int // how often a pod came back
+	supplies *supplies
+	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
+	crash    *crash                      // nil if none is to come
+	loads    []cluster.Measured          // of nodes, as they were measured last; told before every cycle
+}
+
+// Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
+func Run(input *Input, policy *framework.Policy, options Options) (*Report, error) {
+	s, err := newSimulation(input, policy, options)
+	if err != nil {
+		return nil, err
+	}
+	resting := 0
+	for s.report.Cycles < s.options.limit() && !(options.UntilStable && resting == quiet) {
+		decided, err := s.cycle()
+		if err != nil {
+			return nil, err
+		}
+		if resting++; decided {
+			resting = 0
+		}
+	}
+	s.report.Stable = resting >= quiet
+	s.report.finish(s)
+	if options.UntilStable && !s.report.Stable {
+		return s.report, ErrNotStable
+	}
+	return s.report, nil
+}
+
+// newSimulation returns a simulation before its first cycle.
+func newSimulation(input *Input, policy *framework.Policy, options Options) (*simulation, error) {
+	s := &simulation{
+		options:   options,
+		input:     input,
+		scheduler: newScheduler(options),
+		now:       options.Now,
+		pods:      map[types.NamespacedName]*corev1.Pod{},
+		groups:    map[cluster.JobID]*schedulingv1beta1.PodGroup{},
+		jobs:      map[cluster.JobID]*batchv1alpha1.Job{},
+		names:     map[cluster.JobID]string{},
+		report:    newReport(),
+		shown:     shown{objects: map[shownKey]runtime.Object{}},
+		managed:   map[cluster.JobID]bool{},
+		returned:  map[types.NamespacedName]int{},
+		overdue:   map[types.UID]time.Duration{},
+	}
+	s.supplies = newSupplies(s)
+	if s.now.IsZero() {
+		s.now = input.Newest
+	}
+	if err := s.scheduler.Use(policy); err != nil {
+		return nil, err
+	}
+	return s, s.begin()
+}
+
+func (o Options) limit() int {
+	if o.UntilStable {
+		return o.MaxCycles
+	}
+	return o.Cycles
+}
+
+// begin puts the input into the cluster, and what controllers make of it.
+func (s *simulation) begin() error {
+	for _, o := range s.input.others {
+		s.set(o.DeepCopyObject())
+	}
+	for _, b := range s.input.budgets {
+		object := b.object.DeepCopy()
+		s.budgets = append(s.budgets, &budget{object: object, selector: b.selector})
+		s.set(object)
+	}
+	s.supplies.begin(s.input.supplies)
+	for _, g := range s.input.groups {
+		s.setGroup(g.DeepCopy())
+	}
+	for _, j := range s.input.jobs {
+		if err := s.beginJob(j.DeepCopy()); err != nil {
+			return err
+		}
+	}
+	for _, pod := range s.input.pods {
+		s.setPod(s.grouped(pod.DeepCopy()))
+	}
+	for _, q := range s.input.quotas {
+		s.addQuota(q)
+	}
+	s.count()
+	return nil
+}
+
+// beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over makes
+// nothing.
+func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
+	if j.Spec.SchedulerName == "" && len(s.options.SchedulerNames) > 0 {
+		j.Spec.SchedulerName = s.options.SchedulerNames[0]
+	}
+	batchv1alpha1.SetDefaults(j)
+	if problems := job.Validate(j); len(problems) > 0 {
+		return fmt.Errorf("Job %s/%s: %w", j.Namespace, j.Name, problems.ToAggregate())
+	}
+	switch j.Status.State.Phase {
+	case "", batchv1alpha1.Pending, batchv1alpha1.Running:
+	default:
+		return nil
+	}
+	if !slices.Contains(s.options.SchedulerNames, j.Spec.SchedulerName) {
+		return nil
+	}
+	group := job.BuildPodGroup(j, s.priorityOf)
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	s.jobs[id] = j
+	s.managed[id] = true
+	if s.groups[id] == nil {
+		group.UID = types.UID("PodGroup " + id.String())
+		group.CreationTimestamp = j.CreationTimestamp
+		s.setGroup(group)
+	}
+	return nil
+}
+
+func (s *simulation) priorityOf(class string) int32 {
+	if found := s.input.priorities[class]; found != nil {
+		return found.Value
+	}
+	return 0
+}
+
+// grouped gives a pod of ours that names no PodGroup one of its own, as the controller does.
+func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
+	if !slices.Contains(s.options.SchedulerNames, pod.Spec.SchedulerName) ||
+		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" {
+		return pod
+	}
+	around := podgroup.Surroundings{}
+	if namespace := s.input.namespaces[pod.Namespace]; namespace != nil {
+		around.Namespace = namespace.Annotations
+	}
+	group, _ := podgroup.Build(pod, around)
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	if s.groups[id] == nil {
+		group.UID = types.UID("PodGroup " + id.String())
+		group.CreationTimestamp = pod.CreationTimestamp
+		s.setGroup(group)
+	}
+	pod = pod.DeepCopy()
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, schedulingv1beta1.KubeGroupNameAnnotationKey, group.Name)
+	return pod
+}
+
+// set shows an object that nobody else holds, whose spec is as it was.
+func (s *simulation) set(o runtime.Object) {
+	s.shown.write(o, false)
+	s.events = append(s.events, cluster.Set{Object: o})
+}
+
+// drop shows that an object is gone.
+func (s *simulation) drop(o runtime.Object) {
+	s.shown.drop(o)
+	s.events = append(s.events, cluster.Delete{Object: o})
+}
+
+func (s *simulation) setPod(pod *corev1.Pod) {
+	s.supplies.prepare(pod)
+	s.pods[keyOf(pod)] = pod
+	s.set(pod)
+}
+
+func (s *simulation) setGroup(group *schedulingv1beta1.PodGroup) {
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	s.groups[id] = group
+	s.names[id] = group.Namespace + "/" + nameOf(group)
+	s.set(group)
+}
+
+// nameOf is what a person calls the job of a PodGroup: where a controller made it for an object, that object's name.
+func nameOf(group *schedulingv1beta1.PodGroup) string {
+	owner := metav1.GetControllerOfNoCopy(group)
+	if owner != nil && (group.Name == owner.Name+"-"+string(owner.UID) ||
+		strings.HasPrefix(group.Name, schedulingv1beta1.PodGroupNamePrefix)) {
+		return owner.Name
+	}
+	return group.Name
+}
+
+// cycle runs one cycle, a second of the cluster's time, and reports whether anything was decided or is on its way. When
+// the cycle lets jobs in, their pods are made within the same second and the scheduler looks again.
+func (s *simulation) cycle() (bool, error) {
+	s.report.Cycles++
+	if s.options.Before != nil {
+		if err := s.options.Before(s.report.Cycles, &Led{s}); err != nil {
+			return false, err
+		}
+	}
+	decided, before := s.leaving(), s.report.rows()
+	for _, load := range s.loads {
+		s.events = append(s.events, load)
+	}
+	for again := true; again; {
+		result := s.scheduler.Cycle(s.now, s.events)
+		if result.Panic != "" {
+			return false, fmt.Errorf("the scheduler failed in cycle %d, please report this: %s", s.report.Cycles, result.Panic)
+		}
+		s.events, s.wake = nil, result.Wake
+		if s.options.Observe != nil {
+			s.options.Observe(&result.Decisions)
+		}
+		s.carryOut(&result.Decisions)
+		if err := s.survive(); err != nil {
+			return false, err
+		}
+		again = s.makePods()
+		s.count()
+	}
+	s.now = s.now.Add(time.Second)
+	s.clearAway()
+	s.count()
+	return decided || s.report.rows() > before, nil
+}
+
+// carryOut does what was decided: bound pods run before the next cycle. Plans end before new ones begin, which may want the
+// same pods.
+func (s *simulation) carryOut(d *cluster.Decisions) {
+	for i := range d.Ended {
+		s.endPlan(&d.Ended[i])
+	}
+	for i := range d.Plans {
+		s.beginPlan(&d.Plans[i])
+	}
+	for _, b := range d.Binds {
+		s.bind(b)
+	}
+	for i := range d.Groups {
+		s.setGroupStatus(&d.Groups[i], false)
+	}
+	for i := range d.Places {
+		s.setPlace(&d.Places[i])
+	}
+}
+
+// count brings up to date what controllers count of the pods.
+func (s *simulation) count() {
+	s.countBudgets()
+	s.countQuotas()
+}
+
+func (s *simulation) bind(b cluster.Bind) {
+	if !s.mayWrite(false) {
+		return
+	}
+	if s.options.RefuseBinding != nil {
+		if reason := s.options.RefuseBinding(b); reason != "" {
+			s.events = append(s.events, cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: s.now, Reason: reason})
+			return
+		}
+	}
+	s.supplies.carryOut(&b)
+	s.report.Binds = append(s.report.Binds, Bind{Cycle: s.report.Cycles, Pod: b.Pod.String(), Node: b.Node})
+	pod := s.pods[b.Pod].DeepCopy()
+	now := metav1.NewTime(s.now)
+	pod.Spec.NodeName = b.Node
+	pod.Status.Phase, pod.Status.StartTime, pod.Status.NominatedNodeName = corev1.PodRunning, &now, ""
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+	s.setPod(pod)
+}
+
+func (s *simulation) setGroupStatus(g *cluster.GroupStatus, forPlan bool) {
+	if group := s.groups[g.Job]; group != nil && group.UID == g.UID && s.mayWrite(forPlan) {
+		group = group.DeepCopy()
+		group.Status = g.Status
+		s.groups[g.Job] = group
+		s.set(group)
+	}
+}
+
+func (s *simulation) setPlace(p *cluster.GroupPlace) {
+	group := s.groups[p.Job]
+	if group == nil || group.UID != p.UID || !s.mayWrite(false) {
+		return
+	}
+	group = group.DeepCopy()
+	if p.HyperNode == "" {
+		delete(group.Annotations, schedulingv1beta1.JobAllocatedHyperNodeKey)
+	} else {
+		metav1.SetMetaDataAnnotation(&group.ObjectMeta, schedulingv1beta1.JobAllocatedHyperNodeKey, p.HyperNode)
+	}
+	s.groups[p.Job] = group
+	s.set(group)
+}
+
+// makePods makes the pods of the Jobs that have been let in. It reports whether it made any.
+func (s *simulation) makePods() bool {
+	ids := make([]cluster.JobID, 0, len(s.jobs))
+	for id := range s.jobs {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, cluster.CompareNames)
+	made := false
+	for _, id := range ids {
+		if phase := s.groups[id].Status.Phase; phase == "" || phase == schedulingv1beta1.PodGroupPending {
+			continue
+		}
+		j := s.jobs[id]
+		delete(s.jobs, id)
+		s.supplies.prepareJob(j)
+		for i := range j.Spec.Tasks {
+			for index := range int(j.Spec.Tasks[i].Replicas) {
+				pod := job.BuildPod(j, &j.Spec.Tasks[i], index)
+				key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+				if s.pods[key] != nil {
+					continue
+				}
+				pod.UID = types.UID("Pod " + key.String())
+				pod.CreationTimestamp = metav1.NewTime(s.now)
+				s.input.completePod(pod)
+				s.setPod(pod)
+				made = true
+			}
+		}
+	}
+	return made
+}

@@ -1,0 +1,238 @@
+package simulator
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/ephemeral"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"hekla.sh/hekla/internal/controllers/job"
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// supplies are the volumes and devices of a simulation, and play those who make and bind them.
+type supplies struct {
+	set    func(cluster.Supply)
+	remove func(cluster.Supply)
+	known  map[cluster.SupplyKey]cluster.Supply
+	// templates are what claims of devices are made from.
+	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+}
+
+func newSupplies(s *simulation) *supplies {
+	return &supplies{known: map[cluster.SupplyKey]cluster.Supply{}, templates: s.input.templates,
+		set:    func(o cluster.Supply) { s.set(o) },
+		remove: func(o cluster.Supply) { s.drop(o) }}
+}
+
+func supplyKey(o cluster.Supply) cluster.SupplyKey {
+	return cluster.SupplyKey{Kind: cluster.SupplyKindOf(o), NamespacedName: keyOf(o)}
+}
+
+// put shows an object as it is now.
+func (s *supplies) put(o cluster.Supply) {
+	s.known[supplyKey(o)] = o
+	s.set(o)
+}
+
+func (s *supplies) drop(o cluster.Supply) {
+	delete(s.known, supplyKey(o))
+	s.remove(o)
+}
+
+func get[T cluster.Supply](s *supplies, kind cluster.SupplyKind, name types.NamespacedName) (o T, ok bool) {
+	o, ok = s.known[cluster.SupplyKey{Kind: kind, NamespacedName: name}].(T)
+	return o, ok
+}
+
+// begin takes in what the input has, and binds the claims that wait for nobody.
+func (s *supplies) begin(input []cluster.Supply) {
+	for _, o := range input {
+		s.put(o.DeepCopyObject().(cluster.Supply))
+	}
+	for _, o := range input {
+		if claim, ok := get[*corev1.PersistentVolumeClaim](s, cluster.VolumeClaim, keyOf(o)); ok && cluster.SupplyKindOf(o) == cluster.VolumeClaim {
+			s.bindEarly(claim)
+		}
+	}
+}
+
+// make makes a claim as a controller would, with the default StorageClass if it names none.
+func (s *supplies) make(namespace, name string, owner types.UID, spec *corev1.PersistentVolumeClaimSpec) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+		UID: types.UID("PersistentVolumeClaim " + name + " of " + string(owner))}, Spec: *spec.DeepCopy()}
+	if _, exists := s.known[supplyKey(claim)]; exists {
+		return
+	}
+	if claim.Spec.StorageClassName == nil {
+		claim.Spec.StorageClassName = s.defaultClass()
+	}
+	s.put(claim)
+	s.bindEarly(claim)
+}
+
+func (s *supplies) defaultClass() *string {
+	var found *string
+	for _, o := range s.known {
+		if class, ok := o.(*storagev1.StorageClass); ok && class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" &&
+			(found == nil || class.Name < *found) {
+			found = &class.Name
+		}
+	}
+	return found
+}
+
+// bindAll binds the claims that wait for nobody any more.
+func (s *supplies) bindAll() {
+	for _, key := range s.sortedKeys() {
+		if claim, ok := s.known[key].(*corev1.PersistentVolumeClaim); ok {
+			s.bindEarly(claim)
+		}
+	}
+}
+
+// bindEarly binds a claim whose class has volumes made at once.
+func (s *supplies) bindEarly(claim *corev1.PersistentVolumeClaim) {
+	name := types.NamespacedName{Name: storagehelpers.GetPersistentVolumeClaimClass(claim)}
+	class, ok := get[*storagev1.StorageClass](s, cluster.StorageClass, name)
+	if ok && claim.Spec.VolumeName == "" && class.Provisioner != storagehelpers.NotSupportedProvisioner &&
+		(class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate) {
+		s.bind(claim, "")
+	}
+}
+
+// bind binds a claim to a volume; with "" one is made for it, which can be used anywhere.
+func (s *supplies) bind(claim *corev1.PersistentVolumeClaim, name string) {
+	claim = claim.DeepCopy()
+	volume, ok := get[*corev1.PersistentVolume](s, cluster.Volume, types.NamespacedName{Name: name})
+	if ok {
+		volume = volume.DeepCopy()
+	} else {
+		name = "made-for-" + claim.Namespace + "-" + claim.Name
+		volume = &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("PersistentVolume " + string(claim.UID))},
+			Spec: corev1.PersistentVolumeSpec{StorageClassName: storagehelpers.GetPersistentVolumeClaimClass(claim),
+				Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes}}
+	}
+	volume.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace,
+		Name: claim.Name, UID: claim.UID}
+	volume.Status.Phase = corev1.VolumeBound
+	claim.Spec.VolumeName, claim.Status.Phase = name, corev1.ClaimBound
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, storagehelpers.AnnBindCompleted, "yes")
+	s.put(volume)
+	s.put(claim)
+}
+
+// prepare makes the claims of a pod that controllers make, and notes those of devices in its status.
+func (s *supplies) prepare(pod *corev1.Pod) {
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
+			name := ephemeral.VolumeClaimName(pod, v)
+			s.make(pod.Namespace, name, pod.UID, &v.Ephemeral.VolumeClaimTemplate.Spec)
+			s.own(cluster.VolumeClaim, types.NamespacedName{Namespace: pod.Namespace, Name: name}, pod)
+		}
+	}
+	for i := range pod.Spec.ResourceClaims {
+		c := &pod.Spec.ResourceClaims[i]
+		isMade := slices.ContainsFunc(pod.Status.ResourceClaimStatuses, func(made corev1.PodResourceClaimStatus) bool { return made.Name == c.Name })
+		if c.ResourceClaimTemplateName == nil || isMade {
+			continue
+		}
+		template := s.templates[types.NamespacedName{Namespace: pod.Namespace, Name: *c.ResourceClaimTemplateName}]
+		if template == nil {
+			continue
+		}
+		name := pod.Name + "-" + c.Name
+		s.put(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: name,
+			UID: types.UID("ResourceClaim " + name + " of " + string(pod.UID))}, Spec: *template.Spec.Spec.DeepCopy()})
+		s.own(cluster.DeviceClaim, types.NamespacedName{Namespace: pod.Namespace, Name: name}, pod)
+		pod.Status.ResourceClaimStatuses = append(pod.Status.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: c.Name, ResourceClaimName: &name})
+	}
+}
+
+// own makes a claim that was made for a pod the pod's own.
+func (s *supplies) own(kind cluster.SupplyKind, name types.NamespacedName, pod *corev1.Pod) {
+	claim := s.known[cluster.SupplyKey{Kind: kind, NamespacedName: name}]
+	if metav1.GetControllerOfNoCopy(claim) != nil {
+		return
+	}
+	claim = claim.DeepCopyObject().(cluster.Supply)
+	claim.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))})
+	s.put(claim)
+}
+
+// prepareJob makes the claims that a Job asks for.
+func (s *supplies) prepareJob(j *batchv1alpha1.Job) {
+	for v := range j.Spec.Volumes {
+		if spec := j.Spec.Volumes[v].VolumeClaim; spec != nil {
+			s.make(j.Namespace, job.ClaimName(j, v), j.UID, spec)
+		}
+	}
+}
+
+// carryOut writes what a pod takes besides room.
+func (s *supplies) carryOut(b *cluster.Bind) {
+	if b.Reservation == nil {
+		return
+	}
+	for i := range b.Reservation.Volumes {
+		v := &b.Reservation.Volumes[i]
+		if claim, ok := get[*corev1.PersistentVolumeClaim](s, cluster.VolumeClaim, v.Claim); ok && claim.Spec.VolumeName == "" {
+			s.bind(claim, v.Volume)
+		}
+	}
+	for i := range b.Reservation.Devices {
+		d := &b.Reservation.Devices[i]
+		if _, ok := get[*resourcev1.ResourceClaim](s, cluster.DeviceClaim, d.Claim); !ok && d.Made != nil {
+			s.put(d.Made.DeepCopy())
+		}
+		if claim, ok := get[*resourcev1.ResourceClaim](s, cluster.DeviceClaim, d.Claim); ok {
+			claim = claim.DeepCopy()
+			claim.Status.Allocation = cmp.Or(claim.Status.Allocation, d.Allocation)
+			claim.Status.ReservedFor = append(claim.Status.ReservedFor,
+				resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: b.Pod.Name, UID: b.UID})
+			s.put(claim)
+		}
+	}
+}
+
+// giveBack gives back what a pod had that is gone: what was made for it goes with it, and devices that nobody else uses are
+// free.
+func (s *supplies) giveBack(pod *corev1.Pod) {
+	for _, key := range s.sortedKeys() {
+		o := s.known[key]
+		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.UID == pod.UID {
+			s.drop(o)
+			continue
+		}
+		claim, ok := o.(*resourcev1.ResourceClaim)
+		isUser := func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod.UID }
+		if !ok || !slices.ContainsFunc(claim.Status.ReservedFor, isUser) {
+			continue
+		}
+		claim = claim.DeepCopy()
+		if claim.Status.ReservedFor = slices.DeleteFunc(claim.Status.ReservedFor, isUser); len(claim.Status.ReservedFor) == 0 {
+			claim.Status.Allocation = nil
+		}
+		s.put(claim)
+	}
+}
+
+func (s *supplies) sortedKeys() []cluster.SupplyKey {
+	keys := make([]cluster.SupplyKey, 0, len(s.known))
+	for key := range s.known {
+		if key.Kind == cluster.VolumeClaim || key.Kind == cluster.DeviceClaim {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b cluster.SupplyKey) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cluster.CompareNames(a.NamespacedName, b.NamespacedName))
+	})
+	return keys
+}

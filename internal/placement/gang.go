@@ -49,14 +49,16 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare {
 		return v
 	}
-	if refusedFirst(s, j, tasks, refused) {
+	w, ok := refusedFirst(s, j, tasks, refused)
+	if ok {
 		return nil
 	}
+	v = v.With(w)
 	if areAlike(tasks) {
 		return v
 	}
 	bySize := s.Cluster.LargestFirst(tasks)
-	w, _ := tryGang(s, j, bySize)
+	w, _ = tryGang(s, j, bySize)
 	if w != nil && len(tasks) > j.Lacks() {
 		slices.Reverse(bySize)
 		v = v.With(w)
@@ -70,12 +72,13 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 
 // refusedFirst places the tasks with those first that found no place: others, which can go elsewhere, may have taken it. Who finds none
 // behind them comes next to them, and who finds none among them comes before them all. It reports whether the job is ready; if not,
-// nothing has changed.
-func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, refused []*cluster.Class) bool {
+// nothing has changed, and the verdict is why it found no place in these orders, nil if there is none to try.
+func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, refused []*cluster.Class) (*verdict.Verdict, bool) {
 	var first []*cluster.Class
+	var why *verdict.Verdict
 	for range maxOrders {
 		if len(refused) > maxRefused {
-			return false
+			return why, false
 		}
 		for _, class := range refused {
 			if i := slices.Index(first, class); i >= 0 {
@@ -88,18 +91,18 @@ func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, r
 			return cmp.Compare(rank(first, t), rank(first, u))
 		})
 		if slices.Equal(order, tasks) {
-			return false // they stand first already, or no node takes them even then
+			return why, false // they stand first already, or no node takes them even then
 		}
 		var v *verdict.Verdict
 		if v, refused = tryGang(s, j, order); v == nil {
-			return true
+			return nil, true
 		}
-		if v.Code != verdict.NotEnoughResources {
-			return false
+		if why = why.With(v); v.Code != verdict.NotEnoughResources {
+			return why, false
 		}
 		tasks = order
 	}
-	return false
+	return why, false
 }
 
 // hasPlace reports whether a node takes a pod of the class as long as none of its gang has one.

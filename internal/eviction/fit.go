@@ -98,7 +98,7 @@ func (a *attempt) couldHold(tasks []*cluster.Task, lacks int) bool {
 // places is how many tasks like one the nodes could hold if nothing else were there, at most so many.
 func (a *attempt) places(t *cluster.Task, most int) int {
 	held, s := a.search.held, a.search.session
-	if known, ok := held[t.Class]; ok && s.Confines() == nil && (known.isAll || known.pods >= most) {
+	if known, ok := held[t.Class]; ok && s.Domain() == nil && (known.isAll || known.pods >= most) {
 		return min(known.pods, most)
 	}
 	places := holding{isAll: true}
@@ -117,7 +117,7 @@ func (a *attempt) places(t *cluster.Task, most int) int {
 			break
 		}
 	}
-	if s.Confines() == nil {
+	if s.Domain() == nil {
 		held[t.Class] = places
 	}
 	return min(places.pods, most)

@@ -14,9 +14,9 @@ func (f *Search) plan(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) 
 	if most := f.rules.MaxDomains; most > 0 && len(areas) > most {
 		areas = areas[:most]
 	}
-	for _, h := range areas {
+	for _, domain := range areas {
 		found := false
-		f.session.Within(h, func() { found = f.planHere(a, lower, tasks) })
+		f.session.Within(domain, func() { found = f.planHere(a, lower, tasks) })
 		if found {
 			return true
 		}
@@ -27,12 +27,12 @@ func (f *Search) plan(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) 
 // around returns the pods on the nodes that come into question.
 func (a *attempt) around() []*cluster.Task {
 	s := a.search.session
-	h := s.Confines()
-	if h == nil {
+	domain := s.Domain()
+	if domain == nil {
 		return s.Cluster.TasksOnNodes()
 	}
 	var all []*cluster.Task
-	for _, n := range h.Nodes {
+	for _, n := range s.Cluster.NodesIn(domain) {
 		all = append(all, n.Tasks()...)
 	}
 	return all

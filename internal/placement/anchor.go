@@ -111,10 +111,7 @@ func isUnbound(claim cluster.Supply) bool {
 
 // roomiest returns the nodes where nodes are found at the moment, those first that have room for the largest part of some tasks.
 func roomiest(s *framework.Session, tasks []*cluster.Task) []*cluster.Node {
-	nodes := s.Cluster.Nodes()
-	if h := s.Confines(); h != nil {
-		nodes = h.Nodes
-	}
+	nodes := s.Cluster.NodesIn(s.Domain())
 	var wanted resources.Vector
 	for _, t := range tasks {
 		wanted.Add(t.Request())

@@ -35,7 +35,7 @@ type answers struct {
 	why        []reason  // fits, or why not
 	score      []int64   // valid where it fits
 	whole      standings // of all slots
-	part       part      // of those in one HyperNode
+	part       part      // of those in one set
 	rebuilt    uint64    // how often whole was built: then any score may have changed
 
 	vetoGeneration []uint64 // of the node that veto speaks of, 0 if the vetoers were never asked

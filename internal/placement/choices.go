@@ -23,9 +23,9 @@ type wish struct {
 	making    bool             // room is to be made
 }
 
-// choices are HyperNodes in the order in which they are tried; nil is wherever nodes are found at the moment.
+// choices are sets of nodes in the order in which they are tried, those of HyperNodes or all where nodes are found at the moment.
 type choices struct {
-	areas []*cluster.HyperNode
+	domains []*cluster.Domain
 	// full is the HyperNode that comes closest among those that are not tried since they have less free than is requested at
 	// the least; nil if all are tried.
 	full *cluster.HyperNode
@@ -36,10 +36,10 @@ type choices struct {
 
 // anywhere is the only choice of what need not be close.
 func anywhere(s *framework.Session) choices {
-	return choices{areas: []*cluster.HyperNode{s.Confines()}}
+	return choices{domains: []*cluster.Domain{s.Domain()}}
 }
 
-// choose returns the HyperNodes for a wish, inside the one in which nodes are found at the moment; or why there can be none.
+// choose returns the HyperNodes for a wish, inside the set in which nodes are found at the moment; or why there can be none.
 func choose(s *framework.Session, w wish) (choices, *verdict.Verdict) {
 	grader := s.Policy.Grader()
 	switch {
@@ -56,9 +56,9 @@ func choose(s *framework.Session, w wish) (choices, *verdict.Verdict) {
 			return choices{}, none("no HyperNode has the tierName %q, which the job must stay within", w.proximity.TierName())
 		}
 	}
-	common := cluster.Common(w.held)
+	common, outer := cluster.Common(w.held), s.Domain().HyperNode()
 	among := slices.DeleteFunc(slices.Clone(all), func(h *cluster.HyperNode) bool {
-		return c.isBound && h.Tier > c.tier || len(h.Nodes) == 0 || s.Confines() != nil && !h.IsWithin(s.Confines()) ||
+		return c.isBound && h.Tier > c.tier || outer != nil && !h.IsWithin(outer) || h.Domain.Intersect(s.Domain()).Len() == 0 ||
 			len(w.held) > 0 && !slices.Contains(common, h)
 	})
 	if c.isBound && len(among) == 0 {
@@ -68,10 +68,10 @@ func choose(s *framework.Session, w wish) (choices, *verdict.Verdict) {
 		c.add(s, w, group)
 	}
 	if w.making {
-		c.areas = c.areas[:min(len(c.areas), grader.MaxEvicting())]
+		c.domains = c.domains[:min(len(c.domains), grader.MaxEvicting())]
 	}
 	if !c.isBound {
-		c.areas, c.full = append(c.areas, s.Confines()), nil
+		c.domains, c.full = append(c.domains, s.Domain()), nil
 	}
 	return c, nil
 }
@@ -116,7 +116,7 @@ func (c *choices) add(s *framework.Session, w wish, group []*cluster.HyperNode) 
 		return cmp.Or(btoi(b.h.Name == w.last)-btoi(a.h.Name == w.last), cmp.Compare(b.score, a.score), cmp.Compare(a.h.Name, b.h.Name))
 	})
 	for _, r := range open {
-		c.areas = append(c.areas, r.h)
+		c.domains = append(c.domains, r.h.Domain)
 	}
 }
 
@@ -196,7 +196,7 @@ func leastOf(tasks []*cluster.Task, count int) resources.Vector {
 // choicesOf returns the HyperNodes in which tasks of a job may be placed together; one by one says that they are not placed
 // together but one after the other, close to those before.
 func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, oneByOne bool) (choices, *verdict.Verdict) {
-	if j.Proximity == nil || s.Confines() != nil {
+	if j.Proximity == nil || s.Domain().HyperNode() != nil { // it was chosen already
 		return anywhere(s), nil
 	}
 	w := wish{proximity: j.Proximity, held: j.Nodes(nil), least: least, roomiest: oneByOne}
@@ -206,9 +206,9 @@ func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, one
 	return choose(s, w)
 }
 
-// RoomIn returns the HyperNodes in which room may be made for a job, in the order in which they are tried; nil is the whole
+// RoomIn returns the sets of nodes in which room may be made for a job, in the order in which they are tried; nil is the whole
 // cluster. A verdict says why there are none.
-func RoomIn(s *framework.Session, j *cluster.Job) ([]*cluster.HyperNode, *verdict.Verdict) {
+func RoomIn(s *framework.Session, j *cluster.Job) ([]*cluster.Domain, *verdict.Verdict) {
 	for _, g := range j.Subgroups() {
 		if g.Policy.Proximity.IsHard() {
 			return nil, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpJob,
@@ -216,9 +216,9 @@ func RoomIn(s *framework.Session, j *cluster.Job) ([]*cluster.HyperNode, *verdic
 		}
 	}
 	if !j.Proximity.IsHard() {
-		return []*cluster.HyperNode{nil}, nil
+		return []*cluster.Domain{s.Domain()}, nil
 	}
 	pending := j.Pending(cluster.CompareTasks)
 	c, v := choose(s, wish{proximity: j.Proximity, held: j.Nodes(nil), least: leastOf(pending, max(j.Lacks(), 1)), roomiest: true, making: true})
-	return c.areas, v
+	return c.domains, v
 }

@@ -21,7 +21,7 @@ type Engine struct {
 	kube    *kube.Plugins
 	later   *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
 
-	confines *cluster.HyperNode // nil where any node will do
+	domain *cluster.Domain // where nodes are found, nil where any node will do
 
 	futures []*future // of the nodes, by slot, where they were asked for
 
@@ -135,22 +135,17 @@ func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 
 // standingsOf returns the standings of the nodes that are asked about. The answers are current.
 func (e *Engine) standingsOf(a *answers) *standings {
-	if e.confines != nil {
-		return a.within(e, e.confines)
+	if e.domain != nil {
+		return a.within(e, e.domain)
 	}
 	return &a.whole
 }
 
-// Confine has the engine find nodes of one HyperNode only, until it is told otherwise; nil is the whole cluster.
-func (e *Engine) Confine(h *cluster.HyperNode) { e.confines = h }
+// Confine has the engine find nodes of a set only, until it is told otherwise; nil is the whole cluster.
+func (e *Engine) Confine(d *cluster.Domain) { e.domain = d }
 
 // area returns the nodes that are asked about, by name.
-func (e *Engine) area() []*cluster.Node {
-	if e.confines != nil {
-		return e.confines.Nodes
-	}
-	return e.cluster.Nodes()
-}
+func (e *Engine) area() []*cluster.Node { return e.cluster.NodesIn(e.domain) }
 
 // bestAround is Best for a class that depends on pods elsewhere. Nodes that are vetoed have their part in the survey, so
 // that scores do not depend on which were asked about before.

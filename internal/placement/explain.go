@@ -24,13 +24,13 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 func (e *Engine) explainPlain(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
 	a := e.of(k)
 	depends := e.cluster.DependsOnPods(k)
-	if a.explained && !depends && e.confines == nil {
+	if a.explained && !depends && e.domain == nil {
 		return a.reasons, a.short
 	}
 	around := e.refusalsAround(a)
 	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons[a.vetoed(n)]) })
 	short := e.shortages(a)
-	if e.confines == nil {
+	if e.domain == nil {
 		a.reasons, a.short, a.explained = reasons, short, true
 	}
 	return reasons, short

@@ -7,7 +7,7 @@ import "hekla.sh/hekla/pkg/cluster"
 func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	k := t.Class
 	a := e.of(k.Plain)
-	if e.confines != nil && !e.confines.Holds(n) || a.objectOf(e, n) != fits || a.judgePods(e, n) != fits {
+	if !e.domain.Holds(n) || a.objectOf(e, n) != fits || a.judgePods(e, n) != fits {
 		return false
 	}
 	if e.cluster.DependsOnPods(k.Plain) && (a.question.Around(n) != "" ||
@@ -21,7 +21,7 @@ func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 // volumes and devices that the pod needs can be had there.
 func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	a := e.of(t.Class.Plain)
-	if e.confines != nil && !e.confines.Holds(n) || a.objectOf(e, n) != fits {
+	if !e.domain.Holds(n) || a.objectOf(e, n) != fits {
 		return false
 	}
 	for i := range a.needs {

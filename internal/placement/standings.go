@@ -95,25 +95,25 @@ func (r *standings) best(a *answers, e *Engine) *cluster.Node {
 	return nil
 }
 
-// part is the standings of the nodes in one HyperNode. It is made when the HyperNode is asked about, in one pass over its nodes,
+// part is the standings of the nodes of one set. It is made when the set is asked about, in one pass over its nodes,
 // and follows the changes for as long as no other is.
 type part struct {
 	standings
-	of      *cluster.HyperNode
+	of      *cluster.Domain
 	seen    uint64 // how far Cluster.Changes has been followed
 	rebuilt uint64 // of the answers
 }
 
-// within returns the standings of the nodes of a HyperNode. The answers are current.
-func (a *answers) within(e *Engine, h *cluster.HyperNode) *standings {
+// within returns the standings of the nodes of a set. The answers are current.
+func (a *answers) within(e *Engine, d *cluster.Domain) *standings {
 	p := &a.part
 	changed, next, ok := e.cluster.Changes(p.seen)
-	isCurrent := ok && p.of == h && p.rebuilt == a.rebuilt && len(p.place) == len(a.whole.place)
+	isCurrent := ok && p.of == d && p.rebuilt == a.rebuilt && len(p.place) == len(a.whole.place)
 	p.seen = next
 	moved := int32(-1)
 	for i := 0; isCurrent && i < len(changed); i++ {
 		n := e.cluster.BySlot()[changed[i]]
-		if n == nil || !h.Holds(n) || changed[i] == moved {
+		if n == nil || !d.Holds(n) || changed[i] == moved {
 			continue
 		}
 		// Where several are out of place at once they cannot be moved one by one.
@@ -122,7 +122,7 @@ func (a *answers) within(e *Engine, h *cluster.HyperNode) *standings {
 	}
 	switch {
 	case !isCurrent:
-		p.of, p.rebuilt = h, a.rebuilt
+		p.of, p.rebuilt = d, a.rebuilt
 		p.build(a, e)
 	case moved >= 0:
 		p.move(a, e, moved)
@@ -138,7 +138,7 @@ func (p *part) build(a *answers, e *Engine) {
 	for len(p.place) < len(a.whole.place) {
 		p.place = append(p.place, -1)
 	}
-	for _, n := range p.of.Nodes {
+	for _, n := range e.cluster.NodesIn(p.of) {
 		if a.why[n.Slot] == fits {
 			p.add(int32(n.Slot))
 		}

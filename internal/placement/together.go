@@ -29,26 +29,26 @@ func together(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verd
 // try has something placed in one of the choices after the other until it succeeds. If it never does, the verdict is that on
 // the one in which most was placed.
 func (c *choices) try(s *framework.Session, least resources.Vector, place func() *verdict.Verdict) *verdict.Verdict {
-	areas := c.areas
+	domains := c.domains
 	switch {
-	case len(areas) == 0 && c.full == nil:
+	case len(domains) == 0 && c.full == nil:
 		return none("no HyperNode comes into question")
-	case len(areas) == 0:
-		areas = []*cluster.HyperNode{c.full} // for what is to be said of it
+	case len(domains) == 0:
+		domains = []*cluster.Domain{c.full.Domain} // for what is to be said of it
 	}
 	var best *verdict.Verdict
 	var where *cluster.HyperNode
 	var help verdict.Help
-	for _, h := range areas {
+	for _, domain := range domains {
 		var v *verdict.Verdict
-		s.Within(h, func() { v = place() })
+		s.Within(domain, func() { v = place() })
 		if v == nil {
 			return nil
 		}
 		help |= v.Help
 		// What need not be close is judged by the last choice, which is the widest.
 		if best == nil || !c.isBound || v.Placed > best.Placed {
-			best, where = v, h
+			best, where = v, domain.HyperNode()
 		}
 	}
 	if best.Help != help {

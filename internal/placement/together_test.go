@@ -123,7 +123,7 @@ func TestWhatCannotBeCloseIsToldWhereItComesClosest(t *testing.T) {
 			if v == nil || v.Code != verdict.NotEnoughResources || v.Detail != test.want || v.Placed != test.placed {
 				t.Errorf("the verdict is %+v", v)
 			}
-			if s.Confines() != nil || s.Cluster.Mark() != 0 {
+			if s.Domain() != nil || s.Cluster.Mark() != 0 {
 				t.Error("an attempt has left something behind")
 			}
 		})
@@ -329,14 +329,18 @@ func TestTheBestNodeOfAHyperNodeIsThatOfAFreshSearch(t *testing.T) {
 				x = s.Begin()
 				continue
 			}
-			h := rapid.SampledFrom(append(slices.Clone(s.Cluster.HyperNodes()), nil)).Draw(t, "area")
+			domains := []*cluster.Domain{nil, cluster.NewDomain(s.Cluster.Nodes()[1:])}
+			for _, h := range s.Cluster.HyperNodes() {
+				domains = append(domains, h.Domain, h.Domain.Intersect(domains[1]))
+			}
+			domain := rapid.SampledFrom(domains).Draw(t, "domain")
 			fresh, err := placement.New(w.cluster, w.policy)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fresh.Confine(h)
+			fresh.Confine(domain)
 			want := fresh.Best(pending[0])
-			s.Within(h, func() {
+			s.Within(domain, func() {
 				got := s.Placer.Best(pending[0])
 				if got != want {
 					t.Fatalf("the engine says %s, a fresh one %s", nameOf(got), nameOf(want))
@@ -344,7 +348,7 @@ func TestTheBestNodeOfAHyperNodeIsThatOfAFreshSearch(t *testing.T) {
 				if got == nil {
 					return
 				}
-				if h != nil && !h.Holds(got) || !s.Placer.Fits(pending[0], got) {
+				if !domain.Holds(got) || !s.Placer.Fits(pending[0], got) {
 					t.Fatalf("%s is not to be had", got.Name)
 				}
 				x.Place(pending[0], got)

@@ -263,8 +263,8 @@ func (c *Cluster) auditHyperNodes(a *audit) {
 	}
 	for _, h := range c.hyperNodes {
 		var allocatable, used resources.Vector
-		for _, n := range h.Nodes {
-			if c.nodes[n.Name] != n || !h.Holds(n) {
+		for _, n := range h.Domain.nodes {
+			if c.nodes[n.Name] != n || !slices.Contains(n.hyperNodes, h) || !h.Domain.Holds(n) {
 				a.found = append(a.found, fmt.Sprintf("HyperNode %s holds node %s, which does not know of it", h.Name, n.Name))
 			}
 			allocatable.Add(n.tallied)

@@ -3,7 +3,7 @@
 //
 // Main types: [Cluster] owns everything; [Node], [Task], [Job] and [Queue] are its parts; [Class] is the shape that
 // equal pods share; a [Plan] is how room is being made for a job; a [Budget] is how many evictions a disruption budget has
-// left; an [Event] is one thing that happened outside; [Cluster.Mark] and [Cluster.Undo] bracket what an action tries.
+// left; a [Domain] is a set of nodes; an [Event] is one thing that happened outside; [Cluster.Mark] and [Cluster.Undo] bracket what an action tries.
 //
 // Invariants:
 //

@@ -14,15 +14,12 @@ type HyperNode struct {
 	Name     string
 	Tier     int
 	TierName string
-	Nodes    []*Node // by name
+	Domain   *Domain // its nodes
 
 	above       []*HyperNode // the others that hold all its nodes, the lowest tier first
 	allocatable resources.Vector
 	used        resources.Vector
 }
-
-// Holds reports whether a node is in the HyperNode.
-func (h *HyperNode) Holds(n *Node) bool { return slices.Contains(n.hyperNodes, h) }
 
 // IsWithin reports whether all nodes of the HyperNode are in another; so they are in itself.
 func (h *HyperNode) IsWithin(other *HyperNode) bool {
@@ -66,19 +63,21 @@ func (c *Cluster) growTopology() {
 			continue
 		}
 		h := &HyperNode{Name: found.Name, Tier: found.Tier, TierName: found.TierName}
-		for _, name := range found.Nodes {
-			h.Nodes = append(h.Nodes, c.nodes[name])
+		nodes := make([]*Node, len(found.Nodes))
+		for i, name := range found.Nodes {
+			nodes[i] = c.nodes[name]
 		}
+		h.Domain = NewDomain(nodes).in(h)
 		c.hyperNodes = append(c.hyperNodes, h)
 	}
 	slices.SortFunc(c.hyperNodes, func(a, b *HyperNode) int { return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.Name, b.Name)) })
 	for _, h := range c.hyperNodes {
-		for _, n := range h.Nodes {
+		for _, n := range h.Domain.nodes {
 			n.hyperNodes = append(n.hyperNodes, h)
 		}
 	}
 	for _, h := range c.hyperNodes {
-		h.above = slices.DeleteFunc(Common(h.Nodes), func(other *HyperNode) bool { return other.Tier <= h.Tier })
+		h.above = slices.DeleteFunc(Common(h.Domain.nodes), func(other *HyperNode) bool { return other.Tier <= h.Tier })
 	}
 	for _, n := range c.nodes {
 		n.retally()
@@ -102,7 +101,7 @@ func Common(nodes []*Node) []*HyperNode {
 		if n == nodes[0] || len(common) == 0 {
 			continue
 		}
-		common = slices.DeleteFunc(common, func(h *HyperNode) bool { return !h.Holds(n) })
+		common = slices.DeleteFunc(common, func(h *HyperNode) bool { return !h.Domain.Holds(n) })
 	}
 	return common
 }

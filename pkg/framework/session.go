@@ -19,9 +19,9 @@ type Placer interface {
 	Veto(t *cluster.Task, n *cluster.Node) string
 	// Explain says why Best found none: the reasons of the nodes, and what is short.
 	Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
-	// Confine has all of these speak of the nodes of one HyperNode only, until it is called again: no other fits or can be
-	// opened. Nil is the whole cluster. Callers use [Session.Within], which sees to the end of it.
-	Confine(h *cluster.HyperNode)
+	// Confine has all of these speak of the nodes of a set only, until it is called again: no other fits or can be opened. Nil is
+	// the whole cluster. Callers use [Session.Within], which sees to the end of it.
+	Confine(d *cluster.Domain)
 }
 
 // Outlook finds nodes as they will be once what leaves has left and what is promised has come. The placement engine
@@ -78,27 +78,27 @@ type Session struct {
 	queues []*cluster.Queue
 	jobs   map[*cluster.Queue][]*cluster.Job
 	judged map[*cluster.Job]bool
-	within *cluster.HyperNode
+	domain *cluster.Domain
 	placed []*cluster.Task // by open transactions
 	moved  []*cluster.Task // by open transactions, in whatever way
 }
 
-// Within has nodes found in one HyperNode only while a function runs; nil is the whole cluster.
-func (s *Session) Within(h *cluster.HyperNode, f func()) {
-	before := s.within
+// Within has nodes found in a set only while a function runs: of the set, those where they are found already. Nil bounds nothing.
+func (s *Session) Within(d *cluster.Domain, f func()) {
+	before := s.domain
 	defer s.confine(before) // a panic is contained, and must not leave others confined
-	s.confine(h)
+	s.confine(d.Intersect(before))
 	f()
 }
 
-// Confines is the HyperNode in which nodes are found at the moment, nil if it is the whole cluster.
-func (s *Session) Confines() *cluster.HyperNode { return s.within }
+// Domain is the set in which nodes are found at the moment, nil if it is the whole cluster.
+func (s *Session) Domain() *cluster.Domain { return s.domain }
 
-func (s *Session) confine(h *cluster.HyperNode) {
-	s.within = h
-	s.Placer.Confine(h)
+func (s *Session) confine(d *cluster.Domain) {
+	s.domain = d
+	s.Placer.Confine(d)
 	if s.Outlook != nil {
-		s.Outlook.Confine(h)
+		s.Outlook.Confine(d)
 	}
 }
 

@@ -138,7 +138,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 			}
 		}
 		p.fullness[h] = now
-		for _, n := range h.Nodes {
+		for _, n := range s.Cluster.NodesIn(h.Domain) {
 			if changed {
 				s.Cluster.Outdate(n)
 			}

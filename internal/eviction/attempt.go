@@ -12,7 +12,7 @@ import (
 // attempt is one taker looking for room.
 type attempt struct {
 	search *Search
-	level  level
+	scope  cluster.Scope
 	taker  *cluster.Job
 	task   *cluster.Task // that needs a node now; nil at the door
 	poll   framework.Poll
@@ -48,18 +48,18 @@ func (a *attempt) need(t *cluster.Task) {
 	a.task = t
 }
 
-func (f *Search) attempt(l level, j *cluster.Job) *attempt {
-	a := &attempt{search: f, level: l, taker: j, before: map[*cluster.Queue]resources.Vector{},
+func (f *Search) attempt(scope cluster.Scope, j *cluster.Job) *attempt {
+	a := &attempt{search: f, scope: scope, taker: j, before: map[*cluster.Queue]resources.Vector{},
 		gangs: map[*cluster.Job]*gang{}, byKind: map[kind]*offers{}, vetoed: map[*cluster.Node]string{}}
 	for q := j.Queue; q != nil; q = q.Parent {
 		a.before[q] = q.Subtree.Allocated.Clone()
 	}
-	if l == betweenQueues {
+	if scope == cluster.BetweenQueues {
 		a.poll = f.session.PollReclaim()
 	} else {
 		a.poll = f.session.PollPreempt()
 	}
-	if l == betweenQueues || l == anywhere {
+	if scope.CrossesQueues() {
 		for _, q := range f.session.Cluster.Queues() {
 			a.hasLower = a.hasLower || q.Jobs > 0 && a.relation(q) > 0
 		}
@@ -408,7 +408,7 @@ func ended(units []unit) int {
 
 // countQueue counts in the queue that a unit leaves.
 func (a *attempt) countQueue(c *cost, isFirst bool, q *cluster.Queue) {
-	if a.level != betweenQueues && a.level != anywhere {
+	if !a.scope.CrossesQueues() {
 		return
 	}
 	share, ok := a.search.session.Policy.Share(q)

@@ -1,6 +1,8 @@
 package eviction
 
 import (
+	"cmp"
+
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
@@ -9,25 +11,40 @@ import (
 
 // Opens reports whether a job would be admitted after evictions that are lawful for it (law J4). Nothing is changed. If it would
 // not, why says what is in the way of them, to be told beside the refusal; nil if there is nothing to tell.
-func (f *Search) Opens(j *cluster.Job, reclaim bool) (ok bool, why *verdict.Verdict) {
+func (f *Search) Opens(j *cluster.Job) (ok bool, why *verdict.Verdict) {
+	for _, scope := range [...]cluster.Scope{cluster.BetweenQueues, scopeInQueue(j)} {
+		if !f.rules.Scopes.Has(scope) {
+			continue
+		}
+		opens, refusal := f.opens(scope, j)
+		if opens {
+			return true, nil
+		}
+		why = cmp.Or(why, refusal)
+	}
+	return false, why
+}
+
+// scopeInQueue is the scope in which a job takes from others of its queue: for a lone pod, from any (law A3).
+func scopeInQueue(j *cluster.Job) cluster.Scope {
+	if j.IsLone() {
+		return cluster.Anywhere
+	}
+	return cluster.BetweenJobs
+}
+
+func (f *Search) opens(scope cluster.Scope, j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	s := f.session
 	if f.decided != decisions(s) {
 		f.forget()
 	}
-	l := betweenJobs
-	switch {
-	case reclaim:
-		l = betweenQueues
-	case j.IsLone():
-		l = anywhere
-	}
-	if j.NeverPreempts || !f.hasGivers(l, j) {
+	if j.NeverPreempts || !f.hasGivers(scope, j) {
 		return false, nil
 	}
 	if j.Count(cluster.Pending) > 0 && j.Valid() >= j.MinMember && !s.IsStarving(j) {
 		return false, nil // the action would evict nobody for it
 	}
-	c := f.candidacyOf(l, j)
+	c := f.candidacyOf(scope, j)
 	if why := f.neverFits(&c); why != "" {
 		return false, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helpsOf(j), Detail: why}
 	}
@@ -36,8 +53,8 @@ func (f *Search) Opens(j *cluster.Job, reclaim bool) (ok bool, why *verdict.Verd
 			return false, r.why
 		}
 	}
-	if way := cluster.Ways(1) << l; !f.mayAsk(j, way) {
-		s.Cluster.Postpone(j, way)
+	if !f.mayAsk(j, scope) {
+		s.Cluster.Postpone(j, scope)
 		return false, nil
 	}
 	r := f.ask(&c)
@@ -53,8 +70,8 @@ func (f *Search) Opens(j *cluster.Job, reclaim bool) (ok bool, why *verdict.Verd
 // [Search.hasTime].
 const maxAsked = 400_000
 
-func (f *Search) mayAsk(j *cluster.Job, way cluster.Ways) bool {
-	if j.Postponed&way != 0 {
+func (f *Search) mayAsk(j *cluster.Job, scope cluster.Scope) bool {
+	if j.Postponed.Has(scope) {
 		return f.asked < maxAsked
 	}
 	return f.asked < maxAsked/2
@@ -77,14 +94,14 @@ type candidacy struct {
 // candidateLikeness is what two jobs must have in common for the refusal of one to say anything of the other: on whose authority
 // they would take, and all that laws and votes read of them but amounts.
 type candidateLikeness struct {
-	level    level
+	scope    cluster.Scope
 	queue    *cluster.Queue
 	priority int32
 	mark     string
 	class    *cluster.Class // of the pod that others would leave for, nil if none waits
 }
 
-func (f *Search) candidacyOf(l level, j *cluster.Job) candidacy {
+func (f *Search) candidacyOf(scope cluster.Scope, j *cluster.Job) candidacy {
 	c := candidacy{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
 		members: j.MinMember, has: j.Usage.Request}
 	if !j.Usage.Allocated.IsZero() || !j.Gated.IsZero() {
@@ -96,7 +113,7 @@ func (f *Search) candidacyOf(l level, j *cluster.Job) candidacy {
 	if list := j.Group.Spec.MinResources; list != nil {
 		c.named = f.session.Cluster.Resources.Asked(*list)
 	}
-	c.likeness = candidateLikeness{level: l, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
+	c.likeness = candidateLikeness{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
 	if j.Count(cluster.Pending) > 0 {
 		c.first = f.session.Pending(j)[0]
 		c.likeness.class = c.first.Class
@@ -165,7 +182,7 @@ func (f *Search) ask(c *candidacy) *refused {
 	s, j := f.session, c.job
 	x := s.Begin()
 	defer x.Undo()
-	a := f.attempt(c.likeness.level, j)
+	a := f.attempt(c.likeness.scope, j)
 	if c.first != nil {
 		a.need(c.first)
 	}
@@ -204,8 +221,8 @@ func isAboutAmounts(v *verdict.Verdict) bool {
 
 // protected says who may not leave for the taker of an attempt, nil if everybody may.
 func (f *Search) protected(a *attempt) *verdict.Verdict {
-	if a.level == betweenQueues && a.taker.IsLone() && f.session.Policy.Has(PreemptAction) {
-		return nil // preempt has looked at the same pods for it
+	if a.scope == cluster.BetweenQueues && a.taker.IsLone() && f.session.Policy.Evicts(cluster.Anywhere) {
+		return nil // an action has looked at the same pods for it
 	}
 	spared := a.spared()
 	if len(spared) == 0 {

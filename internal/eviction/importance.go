@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -41,7 +42,7 @@ func (i *importance) compare(j *importance) int {
 // importanceOf returns how much a task matters.
 func (a *attempt) importanceOf(t *cluster.Task) importance {
 	i := importance{start: t.Started(), uid: t.UID()}
-	if a.level == betweenQueues || a.level == anywhere {
+	if a.scope == cluster.BetweenQueues || a.scope == cluster.Anywhere {
 		i.priority[0] = int64(t.Job.Queue.Priority)
 	}
 	i.priority[1] = int64(t.Job.Priority)
@@ -99,7 +100,7 @@ func (c *cost) add(i *importance) {
 }
 
 // compare is negative if a cost is less than another.
-func (c *cost) compare(d *cost, rules *Rules) int {
+func (c *cost) compare(d *cost, rules *framework.EvictionRules) int {
 	if n := cmp.Or(cmp.Compare(min(c.victims, 1), min(d.victims, 1)), cmp.Compare(c.violations, d.violations)); n != 0 {
 		return n
 	}

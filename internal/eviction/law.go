@@ -8,16 +8,6 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// level is on whose authority room is made (law A1).
-type level uint8
-
-const (
-	betweenQueues level = iota // reclaim
-	betweenJobs                // preempt, first phase
-	anywhere                   // preempt, for a lone pod (law A3)
-	withinJob                  // preempt, second phase
-)
-
 // Why pods may not leave. Each is counted, and shown to the taker's owner.
 const (
 	notLowerJob   = "law J1 (the priority of their job is not lower)"
@@ -36,18 +26,18 @@ const (
 )
 
 // concerns reports whether a task is one that the taker could look at: it holds a node, is not on its way out (law P4), and
-// stands where the level looks.
+// stands where the scope looks.
 func (a *attempt) concerns(t *cluster.Task) bool {
 	j := t.Job
 	if !t.Status.Evictable() || j == nil || j.Group == nil || j.Queue == nil {
 		return false
 	}
-	switch a.level {
-	case withinJob:
+	switch a.scope {
+	case cluster.WithinJob:
 		return j == a.taker
-	case betweenJobs:
+	case cluster.BetweenJobs:
 		return j != a.taker && j.Queue == a.taker.Queue
-	case betweenQueues:
+	case cluster.BetweenQueues:
 		return j.Queue != a.taker.Queue
 	}
 	return j != a.taker
@@ -55,7 +45,7 @@ func (a *attempt) concerns(t *cluster.Task) bool {
 
 // forbids says which law protects a task for as long as the objects stay as they are; "" if none does.
 func (a *attempt) forbids(t *cluster.Task) string {
-	if a.level == withinJob && a.task != nil && t.Priority >= a.task.Priority {
+	if a.scope == cluster.WithinJob && a.task != nil && t.Priority >= a.task.Priority {
 		return notLowerTask
 	}
 	if why := a.forbidsJob(t.Job); why != "" {
@@ -78,10 +68,10 @@ func (a *attempt) forbidsJob(giver *cluster.Job) string {
 	if giver.IsForeign {
 		return ofAnother
 	}
-	if a.level == withinJob {
+	if a.scope == cluster.WithinJob {
 		return ""
 	}
-	if a.level != betweenQueues && giver.Priority >= a.taker.Priority {
+	if a.scope != cluster.BetweenQueues && giver.Priority >= a.taker.Priority {
 		return notLowerJob
 	}
 	if giver.Queue == a.taker.Queue {
@@ -142,7 +132,7 @@ func (a *attempt) objects(u *unit) string {
 	}
 	if q != a.taker.Queue {
 		if a.relation(q) == 0 {
-			if a.level == betweenQueues && !a.search.session.Policy.IsSurplus(q, d.Leaving(), a.wanted()) {
+			if a.scope == cluster.BetweenQueues && !a.search.session.Policy.IsSurplus(q, d.Leaving(), a.wanted()) {
 				return withinShare
 			}
 			if !a.mayTake() {

@@ -18,7 +18,7 @@ type offer struct {
 // offers are the nodes that evictions open for tasks of a kind, the cheapest on top. An offer that was overtaken by another for the
 // same node stays in the heap until it comes up.
 type offers struct {
-	rules  *Rules
+	rules  *framework.EvictionRules
 	task   *cluster.Task // one of the kind
 	heap   []offer
 	latest []int // by slot: the version of the offer that counts, -1 if none does
@@ -41,7 +41,7 @@ type kind struct {
 }
 
 func (a *attempt) kindOf(t *cluster.Task) kind {
-	if a.level == withinJob {
+	if a.scope == cluster.WithinJob {
 		return kind{class: t.Class, priority: t.Priority}
 	}
 	return kind{class: t.Class}
@@ -61,7 +61,7 @@ func (a *attempt) offersFor(t *cluster.Task) *offers {
 	a.asked = append(a.asked, o)
 	for _, n := range c.Nodes() {
 		o.latest[n.Slot] = -1
-		if a.level == withinJob && !a.standsOn(n) {
+		if a.scope == cluster.WithinJob && !a.standsOn(n) {
 			continue
 		}
 		if made, ok := a.offerOf(t, n); ok {

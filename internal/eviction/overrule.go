@@ -14,7 +14,7 @@ import (
 // on its way: without the plan it stays, and there is no room to take. What a gang was promised that runs
 // below its minimum is not taken either: it would be left broken (law J2). It gives once it is whole.
 func (a *attempt) lower() (sent []*cluster.Plan) {
-	if a.level == withinJob {
+	if a.scope == cluster.WithinJob {
 		return nil
 	}
 	for _, p := range a.search.session.Cluster.Plans() {
@@ -28,7 +28,7 @@ func (a *attempt) lower() (sent []*cluster.Plan) {
 		}
 	}
 	slices.SortStableFunc(sent, func(p, q *cluster.Plan) int {
-		if c := cmp.Compare(p.Job.Queue.Priority, q.Job.Queue.Priority); c != 0 && a.level != betweenJobs {
+		if c := cmp.Compare(p.Job.Queue.Priority, q.Job.Queue.Priority); c != 0 && a.scope != cluster.BetweenJobs {
 			return c
 		}
 		return cmp.Compare(p.Job.Priority, q.Job.Priority)
@@ -41,10 +41,10 @@ func (a *attempt) outranks(j *cluster.Job) bool {
 	if j == a.taker || j.Queue == nil {
 		return false
 	}
-	switch a.level {
-	case betweenJobs:
+	switch a.scope {
+	case cluster.BetweenJobs:
 		return j.Queue == a.taker.Queue && j.Priority < a.taker.Priority
-	case anywhere:
+	case cluster.Anywhere:
 		return j.Priority < a.taker.Priority && a.relation(j.Queue) >= 0 && a.isReclaimable(j.Queue)
 	}
 	return j.Queue != a.taker.Queue && a.relation(j.Queue) > 0 && a.isReclaimable(j.Queue)

@@ -23,7 +23,7 @@ func (a *attempt) finish(x framework.Transaction) {
 	if len(a.taken) == 0 && a.fitsNow() && a.bind(x) {
 		return
 	}
-	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.taker, Action: a.search.rules.Action, Since: s.Now, Sequence: a.placed}
+	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.taker, Action: a.search.action, Scope: a.scope, Since: s.Now, Sequence: a.placed}
 	planned := &framework.Planned{Plan: p}
 	for i := range a.taken {
 		u := &a.taken[i]
@@ -58,20 +58,17 @@ func (a *attempt) endOverruled() {
 // pastBudget reports whether a victim is to be deleted without asking for a budget, now that all victims count: the rules
 // know none, or one that covers it is overdrawn. Then every pod that the budget covers goes past it, for the first that is
 // deleted uses up what was left. The API server evicts no pod that two budgets cover; both were asked here.
-func pastBudget(c *cluster.Cluster, rules *Rules, t *cluster.Task) bool {
+func pastBudget(c *cluster.Cluster, rules *framework.EvictionRules, t *cluster.Task) bool {
 	budgets := c.Budgets(t)
 	return !rules.Budgets || len(budgets) > 1 || slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() < 0 })
 }
 
-// allocateAction is the action that hands out what is free.
-const allocateAction = "allocate"
-
 // bind gives a job that nobody has to leave for what it needs to start, at once: were it left to allocate, a later taker of
-// this action could count on the same room. What goes beyond a job's minimum is left to allocate, if that is to come. It
+// this action could count on the same room. What goes beyond a job's minimum is left to the action that allocates, if that is to come. It
 // reports whether no plan is needed.
 func (a *attempt) bind(x framework.Transaction) bool {
 	j, s := a.taker, a.search.session
-	if j.Lacks() == 0 && s.Policy.Has(allocateAction) && !s.HasRun(allocateAction) {
+	if j.Lacks() == 0 && s.WillAllocate() {
 		x.Undo()
 		// Should allocate give the room to others, what helps an attempt to evict helps the job.
 		s.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps})
@@ -152,14 +149,14 @@ func mention(plan string) string { return "(plan " + plan + ")" }
 func (a *attempt) say(u *unit, t *cluster.Task) (law, message string) {
 	taker, giver := a.taker, u.job
 	switch {
-	case a.level == withinJob:
+	case a.scope == cluster.WithinJob:
 		highest := slices.MaxFunc(a.placed, func(t, v *cluster.Task) int { return cmp.Compare(t.Priority, v.Priority) })
 		return "P1", fmt.Sprintf("by law P1 pod %s (task priority %d) takes the room of pod %s (task priority %d) of its own job",
 			highest.Pod.Name, highest.Priority, t.Pod.Name, t.Priority)
-	case a.level == anywhere:
+	case a.scope == cluster.Anywhere:
 		return "A3", fmt.Sprintf("by law A3 the lone pod of job %s (priority %d) takes the room of a pod of job %s (priority %d) in queue %s",
 			taker.Name(), taker.Priority, giver.Name(), giver.Priority, giver.QueueName)
-	case a.level == betweenJobs:
+	case a.scope == cluster.BetweenJobs:
 		return "J1", fmt.Sprintf("by law J1 job %s (priority %d) takes the room of a pod of job %s (priority %d) in queue %s",
 			taker.Name(), taker.Priority, giver.Name(), giver.Priority, giver.QueueName)
 	case a.relation(giver.Queue) > 0:
@@ -213,10 +210,10 @@ func helpsOf(j *cluster.Job) verdict.Help {
 }
 
 // refuse says of a job that nobody leaves for it, and why.
-func (f *Search) refuse(l level, j *cluster.Job, why hopelessness) {
+func (f *Search) refuse(scope cluster.Scope, j *cluster.Job, why hopelessness) {
 	spared := why.spared
-	if l == betweenQueues && j.IsLone() && f.session.Policy.Has(PreemptAction) {
-		spared = nil // preempt has looked at the same pods for it, and said so
+	if scope == cluster.BetweenQueues && j.IsLone() && f.session.Policy.Evicts(cluster.Anywhere) {
+		spared = nil // an action has looked at the same pods for it, and said so
 	}
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}
 	if why.waits {
@@ -239,7 +236,7 @@ func (a *attempt) vetoes() []verdict.NodeReason {
 // pods returns the pods that the taker could have looked at.
 func (a *attempt) pods() []*cluster.Task {
 	all := a.taker.Tasks()
-	if a.level != withinJob {
+	if a.scope != cluster.WithinJob {
 		all = a.search.session.Cluster.TasksOnNodes()
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.concerns(t) })

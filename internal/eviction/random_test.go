@@ -10,10 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/pkg/actions/preempt"
+	"hekla.sh/hekla/pkg/actions/reclaim"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -96,9 +99,19 @@ func (w *world) live(objects []runtime.Object) string {
 // forgetful is preempt or reclaim with a search of its own for each taker, which knows nothing of those before.
 type forgetful struct{ framework.Action }
 
-func (f forgetful) Rules() eviction.Rules {
-	return eviction.Rules{Action: f.Name(), AllowWholeGang: true, Budgets: true, Starts: true}
+func (f forgetful) EvictionRules() framework.EvictionRules {
+	scopes := cluster.ScopesOf(cluster.BetweenJobs, cluster.Anywhere)
+	if f.Name() == reclaim.Name {
+		scopes = cluster.ScopesOf(cluster.BetweenQueues)
+	}
+	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: true, Budgets: true, Starts: true}
 }
+
+func (forgetful) AdmitsByEviction(*framework.Session, *cluster.Job) (bool, *verdict.Verdict) {
+	return false, nil
+}
+
+func (forgetful) MakeRoom(*framework.Session, *cluster.Job) {}
 
 func (f forgetful) Execute(s *framework.Session) {
 	queues := slices.Clone(s.Queues())
@@ -107,10 +120,10 @@ func (f forgetful) Execute(s *framework.Session) {
 		for _, j := range eviction.Takers(s, q) {
 			switch {
 			case !s.IsStarving(j):
-			case f.Name() == eviction.ReclaimAction:
-				eviction.NewSearch(s, f.Rules()).Reclaim(j)
+			case f.Name() == reclaim.Name:
+				eviction.NewSearch(s, f).Reclaim(j)
 			default:
-				eviction.NewSearch(s, f.Rules()).Preempt(j)
+				eviction.NewSearch(s, f).Preempt(j)
 			}
 		}
 	}
@@ -122,12 +135,12 @@ type mindful struct{ forgetful }
 func (m mindful) Execute(s *framework.Session) {
 	queues := slices.Clone(s.Queues())
 	slices.SortFunc(queues, s.CompareQueues)
-	search := eviction.SearchOf(s, m.Rules())
+	search := eviction.SearchOf(s, m)
 	for _, q := range queues {
 		for _, j := range eviction.Takers(s, q) {
 			switch {
 			case !s.IsStarving(j):
-			case m.Name() == eviction.ReclaimAction:
+			case m.Name() == reclaim.Name:
 				search.Reclaim(j)
 			default:
 				search.Preempt(j)
@@ -143,7 +156,7 @@ func (named) Execute(*framework.Session) {}
 
 func acting(wrap func(framework.Action) framework.Action) []scheduler.Extension {
 	var extensions []scheduler.Extension
-	for _, name := range []string{eviction.PreemptAction, eviction.ReclaimAction} {
+	for _, name := range []string{preempt.Name, reclaim.Name} {
 		extensions = append(extensions, scheduler.WithAction(framework.ActionFactory{Name: name,
 			New: func(conf.Arguments) (framework.Action, error) { return wrap(named(name)), nil }}))
 	}

@@ -16,7 +16,7 @@ import (
 // Recover takes up the plans that a process before this one has written down: a PodGroup whose pods that wait are promised
 // nodes, and the pods that were told to leave for it. What of a plan was not sent is sent now. A plan that cannot come true
 // any more, and a promise without any plan that has no room, are taken back. It is called once, before the first action.
-func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool)) {
+func Recover(s *framework.Session) {
 	var heirs []heir
 	byID := map[string]int{}
 	jobs := slices.DeleteFunc(s.Cluster.Jobs(), func(j *cluster.Job) bool { return j.IsForeign })
@@ -52,19 +52,19 @@ func Recover(s *framework.Session, rulesOf func(action string) (rules Rules, ok 
 	for i := range heirs {
 		slices.SortFunc(heirs[i].victims, cluster.CompareTasks)
 	}
-	takeUpAll(s, heirs, rulesOf)
+	takeUpAll(s, heirs)
 }
 
 // takeUpAll puts plans in force again. One may have come to rest on what a later one promises: if the pod that its pods are to be
 // near leaves for the later plan, and another such pod comes. So what does not fit yet is tried again once others are in force,
 // and only what does not fit then is taken up in part, or taken back.
-func takeUpAll(s *framework.Session, heirs []heir, rulesOf func(string) (Rules, bool)) {
+func takeUpAll(s *framework.Session, heirs []heir) {
 	for again := true; again; {
 		var left []heir
 		for i := range heirs {
 			h := &heirs[i]
 			isWhole := false
-			if s.LookAt(h.plan.Job, func() { isWhole = h.takeUp(s, rulesOf, true) }); !isWhole {
+			if s.LookAt(h.plan.Job, func() { isWhole = h.takeUp(s, true) }); !isWhole {
 				left = append(left, *h)
 			}
 		}
@@ -73,7 +73,7 @@ func takeUpAll(s *framework.Session, heirs []heir, rulesOf func(string) (Rules, 
 	}
 	for i := range heirs {
 		h := &heirs[i]
-		s.LookAt(h.plan.Job, func() { h.takeUp(s, rulesOf, false) })
+		s.LookAt(h.plan.Job, func() { h.takeUp(s, false) })
 	}
 }
 
@@ -102,10 +102,19 @@ func inherit(s *framework.Session, j *cluster.Job) (heir, bool) {
 			h.plan.Since = c.LastTransitionTime.Time
 		}
 	}
+	h.plan.Scope = scopeOf(h.plan)
 	if h.plan.ID == "" {
 		h.plan.ID = s.Cluster.NewPlanID(s.Now)
 	}
 	return h, true
+}
+
+// scopeOf returns the scope of a plan of which only the action was written down.
+func scopeOf(p *cluster.Plan) cluster.Scope {
+	if p.Action == "reclaim" {
+		return cluster.BetweenQueues
+	}
+	return scopeInQueue(p.Job)
 }
 
 // leavesFor returns the plan that a pod was told to leave for, "" if none.
@@ -125,7 +134,7 @@ func leavesFor(t *cluster.Task) string {
 
 // takeUp puts the plan in force again, or takes it back. If it is to be whole and does not fit, nothing is done; it reports whether
 // that is not so.
-func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool), whole bool) bool {
+func (h *heir) takeUp(s *framework.Session, whole bool) bool {
 	p := h.plan
 	p.Victims = nil
 	x := s.Begin()
@@ -137,13 +146,15 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool), 
 		switch {
 		case t.Status.Evictable():
 			x.Evict(t)
-			planned.Evictions = append(planned.Evictions, h.eviction(s, t, rulesOf))
+			planned.Evictions = append(planned.Evictions, h.eviction(s, t))
 		case t.Status != cluster.Releasing:
 			continue
 		}
 		p.Victims = append(p.Victims, t)
 	}
-	p.Evictions = len(p.Victims)
+	if p.Evictions = len(p.Victims); p.Evictions > 0 && p.Victims[0].Job == p.Job {
+		p.Scope = cluster.WithinJob
+	}
 	p.Sequence = h.promise(s, x)
 	if whole && len(p.Sequence) < len(h.promised) {
 		x.Undo()
@@ -165,8 +176,8 @@ func (h *heir) takeUp(s *framework.Session, rulesOf func(string) (Rules, bool), 
 	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
 		s.Cluster.Disown(&cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
 	}
-	if _, ok := rulesOf(p.Action); !ok && len(p.Unsent()) > 0 {
-		cancel(s, p, "action "+p.Action+" is not in the configuration any more")
+	if _, why := ruler(s, p); why != "" && len(p.Unsent()) > 0 {
+		cancel(s, p, why)
 		return true
 	}
 	judge(s, p)
@@ -201,8 +212,11 @@ func (h *heir) promise(s *framework.Session, x framework.Transaction) []*cluster
 }
 
 // eviction repeats what was written about a victim.
-func (h *heir) eviction(s *framework.Session, t *cluster.Task, rulesOf func(string) (Rules, bool)) cluster.Eviction {
-	rules, _ := rulesOf(h.plan.Action)
+func (h *heir) eviction(s *framework.Session, t *cluster.Task) cluster.Eviction {
+	var rules framework.EvictionRules
+	if action := s.Policy.EvictingAction(h.plan.Action); action != nil {
+		rules = action.EvictionRules()
+	}
 	e := cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Action: h.plan.Action,
 		PastBudget: pastBudget(s.Cluster, &rules, t)}
 	for i := range t.Pod.Status.Conditions {

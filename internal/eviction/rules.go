@@ -3,23 +3,10 @@ package eviction
 import (
 	"errors"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
-
-// Rules are what an action may do.
-type Rules struct {
-	// Action is its name, for plans and messages.
-	Action string
-	// AllowWholeGang lets a gang at its minimum leave as a whole (law J2).
-	AllowWholeGang bool
-	// Budgets, Ends and Starts are what the choice of victims looks at beside priorities (law K3): disruption budgets, how many
-	// jobs come to an end, and for how long pods have run.
-	Budgets, Ends, Starts bool
-	// MaxDomains is in how many HyperNodes at the most room is sought for a job that must be within one; 0 does not
-	// bound it. A plugin may say fewer.
-	MaxDomains int
-}
 
 // The presets of the choice of victims: kube-scheduler as it is in release 1.36, and as it was in 1.8, which knew neither
 // budgets nor start times and deleted pods without asking. Neither knows jobs; the first spares them, the second does not.
@@ -62,9 +49,9 @@ func isPositive(value any) error {
 	return nil
 }
 
-// NewRules reads the rules of an action from its arguments.
-func NewRules(action string, arguments conf.Arguments) Rules {
+// NewRules reads the rules of an action that evicts in some scopes from its arguments.
+func NewRules(scopes cluster.Scopes, arguments conf.Arguments) framework.EvictionRules {
 	isNow := arguments.String(presetKey) == presetNow
-	return Rules{Action: action, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Ends: isNow, Starts: isNow,
+	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Ends: isNow, Starts: isNow,
 		MaxDomains: arguments.Int(domainsKey)}
 }

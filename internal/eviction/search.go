@@ -13,7 +13,8 @@ import (
 // Search looks for victims on behalf of the takers of one action in one session.
 type Search struct {
 	session   *framework.Session
-	rules     Rules
+	action    string // whose plans are made
+	rules     framework.EvictionRules
 	byDefault bool // what says nothing about being evicted may be
 	isStrict  bool // the priority of queues decides, and does not only order
 	upstream  bool // a tier of which nobody lets anybody go has not answered
@@ -30,8 +31,8 @@ type Search struct {
 }
 
 // NewSearch returns a search by the rules of an action.
-func NewSearch(s *framework.Session, rules Rules) *Search {
-	f := &Search{session: s, rules: rules, lowest: map[*cluster.Job]int64{}, held: map[*cluster.Class]holding{}}
+func NewSearch(s *framework.Session, action framework.EvictingAction) *Search {
+	f := &Search{session: s, action: action.Name(), rules: action.EvictionRules(), lowest: map[*cluster.Job]int64{}, held: map[*cluster.Class]holding{}}
 	f.byDefault, f.isStrict, f.upstream = compatibility(s)
 	f.forget()
 	return f
@@ -49,7 +50,7 @@ func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
 // likeness is what two takers have in common of which the second has no hope if the first had none.
 type likeness struct {
-	level    level
+	scope    cluster.Scope
 	queue    *cluster.Queue
 	priority int32
 	class    *cluster.Class
@@ -64,28 +65,24 @@ type hopelessness struct {
 }
 
 // Reclaim looks for room for a job in other queues.
-func (f *Search) Reclaim(j *cluster.Job) { f.take(betweenQueues, j) }
+func (f *Search) Reclaim(j *cluster.Job) { f.take(cluster.BetweenQueues, j) }
 
 // Preempt looks for room for a job in its own queue; for a lone pod, anywhere.
 func (f *Search) Preempt(j *cluster.Job) {
-	if j.IsLone() {
-		f.take(anywhere, j)
-	} else {
-		f.take(betweenJobs, j)
-	}
+	f.take(scopeInQueue(j), j)
 }
 
 // PreemptWithin looks for room for the pods of a job among those of its own that rank lower.
-func (f *Search) PreemptWithin(j *cluster.Job) { f.take(withinJob, j) }
+func (f *Search) PreemptWithin(j *cluster.Job) { f.take(cluster.WithinJob, j) }
 
 // take makes a plan for a job if there is one; else the job's verdict says why not.
-func (f *Search) take(l level, j *cluster.Job) {
+func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 	s := f.session
 	tasks := bySubgroup(j, s.Pending(j))
 	if len(tasks) == 0 {
 		return
 	}
-	if l != withinJob {
+	if scope != cluster.WithinJob {
 		if v := s.HeldUp(j); v != nil {
 			s.Judge(j, v)
 			return
@@ -97,14 +94,14 @@ func (f *Search) take(l level, j *cluster.Job) {
 	}
 	takers := slices.DeleteFunc(slices.Clone(tasks), (*cluster.Task).NeverPreempts)
 	if len(takers) == 0 {
-		if f.hasRoomOnItsWay(l, j) && f.plan(f.attempt(l, j), nil, tasks) {
+		if f.hasRoomOnItsWay(scope, j) && f.plan(f.attempt(scope, j), nil, tasks) {
 			return
 		}
 		var spared []verdict.Spared
-		if pods := len(f.attempt(l, j).pods()); pods > 0 {
+		if pods := len(f.attempt(scope, j).pods()); pods > 0 {
 			spared = []verdict.Spared{{Reason: preemptsNever, Pods: pods}}
 		}
-		f.refuse(l, j, hopelessness{spared: spared})
+		f.refuse(scope, j, hopelessness{spared: spared})
 		return
 	}
 	if len(takers) < len(tasks) {
@@ -114,23 +111,23 @@ func (f *Search) take(l level, j *cluster.Job) {
 	if f.decided != decisions(s) {
 		f.forget() // another action has changed the model for good
 	}
-	like, isAlike := f.likenessOf(l, j, tasks)
+	like, isAlike := f.likenessOf(scope, j, tasks)
 	isAlike = isAlike && len(takers) == len(tasks)
 	if known, ok := f.hopeless[like]; isAlike && ok && j.Lacks() >= known.lacks {
-		f.refuse(l, j, known)
+		f.refuse(scope, j, known)
 		return
 	}
-	if way := cluster.Ways(1) << l; !f.hasTime(j, way) {
-		s.Cluster.Postpone(j, way)
+	if !f.hasTime(j, scope) {
+		s.Cluster.Postpone(j, scope)
 		return
 	}
-	a := f.attempt(l, j)
+	a := f.attempt(scope, j)
 	lower := a.lower()
 	why := hopelessness{lacks: j.Lacks()}
 	// Where the job would not fit if all pods left, it does not matter which of them may.
 	if a.couldHold(tasks, max(j.LacksPromises(), 1)) {
 		f.looks += len(s.Cluster.Nodes())
-		if (len(lower) > 0 || f.hasGivers(l, j) || f.hasRoomOnItsWay(l, j)) && f.plan(a, lower, tasks) {
+		if (len(lower) > 0 || f.hasGivers(scope, j) || f.hasRoomOnItsWay(scope, j)) && f.plan(a, lower, tasks) {
 			return
 		}
 		a.need(takers[0])
@@ -140,7 +137,7 @@ func (f *Search) take(l level, j *cluster.Job) {
 	if isAlike {
 		f.hopeless[like] = why
 	}
-	f.refuse(l, j, why)
+	f.refuse(scope, j, why)
 }
 
 // maxLooks bounds the search for room by one action in one cycle, in nodes looked at on behalf of takers that have no likeness
@@ -149,32 +146,32 @@ func (f *Search) take(l level, j *cluster.Job) {
 // cycle.
 const maxLooks = 250_000
 
-func (f *Search) hasTime(j *cluster.Job, way cluster.Ways) bool {
-	if j.Postponed&way != 0 {
+func (f *Search) hasTime(j *cluster.Job, scope cluster.Scope) bool {
+	if j.Postponed.Has(scope) {
 		return f.looks < maxLooks
 	}
 	return f.looks < maxLooks/2
 }
 
 // likenessOf describes a job whose pods are all alike and of which none is placed. For others every attempt is its own.
-func (f *Search) likenessOf(l level, j *cluster.Job, tasks []*cluster.Task) (likeness, bool) {
+func (f *Search) likenessOf(scope cluster.Scope, j *cluster.Job, tasks []*cluster.Task) (likeness, bool) {
 	if len(cluster.OnePerClass(tasks)) > 1 {
 		return likeness{}, false
 	}
-	return likeness{level: l, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
-		l != withinJob && l != anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
+	return likeness{scope: scope, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
+		scope != cluster.WithinJob && scope != cluster.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
 // hasRoomOnItsWay reports whether pods are leaving, whose room a job that can evict nobody may be promised in its turn (law P4): a
 // job that would not be served if the room were free is not promised it either.
-func (f *Search) hasRoomOnItsWay(l level, j *cluster.Job) bool {
+func (f *Search) hasRoomOnItsWay(scope cluster.Scope, j *cluster.Job) bool {
 	s := f.session
-	return l != withinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
+	return scope != cluster.WithinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
 }
 
 // hasGivers reports cheaply whether anybody could give at all.
-func (f *Search) hasGivers(l level, j *cluster.Job) bool {
-	if l == withinJob {
+func (f *Search) hasGivers(scope cluster.Scope, j *cluster.Job) bool {
+	if scope == cluster.WithinJob {
 		return ranksItsPods(j)
 	}
 	if f.givers == nil {
@@ -188,12 +185,12 @@ func (f *Search) hasGivers(l level, j *cluster.Job) bool {
 			}
 		}
 	}
-	if l == betweenJobs {
+	if scope == cluster.BetweenJobs {
 		lowest, ok := f.givers[j.Queue]
 		return ok && lowest < j.Priority
 	}
 	_, own := f.givers[j.Queue]
-	return l == anywhere && own || len(f.givers) > btoi(own)
+	return scope == cluster.Anywhere && own || len(f.givers) > btoi(own)
 }
 
 // ranksItsPods reports whether a pod of a job that waits ranks above one that has its node.
@@ -261,8 +258,8 @@ func (a *attempt) mayAnybodyLeave() bool {
 }
 
 // SearchOf returns the search of an action in a session: what it finds out is kept for the rest of the session.
-func SearchOf(s *framework.Session, rules Rules) *Search {
-	return framework.Keep(s, rules.Action, func() *Search { return NewSearch(s, rules) })
+func SearchOf(s *framework.Session, action framework.EvictingAction) *Search {
+	return framework.Keep(s, action.Name(), func() *Search { return NewSearch(s, action) })
 }
 
 // Takers returns the jobs of a queue that may look for room, in the order in which they are served: those that were let in,
@@ -315,28 +312,11 @@ func isTaker(s *framework.Session, j *cluster.Job) bool {
 
 // resume looks for other victims for those whose plan has failed after pods had left for it, before anybody else is served: the room
 // that is there already would go to those who replace the pods that left, and they would be evicted in turn (laws S1, S2).
-func resume(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool)) {
+func resume(s *framework.Session) {
 	for _, p := range s.Cluster.TakeInterruptedPlans() {
-		rules, ok := rulesOf(p.Action)
-		if j := p.Job; ok && isTaker(s, j) {
-			s.LookAt(j, func() { SearchOf(s, rules).again(j) })
+		action := s.Policy.EvictingAction(p.Action)
+		if j := p.Job; action != nil && isTaker(s, j) {
+			s.LookAt(j, func() { action.MakeRoom(s, j) })
 		}
-	}
-}
-
-// again looks for room as the action of the search does.
-func (f *Search) again(j *cluster.Job) {
-	isStarving := f.session.IsStarving(j)
-	switch {
-	case f.rules.Action == ReclaimAction:
-		if isStarving {
-			f.Reclaim(j)
-		}
-		return
-	case isStarving:
-		f.Preempt(j)
-	}
-	if j.Plan == nil && j.Evictable() > 0 {
-		f.PreemptWithin(j)
 	}
 }

@@ -125,7 +125,7 @@ func (a *attempt) head(h *herd) (u unit, ok bool) {
 		}
 		keeps = true
 	}
-	if !h.whole && a.level != withinJob {
+	if !h.whole && a.scope != cluster.WithinJob {
 		u, ok = a.wholeGang(h.job)
 	}
 	if !ok && keeps && h.job.Count(cluster.Evicting) > 0 {

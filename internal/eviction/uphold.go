@@ -15,21 +15,20 @@ import (
 const recheck = time.Second
 
 // Uphold looks after the plans that are under way: those that cannot come true any more are cancelled, those whose room is there are
-// fulfilled, the others are told how far they have come. rulesOf returns the rules of an action, ok is false if it is not in the
-// pipeline any more; changed says that the configuration is another than before.
-func Uphold(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool), changed bool) {
+// fulfilled, the others are told how far they have come. changed says that the configuration is another than before.
+func Uphold(s *framework.Session, changed bool) {
 	// With a plan that ends and whose victims stay after all, others may lose what they have counted on.
 	for again := true; again; {
-		again = upholdAll(s, rulesOf, changed)
+		again = upholdAll(s, changed)
 		changed = again
 	}
-	resume(s, rulesOf)
+	resume(s)
 }
 
 // upholdAll looks at each plan once, and reports whether it is to be asked again, since victims of any stay after all. Plans that came
 // into force later were made beside those before them, not the other way round: so the latest is asked first whether it can stand
 // beside the others, and the earliest is fulfilled first. Otherwise two that cannot both come true would cancel each other.
-func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, ok bool), changed bool) (isSpared bool) {
+func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 	plans := s.Cluster.PlansInOrder()
 	each := func(look func(p *cluster.Plan)) {
 		for _, p := range plans {
@@ -41,7 +40,7 @@ func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, o
 	}
 	each(func(p *cluster.Plan) {
 		if p.Job == nil {
-			upholdNobodys(s, p, rulesOf)
+			upholdNobodys(s, p)
 		} else if why := broken(s, p); why != "" {
 			cancel(s, p, why)
 		}
@@ -49,7 +48,7 @@ func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, o
 	plans = slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return p.Job == nil })
 	slices.Reverse(plans)
 	each(func(p *cluster.Plan) {
-		if why := refuted(s, p, rulesOf, changed); why != "" {
+		if why := refuted(s, p, changed); why != "" {
 			cancel(s, p, why)
 		}
 	})
@@ -67,23 +66,23 @@ func upholdAll(s *framework.Session, rulesOf func(action string) (rules Rules, o
 }
 
 // upholdNobodys looks after evictions that nobody takes the room of.
-func upholdNobodys(s *framework.Session, p *cluster.Plan, rulesOf func(string) (Rules, bool)) {
-	if _, ok := rulesOf(p.Action); !ok && len(p.Unsent()) > 0 {
-		s.Cluster.Cancel(p, "action "+p.Action+" is not in the configuration any more")
+func upholdNobodys(s *framework.Session, p *cluster.Plan) {
+	if s.Policy.EvictingAction(p.Action) == nil && len(p.Unsent()) > 0 {
+		s.Cluster.Cancel(p, notConfigured(p))
 	} else if !s.Now.Before(p.Deadline) {
 		s.Cluster.Cancel(p, "the pods did not leave in time")
 	}
 }
 
 // refuted says why a plan cannot come true beside those that came into force before it, "" if it may.
-func refuted(s *framework.Session, p *cluster.Plan, rulesOf func(string) (Rules, bool), changed bool) string {
+func refuted(s *framework.Session, p *cluster.Plan, changed bool) string {
 	if unsent := p.Unsent(); len(unsent) > 0 && (changed || s.Now.Sub(p.Checked) >= recheck) {
 		p.Checked = s.Now
-		rules, ok := rulesOf(p.Action)
-		if !ok {
-			return "action " + p.Action + " is not in the configuration any more"
+		action, why := ruler(s, p)
+		if why == "" {
+			why = unlawful(s, p, action, unsent)
 		}
-		if why := unlawful(s, p, rules, unsent); why != "" {
+		if why != "" {
 			return why
 		}
 	}
@@ -98,6 +97,22 @@ func refuted(s *framework.Session, p *cluster.Plan, rulesOf func(string) (Rules,
 		p.Sequence = order // the one in which the plan was made may not do any more
 	}
 	return ""
+}
+
+// ruler returns the action by whose rules the victims of a plan leave. why says that there is none any more.
+func ruler(s *framework.Session, p *cluster.Plan) (action framework.EvictingAction, why string) {
+	action = s.Policy.EvictingAction(p.Action)
+	switch {
+	case action == nil:
+		return nil, notConfigured(p)
+	case !action.EvictionRules().Scopes.Has(p.Scope):
+		return nil, fmt.Sprintf("action %s makes no plans of its scope %q", p.Action, p.Scope)
+	}
+	return action, ""
+}
+
+func notConfigured(p *cluster.Plan) string {
+	return "action " + p.Action + " is not in the configuration any more"
 }
 
 // cancel ends a plan. Its job is looked at anew in the same cycle: what has become free for it is not to go to others before it has
@@ -154,8 +169,8 @@ func forbidden(s *framework.Session, p *cluster.Plan) string {
 }
 
 // unlawful says which law a victim that is not on its way yet is protected by now, "" if all may still leave.
-func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*cluster.Task) string {
-	f := NewSearch(s, rules)
+func unlawful(s *framework.Session, p *cluster.Plan, action framework.EvictingAction, unsent []*cluster.Task) string {
+	f := NewSearch(s, action)
 	promised := p.Promised()
 	x := s.Begin()
 	defer x.Undo()
@@ -166,7 +181,7 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 	for _, t := range unsent {
 		x.Spare(t)
 	}
-	a := f.attempt(f.levelOf(p, unsent[0]), p.Job)
+	a := f.attempt(p.Scope, p.Job)
 	a.need(a.spokesman(promised))
 	for _, t := range promised {
 		a.all.Add(t.Request())
@@ -178,7 +193,7 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 			u := unit{job: t.Job, tasks: []*cluster.Task{t}}
 			why = a.objects(&u)
 		} else if why == "" && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {
-			if a.level == withinJob {
+			if a.scope == cluster.WithinJob {
 				return "pod " + t.Key().String() + " may not leave: " + atItsMinimum
 			}
 			u, ok := a.wholeGang(t.Job)
@@ -214,31 +229,12 @@ func unlawful(s *framework.Session, p *cluster.Plan, rules Rules, unsent []*clus
 func (a *attempt) spokesman(tasks []*cluster.Task) *cluster.Task {
 	best := tasks[0]
 	for _, t := range tasks[1:] {
-		if a.level == withinJob && t.Priority > best.Priority || a.level != withinJob && best.BestEffort() && !t.BestEffort() {
+		if a.scope == cluster.WithinJob && t.Priority > best.Priority || a.scope != cluster.WithinJob && best.BestEffort() && !t.BestEffort() {
 			best = t
 		}
 	}
 	return best
 }
-
-// levelOf returns on whose authority a plan was made.
-func (f *Search) levelOf(p *cluster.Plan, victim *cluster.Task) level {
-	switch {
-	case victim.Job == p.Job:
-		return withinJob
-	case p.Action == ReclaimAction:
-		return betweenQueues
-	case p.Job.IsLone():
-		return anywhere
-	}
-	return betweenJobs
-}
-
-// The actions that make plans.
-const (
-	PreemptAction = "preempt"
-	ReclaimAction = "reclaim"
-)
 
 // fulfil binds what was promised, as far as the room is there: all at once for a job that has not started, pod by pod for
 // one that has, its subgroups whole. It reports whether nothing more is promised.

@@ -38,7 +38,7 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 		if slices.ContainsFunc(tasks, (*cluster.Task).NeverPreempts) {
 			break // for a pod that preempts nobody, nobody leaves
 		}
-		if a.level == withinJob {
+		if a.scope == cluster.WithinJob {
 			orders = [][]*cluster.Task{tasks[:1]} // who may leave depends on whom it is for
 		}
 	}
@@ -156,7 +156,7 @@ func (a *attempt) placeAll(x framework.Transaction, tasks []*cluster.Task, clear
 		if t.Status != cluster.Pending || failed[a.kindOf(t)] {
 			continue
 		}
-		if a.level != withinJob && !s.IsStarving(j) {
+		if a.scope != cluster.WithinJob && !s.IsStarving(j) {
 			break
 		}
 		settle(t)

@@ -173,11 +173,11 @@ func (m *Metrics) Plans(started []cluster.PlanStart, ended []cluster.PlanEnd) {
 		if len(p.Evictions) == 0 {
 			continue
 		}
-		m.transactions.WithLabelValues(p.Evictions[0].Action).Inc()
+		m.transactions.WithLabelValues(p.Action).Inc()
 		if p.Job != (cluster.JobID{}) {
 			m.preemptions.Inc()
 			m.victims.Set(float64(len(p.Evictions)))
-			if action := p.Evictions[0].Action; action == "reclaim" || action == "gangreclaim" {
+			if p.Scope == cluster.BetweenQueues {
 				m.reclaims.Inc()
 				m.reclaimVictims.Observe(float64(len(p.Evictions)))
 			}

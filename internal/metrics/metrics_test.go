@@ -168,21 +168,17 @@ func TestConfigurationsAreCounted(t *testing.T) {
 
 func TestPlansAndEvictionsAreCounted(t *testing.T) {
 	m, job := New(), cluster.JobID{Namespace: "default", Name: "job"}
-	victims := func(action string, count int) []cluster.Eviction {
-		evictions := make([]cluster.Eviction, count)
-		for i := range evictions {
-			evictions[i].Action = action
-		}
-		return evictions
-	}
 	m.Plans([]cluster.PlanStart{
-		{Job: job, Evictions: victims("preempt", 5)}, {Job: job, Evictions: victims("reclaim", 2)}, {Job: job}, {Evictions: victims("shuffle", 3)},
+		{Job: job, Action: "preempt", Scope: cluster.BetweenJobs, Evictions: make([]cluster.Eviction, 5)},
+		{Job: job, Action: "example.com/reclaim", Scope: cluster.BetweenQueues, Evictions: make([]cluster.Eviction, 2)},
+		{Job: job, Action: "preempt", Scope: cluster.BetweenJobs},
+		{Action: "shuffle", Evictions: make([]cluster.Eviction, 3)},
 	}, []cluster.PlanEnd{{}})
 	m.Eviction(edge.EvictionSent)
 	expect(t, m, "volcano_pod_preemption_victims", map[string]string{"volcano_pod_preemption_victims": "2"})
 	expect(t, m, "volcano_total_preemption_attempts", map[string]string{"volcano_total_preemption_attempts": "2"})
 	expect(t, m, "volcano_eviction_transactions_total", map[string]string{
-		`volcano_eviction_transactions_total{action="preempt"}`: "1", `volcano_eviction_transactions_total{action="reclaim"}`: "1",
+		`volcano_eviction_transactions_total{action="preempt"}`: "1", `volcano_eviction_transactions_total{action="example.com/reclaim"}`: "1",
 		`volcano_eviction_transactions_total{action="shuffle"}`: "1",
 	})
 	expect(t, m, "volcano_total_reclaim_attempts", map[string]string{"volcano_total_reclaim_attempts": "1"})

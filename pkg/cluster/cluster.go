@@ -291,11 +291,8 @@ func (c *Cluster) Touch(n *Node) {
 func (c *Cluster) Outdate(n *Node) { c.changed(n) }
 
 // Postpone has a job looked at again in the next cycle, whatever else is said of it in this one: there is no time to look
-// for room for it in some way.
-func (c *Cluster) Postpone(j *Job, way Ways) { j.postponed |= way }
-
-// Ways is a set of ways to look for room, one bit each; what they are is for the caller to know.
-type Ways uint8
+// for room for it in a scope.
+func (c *Cluster) Postpone(j *Job, scope Scope) { j.postponed |= ScopesOf(scope) }
 
 // Reconsider makes every judged job worth another look: the rules have changed.
 func (c *Cluster) Reconsider() {

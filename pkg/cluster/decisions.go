@@ -46,9 +46,11 @@ type Bind struct {
 // victims are marked, and only when all that is written, the evictions are sent. Its outcome comes back as events: the
 // victims being deleted and gone, or [PlanFailed] when a step is refused for good.
 type PlanStart struct {
-	ID  string
-	Job JobID     // the taker; zero if the evictions are for nobody, which then needs no record
-	UID types.UID // of the taker's PodGroup
+	ID     string
+	Action string
+	Scope  Scope
+	Job    JobID     // the taker; zero if the evictions are for nobody, which then needs no record
+	UID    types.UID // of the taker's PodGroup
 	// Record is the status of the taker's PodGroup that holds the plan, whole.
 	Record      GroupStatus
 	Nominations []Nomination

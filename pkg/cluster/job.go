@@ -92,9 +92,9 @@ type Job struct {
 	judged  stamp  // what the world looked like when Verdict was given
 
 	lookedAt time.Time // when Hopeful said yes last
-	// Postponed are the ways to look for room for the job that the cycle before had no time for, postponed those that this
-	// one has none for.
-	Postponed, postponed Ways
+	// Postponed are the scopes in which the cycle before had no time to look for room for the job, postponed those in which this
+	// one has none.
+	Postponed, postponed Scopes
 
 	policies  []*SubgroupPolicy
 	subgroups []*Subgroup

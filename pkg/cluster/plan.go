@@ -16,7 +16,8 @@ import (
 type Plan struct {
 	ID     string // unique for the life of the cluster
 	Job    *Job   // the taker, nil if there is none
-	Action string
+	Action string // that made it, by its name in the configuration
+	Scope  Scope
 	Law    string // that allowed the first of its evictions; "" if nobody has to leave
 
 	Since time.Time

@@ -16,12 +16,12 @@ func TestAPostponedJobIsLookedAtInTheNextCycleAndOnlyThen(t *testing.T) {
 		c.Hopeful(other, now)
 		c.Judge(other, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	}
-	c.Postpone(j, 2)
+	c.Postpone(j, BetweenJobs)
 	c.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	if next := c.NextDeadline(now); next.IsZero() || next.Sub(now) > time.Second {
 		t.Errorf("the next cycle is due at %s", next)
 	}
-	if !c.Hopeful(j, now) || j.Postponed != 2 {
+	if !c.Hopeful(j, now) || j.Postponed != ScopesOf(BetweenJobs) {
 		t.Error("what was put off is not looked at")
 	}
 	c.Judge(j, j.Verdict)

@@ -8,3 +8,10 @@ type Action interface {
 	// job it looked at in vain. It must leave no transaction open.
 	Execute(s *Session)
 }
+
+// AllocatingAction is an action that hands out free room in the order of service, as Volcano's allocate does. While it has its turn
+// still to come, an evicting action that finds free room for pods beyond a job's minimum leaves it to this action.
+type AllocatingAction interface {
+	Action
+	AllocatesFreeRoom()
+}

@@ -195,8 +195,13 @@ func (s *Session) Run(action Action) {
 	s.ran = append(s.ran, action.Name())
 }
 
-// HasRun reports whether an action has had its turn.
-func (s *Session) HasRun(action string) bool { return slices.Contains(s.ran, action) }
+// WillAllocate reports whether an action that hands out free room has its turn still to come.
+func (s *Session) WillAllocate() bool {
+	return slices.ContainsFunc(s.Policy.Actions, func(a Action) bool {
+		_, allocates := a.(AllocatingAction)
+		return allocates && !slices.Contains(s.ran, a.Name())
+	})
+}
 
 // Validate says what is wrong with a job or its queue; nil means nothing.
 func (s *Session) Validate(j *cluster.Job) (v *verdict.Verdict) {

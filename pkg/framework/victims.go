@@ -84,14 +84,6 @@ type NodeVetoer interface {
 	VetoNode(k *cluster.Class, n *cluster.Node) string
 }
 
-// RoomMaker is an action that may evict. Law J4: a job that could run after lawful evictions is admitted.
-type RoomMaker interface {
-	// MayMakeRoom reports whether a job would be admitted after evictions that the action may make for it. If not, why says what
-	// is in the way of them, nil if there is nothing to say: its owner reads the detail, and who may not leave, beside the
-	// refusal. Nothing is changed.
-	MayMakeRoom(s *Session, j *cluster.Job) (ok bool, why *verdict.Verdict)
-}
-
 // IsStarving asks whether a job lacks enough for pods of others to leave for it.
 func (s *Session) IsStarving(j *cluster.Job) bool {
 	for _, tier := range s.Policy.starvation {

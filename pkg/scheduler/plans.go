@@ -33,7 +33,7 @@ func writePlans(c *cluster.Cluster, began []*framework.Planned, d *cluster.Decis
 }
 
 func start(p *cluster.Plan, evictions []cluster.Eviction) cluster.PlanStart {
-	s := cluster.PlanStart{ID: p.ID, Evictions: evictions}
+	s := cluster.PlanStart{ID: p.ID, Action: p.Action, Scope: p.Scope, Evictions: evictions}
 	j := p.Job
 	if j == nil {
 		return s

@@ -185,19 +185,11 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 
 // upholdPlans looks after the plans of the cycles before this one, in the first cycle after those of the process before.
 func (s *Scheduler) upholdPlans(session *framework.Session) {
-	rulesOf := func(name string) (eviction.Rules, bool) {
-		for _, action := range s.policy.Actions {
-			if ruled, ok := action.(interface{ Rules() eviction.Rules }); ok && action.Name() == name {
-				return ruled.Rules(), true
-			}
-		}
-		return eviction.Rules{}, false
-	}
 	if !s.begun {
-		eviction.Recover(session, rulesOf)
+		eviction.Recover(session)
 		session.OpenPlugins()
 	}
-	eviction.Uphold(session, rulesOf, s.renewed)
+	eviction.Uphold(session, s.renewed)
 	s.begun, s.renewed = true, false
 }
 

@@ -28,6 +28,9 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
+// AllocatesFreeRoom says that jobs get here what they want beyond their minimum.
+func (action) AllocatesFreeRoom() {}
+
 // run is one execution.
 type run struct {
 	session *framework.Session

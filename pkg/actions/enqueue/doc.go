@@ -5,7 +5,7 @@
 // at once: the model counts what it still lacks of its minResources in its queue.
 //
 // A job that is refused is admitted all the same if an action of the pipeline could lawfully evict what stands in its way (law
-// J4): that is for the action to say ([framework.RoomMaker]), with what is in the way of evictions where it could not.
+// J4): that is for the action to say ([framework.EvictingAction]), with what is in the way of evictions where it could not.
 //
 // An admitted job that claims room and brings no pods is sent back after a while (argument podsTimeout), sooner if others wait for
 // room, and is not admitted again for as long as it is old, within bounds. Since when it lacks pods, and was sent back, is read

@@ -74,11 +74,11 @@ func (a action) Execute(s *framework.Session) {
 // admission it would never get to that (law J4). If none may, it returns the refusal with what is in the way of evictions.
 func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Verdict) (bool, *verdict.Verdict) {
 	for _, a := range s.Policy.Actions {
-		m, ok := a.(framework.RoomMaker)
-		if !ok {
-			continue
+		evicting, ok := a.(framework.EvictingAction)
+		if !ok || evicting.EvictionRules().Scopes == 0 {
+			continue // it evicts for nobody
 		}
-		ok, why := m.MayMakeRoom(s, j)
+		ok, why := evicting.AdmitsByEviction(s, j)
 		if ok {
 			return true, nil
 		}

@@ -81,7 +81,13 @@ type roomMaker string
 
 func (roomMaker) Name() string               { return "roomMaker" }
 func (roomMaker) Execute(*framework.Session) {}
-func (r roomMaker) MayMakeRoom(_ *framework.Session, j *cluster.Job) (bool, *verdict.Verdict) {
+func (roomMaker) EvictionRules() framework.EvictionRules {
+	return framework.EvictionRules{Scopes: cluster.ScopesOf(cluster.BetweenJobs)}
+}
+
+func (roomMaker) MakeRoom(*framework.Session, *cluster.Job) {}
+
+func (r roomMaker) AdmitsByEviction(_ *framework.Session, j *cluster.Job) (bool, *verdict.Verdict) {
 	return j.ID.Name == string(r), nil
 }
 

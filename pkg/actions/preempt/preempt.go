@@ -9,7 +9,7 @@ import (
 )
 
 // Name is the name of the action in the configuration.
-const Name = eviction.PreemptAction
+const Name = "preempt"
 
 const noSampling = "all nodes are looked at, each once"
 
@@ -25,24 +25,33 @@ func Factory() framework.ActionFactory {
 		conf.Argument{Name: "maxCandidateNodesAbsolute", Kind: conf.Int, NoEffect: noSampling, Doc: "Volcano's sample of nodes."})
 	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: arguments},
 		New: func(arguments conf.Arguments) (framework.Action, error) {
-			return action{rules: eviction.NewRules(Name, arguments)}, nil
+			scopes := cluster.ScopesOf(cluster.BetweenJobs, cluster.Anywhere, cluster.WithinJob)
+			return action{rules: eviction.NewRules(scopes, arguments)}, nil
 		}}
 }
 
-type action struct{ rules eviction.Rules }
+type action struct{ rules framework.EvictionRules }
 
 func (action) Name() string { return Name }
 
-// Rules are what the action may do.
-func (p action) Rules() eviction.Rules { return p.rules }
+func (p action) EvictionRules() framework.EvictionRules { return p.rules }
 
-// MayMakeRoom reports whether a job would be admitted after what the action may do for it.
-func (p action) MayMakeRoom(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
-	return eviction.SearchOf(s, p.rules).Opens(j, false)
+func (p action) AdmitsByEviction(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
+	return eviction.SearchOf(s, p).Opens(j)
+}
+
+func (p action) MakeRoom(s *framework.Session, j *cluster.Job) {
+	search := eviction.SearchOf(s, p)
+	if s.IsStarving(j) {
+		search.Preempt(j)
+	}
+	if j.Plan == nil && j.Evictable() > 0 {
+		search.PreemptWithin(j)
+	}
 }
 
 func (p action) Execute(s *framework.Session) {
-	search := eviction.SearchOf(s, p.rules)
+	search := eviction.SearchOf(s, p)
 	for _, j := range eviction.InTurn(s, search.Preempt) {
 		if j.Plan == nil && j.Evictable() > 0 {
 			s.LookAt(j, func() { search.PreemptWithin(j) })

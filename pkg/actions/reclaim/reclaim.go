@@ -9,29 +9,30 @@ import (
 )
 
 // Name is the name of the action in the configuration.
-const Name = eviction.ReclaimAction
+const Name = "reclaim"
 
 // Factory makes the action.
 func Factory() framework.ActionFactory {
 	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: eviction.Arguments()},
 		New: func(arguments conf.Arguments) (framework.Action, error) {
-			return action{rules: eviction.NewRules(Name, arguments)}, nil
+			return action{rules: eviction.NewRules(cluster.ScopesOf(cluster.BetweenQueues), arguments)}, nil
 		}}
 }
 
-type action struct{ rules eviction.Rules }
+type action struct{ rules framework.EvictionRules }
 
 func (action) Name() string { return Name }
 
-// Rules are what the action may do.
-func (r action) Rules() eviction.Rules { return r.rules }
+func (r action) EvictionRules() framework.EvictionRules { return r.rules }
 
-// MayMakeRoom reports whether a job would be admitted after what the action may do for it.
-func (r action) MayMakeRoom(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
-	return eviction.SearchOf(s, r.rules).Opens(j, true)
+func (r action) AdmitsByEviction(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
+	return eviction.SearchOf(s, r).Opens(j)
 }
 
-func (r action) Execute(s *framework.Session) {
-	search := eviction.SearchOf(s, r.rules)
-	eviction.InTurn(s, search.Reclaim)
+func (r action) MakeRoom(s *framework.Session, j *cluster.Job) {
+	if s.IsStarving(j) {
+		eviction.SearchOf(s, r).Reclaim(j)
+	}
 }
+
+func (r action) Execute(s *framework.Session) { eviction.InTurn(s, eviction.SearchOf(s, r).Reclaim) }

@@ -2,8 +2,10 @@ package shuffle
 
 import (
 	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the action in the configuration.
@@ -18,7 +20,15 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// Rules are what the action may do: what disruption budgets forbid is refused by the API server.
-func (action) Rules() eviction.Rules { return eviction.Rules{Action: Name, Budgets: true} }
+// EvictionRules has the API server refuse what disruption budgets forbid.
+func (action) EvictionRules() framework.EvictionRules { return framework.EvictionRules{Budgets: true} }
+
+// AdmitsByEviction is never so: who is evicted here makes room for nobody.
+func (action) AdmitsByEviction(*framework.Session, *cluster.Job) (bool, *verdict.Verdict) {
+	return false, nil
+}
+
+// MakeRoom makes none.
+func (action) MakeRoom(*framework.Session, *cluster.Job) {}
 
 func (action) Execute(s *framework.Session) { eviction.Shuffle(s, Name, s.ChooseVictims()) }

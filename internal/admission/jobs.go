@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/admission/corerules"
-	"hekla.sh/hekla/internal/controllers/job"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 )
 
 // defaultJob writes down what the user left open, as the Job controller would read it, and refuses what the schema would, where that
 // has words of its own for it. Of an update only what the stored
 // Job has and a client leaves out again and again, because it never wrote it, is written: names would count as changed.
 func defaultJob(_ context.Context, s *server, asked change[*batch.Job]) error {
-	if problem := job.TooLarge(asked.after); problem != nil {
+	if problem := validation.JobTooLarge(asked.after); problem != nil {
 		return refused{problem}
 	}
 	if asked.operation == admissionv1.Update {
@@ -29,7 +29,7 @@ func defaultJob(_ context.Context, s *server, asked change[*batch.Job]) error {
 		return nil
 	}
 	setDefaults(asked.after, s.settings.Load().schedulerNames[0])
-	return refuse(job.ValidateFirst(asked.after))
+	return refuse(validation.ValidateJobVocabulary(asked.after))
 }
 
 func setDefaults(job *batch.Job, schedulerName string) {
@@ -69,7 +69,7 @@ func keepDefaults(after, before *batch.Job) {
 
 // judgeJob says what is wrong with a Job. What can be told from the Job alone the Job controller says itself.
 func judgeJob(ctx context.Context, s *server, from client.Reader, asked change[*batch.Job]) (ruling, error) {
-	if problem := job.TooLarge(asked.after); problem != nil {
+	if problem := validation.JobTooLarge(asked.after); problem != nil {
 		return ruling{problems: field.ErrorList{problem}}, nil
 	}
 	settings := s.settings.Load()
@@ -81,10 +81,10 @@ func judgeJob(ctx context.Context, s *server, from client.Reader, asked change[*
 		if wanted.DeletionTimestamp != nil {
 			return ruling{}, nil // nothing of it will run any more
 		}
-		return ruling{problems: append(job.ValidateChange(stored, wanted), job.Validate(wanted)...)}, nil
+		return ruling{problems: append(validation.ValidateJobUpdate(stored, wanted), validation.ValidateJob(wanted)...)}, nil
 	}
-	said := ruling{problems: job.ValidateNew(wanted)}
-	for _, path := range job.NotHonoured(asked.after) {
+	said := ruling{problems: validation.ValidateJobCreate(wanted)}
+	for _, path := range validation.IgnoredJobFields(asked.after) {
 		said.warnings = append(said.warnings, path+" has no effect yet: the Job runs as if it were not there")
 	}
 	for i := range wanted.Spec.Tasks {

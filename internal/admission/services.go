@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"hekla.sh/hekla/internal/controllers/jobflow"
 	"hekla.sh/hekla/internal/topology"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flow "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	flowvalidation "hekla.sh/hekla/pkg/apis/flow/validation"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyapi "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 )
@@ -105,7 +105,7 @@ func services() []*service {
 			resource: flow.GroupVersion.WithResource("jobflows"), operations: []admissionregistrationv1.OperationType{create, update},
 			failurePolicy: admissionregistrationv1.Fail, conditions: specChanges,
 			handle: validates(flow.GroupVersion.WithKind("JobFlow").GroupKind(),
-				alone(func(object *flow.JobFlow, _ *settings) field.ErrorList { return jobflow.Validate(object) })),
+				alone(func(object *flow.JobFlow, _ *settings) field.ErrorList { return flowvalidation.ValidateJobFlow(object) })),
 		},
 		{
 			// Those that are discovered do not wait for an answer.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/internal/controllers/job"
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -191,13 +191,13 @@ func (b *jobBench) runPlainLoop(ctx context.Context, namespace string, pods *arr
 		j := b.job(namespace, number)
 		j.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", number))
 		batchv1alpha1.SetDefaults(j)
-		group := job.BuildPodGroup(j, func(string) int32 { return 0 })
+		group := builder.PodGroup(j, func(string) int32 { return 0 })
 		group.OwnerReferences = nil // no such Job exists: the garbage collector would take them
 		if _, err := b.binder.Batch.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
 			return nil, err
 		}
 		for index := range b.options.Pods {
-			pod := job.BuildPod(j, &j.Spec.Tasks[0], index)
+			pod := builder.Pod(j, &j.Spec.Tasks[0], index)
 			pod.OwnerReferences = nil
 			if _, err := b.binder.Core.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 				return nil, err

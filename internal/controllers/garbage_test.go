@@ -5,16 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"hekla.sh/hekla/test/apitest"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/controllers/job"
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	"hekla.sh/hekla/test/apitest"
 )
 
 func TestWhatBelongsToAJobGoesWithItEvenIfItExpiredWhileNobodyWatched(t *testing.T) {
@@ -26,7 +25,7 @@ func TestWhatBelongsToAJobGoesWithItEvenIfItExpiredWhileNobodyWatched(t *testing
 		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}}}
 	pods := start(t, expiring, "sim-a-0")
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: job.ClaimName(expiring, 0)}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: builder.ClaimName(expiring, 0)}}
 	belongings := []client.Object{pods["sim-a-0"], podGroupOf(expiring), claim}
 	for _, object := range append(belongings, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sim"}}) {
 		if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(object), object); err != nil {

@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/internal/controllers/job"
-	"hekla.sh/hekla/internal/controllers/podgroup"
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
+	schedulingbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -168,7 +169,7 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 		j.Spec.SchedulerName = s.options.SchedulerNames[0]
 	}
 	batchv1alpha1.SetDefaults(j)
-	if problems := job.Validate(j); len(problems) > 0 {
+	if problems := validation.ValidateJob(j); len(problems) > 0 {
 		return fmt.Errorf("Job %s/%s: %w", j.Namespace, j.Name, problems.ToAggregate())
 	}
 	switch j.Status.State.Phase {
@@ -179,7 +180,7 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	if !slices.Contains(s.options.SchedulerNames, j.Spec.SchedulerName) {
 		return nil
 	}
-	group := job.BuildPodGroup(j, s.priorityOf)
+	group := builder.PodGroup(j, s.priorityOf)
 	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
 	s.jobs[id] = j
 	s.managed[id] = true
@@ -204,11 +205,11 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" {
 		return pod
 	}
-	around := podgroup.Surroundings{}
+	around := schedulingbuilder.Surroundings{}
 	if namespace := s.input.namespaces[pod.Namespace]; namespace != nil {
 		around.Namespace = namespace.Annotations
 	}
-	group, _ := podgroup.Build(pod, around)
+	group, _ := schedulingbuilder.PodGroup(pod, around)
 	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
 	if s.groups[id] == nil {
 		group.UID = types.UID("PodGroup " + id.String())
@@ -377,7 +378,7 @@ func (s *simulation) makePods() bool {
 		s.supplies.prepareJob(j)
 		for i := range j.Spec.Tasks {
 			for index := range int(j.Spec.Tasks[i].Replicas) {
-				pod := job.BuildPod(j, &j.Spec.Tasks[i], index)
+				pod := builder.Pod(j, &j.Spec.Tasks[i], index)
 				key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 				if s.pods[key] != nil {
 					continue

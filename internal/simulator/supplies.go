@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
-	"hekla.sh/hekla/internal/controllers/job"
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -171,7 +171,7 @@ func (s *supplies) own(kind cluster.SupplyKind, name types.NamespacedName, pod *
 func (s *supplies) prepareJob(j *batchv1alpha1.Job) {
 	for v := range j.Spec.Volumes {
 		if spec := j.Spec.Volumes[v].VolumeClaim; spec != nil {
-			s.make(j.Namespace, job.ClaimName(j, v), j.UID, spec)
+			s.make(j.Namespace, builder.ClaimName(j, v), j.UID, spec)
 		}
 	}
 }

@@ -8,6 +8,9 @@
 //   - topology/v1alpha1: HyperNode, nodes that are close to each other in the network (topology.volcano.sh)
 //   - bus/v1alpha1: Command, a request to act on an object, and the vocabulary of events and actions (bus.volcano.sh)
 //
+// Beside the types stand what is true of them whoever asks: validation says what is wrong with an object, builder makes the objects
+// that one consists of. Webhooks, controllers and the simulator share them.
+//
 // This package itself holds only AddToScheme, which registers all of them.
 //
 // Invariants:
@@ -21,6 +24,6 @@
 //  4. A field that Hekla accepts without acting on it says so in its comment.
 //  5. zz_generated files and everything under pkg/client and installer/crds are made by hack/generate.sh.
 //
-// The packages below must not know the scheduler, the controllers or a client: they import only Kubernetes' own API
+// The packages below must not know the scheduler, the controllers or a client. Those of the types import only Kubernetes' own API
 // packages.
 package apis

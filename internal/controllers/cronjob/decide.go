@@ -3,6 +3,7 @@ package cronjob
 import (
 	"time"
 
+	"hekla.sh/hekla/internal/timetable"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -34,7 +35,7 @@ type decision struct {
 	due time.Time
 
 	// passed is how many runs have become due since the last one that was started, this one included; counted up to
-	// one above maxCounted.
+	// one above timetable.MaxCounted.
 	passed int
 
 	// next is when the next run is due.
@@ -43,16 +44,16 @@ type decision struct {
 
 // decide says what to do about a CronJob that is not suspended, of which so many Jobs have not ended. Its status has to
 // be up to date.
-func decide(cronJob *batch.CronJob, times timetable, active int, now time.Time) decision {
+func decide(cronJob *batch.CronJob, times timetable.Timetable, active int, now time.Time) decision {
 	counted := cronJob.CreationTimestamp.Time
 	if last := cronJob.Status.LastScheduleTime; last != nil {
 		counted = last.Time
 	}
-	due, passed := times.latest(counted, now)
+	due, passed := times.Latest(counted, now)
 	if passed == 0 {
-		return decision{course: wait, next: times.next(counted)}
+		return decision{course: wait, next: times.Next(counted)}
 	}
-	made := decision{course: start, due: due, passed: passed, next: times.next(due)}
+	made := decision{course: start, due: due, passed: passed, next: times.Next(due)}
 	policy := cronJob.Spec.ConcurrencyPolicy
 	switch deadline := cronJob.Spec.StartingDeadlineSeconds; {
 	case deadline != nil && int64(now.Sub(due)/time.Second) > *deadline:

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/timetable"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -90,7 +91,7 @@ func TestWhatToDoFollowsFromPolicyAndDeadline(t *testing.T) {
 // run returns a Job of a run, due so long after midnight.
 func run(due time.Duration, phase batch.JobPhase) *batch.Job {
 	cronJob := newCronJob()
-	job := buildJob(cronJob, timetable{}, midnight.Add(due))
+	job := buildJob(cronJob, timetable.Timetable{}, midnight.Add(due))
 	job.UID = types.UID(job.Name)
 	job.CreationTimestamp = metav1.NewTime(midnight.Add(due))
 	job.Status.State = batch.JobState{Phase: phase, LastTransitionTime: metav1.NewTime(midnight.Add(due + time.Minute))}
@@ -197,4 +198,16 @@ func TestTheOldestEndedJobsBeyondTheHistoryGo(t *testing.T) {
 			}
 		})
 	}
+}
+
+func mustParse(t interface{ Fatal(...any) }, schedule, zone string) timetable.Timetable {
+	var name *string
+	if zone != "" {
+		name = &zone
+	}
+	times, err := timetable.Parse(schedule, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return times
 }

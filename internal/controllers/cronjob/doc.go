@@ -1,7 +1,7 @@
 // Package cronjob starts Jobs of batch.volcano.sh at the times of a schedule, as kind CronJob of that group asks.
 //
-// The package is two halves. The pure half is functions of a CronJob, its Jobs and the time: Validate reads the spec,
-// parse and its timetable say when runs are due, decide says what to do about the latest of them, observe what the status is,
+// The package is two halves. The pure half is functions of a CronJob, its Jobs and the time: [validation.ReadCronJob] reads
+// the spec, its timetable says when runs are due, decide says what to do about the latest of them, observe what the status is,
 // superfluous which ended Jobs to forget, buildJob what to start. The other half, the Reconciler, fetches, carries out and
 // writes. Add puts it into a manager.
 //

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/timetable"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -25,16 +26,16 @@ const (
 
 // JobName is the name of the Job of a run: that of the CronJob and the minutes since 1970. Runs of which there are
 // several a minute go by the seconds.
-func JobName(cronJob *batch.CronJob, times timetable, due time.Time) string {
+func JobName(cronJob *batch.CronJob, times timetable.Timetable, due time.Time) string {
 	number := due.Unix()
-	if !times.isDense() {
+	if !times.IsDense() {
 		number /= int64(time.Minute / time.Second)
 	}
 	return fmt.Sprintf("%s-%d", cronJob.Name, number)
 }
 
 // buildJob makes the Job of a run.
-func buildJob(cronJob *batch.CronJob, times timetable, due time.Time) *batch.Job {
+func buildJob(cronJob *batch.CronJob, times timetable.Timetable, due time.Time) *batch.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	zone := time.UTC
 	if name := cronJob.Spec.TimeZone; name != nil {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/timetable"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -36,7 +37,7 @@ type world struct {
 	clock         *testingclock.FakePassiveClock
 	controller    *Reconciler
 	key           client.ObjectKey
-	times         timetable
+	times         timetable.Timetable
 
 	// What the caches show.
 	cronJob *batch.CronJob
@@ -290,7 +291,7 @@ func (w *world) settle() {
 func (w *world) check() {
 	stored, jobs := w.storedCronJob(), w.storedJobs()
 	now, active := w.clock.Now(), notEnded(jobs)
-	if due, passed := w.times.latest(midnight, now); passed > 0 && !w.started[JobName(stored, w.times, due)] {
+	if due, passed := w.times.Latest(midnight, now); passed > 0 && !w.started[JobName(stored, w.times, due)] {
 		isLate := stored.Spec.StartingDeadlineSeconds != nil && now.Sub(due) >= time.Duration(*stored.Spec.StartingDeadlineSeconds+1)*time.Second
 		isHeld := len(active) > 0 && stored.Spec.ConcurrencyPolicy == batch.ForbidConcurrent
 		if !isLate && !isHeld && !*stored.Spec.Suspend {

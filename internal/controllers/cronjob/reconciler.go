@@ -20,7 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/timetable"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 )
 
 // Reasons of the Events on a CronJob.
@@ -206,14 +208,14 @@ func (r *Reconciler) follow(ctx context.Context, cronJob, updated *batch.CronJob
 	if suspend := cronJob.Spec.Suspend; suspend != nil && *suspend {
 		return 0, nil
 	}
-	times, problems := read(cronJob)
+	times, problems := validation.ReadCronJob(cronJob)
 	if len(problems) > 0 {
 		for _, problem := range problems {
 			r.tell(cronJob, corev1.EventTypeWarning, reasonOf(problem.Field), "%s", problem)
 		}
 		return 0, nil
 	}
-	times, isLimited := times.atLeast(r.shortestInterval)
+	times, isLimited := times.AtLeast(r.shortestInterval)
 	if isLimited {
 		r.tell(cronJob, corev1.EventTypeWarning, ReasonScheduleTooFrequent,
 			"spec.schedule: %q asks for runs closer together than %s; one is started every %s", cronJob.Spec.Schedule, r.shortestInterval, r.shortestInterval)
@@ -235,10 +237,10 @@ func (r *Reconciler) follow(ctx context.Context, cronJob, updated *batch.CronJob
 		if behind, err := r.isBehind(ctx, cronJob); err != nil || behind {
 			return recheckAfter, err
 		}
-		if made.passed > maxCounted {
+		if made.passed > timetable.MaxCounted {
 			r.tell(cronJob, corev1.EventTypeWarning, ReasonTooManyMissedTimes,
 				"more than %d runs have become due since the last one that was started; only that of %s is. "+
-					"Set or shorten startingDeadlineSeconds, or look whether a clock is wrong", maxCounted, due)
+					"Set or shorten startingDeadlineSeconds, or look whether a clock is wrong", timetable.MaxCounted, due)
 		}
 		job, err := r.start(ctx, cronJob, times, made.due)
 		if err != nil || job == nil {
@@ -288,7 +290,7 @@ func (r *Reconciler) isBehind(ctx context.Context, cronJob *batch.CronJob) (bool
 
 // start makes the Job of a run and returns it, or the one that was made for it before. It returns none if somebody else's
 // has its name.
-func (r *Reconciler) start(ctx context.Context, cronJob *batch.CronJob, times timetable, due time.Time) (*batch.Job, error) {
+func (r *Reconciler) start(ctx context.Context, cronJob *batch.CronJob, times timetable.Timetable, due time.Time) (*batch.Job, error) {
 	job := buildJob(cronJob, times, due)
 	err := r.client.Create(ctx, job)
 	if err == nil {

@@ -7,7 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 )
 
 // maxNote is the longest note the events API accepts, in bytes.
@@ -17,7 +19,7 @@ const maxNote = 1024
 func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, trouble trouble) {
 	before := stored.Status.State
 	if before.Phase == "" {
-		for _, path := range NotHonoured(stored) {
+		for _, path := range validation.IgnoredJobFields(stored) {
 			r.events.Eventf(stored, nil, corev1.EventTypeWarning, ReasonFieldNotHonoured, path,
 				"%s is set, but this version of Hekla does not act on it: the Job runs as if it were not there", path)
 		}
@@ -28,7 +30,7 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 	if reason := status.State.Reason; isUnschedulable(status, trouble) && reason != before.Reason {
 		// Under the name that scripts know from Volcano; what the reason is called is in the status.
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, batch.PodGroupPendingReason, "Sync", "%s",
-			clip(fmt.Sprintf("PodGroup %s/%s unschedule, reason: %s: %s", stored.Namespace, PodGroupName(stored), reason, status.State.Message)))
+			clip(fmt.Sprintf("PodGroup %s/%s unschedule, reason: %s: %s", stored.Namespace, builder.PodGroupName(stored), reason, status.State.Message)))
 	}
 	if reason := status.State.Reason; reason == ReasonRunningEstimateExceeded && reason != before.Reason {
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, reason, "Sync", "%s", status.State.Message)

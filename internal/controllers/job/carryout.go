@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -65,7 +66,7 @@ func (r *Reconciler) createPods(
 		// Built only now: of a Job's pods no more are in memory than requests are on their way.
 		slot := slots[made]
 		task := &job.Spec.Tasks[slot.task]
-		pod := BuildPod(job, task, slot.index)
+		pod := builder.Pod(job, task, slot.index)
 		plugins.EditPod(pod, task, slot.index)
 		r.memory.create(name, job.UID, pod.Name, time.Now())
 		if err := r.createPod(ctx, job, pod); err != nil {
@@ -89,7 +90,7 @@ func counted(job *batch.Job, slot slot) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: job.Namespace,
-			Name:      PodName(job.Name, task, slot.index),
+			Name:      builder.PodName(job.Name, task, slot.index),
 			Annotations: map[string]string{
 				batch.TaskSpecKey:   task,
 				batch.TaskIndexKey:  strconv.Itoa(slot.index),

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
@@ -102,8 +103,8 @@ func whyIgnored(job *batch.Job, command *bus.Command) string {
 	if uid := command.TargetObject.UID; uid != "" && uid != job.UID {
 		return fmt.Sprintf("Command %s is for an earlier Job of this name, with UID %s", command.Name, uid)
 	}
-	if !slices.Contains(actions[:], action) {
-		return fmt.Sprintf("Command %s: %q is not an action of Jobs; those are %v", command.Name, command.Action, actions)
+	if !slices.Contains(validation.JobActions(), action) {
+		return fmt.Sprintf("Command %s: %q is not an action of Jobs; those are %v", command.Name, command.Action, validation.JobActions())
 	}
 	if isPartial(action) {
 		return fmt.Sprintf("Command %s: %s is for lifecycle policies; a Command cannot say which task or pod it means", command.Name, action)

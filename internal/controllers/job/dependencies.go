@@ -78,7 +78,7 @@ func hasStarted(pod *corev1.Pod) bool {
 func missingDependencies(job *batch.Job, task *batch.TaskSpec, started map[string]int32) string {
 	var missing []string
 	for _, name := range task.DependsOn.Name {
-		other := taskNamed(job, name)
+		other := job.Task(name)
 		if other == nil {
 			missing = append(missing, fmt.Sprintf("task %s, which does not exist", name))
 			continue
@@ -97,15 +97,6 @@ func missingDependencies(job *batch.Job, task *batch.TaskSpec, started map[strin
 	return fmt.Sprintf("task %s waits for %s", task.Name, strings.Join(missing, conjunction))
 }
 
-func taskNamed(job *batch.Job, name string) *batch.TaskSpec {
-	for t := range job.Spec.Tasks {
-		if job.Spec.Tasks[t].Name == name {
-			return &job.Spec.Tasks[t]
-		}
-	}
-	return nil
-}
-
 // holdBack takes the tasks that are held back out of the gang, which could never start if it had to wait for pods that
 // wait for it. What the gang needs to be let into its queue stays that of the whole Job, so that the rest finds room.
 func holdBack(group *scheduling.PodGroup, job *batch.Job, held []string) {
@@ -119,42 +110,8 @@ func holdBack(group *scheduling.PodGroup, job *batch.Job, held []string) {
 		minAvailable += *task.MinAvailable
 		delete(group.Spec.MinTaskMember, task.Name)
 	}
-	if job.Spec.MinAvailable >= totalMinAvailable(job) {
+	if job.Spec.MinAvailable >= job.TotalMinAvailable() {
 		group.Spec.MinMember -= minAvailable
 	}
 	group.Spec.MinMember = min(group.Spec.MinMember, replicas)
-}
-
-// dependencyCycle returns the names of tasks that wait for each other, in order, nil if there are none.
-func dependencyCycle(job *batch.Job) []string {
-	const inProgress, done = 1, 2
-	state := map[string]int{}
-	var path []string
-	var visit func(name string) []string
-	visit = func(name string) []string {
-		switch state[name] {
-		case inProgress:
-			return append(slices.Clone(path[slices.Index(path, name):]), name)
-		case done:
-			return nil
-		}
-		state[name] = inProgress
-		path = append(path, name)
-		if task := taskNamed(job, name); task != nil && task.DependsOn != nil {
-			for _, other := range task.DependsOn.Name {
-				if cycle := visit(other); cycle != nil {
-					return cycle
-				}
-			}
-		}
-		path = path[:len(path)-1]
-		state[name] = done
-		return nil
-	}
-	for t := range job.Spec.Tasks {
-		if cycle := visit(job.Spec.Tasks[t].Name); cycle != nil {
-			return cycle
-		}
-	}
-	return nil
 }

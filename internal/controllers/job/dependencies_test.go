@@ -2,18 +2,16 @@ package job
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/test/fixture"
 )
 
-func dependingOn(task batch.TaskSpec, iteration batch.Iteration, names ...string) batch.TaskSpec {
-	task.DependsOn = &batch.DependsOn{Name: names, Iteration: iteration}
-	return task
-}
+var dependingOn = fixture.DependingOn
 
 func TestATaskIsHeldBackUntilItsDependenciesHaveStarted(t *testing.T) {
 	notReady := func(pods []*corev1.Pod) []*corev1.Pod {
@@ -52,41 +50,21 @@ func TestATaskIsHeldBackUntilItsDependenciesHaveStarted(t *testing.T) {
 
 func TestTheGangDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
 	job := jobOf(withMin(task("a", 3, "1"), 2), dependingOn(task("b", 2, "1"), "", "a"))
-	group := BuildPodGroup(job, priority)
+	group := builder.PodGroup(job, priority)
 	holdBack(group, job, heldBack(job, nil))
 	if group.Spec.MinMember != 2 || len(group.Spec.MinTaskMember) != 1 || group.Spec.MinResources.Cpu().Value() != 4 {
 		t.Errorf("the PodGroup is %+v", group.Spec)
 	}
 	job.Spec.MinAvailable = 3 // below the sum of 4: any three pods will do
-	group = BuildPodGroup(job, priority)
+	group = builder.PodGroup(job, priority)
 	holdBack(group, job, heldBack(job, nil))
 	if group.Spec.MinMember != 3 {
 		t.Errorf("minMember is %d, all three pods of task a can be had", group.Spec.MinMember)
 	}
-	group = BuildPodGroup(job, priority)
+	group = builder.PodGroup(job, priority)
 	holdBack(group, job, make([]string, 2))
 	if group.Spec.MinMember != 3 || group.Spec.MinTaskMember["b"] != 2 {
 		t.Errorf("nothing is held back, yet the PodGroup is %+v", group.Spec)
-	}
-}
-
-func TestTasksThatWaitForEachOtherAreNamed(t *testing.T) {
-	for want, job := range map[string]*batch.Job{
-		"":        jobOf(task("a", 1, ""), dependingOn(task("b", 1, ""), "", "a"), dependingOn(task("c", 1, ""), "", "a", "b")),
-		"a a":     jobOf(dependingOn(task("a", 1, ""), "", "a")),
-		"b c d b": jobOf(dependingOn(task("a", 1, ""), "", "b"), dependingOn(task("b", 1, ""), "", "c"), dependingOn(task("c", 1, ""), "", "d"), dependingOn(task("d", 1, ""), "", "b")),
-	} {
-		if got := strings.Join(dependencyCycle(job), " "); got != want {
-			t.Errorf("the cycle is %q, want %q", got, want)
-		}
-	}
-	missing := Validate(jobOf(task("a", 1, ""), dependingOn(task("b", 1, ""), "", "a", "z")))
-	if len(missing) != 1 || !strings.HasPrefix(missing[0].Error(), `spec.tasks[1].dependsOn.name[1]: Not found: "z"`) {
-		t.Errorf("a dependency that does not exist: %v", missing)
-	}
-	cyclic := Validate(jobOf(dependingOn(task("a", 1, ""), "", "b"), dependingOn(task("b", 1, ""), "", "a")))
-	if len(cyclic) != 1 || !strings.Contains(cyclic[0].Error(), `"a → b → a": job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG): these tasks wait for each other`) {
-		t.Errorf("a cycle: %v", cyclic)
 	}
 }
 

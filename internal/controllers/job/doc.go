@@ -1,8 +1,8 @@
 // Package job runs batch.volcano.sh Jobs: for each one a PodGroup <job>-<uid> that the scheduler admits, then the pods
 // <job>-<task>-<index>, then the phases Pending, Running, Completed or Failed, with counts that add up.
 //
-// The package is two halves. The pure half is functions of a Job and its pods: Validate and NotHonoured read the spec,
-// BuildPodGroup and BuildPod say what must exist, count and next say what is true, observe puts it into a status;
+// The package is two halves. The pure half is functions of a Job and its pods: batch/validation reads the spec,
+// batch/builder says what must exist, count and next say what is true, observe puts it into a status;
 // occurrences are what lifecycle policies may answer, demands what they ask for, transition and follow what becomes of
 // it. The other half, the Reconciler, fetches, carries out and writes. Add puts it into a manager.
 //

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -47,13 +49,13 @@ func drawMachine(t *rapid.T) *machine {
 	}
 	job := jobOf(tasks...)
 	job.Generation = 1
-	job.Spec.MinAvailable = rapid.Int32Range(0, totalReplicas(job)).Draw(t, "minAvailable")
+	job.Spec.MinAvailable = rapid.Int32Range(0, job.TotalReplicas()).Draw(t, "minAvailable")
 	job.Spec.MaxRetry = rapid.SampledFrom([]int32{1, 2, 3, 4, 7}).Draw(t, "maxRetry")
 	job.Spec.Policies = drawPolicies(t)
 	if rapid.Bool().Draw(t, "has minSuccess") {
 		job.Spec.MinSuccess = pointer(rapid.Int32Range(1, 3).Draw(t, "minSuccess"))
 	}
-	if problems := Validate(job); len(problems) > 0 {
+	if problems := validation.ValidateJob(job); len(problems) > 0 {
 		t.Fatalf("the Job is invalid: %v", problems)
 	}
 	return &machine{job: job, group: groupIn(scheduling.PodGroupPending, ""), now: noon}
@@ -61,11 +63,11 @@ func drawMachine(t *rapid.T) *machine {
 
 func drawPolicies(t *rapid.T) batch.LifecyclePolicies {
 	var policies batch.LifecyclePolicies
-	for _, event := range answerable[1:] {
+	for _, event := range validation.PolicyEvents()[1:] {
 		if !rapid.Bool().Draw(t, "answered") {
 			continue
 		}
-		policy := onEvent(rapid.SampledFrom(actions[:]).Draw(t, "action"), event)
+		policy := onEvent(rapid.SampledFrom(validation.JobActions()).Draw(t, "action"), event)
 		if event == bus.PodPendingEvent || rapid.Bool().Draw(t, "delayed") {
 			policy = after(time.Hour, policy)
 		}
@@ -130,7 +132,7 @@ func (m *machine) advance() {
 	}
 	for _, slot := range missing {
 		m.made++
-		pod := BuildPod(m.job, &m.job.Spec.Tasks[slot.task], slot.index)
+		pod := builder.Pod(m.job, &m.job.Spec.Tasks[slot.task], slot.index)
 		pod.UID, pod.Status.Phase = types.UID(fmt.Sprint(m.made)), pending
 		pod.CreationTimestamp = metav1.NewTime(m.now)
 		m.pods = append(m.pods, pod)
@@ -194,7 +196,7 @@ func (m *machine) upset(t *rapid.T) {
 	case 1:
 		task := &m.job.Spec.Tasks[rapid.IntRange(0, len(m.job.Spec.Tasks)-1).Draw(t, "task")]
 		task.Replicas = rapid.Int32Range(*task.MinAvailable, 4).Draw(t, "scale")
-		m.job.Spec.MinAvailable = min(m.job.Spec.MinAvailable, totalReplicas(m.job))
+		m.job.Spec.MinAvailable = min(m.job.Spec.MinAvailable, m.job.TotalReplicas())
 		m.job.Generation++
 	default:
 		for _, pod := range m.pods {
@@ -222,7 +224,7 @@ func (m *machine) calm(t *rapid.T) bool {
 	m.group.Status.Phase = scheduling.PodGroupRunning
 	for range enough {
 		phase := m.job.Status.State.Phase
-		if isFinal(phase) || phase == batch.Running && totalReplicas(m.job) == 0 {
+		if isFinal(phase) || phase == batch.Running && m.job.TotalReplicas() == 0 {
 			return true
 		}
 		var command bus.Action
@@ -254,7 +256,7 @@ func TestWhateverHappensAJobKeepsItsInvariantsAndComesToAnEnd(t *testing.T) {
 			}
 			var command bus.Action
 			if rapid.IntRange(0, 9).Draw(t, "commanded") == 0 {
-				command = rapid.SampledFrom(actions[:]).Draw(t, "command")
+				command = rapid.SampledFrom(validation.JobActions()).Draw(t, "command")
 			}
 			m.reconcile(t, command, rapid.IntRange(0, 9).Draw(t, "crash") == 0)
 		}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -240,7 +241,7 @@ func evictions(job *batch.Job, t int, members []member, coming []int) []occurren
 
 func eviction(job *batch.Job, t, index int) occurrence {
 	return occurrence{event: bus.PodEvictedEvent, task: t, index: index,
-		what: fmt.Sprintf("pod %s was evicted or deleted", PodName(job.Name, job.Spec.Tasks[t].Name, index))}
+		what: fmt.Sprintf("pod %s was evicted or deleted", builder.PodName(job.Name, job.Spec.Tasks[t].Name, index))}
 }
 
 // isBack says whether the pod of the index runs, or has finished.

@@ -95,7 +95,7 @@ func next(job *batch.Job, status *batch.JobStatus, outdated int32, now time.Time
 			return verdict{batch.Failed, ReasonMaxRetryReached,
 				fmt.Sprintf("restarted %d times, maxRetry is %d", status.RetryCount, job.Spec.MaxRetry)}
 		}
-		if outdated == 0 && totalReplicas(job)-status.Terminating >= job.Spec.MinAvailable && pauseLeft(status, now) <= 0 {
+		if outdated == 0 && job.TotalReplicas()-status.Terminating >= job.Spec.MinAvailable && pauseLeft(status, now) <= 0 {
 			return verdict{phase: batch.Pending}
 		}
 	case batch.Aborting:
@@ -116,7 +116,7 @@ func next(job *batch.Job, status *batch.JobStatus, outdated int32, now time.Time
 
 func nextOfRunning(job *batch.Job, status *batch.JobStatus) verdict {
 	running := verdict{phase: batch.Running}
-	replicas := totalReplicas(job)
+	replicas := job.TotalReplicas()
 	if replicas == 0 {
 		// Scaled to zero is a pause, not an end.
 		return running
@@ -137,7 +137,7 @@ func nextOfRunning(job *batch.Job, status *batch.JobStatus) verdict {
 // finished judges a Job all of whose pods have finished.
 func finished(job *batch.Job, status *batch.JobStatus) verdict {
 	// Below the sum, the tasks' minimums could not all be meant to hold, so only the Job's own counts.
-	if job.Spec.MinAvailable >= totalMinAvailable(job) {
+	if job.Spec.MinAvailable >= job.TotalMinAvailable() {
 		for i := range job.Spec.Tasks {
 			task := &job.Spec.Tasks[i]
 			succeeded := status.TaskStatusCount[task.Name].Phase[corev1.PodSucceeded]
@@ -151,12 +151,12 @@ func finished(job *batch.Job, status *batch.JobStatus) verdict {
 	if minSuccess := job.Spec.MinSuccess; minSuccess != nil {
 		// Reaching it would have completed the Job before.
 		return verdict{batch.Failed, ReasonBelowMinSuccess,
-			fmt.Sprintf("%d of %d pods succeeded, minSuccess is %d", status.Succeeded, totalReplicas(job), *minSuccess)}
+			fmt.Sprintf("%d of %d pods succeeded, minSuccess is %d", status.Succeeded, job.TotalReplicas(), *minSuccess)}
 	}
 	if status.Succeeded < job.Spec.MinAvailable {
 		return verdict{batch.Failed, ReasonBelowMinAvailable,
 			fmt.Sprintf("%d of %d pods succeeded, minAvailable is %d",
-				status.Succeeded, totalReplicas(job), job.Spec.MinAvailable)}
+				status.Succeeded, job.TotalReplicas(), job.Spec.MinAvailable)}
 	}
 	return verdict{phase: batch.Completed}
 }

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/controllers/job/plugins"
+	"hekla.sh/hekla/internal/jobplugins"
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -20,8 +21,8 @@ import (
 const pluginKey = "plugin-"
 
 // pluginsOf returns the plugins of a defaulted and valid Job: Validate has told what is wrong with them.
-func pluginsOf(job *batch.Job) plugins.Set {
-	set, _ := plugins.New(job, PodName)
+func pluginsOf(job *batch.Job) jobplugins.Set {
+	set, _ := jobplugins.New(job, builder.PodName)
 	return set
 }
 
@@ -55,9 +56,9 @@ func (r *Reconciler) ensureResources(ctx context.Context, job *batch.Job) error 
 }
 
 // ensureResource creates the object, or updates it if it is there and the Job's.
-func (r *Reconciler) ensureResource(ctx context.Context, job *batch.Job, resource plugins.Resource) error {
+func (r *Reconciler) ensureResource(ctx context.Context, job *batch.Job, resource jobplugins.Resource) error {
 	wanted, current := copyOf(resource.Object), copyOf(resource.Object)
-	wanted.SetOwnerReferences([]metav1.OwnerReference{*controllerRef(job)})
+	wanted.SetOwnerReferences([]metav1.OwnerReference{*builder.OwnerReference(job)})
 	if err := resource.Update(wanted); err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object 
 }
 
 // naming adds to an error which object it is about.
-func (r *Reconciler) naming(resource plugins.Resource, cause error) error {
+func (r *Reconciler) naming(resource jobplugins.Resource, cause error) error {
 	kind, err := r.client.GroupVersionKindFor(resource.Object)
 	named := client.ObjectKeyFromObject(resource.Object)
 	return errors.Join(err, fmt.Errorf("%s %s: %w", kind.Kind, named, cause))

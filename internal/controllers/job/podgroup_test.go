@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -23,110 +23,23 @@ func withClass(task batch.TaskSpec, class string) batch.TaskSpec {
 	return task
 }
 
-func TestThePodGroupSaysWhatTheJobNeeds(t *testing.T) {
-	job := jobOf(task("ps", 1, "500m"), withMin(task("worker", 4, "2"), 3))
-	job.Spec.Queue, job.Spec.PriorityClassName = "research", "high"
-	job.Labels = map[string]string{"team": "a"}
-	job.Annotations = map[string]string{
-		"volcano.sh/sla-waiting-time": "1h", corev1.LastAppliedConfigAnnotation: "{}",
-	}
-	group := BuildPodGroup(job, priority)
-	want := scheduling.PodGroupSpec{
-		MinMember:         4,
-		MinTaskMember:     map[string]int32{"ps": 1, "worker": 3},
-		Queue:             "research",
-		PriorityClassName: "high",
-		MinResources: &corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("6500m"), corev1.ResourceRequestsCPU: resource.MustParse("6500m"),
-			corev1.ResourcePods: resource.MustParse("4"), "count/pods": resource.MustParse("4"),
-		},
-	}
-	if !apiequality.Semantic.DeepEqual(want, group.Spec) {
-		t.Errorf("spec (-want +got):\n%s", cmp.Diff(want, group.Spec))
-	}
-	if group.Namespace != "lab" || group.Name != "sim-1f2e" || !metav1.IsControlledBy(group, job) {
-		t.Errorf("metadata is %+v", group.ObjectMeta)
-	}
-	if diff := cmp.Diff(map[string]string{"volcano.sh/sla-waiting-time": "1h", scheduling.SchedulerNameKey: "volcano"}, group.Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
-	if group.Labels["team"] != "a" {
-		t.Errorf("labels are %v", group.Labels)
-	}
-}
-
-func TestThePodGroupBelongsToTheSchedulerOfThePodsThatWillBe(t *testing.T) {
-	by := func(name string, task batch.TaskSpec) batch.TaskSpec {
-		task.Template.Spec.SchedulerName = name
-		return task
-	}
-	for name, test := range map[string]struct {
-		tasks []batch.TaskSpec
-		want  string
-	}{
-		"templates name none":             {[]batch.TaskSpec{task("a", 1, "1"), task("b", 1, "1")}, "volcano"},
-		"all templates name one":          {[]batch.TaskSpec{by("second", task("a", 1, "1")), by("second", task("b", 1, "1"))}, "second"},
-		"one template names another":      {[]batch.TaskSpec{by("second", task("a", 1, "1")), task("b", 1, "1")}, "volcano"},
-		"a later template names another":  {[]batch.TaskSpec{task("a", 1, "1"), by("second", task("b", 1, "1"))}, "volcano"},
-		"each template names another one": {[]batch.TaskSpec{by("second", task("a", 1, "1")), by("third", task("b", 1, "1"))}, "volcano"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := jobOf(test.tasks...)
-			job.Annotations = map[string]string{scheduling.SchedulerNameKey: "what a user wrote on the Job"}
-			if got := BuildPodGroup(job, priority).Annotations[scheduling.SchedulerNameKey]; got != test.want {
-				t.Errorf("it belongs to %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
-func TestMinResourcesAreThoseOfTheFirstPodsInPriorityOrder(t *testing.T) {
-	for _, test := range []struct {
-		name         string
-		tasks        []batch.TaskSpec
-		minAvailable int32
-		cpu          string
-	}{
-		{"all pods", []batch.TaskSpec{task("a", 2, "1"), task("b", 3, "2")}, 0, "8"},
-		{"the order of the spec among equals", []batch.TaskSpec{task("a", 2, "1"), task("b", 3, "2")}, 3, "4"},
-		{"the higher priority first", []batch.TaskSpec{task("a", 2, "1"), withClass(task("b", 3, "2"), "high")}, 3, "6"},
-		{"each task's minimum before more of the highest",
-			[]batch.TaskSpec{withMin(task("a", 2, "1"), 1), withMin(withClass(task("b", 4, "2"), "high"), 1)}, 3, "5"},
-		{"minimums that do not fit into minAvailable do not count",
-			[]batch.TaskSpec{withMin(task("a", 2, "1"), 2), withMin(withClass(task("b", 4, "2"), "high"), 2)}, 3, "6"},
-		{"a class that is not known ranks with no class",
-			[]batch.TaskSpec{withClass(task("a", 1, "1"), "gone"), withClass(task("b", 1, "2"), "low")}, 1, "2"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			job := jobOf(test.tasks...)
-			if test.minAvailable > 0 {
-				job.Spec.MinAvailable = test.minAvailable
-			}
-			got := minResources(job, priority)[corev1.ResourceCPU]
-			if got.Cmp(resource.MustParse(test.cpu)) != 0 {
-				t.Errorf("cpu is %s, want %s", got.String(), test.cpu)
-			}
-		})
-	}
-}
-
 func TestUpdatingAPodGroupKeepsWhatOthersHaveWritten(t *testing.T) {
 	job := jobOf(task("a", 2, "1"))
-	current := BuildPodGroup(job, priority)
+	current := builder.PodGroup(job, priority)
 	current.Annotations[scheduling.JobAllocatedHyperNodeKey] = "s1"
 	current.Status.Phase = scheduling.PodGroupRunning
-	if same := updatePodGroup(current, BuildPodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, same) {
+	if same := updatePodGroup(current, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, same) {
 		t.Errorf("nothing changed, yet (-before +after):\n%s", cmp.Diff(current, same))
 	}
 	stolen := current.DeepCopy()
 	stolen.Spec = scheduling.PodGroupSpec{Queue: "other", PriorityClassName: "high", NetworkTopology: &scheduling.NetworkTopologySpec{},
 		SubGroupPolicy: []scheduling.SubGroupPolicySpec{{Name: "all"}}}
-	if undone := updatePodGroup(stolen, BuildPodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, undone) {
+	if undone := updatePodGroup(stolen, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, undone) {
 		t.Errorf("what somebody wrote into the spec stays (-want +got):\n%s", cmp.Diff(current, undone))
 	}
 	job = jobOf(task("a", 5, "1"))
 	job.Annotations = map[string]string{"volcano.sh/preemptable": "true"}
-	updated := updatePodGroup(current, BuildPodGroup(job, priority))
+	updated := updatePodGroup(current, builder.PodGroup(job, priority))
 	if updated.Spec.MinMember != 5 || updated.Spec.MinTaskMember["a"] != 5 || updated.Spec.MinResources.Cpu().Value() != 5 {
 		t.Errorf("after scaling to 5 the spec is %+v", updated.Spec)
 	}
@@ -215,12 +128,12 @@ func TestPartitionsAreToldToTheScheduler(t *testing.T) {
 	worker.PartitionPolicy = &batch.PartitionPolicySpec{TotalPartitions: 3, PartitionSize: 2, MinPartitions: 2,
 		NetworkTopology: &batch.NetworkTopologySpec{Mode: batch.HardNetworkTopologyMode, HighestTierAllowed: &tier}}
 	job := jobOf(worker)
-	policies := BuildPodGroup(job, priority).Spec.SubGroupPolicy
+	policies := builder.PodGroup(job, priority).Spec.SubGroupPolicy
 	if len(policies) != 1 || *policies[0].SubGroupSize != 2 || *policies[0].MinSubGroups != 2 ||
 		policies[0].NetworkTopology.Mode != "hard" || *policies[0].NetworkTopology.HighestTierAllowed != 2 {
 		t.Fatalf("the policies are %+v", policies)
 	}
-	selected := BuildPod(job, &job.Spec.Tasks[0], 5).Labels
+	selected := builder.Pod(job, &job.Spec.Tasks[0], 5).Labels
 	for key, value := range policies[0].LabelSelector.MatchLabels {
 		if selected[key] != value {
 			t.Errorf("the policy selects %s=%s, the pod has %v", key, value, selected)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
@@ -16,14 +17,6 @@ type demand struct {
 	action          bus.Action
 	task, index     int
 	reason, message string
-}
-
-// actions a Job can be asked for, the most final first. When several are asked for at the same time, whichever
-// happened first is chance; the most final one wins, and success before failure. What is asked of parts of the Job
-// only is done together.
-var actions = [...]bus.Action{
-	bus.CompleteJobAction, bus.TerminateJobAction, bus.AbortJobAction, bus.RestartJobAction,
-	bus.RestartTaskAction, bus.RestartPartitionAction, bus.RestartPodAction, bus.ResumeJobAction,
 }
 
 // isPartial says whether the action is for a part of the Job.
@@ -88,25 +81,11 @@ func fits(policy *batch.LifecyclePolicy, o *occurrence) bool {
 	if policy.ExitCode != nil && slices.Contains(o.exitCodes, *policy.ExitCode) {
 		return true
 	}
-	if o.event == bus.PodPendingEvent && delay(policy) == 0 {
+	if o.event == bus.PodPendingEvent && policy.Delay() == 0 {
 		return false
 	}
-	events := eventsOf(policy)
+	events := policy.AllEvents()
 	return slices.Contains(events, o.event) || slices.Contains(events, bus.AnyEvent)
-}
-
-func eventsOf(policy *batch.LifecyclePolicy) []bus.Event {
-	if policy.Event == "" {
-		return policy.Events
-	}
-	return append([]bus.Event{policy.Event}, policy.Events...)
-}
-
-func delay(policy *batch.LifecyclePolicy) time.Duration {
-	if policy.Timeout == nil {
-		return 0
-	}
-	return policy.Timeout.Duration
 }
 
 // demands returns what the policies ask for now, and how long it is until the next delayed one is due, 0 if there is
@@ -119,7 +98,7 @@ func demands(job *batch.Job, found []occurrence, since func(*occurrence) time.Ti
 			continue
 		}
 		message := fmt.Sprintf("%s: %s", o.what, policy.Action)
-		if delay := delay(policy); delay > 0 {
+		if delay := policy.Delay(); delay > 0 {
 			if left := since(o).Add(delay).Sub(now); left > 0 {
 				if wait == 0 || left < wait {
 					wait = left
@@ -149,7 +128,7 @@ func widened(d demand) demand {
 // chosen returns those of the demands to follow in the given phase: the most final one, or all that are for parts.
 func chosen(phase batch.JobPhase, asked []demand) []demand {
 	var partial []demand
-	for _, action := range actions {
+	for _, action := range validation.JobActions() {
 		if _, follows := transition(phase, action); !follows {
 			continue
 		}
@@ -188,19 +167,11 @@ func concerns(task *batch.TaskSpec, d demand, t, index int) bool {
 	case bus.RestartTaskAction:
 		return true
 	case bus.RestartPartitionAction:
-		return partitionOf(task, d.index) == partitionOf(task, index)
+		return task.Partition(d.index) == task.Partition(index)
 	case bus.RestartPodAction:
 		return d.index == index
 	}
 	return false
-}
-
-// partitionOf is the number of the partition that a pod is in. A task that is not divided is one partition.
-func partitionOf(task *batch.TaskSpec, index int) int {
-	if task.PartitionPolicy == nil {
-		return 0
-	}
-	return index / int(task.PartitionPolicy.PartitionSize)
 }
 
 // follow returns the status of a Job that follows the demands, of which there is at least one, with pods that have had

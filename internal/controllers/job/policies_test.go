@@ -10,26 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/fixture"
 )
 
 var allPhases = []batch.JobPhase{"", batch.Pending, batch.Running, batch.Restarting, batch.Aborting, batch.Aborted,
 	batch.Completing, batch.Completed, batch.Terminating, batch.Terminated, batch.Failed}
 
-// onEvent is a policy that answers events at once.
-func onEvent(action bus.Action, events ...bus.Event) batch.LifecyclePolicy {
-	return batch.LifecyclePolicy{Action: action, Events: events}
-}
-
-func onExitCode(action bus.Action, code int32) batch.LifecyclePolicy {
-	return batch.LifecyclePolicy{Action: action, ExitCode: &code}
-}
-
-func after(timeout time.Duration, policy batch.LifecyclePolicy) batch.LifecyclePolicy {
-	policy.Timeout = &metav1.Duration{Duration: timeout}
-	return policy
-}
+var (
+	onEvent    = fixture.OnEvent
+	onExitCode = fixture.OnExitCode
+	after      = fixture.After
+)
 
 func TestEveryPhaseFollowsItsActions(t *testing.T) {
 	active := map[bus.Action]batch.JobPhase{
@@ -44,7 +38,7 @@ func TestEveryPhaseFollowsItsActions(t *testing.T) {
 		batch.Aborting:   stopped, batch.Aborted: stopped,
 	}
 	for _, phase := range allPhases {
-		for _, action := range append(slices.Clone(actions[:]), bus.SyncJobAction, bus.OpenQueueAction, "") {
+		for _, action := range append(slices.Clone(validation.JobActions()), bus.SyncJobAction, bus.OpenQueueAction, "") {
 			to, follows := transition(phase, action)
 			wanted, wantFollows := want[phase][action]
 			if follows != wantFollows || follows && to != wanted {
@@ -57,9 +51,9 @@ func TestEveryPhaseFollowsItsActions(t *testing.T) {
 // TestEveryEventIsAnsweredWithEveryAction goes through event × action × level × phase: the policy must lead where the
 // phase's table says, and only for its own event.
 func TestEveryEventIsAnsweredWithEveryAction(t *testing.T) {
-	for _, happened := range answerable[1:] {
-		for _, answered := range answerable {
-			for _, action := range actions {
+	for _, happened := range validation.PolicyEvents()[1:] {
+		for _, answered := range validation.PolicyEvents() {
+			for _, action := range validation.JobActions() {
 				for _, ofTask := range []bool{true, false} {
 					job := jobOf(task("a", 2, ""))
 					policy := onEvent(action, answered)

@@ -20,7 +20,9 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/metrics"
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/batch/validation"
 	"hekla.sh/hekla/pkg/apis/bounds"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -75,12 +77,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: recheckAfter}, nil
 	}
 	job := defaulted(stored, r.schedulerName)
-	r.memory.wants(request.NamespacedName, job.UID, totalReplicas(job))
+	r.memory.wants(request.NamespacedName, job.UID, job.TotalReplicas())
 	pods, unseen, unseenWait, err := r.podsOf(ctx, job, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	problems := Validate(job)
+	problems := validation.ValidateJob(job)
 	command, asked, err := r.commanded(ctx, job)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -131,7 +133,7 @@ func (r *Reconciler) asked(
 		return asked, 0, nil
 	}
 	group := &scheduling.PodGroup{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: PodGroupName(job)}, group)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: builder.PodGroupName(job)}, group)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, 0, err
 	}
@@ -298,7 +300,7 @@ func (r *Reconciler) podsOf(
 
 // ensurePodGroup makes the PodGroup of the Job, or brings it up to date.
 func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []string) (*scheduling.PodGroup, error) {
-	wanted := BuildPodGroup(job, func(class string) int32 { return r.priority(ctx, class) })
+	wanted := builder.PodGroup(job, func(class string) int32 { return r.priority(ctx, class) })
 	holdBack(wanted, job, held)
 	current := &scheduling.PodGroup{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
@@ -349,7 +351,7 @@ func (r *Reconciler) queueOf(ctx context.Context, job *batch.Job, group *schedul
 // deletePodGroup deletes the PodGroup of the Job if there is one.
 func (r *Reconciler) deletePodGroup(ctx context.Context, job *batch.Job) error {
 	group := &scheduling.PodGroup{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: PodGroupName(job)}, group)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: builder.PodGroupName(job)}, group)
 	if err != nil || group.DeletionTimestamp != nil || !metav1.IsControlledBy(group, job) {
 		return client.IgnoreNotFound(err)
 	}

@@ -36,7 +36,7 @@ func drawPods(t *rapid.T) (*batch.Job, []*corev1.Pod) {
 		tasks = append(tasks, task)
 	}
 	job := jobOf(tasks...)
-	job.Spec.MinAvailable = rapid.Int32Range(0, totalReplicas(job)).Draw(t, "minAvailable")
+	job.Spec.MinAvailable = rapid.Int32Range(0, job.TotalReplicas()).Draw(t, "minAvailable")
 	phases := rapid.SampledFrom([]corev1.PodPhase{pending, running, succeeded, failed, unknown, terminating, ""})
 	var pods []*corev1.Pod
 	for i, replicas := range replicas {

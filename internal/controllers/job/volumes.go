@@ -3,55 +3,24 @@ package job
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
 // claimResource is what the names of claims are prefixed with among status.controlledResources.
 const claimResource = "volume-pvc-"
 
-// ClaimName is the name of the claim that a volume of the Job mounts. The claim that is made for a volume carries a part
-// of the Job's UID, so that a Job never finds the data of an earlier one of its name.
-func ClaimName(job *batch.Job, volume int) string {
-	if name := job.Spec.Volumes[volume].VolumeClaimName; name != "" {
-		return name
-	}
-	part, _, _ := strings.Cut(string(job.UID), "-")
-	return fmt.Sprintf("%s-pvc-%s-%d", job.Name, part, volume)
-}
-
-// mountVolumes mounts the Job's volumes into every container of the pod. A claim that is mounted in several places is
-// one volume.
-func mountVolumes(pod *corev1.Pod, job *batch.Job) {
-	names := map[string]string{}
-	for v := range job.Spec.Volumes {
-		claim := ClaimName(job, v)
-		name, known := names[claim]
-		if !known {
-			name = fmt.Sprintf("job-volume-%d", v)
-			names[claim] = name
-			pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
-		}
-		for c := range pod.Spec.Containers {
-			container := &pod.Spec.Containers[c]
-			container.VolumeMounts = append(container.VolumeMounts,
-				corev1.VolumeMount{Name: name, MountPath: job.Spec.Volumes[v].MountPath})
-		}
-	}
-}
-
 // ensureClaims makes the claims that the Job asks for, unless its status says that it has them, notes them there, and
 // checks that the others exist.
 func (r *Reconciler) ensureClaims(ctx context.Context, job *batch.Job) error {
 	for v := range job.Spec.Volumes {
-		name := ClaimName(job, v)
+		name := builder.ClaimName(job, v)
 		if job.Status.ControlledResources[claimResource+name] != "" {
 			continue
 		}
@@ -77,9 +46,9 @@ func (r *Reconciler) createClaim(ctx context.Context, job *batch.Job, volume int
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       job.Namespace,
-			Name:            ClaimName(job, volume),
+			Name:            builder.ClaimName(job, volume),
 			Labels:          map[string]string{batch.JobNameKey: job.Name},
-			OwnerReferences: []metav1.OwnerReference{*controllerRef(job)},
+			OwnerReferences: []metav1.OwnerReference{*builder.OwnerReference(job)},
 		},
 		Spec: *job.Spec.Volumes[volume].VolumeClaim.DeepCopy(),
 	}

@@ -19,7 +19,7 @@ func buildJob(jobFlow *flowapi.JobFlow, flow string, spec *batch.JobSpec) *batch
 	return &batch.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: jobFlow.Namespace,
-			Name:      JobName(jobFlow.Name, flow),
+			Name:      jobFlow.JobName(flow),
 			Labels: map[string]string{
 				flowapi.CreatedByJobTemplateKey: labelValue(byTemplate), flowapi.CreatedByJobFlowKey: labelValue(byFlow),
 			},

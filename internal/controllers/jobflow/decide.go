@@ -8,6 +8,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/flow/validation"
 )
 
 // maxSentences is how many flows the message of a state speaks of; of the others it gives the number.
@@ -60,7 +61,7 @@ func decide(v *view) decision {
 	if isFinal(v.flow.Status.State.Phase) {
 		return d
 	}
-	if problems := Validate(v.flow); len(problems) > 0 {
+	if problems := validation.ValidateJobFlow(v.flow); len(problems) > 0 {
 		for _, problem := range problems {
 			d.troubles = append(d.troubles, trouble{flowapi.InvalidSpecReason, problem.Error()})
 		}
@@ -89,7 +90,7 @@ func decide(v *view) decision {
 
 func isFinal(phase flowapi.Phase) bool { return phase == flowapi.Succeed || phase == flowapi.Failed }
 
-func (v *view) jobName(flow string) string { return JobName(v.flow.Name, flow) }
+func (v *view) jobName(flow string) string { return v.flow.JobName(flow) }
 
 // jobOf is the Job of a flow, or nil.
 func (v *view) jobOf(flow string) *batch.Job { return v.jobs[v.jobName(flow)] }

@@ -1,7 +1,7 @@
 // Package jobflow runs flow.volcano.sh JobFlows: it makes the Job <JobFlow>-<JobTemplate> of each flow when what the flow
 // depends on holds, keeps the lists of Jobs in the status, and says why a JobFlow does not go on.
 //
-// The package is two halves. The pure half is functions of a JobFlow and what it is about: Validate reads the spec, specOf
+// The package is two halves. The pure half is functions of a JobFlow and what it is about: flow/validation reads the spec, specOf
 // merges a patch into a template, buildJob says what a Job looks like, decide says which Jobs to make and what to wait for,
 // observe puts what is true into a status. The other half fetches, asks pods (prober), and writes (Reconciler). Add puts it
 // into a manager.

@@ -10,34 +10,14 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/test/fixture"
 )
 
-// flowsOf reads flows like "a, b: a, c: a b": a name, and those that it waits for.
-func flowsOf(text string) []flowapi.Flow {
-	var flows []flowapi.Flow
-	for _, part := range strings.Split(text, ",") {
-		name, targets, _ := strings.Cut(strings.TrimSpace(part), ":")
-		flow := flowapi.Flow{Name: name}
-		if fields := strings.Fields(targets); len(fields) > 0 {
-			flow.DependsOn = &flowapi.DependsOn{Targets: fields}
-		}
-		flows = append(flows, flow)
-	}
-	return flows
-}
-
-func jobFlowOf(flows ...flowapi.Flow) *flowapi.JobFlow {
-	return &flowapi.JobFlow{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "f", UID: "flow"},
-		Spec:       flowapi.JobFlowSpec{Flows: flows},
-	}
-}
-
-// probed gives a flow a probe.
-func probed(flow flowapi.Flow, probe flowapi.Probe) flowapi.Flow {
-	flow.DependsOn.Probe = &probe
-	return flow
-}
+var (
+	flowsOf   = fixture.Flows
+	jobFlowOf = fixture.JobFlow
+	probed    = fixture.Probed
+)
 
 func templateOf(name string, tasks ...batch.TaskSpec) *flowapi.JobTemplate {
 	return &flowapi.JobTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}, Spec: batch.JobSpec{Tasks: tasks}}

@@ -1,6 +1,6 @@
 // Package podgroup gives a PodGroup to pods that ask for our scheduler and name none: podgroup-<uid>, where uid is that
 // of the pod's controller (ReplicaSet, StatefulSet, DaemonSet, batch Job, or any other), or of the pod when nobody
-// controls it. Build makes the PodGroup of a pod; lower adapts its minimum to what can be met; the Reconciler, keyed by
+// controls it. Package scheduling/builder makes the PodGroup of a pod; lower adapts its minimum to what can be met; the Reconciler, keyed by
 // PodGroup, creates it and writes the annotation scheduling.k8s.io/group-name on the pods.
 //
 // Invariants:

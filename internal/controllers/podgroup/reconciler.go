@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -134,7 +135,7 @@ func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*core
 	if err != nil {
 		return err
 	}
-	wanted, problems := Build(model, around)
+	wanted, problems := groupbuilder.PodGroup(model, around)
 	note, err := r.lower(ctx, wanted, model, pods, owner)
 	if err != nil {
 		return err
@@ -245,8 +246,8 @@ func (r *Reconciler) read(ctx context.Context, namespace string, reference *meta
 }
 
 // surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace.
-func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *metav1.PartialObjectMetadata) (Surroundings, error) {
-	var around Surroundings
+func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *metav1.PartialObjectMetadata) (groupbuilder.Surroundings, error) {
+	var around groupbuilder.Surroundings
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := r.client.Get(ctx, client.ObjectKey{Name: pod.Namespace}, namespace); client.IgnoreNotFound(err) != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -78,7 +79,7 @@ func (r *Reconciler) lower(ctx context.Context, group *scheduling.PodGroup, mode
 	}
 	if group.Spec.MinMember = lowered(wanted, count.living, count.elsewhere); group.Spec.MinMember < wanted {
 		needed := corev1.ResourceList{}
-		AddUsage(needed, &model.Spec, group.Spec.MinMember)
+		groupbuilder.AddUsage(needed, &model.Spec, group.Spec.MinMember)
 		group.Spec.MinResources = &needed
 	}
 	return note, nil

@@ -3,11 +3,11 @@ package podgroup
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	corev1 "k8s.io/api/core/v1"
-
+	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -126,7 +126,7 @@ func TestRelativesAreFoundByTheDeploymentOrTheController(t *testing.T) {
 
 func TestAPodGroupIsBroughtUpToDateAndKeepsWhatOthersPutThere(t *testing.T) {
 	pod := controlled(lonePod(map[string]string{scheduling.QueueNameAnnotationKey: "a", "volcano.sh/preemptable": "true"}), "apps/v1", "StatefulSet")
-	current, _ := Build(pod, Surroundings{})
+	current, _ := groupbuilder.PodGroup(pod, groupbuilder.Surroundings{})
 	current.Annotations[scheduling.JobAllocatedHyperNodeKey] = "rack-1"
 	current.Annotations[scheduling.GroupMinMemberAnnotationKey] = "3"
 	current.Status.Phase = scheduling.PodGroupRunning
@@ -134,7 +134,7 @@ func TestAPodGroupIsBroughtUpToDateAndKeepsWhatOthersPutThere(t *testing.T) {
 	pod.Annotations = map[string]string{
 		scheduling.QueueNameAnnotationKey: "b", "volcano.sh/preemptable": "false", scheduling.NetworkTopologyModeKey: "soft",
 	}
-	wanted, _ := Build(pod, Surroundings{})
+	wanted, _ := groupbuilder.PodGroup(pod, groupbuilder.Surroundings{})
 	updated := update(current, wanted)
 	if updated.Spec.Queue != "b" || updated.Spec.NetworkTopology.Mode != "soft" || updated.Annotations["volcano.sh/preemptable"] != "false" {
 		t.Errorf("not up to date: %+v", updated)

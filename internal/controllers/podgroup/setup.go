@@ -20,6 +20,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -129,7 +130,7 @@ func keptGroup(object client.Object, schedulerNames []string) string {
 		owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
 		return ""
 	}
-	name := GroupName(pod)
+	name := groupbuilder.PodGroupName(pod)
 	if named := pod.Annotations[scheduling.KubeGroupNameAnnotationKey]; named != "" && named != name {
 		return ""
 	}

@@ -182,3 +182,6 @@ type JobFlowList struct {
 	// The JobFlows of the list.
 	Items []JobFlow `json:"items"`
 }
+
+// JobName is the name of the Job of a flow.
+func (f *JobFlow) JobName(flow string) string { return f.Name + "-" + flow }

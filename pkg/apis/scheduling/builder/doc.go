@@ -1,0 +1,12 @@
+// Package builder makes the PodGroup of a pod that names none, as the PodGroup controller does and the simulator shows it, and adds up
+// what pods request, as a PodGroup's minResources tell it to queues and quotas.
+//
+// Main functions: [PodGroup] with [PodGroupName], [AddRequests] and [AddUsage].
+//
+// Invariants:
+//
+//  1. The same pod and surroundings give the same PodGroup.
+//  2. An annotation that cannot be read is told in a sentence with its value, and counts as absent.
+//
+// It must not know the API server, nor how many pods a controller can have now.
+package builder

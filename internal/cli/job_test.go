@@ -258,12 +258,12 @@ func TestJobsAreDeleted(t *testing.T) {
 func TestAViewSaysWhyAJobWaitsAndWhoWasEvictedForIt(t *testing.T) {
 	n, other := namespace(t), namespace(t)
 	job := runningJob(t, n, "train", "research")
-	job.Status = batch.JobStatus{State: batch.JobState{Phase: batch.Pending, Reason: "MakingRoom", Message: "1 of 2 pods have left"}, MinAvailable: 2}
+	job.Status = batch.JobStatus{State: batch.JobState{Phase: batch.Pending, Reason: "Preempting", Message: "1 of 2 pods have left"}, MinAvailable: 2}
 	updateStatus(t, job)
 	group := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: "train-" + string(job.UID)}}
 	create(t, group)
 	group.Status = scheduling.PodGroupStatus{Phase: scheduling.PodGroupInqueue, Conditions: []scheduling.PodGroupCondition{
-		{Type: scheduling.PodGroupUnschedulableType, Status: corev1.ConditionTrue, Reason: "MakingRoom", Message: "1 of 2 pods have left", LastTransitionTime: metav1.Now()},
+		{Type: scheduling.PodGroupUnschedulableType, Status: corev1.ConditionTrue, Reason: "Preempting", Message: "1 of 2 pods have left", LastTransitionTime: metav1.Now()},
 		{Type: scheduling.PodGroupNominatedType, Status: corev1.ConditionTrue, Reason: "reclaim", Message: "the nodes are chosen", LastTransitionTime: metav1.Now()},
 		{Type: scheduling.PodGroupScheduledType, Status: corev1.ConditionFalse, Reason: "not shown"},
 	}}
@@ -298,12 +298,12 @@ Tasks:
   worker 3 1 busybox cpu=2
 Status:
   Phase: Pending
-  Reason: MakingRoom
+  Reason: Preempting
   Message: 1 of 2 pods have left
 Scheduling:
   PodGroup: train-UID
   Phase: Inqueue
-  Unschedulable: MakingRoom: 1 of 2 pods have left (for AGE)
+  Unschedulable: Preempting: 1 of 2 pods have left (for AGE)
   Nominated: reclaim: the nodes are chosen (for AGE)
 Evicted for it:
   by law Q1
@@ -315,7 +315,7 @@ Events:
   Type Reason Age From Message
   Normal ExecuteAction AGE volcano started
 `)
-	mustSay(t, "vjobs -N "+n+" -n train -o jsonpath={.status.state.reason}", "MakingRoom")
+	mustSay(t, "vjobs -N "+n+" -n train -o jsonpath={.status.state.reason}", "Preempting")
 	mustFail(t, "vjobs -N "+n+" -n train -q research", "leave out the name")
 }
 

@@ -117,7 +117,7 @@ func TestAGangsVictimsAreGivenBackOverTheWholePlan(t *testing.T) {
 func TestRoomThatIsOnItsWayIsPlannedForWithoutVictims(t *testing.T) {
 	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1", each(leaving)), job("other", "default", "low", 0, "n2"),
 		job("taker", "default", "high", 1, "-")).expect("taker-0 is promised n1")
-	if got := w.why("taker"); got != "MakingRoom: room is being made; pods that are being deleted leave the nodes that were chosen" {
+	if got := w.why("taker"); got != "Preempting: pods are leaving the nominated nodes; they were being deleted before, and no pod is evicted for it" {
 		t.Error(got)
 	}
 	// Who comes later gets what is left, and nobody the promised room.
@@ -161,7 +161,7 @@ func TestWhoeverRefusesTheNodesThatEvictionsWouldOpenIsNamed(t *testing.T) {
 	w := newWorld(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).set(nodes("cpu=1", "n1"),
 		job("a", "default", "low", 0, "n1"), job("taker", "default", "high", 1, "-"))
 	w.expect("")
-	if got, want := w.why("taker"), "; refused where evictions would make room: 1 node(s) were vetoed (such as n1)"; !strings.HasSuffix(got, want) {
+	if got, want := w.why("taker"), "; refused although evictions would make room: 1 node(s) were vetoed (such as n1)"; !strings.HasSuffix(got, want) {
 		t.Errorf("the taker waits because %s; it should say %s", got, want)
 	}
 }

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"cmp"
+	"slices"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -216,7 +217,7 @@ func (f *Search) ask(c *candidacy) *refused {
 
 // isAboutAmounts reports whether a refusal at admission says that a queue or the cluster has too little left.
 func isAboutAmounts(v *verdict.Verdict) bool {
-	return v != nil && (v.Code == verdict.OverCommitted || v.Code == verdict.OverCapability || v.Code == verdict.TooLargeForQueue)
+	return v != nil && slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}, v.Code)
 }
 
 // protected says who may not leave for the taker of an attempt, nil if everybody may.

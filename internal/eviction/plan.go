@@ -189,10 +189,10 @@ func (a *attempt) keeps(q *cluster.Queue, t *cluster.Task) string {
 
 // judge says of a job with a plan how far it has come.
 func judge(s *framework.Session, p *cluster.Plan) {
-	v := &verdict.Verdict{Code: verdict.MakingRoom, Help: verdict.HelpNode | verdict.HelpPod | verdict.HelpTime,
+	v := &verdict.Verdict{Code: verdict.Preempting, Help: verdict.HelpNode | verdict.HelpPod | verdict.HelpTime,
 		Placed: p.Evictions - len(p.Victims), Wanted: p.Evictions}
 	if p.Evictions == 0 {
-		v.Detail = "pods that are being deleted leave the nodes that were chosen"
+		v.Detail = "they were being deleted before, and no pod is evicted for it"
 	}
 	s.Cluster.Judge(p.Job, v)
 }

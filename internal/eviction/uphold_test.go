@@ -18,7 +18,7 @@ func planned(t *testing.T) *world {
 
 func TestAPlanWaitsForItsLastVictimAndIsFulfilledAtOnce(t *testing.T) {
 	w := planned(t).expect("").leave("giver-0", "giver-1").expect("").die("giver-1").expect("")
-	if got := w.why("taker"); got != "MakingRoom: room is being made" {
+	if got := w.why("taker"); got != "Preempting: pods are leaving the nominated nodes" {
 		t.Errorf("the taker waits because %s", got)
 	}
 	w.die("giver-0").expect("taker-0 goes to n1; taker-1 goes to n2").run().expect("")

@@ -216,7 +216,7 @@ func (w *world) why(job string) string {
 // spared is what of why is about pods that may not leave.
 func (w *world) spared(job string) string {
 	w.tb.Helper()
-	_, after, _ := strings.Cut(w.why(job), "may not leave for it: ")
+	_, after, _ := strings.Cut(w.why(job), "cannot be evicted for it: ")
 	return after
 }
 

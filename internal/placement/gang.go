@@ -193,22 +193,10 @@ func useful(j *cluster.Job, t *cluster.Task) bool {
 	return j.MinMember-j.Ready() > reserved
 }
 
-// IsPartOfCluster reports whether a refusal on account of a queue comes from the size of the cluster: a share is a part of it,
-// and so is a ceiling that nobody wrote.
+// IsPartOfCluster reports whether a refusal by a queue's limits follows from the size of the cluster: a share is a part of it, and so
+// is a ceiling that nobody wrote.
 func IsPartOfCluster(v *verdict.Verdict) bool {
-	return v.Code == verdict.OverShare ||
-		(v.Code == verdict.OverCapability || v.Code == verdict.TooLargeForQueue) && v.Help&verdict.HelpNode != 0
-}
-
-// isOfQueues reports whether a refusal on account of a queue would stand if all other queues were empty: the queue alone with the
-// task is not more than the cluster has, so that what others deserve is in the way. Else more nodes are all that it takes, and
-// a share grows with them.
-func isOfQueues(s *framework.Session, v *verdict.Verdict) bool {
-	q := s.Cluster.Queue(v.Subject)
-	return q != nil && slices.ContainsFunc(v.Shortages, func(short verdict.Shortage) bool {
-		d := s.Cluster.Resources.Dim(short.Resource)
-		return q.Subtree.Allocated.At(d)+short.Need <= s.Cluster.Total.At(d)
-	})
+	return v.Code == verdict.OverShare || v.Code == verdict.OverCluster || v.Code == verdict.TooLargeForQueue && v.Help&verdict.HelpNode != 0
 }
 
 // place places one task on the best node where nodes are found at the moment.
@@ -228,9 +216,6 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verd
 		// A share is a part of the cluster: where no node has room either, it is the cluster that is too small.
 		w := refusal(s, t)
 		w.Help |= v.Help
-		if isOfQueues(s, v) {
-			w.Detail = (&verdict.Verdict{Code: v.Code, Subject: v.Subject}).Sentence()
-		}
 		return w
 	case n == nil:
 		return refusal(s, t)

@@ -34,32 +34,34 @@ const (
 	TooLargeForQueue Code = "TooLargeForQueue"
 	// OverCapability: the queue, or a queue above it, would hold more than its capability.
 	OverCapability Code = "OverCapability"
+	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside what other queues are guaranteed.
+	OverCluster Code = "OverCluster"
 	// OverShare: the queue holds what it deserves, and others may claim the rest.
 	OverShare Code = "OverShare"
-	// OverCommitted: with what the jobs already let in ask for, the cluster has no more to promise.
+	// OverCommitted: the jobs admitted so far claim all that overcommit allows.
 	OverCommitted Code = "OverCommitted"
-	// HeldUp: another job of the queue comes first, and the queue passes nobody over.
+	// HeldUp: another job of the queue comes first, and the queue serves its jobs strictly in order.
 	HeldUp Code = "HeldUp"
 	// Refused: a plugin outside the tree says no.
 	Refused Code = "Refused"
-	// MakingRoom: the nodes are chosen, and pods are leaving them for the job.
-	MakingRoom Code = "MakingRoom"
+	// Preempting: the job is nominated to nodes, and pods are leaving these for it.
+	Preempting Code = "Preempting"
 	// NotEnoughResources: no nodes with enough room, of the right kind, for the whole gang at once.
 	NotEnoughResources Code = "NotEnoughResources"
-	// Quarantined: looking at the job made the scheduler fail, more than once; it is left alone until it changes.
+	// Quarantined: the scheduler panicked over the job more than once, and ignores it until it changes.
 	Quarantined Code = "Quarantined"
 	// PodsMissing: the job was admitted, its pods did not come, and it waits for admission again.
 	PodsMissing Code = "PodsMissing"
 	// NamespaceBackingOff: other jobs of its namespace were admitted and brought no pods, and jobs of other namespaces wait for room.
 	NamespaceBackingOff Code = "NamespaceBackingOff"
-	// BackingOff: the API server refused a binding, or a step of making room; the job is tried again later.
+	// BackingOff: the API server refused a binding, a nomination or an eviction; the job is tried again later.
 	BackingOff Code = "BackingOff"
 )
 
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverShare, OverCommitted, HeldUp, Refused, MakingRoom, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
+		SchedulingGated, TooLargeForQueue, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -191,22 +193,23 @@ func addSpared(a, b []Spared) []Spared {
 }
 
 var openings = map[Code]string{
-	MakingRoom:          "room is being made",
+	Preempting:          "pods are leaving the nominated nodes",
 	QueueNotFound:       "queue %s does not exist",
 	QueueInvalid:        "queue %s has no valid place in the tree",
-	QueueNotLeaf:        "queue %s has child queues; jobs run in queues without children",
+	QueueNotLeaf:        "queue %s has child queues; jobs run in leaf queues only",
 	QueueClosed:         "queue %s is not open",
 	NotEnoughTasks:      "not all pods exist yet",
 	NotEnoughPodsOfTask: "not all pods of task %s exist yet",
 	SchedulingGated:     "pods are held by scheduling gates",
 	TooLargeForQueue:    "the job is larger than queue %s may ever be",
 	OverCapability:      "queue %s is at its capability",
+	OverCluster:         "the cluster has no more for queue %s",
 	OverShare:           "queue %s holds all that it deserves",
-	OverCommitted:       "the cluster can promise no more to jobs",
+	OverCommitted:       "the admitted jobs claim all that overcommit allows",
 	HeldUp:              "job %s comes first",
 	Refused:             "refused by %s",
-	NotEnoughResources:  "no room",
-	Quarantined:         "the scheduler fails over this job and leaves it alone until it changes",
+	NotEnoughResources:  "not enough room on the nodes",
+	Quarantined:         "the scheduler panicked over this job and ignores it until it changes",
 	PodsMissing:         "the job was admitted and its pods did not come",
 	NamespaceBackingOff: "jobs of namespace %s were admitted and brought no pods, and jobs of other namespaces come first",
 	BackingOff:          "the API server refused to bind pod %s, and the job is tried again later",
@@ -220,7 +223,7 @@ func (v *Verdict) Sentence() string {
 		opening = fmt.Sprintf(opening, v.Subject)
 	}
 	if v.Code == BackingOff && v.Subject == "" {
-		opening = "the API server refused to make room for the job, which is tried again later"
+		opening = "the API server refused a step of the preemption for the job, which is tried again later"
 	}
 	if v.Code == NotEnoughResources && v.Wanted > 0 {
 		opening = fmt.Sprintf("%d of the %d pods that must start together have a place", v.Placed, v.Wanted)
@@ -242,7 +245,7 @@ func (v *Verdict) Sentence() string {
 		b.WriteString("; " + v.Detail)
 	}
 	for _, r := range v.Vetoed {
-		fmt.Fprintf(&b, "; refused where evictions would make room: %d %s (such as %s)", r.Nodes, r.Reason, r.Example)
+		fmt.Fprintf(&b, "; refused although evictions would make room: %d %s (such as %s)", r.Nodes, r.Reason, r.Example)
 	}
 	b.WriteString(v.sparedSentence())
 	return b.String()
@@ -257,7 +260,7 @@ func (v *Verdict) sparedSentence() string {
 		return ""
 	}
 	if len(v.Spared) == 0 {
-		return "; no pod could make room for it"
+		return "; evicting other pods would not make room for it"
 	}
 	spared := slices.Clone(v.Spared)
 	slices.SortFunc(spared, func(a, b Spared) int {
@@ -273,7 +276,7 @@ func (v *Verdict) sparedSentence() string {
 	if total == 1 {
 		noun = "pod"
 	}
-	return fmt.Sprintf("; %d %s may not leave for it: %s", total, noun, strings.Join(parts, ", "))
+	return fmt.Sprintf("; %d %s cannot be evicted for it: %s", total, noun, strings.Join(parts, ", "))
 }
 
 // String says "cpu: needs 4, has 1500m, short by 2500m".

@@ -77,15 +77,15 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 		"refused by quota; ask again tomorrow":          {Code: Refused, Subject: "quota", Detail: "ask again tomorrow"},
 		"queue research is at its capability: cpu: needs 4, has 1500m, short by 2500m, memory: needs 2Gi, has 1Gi, short by 1Gi": {
 			Code: OverCapability, Subject: "research", Shortages: short},
-		"no room":            {Code: NotEnoughResources},
-		"room is being made": {Code: MakingRoom},
-		"room is being made; 2 of 3 pods are gone":                          {Code: MakingRoom, Detail: "2 of 3 pods are gone"},
-		"no room; no pod could make room for it":                            {Code: NotEnoughResources, Looked: true},
-		"no room; 1 pod may not leave for it: 1 by law P2: not preemptable": {Code: NotEnoughResources, Looked: true, Spared: spared[:1]},
-		"no room; 6 pods may not leave for it: 3 by law Q2: floor, 2 by gang, 1 by law P2: not preemptable": {
+		"not enough room on the nodes":                                                               {Code: NotEnoughResources},
+		"pods are leaving the nominated nodes":                                                       {Code: Preempting},
+		"pods are leaving the nominated nodes; 2 of 3 pods are gone":                                 {Code: Preempting, Detail: "2 of 3 pods are gone"},
+		"not enough room on the nodes; evicting other pods would not make room for it":               {Code: NotEnoughResources, Looked: true},
+		"not enough room on the nodes; 1 pod cannot be evicted for it: 1 by law P2: not preemptable": {Code: NotEnoughResources, Looked: true, Spared: spared[:1]},
+		"not enough room on the nodes; 6 pods cannot be evicted for it: 3 by law Q2: floor, 2 by gang, 1 by law P2: not preemptable": {
 			Code: NotEnoughResources, Looked: true, Spared: spared},
 		"the API server refused to bind pod p-1, and the job is tried again later; a quota": {Code: BackingOff, Subject: "p-1", Detail: "a quota"},
-		"the API server refused to make room for the job, which is tried again later; no such pod": {
+		"the API server refused a step of the preemption for the job, which is tried again later; no such pod": {
 			Code: BackingOff, Detail: "no such pod"},
 		"2 of the 3 pods that must start together have a place; p-2 does not fit; 0/5 nodes are available: " +
 			"3 Insufficient cpu (such as a), 1 node(s) were cordoned (such as d), 1 node(s) were not ready (such as e): " +
@@ -145,7 +145,7 @@ func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 	looked := &Verdict{Code: NotEnoughResources, Help: HelpPod, Looked: true, Spared: []Spared{{"law P2", 3}}}
 	found := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true, Spared: []Spared{{"law J1", 1}}}
 	inVain := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true}
-	making := &Verdict{Code: MakingRoom, Help: HelpPod}
+	making := &Verdict{Code: Preempting, Help: HelpPod}
 	for name, test := range map[string]struct{ a, b, want *Verdict }{
 		"nothing and nothing":   {nil, nil, nil},
 		"nothing and something": {nil, full, full},
@@ -160,7 +160,7 @@ func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 			Spared: addSpared(found.Spared, looked.Spared)}},
 		"both looked, one in vain": {looked, inVain, &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue | HelpPod, Looked: true,
 			Spared: looked.Spared}},
-		"room is being made": {full, making, &Verdict{Code: MakingRoom, Help: HelpNode | HelpPod}},
+		"pods are leaving the nominated nodes": {full, making, &Verdict{Code: Preempting, Help: HelpNode | HelpPod}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := gocmp.Diff(test.want, test.a.With(test.b)); diff != "" {

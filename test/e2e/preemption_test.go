@@ -340,7 +340,7 @@ func TestADisruptionBudgetIsBrokenOnlyWhereThereIsNoOtherWayAndNoPluginForbidsIt
 	awaitStaying(t, "covered", 8)
 	budget(t, "covered", 8)
 	create(t, of("urgent", on("node-1", batchJob("taker", 2, "1"))))
-	awaitReason(t, "taker", "NotEnoughResources", "8 pods may not leave for it", "disruption budget")
+	awaitReason(t, "taker", "NotEnoughResources", "8 pods cannot be evicted for it", "disruption budget")
 	// Without the plugin the budget is a matter of price.
 	reconfigure(t, tier+"  - name: pdb\n", tier)
 	awaitStaying(t, "taker", 2)

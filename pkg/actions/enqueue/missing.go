@@ -62,8 +62,7 @@ func waitsForRoom(j *cluster.Job) bool {
 	if !j.AtTheDoor() || j.Verdict == nil {
 		return false
 	}
-	code := j.Verdict.Code
-	return code == verdict.OverCommitted || code == verdict.OverCapability || code == verdict.Refused
+	return slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.Refused}, j.Verdict.Code)
 }
 
 // pause is how long a job is not admitted again. It follows from the job's age, so that it grows, and that another process comes

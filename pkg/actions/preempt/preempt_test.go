@@ -100,7 +100,7 @@ func TestNothingMoreIsPlannedForAJobWithAPlan(t *testing.T) {
 	if diff := cmp.Diff([]string{"b-0 for a"}, s.Planned); diff != "" {
 		t.Error(diff)
 	}
-	if s.Run(preempt.Name); len(s.Planned) > 0 || s.Code("a") != verdict.MakingRoom {
+	if s.Run(preempt.Name); len(s.Planned) > 0 || s.Code("a") != verdict.Preempting {
 		t.Errorf("then plans %v, and a waits for %s", s.Planned, s.Code("a"))
 	}
 }

@@ -96,9 +96,9 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=4 memory=1Gi"))}, pending("j", "q", "cpu=2"), nil},
 		"and less what others are guaranteed": {
 			[]runtime.Object{fixture.Queue("q"), fixture.Queue("safe", world.Guaranteed("cpu=14"))}, pending("j", "q", "cpu=1"),
-			&verdict.Verdict{Code: verdict.OverCapability, Subject: "q", Help: verdict.HelpQueue | verdict.HelpNode,
+			&verdict.Verdict{Code: verdict.OverCluster, Subject: "q", Help: verdict.HelpQueue | verdict.HelpNode,
 				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 1000, Have: 0}},
-				Detail:    "the size of the cluster, or what other queues are guaranteed, leaves it no more"}},
+				Detail:    "its limit is the size of the cluster less what other queues are guaranteed"}},
 		"but with what it is guaranteed itself": {
 			[]runtime.Object{fixture.Queue("q", world.Guaranteed("cpu=1")), fixture.Queue("safe", world.Guaranteed("cpu=13"))},
 			pending("j", "q", "cpu=1"), nil},

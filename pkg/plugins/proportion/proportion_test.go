@@ -251,7 +251,7 @@ func TestTheDoor(t *testing.T) {
 			"TooLargeForQueue q: cpu: needs 8, has 4, short by 4: memory: needs 8Gi, has 4Gi, short by 4Gi"},
 		"says when the cluster is too small": {nil, at("j", "other", "cpu=17"),
 			"TooLargeForQueue other: cpu: needs 17, has 12, short by 5; " +
-				"the size of the cluster, or what other queues are guaranteed, leaves it no more"},
+				"its limit is the size of the cluster less what other queues are guaranteed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), capped, fixture.Queue("other"),

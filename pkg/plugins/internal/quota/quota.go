@@ -169,7 +169,10 @@ func (c Claim) Refusal(
 		d, _ := index.Find(s.Resource)
 		if ceiling.At(d) < q.Capability.Value(d) {
 			v.Help |= verdict.HelpNode
-			v.Detail = "the size of the cluster, or what other queues are guaranteed, leaves it no more"
+			v.Detail = "its limit is the size of the cluster less what other queues are guaranteed"
+			if v.Code == verdict.OverCapability {
+				v.Code = verdict.OverCluster
+			}
 		}
 	}
 	return v

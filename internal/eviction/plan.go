@@ -49,6 +49,9 @@ func (a *attempt) moved() []*cluster.Task { return append(tasksOf(a.taken), a.pl
 // endOverruled ends the plans whose room the taker has.
 func (a *attempt) endOverruled() {
 	s := a.search.session
+	if s.IsTrial() {
+		return // what they promise is back when the trial ends
+	}
 	for _, lower := range a.overruled {
 		s.Cluster.Cancel(lower, "job "+a.taker.Name()+" of higher priority takes the room that was promised")
 		s.Judge(lower.Job, nil)

@@ -91,6 +91,7 @@ type Cluster struct {
 	ungrouped     []*Task  // found to name no PodGroup since TakeUngrouped
 
 	log        []operation
+	trial      *trial // nil while none is under way
 	generation uint64
 	changes    []int32 // slots of nodes in the order in which they changed; see Changes
 	dropped    uint64  // how many changes were forgotten
@@ -342,6 +343,11 @@ func (c *Cluster) Changes(since uint64) (slots []int32, next uint64, ok bool) {
 const maxChanges = 1 << 18
 
 func (c *Cluster) changed(n *Node) {
+	if c.trial != nil {
+		if _, known := c.trial.generations[n]; !known {
+			c.trial.generations[n] = n.Generation
+		}
+	}
 	c.generation++
 	n.Generation = c.generation
 	if len(c.changes) >= maxChanges {

@@ -79,6 +79,7 @@ type Session struct {
 	jobs   map[*cluster.Queue][]*cluster.Job
 	judged map[*cluster.Job]bool
 	domain *cluster.Domain
+	trial  bool
 	placed []*cluster.Task // by open transactions
 	moved  []*cluster.Task // by open transactions, in whatever way
 }
@@ -128,6 +129,17 @@ func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time
 	return &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
 		judged: map[*cluster.Job]bool{}, heads: map[place]head{}}
 }
+
+// NewTrial returns a session in which nothing is decided: binds and plans are listed, and what they rest on stays in the undo log.
+// It is for finding out inside [cluster.Cluster.Try] what would be decided, by the code that decides. It is not opened.
+func NewTrial(c *cluster.Cluster, policy *Policy, placer Placer, outlook Outlook, now time.Time) *Session {
+	s := NewSession(c, policy, placer, now)
+	s.Outlook, s.trial = outlook, true
+	return s
+}
+
+// IsTrial reports whether nothing is decided in the session.
+func (s *Session) IsTrial() bool { return s.trial }
 
 // Open holds the model still: it settles it, opens the plugins, and sorts out which jobs are to be looked at. A job that
 // is wrong is judged here and left out; so is one for which nothing has changed since it was judged.

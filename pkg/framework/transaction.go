@@ -104,13 +104,22 @@ func (x Transaction) Commit() {
 	s := x.session
 	x.mustBeOutermost()
 	for _, t := range s.placed[x.first:] {
-		s.Cluster.Commit(t)
+		if !s.trial {
+			s.Cluster.Commit(t)
+		}
 		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
 			Created: t.Created(), IsHeld: t.IsHeld(), Reservation: t.Reservation})
 	}
 	x.mustBePlanned()
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]
-	s.Cluster.Keep()
+	s.keep()
+}
+
+// keep makes good what was done, unless the session is a trial: then it is undone with all else.
+func (s *Session) keep() {
+	if !s.trial {
+		s.Cluster.Keep()
+	}
 }
 
 // Planned is a plan that was decided in a session, and what is to be written about it. The plan of evictions that nobody
@@ -127,8 +136,10 @@ func (x Transaction) Promise(p *Planned) {
 	if len(s.placed) > x.first {
 		panic("invariant: a plan is made in a transaction that places tasks for good")
 	}
-	s.Cluster.Keep()
-	s.Cluster.Adopt(p.Plan)
+	if !s.trial {
+		s.Cluster.Keep()
+		s.Cluster.Adopt(p.Plan)
+	}
 	x.mustBePlanned()
 	s.moved = s.moved[:x.moved]
 	s.Plans = append(s.Plans, p)
@@ -137,6 +148,9 @@ func (x Transaction) Promise(p *Planned) {
 // mustBePlanned makes sure that all that was promised and evicted is part of a plan: of what is not nobody would hear, and
 // nothing would ever end it.
 func (x Transaction) mustBePlanned() {
+	if x.session.trial {
+		return // no plan comes into force
+	}
 	for _, t := range x.session.moved[x.moved:] {
 		if t.Status == cluster.Pipelined && t.Job.Plan == nil || t.Status == cluster.Evicting && t.Evicts == nil {
 			panic("invariant: task " + t.Key().String() + " is " + t.Status.String() + " without a plan")
@@ -145,7 +159,7 @@ func (x Transaction) mustBePlanned() {
 }
 
 func (x Transaction) mustBeOutermost() {
-	if x.mark != 0 {
+	if x.mark != 0 && !x.session.trial {
 		panic("invariant: a transaction inside another is committed, which the other could not undo")
 	}
 }
@@ -154,5 +168,5 @@ func (x Transaction) mustBeOutermost() {
 func (s *Session) LetIn(j *cluster.Job) {
 	s.letIn++
 	s.Cluster.LetIn(j)
-	s.Cluster.Keep()
+	s.keep()
 }

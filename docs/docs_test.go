@@ -280,9 +280,9 @@ func TestEveryFlagIsDescribed(t *testing.T) {
 			t.Errorf("configuration.md describes --%s, which the scheduler does not have", name)
 		}
 	}
-	// The controllers and the webhook server are a program, not a package; their flags are read from its source.
+	// The commands of the controllers and of the webhook server also have flags of Volcano without effect, so the source is read.
 	for file, described := range map[string]string{"options.go": ofControllers, "admission.go": page(t, "admission.md")} {
-		declared := regexp.MustCompile(`flags\.\w+\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(page(t, "../cmd/controllers/"+file), -1)
+		declared := regexp.MustCompile(`flags\.\w+\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(page(t, "../cmd/controllers/app/"+file), -1)
 		if len(declared) < 10 {
 			t.Fatalf("%d flags found in %s; this test looks in the wrong place", len(declared), file)
 		}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -27,7 +27,14 @@ import (
 	"hekla.sh/hekla/pkg/apis"
 )
 
-func newCommand() *cobra.Command {
+// Setup adds a controller of a program's own to the manager that runs those of Hekla. It shares their caches, leadership and metrics,
+// and its scheme has Kubernetes' types and those of pkg/apis. The cache holds of a pod only its metadata and what Hekla's
+// controllers read: requests, node, priority class, phase and container states. An error ends the start.
+type Setup func(manager.Manager) error
+
+// NewCommand returns the controllers as a command, with those of others beside them, and the webhooks as its subcommand "admission".
+// Its context is the request to stop.
+func NewCommand(others ...Setup) *cobra.Command {
 	o := newOptions()
 	command := &cobra.Command{
 		Use:   "hekla-controllers",
@@ -45,7 +52,7 @@ func newCommand() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return run(command.Context(), o)
+			return run(command.Context(), o, others)
 		},
 	}
 	o.addFlags(command.Flags())
@@ -56,7 +63,7 @@ func newCommand() *cobra.Command {
 }
 
 // run runs the controllers until the context ends or leadership is lost; the latter is an error.
-func run(ctx context.Context, o *options) error {
+func run(ctx context.Context, o *options, others []Setup) error {
 	logger, err := process.Log(o.verbosity)
 	if err != nil {
 		return err
@@ -72,6 +79,11 @@ func run(ctx context.Context, o *options) error {
 	mgr, err := newManager(restConfig, o, logger)
 	if err != nil {
 		return err
+	}
+	for _, setup := range others {
+		if err := setup(mgr); err != nil {
+			return err
+		}
 	}
 	controllerOptions, err := o.controllerOptions()
 	if err != nil {

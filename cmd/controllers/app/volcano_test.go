@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"slices"
@@ -48,7 +48,7 @@ func TestEveryFlagOfVolcanosProgramsIsAccepted(t *testing.T) {
 		addFlags func(*pflag.FlagSet)
 		validate func() error
 	}{
-		"vc-controller-manager": {newCommand(), o.addFlags, o.validate},
+		"vc-controller-manager": {NewCommand(), o.addFlags, o.validate},
 		"vc-webhook-manager":    {newAdmissionCommand(), a.addFlags, a.validate},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"io"
@@ -18,7 +18,7 @@ import (
 func parse(t *testing.T, arguments ...string) *options {
 	t.Helper()
 	o := newOptions()
-	command := newCommand()
+	command := NewCommand()
 	command.ResetFlags()
 	o.addFlags(command.Flags())
 	if err := command.ParseFlags(arguments); err != nil {
@@ -103,7 +103,7 @@ func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 }
 
 func TestTheCommandRefusesBeforeItConnects(t *testing.T) {
-	command := newCommand()
+	command := NewCommand()
 	command.SetArgs([]string{"--kubeconfig=/does/not/exist", "--worker-threads=0"})
 	command.SetOut(io.Discard)
 	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), "--worker-threads=0") {
@@ -112,7 +112,7 @@ func TestTheCommandRefusesBeforeItConnects(t *testing.T) {
 }
 
 func TestAKubeconfigThatIsMissingIsNamed(t *testing.T) {
-	command := newCommand()
+	command := NewCommand()
 	command.SetArgs([]string{"--kubeconfig=/does/not/exist"})
 	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), "/does/not/exist") {
 		t.Errorf("the error is %v", err)
@@ -162,7 +162,7 @@ func TestAFlagOfTheWebhookServerThatCannotBeMeantIsNamed(t *testing.T) {
 		"--max-queue-depth=0": "queues 0 levels deep", "--scheduler-name=": "a scheduler without a name", "--webhook-url=http://a": "http://a",
 		"--webhook-service-name=": "Service", "--tls-cert-file=a": "a certificate needs all of its files", "--kubeconfig=/does/not/exist": "/does/not/exist",
 	} {
-		command := newCommand()
+		command := NewCommand()
 		command.SetArgs([]string{"admission", argument, "--master=http://127.0.0.1:1"})
 		command.SetOut(io.Discard)
 		if err := command.Execute(); err == nil || !strings.Contains(err.Error(), want) {

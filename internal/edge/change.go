@@ -195,13 +195,23 @@ func (c queueChange) begin(ctx context.Context, clients *Clients) error {
 		map[string]any{"metadata": map[string]any{"resourceVersion": live.ResourceVersion}, "status": map[string]any{"allocated": allocated}})
 }
 
-// podPatch changes the status of a pod of a UID, if a version is given only while it is that.
-func podPatch(uid types.UID, version string, status map[string]any) map[string]any {
+// podWrite is what is to be written on a pod. The API server takes annotations in a write to the status of a pod, so both are there
+// or neither is.
+type podWrite struct {
+	status      map[string]any
+	annotations map[string]any // null takes one away
+}
+
+// podPatch changes a pod of a UID, if a version is given only while it is that.
+func podPatch(uid types.UID, version string, write podWrite) map[string]any {
 	metadata := map[string]any{"uid": uid}
+	if write.annotations != nil {
+		metadata["annotations"] = write.annotations
+	}
 	if version != "" {
 		metadata["resourceVersion"] = version
 	}
-	return map[string]any{"metadata": metadata, "status": status}
+	return map[string]any{"metadata": metadata, "status": write.status}
 }
 
 // podChange writes one condition of a pod.
@@ -214,7 +224,7 @@ func (c podChange) urgent(last change) bool { return last.uid() != c.UID }
 func (c podChange) write(ctx context.Context, clients *Clients) error {
 	core := clients.Core.CoreV1()
 	err := patch(ctx, core.RESTClient(), "pods", c.key(), types.StrategicMergePatchType,
-		podPatch(c.UID, "", map[string]any{"conditions": []corev1.PodCondition{c.Condition}}))
+		podPatch(c.UID, "", podWrite{status: map[string]any{"conditions": []corev1.PodCondition{c.Condition}}}))
 	if err == nil {
 		return nil
 	}

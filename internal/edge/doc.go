@@ -20,8 +20,8 @@
 //  7. Binds go first. While any waits, plans get a part of the requests, and statuses pass at a trickle.
 //  8. When leadership is lost every request under way is broken off and none is started.
 //  9. A plan is written in stages, and none begins before the one before it is confirmed by the API server: the PodGroup says
-//     that there is a plan, the pods of the taker say which nodes they are promised, every victim says that it is to leave
-//     and why, and then the victims are told to. So whoever takes over in the middle finds all that was meant. Of a plan that has
+//     that there is a plan, the pods of the taker say which nodes they are promised and by which plan, every victim says that it is
+//     to leave, for which plan and why, and then the victims are told to. So whoever takes over in the middle finds all that was meant. Of a plan that has
 //     several victims the API server says, before the first is marked, whether it would evict each (a dry run): if one is refused,
 //     no other leaves in vain.
 //  10. Each of these steps names the UID of its pod and may be repeated: a lost reply is answered by sending it again. A step

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -66,6 +67,7 @@ type errand struct {
 	victim *victim // to ask about, to mark and to evict
 	// refusal is what is to be written, beside that the pod stays, of its eviction that was refused; "" if it was not.
 	refusal string
+	record  string // to write beside a nomination, or on a pod that stays; "" takes it off
 
 	backOff  wait.Backoff
 	requests int
@@ -112,12 +114,12 @@ func (m messenger) do(ctx context.Context, e *errand) (EvictionResult, error) {
 	return "", m.withdraw(ctx, e)
 }
 
-// patch changes the status of a pod: of this one, not of its namesake, and, if a version is given, only if nothing has
+// patch changes the status of a pod and the record beside it, in one request: of this one, not of its namesake, and, if a version is given, only if nothing has
 // happened to it since. Into takes what it is then; nil is nowhere.
-func (m messenger) patch(ctx context.Context, e *errand, version string, status map[string]any, into *corev1.Pod) error {
+func (m messenger) patch(ctx context.Context, e *errand, version string, change podWrite, into *corev1.Pod) error {
 	core := m.clients.Core.CoreV1()
 	result := sendPatch(ctx, core.RESTClient(), "pods", key{podKind, e.pod.Namespace, e.pod.Name}, types.StrategicMergePatchType,
-		podPatch(e.uid, version, status))
+		podPatch(e.uid, version, change))
 	err := result.Error()
 	if err == nil && into != nil {
 		err = result.Into(into)
@@ -129,7 +131,7 @@ func (m messenger) patch(ctx context.Context, e *errand, version string, status 
 }
 
 func (m messenger) nominate(ctx context.Context, e *errand) error {
-	err := m.patch(ctx, e, "", map[string]any{"nominatedNodeName": e.node}, nil)
+	err := m.patch(ctx, e, "", promised(e.node, e.record), nil)
 	if err == nil || !isFinal(err) {
 		return err
 	}
@@ -140,14 +142,32 @@ func (m messenger) nominate(ctx context.Context, e *errand) error {
 	return err
 }
 
-func disruption(status corev1.ConditionStatus, reason, message string, at metav1.Time) map[string]any {
-	return map[string]any{"conditions": []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: reason,
-		Message: message, LastTransitionTime: at}}}
+// promised has a pod be promised a node, none if it is "".
+func promised(node, record string) podWrite {
+	return podWrite{status: map[string]any{"nominatedNodeName": orNull(node)}, annotations: map[string]any{schedulingv1beta1.PromiseRecordKey: orNull(record)}}
+}
+
+// disruption has a pod say whether it is to leave.
+func disruption(status corev1.ConditionStatus, reason, message, record string, at metav1.Time) podWrite {
+	return podWrite{
+		status: map[string]any{"conditions": []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: reason,
+			Message: message, LastTransitionTime: at}}},
+		annotations: map[string]any{schedulingv1beta1.EvictionRecordKey: orNull(record)},
+	}
+}
+
+// orNull is a value in a patch; null takes the field away.
+func orNull(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
 }
 
 func (m messenger) mark(ctx context.Context, e *errand) error {
 	var live corev1.Pod
-	err := m.patch(ctx, e, "", disruption(corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.victim.Message, e.of.marked), &live)
+	leaves := disruption(corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.victim.Message, e.victim.Record(), e.of.marked)
+	err := m.patch(ctx, e, "", leaves, &live)
 	if err == errObjectGone || err == nil && isOut(&live) {
 		e.victim.isOut = true
 	}
@@ -238,8 +258,8 @@ func (m messenger) spare(ctx context.Context, e *errand) error {
 	} else if !isMarked {
 		return nil
 	}
-	status := disruption(corev1.ConditionFalse, reason, message, metav1.NewTime(time.Now().Truncate(time.Second)))
-	return m.patch(ctx, e, live.ResourceVersion, status, nil)
+	stays := disruption(corev1.ConditionFalse, reason, message, e.record, metav1.NewTime(time.Now().Truncate(time.Second)))
+	return m.patch(ctx, e, live.ResourceVersion, stays, nil)
 }
 
 // withdraw takes back what a pod is promised.
@@ -248,7 +268,7 @@ func (m messenger) withdraw(ctx context.Context, e *errand) error {
 	if err != nil || live.Status.NominatedNodeName == "" {
 		return err
 	}
-	return m.patch(ctx, e, live.ResourceVersion, map[string]any{"nominatedNodeName": nil}, nil)
+	return m.patch(ctx, e, live.ResourceVersion, promised("", ""), nil)
 }
 
 // live reads a pod; errObjectGone says that it is gone or leaves.

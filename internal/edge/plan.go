@@ -43,7 +43,7 @@ type undertaking struct {
 	sent     int         // evictions
 	failure  string      // why it cannot be carried out, "" if it can, or that has been reported
 	marked   metav1.Time // when the victims were chosen
-	requests int         // that did not record it
+	requests int         // to tell its job of it
 
 	isDropped bool
 }
@@ -58,7 +58,7 @@ type planner struct {
 	workers sync.WaitGroup
 
 	send func(context.Context, *errand) (EvictionResult, error)
-	// record writes the status of a PodGroup, or a newer one, and tells how each attempt went.
+	// tell writes the status of a PodGroup, or a newer one, and tells how each attempt went.
 	record func(cluster.GroupStatus, witness)
 	// fail is told of plans that cannot be carried out, evicted of the end of each eviction. Both only touch memory.
 	fail    func(cluster.PlanFailed)
@@ -102,6 +102,7 @@ func (p *planner) start(ctx context.Context) {
 func (p *planner) begin(start *cluster.PlanStart) {
 	u := &undertaking{id: start.ID, job: start.Job, marked: metav1.Now().Rfc3339Copy()}
 	nominations, marks := make([]*errand, len(start.Nominations)), make([]*errand, len(start.Evictions))
+	record := start.PromiseRecord()
 	evictions, restatements := make([]*errand, len(start.Evictions)), []*errand(nil)
 	var questions []*errand
 	// Of one eviction the answer is known before anything else is sent.
@@ -109,7 +110,7 @@ func (p *planner) begin(start *cluster.PlanStart) {
 	for i := range start.Nominations {
 		n := &start.Nominations[i]
 		nominations[i] = p.errand(u, nominate, n.Pod, n.UID)
-		nominations[i].node = n.Node
+		nominations[i].node, nominations[i].record = n.Node, record
 	}
 	for i := range start.Evictions {
 		v := &victim{Eviction: start.Evictions[i]}
@@ -140,7 +141,7 @@ func (p *planner) begin(start *cluster.PlanStart) {
 		return
 	}
 	p.mutex.Unlock()
-	p.record(start.Record, func(err error) bool { return p.recorded(u, err) })
+	p.record(start.Group, func(err error) bool { return p.recorded(u, err) })
 }
 
 // end drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that whoever
@@ -150,7 +151,7 @@ func (p *planner) end(end *cluster.PlanEnd) {
 	spared, withdrawn := make([]*errand, len(end.Spared)), make([]*errand, len(end.Nominations))
 	for i, s := range end.Spared {
 		spared[i] = p.errand(u, spare, s.Pod, s.UID)
-		spared[i].refusal = s.Refused
+		spared[i].refusal, spared[i].record = s.Refused, s.Record()
 	}
 	for i, n := range end.Nominations {
 		withdrawn[i] = p.errand(u, withdraw, n.Pod, n.UID)
@@ -205,7 +206,7 @@ func (p *planner) recorded(u *undertaking, err error) (waits bool) {
 	case err == nil:
 		p.proceed(u)
 	case err == errObjectGone || isFinal(err) || u.requests >= maxBindRequests:
-		p.refuse(u, fmt.Sprintf("recording the plan in PodGroup %s: %v", u.job, err))
+		p.refuse(u, fmt.Sprintf("telling PodGroup %s of the plan: %v", u.job, err))
 	default:
 		return true
 	}

@@ -167,7 +167,7 @@ func (s *planning) running(name string) *corev1.Pod {
 
 func (s *planning) plan(id string, takers, victims []*corev1.Pod) cluster.PlanStart {
 	job := cluster.JobID{Namespace: s.namespace, Name: "taker"}
-	p := cluster.PlanStart{ID: id, Job: job, UID: s.group.UID, Record: cluster.GroupStatus{Job: job, UID: s.group.UID,
+	p := cluster.PlanStart{ID: id, Job: job, UID: s.group.UID, Group: cluster.GroupStatus{Job: job, UID: s.group.UID,
 		Status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{{
 			Type: schedulingv1beta1.PodGroupNominatedType, Status: corev1.ConditionTrue, TransitionID: id, LastTransitionTime: metav1.Now().Rfc3339Copy(),
 		}}}}}
@@ -296,7 +296,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 	plan.Evictions[2].PastBudget = true
 	// What waits of the statuses of its PodGroup is older, and is not written any more. It waits only as long as no worker
 	// has taken it.
-	older := plan.Record
+	older := plan.Group
 	older.Status.Conditions = nil
 	s.outbox = s.newOutbox()
 	s.outbox.Do(cluster.Decisions{Groups: []cluster.GroupStatus{older}, Plans: []cluster.PlanStart{plan}})
@@ -316,7 +316,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(plan.Record.Status, group.Status); diff != "" {
+	if diff := cmp.Diff(plan.Group.Status, group.Status); diff != "" {
 		t.Errorf("the PodGroup (-want +got):\n%s", diff)
 	}
 	if node := s.live(taker).Status.NominatedNodeName; node != "node" {

@@ -94,11 +94,11 @@ func TestNobodyLeavesBesideAPodThatAPolicyKeeps(t *testing.T) {
 				t.Errorf("reported %+v", failed)
 			}
 			end := s.endOf("p", []*corev1.Pod{taker}, []*corev1.Pod{v, kept})
-			end.Spared[1].Refused = "evicting w: no (refusal 1)"
+			end.Spared[1].Refused = "evicting w: no"
 			s.end(end)
 			s.settle()
 			s.expectMarks("not marked", v)
-			s.expectMarks("False EvictionRefused: evicting w: no (refusal 1)", kept)
+			s.expectMarks("False EvictionRefused: evicting w: no", kept)
 		})
 	}
 }

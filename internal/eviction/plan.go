@@ -141,11 +141,11 @@ func (a *attempt) eviction(p *cluster.Plan, u *unit, t *cluster.Task, pastBudget
 	if u.whole && len(u.tasks) > 1 {
 		message += "; its gang cannot do without it and leaves as a whole (law J2)"
 	}
-	return cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: a.taker.ID, Action: p.Action,
+	return cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: a.taker.ID, Plan: p.ID, Action: p.Action,
 		Law: law, Message: fmt.Sprintf("%s %s", message, mention(p.ID)), PastBudget: pastBudget}
 }
 
-// mention is how the messages of a plan's victims name it; an heir to the plan finds them by it.
+// mention is how the messages of a plan's victims name it.
 func mention(plan string) string { return "(plan " + plan + ")" }
 
 // say says who takes a victim's room, by which law, with the numbers.

@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Recover takes up the plans that a process before this one has written down: a PodGroup whose pods that wait are promised
-// nodes, and the pods that were told to leave for it. What of a plan was not sent is sent now. A plan that cannot come true
+// Recover takes up the plans that a process before this one has recorded: on the pods of a job that are promised nodes, and on the
+// pods that were told to leave for it. What of a plan was not sent is sent now. A plan that cannot come true
 // any more, and a promise without any plan that has no room, are taken back. It is called once, before the first action.
 func Recover(s *framework.Session) {
 	var heirs []heir
@@ -23,7 +21,7 @@ func Recover(s *framework.Session) {
 	for _, j := range jobs {
 		if h, ok := inherit(s, j); ok {
 			if _, taken := byID[h.plan.ID]; taken {
-				h.plan.ID = s.Cluster.NewPlanID(s.Now) // a PodGroup was copied with its status
+				h.plan.ID = s.Cluster.NewPlanID(s.Now) // pods were copied with their records
 			}
 			byID[h.plan.ID] = len(heirs)
 			heirs = append(heirs, h)
@@ -32,11 +30,11 @@ func Recover(s *framework.Session) {
 	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises nobody anything
 	for _, j := range jobs {
 		for _, t := range j.Tasks() {
-			id := leavesFor(t)
-			if i, ok := byID[id]; ok {
+			r, ok := t.EvictionRecord()
+			if i, inForce := byID[r.Plan]; ok && inForce {
 				heirs[i].victims = append(heirs[i].victims, t)
-			} else if id != "" && t.Status.Evictable() {
-				orphans[id] = append(orphans[id], t)
+			} else if ok && t.Status.Evictable() {
+				orphans[r.Plan] = append(orphans[r.Plan], t)
 			}
 		}
 	}
@@ -45,10 +43,7 @@ func Recover(s *framework.Session) {
 		s.Cluster.Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
 	}
 	// In the order in which they came into force: a later one may rest on what an earlier one promises.
-	slices.SortStableFunc(heirs, func(a, b heir) int {
-		// Of one second the counter at the end of the ID tells.
-		return cmp.Or(a.plan.Since.Compare(b.plan.Since), cmp.Compare(len(a.plan.ID), len(b.plan.ID)), cmp.Compare(a.plan.ID, b.plan.ID))
-	})
+	slices.SortStableFunc(heirs, func(a, b heir) int { return compareAge(a.plan, b.plan) })
 	for i := range heirs {
 		slices.SortFunc(heirs[i].victims, cluster.CompareTasks)
 	}
@@ -96,40 +91,26 @@ func inherit(s *framework.Session, j *cluster.Job) (heir, bool) {
 		return heir{}, false
 	}
 	h.plan = &cluster.Plan{Job: j, Since: s.Now}
-	for _, c := range j.Group.Status.Conditions {
-		if c.Type == schedulingv1beta1.PodGroupNominatedType && c.Status == corev1.ConditionTrue {
-			h.plan.ID, h.plan.Action = c.TransitionID, c.Reason
-			h.plan.Since = c.LastTransitionTime.Time
+	for _, t := range h.promised {
+		r, ok := t.PromiseRecord()
+		if !ok {
+			continue
+		}
+		// A promise of an earlier plan that was to be taken back may be there still.
+		p := cluster.Plan{ID: r.Plan, Job: j, Action: r.Action, Scope: cluster.ParseScope(r.Scope), Since: r.Since.Time}
+		if h.plan.ID == "" || compareAge(&p, h.plan) > 0 {
+			h.plan = &p
 		}
 	}
-	h.plan.Scope = scopeOf(h.plan)
 	if h.plan.ID == "" {
 		h.plan.ID = s.Cluster.NewPlanID(s.Now)
 	}
 	return h, true
 }
 
-// scopeOf returns the scope of a plan of which only the action was written down.
-func scopeOf(p *cluster.Plan) cluster.Scope {
-	if p.Action == "reclaim" {
-		return cluster.BetweenQueues
-	}
-	return scopeInQueue(p.Job)
-}
-
-// leavesFor returns the plan that a pod was told to leave for, "" if none.
-func leavesFor(t *cluster.Task) string {
-	for i := range t.Pod.Status.Conditions {
-		c := &t.Pod.Status.Conditions[i]
-		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue || c.Reason != corev1.PodReasonPreemptionByScheduler {
-			continue
-		}
-		if _, after, ok := strings.Cut(c.Message, "(plan "); ok {
-			id, _, _ := strings.Cut(after, ")")
-			return id
-		}
-	}
-	return ""
+// compareAge is negative if a plan that was written down is older than another. Of one second the counter at the end of the ID tells.
+func compareAge(p, q *cluster.Plan) int {
+	return cmp.Or(p.Since.Compare(q.Since), cmp.Compare(len(p.ID), len(q.ID)), cmp.Compare(p.ID, q.ID))
 }
 
 // takeUp puts the plan in force again, or takes it back. If it is to be whole and does not fit, nothing is done; it reports whether
@@ -146,15 +127,13 @@ func (h *heir) takeUp(s *framework.Session, whole bool) bool {
 		switch {
 		case t.Status.Evictable():
 			x.Evict(t)
-			planned.Evictions = append(planned.Evictions, h.eviction(s, t))
+			planned.Evictions = append(planned.Evictions, h.eviction(t))
 		case t.Status != cluster.Releasing:
 			continue
 		}
 		p.Victims = append(p.Victims, t)
 	}
-	if p.Evictions = len(p.Victims); p.Evictions > 0 && p.Victims[0].Job == p.Job {
-		p.Scope = cluster.WithinJob
-	}
+	p.Evictions = len(p.Victims)
 	p.Sequence = h.promise(s, x)
 	if whole && len(p.Sequence) < len(h.promised) {
 		x.Undo()
@@ -212,19 +191,13 @@ func (h *heir) promise(s *framework.Session, x framework.Transaction) []*cluster
 }
 
 // eviction repeats what was written about a victim.
-func (h *heir) eviction(s *framework.Session, t *cluster.Task) cluster.Eviction {
-	var rules framework.EvictionRules
-	if action := s.Policy.EvictingAction(h.plan.Action); action != nil {
-		rules = action.EvictionRules()
-	}
-	e := cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Action: h.plan.Action,
-		PastBudget: pastBudget(s.Cluster, &rules, t)}
+func (h *heir) eviction(t *cluster.Task) cluster.Eviction {
+	r, _ := t.EvictionRecord()
+	e := cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
+		Action: h.plan.Action, Law: r.Law, PastBudget: r.PastBudget}
 	for i := range t.Pod.Status.Conditions {
 		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
-			e.Message = c.Message
-			if _, after, ok := strings.Cut(c.Message, "by law "); ok {
-				e.Law, _, _ = strings.Cut(after, " ")
-			}
+			e.Message = c.Message // as its owner has read it
 		}
 	}
 	return e

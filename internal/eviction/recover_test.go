@@ -4,17 +4,19 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
 
-// recorded is what a process before this one wrote about a job: it has a plan.
+// recorded is what a process before this one recorded on the pods of a job: they are promised nodes by a plan between jobs.
 func recorded(plan, action string) option {
-	return func(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) {
-		if pod == nil {
-			group.Status.Conditions = []schedulingv1beta1.PodGroupCondition{{Type: schedulingv1beta1.PodGroupNominatedType, Status: corev1.ConditionTrue,
-				Reason: action, TransitionID: plan}}
+	return func(_ *schedulingv1beta1.PodGroup, pod *corev1.Pod) {
+		if pod != nil {
+			start := cluster.PlanStart{ID: plan, Action: action, Scope: cluster.BetweenJobs}
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, schedulingv1beta1.PromiseRecordKey, start.PromiseRecord())
 		}
 	}
 }
@@ -27,8 +29,10 @@ func nominated(node string) func(*corev1.Pod) {
 // told is a pod that was told to leave for a plan.
 func told(plan string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
+		e := cluster.Eviction{Plan: plan, Law: "J1"}
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, schedulingv1beta1.EvictionRecordKey, e.Record())
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-			Reason: corev1.PodReasonPreemptionByScheduler, Message: "by law J1 somebody takes the room (plan " + plan + ")"})
+			Reason: corev1.PodReasonPreemptionByScheduler, Message: "somebody takes the room"})
 	}
 }
 
@@ -127,19 +131,27 @@ func TestAPlanOnACordonedNodeIsTakenUp(t *testing.T) {
 	}
 }
 
+// It was decided when the plan was made: what the budget says by now may count victims of the same plan.
 func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
+	const kept, broken = "giver-0 leaves n1 for taker by J1; taker-0 is promised n1", "giver-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"
 	for name, test := range map[string]struct {
-		allowed       int32
-		configuration string
-		want          string
+		allowed int32
+		past    bool
+		want    string
 	}{
-		"kept":       {allowed: 1, want: "giver-0 leaves n1 for taker by J1; taker-0 is promised n1"},
-		"broken":     {allowed: 0, want: "giver-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"},
-		"not minded": {allowed: 1, configuration: "configurations: [{name: preempt, arguments: {preset: kube-1.8}}]\n", want: "giver-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"},
+		"kept":                  {1, false, kept},
+		"kept, used up by now":  {0, false, kept},
+		"broken":                {0, true, broken},
+		"broken, larger by now": {1, true, broken},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything+test.configuration).set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
-				job("giver", "default", "low", 0, "n1", each(budgeted), each(told("p1"))), job("taker", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
+			marked := func(p *corev1.Pod) {
+				told("p1")(p)
+				e := cluster.Eviction{Plan: "p1", Law: "J1", PastBudget: test.past}
+				p.Annotations[schedulingv1beta1.EvictionRecordKey] = e.Record()
+			}
+			w := newWorld(t, everything).set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
+				job("giver", "default", "low", 0, "n1", each(budgeted), each(marked)), job("taker", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
 			w.expect(test.want)
 		})
 	}

@@ -20,6 +20,8 @@ type CrashPlan struct {
 	OfPlans bool
 	// Policy is the one of the scheduler after it.
 	Policy func() *framework.Policy
+	// Meanwhile is what happens to the objects between the two, nil if nothing does.
+	Meanwhile func(*Led) error
 }
 
 // Crash has the scheduler end in the middle of its writes; another begins from the objects as they are then. What was decided and
@@ -46,8 +48,13 @@ func (s *simulation) survive() error {
 	if s.crash == nil || !s.crash.hasCome {
 		return nil
 	}
-	policy := s.crash.Policy()
+	policy, meanwhile := s.crash.Policy(), s.crash.Meanwhile
 	s.crash = nil
+	if meanwhile != nil {
+		if err := meanwhile(&Led{s}); err != nil {
+			return err
+		}
+	}
 	return s.restart(policy)
 }
 

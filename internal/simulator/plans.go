@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -36,10 +37,11 @@ const (
 // evictions, the API server is asked about all before the first; it stops at the first that is refused.
 func (s *simulation) beginPlan(p *cluster.PlanStart) {
 	if p.Job != (cluster.JobID{}) {
-		s.setGroupStatus(&p.Record, true)
+		s.setGroupStatus(&p.Group, true)
 	}
+	record := p.PromiseRecord()
 	for _, n := range p.Nominations {
-		if s.nominate(n) {
+		if s.nominate(n, record) {
 			s.report.Nominations = append(s.report.Nominations, Nomination{Cycle: s.report.Cycles, Pod: n.Pod.String(), Node: n.Node})
 		}
 	}
@@ -92,7 +94,7 @@ func (s *simulation) forbids(e *cluster.Eviction, pod *corev1.Pod, isAsked bool)
 // endPlan takes back what was written of a plan that is cancelled.
 func (s *simulation) endPlan(p *cluster.PlanEnd) {
 	for _, n := range p.Nominations {
-		s.nominate(n)
+		s.nominate(n, "")
 	}
 	for _, spared := range p.Spared {
 		if pod := s.livePod(spared.Pod, spared.UID); pod != nil && pod.DeletionTimestamp == nil && s.mayWrite(true) {
@@ -100,19 +102,20 @@ func (s *simulation) endPlan(p *cluster.PlanEnd) {
 			if spared.Refused != "" {
 				reason, why = cluster.EvictionRefused, spared.Refused
 			}
-			s.markTarget(pod, corev1.ConditionFalse, reason, why)
+			s.markTarget(pod, corev1.ConditionFalse, reason, why, spared.Record())
 			s.setPod(pod)
 		}
 	}
 }
 
-// nominate writes on a pod which node it is promised, or that it is promised none. It reports whether that was written.
-func (s *simulation) nominate(n cluster.Nomination) bool {
+// nominate writes on a pod which node it is promised, and the record of that, or that it is promised none. It reports whether that was written.
+func (s *simulation) nominate(n cluster.Nomination, record string) bool {
 	pod := s.livePod(n.Pod, n.UID)
 	if pod == nil || !s.mayWrite(true) {
 		return false
 	}
 	pod.Status.NominatedNodeName = n.Node
+	setRecord(pod, schedulingv1beta1.PromiseRecordKey, record)
 	s.setPod(pod)
 	return true
 }
@@ -124,7 +127,7 @@ func (s *simulation) evict(e *cluster.Eviction) (refused string) {
 	if pod == nil || pod.DeletionTimestamp != nil || !s.mayWrite(true) {
 		return ""
 	}
-	s.markTarget(pod, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.Message)
+	s.markTarget(pod, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.Message, e.Record())
 	if !s.mayWrite(true) {
 		s.setPod(pod)
 		return ""
@@ -151,13 +154,22 @@ func (s *simulation) evict(e *cluster.Eviction) (refused string) {
 	return ""
 }
 
-// markTarget says on a pod whether it is to be evicted.
-func (s *simulation) markTarget(pod *corev1.Pod, status corev1.ConditionStatus, reason, message string) {
+// markTarget says on a pod whether it is to be evicted, and records it.
+func (s *simulation) markTarget(pod *corev1.Pod, status corev1.ConditionStatus, reason, message, record string) {
+	setRecord(pod, schedulingv1beta1.EvictionRecordKey, record)
 	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget
 	})
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: status,
 		Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(s.now)})
+}
+
+// setRecord writes a record on a pod, or takes it off if it is "".
+func setRecord(pod *corev1.Pod, key, record string) {
+	delete(pod.Annotations, key)
+	if record != "" {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, record)
+	}
 }
 
 // livePod returns a copy of a pod to change, nil if it is gone or is another of the same name.

@@ -80,9 +80,9 @@ func evictionOf(name string) cluster.Eviction {
 }
 
 func planOf(names ...string) *cluster.Decisions {
-	p := cluster.PlanStart{ID: "p", Job: taker, UID: "t", Record: cluster.GroupStatus{Job: taker, UID: "t"},
+	p := cluster.PlanStart{ID: "p", Job: taker, UID: "t", Group: cluster.GroupStatus{Job: taker, UID: "t"},
 		Nominations: []cluster.Nomination{{Pod: work("x"), UID: "x", Node: "n1", Job: taker}}}
-	p.Record.Status.Phase = "Inqueue"
+	p.Group.Status.Phase = "Inqueue"
 	for _, name := range names {
 		p.Evictions = append(p.Evictions, evictionOf(name))
 	}

@@ -42,17 +42,18 @@ type Bind struct {
 	Reservation *Reservation
 }
 
-// PlanStart says that room is to be made for a job, in this order: the plan is recorded, its nominations and then its
-// victims are marked, and only when all that is written, the evictions are sent. Its outcome comes back as events: the
+// PlanStart says that room is to be made for a job, in this order: the job is told, the plan is recorded on its pods with the nodes
+// that they are promised, then on its victims, and only when all that is written, the evictions are sent. Its outcome comes back as events: the
 // victims being deleted and gone, or [PlanFailed] when a step is refused for good.
 type PlanStart struct {
 	ID     string
 	Action string
 	Scope  Scope
-	Job    JobID     // the taker; zero if the evictions are for nobody, which then needs no record
+	Since  time.Time // when it was made
+	Job    JobID     // the taker; zero if the evictions are for nobody
 	UID    types.UID // of the taker's PodGroup
-	// Record is the status of the taker's PodGroup that holds the plan, whole.
-	Record      GroupStatus
+	// Group is the status of the taker's PodGroup that tells its owner of the plan, whole.
+	Group       GroupStatus
 	Nominations []Nomination
 	Evictions   []Eviction
 }
@@ -83,6 +84,7 @@ type Eviction struct {
 	Node   string
 	Giver  JobID // the pod's job
 	For    JobID // the taker
+	Plan   string
 	Action string
 	Law    string
 	// Message says to the pod's owner who takes the room, by which law, with the numbers.
@@ -96,8 +98,10 @@ type Eviction struct {
 type Spared struct {
 	Pod types.NamespacedName
 	UID types.UID
-	// Refused is what is to be written on the pod of its eviction that was refused; "" if it was not.
-	Refused string
+	// Refused is what is to be written on the pod of its eviction that was refused, and Refusals how often it was in a row; "" and 0 if
+	// it was not.
+	Refused  string
+	Refusals int
 }
 
 // GroupStatus is what the status of a PodGroup is to be, whole. A newer one replaces an older one that is not written

@@ -1,10 +1,7 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +9,7 @@ import (
 )
 
 // EvictionRefused is the reason of the condition DisruptionTarget of a pod that the API server refused to evict. Its status is
-// False, its message is [Refusal.Message], and the time of its transition is when that was.
+// False, and the time of its transition is when that was. How often it has been refused is in the [EvictionRecord].
 const EvictionRefused = "EvictionRefused"
 
 // The back-off of a pod that the API server refused to evict: a policy or a webhook can change its answer without the scheduler seeing
@@ -39,11 +36,6 @@ type Refusal struct {
 
 	until time.Time // when the pod may be chosen again, zero once it may
 }
-
-// Message says what is remembered, to the pod's owner and to the next process.
-func (r *Refusal) Message() string { return fmt.Sprintf("%s%s%d)", r.Why, refusalMention, r.Times) }
-
-const refusalMention = " (refusal "
 
 // pause is how long a pod is left alone after so many refusals in a row.
 func pause(times int) time.Duration {
@@ -80,22 +72,14 @@ func (c *Cluster) recall(t *Task) {
 	if !t.Status.Evictable() {
 		return
 	}
-	for i := range t.Pod.Status.Conditions {
-		condition := &t.Pod.Status.Conditions[i]
-		if condition.Type != corev1.DisruptionTarget || condition.Status != corev1.ConditionFalse || condition.Reason != EvictionRefused {
-			continue
-		}
-		r := &Refusal{Times: 1, Why: condition.Message}
-		if at := strings.LastIndex(condition.Message, refusalMention); at >= 0 {
-			number := strings.TrimSuffix(condition.Message[at+len(refusalMention):], ")")
-			if times, err := strconv.Atoi(number); err == nil && times > 0 {
-				r.Times, r.Why = times, condition.Message[:at]
-			}
-		}
-		r.until = condition.LastTransitionTime.Add(pause(r.Times))
-		t.Refusal = r
-		c.refused[t.Key()] = t
+	condition := disruptionTarget(t.Pod)
+	if condition == nil || condition.Status != corev1.ConditionFalse || condition.Reason != EvictionRefused {
+		return
 	}
+	r := &Refusal{Times: max(evictionRecordOf(t.Pod).Refusals, 1), Why: condition.Message}
+	r.until = condition.LastTransitionTime.Add(pause(r.Times))
+	t.Refusal = r
+	c.refused[t.Key()] = t
 }
 
 // reconsider has tasks be asked for again that were refused: something has changed that the answer may rest on.

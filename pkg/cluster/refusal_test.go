@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // condemned is a pod that runs, of which a plan that has failed wanted the room.
@@ -22,11 +24,14 @@ func space(label string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"name": label}}}
 }
 
-// writes is a pod on which stands that its eviction was refused.
-func writes(message string, at time.Time) podOption {
+// writes is a pod on which stands that its eviction was refused, with a record if there is one.
+func writes(record string, at time.Time) podOption {
 	return func(p *corev1.Pod) {
+		if record != "" {
+			annotated(schedulingv1beta1.EvictionRecordKey, record)(p)
+		}
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse, Reason: EvictionRefused,
-			Message: message, LastTransitionTime: metav1.NewTime(at)}}
+			Message: "no", LastTransitionTime: metav1.NewTime(at)}}
 	}
 }
 
@@ -95,15 +100,17 @@ func TestARefusalThatTheBudgetsShowAlreadyIsNotRemembered(t *testing.T) {
 }
 
 func TestTheNextProcessKnowsWhatWasRefused(t *testing.T) {
-	message := condemned(Refused{Reason: "evicting p: no (refusal of a kind)"}).Task(key("p")).Refusal.Message()
+	once, thrice := Spared{Refused: "no", Refusals: 1}, Spared{Refused: "no", Refusals: 3}
 	for name, test := range map[string]struct {
 		pod   *corev1.Pod
 		times int
 		until time.Duration
 	}{
-		"as it was written":           {pod("p", on("n"), running, writes(message, birth)), 1, 30 * time.Second},
-		"three times":                 {pod("p", on("n"), running, writes("no (refusal 3)", birth)), 3, 2 * time.Minute},
-		"in words of another release": {pod("p", on("n"), running, writes("no", birth)), 1, 30 * time.Second},
+		"as it was written":          {pod("p", on("n"), running, writes(once.Record(), birth)), 1, 30 * time.Second},
+		"three times":                {pod("p", on("n"), running, writes(thrice.Record(), birth)), 3, 2 * time.Minute},
+		"without a record":           {pod("p", on("n"), running, writes("", birth)), 1, 30 * time.Second},
+		"with one that is none":      {pod("p", on("n"), running, writes("{refusals", birth)), 1, 30 * time.Second},
+		"with a number that is none": {pod("p", on("n"), running, writes(`{"refusals":-7}`, birth)), 1, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(Set{node("n", "cpu=9")}, Set{test.pod})
@@ -116,8 +123,8 @@ func TestTheNextProcessKnowsWhatWasRefused(t *testing.T) {
 			}
 		})
 	}
-	c := newCluster(Set{node("n", "cpu=9")}, Set{pod("p", on("n"), running, writes("no", birth.Add(time.Hour)))},
-		Set{pod("q", on("n"), deleting, writes("no", birth))}, Set{pod("r", writes("no", birth))})
+	c := newCluster(Set{node("n", "cpu=9")}, Set{pod("p", on("n"), running, writes("", birth.Add(time.Hour)))},
+		Set{pod("q", on("n"), deleting, writes("", birth))}, Set{pod("r", writes("", birth))})
 	if c.Expire(birth); !c.Task(key("p")).MayBeAsked() {
 		t.Error("a time that lies far ahead protects a pod")
 	}

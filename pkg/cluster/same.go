@@ -16,7 +16,27 @@ import (
 // its status.
 func samePod(a, b *corev1.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
-		maps.Equal(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
+		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
+}
+
+// sameAnnotations reports whether two states of a pod have the same annotations beside the records of plans.
+func sameAnnotations(a, b map[string]string) bool {
+	count := len(b)
+	for key := range b {
+		if isRecord(key) {
+			count--
+		}
+	}
+	for key, value := range a {
+		if isRecord(key) {
+			continue
+		}
+		if other, ok := b[key]; !ok || other != value {
+			return false
+		}
+		count--
+	}
+	return count == 0
 }
 
 // leavesAlike reports whether nothing differs between two states of a pod that has its node that decides whether it may leave

@@ -24,7 +24,7 @@ func writePlans(c *cluster.Cluster, began []*framework.Planned, d *cluster.Decis
 		for _, t := range p.Spared {
 			spared := cluster.Spared{Pod: t.Key(), UID: t.UID()}
 			if !t.MayBeAsked() {
-				spared.Refused = t.Refusal.Message()
+				spared.Refused, spared.Refusals = t.Refusal.Why, t.Refusal.Times
 			}
 			end.Spared = append(end.Spared, spared)
 		}
@@ -33,7 +33,7 @@ func writePlans(c *cluster.Cluster, began []*framework.Planned, d *cluster.Decis
 }
 
 func start(p *cluster.Plan, evictions []cluster.Eviction) cluster.PlanStart {
-	s := cluster.PlanStart{ID: p.ID, Action: p.Action, Scope: p.Scope, Evictions: evictions}
+	s := cluster.PlanStart{ID: p.ID, Action: p.Action, Scope: p.Scope, Since: p.Since, Evictions: evictions}
 	j := p.Job
 	if j == nil {
 		return s
@@ -43,7 +43,7 @@ func start(p *cluster.Plan, evictions []cluster.Eviction) cluster.PlanStart {
 	if j.Decided != nil {
 		status = j.Decided
 	}
-	s.Record = cluster.GroupStatus{Job: j.ID, UID: j.UID(), Status: *status}
+	s.Group = cluster.GroupStatus{Job: j.ID, UID: j.UID(), Status: *status}
 	for _, t := range p.Promised() {
 		s.Nominations = append(s.Nominations, cluster.Nomination{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: j.ID})
 	}

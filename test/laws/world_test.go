@@ -168,10 +168,13 @@ func (w *world) heed(d *cluster.Decisions) {
 	for _, e := range d.Ended {
 		w.letters = slices.DeleteFunc(w.letters, func(l *letter) bool { return l.plan.ID == e.ID })
 		for _, n := range e.Nominations {
-			w.change(n.Pod, n.UID, func(p *corev1.Pod) { p.Status.NominatedNodeName = "" })
+			w.change(n.Pod, n.UID, func(p *corev1.Pod) {
+				p.Status.NominatedNodeName = ""
+				record(p, schedulingv1beta1.PromiseRecordKey, "")
+			})
 		}
 		for _, s := range e.Spared {
-			w.change(s.Pod, s.UID, func(p *corev1.Pod) { disrupt(p, corev1.ConditionFalse, "") })
+			w.change(s.Pod, s.UID, func(p *corev1.Pod) { disrupt(p, corev1.ConditionFalse, "", s.Record()) })
 		}
 	}
 	w.binds = append(w.binds, d.Binds...)
@@ -196,8 +199,17 @@ func (w *world) setStatus(g cluster.GroupStatus) {
 	}
 }
 
-// disrupt writes the condition of a pod that is to leave.
-func disrupt(p *corev1.Pod, status corev1.ConditionStatus, message string) {
+// record writes a record on a pod, or takes it off if it is "".
+func record(p *corev1.Pod, key, value string) {
+	delete(p.Annotations, key)
+	if value != "" {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, key, value)
+	}
+}
+
+// disrupt writes the condition of a pod that is to leave, and records it.
+func disrupt(p *corev1.Pod, status corev1.ConditionStatus, message, value string) {
+	record(p, schedulingv1beta1.EvictionRecordKey, value)
 	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: status,
 		Reason: corev1.PodReasonPreemptionByScheduler, Message: message})
@@ -246,14 +258,17 @@ func (w *world) land(b cluster.Bind) {
 func (w *world) carryOn(l *letter) {
 	switch {
 	case l.step == 0:
-		w.setStatus(l.plan.Record)
+		w.setStatus(l.plan.Group)
 	case l.step == 1:
 		for _, n := range l.plan.Nominations {
-			w.change(n.Pod, n.UID, func(p *corev1.Pod) { p.Status.NominatedNodeName = n.Node })
+			w.change(n.Pod, n.UID, func(p *corev1.Pod) {
+				p.Status.NominatedNodeName = n.Node
+				record(p, schedulingv1beta1.PromiseRecordKey, l.plan.PromiseRecord())
+			})
 		}
 	case l.step == 2:
 		for _, e := range l.unsent {
-			w.change(e.Pod, e.UID, func(p *corev1.Pod) { disrupt(p, corev1.ConditionTrue, e.Message) })
+			w.change(e.Pod, e.UID, func(p *corev1.Pod) { disrupt(p, corev1.ConditionTrue, e.Message, e.Record()) })
 		}
 	case len(l.unsent) == 0:
 		l.finished = true

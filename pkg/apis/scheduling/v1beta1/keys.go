@@ -46,6 +46,17 @@ const (
 	QueueAllocationGateKey = GroupName + "/queue-allocation-gate"
 )
 
+// Annotations by which the scheduler records its plans on pods, in JSON, for the scheduler after it. The types are in pkg/cluster.
+const (
+	// PromiseRecordKey, on a pod that waits, says which plan promises it the node in status.nominatedNodeName. Without that node it
+	// says nothing.
+	PromiseRecordKey = "scheduling.hekla.sh/promise"
+
+	// EvictionRecordKey, on a pod with the condition DisruptionTarget, says which plan it is to leave for and by which law, or how
+	// often its eviction was refused. Without the condition it says nothing.
+	EvictionRecordKey = "scheduling.hekla.sh/eviction"
+)
+
 // Keys that say how a pod, or the pods of a PodGroup, may be treated.
 const (
 	// PreemptableKey, as an annotation or label on a pod, else on its PodGroup: "true" lets others evict it.

@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// A plan is recorded on the pods that it is about, as annotations in JSON, each in the same request as what it belongs to in the
+// status of the pod: an [PromiseRecord] with the nominated node, an [EvictionRecord] with the condition DisruptionTarget. Without
+// that status a record says nothing, so that whoever may write annotations only cannot have a pod evicted or keep it from it. The
+// messages of conditions are for people: nothing is read back from them.
+
+// PromiseRecord is what is recorded on a pod of which status.nominatedNodeName is the node that a plan promises it.
+type PromiseRecord struct {
+	// Plan is the ID of the plan, which its victims name too, and Since when it was made.
+	Plan  string      `json:"plan"`
+	Since metav1.Time `json:"since"`
+	// Action and Scope say by whose rules, and by which laws, victims that are not on their way yet may leave.
+	Action string `json:"action"`
+	Scope  string `json:"scope"`
+}
+
+// EvictionRecord is what is recorded on a victim, and on a pod that the API server refused to evict.
+type EvictionRecord struct {
+	// Plan is the ID of the plan that the pod is to leave for; "" if it stays.
+	Plan string `json:"plan,omitempty"`
+	// Law is the number of the law that allowed the eviction.
+	Law string `json:"law,omitempty"`
+	// PastBudget is set if the pod is deleted without asking for a disruption budget.
+	PastBudget bool `json:"pastBudget,omitempty"`
+	// Refusals is how often in a row the API server has refused to evict the pod; 0 if it has not.
+	Refusals int `json:"refusals,omitempty"`
+}
+
+// PromiseRecord is what is to be recorded on each pod that the plan promises a node.
+func (p *PlanStart) PromiseRecord() string {
+	return encode(PromiseRecord{Plan: p.ID, Since: metav1.NewTime(p.Since), Action: p.Action, Scope: p.Scope.String()})
+}
+
+// Record is what is to be recorded on the victim.
+func (e *Eviction) Record() string {
+	return encode(EvictionRecord{Plan: e.Plan, Law: e.Law, PastBudget: e.PastBudget})
+}
+
+// Record is what is to be recorded on the pod, "" if nothing is.
+func (s *Spared) Record() string {
+	if s.Refusals == 0 {
+		return ""
+	}
+	return encode(EvictionRecord{Refusals: s.Refusals})
+}
+
+func encode(record any) string {
+	text, err := json.Marshal(record)
+	invariant(err == nil, "a record cannot be encoded: %v", err)
+	return string(text)
+}
+
+// PromiseRecord returns what is recorded on the task's pod about the node that it is promised; ok is false if nothing is that can
+// be read, or it is promised none.
+func (t *Task) PromiseRecord() (r PromiseRecord, ok bool) {
+	text, ok := t.Pod.Annotations[schedulingv1beta1.PromiseRecordKey]
+	ok = ok && t.Pod.Status.NominatedNodeName != "" && json.Unmarshal([]byte(text), &r) == nil && r.Plan != ""
+	return r, ok
+}
+
+// EvictionRecord returns what is recorded on the task's pod about its eviction for a plan; ok is false if nothing is that can be
+// read, or its condition DisruptionTarget does not say that it is to leave.
+func (t *Task) EvictionRecord() (r EvictionRecord, ok bool) {
+	c := disruptionTarget(t.Pod)
+	if c == nil || c.Status != corev1.ConditionTrue {
+		return r, false
+	}
+	r = evictionRecordOf(t.Pod)
+	return r, r.Plan != ""
+}
+
+// evictionRecordOf returns what is recorded on a pod, the zero value if nothing is that can be read.
+func evictionRecordOf(pod *corev1.Pod) (r EvictionRecord) {
+	if json.Unmarshal([]byte(pod.Annotations[schedulingv1beta1.EvictionRecordKey]), &r) != nil {
+		return EvictionRecord{}
+	}
+	return r
+}
+
+func disruptionTarget(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
+			return c
+		}
+	}
+	return nil
+}
+
+// isRecord reports whether an annotation of a pod is one of the records: the scheduler writes them, and no decision about a pod that
+// waits rests on them.
+func isRecord(key string) bool {
+	return key == schedulingv1beta1.PromiseRecordKey || key == schedulingv1beta1.EvictionRecordKey
+}

@@ -28,6 +28,7 @@ type Options struct {
 	Now            time.Time // when it begins; zero: the newest creation time of the input
 	Cycles         int       // how many cycles, if not UntilStable
 	UntilStable    bool      // until two cycles in a row decide nothing
+	MinCycles      int       // the fewest cycles with UntilStable
 	MaxCycles      int       // the most cycles with UntilStable
 	Grace          bool      // pods that are being deleted live out their grace period
 
@@ -82,7 +83,7 @@ func Run(input *Input, policy *framework.Policy, options Options) (*Report, erro
 		return nil, err
 	}
 	resting := 0
-	for s.report.Cycles < s.options.limit() && !(options.UntilStable && resting == quiet) {
+	for s.report.Cycles < s.options.limit() && !(options.UntilStable && resting >= quiet && s.report.Cycles >= options.MinCycles) {
 		decided, err := s.cycle()
 		if err != nil {
 			return nil, err

@@ -47,9 +47,9 @@ func (s *scenario) checkOrder(report *simulator.Report) (differences []string) {
 }
 
 const (
-	// maxCycles is within how many cycles every scenario comes to rest: with grace periods of half a minute that is room for
-	// several plans one after the other.
-	maxCycles = 300
+	// maxCycles is within how many cycles, of a second each, every scenario comes to rest: with grace periods of ten minutes that is
+	// room for several plans one after the other.
+	maxCycles = 2000
 	// furtherCycles is for how many cycles the rest must hold (law S2).
 	furtherCycles = 20
 )
@@ -59,7 +59,9 @@ func (s *scenario) checkRest() []string {
 	if s.isRestless() {
 		return nil
 	}
-	rest, err := s.run(s.manifests, func(o *simulator.Options) { o.UntilStable, o.MaxCycles = true, maxCycles })
+	rest, err := s.run(s.manifests, func(o *simulator.Options) {
+		o.UntilStable, o.MinCycles, o.MaxCycles = true, s.lastChange(), maxCycles
+	})
 	if rest == nil || err != nil {
 		return []string{fmt.Sprintf("S2: no rest within %d cycles: %v", maxCycles, err)}
 	}

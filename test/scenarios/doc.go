@@ -1,6 +1,18 @@
-// Package scenarios holds what is expected of the scheduler as folders: cluster.yaml, manifests as `kubectl get -o yaml`
-// prints them with the scheduler's configuration in a ConfigMap, and expect.yaml, what is to be decided. The test runs every
-// folder through package simulator. A folder is also a bug report's form: `hekla simulate -f FOLDER/cluster.yaml`.
+// Package scenarios holds what is expected of the scheduler, as scripts and as folders. Each is run through package simulator, and its
+// name is the sentence that it proves.
+//
+// A script, NAME.txt, is a few lines for nodes, queues and gangs, and under each run of cycles all that was decided there: see package
+// script. To write one, write the objects and the commands, then
+//
+//	go test ./test/scenarios -run TestScripts/NAME -rewrite
+//
+// writes what is decided now. Read it against the rules before it is committed: it is what is expected from then on. After a change
+// that is meant to decide otherwise, or to say it in other words, the same command without a name rewrites all, and the diff
+// shows what has changed.
+//
+// A folder is for what a script cannot say, and a bug report's form: cluster.yaml, manifests as `kubectl get -o yaml` prints them with
+// the scheduler's configuration in a ConfigMap, and expect.yaml, what is to be decided, in part. `hekla simulate -f
+// FOLDER/cluster.yaml` runs it.
 //
 // expect.yaml says `source` (where the case comes from), `laws` (those it turns on), perhaps a `note`, either `cycles: N` or
 // `untilStable: true`, `args` (further flags of hekla simulate), and under `expect` any of:
@@ -22,9 +34,9 @@
 // Under `changes` stands what happens in the world outside later on, each as `before: N`, the number of a cycle, with `file: NAME`,
 // manifests of the folder that come or are so from then on, and `delete`, a list of objects that go, such as "Pod work/a".
 //
-// Of every folder it is also checked, whatever it expects, that a second run and other orders of the documents decide the
-// same, byte for byte (law S3), and that the cluster comes to rest and 20 further cycles decide nothing (law S2), unless a fate
-// or a change keeps it from that.
+// Of every scenario it is also checked, whatever it expects, that a second run and other orders of the documents decide the
+// same, byte for byte (law S3), and that the cluster comes to rest after the last change and 20 further cycles decide nothing (law S2), unless a fate keeps it from
+// that.
 //
 // To write a new one, make a folder whose name is the sentence that it proves, put cluster.yaml into it, and run
 //

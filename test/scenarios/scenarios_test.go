@@ -42,6 +42,8 @@ type change struct {
 	Before int      `yaml:"before"`
 	File   string   `yaml:"file"`
 	Delete []string `yaml:"delete"` // "Pod work/a"
+
+	objects []runtime.Object // that come besides
 }
 
 // apply has it happen.
@@ -60,6 +62,11 @@ func (c *change) apply(folder string, l *simulator.Led) error {
 			if err := l.Set(o); err != nil {
 				return err
 			}
+		}
+	}
+	for _, o := range c.objects {
+		if err := l.Set(o); err != nil {
+			return err
 		}
 	}
 	for _, name := range c.Delete {
@@ -166,12 +173,18 @@ func (s *scenario) options() (simulator.Options, error) {
 	return options, nil
 }
 
-// isRestless reports whether what surrounds the scheduler keeps it from coming to rest: something happens later on, a pod never
-// goes, or what is refused is tried again and again.
-func (s *scenario) isRestless() bool {
-	if len(s.Changes) > 0 {
-		return true
+// lastChange is the cycle before which something happens in the world outside for the last time, zero if nothing does.
+func (s *scenario) lastChange() int {
+	last := 0
+	for i := range s.Changes {
+		last = max(last, s.Changes[i].Before)
 	}
+	return last
+}
+
+// isRestless reports whether what surrounds the scheduler keeps it from coming to rest: a pod never goes, or what is refused is
+// tried again and again.
+func (s *scenario) isRestless() bool {
 	for _, f := range s.Fates {
 		if f.Overdue == "never" || f.Refused != "" {
 			return true

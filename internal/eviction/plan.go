@@ -54,7 +54,7 @@ func (a *attempt) endOverruled() {
 	}
 	for _, lower := range a.overruled {
 		s.Cluster.Cancel(lower, "job "+a.taker.Name()+" of higher priority takes the room that was promised")
-		s.Judge(lower.Job, nil)
+		s.AddVerdict(lower.Job, nil)
 	}
 }
 
@@ -74,7 +74,7 @@ func (a *attempt) bind(x framework.Transaction) bool {
 	if j.Lacks() == 0 && s.WillAllocate() {
 		x.Undo()
 		// Should allocate give the room to others, what helps an attempt to evict helps the job.
-		s.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps})
+		s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps})
 		return true
 	}
 	y := s.Begin()
@@ -92,7 +92,7 @@ func (a *attempt) bind(x framework.Transaction) bool {
 	}
 	x.Commit()
 	a.endOverruled()
-	s.Judge(j, nil)
+	s.AddVerdict(j, nil)
 	a.search.forget()
 	return true
 }
@@ -197,7 +197,7 @@ func judge(s *framework.Session, p *cluster.Plan) {
 	if p.Evictions == 0 {
 		v.Detail = "they were being deleted before, and no pod is evicted for it"
 	}
-	s.Cluster.Judge(p.Job, v)
+	s.Cluster.SetVerdict(p.Job, v)
 }
 
 // helps is what may turn the refusal of a taker around: any change of the nodes, the queues, the pods or itself.
@@ -222,7 +222,7 @@ func (f *Search) refuse(scope cluster.Scope, j *cluster.Job, why hopelessness) {
 	if why.waits {
 		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
 	}
-	f.session.Judge(j, v)
+	f.session.AddVerdict(j, v)
 }
 
 // vetoes counts the nodes that evictions would open and that a vetoer refuses (law K7), by what it says.

@@ -84,12 +84,12 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 	}
 	if scope != cluster.WithinJob {
 		if v := s.HeldUp(j); v != nil {
-			s.Judge(j, v)
+			s.AddVerdict(j, v)
 			return
 		}
 	}
 	if _, v := placement.RoomIn(s, j); v != nil {
-		s.Judge(j, v)
+		s.AddVerdict(j, v)
 		return
 	}
 	takers := slices.DeleteFunc(slices.Clone(tasks), (*cluster.Task).NeverPreempts)

@@ -120,7 +120,7 @@ func notConfigured(p *cluster.Plan) string {
 func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	j := p.Job
 	s.Cluster.Cancel(p, why)
-	s.Cluster.Judge(j, nil)
+	s.Cluster.SetVerdict(j, nil)
 	s.Rejoin(j)
 }
 
@@ -262,7 +262,7 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 		return false
 	}
 	s.Cluster.Fulfil(p)
-	s.Judge(j, nil)
+	s.AddVerdict(j, nil)
 	s.Rejoin(j)
 	return true
 }

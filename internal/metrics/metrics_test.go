@@ -70,7 +70,7 @@ func model() *cluster.Cluster {
 
 func TestTotalsAreShownUnderVolcanosNames(t *testing.T) {
 	m, c := New(), model()
-	c.Judge(c.Jobs()[0], &verdict.Verdict{Code: verdict.NotEnoughResources})
+	c.SetVerdict(c.Jobs()[0], &verdict.Verdict{Code: verdict.NotEnoughResources})
 	m.Totals(c, nil)
 	expect(t, m, "volcano_queue_", map[string]string{
 		`volcano_queue_allocated_milli_cpu{queue_name="q"}`:                                   "500",

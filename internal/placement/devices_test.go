@@ -79,7 +79,7 @@ func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
 	w.set(fixture.Group("g", "default", 1), fixture.DeviceClaim("strict", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("strict")))
 	w.set(fixture.Group("h", "default", 1), tolerating(fixture.DeviceClaim("lenient", "gpu", 1)), fixture.Pod("h-0", fixture.In("h"), fixture.Using("lenient")))
 	s := w.open()
-	s.Judge(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	s.AddVerdict(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
 	expectReserved(t, w, "g")
 	x := s.Begin()
 	placeAll(t, w, "h")
@@ -245,7 +245,7 @@ func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Slice("n0", 1))
 	w.set(gangOf("g", 1, asking("1"))...)
 	s := w.open()
-	s.Judge(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	s.AddVerdict(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
 	if v := w.job("g").Verdict; v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Fatalf("without a class the verdict is %v", v)
 	}

@@ -116,7 +116,7 @@ func TestAJobThatLacksAVolumeIsLookedAtAgainWhenOneComes(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""))
 	w.set(gangWithClaims("g", 1, "local")...)
 	s := w.open()
-	s.Judge(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	s.AddVerdict(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
 	if w.cluster.Hopeful(w.job("g"), s.Now) {
 		t.Error("it is looked at again though nothing has come")
 	}

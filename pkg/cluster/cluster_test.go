@@ -59,7 +59,7 @@ func TestAJudgedJobIsHopefulOnceSomethingOfTheRightKindHasHappened(t *testing.T)
 			for _, help := range []verdict.Help{node_, queue_, job, timePasses} {
 				c := crowded()
 				j := c.Job(key("g"))
-				c.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: help})
+				c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: help})
 				test.happens(c)
 				c.Settle()
 				if have, want := c.Hopeful(j, birth), test.helps&help != 0; have != want {
@@ -76,11 +76,11 @@ func TestAJobNobodyJudgedIsHopeful(t *testing.T) {
 	if !c.Hopeful(j, birth) {
 		t.Error("a new job is not hopeful")
 	}
-	c.Judge(j, &verdict.Verdict{Code: verdict.OverShare})
+	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverShare})
 	if c.Hopeful(j, birth) {
 		t.Error("a job that nothing can help is hopeful")
 	}
-	c.Judge(j, nil)
+	c.SetVerdict(j, nil)
 	if !c.Hopeful(j, birth) {
 		t.Error("a job that nothing stands in the way of is not hopeful")
 	}
@@ -89,7 +89,7 @@ func TestAJobNobodyJudgedIsHopeful(t *testing.T) {
 func TestAnotherPlacementIsNoHope(t *testing.T) {
 	c := crowded()
 	j := c.Job(key("g"))
-	c.Judge(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue})
+	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue})
 	c.LetIn(c.Job(key("h")))
 	mark := c.Mark()
 	c.Place(c.Task(key("w")), c.Node("n"))
@@ -248,8 +248,8 @@ func TestWhatChangedIsToldOnceAndInOrder(t *testing.T) {
 		{"a pod comes", func() { c.Apply(Set{pod("p2", in("g"))}) }, []string{"g", "queue q"}},
 		{"a gang is late", func() { c.Apply(Set{group("later", "r")}) }, []string{"later", "queue r"}},
 		{"a gang moves", func() { c.Apply(Set{group("h", "r")}) }, []string{"h", "queue q", "queue r"}},
-		{"a job is judged", func() { c.Judge(c.Job(key("g")), &verdict.Verdict{Code: verdict.OverShare}) }, []string{"g"}},
-		{"it is judged the same", func() { c.Judge(c.Job(key("g")), &verdict.Verdict{Code: verdict.OverShare}) }, nil},
+		{"a job is judged", func() { c.SetVerdict(c.Job(key("g")), &verdict.Verdict{Code: verdict.OverShare}) }, []string{"g"}},
+		{"it is judged the same", func() { c.SetVerdict(c.Job(key("g")), &verdict.Verdict{Code: verdict.OverShare}) }, nil},
 	} {
 		step.happens()
 		c.Settle()

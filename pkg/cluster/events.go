@@ -141,7 +141,7 @@ func (e BindFailed) apply(c *Cluster) {
 	// The bindings of a gang are under way together: what is refused while it backs off already is the same failure.
 	if !e.At.Before(j.NotBefore) {
 		c.backOff(j, e.At)
-		c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
+		c.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 	}
 }
 

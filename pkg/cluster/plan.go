@@ -345,7 +345,7 @@ func (e PlanFailed) apply(c *Cluster) {
 		return
 	case len(e.Refused) > 0 && e.Sent > 0:
 		c.interrupted = append(c.interrupted, p)
-		c.Judge(j, nil)
+		c.SetVerdict(j, nil)
 		return
 	}
 	c.backOff(j, e.At)
@@ -353,7 +353,7 @@ func (e PlanFailed) apply(c *Cluster) {
 		// Its next plan is another, since these are no victims any more.
 		j.NotBefore = e.At.Add(min(j.NotBefore.Sub(e.At), longestSearch))
 	}
-	c.Judge(j, &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
+	c.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 }
 
 // longestSearch bounds the back-off of a job whose victims were refused: there may be others, and a job that backs off takes no

@@ -349,7 +349,7 @@ func TestWhoWasRefusedInTheCycleInWhichAPlanEndedIsLookedAtOnceMore(t *testing.T
 	other := c.Job(key("other"))
 	c.Settle()
 	c.Cancel(p, "for a test")
-	c.Judge(other, &verdict.Verdict{Code: verdict.OverShare, Help: verdict.HelpQueue})
+	c.SetVerdict(other, &verdict.Verdict{Code: verdict.OverShare, Help: verdict.HelpQueue})
 	if c.Hopeful(other, birth) {
 		t.Error("a job has hope though nothing has happened since it was refused")
 	}

@@ -14,17 +14,17 @@ func TestAPostponedJobIsLookedAtInTheNextCycleAndOnlyThen(t *testing.T) {
 	j := c.waiting[0]
 	for _, other := range c.waiting {
 		c.Hopeful(other, now)
-		c.Judge(other, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
+		c.SetVerdict(other, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	}
 	c.Postpone(j, BetweenJobs)
-	c.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
+	c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	if next := c.NextDeadline(now); next.IsZero() || next.Sub(now) > time.Second {
 		t.Errorf("the next cycle is due at %s", next)
 	}
 	if !c.Hopeful(j, now) || j.Postponed != ScopesOf(BetweenJobs) {
 		t.Error("what was put off is not looked at")
 	}
-	c.Judge(j, j.Verdict)
+	c.SetVerdict(j, j.Verdict)
 	if c.Hopeful(j, now) || j.Postponed != 0 {
 		t.Error("what was looked at is looked at again")
 	}

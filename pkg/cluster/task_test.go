@@ -183,7 +183,7 @@ func TestWhoLooksForVictimsIsHopefulOnceOthersMayLeave(t *testing.T) {
 			c := crowded()
 			c.Apply(test.before...)
 			j := c.Job(key("g"))
-			c.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod, Looked: true})
+			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod, Looked: true})
 			c.Apply(test.then...)
 			c.Settle()
 			if have := c.Hopeful(j, birth); have != test.want {

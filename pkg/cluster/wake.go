@@ -80,8 +80,10 @@ func (c *Cluster) note(cause Cause) {
 // Note counts something that a plugin has found to have changed, and that could help a job that waits.
 func (c *Cluster) Note(cause Cause) { c.note(cause) }
 
-// Judge notes why a job waits; nil clears it. The job need not be tried again before [Cluster.Hopeful].
-func (c *Cluster) Judge(j *Job, v *verdict.Verdict) {
+// SetVerdict notes why a job waits, in place of all that was noted before; nil says that nothing keeps it. The job need not be looked
+// at again until [Cluster.Hopeful] says so, by what this verdict hopes for alone. It is for what is true of the job as a whole;
+// [Cluster.AddVerdict] is for one of several reasons.
+func (c *Cluster) SetVerdict(j *Job, v *verdict.Verdict) {
 	j.judged = c.present(j)
 	if !j.Verdict.Equal(v) {
 		c.touch(j)
@@ -89,16 +91,16 @@ func (c *Cluster) Judge(j *Job, v *verdict.Verdict) {
 	j.Verdict = v
 }
 
-// JudgeFurther notes one more reason why a job waits, given after another in the same cycle; the two are held together. What the
-// first hopes for may have happened since: a plan that was adopted in between, for instance, has freed the quota that was
+// AddVerdict notes one more reason why a job waits, given after another in the same cycle; the two are held together. Nil clears
+// both. What the first hopes for may have happened since: a plan that was adopted in between, for instance, has freed the quota that was
 // short. So each kind of change counts from the first of the two that hopes for it.
-func (c *Cluster) JudgeFurther(j *Job, v *verdict.Verdict) {
+func (c *Cluster) AddVerdict(j *Job, v *verdict.Verdict) {
 	if j.Verdict == nil || v == nil {
-		c.Judge(j, v)
+		c.SetVerdict(j, v)
 		return
 	}
 	first, hoped := j.judged, uint8(j.Verdict.Help)
-	c.Judge(j, j.Verdict.With(v))
+	c.SetVerdict(j, j.Verdict.With(v))
 	for ; hoped != 0; hoped &= hoped - 1 {
 		i := bits.TrailingZeros8(hoped)
 		j.judged.kinds[i] = first.kinds[i]

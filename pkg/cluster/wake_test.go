@@ -42,7 +42,7 @@ func TestOnlyWhatCouldHelpWakesAJob(t *testing.T) {
 			c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"))})
 			c.Settle()
 			j := c.Job(key("g"))
-			c.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: hope})
+			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: hope})
 			c.note(cause)
 			if have, want := c.isHelped(j), helps[cause]&hope != 0; have != want {
 				t.Errorf("after cause %d a job that hopes for %b is looked at: %t", cause, hope, have)
@@ -59,9 +59,9 @@ func TestWhatHappensBetweenTwoRefusalsHelpsTheFirst(t *testing.T) {
 		between Cause
 		want    bool
 	}{{PlanAdopted, true}, {PodPlaced, false}, {SupplyShown, false}} {
-		c.Judge(j, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpQueue})
+		c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpQueue})
 		c.note(test.between)
-		c.JudgeFurther(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod | verdict.HelpSupply})
+		c.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod | verdict.HelpSupply})
 		if have := c.isHelped(j); have != test.want {
 			t.Errorf("after cause %d between the refusals the job is looked at: %t", test.between, have)
 		}
@@ -76,7 +76,7 @@ func TestWhatACycleDoesForAJobThatItHasRefusedIsSeenInTheNext(t *testing.T) {
 	c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"))})
 	c.Settle()
 	j, now := c.Job(key("g")), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	c.Judge(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpQueue})
+	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpQueue})
 	c.note(PodPlaced)
 	if next := c.NextDeadline(now); !next.IsZero() {
 		t.Errorf("the next cycle is due at %s though nothing has helped", next)

@@ -179,11 +179,11 @@ func (s *Session) join(j *cluster.Job) bool {
 		return false
 	}
 	if v := s.Validate(j); v != nil {
-		c.Judge(j, v)
+		c.SetVerdict(j, v)
 		return false
 	}
 	if !j.AtTheDoor() && j.Count(cluster.Pending) == 0 {
-		c.Judge(j, nil) // what was said of it was said of pods that are no more
+		c.SetVerdict(j, nil) // what was said of it was said of pods that are no more
 		return false
 	}
 	if s.jobs[j.Queue] == nil {
@@ -349,15 +349,16 @@ func (s *Session) IsReady(j *cluster.Job) bool {
 	return true
 }
 
-// Judge notes why a job waits; nil says that nothing stands in its way. Refusals that are given in one session, by one
-// action after another, are of different tasks of the job: they are held together.
-func (s *Session) Judge(j *cluster.Job, v *verdict.Verdict) {
+// AddVerdict notes why a job waits. Refusals that are given in one session, by one action after another, are of different tasks of
+// the job: they are held together. The first of a session replaces what the sessions before have said. Nil says that nothing
+// stands in the job's way any more, whatever was said in this session. [cluster.Cluster.SetVerdict] replaces everything.
+func (s *Session) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 	if s.judged[j] {
-		s.Cluster.JudgeFurther(j, v)
+		s.Cluster.AddVerdict(j, v)
 		return
 	}
 	s.judged[j] = true
-	s.Cluster.Judge(j, v)
+	s.Cluster.SetVerdict(j, v)
 }
 
 // Tally notes on each job that was looked at and still waits that it was looked at in vain once more. It returns how many pods

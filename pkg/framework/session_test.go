@@ -181,7 +181,7 @@ func TestAJobIsLookedAtAgainOnlyWhenWhatWouldHelpHasHappened(t *testing.T) {
 	s := open(policy, gangs(1)...)
 	c := s.Cluster
 	j := c.Job(fixture.Key("j0"))
-	s.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
+	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	looked := func() bool { return len(framework.Open(c, policy, nil, now).Queues()) > 0 }
 	if looked() {
 		t.Error("looked at although nothing has happened")
@@ -202,7 +202,7 @@ func TestARefusalThatNamesNoHelpIsLookedAtWhenAnythingHasHappened(t *testing.T) 
 		"a node": cluster.Set{Object: fixture.Node("n2", "cpu=1")}, "a queue": cluster.Set{Object: fixture.Queue("another")},
 	} {
 		s := open(policy, gangs(1)...)
-		s.Judge(s.Cluster.Job(fixture.Key("j0")), &verdict.Verdict{Code: verdict.Refused})
+		s.AddVerdict(s.Cluster.Job(fixture.Key("j0")), &verdict.Verdict{Code: verdict.Refused})
 		if len(framework.Open(s.Cluster, policy, nil, now).Queues()) > 0 {
 			t.Error("looked at although nothing has happened")
 		}
@@ -216,14 +216,14 @@ func TestARefusalThatNamesNoHelpIsLookedAtWhenAnythingHasHappened(t *testing.T) 
 func TestWhatIsSaidOfPartsOfAJobIsHeldTogether(t *testing.T) {
 	s := open(policyOf(t, nil), gangs(1)...)
 	j := s.Cluster.Job(fixture.Key("j0"))
-	s.Cluster.Judge(j, &verdict.Verdict{Code: verdict.QueueClosed, Help: verdict.HelpTime}) // by a session before this one
-	s.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
-	s.Judge(j, &verdict.Verdict{Code: verdict.OverShare, Subject: "default", Help: verdict.HelpQueue})
+	s.Cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.QueueClosed, Help: verdict.HelpTime}) // by a session before this one
+	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
+	s.AddVerdict(j, &verdict.Verdict{Code: verdict.OverShare, Subject: "default", Help: verdict.HelpQueue})
 	want := &verdict.Verdict{Code: verdict.OverShare, Subject: "default", Help: verdict.HelpQueue | verdict.HelpNode}
 	if diff := cmp.Diff(want, j.Verdict); diff != "" {
 		t.Errorf("the verdict differs (-want +got):\n%s", diff)
 	}
-	s.Judge(j, nil)
+	s.AddVerdict(j, nil)
 	if j.Verdict != nil {
 		t.Errorf("the verdict is %+v after nothing stands in its way", j.Verdict)
 	}
@@ -233,7 +233,7 @@ func TestWhatWasSaidOfPodsThatAreNoMoreIsForgotten(t *testing.T) {
 	policy := policyOf(t, nil)
 	s := open(policy, gangs(1)...)
 	j := s.Cluster.Job(fixture.Key("j0"))
-	s.Judge(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
+	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	for _, name := range []string{"j0-0", "j0-1"} {
 		s.Cluster.Apply(cluster.Delete{Object: s.Cluster.Task(fixture.Key(name)).Pod})
 	}

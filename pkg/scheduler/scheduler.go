@@ -199,6 +199,6 @@ func (s *Scheduler) suspect(j *cluster.Job, cause any) {
 	}
 	if s.suspects[j.ID]++; s.suspects[j.ID] >= maxPanics {
 		delete(s.suspects, j.ID)
-		s.cluster.Judge(j, &verdict.Verdict{Code: verdict.Quarantined, Help: verdict.HelpJob, Detail: fmt.Sprint(cause)})
+		s.cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.Quarantined, Help: verdict.HelpJob, Detail: fmt.Sprint(cause)})
 	}
 }

@@ -78,7 +78,7 @@ func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 		}
 		// A job that was let in a moment ago may have no pods yet.
 		if v := s.Validate(j); v != nil {
-			s.Judge(j, v)
+			s.AddVerdict(j, v)
 		} else if j.Count(cluster.Pending) > 0 {
 			jobs = append(jobs, j)
 		}
@@ -111,7 +111,7 @@ func (r *run) serve(q *cluster.Queue) bool {
 	if v := s.Overused(q); v != nil {
 		for jobs.Len() > 0 {
 			if j := jobs.Pop(); j.Plan == nil {
-				s.Judge(j, v)
+				s.AddVerdict(j, v)
 			}
 		}
 		return false
@@ -131,7 +131,7 @@ func (r *run) place(j *cluster.Job) bool {
 	s := r.session
 	if v := s.HeldUp(j); v != nil {
 		if j.Plan == nil {
-			s.Judge(j, v)
+			s.AddVerdict(j, v)
 		}
 		return false
 	}
@@ -145,25 +145,25 @@ func (r *run) place(j *cluster.Job) bool {
 	x := s.Begin()
 	if !s.IsReady(j) {
 		if v := placement.Gang(s, j, tasks); v != nil {
-			s.Judge(j, v)
+			s.AddVerdict(j, v)
 			return false
 		}
 		tasks = remaining(tasks)
 	} else {
 		var v *verdict.Verdict
 		if tasks, v = r.placeNext(x, tasks); v != nil {
-			s.Judge(j, v)
+			s.AddVerdict(j, v)
 			return false
 		}
 	}
 	if !eviction.KeepsPromises(s, x.Tasks(), j.Plan) {
 		x.Undo()
-		s.Judge(j, eviction.StandsBack())
+		s.AddVerdict(j, eviction.StandsBack())
 		return false
 	}
 	x.Commit()
 	r.pending[j] = tasks
-	s.Judge(j, nil)
+	s.AddVerdict(j, nil)
 	return len(tasks) > 0
 }
 
@@ -176,7 +176,7 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 		if eviction.Elsewhere(s, x, p, r.placeAll) {
 			x.Commit()
 			s.Cluster.Fulfil(p)
-			s.Judge(j, nil)
+			s.AddVerdict(j, nil)
 			r.pending[j] = remaining(s.Pending(j))
 			return len(r.pending[j]) > 0
 		}

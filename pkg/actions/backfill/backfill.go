@@ -51,7 +51,7 @@ func fill(s *framework.Session, j *cluster.Job) {
 		if v := placement.Gang(s, j, tasks); v != nil {
 			// What allocate said of the whole job is nearer the truth than what is said of a part.
 			if !s.Judged(j) {
-				s.Judge(j, v)
+				s.AddVerdict(j, v)
 			}
 			return
 		}
@@ -63,12 +63,12 @@ func fill(s *framework.Session, j *cluster.Job) {
 		}
 		if v := placement.Next(s, x, t, tasks); v != nil {
 			failed = append(failed, t.Class)
-			s.Judge(j, v)
+			s.AddVerdict(j, v)
 		}
 	}
 	if !eviction.KeepsPromises(s, x.Tasks(), nil) {
 		x.Undo()
-		s.Judge(j, eviction.StandsBack())
+		s.AddVerdict(j, eviction.StandsBack())
 		return
 	}
 	x.Commit()

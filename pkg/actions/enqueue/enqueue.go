@@ -94,22 +94,22 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 
 func (a action) knock(s *framework.Session, j *cluster.Job) {
 	if v := a.barred(s, j); v != nil {
-		s.Judge(j, v)
+		s.AddVerdict(j, v)
 		return
 	}
 	if v := s.HeldUp(j); v != nil {
-		s.Judge(j, v)
+		s.AddVerdict(j, v)
 		return
 	}
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil {
 			if ok, v := mayBeMadeRoomFor(s, j, v); !ok {
-				s.Judge(j, v)
+				s.AddVerdict(j, v)
 				return
 			}
 		}
 	}
 	s.LetIn(j)
 	// Its pods are made only now: until then it waits for them.
-	s.Judge(j, s.Validate(j))
+	s.AddVerdict(j, s.Validate(j))
 }

@@ -53,7 +53,7 @@ func (a action) sendBack(s *framework.Session) {
 		now := s.Now.Truncate(time.Second) // as it is written
 		s.Cluster.SendBack(j, now.Add(a.pause(j, now)))
 		a.backOff(s, j.ID.Namespace, now)
-		s.Judge(j, a.barred(s, j))
+		s.AddVerdict(j, a.barred(s, j))
 	}
 }
 

@@ -68,12 +68,12 @@ func (a action) knockLast(s *framework.Session, last []*cluster.Job) {
 			continue
 		}
 		if v := a.barred(s, j); v != nil { // which says more
-			s.Judge(j, v)
+			s.AddVerdict(j, v)
 			continue
 		}
 		until := s.Cluster.BackOff(namespace).Until
 		s.Cluster.Revisit(j, until)
-		s.Judge(j, &verdict.Verdict{Code: verdict.NamespaceBackingOff, Subject: namespace, Help: verdict.HelpTime,
+		s.AddVerdict(j, &verdict.Verdict{Code: verdict.NamespaceBackingOff, Subject: namespace, Help: verdict.HelpTime,
 			Detail: "until " + until.UTC().Format(time.RFC3339)})
 	}
 }

@@ -202,8 +202,8 @@ func TestAJobIsLookedAtAgainWhenOthersWantLess(t *testing.T) {
 	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=2"), fixture.Queue("q1"), fixture.Queue("q2"))
 	w.Set(wanting("q1", 1, "cpu=2")...).Set(wanting("q2", 1, "cpu=2")...)
 	s := w.Open()
-	s.Judge(w.JobNamed("of-q1"), s.MayAllocate(w.TaskNamed("q1-0")))
-	s.Judge(w.JobNamed("of-q2"), s.MayAllocate(w.TaskNamed("q2-0")))
+	s.AddVerdict(w.JobNamed("of-q1"), s.MayAllocate(w.TaskNamed("q1-0")))
+	s.AddVerdict(w.JobNamed("of-q2"), s.MayAllocate(w.TaskNamed("q2-0")))
 	if s = w.Open(); len(s.Queues()) != 0 {
 		t.Fatalf("nothing has happened, and %d queues are looked at", len(s.Queues()))
 	}

@@ -189,7 +189,7 @@ func TestARefusedJobIsWokenByWhatMayHelp(t *testing.T) {
 		}
 	}
 	large := w.JobNamed("large")
-	w.Judge(large, s.MayEnqueue(large))
+	w.SetVerdict(large, s.MayEnqueue(large))
 	if w.Hopeful(large, s.Now) {
 		t.Fatal("nothing has happened, and the job is looked at again")
 	}

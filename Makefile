@@ -36,6 +36,7 @@ links: ## Link hekla to its other names: vcctl, vsub, kubectl-hekla and so on.
 .PHONY: test
 test: build ## Run every test. The first run builds a control plane, which takes some minutes.
 	go test -timeout 20m ./...
+	cd hack/release && go test ./...
 
 .PHONY: race
 race: ## Run the tests of the core packages under the race detector.
@@ -45,7 +46,25 @@ race: ## Run the tests of the core packages under the race detector.
 lint: ## Check the format, go vet and staticcheck.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-ed: $$unformatted"; exit 1; }
 	go vet ./...
+	cd hack/release && go vet ./...
 	go tool staticcheck $$(go list ./... | grep -v /pkg/client/) # what is generated is the generator's to mend
+
+# What the image is called, which says where it is pushed to, and where it is written.
+IMAGE ?= hekla:$(VERSION)
+DIST ?= dist
+release = cd hack/release && go run . $(1) --root=$(CURDIR) --version=$(VERSION) --out=$(abspath $(DIST)) --name=$(IMAGE) --links="$(NAMES)"
+
+.PHONY: image
+image: ## Write the image for amd64 and arm64 into dist/, without a container engine.
+	$(call release,image)
+
+.PHONY: push
+push: ## Push the image that make image has written: make push IMAGE=registry.example.com/hekla:v1.
+	$(call release,push)
+
+.PHONY: release
+release: ## Write all files of a release into dist/: make release VERSION=v1.2.3.
+	$(call release,all)
 
 .PHONY: generate
 generate: ## Make deepcopy, clients, CRDs and the installer anew.

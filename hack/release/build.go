@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// source is what is built.
+type source struct {
+	root, version string
+	// revision and time are the commit and when it was made.
+	revision string
+	time     time.Time
+}
+
+// program is one executable: its package below the root, and what it is called.
+type program struct{ path, name string }
+
+// programs are those of the image, by the names that the manifests call.
+var programs = []program{
+	{"./cmd/controllers", "hekla-controllers"},
+	{"./cmd/hekla", "hekla"},
+	{"./cmd/scheduler", "hekla-scheduler"},
+}
+
+// readCommit reads which commit is built. Outside of a clone the time is the beginning of 1970, as it is for a commit that is not
+// known.
+func (s *source) readCommit(ctx context.Context) error {
+	s.time = time.Unix(0, 0).UTC()
+	command := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %ct")
+	command.Dir = s.root
+	text, err := command.Output()
+	if err != nil {
+		return nil //nolint:nilerr // an archive of the sources has no commits
+	}
+	revision, seconds, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return fmt.Errorf("the time of commit %s: %w", revision, err)
+	}
+	s.revision, s.time = revision, time.Unix(at, 0).UTC()
+	return nil
+}
+
+// build compiles a program for a platform into a directory, and returns the path of the executable.
+func (s *source) build(ctx context.Context, p program, platform v1.Platform, directory string) (string, error) {
+	out, err := filepath.Abs(filepath.Join(directory, p.name))
+	if err != nil {
+		return "", err
+	}
+	fmt.Printf("  %s for %s/%s ...\n", p.name, platform.OS, platform.Architecture)
+	flags := "-s -w -buildid= -X hekla.sh/hekla/internal/version.Version=" + s.version
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out, p.path)
+	command.Dir = s.root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture, "GOFLAGS=-mod=readonly", "GOWORK=off")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s for %s/%s: %w\n%s", p.path, platform.OS, platform.Architecture, err, output)
+	}
+	return out, nil
+}
+
+// buildAll compiles programs for a platform, and returns the paths of the executables by name.
+func (s *source) buildAll(ctx context.Context, all []program, platform v1.Platform, directory string) (map[string]string, error) {
+	built := map[string]string{}
+	for _, p := range all {
+		path, err := s.build(ctx, p, platform, directory)
+		if err != nil {
+			return nil, err
+		}
+		built[p.name] = path
+	}
+	return built, nil
+}

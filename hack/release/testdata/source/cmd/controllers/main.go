@@ -1,0 +1,5 @@
+package main
+
+import "hekla.sh/hekla/internal/version"
+
+func main() { println("hekla-controllers", version.Version) }

@@ -1,0 +1,3 @@
+module hekla.sh/hekla
+
+go 1.26.0

@@ -88,7 +88,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Let lone pods take queue, minimum and volcano.sh/ annotations from their owner.")
 	flags.BoolVar(&o.allowUncheckedCommands, "allow-unchecked-queue-commands", false,
 		"Follow Commands for queues although the ValidatingAdmissionPolicy "+queue.CommandPolicy+" is not in force, which checks that "+
-			"their author may update the queue: everybody who may create Commands in namespace "+queue.CommandNamespace+" can close every queue.")
+			"their author may update the queue: every user who may create Commands in namespace "+queue.CommandNamespace+" can close every queue.")
 	flags.StringSliceVar(&o.controllers, "controllers", []string{"*"},
 		"Controllers to run: * for all, NAME for one, -NAME to leave one out. There are "+
 			strings.Join(controllerNames, ", ")+".")

@@ -139,7 +139,7 @@ func deadline(s *framework.Session, p *cluster.Plan, promised []*cluster.Task) t
 func (a *attempt) eviction(p *cluster.Plan, u *unit, t *cluster.Task, pastBudget bool) cluster.Eviction {
 	law, message := a.say(u, t)
 	if u.whole && len(u.tasks) > 1 {
-		message += "; its gang cannot do without it and leaves as a whole (law J2)"
+		message += "; its gang cannot run without it and is evicted as a whole (rule J2)"
 	}
 	return cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: a.taker.ID, Plan: p.ID, Action: p.Action,
 		Law: law, Message: fmt.Sprintf("%s %s", message, mention(p.ID)), PastBudget: pastBudget}
@@ -148,27 +148,27 @@ func (a *attempt) eviction(p *cluster.Plan, u *unit, t *cluster.Task, pastBudget
 // mention is how the messages of a plan's victims name it.
 func mention(plan string) string { return "(plan " + plan + ")" }
 
-// say says who takes a victim's room, by which law, with the numbers.
+// say says which job preempts a victim, by which rule, with the numbers.
 func (a *attempt) say(u *unit, t *cluster.Task) (law, message string) {
 	taker, giver := a.taker, u.job
 	switch {
 	case a.scope == cluster.WithinJob:
 		highest := slices.MaxFunc(a.placed, func(t, v *cluster.Task) int { return cmp.Compare(t.Priority, v.Priority) })
-		return "P1", fmt.Sprintf("by law P1 pod %s (task priority %d) takes the room of pod %s (task priority %d) of its own job",
-			highest.Pod.Name, highest.Priority, t.Pod.Name, t.Priority)
+		return "P1", fmt.Sprintf("Preempted by pod %s (task priority %d) of the same job: higher task priority than %d (rule P1)",
+			highest.Pod.Name, highest.Priority, t.Priority)
 	case a.scope == cluster.Anywhere:
-		return "A3", fmt.Sprintf("by law A3 the lone pod of job %s (priority %d) takes the room of a pod of job %s (priority %d) in queue %s",
-			taker.Name(), taker.Priority, giver.Name(), giver.Priority, giver.QueueName)
+		return "A3", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: a lone pod of higher priority than %d (rule A3)",
+			taker.Name(), taker.Priority, taker.QueueName, giver.Priority)
 	case a.scope == cluster.BetweenJobs:
-		return "J1", fmt.Sprintf("by law J1 job %s (priority %d) takes the room of a pod of job %s (priority %d) in queue %s",
-			taker.Name(), taker.Priority, giver.Name(), giver.Priority, giver.QueueName)
+		return "J1", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: higher job priority than %d (rule J1)",
+			taker.Name(), taker.Priority, taker.QueueName, giver.Priority)
 	case a.relation(giver.Queue) > 0:
-		return "Q1", fmt.Sprintf("by law Q1 job %s in queue %s (priority %d) takes the room of a pod of queue %s (priority %d)",
-			taker.Name(), taker.QueueName, taker.Queue.Priority, giver.QueueName, giver.Queue.Priority)
+		return "Q1", fmt.Sprintf("Preempted by job %s in queue %s (queue priority %d): higher queue priority than %d of queue %s (rule Q1)",
+			taker.Name(), taker.QueueName, taker.Queue.Priority, giver.Queue.Priority, giver.QueueName)
 	}
-	message = fmt.Sprintf("by law Q1 job %s in queue %s takes the room of a pod of queue %s", taker.Name(), taker.QueueName, giver.QueueName)
+	message = fmt.Sprintf("Preempted by job %s in queue %s: queue %s holds more than it deserves (rule Q1)", taker.Name(), taker.QueueName, giver.QueueName)
 	if keeps := a.keeps(giver.Queue, t); keeps != "" {
-		message += ", which keeps " + keeps
+		message += "; it keeps " + keeps
 	}
 	return "Q1", message
 }

@@ -18,19 +18,19 @@ func TestEveryEvictionSaysWhoTakesTheRoomByWhichLawAndTheNumbers(t *testing.T) {
 		want   string
 	}{
 		"between jobs": {things: []any{job("giver", "default", "low", 0, "n1"), job("taker", "default", "high", 1, "-")},
-			want: "by law J1 job work/taker (priority 100) takes the room of a pod of job work/giver (priority 10) in queue default"},
+			want: "Preempted by job work/taker (priority 100) in queue default: higher job priority than 10 (rule J1)"},
 		"a whole gang": {things: []any{job("giver", "default", "low", 2, "n1 n2"), job("taker", "default", "high", 1, "-")},
-			want: "by law J1 job work/taker (priority 100) takes the room of a pod of job work/giver (priority 10) in queue default; its gang cannot do without it and leaves as a whole (law J2)"},
+			want: "Preempted by job work/taker (priority 100) in queue default: higher job priority than 10 (rule J1); its gang cannot run without it and is evicted as a whole (rule J2)"},
 		"from a lower queue": {things: []any{queue("theirs", 1, "", "", ""), queue("ours", 2, "", "", ""), job("giver", "theirs", "low", 0, "n1"), job("taker", "ours", "low", 1, "-")},
-			want: "by law Q1 job work/taker in queue ours (priority 2) takes the room of a pod of queue theirs (priority 1)"},
+			want: "Preempted by job work/taker in queue ours (queue priority 2): higher queue priority than 1 of queue theirs (rule Q1)"},
 		"above a share": {things: []any{queue("theirs", 0, "cpu=1", "", ""), queue("ours", 0, "cpu=1", "", ""), job("giver", "theirs", "low", 0, "n1 n2"), job("taker", "ours", "low", 1, "-")},
-			want: "by law Q1 job work/taker in queue ours takes the room of a pod of queue theirs, which keeps cpu 1 and deserves 1"},
+			want: "Preempted by job work/taker in queue ours: queue theirs holds more than it deserves (rule Q1); it keeps cpu 1 and deserves 1"},
 		"above a share that nobody wrote down": {things: []any{queue("theirs", 0, "", "", ""), queue("ours", 0, "cpu=1", "", ""), job("giver", "theirs", "low", 0, "n1 n2"), job("taker", "ours", "low", 1, "-")},
-			want: "by law Q1 job work/taker in queue ours takes the room of a pod of queue theirs"},
+			want: "Preempted by job work/taker in queue ours: queue theirs holds more than it deserves (rule Q1)"},
 		"a lone pod": {things: []any{queue("theirs", 0, "", "", ""), job("giver", "theirs", "low", 0, "n1"), queue("default", 0, "cpu=1", "", ""), job("taker", "default", "high", 1, "-", lone)},
-			want: "by law A3 the lone pod of job work/taker (priority 100) takes the room of a pod of job work/giver (priority 10) in queue theirs"},
+			want: "Preempted by job work/taker (priority 100) in queue default: a lone pod of higher priority than 10 (rule A3)"},
 		"inside a job": {things: []any{job("giver", "default", "low", 0, "n1 -", one(1, ranking("7")))},
-			want: "by law P1 pod giver-1 (task priority 7) takes the room of pod giver-0 (task priority 0) of its own job"},
+			want: "Preempted by pod giver-1 (task priority 7) of the same job: higher task priority than 0 (rule P1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, everything).set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1")).set(test.things...)

@@ -199,12 +199,12 @@ func (w *statusWriter) conditions(j *cluster.Job, arriving bool, last []scheduli
 // nominated says what a plan does. It stays the same for as long as the plan does.
 func nominated(p *cluster.Plan) string {
 	if p.Evictions == 0 {
-		return "the nodes are chosen; pods that are being deleted are leaving them"
+		return "nominated to nodes; pods that were being deleted before are leaving them"
 	}
 	if p.Evictions == 1 {
-		return "the nodes are chosen; one pod leaves by law " + p.Law
+		return "nominated to nodes; 1 pod is evicted from them (rule " + p.Law + ")"
 	}
-	return fmt.Sprintf("the nodes are chosen; %d pods leave by law %s", p.Evictions, p.Law)
+	return fmt.Sprintf("nominated to nodes; %d pods are evicted from them (rule %s)", p.Evictions, p.Law)
 }
 
 // announce makes an Event when the kind of statement about a job changes, not with every number.

@@ -363,7 +363,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	apitest.Eventually(t, func(ctx context.Context) error {
 		p, err := planOf(ctx, "taker")
 		for uid := range victims {
-			if why := p.told[uid]; err == nil && !strings.Contains(why, "by law Q1 job default/taker in queue high (priority 10)") {
+			if why := p.told[uid]; err == nil && !strings.Contains(why, "Preempted by job default/taker in queue high (queue priority 10): higher queue priority") {
 				err = fmt.Errorf("%s was told %q", victims[uid].Name, why)
 			}
 		}

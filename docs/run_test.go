@@ -60,12 +60,12 @@ func build(t *testing.T, source string) string {
 	return program
 }
 
-func TestThePluginOnTheArchitecturePageWorks(t *testing.T) {
+func TestThePluginOnItsPageWorks(t *testing.T) {
 	dir := t.TempDir()
 	source, configuration := filepath.Join(dir, "main.go"), filepath.Join(dir, "scheduler.conf")
 	for path, content := range map[string]string{
-		source:        blocks(t, "architecture.md", "go")[0],
-		configuration: "actions: allocate\ntiers:\n- plugins:\n  - name: newest\n  - name: gang\n",
+		source:        blocks(t, "adding-a-plugin.md", "go")[0],
+		configuration: blocks(t, "adding-a-plugin.md", "text")[0],
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -301,7 +301,7 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(found, "../README.md", "../CONTRIBUTING.md")
+	return append(found, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md")
 }
 
 func TestLinksLeadSomewhere(t *testing.T) {

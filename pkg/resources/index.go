@@ -34,14 +34,25 @@ const Further corev1.ResourceName = "hekla.sh/further-resources"
 
 // Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one
 // cluster model and, like it, to one goroutine.
+//
+// Quotas may be kept by flavor: 8 CPUs of the flavor spot, 4 of the flavor reserved. A resource of a flavor has a dimension of
+// its own, beside that of the resource without flavor. What pods request and nodes have is without flavor.
 type Index struct {
-	names  []corev1.ResourceName
-	byName map[corev1.ResourceName]Dim
+	names     []corev1.ResourceName
+	flavors   []string // of the dimensions
+	byName    map[corev1.ResourceName]Dim
+	ofFlavors map[flavored]Dim
+}
+
+// flavored is a resource of a flavor.
+type flavored struct {
+	flavor string
+	name   corev1.ResourceName
 }
 
 // NewIndex returns an index that holds the three dimensions every pod has.
 func NewIndex() *Index {
-	x := &Index{byName: map[corev1.ResourceName]Dim{}}
+	x := &Index{byName: map[corev1.ResourceName]Dim{}, ofFlavors: map[flavored]Dim{}}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
 		x.Dim(name)
 	}
@@ -53,9 +64,28 @@ func (x *Index) Dim(name corev1.ResourceName) Dim {
 	if d, ok := x.byName[name]; ok {
 		return d
 	}
-	d := Dim(len(x.names))
-	x.names = append(x.names, name)
+	d := x.grow(flavored{name: name})
 	x.byName[name] = d
+	return d
+}
+
+// OfFlavor returns the dimension of a resource of a flavor, and adds one if it is new. Flavor "" is the resource without flavor.
+func (x *Index) OfFlavor(flavor string, name corev1.ResourceName) Dim {
+	if flavor == "" {
+		return x.Dim(name)
+	}
+	key := flavored{flavor, name}
+	d, ok := x.ofFlavors[key]
+	if !ok {
+		d = x.grow(key)
+		x.ofFlavors[key] = d
+	}
+	return d
+}
+
+func (x *Index) grow(f flavored) Dim {
+	d := Dim(len(x.names))
+	x.names, x.flavors = append(x.names, f.name), append(x.flavors, f.flavor)
 	return d
 }
 
@@ -67,6 +97,9 @@ func (x *Index) Find(name corev1.ResourceName) (Dim, bool) {
 
 // Name returns the resource of a dimension.
 func (x *Index) Name(d Dim) corev1.ResourceName { return x.names[d] }
+
+// Flavor returns the flavor of a dimension, "" for a resource without.
+func (x *Index) Flavor(d Dim) string { return x.flavors[d] }
 
 // Len is the number of dimensions.
 func (x *Index) Len() int { return len(x.names) }
@@ -172,22 +205,22 @@ func Clamp[Name ~string](lists ...map[Name]resource.Quantity) {
 	}
 }
 
-// List turns a vector back into quantities, leaving out zeros.
+// List turns a vector back into quantities, leaving out zeros and resources of flavors.
 func (x *Index) List(v Vector) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for d, value := range v {
-		if value != 0 {
+		if value != 0 && x.flavors[d] == "" {
 			list[x.names[d]] = Quantity(x.names[d], value)
 		}
 	}
 	return list
 }
 
-// LimitList turns limits back into quantities: every dimension that is present, zeros too.
+// LimitList turns limits back into quantities: every dimension that is present, zeros too, but for resources of flavors.
 func (x *Index) LimitList(l Limits) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for d := range Dim(len(x.names)) {
-		if value, ok := l.At(d); ok {
+		if value, ok := l.At(d); ok && x.flavors[d] == "" {
 			list[x.names[d]] = Quantity(x.names[d], value)
 		}
 	}

@@ -175,3 +175,29 @@ func TestAListThatHasAsManyNamesAsAreCountedIsCountedWhole(t *testing.T) {
 		t.Errorf("with one more it asks for %v", x.List(v))
 	}
 }
+
+func TestAResourceOfAFlavorHasItsOwnDimension(t *testing.T) {
+	x := NewIndex()
+	spot, reserved := x.OfFlavor("spot", "cpu"), x.OfFlavor("reserved", "cpu")
+	if x.OfFlavor("", "cpu") != CPU || spot == CPU || spot == reserved || x.OfFlavor("spot", "cpu") != spot {
+		t.Errorf("cpu has the dimensions %d, %d of spot and %d of reserved", x.OfFlavor("", "cpu"), spot, reserved)
+	}
+	if x.Name(spot) != "cpu" || x.Flavor(spot) != "spot" || x.Flavor(CPU) != "" {
+		t.Errorf("dimension %d is of %s of flavor %q", spot, x.Name(spot), x.Flavor(spot))
+	}
+	if found, _ := x.Find("cpu"); found != CPU {
+		t.Errorf("cpu without flavor is found at %d", found)
+	}
+	var amounts Vector
+	var limits Limits
+	amounts.Set(spot, 7)
+	amounts.Set(CPU, 1000)
+	limits.Set(spot, 7)
+	limits.Set(CPU, 1000)
+	want := resource.MustParse("1")
+	for _, list := range []corev1.ResourceList{x.List(amounts), x.LimitList(limits)} {
+		if have := list["cpu"]; len(list) != 1 || have.Cmp(want) != 0 {
+			t.Errorf("without flavors there is %v", list)
+		}
+	}
+}

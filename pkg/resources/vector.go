@@ -118,6 +118,9 @@ type Limits struct {
 	present []bool
 }
 
+// LimitsOf are the limits that a vector has where they are present. Both are kept, not copied.
+func LimitsOf(values Vector, present []bool) Limits { return Limits{values: values, present: present} }
+
 // Set sets the limit of a dimension.
 func (l *Limits) Set(d Dim, value int64) {
 	l.values.grow(int(d) + 1)
@@ -141,6 +144,12 @@ func (l Limits) Value(d Dim) int64 {
 		return value
 	}
 	return Unlimited
+}
+
+// Amount returns the limit of a dimension as an amount, zero if there is none.
+func (l Limits) Amount(d Dim) int64 {
+	value, _ := l.At(d)
+	return value
 }
 
 // IsEmpty reports whether nothing is limited.

@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -17,8 +18,7 @@ type attempt struct {
 	task   *cluster.Task // that needs a node now; nil at the door
 	poll   framework.Poll
 
-	before   map[*cluster.Queue]resources.Vector // what the taker's queue and those above it held at the beginning
-	hasLower bool                                // some queue of lower priority may give
+	queues quota.Rules // what the taker's queue may take, and others give
 
 	gangs  map[*cluster.Job]*gang
 	byKind map[kind]*offers
@@ -49,20 +49,12 @@ func (a *attempt) need(t *cluster.Task) {
 }
 
 func (f *Search) attempt(scope cluster.Scope, j *cluster.Job) *attempt {
-	a := &attempt{search: f, scope: scope, taker: j, before: map[*cluster.Queue]resources.Vector{},
+	a := &attempt{search: f, scope: scope, taker: j, queues: f.queueRules(scope, j),
 		gangs: map[*cluster.Job]*gang{}, byKind: map[kind]*offers{}, vetoed: map[*cluster.Node]string{}}
-	for q := j.Queue; q != nil; q = q.Parent {
-		a.before[q] = q.Subtree.Allocated.Clone()
-	}
 	if scope == cluster.BetweenQueues {
 		a.poll = f.session.PollReclaim()
 	} else {
 		a.poll = f.session.PollPreempt()
-	}
-	if scope.CrossesQueues() {
-		for _, q := range f.session.Cluster.Queues() {
-			a.hasLower = a.hasLower || q.Jobs > 0 && a.relation(q) > 0
-		}
 	}
 	return a
 }
@@ -368,7 +360,7 @@ func (a *attempt) costOf(units []unit, rank int) cost {
 	c := cost{rank: rank}
 	for i := range units {
 		u := &units[i]
-		a.countQueue(&c, i == 0, u.job.Queue)
+		a.countQueue(&c, i == 0, u.job.QuotaNode())
 		if g := a.gangs[u.job]; u.whole && g != nil && len(u.tasks) == len(g.tasks) {
 			c.merge(&g.cost)
 			continue
@@ -407,17 +399,13 @@ func ended(units []unit) int {
 }
 
 // countQueue counts in the queue that a unit leaves.
-func (a *attempt) countQueue(c *cost, isFirst bool, q *cluster.Queue) {
+func (a *attempt) countQueue(c *cost, isFirst bool, q *quota.Node) {
 	if !a.scope.CrossesQueues() {
 		return
 	}
-	share, ok := a.search.session.Policy.Share(q)
-	if !ok {
-		share.Share = resources.Ratio{}
-	}
-	priority := int64(q.Priority)
-	if isFirst || priority > c.queue || priority == c.queue && share.Share.Compare(c.share) < 0 {
-		c.queue, c.share = priority, share.Share
+	priority, ratio := a.queues.Priority(q), a.queues.Standing(q).Ratio
+	if isFirst || priority > c.queue || priority == c.queue && ratio.Compare(c.share) < 0 {
+		c.queue, c.share = priority, ratio
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -234,17 +235,11 @@ func (f *Search) protected(a *attempt) *verdict.Verdict {
 
 // overCapability says which queue would hold more than its capability with what the job lacks (law Q4), nil if none would.
 func (f *Search) overCapability(c *candidacy) *verdict.Verdict {
-	for q := c.job.Queue; q != nil; q = q.Parent {
-		var short []verdict.Shortage
-		for i, need := range c.lacks {
-			d := resources.Dim(i)
-			if have := max(q.Capability.Value(d)-q.Subtree.Allocated.At(d), 0); need > have {
-				short = append(short, verdict.Shortage{Resource: f.session.Cluster.Resources.Name(d), Need: need, Have: have})
-			}
-		}
-		if short != nil {
-			return &verdict.Verdict{Code: verdict.OverCapability, Subject: q.Name, Help: verdict.HelpQueue, Shortages: short}
-		}
+	view, claim := quota.Written(quota.Policy{}), quota.ToPlace(c.lacks)
+	_, full := view.Full(c.job.QuotaNode(), claim)
+	if full == nil {
+		return nil
 	}
-	return nil
+	return &verdict.Verdict{Code: verdict.OverCapability, Subject: full.Name, Help: verdict.HelpQueue,
+		Shortages: view.Shortages(f.session.Cluster.Resources, full, claim)}
 }

@@ -43,7 +43,7 @@ func (i *importance) compare(j *importance) int {
 func (a *attempt) importanceOf(t *cluster.Task) importance {
 	i := importance{start: t.Started(), uid: t.UID()}
 	if a.scope == cluster.BetweenQueues || a.scope == cluster.Anywhere {
-		i.priority[0] = int64(t.Job.Queue.Priority)
+		i.priority[0] = a.queues.Priority(t.Job.QuotaNode())
 	}
 	i.priority[1] = int64(t.Job.Priority)
 	i.priority[2] = int64(t.Priority) - a.search.lowestOf(t.Job)

@@ -4,6 +4,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -15,11 +16,6 @@ const (
 	notMarked     = "law P2 (not marked volcano.sh/preemptable)"
 	ofAnother     = "law P2 (their PodGroup belongs to another scheduler)"
 	asksForMore   = "law P3 (the pod that waits requests nothing)"
-	higherQueue   = "law Q1 (their queue has the higher priority)"
-	withinShare   = "law Q1 (within what their queue deserves)"
-	isGuaranteed  = "law Q2 (guaranteed to their queue)"
-	notReclaimed  = "law Q3 (their queue is not reclaimable)"
-	hasItsShare   = "law Q4 (the job's own queue has what it deserves)"
 	atItsMinimum  = "law J2 (their gang is at its minimum)"
 	preemptsNever = "law P6 (the PriorityClass of the job preempts nobody)"
 	wasNotEvicted = "law S1 (the API server refused to evict them a while ago)"
@@ -77,68 +73,14 @@ func (a *attempt) forbidsJob(giver *cluster.Job) string {
 	if giver.Queue == a.taker.Queue {
 		return ""
 	}
-	if a.relation(giver.Queue) < 0 {
-		return higherQueue
-	}
-	if !a.isReclaimable(giver.Queue) {
-		return notReclaimed
-	}
-	return ""
-}
-
-// relation compares the priorities of the taker's queue and another: positive if the other is lower. Where priority only
-// orders queues all are equal.
-func (a *attempt) relation(q *cluster.Queue) int {
-	if !a.search.isStrict || a.taker.Queue.Priority == q.Priority {
-		return 0
-	}
-	if a.taker.Queue.Priority > q.Priority {
-		return 1
-	}
-	return -1
-}
-
-// isReclaimable reports whether neither a queue nor one above it that the taker's queue is not below keeps what
-// it holds to itself (law Q3).
-func (a *attempt) isReclaimable(q *cluster.Queue) bool {
-	if q == a.taker.Queue {
-		return true
-	}
-	// The giver's own queue is asked wherever it stands: the taker's may be below it.
-	for isGiver := true; q != nil && (isGiver || !isAbove(q, a.taker.Queue)); q, isGiver = q.Parent, false {
-		if !q.Reclaimable {
-			return false
-		}
-	}
-	return true
-}
-
-// isAbove reports whether a queue is another or one above it.
-func isAbove(q, below *cluster.Queue) bool {
-	for ; below != nil; below = below.Parent {
-		if below == q {
-			return true
-		}
-	}
-	return false
+	return a.queues.Forbids(giver.QuotaNode())
 }
 
 // objects says why a unit may not leave as the plan stands, "" if it may: the laws that look at totals, then the plugins.
 func (a *attempt) objects(u *unit) string {
 	d := framework.Departure{Taker: a.taker, For: a.task, Victims: u.tasks, Whole: u.whole, Held: u.held}
-	q := u.job.Queue
-	if a.breaksGuarantee(q, d.Leaving()) {
-		return isGuaranteed
-	}
-	if q != a.taker.Queue {
-		if a.relation(q) == 0 {
-			if a.scope == cluster.BetweenQueues && !a.search.session.Policy.IsSurplus(q, d.Leaving(), a.wanted()) {
-				return withinShare
-			}
-			if !a.mayTake() {
-				return hasItsShare
-			}
-		}
+	if why := a.queues.Objects(u.job.QuotaNode(), d.Leaving(), a.wanted(), a.mayTake); why != "" {
+		return why
 	}
 	why, _ := a.poll.Ask(&d)
 	return why
@@ -155,57 +97,12 @@ func (a *attempt) wanted() resources.Vector {
 	return a.taker.MinResources
 }
 
-// breaksGuarantee reports whether a queue, or one above it, would hold less than it is guaranteed of something that leaves
-// (law Q2). A queue that the taker is in or below gets what the taker takes: it may be below its guarantee, but must not fall
-// further.
-func (a *attempt) breaksGuarantee(q *cluster.Queue, leaving resources.Vector) bool {
-	for ; q != nil; q = q.Parent {
-		if q.Guarantee.IsZero() {
-			continue
-		}
-		before, isShared := a.before[q]
-		for i, amount := range leaving {
-			d := resources.Dim(i)
-			floor := q.Guarantee.At(d)
-			if amount <= 0 || floor <= 0 {
-				continue
-			}
-			after := q.Subtree.Allocated.At(d) - amount
-			if isShared {
-				after += a.wanted().At(d)
-			}
-			if after < floor && !(isShared && after >= before.At(d)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // mayTake reports whether the taker's queue stays within its share with one more pod (law Q4).
 func (a *attempt) mayTake() bool {
-	s := a.search.session
 	if a.task != nil {
-		return s.MayTake(a.task) == nil
+		return a.search.session.MayTake(a.task) == nil
 	}
-	share, ok := s.Policy.Share(a.taker.Queue)
-	if !ok {
-		return false
-	}
-	// At the door there is no pod yet: what counts is the minimum.
-	speaks := false
-	for i, need := range a.taker.MinResources {
-		d := resources.Dim(i)
-		limit, limited := share.Deserved.At(d)
-		if need <= 0 || !limited {
-			continue
-		}
-		if a.taker.Queue.Subtree.Allocated.At(d)+need > limit {
-			return false
-		}
-		speaks = speaks || limit > 0
-	}
-	return speaks
+	return a.queues.IsEntitled(a.taker.MinResources) // at admission there is no pod yet: what counts is the minimum
 }
 
 // mayPlace reports whether the taker's queue may have the pod: it stays within its capability, at every level (law Q4). A
@@ -216,24 +113,15 @@ func (a *attempt) mayPlace(t *cluster.Task) bool {
 	if v == nil {
 		return true
 	}
-	if v.Code != verdict.OverShare {
-		return false
-	}
-	if a.hasLower {
-		return true
-	}
-	q := a.taker.Queue
-	share, _ := a.search.session.Policy.Share(q)
-	for i, amount := range t.Request() {
-		d := resources.Dim(i)
-		if d == resources.Pods {
-			continue // two small pods may take the place of a large one
-		}
-		if after := q.Subtree.Allocated.At(d) + amount; amount > 0 && after > a.before[q].At(d) && after > share.Deserved.Value(d) {
-			return false
-		}
-	}
-	return true
+	return v.Code == verdict.OverShare && a.queues.MayExceed(t.Request())
+}
+
+// queueRules are the rules about queues for a taker in a scope. Queues that are equal otherwise give only what is above their shares,
+// unless a lone pod takes, which counts with its priority (law A3).
+func (f *Search) queueRules(scope cluster.Scope, taker *cluster.Job) quota.Rules {
+	s := f.session
+	return quota.NewBetween(s.Cluster.Quota(), quota.Between{Taker: taker.QuotaNode(), Shares: s.Policy.Shares(),
+		OrderOnly: !f.isStrict, SurplusOnly: scope == cluster.BetweenQueues}, scope.CrossesQueues())
 }
 
 func compatibility(s *framework.Session) (byDefault, isStrict, isUpstream bool) {

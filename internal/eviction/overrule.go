@@ -6,7 +6,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -28,8 +28,10 @@ func (a *attempt) lower() (sent []*cluster.Plan) {
 		}
 	}
 	slices.SortStableFunc(sent, func(p, q *cluster.Plan) int {
-		if c := cmp.Compare(p.Job.Queue.Priority, q.Job.Queue.Priority); c != 0 && a.scope != cluster.BetweenJobs {
-			return c
+		if a.scope != cluster.BetweenJobs {
+			if c := cmp.Compare(a.queues.Priority(p.Job.QuotaNode()), a.queues.Priority(q.Job.QuotaNode())); c != 0 {
+				return c
+			}
 		}
 		return cmp.Compare(p.Job.Priority, q.Job.Priority)
 	})
@@ -45,9 +47,9 @@ func (a *attempt) outranks(j *cluster.Job) bool {
 	case cluster.BetweenJobs:
 		return j.Queue == a.taker.Queue && j.Priority < a.taker.Priority
 	case cluster.Anywhere:
-		return j.Priority < a.taker.Priority && a.relation(j.Queue) >= 0 && a.isReclaimable(j.Queue)
+		return j.Priority < a.taker.Priority && a.queues.Forbids(j.QuotaNode()) == ""
 	}
-	return j.Queue != a.taker.Queue && a.relation(j.Queue) > 0 && a.isReclaimable(j.Queue)
+	return j.Queue != a.taker.Queue && !a.queues.NeedsRight(j.QuotaNode()) && a.queues.Forbids(j.QuotaNode()) == ""
 }
 
 // overrule tries an attempt on the room that was promised to jobs of lower priority: they lose what they were promised, one
@@ -71,25 +73,21 @@ func (f *Search) overrule(a *attempt, x framework.Transaction, lower []*cluster.
 }
 
 // heldBy returns what the queues of some plans, and those above them, hold.
-func heldBy(plans []*cluster.Plan) map[*cluster.Queue]resources.Vector {
-	held := map[*cluster.Queue]resources.Vector{}
+func heldBy(plans []*cluster.Plan) quota.Held {
+	held := quota.Held{}
 	for _, p := range plans {
-		for q := p.Job.Queue; q != nil; q = q.Parent {
-			held[q] = slices.Clone(q.Subtree.Allocated)
-		}
+		held.Note(p.Job.QuotaNode())
 	}
 	return held
 }
 
 // leavesGuarantees reports whether no queue that loses what it was promised is left with less than it is guaranteed (law Q2):
 // pods of it may have left for others because the promise was there.
-func (a *attempt) leavesGuarantees(before map[*cluster.Queue]resources.Vector) bool {
+func (a *attempt) leavesGuarantees(before quota.Held) bool {
 	for _, p := range a.overruled {
-		for q := p.Job.Queue; q != nil; q = q.Parent {
-			if !keepsGuarantee(q, before[q]) {
-				a.overruled = nil
-				return false
-			}
+		if !before.KeepsGuarantees(p.Job.QuotaNode()) {
+			a.overruled = nil
+			return false
 		}
 	}
 	return true

@@ -9,6 +9,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -162,29 +163,29 @@ func (a *attempt) say(u *unit, t *cluster.Task) (law, message string) {
 	case a.scope == cluster.BetweenJobs:
 		return "J1", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: higher job priority than %d (rule J1)",
 			taker.Name(), taker.Priority, taker.QueueName, giver.Priority)
-	case a.relation(giver.Queue) > 0:
+	case !a.queues.NeedsRight(giver.QuotaNode()):
 		return "Q1", fmt.Sprintf("Preempted by job %s in queue %s (queue priority %d): higher queue priority than %d of queue %s (rule Q1)",
-			taker.Name(), taker.QueueName, taker.Queue.Priority, giver.Queue.Priority, giver.QueueName)
+			taker.Name(), taker.QueueName, a.queues.Priority(taker.QuotaNode()), a.queues.Priority(giver.QuotaNode()), giver.QueueName)
 	}
 	message = fmt.Sprintf("Preempted by job %s in queue %s: queue %s holds more than it deserves (rule Q1)", taker.Name(), taker.QueueName, giver.QueueName)
-	if keeps := a.keeps(giver.Queue, t); keeps != "" {
+	if keeps := a.keeps(giver.QuotaNode(), t); keeps != "" {
 		message += "; it keeps " + keeps
 	}
 	return "Q1", message
 }
 
 // keeps says what a queue keeps of what it deserves, in the resources of a task.
-func (a *attempt) keeps(q *cluster.Queue, t *cluster.Task) string {
-	share, _ := a.search.session.Policy.Share(q)
+func (a *attempt) keeps(q *quota.Node, t *cluster.Task) string {
+	standing := a.queues.Standing(q)
 	var parts []string
 	for i, amount := range t.Request() {
 		d := resources.Dim(i)
-		limit, ok := share.Deserved.At(d)
+		limit, ok := standing.Deserved.At(d)
 		if amount <= 0 || !ok || d == resources.Pods {
 			continue
 		}
 		name := a.search.session.Cluster.Resources.Name(d)
-		parts = append(parts, fmt.Sprintf("%s %s and deserves %s", name, resources.Format(name, q.Subtree.Allocated.At(d)),
+		parts = append(parts, fmt.Sprintf("%s %s and deserves %s", name, resources.Format(name, standing.Held.At(d)),
 			resources.Format(name, limit)))
 	}
 	return strings.Join(parts, ", ")

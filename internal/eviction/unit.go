@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -253,17 +252,9 @@ func (a *attempt) compare(u, v *unit) int {
 			return c
 		}
 	}
-	p, q := u.job.Queue, v.job.Queue
-	if p != q {
-		if c := cmp.Compare(p.Priority, q.Priority); c != 0 {
+	if p, q := u.job.QuotaNode(), v.job.QuotaNode(); p != q {
+		if c := a.queues.Compare(p, q); c != 0 {
 			return c
-		}
-		share, ok := a.search.session.Policy.Share(p)
-		other, _ := a.search.session.Policy.Share(q)
-		if ok {
-			if c := other.Share.Compare(share.Share); c != 0 {
-				return c
-			}
 		}
 	}
 	return u.top.compare(&v.top)

@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -220,7 +221,7 @@ func unlawful(s *framework.Session, p *cluster.Plan, action framework.EvictingAc
 	}
 	a.placed, a.all = promised, nil
 	if !a.staysWithinShare(x) {
-		return "the plan takes more than the job's queue may any more: " + hasItsShare
+		return "the plan takes more than the job's queue may any more: " + quota.HasItsShare
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func (a *attempt) run(x framework.Transaction, tasks []*cluster.Task) bool {
 			a.need(order[0])
 			if (w == nodeByNode || a.clear(y, w)) && a.placeAll(y, order, w != nodeByNode) {
 				a.settle(y)
-				if a.staysWithinShare(y) && a.keepsGuarantees() && a.comesTrue(y) {
+				if a.staysWithinShare(y) && a.queues.KeepsGuarantees() && a.comesTrue(y) {
 					return true
 				}
 			}
@@ -60,33 +60,11 @@ const (
 	allLeaveLargestFirst            // the same, and those are asked first who hold most of what is wanted
 )
 
-// keepsGuarantees reports whether the taker's queue and those above it, with all that the plan takes from them and gives them,
-// hold what they are guaranteed, or no less than before (law Q2): the units were asked for one task of the taker.
-func (a *attempt) keepsGuarantees() bool {
-	for q := a.taker.Queue; q != nil; q = q.Parent {
-		if !keepsGuarantee(q, a.before[q]) {
-			return false
-		}
-	}
-	return true
-}
-
-// keepsGuarantee reports whether a queue holds what it is guaranteed of everything, or no less than before.
-func keepsGuarantee(q *cluster.Queue, before resources.Vector) bool {
-	for i, floor := range q.Guarantee {
-		d := resources.Dim(i)
-		if after := q.Subtree.Allocated.At(d); after < floor && after < before.At(d) {
-			return false
-		}
-	}
-	return true
-}
-
 // staysWithinShare reports whether the taker's queue, with all that the plan gives it, holds no more than its share if any of
 // it comes from a queue of its own priority (law Q4): the units were asked when less of the gang was placed.
 func (a *attempt) staysWithinShare(x framework.Transaction) bool {
 	takesFromEquals := slices.ContainsFunc(a.taken, func(u unit) bool {
-		return u.job.Queue != a.taker.Queue && a.relation(u.job.Queue) == 0
+		return a.queues.NeedsRight(u.job.QuotaNode())
 	})
 	if !takesFromEquals {
 		return true

@@ -123,8 +123,8 @@ func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
 		r.vector(deserved, q.Name, share.Deserved.Vector())
 		r.add(shareOf, share.Share.Float(), q.Name)
 		r.add(overusedOf, isOverused(q, share.Deserved), q.Name)
-		for d := range share.Ceiling {
-			if value := share.Ceiling[d]; value != resources.Unlimited {
+		for d := range share.Ceiling.Len() {
+			if value := share.Ceiling.Value(resources.Dim(d)); value != resources.Unlimited {
 				r.amount(ceilingOf, q.Name, resources.Dim(d), value)
 			}
 		}

@@ -284,19 +284,19 @@ func (c *Cluster) auditQueues(a *audit) {
 		if want := c.Queue(j.QueueName); j.Queue != want {
 			a.found = append(a.found, fmt.Sprintf("job %s is not in the queue it names, %q", id, j.QueueName))
 		} else if want != nil {
-			own[want].add(&j.Usage)
+			own[want].Add(&j.Usage)
 			jobs[want]++
 		}
 	}
 	for name, q := range c.queues {
 		a.usage("queue "+name, &q.Own, own[q])
 		a.int("queue "+name+" jobs", q.Jobs, jobs[q])
-		if c.treeIsStale {
+		if c.quota.IsStale() {
 			continue
 		}
-		subtree := own[q].clone()
+		subtree := own[q].Clone()
 		for _, child := range q.Children {
-			subtree.add(&child.Subtree)
+			subtree.Add(&child.Subtree)
 		}
 		a.usage("queue "+name+" subtree", &q.Subtree, &subtree)
 	}

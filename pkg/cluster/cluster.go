@@ -13,6 +13,7 @@ import (
 
 	"hekla.sh/hekla/internal/topology"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -85,10 +86,10 @@ type Cluster struct {
 	strangers  map[types.NamespacedName]stranger
 	questioned []*Job // whose owner may have changed
 
-	waiting       []*Job   // jobs that have something to place, or wait at the door
-	touchedJobs   []*Job   // changed since TakeTouchedJobs
-	touchedQueues []*Queue // changed since TakeTouchedQueues
-	ungrouped     []*Task  // found to name no PodGroup since TakeUngrouped
+	waiting     []*Job     // jobs that have something to place, or wait at the door
+	touchedJobs []*Job     // changed since TakeTouchedJobs
+	quota       quota.Tree // of the queues, and the ledger of what they hold
+	ungrouped   []*Task    // found to name no PodGroup since TakeUngrouped
 
 	log        []operation
 	trial      *trial // nil while none is under way
@@ -97,7 +98,7 @@ type Cluster struct {
 	dropped    uint64  // how many changes were forgotten
 	world      stamp
 
-	ranksAreStale, treeIsStale, classesAreStale bool
+	ranksAreStale, classesAreStale bool
 }
 
 // New returns an empty model. It holds the root queue.
@@ -129,7 +130,8 @@ func New(options Options) *Cluster {
 		served:   served{},
 		topology: topology.New(),
 	}
-	c.queues[schedulingv1beta1.RootQueue] = &Queue{Name: schedulingv1beta1.RootQueue, Weight: 1, Reclaimable: true}
+	c.queues[schedulingv1beta1.RootQueue] = &Queue{Node: quota.Node{
+		Name: schedulingv1beta1.RootQueue, Terms: quota.Terms{Weight: 1, Reclaimable: true}}}
 	return c
 }
 
@@ -228,15 +230,18 @@ func (c *Cluster) IsUngrouped(t *Task) bool {
 	return t.Job == nil && t.Status == Pending && c.isOurs(t.Pod) && c.tasks[t.Key()] == t
 }
 
+// Quota returns the quota tree of the queues, and its ledger.
+func (c *Cluster) Quota() *quota.Tree { return &c.quota }
+
 // TakeTouchedQueues returns the queues that changed, or of which a descendant did, since it was called last, by name;
 // those without object are left out.
 func (c *Cluster) TakeTouchedQueues() []*Queue {
-	queues := c.touchedQueues
-	c.touchedQueues = nil
-	for _, q := range queues {
-		q.touched = false
+	var queues []*Queue
+	for _, n := range c.quota.TakeTouched() {
+		if q := c.queues[n.Name]; q != nil && q.Object != nil && &q.Node == n {
+			queues = append(queues, q)
+		}
 	}
-	queues = slices.DeleteFunc(queues, func(q *Queue) bool { return q.Object == nil || c.queues[q.Name] != q })
 	slices.SortFunc(queues, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
 	return queues
 }
@@ -260,7 +265,7 @@ func (c *Cluster) Settle() {
 	if c.topology.Settle() {
 		c.growTopology()
 	}
-	if c.treeIsStale {
+	if c.quota.IsStale() {
 		c.growTree()
 		for _, j := range c.jobs {
 			c.belong(j)
@@ -365,13 +370,6 @@ func (c *Cluster) touch(j *Job) {
 	if !j.touched {
 		j.touched = true
 		c.touchedJobs = append(c.touchedJobs, j)
-	}
-}
-
-func (c *Cluster) touchQueue(q *Queue) {
-	if !q.touched {
-		q.touched = true
-		c.touchedQueues = append(c.touchedQueues, q)
 	}
 }
 

@@ -19,7 +19,7 @@ var unordered = []string{"Node.tasks"}
 // leftOut are the fields that undo does not restore: they only grow, or are lists of what is to be looked at again.
 var leftOut = []string{
 	"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.touchedJobs",
-	"Cluster.touchedQueues", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Queue.touched",
+	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Node.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.kinds", "Task.inNode", "Task.budgets",
 	"Task.budgetsWhen", "Budget.selector", "supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology",
 	"Cluster.talliedAt", "Cluster.ungrouped", "Node.tallied", "Node.talliedUsed",
@@ -32,7 +32,7 @@ var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
 	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Cluster.interrupted", "Cluster.refused", "Task.Refusal", "Cluster.adopted", "Plan.Order", "Plan.nominated", "Plan.hasTerms", "Cluster.plansWithTerms",
-	"Cluster.classes", "Cluster.ranksAreStale", "Cluster.treeIsStale", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
+	"Cluster.classes", "Cluster.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Cluster.classesAreStale", "Node.Slot", "Task.inJob",
 	"Job.version", "Plan.seen", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }
 

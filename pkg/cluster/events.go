@@ -460,28 +460,15 @@ func (c *Cluster) assignQueue(j *Job, name string) {
 		return
 	}
 	if old := j.Queue; old != nil {
-		c.spreadUsage(old, &j.Usage, -1)
+		c.quota.BookAll(&old.Node, &j.Usage, -1)
 		old.Jobs--
 		c.note(UsageFreed)
 	}
 	j.QueueName, j.Queue = name, q
 	if q != nil {
-		c.spreadUsage(q, &j.Usage, +1)
+		c.quota.BookAll(&q.Node, &j.Usage, +1)
 		q.Jobs++
 	}
 	j.version++
 	c.touch(j)
-}
-
-func (c *Cluster) spreadUsage(q *Queue, u *Usage, sign int) {
-	c.touchQueue(q)
-	change := (*Usage).add
-	if sign < 0 {
-		change = (*Usage).sub
-	}
-	change(&q.Own, u)
-	for ; q != nil && !c.treeIsStale; q = q.Parent {
-		c.touchQueue(q)
-		change(&q.Subtree, u)
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -22,14 +23,7 @@ import (
 type JobID = types.NamespacedName
 
 // Usage is what a job, a queue or a subtree of queues has and wants.
-type Usage struct {
-	Allocated resources.Vector // by tasks that count (see Status.Counts)
-	Request   resources.Vector // by all tasks that are not finished or leaving, placed or not
-	Inqueue   resources.Vector // what jobs let in still lack of their minResources
-	// Unsettled is what Allocated would be more if all that was decided and is not seen yet were refused: by tasks that are to leave
-	// and were not told, less those that are promised room.
-	Unsettled resources.Vector
-}
+type Usage = quota.Usage
 
 // RoleMinimum is how many tasks of a role must start together.
 type RoleMinimum struct {
@@ -143,6 +137,14 @@ func (j *Job) unplaced(d resources.Dim) int64 {
 
 // Tasks returns the job's tasks, in no particular order. The caller must not change it.
 func (j *Job) Tasks() []*Task { return j.tasks }
+
+// QuotaNode returns the node of the quota tree that the job's use is booked on, nil if its queue does not exist.
+func (j *Job) QuotaNode() *quota.Node {
+	if j.Queue == nil {
+		return nil
+	}
+	return &j.Queue.Node
+}
 
 // Pending returns the job's tasks that wait for a node, in an order.
 func (j *Job) Pending(compare func(a, b *Task) int) []*Task {

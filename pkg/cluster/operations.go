@@ -4,6 +4,7 @@ import (
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -221,18 +222,18 @@ func (c *Cluster) account(t *Task, sign int64) {
 func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
 	j.count(t, int(sign))
 	if t.Status.Counts() {
-		c.spread(j, allocated, t.Class.Request, sign)
+		c.book(j, quota.Allocated, t.Class.Request, sign)
 	}
 	if t.Status.Asks() {
-		c.spread(j, request, t.Class.Request, sign)
+		c.book(j, quota.Request, t.Class.Request, sign)
 	}
 	switch t.Status {
 	case Gated:
 		j.Gated.AddScaled(t.Class.Request, sign)
 	case Evicting:
-		c.spread(j, unsettled, t.Class.Request, sign)
+		c.book(j, quota.Unsettled, t.Class.Request, sign)
 	case Pipelined:
-		c.spread(j, unsettled, t.Class.Request, -sign)
+		c.book(j, quota.Unsettled, t.Class.Request, -sign)
 	}
 }
 
@@ -290,7 +291,7 @@ func (c *Cluster) settleJob(j *Job) {
 		if letIn {
 			claims = j.claims(dim)
 		}
-		c.spreadOne(j, inqueue, dim, claims-j.Usage.Inqueue.At(dim))
+		c.bookOne(j, quota.Inqueue, dim, claims-j.Usage.Inqueue.At(dim))
 	}
 	c.attend(j)
 }
@@ -326,63 +327,21 @@ func (j *Job) AtTheDoor() bool {
 	return !j.IsForeign && (j.Phase == "" || j.Phase == schedulingv1beta1.PodGroupPending)
 }
 
-// part names one vector of a Usage.
-type part uint8
-
-const (
-	allocated part = iota
-	request
-	inqueue
-	unsettled
-)
-
-func (u *Usage) part(p part) *resources.Vector {
-	switch p {
-	case allocated:
-		return &u.Allocated
-	case request:
-		return &u.Request
-	case unsettled:
-		return &u.Unsettled
-	}
-	return &u.Inqueue
-}
-
-// spread changes one part of a job's usage, and with it that of its queue and of all queues above.
-func (c *Cluster) spread(j *Job, p part, v resources.Vector, sign int64) {
-	j.Usage.part(p).AddScaled(v, sign)
-	q := j.Queue
-	if q == nil {
-		return
-	}
-	c.touchQueue(q)
-	q.Own.part(p).AddScaled(v, sign)
-	// While the tree is stale its sums are made anew by Settle.
-	if c.treeIsStale {
-		return
-	}
-	for ; q != nil; q = q.Parent {
-		c.touchQueue(q)
-		q.Subtree.part(p).AddScaled(v, sign)
+// book changes one part of a job's usage, and with it the ledger of its queue and of all queues above.
+func (c *Cluster) book(j *Job, p quota.Part, v resources.Vector, sign int64) {
+	j.Usage.Part(p).AddScaled(v, sign)
+	if j.Queue != nil {
+		c.quota.Book(&j.Queue.Node, p, v, sign)
 	}
 }
 
-func (c *Cluster) spreadOne(j *Job, p part, d resources.Dim, delta int64) {
+func (c *Cluster) bookOne(j *Job, p quota.Part, d resources.Dim, delta int64) {
 	if delta == 0 {
 		return
 	}
-	add := func(v *resources.Vector) { v.Set(d, v.At(d)+delta) }
-	add(j.Usage.part(p))
-	q := j.Queue
-	if q == nil {
-		return
-	}
-	c.touchQueue(q)
-	add(q.Own.part(p))
-	if c.treeIsStale {
-		return
-	}
-	for ; q != nil; q = q.Parent {
-		add(q.Subtree.part(p))
+	v := j.Usage.Part(p)
+	v.Set(d, v.At(d)+delta)
+	if j.Queue != nil {
+		c.quota.BookOne(&j.Queue.Node, p, d, delta)
 	}
 }

@@ -3,89 +3,61 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/quota"
 )
 
-// Queue is a node of the queue tree.
+// Queue is Volcano's Queue: a node of the quota tree that is filled from an object.
 type Queue struct {
-	Name     string
+	// Node has the name and the terms of the queue, and what it holds.
+	quota.Node
 	Object   *schedulingv1beta1.Queue // as last seen; nil for a root without object
 	Parent   *Queue                   // nil for the root, and while Problem is set
 	Children []*Queue                 // by name
-	Depth    int                      // 0 for the root
-
-	Weight      int64
-	Priority    int32
-	Deserved    resources.Limits
-	Guarantee   resources.Vector
-	Capability  resources.Limits
-	Reclaimable bool
 
 	// DequeueStrategy says whether a job that cannot start holds up those behind it.
 	DequeueStrategy schedulingv1beta1.DequeueStrategy
 
-	// Own is the usage of the queue's jobs, Subtree that of its descendants' as well.
-	Own, Subtree Usage
 	// Decided is the allocated status that was decided last, nil before the first.
 	Decided corev1.ResourceList
-	// Jobs is how many jobs name this queue.
-	Jobs int
 
 	// Problem says what is wrong with the queue's place in the tree, "" if nothing is. No job in such a queue starts.
 	Problem string
-
-	touched bool
 }
 
 // Open reports whether jobs of the queue may start. A root without object does not stand in the way.
-func (q *Queue) Open() bool {
-	if q.Object == nil {
-		return true
-	}
-	state := q.Object.Status.State
-	return state == "" || state == schedulingv1beta1.QueueStateOpen
-}
-
-// Created is when the queue was created.
-func (q *Queue) Created() time.Time {
-	if q.Object == nil {
-		return time.Time{}
-	}
-	return q.Object.CreationTimestamp.Time
-}
+func (q *Queue) Open() bool { return q.Closed == "" }
 
 // CompareQueues is the order of queues where no plugin has a say: the older first, then by name.
-func CompareQueues(a, b *Queue) int {
-	if c := a.Created().Compare(b.Created()); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Name, b.Name)
-}
+func CompareQueues(a, b *Queue) int { return quota.Compare(&a.Node, &b.Node) }
 
+// read fills the queue's node of the quota tree from its object.
 func (q *Queue) read(c *Cluster, object *schedulingv1beta1.Queue) {
-	q.Object = object
-	q.Weight = max(int64(object.Spec.Weight), 1)
-	q.Priority = object.Spec.Priority
-	q.Deserved = c.Resources.Limits(object.Spec.Deserved)
-	q.Guarantee = c.Resources.Vector(object.Spec.Guarantee.Resource)
-	q.Capability = c.Resources.Limits(object.Spec.Capability)
+	q.Object, q.Created = object, object.CreationTimestamp.Time
 	q.DequeueStrategy = object.Spec.DequeueStrategy
-	q.Reclaimable = object.Spec.Reclaimable == nil || *object.Spec.Reclaimable
+	q.Terms = quota.Terms{
+		Priority:    object.Spec.Priority,
+		Weight:      max(int64(object.Spec.Weight), 1),
+		Guarantee:   c.Resources.Limits(object.Spec.Guarantee.Resource),
+		Deserved:    c.Resources.Limits(object.Spec.Deserved),
+		Capability:  c.Resources.Limits(object.Spec.Capability),
+		Reclaimable: object.Spec.Reclaimable == nil || *object.Spec.Reclaimable,
+	}
+	if state := object.Status.State; state != schedulingv1beta1.QueueStateOpen {
+		q.Closed = string(state)
+	}
 }
 
-// growTree links parents and children anew and adds up the subtrees. A queue whose parent is missing, or that is its
-// own ancestor, is left out of the tree, with the reason in Problem; the others are not affected.
+// growTree links parents and children anew. A queue whose parent is missing, or that is its own ancestor, is left out of the tree,
+// with the reason in Problem; the others are not affected.
 func (c *Cluster) growTree() {
 	queues := c.Queues()
 	root := c.queues[schedulingv1beta1.RootQueue]
 	for _, q := range queues {
-		q.Parent, q.Children, q.Problem, q.Depth = nil, q.Children[:0], "", 0
+		q.Parent, q.Children, q.Problem = nil, q.Children[:0], ""
 	}
 	for _, q := range queues {
 		if q != root {
@@ -93,21 +65,21 @@ func (c *Cluster) growTree() {
 		}
 	}
 	c.findProblems(queues, root)
-	for _, q := range queues {
+	nodes := make([]*quota.Node, len(queues))
+	for i, q := range queues {
+		nodes[i] = &q.Node
 		if q.Problem != "" {
 			q.Parent = nil
 		} else if q.Parent != nil {
 			q.Parent.Children = append(q.Parent.Children, q)
 		}
 	}
-	c.addUpSubtrees(root, 0)
-	for _, q := range queues {
-		if q.Problem != "" {
-			q.Subtree = q.Own.clone()
+	c.quota.Grow(&root.Node, nodes, func(n *quota.Node) *quota.Node {
+		if parent := c.queues[n.Name].Parent; parent != nil {
+			return &parent.Node
 		}
-		c.touchQueue(q) // what a queue holds changes also with what hangs below it
-	}
-	c.treeIsStale = false
+		return nil
+	})
 }
 
 // findProblems notes for every queue what keeps it from reaching the root.
@@ -151,33 +123,4 @@ func (c *Cluster) isBelowItself(q *Queue) bool {
 
 func (q *Queue) parentName() string {
 	return cmp.Or(q.Object.Spec.Parent, schedulingv1beta1.RootQueue)
-}
-
-func (c *Cluster) addUpSubtrees(q *Queue, depth int) {
-	q.Depth = depth
-	q.Subtree = q.Own.clone()
-	slices.SortFunc(q.Children, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
-	for _, child := range q.Children {
-		c.addUpSubtrees(child, depth+1)
-		q.Subtree.add(&child.Subtree)
-	}
-}
-
-func (u *Usage) clone() Usage {
-	return Usage{Allocated: u.Allocated.Clone(), Request: u.Request.Clone(), Inqueue: u.Inqueue.Clone(),
-		Unsettled: u.Unsettled.Clone()}
-}
-
-func (u *Usage) add(w *Usage) {
-	u.Allocated.Add(w.Allocated)
-	u.Request.Add(w.Request)
-	u.Inqueue.Add(w.Inqueue)
-	u.Unsettled.Add(w.Unsettled)
-}
-
-func (u *Usage) sub(w *Usage) {
-	u.Allocated.Sub(w.Allocated)
-	u.Request.Sub(w.Request)
-	u.Inqueue.Sub(w.Inqueue)
-	u.Unsettled.Sub(w.Unsettled)
 }

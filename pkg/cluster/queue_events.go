@@ -4,12 +4,13 @@ import (
 	"maps"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/quota"
 )
 
 func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 	q := c.queues[object.Name]
 	if q == nil {
-		q = &Queue{Name: object.Name}
+		q = &Queue{Node: quota.Node{Name: object.Name}}
 		c.queues[object.Name] = q
 	}
 	isNew := q.Object == nil
@@ -21,9 +22,9 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 		return
 	}
 	q.read(c, object)
-	c.treeIsStale = true
+	c.quota.Stale()
 	c.note(QueueShown)
-	c.touchQueue(q)
+	c.quota.Touch(&q.Node)
 	if isNew {
 		for _, j := range c.jobs {
 			if j.Group != nil && j.QueueName == q.Name {
@@ -56,6 +57,6 @@ func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
 			c.assignQueue(j, j.QueueName)
 		}
 	}
-	c.treeIsStale = true
+	c.quota.Stale()
 	c.note(QueueShown)
 }

@@ -168,7 +168,7 @@ func TestAQueueReadsItsObject(t *testing.T) {
 	if full.Weight != 5 || full.Priority != 7 || full.Reclaimable {
 		t.Errorf("the queue is %+v", full)
 	}
-	amounts(t, c, "the guarantee", full.Guarantee, "cpu=1")
+	amounts(t, c, "the guarantee", full.Guarantee.Vector(), "cpu=1")
 	amounts(t, c, "what it deserves", full.Deserved.Vector(), "cpu=2")
 	if diff := cmp.Diff(list("cpu=4 memory=0"), c.Resources.LimitList(full.Capability)); diff != "" {
 		t.Errorf("the capability (-want +have):\n%s", diff)

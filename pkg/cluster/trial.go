@@ -30,14 +30,14 @@ func (c *Cluster) Try(try func()) {
 		c.Settle()
 	}
 	c.trial = &trial{world: c.world, planned: c.planned, classesAreStale: c.classesAreStale, waiting: len(c.waiting),
-		touchedJobs: len(c.touchedJobs), touchedQueues: len(c.touchedQueues), generations: map[*Node]uint64{}}
+		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{}}
 	defer c.endTrial()
 	try()
 }
 
 // isStale reports whether Settle has anything to bring up to date beside the list of jobs that wait.
 func (c *Cluster) isStale() bool {
-	return c.ranksAreStale || c.treeIsStale || c.classesAreStale || len(c.questioned)+len(c.requoted) > 0 || !c.topology.IsSettled()
+	return c.ranksAreStale || c.quota.IsStale() || c.classesAreStale || len(c.questioned)+len(c.requoted) > 0 || !c.topology.IsSettled()
 }
 
 func (c *Cluster) endTrial() {
@@ -53,10 +53,7 @@ func (c *Cluster) endTrial() {
 		j.touched = false
 	}
 	c.touchedJobs = c.touchedJobs[:t.touchedJobs]
-	for _, q := range c.touchedQueues[t.touchedQueues:] {
-		q.touched = false
-	}
-	c.touchedQueues = c.touchedQueues[:t.touchedQueues]
+	c.quota.Untouch(t.touchedQueues)
 	for n, generation := range t.generations {
 		n.Generation = generation
 	}

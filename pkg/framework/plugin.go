@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -182,10 +183,6 @@ type Hierarchical interface {
 
 // Sharer is implemented by plugins that give queues a share. The first that does decides; it has no switch.
 type Sharer interface {
-	// Share is what the queue deserves and how far it has come, as the model stands.
-	Share(q *cluster.Queue) Share
-	// IsSurplus reports whether what would leave a queue, of the resources that are wanted, lies all above what the queue
-	// deserves (law Q1): in one of them at least the queue has as much as it deserves without it. What a share does not
-	// speak of is no part of it.
-	IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool
+	// Shares are what the queues deserve in this session, and what they may hold.
+	Shares() *quota.View
 }

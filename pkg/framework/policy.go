@@ -6,7 +6,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/quota"
 )
 
 // Policy is a configuration turned into actions and plugins, with everybody who has a say already collected per question.
@@ -75,10 +75,20 @@ func (p *Policy) Uses(plugin string) bool {
 
 // Share returns what a queue may hold by right, as the first plugin that gives shares says; ok is false if none does.
 func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
-	for _, plugin := range p.sharers {
-		return plugin.Share(q), true
+	shares := p.Shares()
+	if shares == nil {
+		return Share{}, false
 	}
-	return Share{}, false
+	bounds := shares.Of(&q.Node)
+	return Share{Ceiling: bounds.Ceiling, Deserved: bounds.Share, Share: shares.Ratio(&q.Node)}, true
+}
+
+// Shares are the shares of queues as the first plugin that gives any has them, nil if none does.
+func (p *Policy) Shares() *quota.View {
+	for _, plugin := range p.sharers {
+		return plugin.Shares()
+	}
+	return nil
 }
 
 // Grader returns the plugin that says in which HyperNodes pods are placed, nil if there is none.
@@ -98,15 +108,6 @@ func (p *Policy) WakeAt() time.Time {
 		}
 	}
 	return next
-}
-
-// IsSurplus asks the plugin that gives shares whether what would leave a queue lies above its share; without any, all that
-// a queue holds does.
-func (p *Policy) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
-	for _, plugin := range p.sharers {
-		return plugin.IsSurplus(q, leaving, wanted)
-	}
-	return true
 }
 
 // collect notes in what a plugin has a say.

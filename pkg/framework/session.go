@@ -44,8 +44,8 @@ type Supplier interface {
 // Share is what a queue may hold by right.
 type Share struct {
 	// Ceiling is what the queue may hold at most, in a cluster of this size and beside what is kept for others; empty if the
-	// plugin knows none, and [resources.Unlimited] where there is no bound.
-	Ceiling resources.Vector
+	// plugin knows none.
+	Ceiling resources.Limits
 	// Deserved has no limit where the share does not speak of a resource.
 	Deserved resources.Limits
 	Share    resources.Ratio // the largest ratio of allocated to deserved
@@ -322,11 +322,7 @@ func (s *Session) MayAllocate(t *cluster.Task) *verdict.Verdict {
 // MayBind asks whether a task that may be placed on account of its queue may be so at once; nil means yes. While evictions are
 // decided and not sent yet they may be refused, and the room that their pods leave in the queue is not to be given away.
 func (s *Session) MayBind(t *cluster.Task) *verdict.Verdict {
-	isSettled := true
-	for q := t.Job.Queue; q != nil && isSettled; q = q.Parent {
-		isSettled = q.Subtree.Unsettled.IsZero()
-	}
-	if isSettled {
+	if t.Job.Queue.IsSettled() {
 		return nil
 	}
 	for _, plugin := range s.Policy.binding {

@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -242,29 +244,24 @@ func TestWhatLeavesTogetherIsAddedUp(t *testing.T) {
 	}
 }
 
-// sharer gives every queue one share.
+// sharer gives queues what they say themselves that they deserve, if it is written.
 type sharer struct {
 	named
-	deserved  string
-	isSurplus bool
+	shares *quota.View
 }
 
-func (s sharer) Share(q *cluster.Queue) framework.Share {
-	index := resources.NewIndex()
-	return framework.Share{Deserved: index.Limits(fixture.List(s.deserved))}
-}
-
-func (s sharer) IsSurplus(*cluster.Queue, resources.Vector, resources.Vector) bool {
-	return s.isSurplus
-}
+func (s sharer) Shares() *quota.View { return s.shares }
 
 func TestTheFirstPluginThatGivesSharesDecides(t *testing.T) {
-	if _, ok := policyOf(t, nil).Share(nil); ok || !policyOf(t, nil).IsSurplus(nil, nil, nil) {
-		t.Error("without a plugin that gives shares a queue has one, or holds something by right")
+	c := open(policyOf(t, nil), fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=1") })).Cluster
+	q := c.Queue("q")
+	if _, ok := policyOf(t, nil).Share(q); ok || policyOf(t, nil).Shares() != nil {
+		t.Error("without a plugin that gives shares a queue has one")
 	}
-	policy := policyOf(t, nil, []framework.Plugin{mute{"mute"}}, []framework.Plugin{sharer{"first", "cpu=1", false}, sharer{"second", "cpu=2", true}})
-	share, ok := policy.Share(nil)
-	if limit, has := share.Deserved.At(resources.CPU); !ok || !has || limit != 1000 || policy.IsSurplus(nil, nil, nil) {
+	policy := policyOf(t, nil, []framework.Plugin{mute{"mute"}}, []framework.Plugin{
+		sharer{"first", quota.Written(quota.Policy{})}, sharer{"second", quota.NewView(c.Quota(), quota.Policy{})}})
+	share, ok := policy.Share(q)
+	if limit, has := share.Deserved.At(resources.CPU); !ok || !has || limit != 1000 {
 		t.Errorf("the share is %d, %t", limit, ok)
 	}
 }

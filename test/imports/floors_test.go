@@ -12,7 +12,7 @@ import (
 var floors = [][]string{
 	{"pkg/resources", "internal/version", "internal/process", "internal/timetable", "."},
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
-	{"internal/topology", "internal/jobplugins"},
+	{"internal/topology", "internal/jobplugins", "pkg/quota"},
 	{"pkg/cluster", "pkg/client", "pkg/apis/batch/validation", "test/fixture"},
 	{"internal/edge", "pkg/framework", "internal/localcluster"},
 	{"internal/placement", "internal/admission"},

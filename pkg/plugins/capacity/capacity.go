@@ -7,8 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/quota"
-	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -45,20 +44,11 @@ func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, er
 
 type plugin struct {
 	hierarchical bool
-	levels       int  // of ancestors whose share counts when queues take from each other
-	ordered      bool // a queue's priority orders, and gives no right to the share of another
+	levels       int // of ancestors whose share counts when queues take from each other
 	cluster      *cluster.Cluster
-	bounds       map[*cluster.Queue]*bounds
-	// attainable are the bounds for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
-	attainable map[*cluster.Queue]*bounds
-	total      resources.Vector // of the cluster, while bounds are worked out
-}
-
-// bounds are what a queue may hold.
-type bounds struct {
-	guarantee, deserved, ceiling resources.Vector
-	counted                      resources.Vector // positive for the resources that count in the share
-	share                        resources.Limits // what is deserved of those
+	view         *quota.View
+	// attainable is the view for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	attainable *quota.View
 }
 
 func (*plugin) Name() string { return Name }
@@ -74,75 +64,55 @@ func (p *plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.QueueNotLeaf, Subject: j.Queue.Name, Help: verdict.HelpQueue}
 }
 
-// usage is what counts as held by a queue, and above is the queue that holds it too.
-func (p *plugin) usage(q *cluster.Queue) *cluster.Usage {
-	if p.hierarchical {
-		return &q.Subtree
+// OpenSession works out what every queue may hold.
+func (p *plugin) OpenSession(s *framework.Session) {
+	p.cluster = s.Cluster
+	policy := quota.Policy{Flat: !p.hierarchical, Levels: p.levels, EmptyIsReached: true,
+		OrderOnly: s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder}
+	p.attainable = p.bounded(policy, true)
+	p.view = p.attainable
+	if !p.cluster.Tainted.Total.IsZero() {
+		p.view = p.bounded(policy, false)
 	}
-	return &q.Own
 }
 
-func (p *plugin) above(q *cluster.Queue) *cluster.Queue {
-	if p.hierarchical {
-		return q.Parent
-	}
-	return nil
+func (p *plugin) bounded(policy quota.Policy, withTainted bool) *quota.View {
+	return quota.NewBounded(p.cluster.Quota(), policy, p.cluster.Resources, p.cluster.Shared(withTainted))
 }
 
 // MayAllocate keeps the queue, and all above it, within their ceilings.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	return p.refusal(q, quota.OfTask(t), p.bounds)
+	return p.refusal(p.view, q, quota.ToPlace(t.Request()))
 }
 
 // MayBind does the same while evictions that were decided may be refused still.
 func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	return p.refusal(q, quota.OfBinding(t), p.bounds)
+	return p.refusal(p.view, q, quota.ToBind(t.Request()))
 }
 
 // MayEnqueue lets a job in that fits under the ceilings of its queue and all above it, beside the jobs already let in.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	bounds := p.bounds
+	view := p.view
 	if j.AwaitsPods() {
-		bounds = p.attainable
+		view = p.attainable
 	}
-	if v := p.refusal(j.Queue, quota.OfJob(j), bounds); v != nil {
+	if v := p.refusal(view, j.Queue, quota.ToAdmit(j.MinResources, j)); v != nil {
 		return framework.Reject, v
 	}
 	return framework.Permit, nil
 }
 
-// refusal says why a claim does not fit. Of the queues it does not fit into, the highest is named: while that one is full,
-// room further down is of no use.
-func (p *plugin) refusal(q *cluster.Queue, claim quota.Claim, bounds map[*cluster.Queue]*bounds) *verdict.Verdict {
-	var full *cluster.Queue
-	for ; q != nil; q = p.above(q) {
-		if !claim.Fits(p.usage(q), bounds[q].ceiling) {
-			full = q
-		}
-	}
+// refusal says why a claim does not fit. Of the queues it does not fit into, the highest is named.
+func (p *plugin) refusal(view *quota.View, q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
+	full, _ := view.Full(&q.Node, claim)
 	if full == nil {
 		return nil
 	}
-	return claim.Refusal(p.cluster.Resources, full, p.usage(full), bounds[full].ceiling)
+	return view.Refusal(p.cluster.Resources, full, claim)
 }
 
-// Share is what the queue deserves, and how far it has come.
-func (p *plugin) Share(q *cluster.Queue) framework.Share {
-	return framework.Share{Ceiling: p.bounds[q].ceiling, Deserved: p.bounds[q].share, Share: p.share(q)}
-}
-
-// IsSurplus reports whether what would leave a queue lies above what it deserves.
-func (p *plugin) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
-	return quota.IsSurplus(p.usage(q).Allocated, p.bounds[q].share, leaving, wanted)
-}
-
-func (p *plugin) share(q *cluster.Queue) resources.Ratio {
-	b := p.bounds[q]
-	if b.deserved.IsZero() {
-		return resources.Ratio{Num: 1, Den: 1}
-	}
-	return quota.Worst(p.usage(q).Allocated, b.deserved, b.counted)
-}
+// Shares are what the queues deserve.
+func (p *plugin) Shares() *quota.View { return p.view }
 
 // CompareQueues puts more priority first, then the smaller share; see invariant 4.
 func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
@@ -150,19 +120,19 @@ func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 		return c
 	}
 	if !p.hierarchical {
-		return p.compareShares(a, b)
+		return p.compareShares(&a.Node, &b.Node)
 	}
-	if c := compareLeaves(a, b); c != 0 {
+	if c := compareLeaves(&a.Node, &b.Node); c != 0 {
 		return c
 	}
-	return p.compareBranches(a, b)
+	return p.compareBranches(&a.Node, &b.Node)
 }
 
-func (p *plugin) compareShares(a, b *cluster.Queue) int {
-	if c := p.share(a).Compare(p.share(b)); c != 0 {
+func (p *plugin) compareShares(a, b *quota.Node) int {
+	if c := p.view.Ratio(a).Compare(p.view.Ratio(b)); c != 0 {
 		return c
 	}
-	switch isNothing, isNothingToo := p.bounds[a].deserved.IsZero(), p.bounds[b].deserved.IsZero(); {
+	switch isNothing, isNothingToo := p.view.Of(a).Deserved.IsZero(), p.view.Of(b).Deserved.IsZero(); {
 	case isNothing && !isNothingToo:
 		return 1
 	case isNothingToo && !isNothing:
@@ -172,32 +142,32 @@ func (p *plugin) compareShares(a, b *cluster.Queue) int {
 }
 
 // compareLeaves puts queues without children first.
-func compareLeaves(a, b *cluster.Queue) int {
-	return cmp.Compare(min(len(a.Children), 1), min(len(b.Children), 1))
+func compareLeaves(a, b *quota.Node) int {
+	return cmp.Compare(min(len(a.Below()), 1), min(len(b.Below()), 1))
 }
 
 // compareBranches compares the queues where the ways from the root to a and b part; a queue comes before those below it.
-func (p *plugin) compareBranches(a, b *cluster.Queue) int {
+func (p *plugin) compareBranches(a, b *quota.Node) int {
 	x, y := a, b
 	for x.Depth > y.Depth {
-		x = x.Parent
+		x = x.Above()
 	}
 	for y.Depth > x.Depth {
-		y = y.Parent
+		y = y.Above()
 	}
 	if x == y {
 		return cmp.Compare(a.Depth, b.Depth)
 	}
-	for x.Parent != y.Parent {
-		x, y = x.Parent, y.Parent
+	for x.Above() != y.Above() {
+		x, y = x.Above(), y.Above()
 	}
 	if c := p.compareShares(x, y); c != 0 {
 		return c
 	}
 	// Were branches with equal shares left to others to order, queue by queue, they could mix, and three queues go round
 	// in a circle. Only single queues may be left to them.
-	if c := compareLeaves(x, y); c != 0 || len(x.Children) == 0 {
+	if c := compareLeaves(x, y); c != 0 || x.IsLeaf() {
 		return c
 	}
-	return cluster.CompareQueues(x, y)
+	return quota.Compare(x, y)
 }

@@ -8,8 +8,8 @@
 // to that many levels, count too: a queue that has all its share may take within theirs, and gives only if those above it
 // that are not above the taker hold more than their shares as well.
 //
-// Main types: plugin answers the questions of a session; bounds are what one queue may hold, worked out when the session
-// opens.
+// Main types: plugin answers the questions of a session from a view of the quota tree (package quota), whose bounds are worked
+// out when the session opens.
 //
 // Invariants:
 //

@@ -96,7 +96,7 @@ func checkCeilings(t *rapid.T, w *world.World, tree bool) {
 	total := w.Total.At(resources.CPU)
 	var guarantees int64
 	for _, q := range w.Queues() {
-		guarantees += q.Guarantee.At(resources.CPU)
+		guarantees += q.Guarantee.Amount(resources.CPU)
 	}
 	for _, q := range w.Queues() {
 		usage := &q.Own
@@ -109,7 +109,7 @@ func checkCeilings(t *rapid.T, w *world.World, tree bool) {
 			t.Fatalf("queue %s holds %d and has booked %d, its capability is %d", q.Name, held, booked, limit)
 		}
 		for _, other := range w.Queues() {
-			guarantee := other.Guarantee.At(resources.CPU)
+			guarantee := other.Guarantee.Amount(resources.CPU)
 			related := other == q || tree && other.Parent != q.Parent
 			if !related && guarantees <= total && held > total-guarantee {
 				t.Fatalf("queue %s holds %d, and queue %s is guaranteed %d of %d", q.Name, held, other.Name, guarantee, total)
@@ -198,7 +198,7 @@ func takesBack(t *testing.T, r *rapid.T) bool {
 		d := &framework.Departure{Taker: taker.Job, For: taker, Victims: []*cluster.Task{giver}}
 		why, _ := s.PollReclaim().Ask(d)
 		return why == "" && s.MayTake(taker) == nil &&
-			s.Policy.IsSurplus(giver.Job.Queue, giver.Request(), taker.Request())
+			s.Policy.Shares().IsSurplus(giver.Job.QuotaNode(), giver.Request(), taker.Request())
 	}
 	taker := w.TaskNamed("taker")
 	if !mayLeave(taker, victim) {

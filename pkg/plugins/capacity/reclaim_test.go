@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/plugins/internal/quota"
 	"hekla.sh/hekla/pkg/plugins/internal/world"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -41,10 +41,10 @@ func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
 		"what its share does not name":                    {nil, options(world.Deserving("nvidia.com/gpu=4")), "g-0", "yes"},
 		"all, if it deserves nothing at all":              {nil, nil, "g-0 g-1", "yes"},
 		"all, if it deserves only a number of pods":       {nil, options(world.Deserving("pods=9")), "g-0", "yes"},
-		"not below its guarantee, whatever it deserves":   {nil, options(world.Deserving("cpu=1"), world.Guaranteed("memory=2Gi")), "g-0", belowGuarantee},
+		"not below its guarantee, whatever it deserves":   {nil, options(world.Deserving("cpu=1"), world.Guaranteed("memory=2Gi")), "g-0", quota.Guaranteed},
 		"to a queue of more priority within its share":    {options(world.Ranking(5)), options(world.Deserving("cpu=9")), "g-0", "yes"},
 		"to a queue of more priority down to the floor":   {options(world.Ranking(5)), options(world.Guaranteed("cpu=1")), "g-0", "yes"},
-		"to a queue of more priority not below it":        {options(world.Ranking(5)), options(world.Guaranteed("cpu=1")), "g-0 g-1", belowGuarantee},
+		"to a queue of more priority not below it":        {options(world.Ranking(5)), options(world.Guaranteed("cpu=1")), "g-0 g-1", quota.Guaranteed},
 		"to a queue of less priority as to any other":     {nil, options(world.Ranking(5), world.Deserving("cpu=2")), "g-0", quota.WithinShare},
 		"a guarantee of what does not leave is no reason": {options(world.Ranking(5)), options(world.Guaranteed("nvidia.com/gpu=1")), "g-0", "yes"},
 	} {
@@ -169,7 +169,7 @@ func TestQueuesAboveProtectWithTheirShareUpToALevel(t *testing.T) {
 	}{
 		"none are asked":                          {0, "cpu=9", "g-0", "yes"},
 		"the parent is above its share":           {1, "cpu=9", "g-0", "yes"},
-		"the grandparent is within its share":     {2, "cpu=9", "g-0", ancestorKeeps},
+		"the grandparent is within its share":     {2, "cpu=9", "g-0", quota.WithinShareOver},
 		"the grandparent is above its share":      {2, "cpu=1", "g-0", "yes"},
 		"the grandparent's share does not say":    {2, "memory=1Gi", "g-0", "yes"},
 		"the root has no share":                   {3, "cpu=1", "g-0", "yes"},
@@ -218,7 +218,7 @@ func TestTheGuaranteeOfAParentProtectsItsChildrenTogether(t *testing.T) {
 	}
 	w.Evict(x, "in-a-0")
 	question.Victims = "in-b-0"
-	if got := w.Vote(question); got != belowGuarantee {
+	if got := w.Vote(question); got != quota.Guaranteed {
 		t.Errorf("the second: %q", got)
 	}
 	// For a pod that comes into the department itself the department loses nothing.

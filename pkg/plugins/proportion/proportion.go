@@ -8,7 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/quota"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -25,19 +25,11 @@ func Factory() framework.PluginFactory {
 
 type plugin struct {
 	cluster *cluster.Cluster
-	limits  map[*cluster.Queue]limits
-	divider divider
-	total   resources.Vector // that is divided
-	ordered bool             // a queue's priority orders, and gives no right to the share of another
-}
-
-// limits are what a queue deserves, and what it may hold at most.
-type limits struct {
-	deserved, ceiling resources.Vector
-	// attainable is the ceiling for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
-	attainable resources.Vector
-	capability resources.Vector // unlimited where the queue says nothing
-	share      resources.Limits // what is deserved of the resources that the cluster has
+	view    *quota.View
+	// attainable has the ceilings for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	attainable *quota.View
+	written    *quota.View // what queues say themselves that they may hold
+	divider    divider
 }
 
 func (*plugin) Name() string { return Name }
@@ -45,52 +37,78 @@ func (*plugin) Name() string { return Name }
 // OpenSession works out what every queue deserves that has jobs or guarantees.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
-	p.ordered = s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
-	total, dims := p.cluster.Shared(false), p.cluster.Resources.Len()
-	p.total = total
+	policy := quota.Policy{Flat: true, Strict: true, AnyExcess: true,
+		OrderOnly: s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder}
+	p.written = quota.Written(policy)
 	var guarantees resources.Vector
 	queues := slices.DeleteFunc(p.cluster.Queues(), func(q *cluster.Queue) bool {
-		guarantees.Add(q.Guarantee)
-		return q.Jobs == 0 && q.Guarantee.IsZero()
+		guarantee := q.Guarantee.Vector()
+		guarantees.Add(guarantee)
+		return q.Jobs == 0 && guarantee.IsZero()
 	})
 	slices.SortFunc(queues, cluster.CompareQueues)
-	list := make([]limits, len(queues))
+	before, total := p.view, p.cluster.Shared(false)
+	p.view = p.within(policy, queues, total, guarantees)
+	p.attainable = p.view
+	if !p.cluster.Tainted.Total.IsZero() {
+		p.attainable = p.within(policy, queues, p.cluster.Shared(true), guarantees)
+	}
+	p.share(queues, total)
+	moved := false
+	for _, q := range queues {
+		var was resources.Vector
+		if before != nil {
+			was = before.Of(&q.Node).Deserved
+		}
+		moved = moved || moves(q, was, p.view.Of(&q.Node).Deserved)
+	}
+	if moved {
+		p.cluster.Note(cluster.ShareChanged)
+	}
+}
+
+// within returns a view in which queues have ceilings within a room, beside the sum of all guarantees, and no shares yet.
+func (p *plugin) within(policy quota.Policy, queues []*cluster.Queue, room, guarantees resources.Vector) *quota.View {
+	view, dims := quota.NewView(p.cluster.Quota(), policy), p.cluster.Resources.Len()
+	amounts, present := make(resources.Vector, len(queues)*dims), make([]bool, dims)
+	for d := range present {
+		present[d] = true
+	}
 	for n, q := range queues {
-		list[n].deserved = make(resources.Vector, dims)
-		list[n].capability = make(resources.Vector, dims)
-		for i := range dims {
-			list[n].capability[i] = q.Capability.Value(resources.Dim(i))
+		ceiling := amounts[n*dims : (n+1)*dims : (n+1)*dims]
+		for i := range ceiling {
+			d := resources.Dim(i)
+			own := q.Guarantee.Amount(d)
+			ceiling[i] = quota.Ceiling(room.At(d), guarantees.At(d), own, q.Terms.Ceiling(d))
 		}
-		list[n].ceiling = quota.Ceiling(dims, total, guarantees, q.Guarantee, q.Capability)
-		list[n].attainable = list[n].ceiling
-		if !p.cluster.Tainted.Total.IsZero() {
-			list[n].attainable = quota.Ceiling(dims, p.cluster.Shared(true), guarantees, q.Guarantee, q.Capability)
-		}
+		view.Bound(&q.Node).Ceiling = resources.LimitsOf(ceiling, present)
+	}
+	return view
+}
+
+// share divides the cluster among queues, resource by resource.
+func (p *plugin) share(queues []*cluster.Queue, total resources.Vector) {
+	dims := p.cluster.Resources.Len()
+	amounts, counts := make(resources.Vector, len(queues)*dims), make([]bool, dims)
+	for n, q := range queues {
+		b := p.view.Bound(&q.Node)
+		b.Deserved = amounts[n*dims : (n+1)*dims : (n+1)*dims]
+		b.Share = resources.LimitsOf(b.Deserved, counts)
 	}
 	portions := slices.Grow(p.divider.portions[:0], len(queues))[:len(queues)]
 	p.divider.portions = portions
 	for i := range dims {
 		d := resources.Dim(i)
+		counts[d] = total.At(d) > 0
 		for n, q := range queues {
-			floor := q.Guarantee.At(d)
-			top := max(min(wanted(q).At(d), list[n].ceiling[d]), floor)
+			floor := q.Guarantee.Amount(d)
+			top := max(min(wanted(q).At(d), p.view.Of(&q.Node).Ceiling.Value(d)), floor)
 			portions[n] = portion{weight: q.Weight, floor: floor, top: top}
 		}
 		p.divider.divide(total.At(d))
-		for n := range list {
-			list[n].deserved[d] = portions[n].amount
+		for n := range queues {
+			amounts[n*dims+i] = portions[n].amount
 		}
-	}
-	before := p.limits
-	p.limits = make(map[*cluster.Queue]limits, len(queues))
-	moved := false
-	for n, q := range queues {
-		list[n].share = quota.Limits(list[n].deserved, total)
-		p.limits[q] = list[n]
-		moved = moved || moves(q, before[q].deserved, list[n].deserved)
-	}
-	if moved {
-		p.cluster.Note(cluster.ShareChanged)
 	}
 }
 
@@ -121,27 +139,15 @@ func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 		return c
 	}
-	return p.share(a).Compare(p.share(b))
+	return p.view.Ratio(&a.Node).Compare(p.view.Ratio(&b.Node))
 }
 
-func (p *plugin) share(q *cluster.Queue) resources.Ratio {
-	return quota.Worst(q.Own.Allocated, p.limits[q].deserved, p.total)
-}
-
-// Share is what the queue deserves, and how far it has come.
-func (p *plugin) Share(q *cluster.Queue) framework.Share {
-	return framework.Share{Deserved: p.limits[q].share, Share: p.share(q)}
-}
-
-// IsSurplus reports whether what would leave a queue lies above what it deserves.
-func (p *plugin) IsSurplus(q *cluster.Queue, leaving, wanted resources.Vector) bool {
-	return quota.IsSurplus(q.Own.Allocated, p.limits[q].share, leaving, wanted)
-}
+// Shares are what the queues deserve.
+func (p *plugin) Shares() *quota.View { return p.view }
 
 // Overused holds back a queue that wants more and has all that it deserves, of every resource.
 func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
-	deserved := p.limits[q].deserved
-	if !deserved.LessEqual(q.Own.Allocated) || q.Own.Request.LessEqual(q.Own.Allocated) {
+	if !p.view.IsSaturated(&q.Node) {
 		return nil
 	}
 	return p.refusal(q, nil)
@@ -150,50 +156,51 @@ func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 // MayAllocate lets a queue grow up to what it deserves, in the resources that the task requests. A refusal is OverShare only
 // if the queue's capability would allow the task; that the cluster is too small is for the nodes to say.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	capability, claim := p.limits[q].capability, quota.OfTask(t)
-	if !claim.Fits(&q.Own, capability) {
-		return claim.Refusal(p.cluster.Resources, q, &q.Own, capability)
+	claim := quota.ToPlace(t.Request())
+	if !p.written.Fits(&q.Node, claim) {
+		return p.written.Refusal(p.cluster.Resources, &q.Node, claim)
 	}
 	return p.overShare(q, claim)
 }
 
 // MayBind keeps a queue within its capability while evictions that were decided may be refused still.
 func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	capability, claim := p.limits[q].capability, quota.OfBinding(t)
-	if claim.Fits(&q.Own, capability) {
+	claim := quota.ToBind(t.Request())
+	if p.written.Fits(&q.Node, claim) {
 		return nil
 	}
-	return claim.Refusal(p.cluster.Resources, q, &q.Own, capability)
+	return p.written.Refusal(p.cluster.Resources, &q.Node, claim)
 }
 
-// MayTake lets a queue take from others up to what it deserves, as long as it is open (laws Q4, Q5).
+// MayTake lets a queue take from others up to what it deserves, as long as it is open (laws Q4, Q5). A pod's place on a node alone
+// gives no right to what others hold.
 func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	if v := quota.Closed(q); v != nil {
+	switch v := q.RefuseClosed(); {
+	case v != nil:
 		return v
-	}
-	if t.BestEffort() {
-		return p.refusal(q, nil) // a pod's place on a node alone gives no right to what others hold
-	}
-	return p.overShare(q, quota.OfTask(t))
-}
-
-func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
-	deserved := p.limits[q].deserved
-	if claim.Fits(&q.Own, deserved) {
+	case t.BestEffort():
+		return p.refusal(q, nil)
+	case p.view.Ground(&q.Node, t.Request()) != quota.NoGround:
 		return nil
 	}
-	return p.refusal(q, claim.Shortages(p.cluster.Resources, &q.Own, deserved))
+	return p.refusal(q, p.view.ShareShortages(p.cluster.Resources, &q.Node, quota.ToPlace(t.Request())))
+}
+
+// overShare says what of its share a queue lacks for a claim, nil if it lacks nothing.
+func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
+	if short := p.view.ShareShortages(p.cluster.Resources, &q.Node, claim); short != nil {
+		return p.refusal(q, short)
+	}
+	return nil
 }
 
 // VoteReclaim lets pods go as long as their queue holds more than it deserves of some resource, and those of queues with
 // less priority than the taker's whatever their queue deserves (law Q1).
 func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
-	giver, taker := d.Giver().Queue, d.Taker.Queue
-	if !p.ordered && giver.Priority < taker.Priority ||
-		quota.IsAbove(giver.Own.Allocated, p.limits[giver].share, p.total) {
-		return framework.Permit, ""
+	if why := p.view.MayGive(&d.Giver().Queue.Node, &d.Taker.Queue.Node, d.Leaving()); why != "" {
+		return framework.Reject, why
 	}
-	return framework.Reject, quota.WithinShare
+	return framework.Permit, ""
 }
 
 func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {
@@ -205,7 +212,7 @@ func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdic
 // all the time, and every status it is written to would change with it.
 func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string {
 	var amounts []string
-	for i, amount := range p.limits[q].deserved {
+	for i, amount := range p.view.Of(&q.Node).Deserved {
 		name := p.cluster.Resources.Name(resources.Dim(i))
 		isShort := slices.ContainsFunc(shortages, func(s verdict.Shortage) bool { return s.Resource == name })
 		if isShort || len(shortages) == 0 && amount > 0 {
@@ -220,13 +227,12 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 
 // MayEnqueue lets a job in that fits under the ceiling of its queue, beside the jobs already let in.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	q, claim := j.Queue, quota.OfJob(j)
-	ceiling := p.limits[q].ceiling
+	view, claim := p.view, quota.ToAdmit(j.MinResources, j)
 	if j.AwaitsPods() {
-		ceiling = p.limits[q].attainable
+		view = p.attainable
 	}
-	if claim.Fits(&q.Own, ceiling) {
+	if view.Fits(&j.Queue.Node, claim) {
 		return framework.Permit, nil
 	}
-	return framework.Reject, claim.Refusal(p.cluster.Resources, q, &q.Own, ceiling)
+	return framework.Reject, view.Refusal(p.cluster.Resources, &j.Queue.Node, claim)
 }

@@ -303,9 +303,7 @@ func benchmarkWorld(b *testing.B) *world.World {
 }
 
 func BenchmarkOpenSessionWithAThousandQueues(b *testing.B) {
-	w := benchmarkWorld(b)
-	p := &plugin{}
-	s := &framework.Session{Cluster: w.Cluster}
+	p, s := &plugin{}, benchmarkWorld(b).Open()
 	b.ReportAllocs()
 	for b.Loop() {
 		p.OpenSession(s)
@@ -315,7 +313,7 @@ func BenchmarkOpenSessionWithAThousandQueues(b *testing.B) {
 func BenchmarkMayAllocate(b *testing.B) {
 	w := benchmarkWorld(b)
 	p := &plugin{}
-	p.OpenSession(&framework.Session{Cluster: w.Cluster})
+	p.OpenSession(w.Open())
 	t := w.TaskNamed("q8-0")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/plugins/internal/quota"
 	"hekla.sh/hekla/pkg/plugins/internal/world"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )

@@ -98,8 +98,8 @@ func TestOptionsSayWhatAQueueIs(t *testing.T) {
 	}
 	deserved, _ := q.Deserved.At(resources.CPU)
 	capability, _ := q.Capability.At(resources.CPU)
-	if deserved != 2000 || q.Guarantee.At(resources.CPU) != 1000 || capability != 5000 {
-		t.Errorf("it deserves %d, is guaranteed %d, and may have %d", deserved, q.Guarantee.At(resources.CPU), capability)
+	if deserved != 2000 || q.Guarantee.Amount(resources.CPU) != 1000 || capability != 5000 {
+		t.Errorf("it deserves %d, is guaranteed %d, and may have %d", deserved, q.Guarantee.Amount(resources.CPU), capability)
 	}
 }
 

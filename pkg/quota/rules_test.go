@@ -1,0 +1,181 @@
+package quota_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// bookSome has every node hold something.
+func bookSome(r *rapid.T, t *quota.Tree, nodes []*quota.Node) {
+	for _, n := range nodes {
+		t.Book(n, quota.Allocated, drawAmounts(r, "held").vector(), +1)
+		n.Jobs = 1
+	}
+}
+
+// checkFloors fails if a node that does not contain the taker holds less than it is guaranteed, or than it did, of what has left.
+func checkFloors(r *rapid.T, nodes []*quota.Node, taker *quota.Node, before map[*quota.Node]resources.Vector) {
+	for _, n := range nodes {
+		for d := range resources.Dim(5) {
+			floor, held, was := n.Guarantee.Amount(d), n.Subtree.Allocated.At(d), before[n].At(d)
+			if held < floor && held < was && !n.Contains(taker) {
+				r.Fatalf("%s held %d of %d and holds %d, below the %d it is guaranteed", n.Name, was, d, held, floor)
+			}
+		}
+	}
+}
+
+func TestNoQueueFallsBelowItsGuarantee(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, false)
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		bookSome(r, tree, nodes)
+		taker, before := rapid.SampledFrom(nodes).Draw(r, "taker"), map[*quota.Node]resources.Vector{}
+		for _, n := range nodes {
+			before[n] = n.Subtree.Allocated.Clone()
+		}
+		view := quota.NewBounded(tree, quota.Policy{}, index(), amounts{"cpu": 20, "memory": 20}.vector())
+		rules := quota.NewBetween(tree, quota.Between{Taker: taker, Shares: view, SurplusOnly: rapid.Bool().Draw(r, "surplus")}, true)
+		wanted := drawAmounts(r, "wanted").vector()
+		for range rapid.IntRange(1, 12).Draw(r, "units") {
+			giver, unit := rapid.SampledFrom(nodes).Draw(r, "giver"), drawAmounts(r, "unit").vector()
+			unit.AtMost(giver.Own.Allocated)
+			if rules.Forbids(giver) == "" && rules.Objects(giver, unit, wanted, func() bool { return true }) == "" {
+				tree.Book(giver, quota.Allocated, unit, -1)
+				checkFloors(r, nodes, taker, before)
+			}
+		}
+		tree.Book(taker, quota.Allocated, wanted, +1)
+		keeps := true
+		for n := taker; n != nil; n = n.Above() {
+			for d := range resources.Dim(5) {
+				held := n.Subtree.Allocated.At(d)
+				keeps = keeps && (held >= n.Guarantee.Amount(d) || held >= before[n].At(d))
+			}
+		}
+		if have := rules.KeepsGuarantees(); have != keeps {
+			r.Fatalf("the queues above the taker keep their guarantees: %t", have)
+		}
+	})
+}
+
+// A view protects guarantees as the rules do, those of a queue with queues below it too.
+func TestNoVoteLetsAQueueFallBelowItsGuarantee(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, false)
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		bookSome(r, tree, nodes)
+		giver, taker := rapid.SampledFrom(nodes).Draw(r, "giver"), rapid.SampledFrom(nodes).Draw(r, "taker")
+		unit := drawAmounts(r, "unit").vector()
+		unit.AtMost(giver.Own.Allocated)
+		policy := quota.Policy{Levels: rapid.IntRange(0, 2).Draw(r, "levels"), OrderOnly: rapid.Bool().Draw(r, "order only")}
+		view := quota.NewBounded(tree, policy, index(), amounts{"cpu": 20, "memory": 20}.vector())
+		if view.MayGive(giver, taker, unit) != "" {
+			return
+		}
+		for n := giver; n != nil && !n.Contains(taker); n = n.Above() {
+			for d, amount := range unit {
+				dim := resources.Dim(d)
+				if floor := view.Of(n).Guarantee.Amount(dim); amount > 0 && floor > 0 && n.Subtree.Allocated.At(dim)-amount < floor {
+					r.Fatalf("%v leaves %s, which is guaranteed %d of %d and holds %d", unit, n.Name, floor, d, n.Subtree.Allocated.At(dim))
+				}
+			}
+		}
+	})
+}
+
+// Whatever queues take from each other one resource within the rules, what all hold within their shares grows with each time: so
+// they come to rest, and take in no circle.
+func TestTakingWithinSharesEnds(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, false)
+		for i := range f.terms {
+			f.terms[i].Priority, f.terms[i].Reclaimable = 0, true
+		}
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		bookSome(r, tree, nodes)
+		view := quota.NewBounded(tree, quota.Policy{Flat: true}, index(), amounts{"cpu": 20, "memory": 20, "example.com/a": 20}.vector())
+		within := func(d resources.Dim) (sum int64) {
+			for _, n := range nodes {
+				sum += min(n.Own.Allocated.At(d), view.Of(n).Deserved.At(d))
+			}
+			return sum
+		}
+		for range rapid.IntRange(1, 30).Draw(r, "takes") {
+			taker, giver := rapid.SampledFrom(nodes).Draw(r, "taker"), rapid.SampledFrom(nodes).Draw(r, "giver")
+			d := resources.Dim(rapid.SampledFrom([]int{0, 1, 3}).Draw(r, "resource"))
+			var unit resources.Vector
+			unit.Set(d, rapid.Int64Range(1, 3).Draw(r, "unit"))
+			rules := quota.NewBetween(tree, quota.Between{Taker: taker, Shares: view, SurplusOnly: true}, true)
+			isEntitled := func() bool { return view.Ground(taker, unit) == quota.OfRight }
+			if taker == giver || giver.Own.Allocated.At(d) < unit.At(d) || rules.Forbids(giver) != "" ||
+				rules.Objects(giver, unit, unit, isEntitled) != "" {
+				continue
+			}
+			if _, counts := view.Of(giver).Share.At(d); !counts {
+				continue // what no share speaks of is nobody's within it
+			}
+			before := within(d)
+			tree.Book(giver, quota.Allocated, unit, -1)
+			tree.Book(taker, quota.Allocated, unit, +1)
+			if after := within(d); after <= before {
+				r.Fatalf("%s takes %v from %s: %d are held within shares, %d were before", taker.Name, unit, giver.Name, after, before)
+			}
+		}
+	})
+}
+
+func TestQueuesOfMorePriorityGiveNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, false)
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		bookSome(r, tree, nodes)
+		one, other := rapid.SampledFrom(nodes).Draw(r, "one"), rapid.SampledFrom(nodes).Draw(r, "other")
+		between := func(taker *quota.Node) *quota.Between {
+			return quota.NewBetween(tree, quota.Between{Taker: taker}, true)
+		}
+		if one.Priority > other.Priority && between(other).Forbids(one) != quota.HigherPriority {
+			r.Fatalf("%s gives to %s, which has less priority", one.Name, other.Name)
+		}
+		if between(one).NeedsRight(other) && between(other).NeedsRight(one) != (one != other) {
+			r.Fatalf("%s needs a right to take from %s, and the other way round it does not", one.Name, other.Name)
+		}
+		if one != other && !between(one).NeedsRight(other) && !between(other).NeedsRight(one) &&
+			between(one).Forbids(other) == "" && between(other).Forbids(one) == "" {
+			r.Fatalf("%s and %s take from each other without a right", one.Name, other.Name)
+		}
+	})
+}
+
+func TestQueuesThatKeepWhatTheyHold(t *testing.T) {
+	for name, test := range map[string]struct {
+		keeps, taker, giver string
+		want                string
+	}{
+		"the giver itself":                         {"g", "t", "g", quota.NotReclaimable},
+		"a queue above it":                         {"up", "t", "g", quota.NotReclaimable},
+		"a queue above both":                       {"root", "t", "g", ""},
+		"a queue above both, below the root":       {"up", "beside", "g", ""},
+		"the giver, which is above the taker":      {"up", "g", "up", quota.NotReclaimable},
+		"the taker":                                {"t", "t", "g", ""},
+		"the taker's own queue gives inside of it": {"t", "t", "t", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			byName := map[string]*quota.Node{}
+			var nodes []*quota.Node
+			for _, name := range []string{"root", "up", "g", "beside", "t"} {
+				n := &quota.Node{Name: name, Terms: quota.Terms{Reclaimable: name != test.keeps}}
+				byName[name], nodes = n, append(nodes, n)
+			}
+			tree := grow(nodes, []int{0, 0, 1, 1, 0})
+			rules := quota.NewBetween(tree, quota.Between{Taker: byName[test.taker]}, true)
+			if got := rules.Forbids(byName[test.giver]); got != test.want {
+				t.Errorf("forbidden is %q, want %q", got, test.want)
+			}
+		})
+	}
+}

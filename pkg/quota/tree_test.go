@@ -1,0 +1,305 @@
+package quota_test
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// maxDepth is how deep random trees are.
+const maxDepth = 6
+
+// forest is a random tree, of which the nodes can be made again in another order.
+type forest struct {
+	terms   []quota.Terms
+	parents []int // by position, of nodes before
+}
+
+func drawForest(r *rapid.T, withholding bool) forest {
+	var f forest
+	depths := []int{0}
+	for i := range rapid.IntRange(2, 12).Draw(r, "nodes") {
+		parent := 0
+		if i > 0 {
+			parent = rapid.IntRange(0, i-1).Draw(r, "parent")
+			if depths[parent] == maxDepth {
+				parent = 0
+			}
+			depths = append(depths, depths[parent]+1)
+		}
+		terms := quota.Terms{Weight: 1, Reclaimable: rapid.IntRange(0, 4).Draw(r, "reclaimable") > 0,
+			Priority: rapid.Int32Range(0, 2).Draw(r, "priority"), Guarantee: drawAmounts(r, "guarantee").limits(),
+			Deserved: drawAmounts(r, "deserved").limits(), Capability: drawAmounts(r, "capability").limits()}
+		if withholding {
+			terms.Lendable, terms.Borrowable = drawAmounts(r, "lendable").limits(), drawAmounts(r, "borrowable").limits()
+			// In one resource all withhold something, so that what one hides shows in what the next does.
+			terms.Deserved.Set(dim("spot"), rapid.Int64Range(1, 4).Draw(r, "deserved"))
+			terms.Lendable.Set(dim("spot"), rapid.Int64Range(0, 2).Draw(r, "lendable"))
+		}
+		f.terms, f.parents = append(f.terms, terms), append(f.parents, parent)
+	}
+	return f
+}
+
+// tree makes the nodes and hands them to the tree in an order.
+func (f forest) tree(order []int) (*quota.Tree, []*quota.Node) {
+	nodes := make([]*quota.Node, len(f.terms))
+	for i := range nodes {
+		nodes[i] = &quota.Node{Name: fmt.Sprintf("q%02d", i), Terms: f.terms[i]}
+	}
+	above := map[*quota.Node]*quota.Node{}
+	for i := 1; i < len(nodes); i++ {
+		above[nodes[i]] = nodes[f.parents[i]]
+	}
+	given := make([]*quota.Node, len(nodes))
+	for to, from := range order {
+		given[to] = nodes[from]
+	}
+	t := &quota.Tree{}
+	t.Grow(nodes[0], given, func(n *quota.Node) *quota.Node { return above[n] })
+	return t, nodes
+}
+
+func inOrder(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// booking is one entry of the ledger, and its opposite.
+type booking struct {
+	node   *quota.Node
+	part   quota.Part
+	amount resources.Vector
+}
+
+func drawBooking(r *rapid.T, nodes []*quota.Node) booking {
+	return booking{rapid.SampledFrom(nodes).Draw(r, "node"), quota.Part(rapid.IntRange(0, 3).Draw(r, "part")), drawAmounts(r, "booked").vector()}
+}
+
+// book carries a booking out, in one of the ways in which it can be.
+func (b booking) book(r *rapid.T, t *quota.Tree, sign int64) {
+	if rapid.Bool().Draw(r, "one by one") {
+		for d, amount := range b.amount {
+			t.BookOne(b.node, b.part, resources.Dim(d), sign*amount)
+		}
+		return
+	}
+	t.Book(b.node, b.part, b.amount, sign)
+}
+
+// used is what spills out of a node: the definition of it, added up afresh.
+func used(n *quota.Node, d resources.Dim) int64 {
+	sum := n.Own.Allocated.At(d)
+	for _, child := range n.Below() {
+		sum += max(used(child, d)-child.Withheld(d), 0)
+	}
+	return sum
+}
+
+func TestTheLedgerIsTheSumOfWhatWasBooked(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, rapid.Bool().Draw(r, "withholding"))
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		var done []booking
+		own := map[*quota.Node]*quota.Usage{}
+		for _, n := range nodes {
+			own[n] = &quota.Usage{}
+		}
+		change := func(b booking, sign int64) {
+			b.book(r, tree, sign)
+			own[b.node].Part(b.part).AddScaled(b.amount, sign)
+			checkLedger(r, nodes, own)
+		}
+		for range rapid.IntRange(1, 12).Draw(r, "steps") {
+			if i := len(done) - 1; i >= 0 && rapid.IntRange(0, 2).Draw(r, "undo") == 0 {
+				change(done[i], -1)
+				done = done[:i]
+				continue
+			}
+			b := drawBooking(r, nodes)
+			change(b, +1)
+			done = append(done, b)
+		}
+		if rapid.Bool().Draw(r, "grow again") {
+			tree.Grow(nodes[0], nodes, func(n *quota.Node) *quota.Node { return n.Above() })
+			checkLedger(r, nodes, own)
+		}
+		rand.New(rand.NewSource(int64(len(done)))).Shuffle(len(done), func(i, j int) { done[i], done[j] = done[j], done[i] })
+		for _, b := range done {
+			change(b, -1)
+		}
+		for _, n := range nodes {
+			for d := range resources.Dim(5) {
+				if n.Used(d) != 0 || n.Subtree.Allocated.At(d) != 0 {
+					r.Fatalf("%s uses %d of %d, and all was undone", n.Name, n.Used(d), d)
+				}
+			}
+		}
+	})
+}
+
+func checkLedger(r *rapid.T, nodes []*quota.Node, own map[*quota.Node]*quota.Usage) {
+	for _, n := range nodes {
+		var subtree quota.Usage
+		for _, m := range nodes {
+			if n.Contains(m) {
+				subtree.Add(own[m])
+			}
+		}
+		for p := quota.Allocated; p <= quota.Unsettled; p++ {
+			if !n.Own.Part(p).Equal(*own[n].Part(p)) || !n.Subtree.Part(p).Equal(*subtree.Part(p)) {
+				r.Fatalf("part %d of %s is %v, of its subtree %v; booked were %v and %v", p, n.Name, *n.Own.Part(p), *n.Subtree.Part(p),
+					*own[n].Part(p), *subtree.Part(p))
+			}
+		}
+		for d := range resources.Dim(5) {
+			if have, want := n.Used(d), used(n, d); have != want {
+				r.Fatalf("%s uses %d of %d, should use %d", n.Name, have, d, want)
+			}
+		}
+	}
+}
+
+// available is how much a node may use, by the definition that Kueue has for cohorts with lending and borrowing limits.
+func available(n *quota.Node, d resources.Dim) int64 {
+	withheld := n.Withheld(d)
+	here := n.Ceiling(d)
+	if here != resources.Unlimited {
+		here += -withheld - max(used(n, d)-withheld, 0)
+	}
+	if n.Above() != nil {
+		here = min(here, available(n.Above(), d))
+	}
+	if here == resources.Unlimited {
+		return here
+	}
+	return here + max(withheld-used(n, d), 0)
+}
+
+func TestAClaimFitsWhereThereIsRoomAtEveryLevel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, rapid.Bool().Draw(r, "withholding"))
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		view := quota.Written(quota.Policy{})
+		for range rapid.IntRange(0, 6).Draw(r, "bookings") {
+			tree.Book(rapid.SampledFrom(nodes).Draw(r, "node"), quota.Allocated, drawAmounts(r, "held").vector(), +1)
+		}
+		n, request := rapid.SampledFrom(nodes).Draw(r, "asked"), drawAmounts(r, "request").vector()
+		fits := true
+		for d, need := range request {
+			room, want := view.Room(n, resources.Dim(d)), available(n, resources.Dim(d))
+			if min(room, 1000) != min(want, 1000) {
+				r.Fatalf("there is room for %d of %d in %s, should be for %d", room, d, n.Name, want)
+			}
+			fits = fits && (need == 0 || need <= room)
+		}
+		if have := view.Fits(n, quota.ToPlace(request)); have != fits {
+			r.Fatalf("%v fits into %s: %t", request, n.Name, have)
+		}
+		highest, lowest := view.Full(n, quota.ToPlace(request))
+		if (highest == nil) != fits || (lowest == nil) != fits || !fits && (!highest.Contains(lowest) || !lowest.Contains(n)) {
+			r.Fatalf("%v does not fit into %v and %v", request, highest, lowest)
+		}
+		part := request.Clone()
+		for d := range part {
+			part[d] = rapid.Int64Range(0, part[d]).Draw(r, "part")
+		}
+		if fits && !view.Fits(n, quota.ToPlace(part)) {
+			r.Fatalf("%v fits into %s, and %v does not", request, n.Name, part)
+		}
+	})
+}
+
+// What shares add up to may be more than there is. Then claims that fit never bring a queue above its ceiling, nor all
+// together above the cluster.
+func TestSharesAboveTheClusterOverfillNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, false)
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		total := amounts{"cpu": 6, "memory": 6, "pods": 6, "example.com/a": 6}.vector()
+		flat := rapid.Bool().Draw(r, "flat")
+		view := quota.NewBounded(tree, quota.Policy{Flat: flat}, index(), total)
+		for range rapid.IntRange(1, 20).Draw(r, "claims") {
+			n, request := rapid.SampledFrom(nodes).Draw(r, "node"), drawAmounts(r, "request").vector()
+			if view.Fits(n, quota.ToPlace(request)) {
+				tree.Book(n, quota.Allocated, request, +1)
+			}
+		}
+		for _, n := range nodes {
+			b := view.Of(n)
+			var below resources.Vector
+			for _, child := range n.Below() {
+				below.Add(view.Of(child).Guarantee.Vector())
+			}
+			if guarantee := b.Guarantee.Vector(); !flat && !below.LessEqual(guarantee) {
+				r.Fatalf("%s is guaranteed %v, and its children %v", n.Name, guarantee, below)
+			}
+			for d := range resources.Dim(5) {
+				ceiling, held := b.Ceiling.Value(d), view.Held(n).Allocated.At(d)
+				if held > ceiling {
+					r.Fatalf("%s holds %d of %d, and may hold %d", n.Name, held, d, ceiling)
+				}
+				if limit, named := n.Capability.At(d); named && ceiling > limit {
+					r.Fatalf("%s may hold %d of %d, its capability is %d", n.Name, ceiling, d, limit)
+				}
+				if deserved := b.Deserved.At(d); n != nodes[0] && deserved > max(ceiling, b.Guarantee.Amount(d)) {
+					r.Fatalf("%s deserves %d of %d, and may hold %d", n.Name, deserved, d, ceiling)
+				}
+			}
+		}
+	})
+}
+
+func TestTheOrderOfNodesChangesNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, rapid.Bool().Draw(r, "withholding"))
+		order := rapid.Permutation(inOrder(len(f.terms))).Draw(r, "order")
+		one, nodes := f.tree(inOrder(len(f.terms)))
+		other, same := f.tree(order)
+		for i := range nodes {
+			held := drawAmounts(r, "held").vector()
+			one.Book(nodes[i], quota.Allocated, held, +1)
+			other.Book(same[i], quota.Allocated, held, +1)
+			nodes[i].Jobs, same[i].Jobs = i%3, i%3
+		}
+		taker, leaving, asked := rapid.IntRange(0, len(nodes)-1).Draw(r, "taker"), drawAmounts(r, "leaving").vector(), drawAmounts(r, "asked").vector()
+		policy := quota.Policy{Flat: rapid.Bool().Draw(r, "flat"), Levels: rapid.IntRange(0, 2).Draw(r, "levels"), OrderOnly: rapid.Bool().Draw(r, "order only")}
+		if have, want := answers(other, same, policy, taker, leaving, asked), answers(one, nodes, policy, taker, leaving, asked); have != want {
+			r.Fatalf("in another order:\n%s\ninstead of:\n%s", have, want)
+		}
+	})
+}
+
+// answers are all answers of the package about a tree, as text.
+func answers(t *quota.Tree, nodes []*quota.Node, p quota.Policy, taker int, leaving, asked resources.Vector) string {
+	var b strings.Builder
+	view := quota.NewBounded(t, p, index(), amounts{"cpu": 9, "memory": 9, "pods": 9, "example.com/a": 9}.vector())
+	rules := quota.NewBetween(t, quota.Between{Taker: nodes[taker], Shares: view, OrderOnly: p.OrderOnly, SurplusOnly: true}, true)
+	for _, n := range nodes {
+		bounds := view.Of(n)
+		fmt.Fprintln(&b, n.Name, n.Depth, bounds.Guarantee.Vector(), bounds.Deserved, bounds.Share.Vector(), bounds.Ceiling.Vector(), view.Ratio(n),
+			view.IsSaturated(n), view.Room(n, resources.CPU), view.Ground(n, asked), view.MayGive(n, nodes[taker], leaving), rules.Forbids(n),
+			rules.Objects(n, leaving, asked, func() bool { return view.Ground(nodes[taker], asked) != quota.NoGround }), rules.MayExceed(asked))
+	}
+	givers := slices.Clone(nodes)
+	slices.SortStableFunc(givers, func(a, b *quota.Node) int {
+		if c := rules.Compare(a, b); c != 0 {
+			return c
+		}
+		return quota.Compare(a, b)
+	})
+	for _, n := range givers {
+		fmt.Fprint(&b, n.Name, " ")
+	}
+	return b.String()
+}

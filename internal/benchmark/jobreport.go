@@ -92,7 +92,7 @@ func (r *JobReport) WriteText(out io.Writer) error {
 		requests := make(Writes)
 		maps.Copy(requests, plainLoop)
 		maps.Copy(requests, hekla)
-		line("\nwrites of everybody in run %d\tplain loop\tHekla", number)
+		line("\nall writes in run %d\tplain loop\tHekla", number)
 		for _, request := range slices.Sorted(maps.Keys(requests)) {
 			line("%s\t%d\t%d", request, plainLoop[request], hekla[request])
 		}

@@ -132,7 +132,7 @@ func TestTheReportOfJobsIsReadable(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{"Load 1000 Jobs of 10 pods", "1 plain loop 200 199 220 0.00 0.0 0.0", "1 Hekla 300 0 385 0.00 2.50 64 0.0 0.0", "1 ratio 1.50 1.75",
-		"2 Hekla 0 0 0 0.00 0.0 0.0 2 plain loop", "writes of everybody in run 2", "Every Job has its pods"} {
+		"2 Hekla 0 0 0 0.00 0.0 0.0 2 plain loop", "all writes in run 2", "Every Job has its pods"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

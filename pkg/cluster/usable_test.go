@@ -103,3 +103,23 @@ func TestWhatANodeIsOversubscribedByIsRoom(t *testing.T) {
 		sound(t, c)
 	}
 }
+
+func TestAJobIsHelpedByWhatIsPlacedWhereItsQueueCannotGo(t *testing.T) {
+	for name, want := range map[string]bool{"cordoned": true, "usable": false} {
+		t.Run(name, func(t *testing.T) {
+			n := node("n", "cpu=4")
+			n.Spec.Unschedulable = want
+			c := newCluster(Set{n}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("waits", "")}, Set{pod("w", in("waits"))})
+			c.Settle()
+			waits := c.Job(key("waits"))
+			c.SetVerdict(waits, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpQueue})
+			placed := c.Job(key("g")).Tasks()[0]
+			c.Place(placed, c.Node("n"))
+			c.Commit(placed)
+			c.Keep()
+			if have := c.isHelped(waits); have != want {
+				t.Errorf("the job is looked at: %t", have)
+			}
+		})
+	}
+}

@@ -1,4 +1,5 @@
-# One image with the three programs; the installer's Deployments say which of them to run:
+# One image with the three programs; the installer's Deployments say which of them to run. It is for who has Docker and no Go:
+# make image writes the same programs into an image without a container engine.
 #
 #   docker build --build-arg VERSION=v1 -t hekla:latest .
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build

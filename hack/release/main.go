@@ -21,13 +21,12 @@ flags:
 
 // options are the values of the flags.
 type options struct {
-	source  source
-	out     string
-	name    string
-	links   string
-	chart   string
-	helm    string
-	command string
+	source source
+	out    string
+	name   string
+	links  string
+	chart  string
+	helm   string
 }
 
 func main() {

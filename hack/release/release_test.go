@@ -297,6 +297,31 @@ func TestAReleaseHoldsAllItsFilesWithTheirChecksums(t *testing.T) {
 	}
 }
 
+func TestTheChartIsPackedWithTheVersion(t *testing.T) {
+	o := options{source: source{root: "../..", version: "v1.2.3"}, out: t.TempDir(), chart: "installer/helm/hekla",
+		helm: "go tool -modfile=hack/helm.mod helm"}
+	check(t, o.packChart(t.Context(), "1.2.3"))
+	archive, err := os.Open(filepath.Join(o.out, "hekla-1.2.3.tgz"))
+	check(t, err)
+	defer func() { _ = archive.Close() }()
+	content, err := gzip.NewReader(archive)
+	check(t, err)
+	folder := t.TempDir()
+	found := unpackTar(t, content, folder)
+	for _, name := range []string{"hekla/values.yaml", "hekla/templates/scheduler.yaml", "hekla/files/crds/batch.volcano.sh_jobs.yaml"} {
+		if found[name] == nil {
+			t.Errorf("the chart lacks %s", name)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "Chart.yaml"))
+	check(t, err)
+	for _, want := range []string{"version: 1.2.3\n", "appVersion: v1.2.3\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("its Chart.yaml has no %q:\n%s", want, text)
+		}
+	}
+}
+
 func TestTheBillNamesTheModulesOfAProgram(t *testing.T) {
 	self, err := os.Executable()
 	check(t, err)

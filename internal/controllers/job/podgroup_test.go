@@ -18,11 +18,6 @@ var priorities = map[string]int32{"high": 100, "low": 1}
 
 func priority(class string) int32 { return priorities[class] }
 
-func withClass(task batch.TaskSpec, class string) batch.TaskSpec {
-	task.Template.Spec.PriorityClassName = class
-	return task
-}
-
 func TestUpdatingAPodGroupKeepsWhatOthersHaveWritten(t *testing.T) {
 	job := jobOf(task("a", 2, "1"))
 	current := builder.PodGroup(job, priority)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -30,7 +31,7 @@ func (o *options) writeAll(ctx context.Context) error {
 	if match == nil {
 		return fmt.Errorf("--version=%s: must be a semantic version such as v1.2.3", o.source.version)
 	}
-	if err := errors.Join(os.RemoveAll(o.out), os.MkdirAll(o.out, 0o755)); err != nil {
+	if err := emptied(o.out); err != nil {
 		return err
 	}
 	work, err := os.MkdirTemp("", "hekla-release-")
@@ -69,6 +70,19 @@ func (o *options) writeAll(ctx context.Context) error {
 		return err
 	}
 	return writeChecksums(o.out)
+}
+
+// emptied makes a directory that is empty. What stands there is removed only if it looks like what this program has written before.
+func emptied(folder string) error {
+	found, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	isOurs := func(e fs.DirEntry) bool { return e.Name() == "SHA256SUMS" || e.Name() == "image.tar" }
+	if len(found) > 0 && !slices.ContainsFunc(found, isOurs) {
+		return fmt.Errorf("--out=%s: is not empty, and holds no release that could be replaced", folder)
+	}
+	return errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755))
 }
 
 // packPrograms writes an archive of executables, with the license and the other names of hekla.

@@ -297,6 +297,23 @@ func TestAReleaseHoldsAllItsFilesWithTheirChecksums(t *testing.T) {
 	}
 }
 
+func TestADirectoryOfOtherFilesIsLeftAlone(t *testing.T) {
+	folder := t.TempDir()
+	other := filepath.Join(folder, "thesis.tex")
+	check(t, os.WriteFile(other, nil, 0o600))
+	if err := emptied(folder); err == nil || !strings.Contains(err.Error(), "holds no release") {
+		t.Errorf("said is %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+	check(t, os.WriteFile(filepath.Join(folder, "SHA256SUMS"), nil, 0o600))
+	check(t, emptied(folder))
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
 func TestTheChartIsPackedWithTheVersion(t *testing.T) {
 	o := options{source: source{root: "../..", version: "v1.2.3"}, out: t.TempDir(), chart: "installer/helm/hekla",
 		helm: "go tool -modfile=hack/helm.mod helm"}

@@ -193,7 +193,7 @@ func (f *Search) ask(c *candidacy) *refused {
 	var last *verdict.Verdict
 	opens := func() bool {
 		if last = s.MayEnqueue(j); last == nil {
-			last = f.overCapability(c)
+			last = quota.OverCapability(s.Cluster.Resources, j.QuotaNode(), c.lacks)
 		}
 		return last == nil
 	}
@@ -231,15 +231,4 @@ func (f *Search) protected(a *attempt) *verdict.Verdict {
 		return nil
 	}
 	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Looked: true, Spared: spared}
-}
-
-// overCapability says which queue would hold more than its capability with what the job lacks (law Q4), nil if none would.
-func (f *Search) overCapability(c *candidacy) *verdict.Verdict {
-	view, claim := quota.Written(quota.Policy{}), quota.ToPlace(c.lacks)
-	_, full := view.Full(c.job.QuotaNode(), claim)
-	if full == nil {
-		return nil
-	}
-	return &verdict.Verdict{Code: verdict.OverCapability, Subject: full.Name, Help: verdict.HelpQueue,
-		Shortages: view.Shortages(f.session.Cluster.Resources, full, claim)}
 }

@@ -153,6 +153,17 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 	return refusal
 }
 
+// OverCapability says which queue would hold more than its capability with an amount (law Q4), nil if none would.
+func OverCapability(index *resources.Index, n *Node, amount resources.Vector) *verdict.Verdict {
+	written, claim := Written(Policy{}), ToPlace(amount)
+	_, full := written.Full(n, claim)
+	if full == nil {
+		return nil
+	}
+	return &verdict.Verdict{Code: verdict.OverCapability, Subject: full.Name, Help: verdict.HelpQueue,
+		Shortages: written.Shortages(index, full, claim)}
+}
+
 // RefuseClosed refuses to let a queue take anything that is not open (law Q5); nil if it is.
 func (n *Node) RefuseClosed() *verdict.Verdict {
 	if n.Closed == "" {

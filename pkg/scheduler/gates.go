@@ -7,7 +7,7 @@ import (
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -78,13 +78,5 @@ func open(t *cluster.Task, d *cluster.Decisions) {
 
 // isUnderCapability reports whether a task fits under what its queue, and those above it, say that they may hold.
 func isUnderCapability(t *cluster.Task) bool {
-	for q := t.Job.Queue; q != nil; q = q.Parent {
-		for i, request := range t.Request() {
-			limit, isLimited := q.Capability.At(resources.Dim(i))
-			if isLimited && request > 0 && q.Subtree.Allocated.At(resources.Dim(i))+request > limit {
-				return false
-			}
-		}
-	}
-	return true
+	return quota.Written(quota.Policy{}).Fits(t.Job.QuotaNode(), quota.ToPlace(t.Request()))
 }

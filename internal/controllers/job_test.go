@@ -410,7 +410,7 @@ func TestAPodOfSomebodyElseUnderTheNameIsLeftAlone(t *testing.T) {
 	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
 	awaitJob(t, job, func(status *batch.JobStatus) bool {
 		return status.Pending == 0 && status.State.Reason == "FailedCreate" &&
-			strings.Contains(status.State.Message, "pod "+namespace+"/sim-a-0 exists and belongs to nobody")
+			strings.Contains(status.State.Message, "pod "+namespace+"/sim-a-0 exists and has no owner")
 	})
 	if err := api.Delete(apitest.Context(t), stranger); err != nil {
 		t.Fatal(err)

@@ -331,7 +331,7 @@ func TestAJobOfSomebodyElseUnderTheNameIsLeftAlone(t *testing.T) {
 	create(t, flow)
 	awaitFlow(t, flow, func(status *flowapi.JobFlowStatus) bool {
 		return status.State.Reason == flowapi.FailedCreateReason && slices.Equal(status.PendingJobs, []string{"f-b"}) &&
-			status.State.Message == "flow a: there is a Job "+namespace+"/f-a already, and it belongs to nobody"
+			status.State.Message == "flow a: there is already a Job "+namespace+"/f-a, without an owner"
 	})
 }
 

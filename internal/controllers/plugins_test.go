@@ -130,7 +130,7 @@ func TestPluginsUseTheUsersOwnServiceButNeverAStrangersObject(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: meta("sim-ssh"), Data: map[string][]byte{"id_rsa": []byte("mine")}}
 	create(t, secret)
 	job := equippedJob(t, namespace, task("a", 1))
-	awaitEvent(t, job, "PluginError", "Secret "+namespace+"/sim-ssh: it exists and belongs to nobody")
+	awaitEvent(t, job, "PluginError", "Secret "+namespace+"/sim-ssh: it exists and has no owner")
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Reason == "PluginError" })
 	if pods, err := podsIn(apitest.Context(t), namespace); err != nil || len(pods) > 0 {
 		t.Errorf("pods without keys: %v, %v", pods, err)

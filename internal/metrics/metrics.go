@@ -69,19 +69,19 @@ func New() *Metrics {
 	for _, result := range edge.BindResults {
 		m.binds.WithLabelValues(string(result))
 	}
-	m.victims = m.gauge(volcano, "pod_preemption_victims", "Victims of the newest plan to make room.")
-	m.preemptions = m.counter(volcano, "total_preemption_attempts", "Plans to make room for a job that evict somebody.").With(nil)
+	m.victims = m.gauge(volcano, "pod_preemption_victims", "Victims of the newest plan.")
+	m.preemptions = m.counter(volcano, "total_preemption_attempts", "Plans with evictions.").With(nil)
 	m.reclaims = m.counter(volcano, "total_reclaim_attempts", "Those of them that take from other queues.").With(nil)
 	m.reclaimVictims = prometheus.Observer(m.histogram("pod_reclaim_victims", "Victims of each of those.",
 		[]float64{0, 1, 2, 5, 10, 20, 50}).With(nil))
-	m.transactions = m.counter(volcano, "eviction_transactions_total", "Plans that evict somebody, by action.", "action")
+	m.transactions = m.counter(volcano, "eviction_transactions_total", "Plans with evictions, by action.", "action")
 	m.evictions = m.counter(hekla, "evictions_total", "Evictions by how they ended.", "result")
 	for _, result := range edge.EvictionResults {
 		m.evictions.WithLabelValues(string(result))
 	}
-	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans to make room that began.").With(nil)
+	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans that began.").With(nil)
 	m.plansCancelled = m.counter(hekla, "plans_cancelled_total",
-		"Plans to make room that were cancelled, those of an earlier process included.").With(nil)
+		"Plans that were cancelled, those of an earlier process included.").With(nil)
 	m.cycles = m.counter(hekla, "cycles_total", "Scheduling cycles.").With(nil)
 	m.cyclePanics = m.counter(hekla, "cycle_panics_total", "Cycles that broke and whose decisions were dropped.").With(nil)
 	m.audits = m.counter(hekla, "audits_total", "Comparisons of the model's totals with its pods.").With(nil)
@@ -244,7 +244,7 @@ func (m *Metrics) Watch(inbox func() edge.InboxStats, outbox func() edge.OutboxS
 	}, func() float64 { return float64(outbox().InFlight) }))
 	counter("outbox_bind_repeats_total", "Steps of bindings that had to be repeated.",
 		func() float64 { return float64(outbox().Repeated) })
-	gauge("outbox_plans", "Plans to make room that are not carried out yet.",
+	gauge("outbox_plans", "Plans that are not carried out yet.",
 		func() float64 { return float64(outbox().Plans) })
 	gauge("outbox_plan_steps_waiting", "Steps of plans, begun or cancelled, that are not written yet.",
 		func() float64 { s := outbox(); return float64(s.StepsWaiting + s.StepsInFlight) })

@@ -84,7 +84,7 @@ func amountsOf(what, help string) amounts {
 var (
 	allocated  = amountsOf("allocated", "What the queue and those below it hold")
 	request    = amountsOf("request", "What the queue and those below it hold and wait for")
-	inqueue    = amountsOf("inqueue", "What jobs let into the queue still lack of their minimum")
+	inqueue    = amountsOf("inqueue", "What admitted jobs still lack of their minimum")
 	deserved   = amountsOf("deserved", "What the queue may hold by right")
 	capability = amountsOf("capacity", "What the queue may hold at most")
 	ceilingOf  = amountsOf("real_capacity",

@@ -212,7 +212,7 @@ func RoomIn(s *framework.Session, j *cluster.Job) ([]*cluster.Domain, *verdict.V
 	for _, g := range j.Subgroups() {
 		if g.Policy.Proximity.IsHard() {
 			return nil, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpJob,
-				Detail: "nobody leaves for a job of which each subgroup must be kept within a HyperNode of its own"}
+				Detail: "no pods are evicted for a job of which each subgroup must be kept within a HyperNode of its own"}
 		}
 	}
 	if !j.Proximity.IsHard() {

@@ -150,7 +150,7 @@ func TestAPodForWhichNobodyMakesAPodGroupSaysSoAfterAWhile(t *testing.T) {
 	w.apply(q, fixture.Group("late", "default", 1))
 	given := w.conditionsOf(groupingPause)
 	if c := given["p"]; len(given) != 1 || c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != "PodGroupNotFound" ||
-		!strings.Contains(c.Message, "nobody has made a PodGroup") {
+		!strings.Contains(c.Message, "no PodGroup was made") {
 		t.Errorf("told %+v", given)
 	}
 	if again := w.conditionsOf(time.Minute); len(again) > 0 {

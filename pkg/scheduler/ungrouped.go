@@ -33,7 +33,7 @@ func (w *statusWriter) writeUngrouped(c *cluster.Cluster, now time.Time, d *clus
 	for ; last < len(w.ungrouped) && !now.Before(w.ungrouped[last].due) && told < ungroupedAtOnce; last++ {
 		if t := w.ungrouped[last].task; c.IsUngrouped(t) {
 			before := len(d.Pods)
-			message := fmt.Sprintf("the pod has no annotation %s, and for %s nobody has made a PodGroup for it; do the controllers run?",
+			message := fmt.Sprintf("the pod has no annotation %s, and no PodGroup was made for it in %s; do the controllers run?",
 				schedulingv1beta1.KubeGroupNameAnnotationKey, groupingPause)
 			tellPod(t, reasonGroupNotFound, message, message, now, d)
 			told += len(d.Pods) - before

@@ -134,7 +134,7 @@ func TestWithoutThePolicyNoCommandForAQueueIsFollowed(t *testing.T) {
 		command = commandFor(target, "default", target.UID)
 		return tenant.Create(ctx, command)
 	})
-	awaitEvent(t, target, "nobody checked that its author may update the queue: ValidatingAdmissionPolicy volcano-queue-commands, or its binding, is not there")
+	awaitEvent(t, target, "it was not checked that its author may update the queue: ValidatingAdmissionPolicy volcano-queue-commands, or its binding, is not there")
 
 	// One that was made before the policy came back is not followed either.
 	bringBack(apitest.Context(t))

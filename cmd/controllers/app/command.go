@@ -147,7 +147,7 @@ func cachesAreFull(cache cache.Cache) healthz.Checker {
 	}
 }
 
-const authenticateMetricsUsage = "Serve /metrics by HTTPS, and only to those whom the API server knows by their token and permits to get that path."
+const authenticateMetricsUsage = "Serve /metrics by HTTPS, and only to clients whose token the API server authenticates, and authorizes to get that path."
 
 // metricsOptions say how metrics are served: to everybody, or to those whom the API server permits to get them.
 func metricsOptions(address string, authenticates bool) metricsserver.Options {

@@ -81,7 +81,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.listenAddress, "listen-address", ":8080", "Address of /metrics.")
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
 	flags.BoolVar(&o.authenticateMetrics, "authenticate-metrics", false,
-		"Serve /metrics and /debug/pprof/ by HTTPS, and only to those whom the API server knows by their token and permits to get that path.")
+		"Serve /metrics and /debug/pprof/ by HTTPS, and only to clients whose token the API server authenticates, and authorizes to get that path.")
 	flags.BoolVar(&o.enablePprof, "enable-pprof", false, "Serve /debug/pprof/ on the address of /metrics.")
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")

@@ -117,5 +117,5 @@ func agree(ctx context.Context, api client.Client, live client.Reader, name clie
 		}
 		return &served{pair, secret.Data[BundleKey]}, nil
 	}
-	return nil, fmt.Errorf("writing the certificates into Secret %s: somebody else keeps writing it", name)
+	return nil, fmt.Errorf("writing the certificates into Secret %s: another process keeps writing it", name)
 }

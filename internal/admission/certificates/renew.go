@@ -160,7 +160,7 @@ func servingIsDue(now time.Time, life Life, hosts []string, stored map[string][]
 	_, err = certificate.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	switch {
 	case err != nil:
-		return "nobody would accept the certificate of the server", true
+		return "no client would accept the certificate of the server", true
 	case certificate.CheckSignatureFrom(authorities[0]) != nil:
 		why = "the certificate of the server is of an earlier authority"
 	case isDue(now, certificate, life.Serving):

@@ -123,7 +123,7 @@ func (r *Reconciler) createPod(ctx context.Context, job *batch.Job, pod *corev1.
 		return fmt.Errorf("pod %s/%s exists and belongs to %s %s with UID %s",
 			pod.Namespace, pod.Name, owner.Kind, owner.Name, owner.UID)
 	}
-	return fmt.Errorf("pod %s/%s exists and belongs to nobody", pod.Namespace, pod.Name)
+	return fmt.Errorf("pod %s/%s exists and has no owner", pod.Namespace, pod.Name)
 }
 
 // deletePods deletes the pods, maxAtATime at most and as many as there is time for, and returns copies of them that are marked as terminating. A pod that is gone

@@ -73,7 +73,7 @@ func (r *Reconciler) ensureResource(ctx context.Context, job *batch.Job, resourc
 	case owner == nil && resource.UsersOwnWillDo:
 		return nil
 	case owner == nil:
-		return errors.New("it exists and belongs to nobody; rename it, or the Job")
+		return errors.New("it exists and has no owner; rename it, or the Job")
 	case owner.UID != job.UID:
 		return fmt.Errorf("it exists and belongs to %s %s with UID %s", owner.Kind, owner.Name, owner.UID)
 	}

@@ -185,11 +185,11 @@ func (r *Reconciler) createJob(
 	if metav1.IsControlledBy(made, jobFlow) {
 		return made, false, nil
 	}
-	owner := "nobody"
+	owner := "without an owner"
 	if controller := metav1.GetControllerOf(made); controller != nil {
-		owner = fmt.Sprintf("%s %s with UID %s", controller.Kind, controller.Name, controller.UID)
+		owner = fmt.Sprintf("of %s %s with UID %s", controller.Kind, controller.Name, controller.UID)
 	}
-	return nil, false, fmt.Errorf("there is a Job %s/%s already, and it belongs to %s", made.Namespace, made.Name, owner)
+	return nil, false, fmt.Errorf("there is already a Job %s/%s, %s", made.Namespace, made.Name, owner)
 }
 
 // deleteJobs deletes the Jobs of a JobFlow that has succeeded.

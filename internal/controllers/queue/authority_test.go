@@ -87,7 +87,7 @@ func TestACommandMustNameTheQueueItIsFor(t *testing.T) {
 		{"one", "", OrderClose, ""},
 		{"", "", NoOrder, "target.uid is empty; it must be that of the queue, one"},
 		{"two", "", NoOrder, "it is for an earlier queue of this name, with UID two"},
-		{"one", "there is no policy", NoOrder, "nobody checked that its author may update the queue: there is no policy"},
+		{"one", "there is no policy", NoOrder, "it was not checked that its author may update the queue: there is no policy"},
 	} {
 		command := &bus.Command{ObjectMeta: metav1.ObjectMeta{Namespace: CommandNamespace, Name: "c"}, Action: string(bus.CloseQueueAction)}
 		command.TargetObject = metav1.NewControllerRef(queue, scheduling.GroupVersion.WithKind("Queue"))

@@ -107,7 +107,7 @@ func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool, un
 	case uid != queue.UID:
 		return ignored("it is for an earlier queue of this name, with UID %s", uid)
 	case unchecked != "":
-		return ignored("nobody checked that its author may update the queue: %s", unchecked)
+		return ignored("it was not checked that its author may update the queue: %s", unchecked)
 	case action == bus.OpenQueueAction && underClosed:
 		return OrderOpen, tale{ReasonOpensWithParent,
 			fmt.Sprintf("queue %s opens when its parent %s does, which is closed; open that one", queue.Name, queue.Spec.Parent)}

@@ -60,7 +60,7 @@ var verbs = []verb{
 	{predicate, "Asked whether a pod may be placed on the node that would be chosen."},
 	{preemptable, "Asked whether pods may leave for another of their queue."},
 	{reclaimable, "Asked whether pods may leave for another queue."},
-	{jobEnqueueable, "Asked whether a job may be let in."},
+	{jobEnqueueable, "Asked whether a job may be admitted."},
 	{queueOverused, "Asked whether a queue has enough."},
 	{jobReady, "Asked whether a job may start."},
 	{onSessionOpen, "Told of the cluster when a cycle begins."},
@@ -71,7 +71,7 @@ var verbs = []verb{
 // mute are the verbs that nothing would come of, with the reason.
 var mute = []verb{
 	{"extender.prioritizeVerb", "nodes are scored one by one, and a call for each of them would take longer than all else"},
-	{"extender.jobEnqueuedVerb", "that a job was let in shows in its PodGroup"},
+	{"extender.jobEnqueuedVerb", "that a job was admitted shows in its PodGroup"},
 	{"extender.onSessionCloseVerb", "what a cycle has decided is told when the next one begins"},
 }
 

@@ -9,7 +9,7 @@
 // Invariants:
 //
 //  1. A job passes only if what it lacks of its minimum fits, in every quota that is about it, beside what the quota shows
-//     as used and what is kept for jobs that were let in and have not all their pods yet, those of the same session
+//     as used and what is kept for admitted jobs and have not all their pods yet, those of the same session
 //     included. Pods that a job has already are used already, and count once. A job whose minimum is larger than a quota as
 //     a whole never passes.
 //  2. A job that is refused books nothing.

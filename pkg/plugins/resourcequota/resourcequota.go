@@ -134,11 +134,11 @@ func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
 		Help: help, Shortages: short, Detail: strings.Join(details, "; ")}
 }
 
-// String says "of requests.cpu 10, 8 used, 1 kept for jobs that were let in".
+// String says "of requests.cpu 10, 8 used, 1 kept for admitted jobs".
 func (l *line) String() string {
 	text := fmt.Sprintf("of %s %s, %s used", l.name, resources.Format(l.resource, l.hard), resources.Format(l.resource, l.used))
 	if l.booked > 0 {
-		text += fmt.Sprintf(", %s kept for jobs that were let in", resources.Format(l.resource, l.booked))
+		text += fmt.Sprintf(", %s kept for admitted jobs", resources.Format(l.resource, l.booked))
 	}
 	return text
 }

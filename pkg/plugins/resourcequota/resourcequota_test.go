@@ -115,7 +115,7 @@ func objects(all ...runtime.Object) []runtime.Object { return all }
 func TestTheSentenceNamesTheQuotaAndTheNumbers(t *testing.T) {
 	w := newWorld(t, quota("team", "requests.cpu=10", "requests.cpu=8"), letIn("in", "cpu=1"), knocking("j", "cpu=3"))
 	v := w.Open().MayEnqueue(w.JobNamed("j"))
-	want := "refused by ResourceQuota work/team: cpu: needs 3, has 1, short by 2; of requests.cpu 10, 8 used, 1 kept for jobs that were let in"
+	want := "refused by ResourceQuota work/team: cpu: needs 3, has 1, short by 2; of requests.cpu 10, 8 used, 1 kept for admitted jobs"
 	if diff := cmp.Diff(want, v.Sentence()); diff != "" {
 		t.Error(diff)
 	}
@@ -131,10 +131,10 @@ func TestWhatIsLetInIsKeptRoomFor(t *testing.T) {
 	}{
 		{"first", "", false}, // another plugin refuses it: it books nothing
 		{"second", "", true},
-		{"first", "Refused ResourceQuota work/a: cpu: needs 3, has 2, short by 1; of cpu 10, 1 used, 7 kept for jobs that were let in", false},
+		{"first", "Refused ResourceQuota work/a: cpu: needs 3, has 2, short by 1; of cpu 10, 1 used, 7 kept for admitted jobs", false},
 		{"third", "", false},
 		{"third", "", true}, // asked twice, as when an action tries whether it could make room
-		{"fourth", "Refused ResourceQuota work/b: pods: needs 2, has 1, short by 1; of pods 7, 0 used, 6 kept for jobs that were let in", false},
+		{"fourth", "Refused ResourceQuota work/b: pods: needs 2, has 1, short by 1; of pods 7, 0 used, 6 kept for admitted jobs", false},
 	} {
 		j := w.JobNamed(step.job)
 		if diff := cmp.Diff(step.want, world.Tell(s.MayEnqueue(j))); diff != "" {
@@ -145,7 +145,7 @@ func TestWhatIsLetInIsKeptRoomFor(t *testing.T) {
 		}
 	}
 	// The next session knows it from the jobs themselves.
-	want := "Refused ResourceQuota work/a: cpu: needs 3, has 0, short by 3; of cpu 10, 1 used, 9 kept for jobs that were let in"
+	want := "Refused ResourceQuota work/a: cpu: needs 3, has 0, short by 3; of cpu 10, 1 used, 9 kept for admitted jobs"
 	if diff := cmp.Diff(want, world.Tell(w.Open().MayEnqueue(w.JobNamed("first")))); diff != "" {
 		t.Error(diff)
 	}
@@ -163,8 +163,8 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 		// Of two CPUs it lacks one, which is all that is left beside what the job that was let in lacks.
 		"alone": "",
 		"new": "Refused ResourceQuota work/a: cpu: " + short + ": pods: needs 2, has 1, short by 1; of limits.cpu 6, 4 used, " +
-			"2 kept for jobs that were let in; of pods 4, 2 used, 1 kept for jobs that were let in",
-		"newer": "Refused ResourceQuota work/a: cpu: " + short + "; of limits.cpu 6, 4 used, 2 kept for jobs that were let in",
+			"2 kept for admitted jobs; of pods 4, 2 used, 1 kept for admitted jobs",
+		"newer": "Refused ResourceQuota work/a: cpu: " + short + "; of limits.cpu 6, 4 used, 2 kept for admitted jobs",
 	} {
 		if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)

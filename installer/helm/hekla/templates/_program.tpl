@@ -115,7 +115,7 @@ spec:
         lifecycle:
           preStop:
             sleep:
-              seconds: 5 # until nobody calls it any more
+              seconds: 5 # until no client calls it any more
         {{- end }}
         {{- with .values.resources }}
         resources:

@@ -156,7 +156,7 @@ func (r *reader) source(c *Configuration, node *yaml.Node, path string, isFollow
 		*isFollowed = true
 		c.Interval = interval
 		if credentials := values["credentials"]; !isEmpty(credentials) {
-			r.fail(credentials, path+".credentials", "the source %q asks nobody and needs none", name)
+			r.fail(credentials, path+".credentials", "the source %q needs no credentials", name)
 		}
 		const types = "networkTopologyTypes"
 		config := r.mapping(values["config"], path+".config", types)

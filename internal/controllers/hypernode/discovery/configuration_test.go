@@ -76,7 +76,7 @@ func TestWhatIsWrongInAConfigurationIsNamed(t *testing.T) {
 		{sources("{source: label, interval: 10ms}"), `networkTopologyDiscovery[0].interval: "10ms" is less than 1s`},
 		{sources("{source: label, interval: -1h}"), `networkTopologyDiscovery[0].interval: "-1h" is less than 1s`},
 		{sources("{source: label, enabled: true, credentials: {secretRef: {name: a}}, config: {networkTopologyTypes: " + twoTiers + "}}"),
-			`networkTopologyDiscovery[0].credentials: the source "label" asks nobody and needs none`},
+			`networkTopologyDiscovery[0].credentials: the source "label" needs no credentials`},
 		{sources("{source: label, enabled: true, config: {networkTopologyTypes: "+twoTiers+"}}",
 			"{source: label, enabled: true, config: {networkTopologyTypes: "+twoTiers+"}}"),
 			`line 3: networkTopologyDiscovery[1]: the source "label" is enabled twice`},

@@ -41,7 +41,7 @@ const (
 	// SyncJobAction brings pods and status of a Job in line with its spec.
 	SyncJobAction Action = "SyncJob"
 
-	// EnqueueAction tells the controller of a Job that its gang was let in.
+	// EnqueueAction tells the controller of a Job that its gang was admitted.
 	EnqueueAction Action = "EnqueueJob"
 
 	// SyncQueueAction recounts the status of a Queue.

@@ -90,7 +90,7 @@ func minMember(pod *corev1.Pod, owner map[string]string) (int32, []string) {
 	}
 	if number > 1 && metav1.GetControllerOfNoCopy(pod) == nil {
 		return 1, []string{fmt.Sprintf(
-			"annotation %s: %s cannot be met, because nobody controls this pod and so it is alone; using 1", key, value)}
+			"annotation %s: %s cannot be met, because this pod has no controller and is alone; using 1", key, value)}
 	}
 	return int32(number), nil
 }

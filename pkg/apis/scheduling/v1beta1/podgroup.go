@@ -77,8 +77,8 @@ type PodGroupSpec struct {
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// What minMember pods request together. It is what enqueue holds against the free room before pods exist. Unset
-	// means that the gang is let in without asking.
+	// What minMember pods request together. The action enqueue compares it with the free room before pods exist. Unset
+	// means that the gang is admitted without a check.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
 	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(dyn(self)[r]).startsWith('-'))",message="quantities cannot be negative"
@@ -204,10 +204,10 @@ type PodGroupStatus struct {
 type PodGroupPhase string
 
 const (
-	// PodGroupPending: the gang waits at the door of its queue; its pods should not exist yet.
+	// PodGroupPending: the gang is pending admission; its pods should not exist yet.
 	PodGroupPending PodGroupPhase = "Pending"
 
-	// PodGroupInqueue: the gang was let in; its pods may be made, and wait for room.
+	// PodGroupInqueue: the gang is admitted; its pods may be created, and wait for room.
 	PodGroupInqueue PodGroupPhase = "Inqueue"
 
 	// PodGroupRunning: at least minMember pods have their nodes.

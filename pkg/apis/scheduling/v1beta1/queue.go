@@ -102,7 +102,7 @@ type QueueSpec struct {
 	// +optional
 	Parent string `json:"parent,omitempty"`
 
-	// The share, for the plugin capacity: what the queue may hold by right. It may hold more while nobody else needs it.
+	// The share, for the plugin capacity: what the queue may hold by right. It may hold more while no other queue needs it.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
 	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(dyn(self)[r]).startsWith('-'))",message="quantities cannot be negative"
@@ -114,9 +114,9 @@ type QueueSpec struct {
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
 
-	// Whether a job that cannot start holds up those behind it (fifo) or is passed over (traverse). A job behind it then gets
-	// neither let in nor room, free or made, but a pod of its own that ranks lower may still leave for it. Jobs that have what
-	// they need to start, whose pods do not exist yet, or that are larger than their queue may ever be, hold nobody up.
+	// Whether a job that cannot start blocks those behind it (fifo) or is skipped (traverse). A blocked job is not admitted,
+	// gets no free room and preempts no other job, but its pods may still preempt pods of its own. Jobs that have their
+	// minimum, whose pods do not exist yet, or that are larger than their queue may ever be, block no other job.
 	// +kubebuilder:default=traverse
 	// +optional
 	DequeueStrategy DequeueStrategy `json:"dequeueStrategy,omitempty"`

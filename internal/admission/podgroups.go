@@ -3,7 +3,6 @@ package admission
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/apis/scheduling/validation"
 )
 
 // defaultPodGroup puts a PodGroup that has not chosen a queue into that of its namespace.
@@ -38,10 +38,7 @@ func defaultPodGroup(ctx context.Context, s *server, asked change[*scheduling.Po
 func judgePodGroup(ctx context.Context, _ *server, from client.Reader, asked change[*scheduling.PodGroup]) (ruling, error) {
 	var said ruling
 	spec, path := &asked.after.Spec, field.NewPath("spec")
-	said.refuse(oneTier("", spec.NetworkTopology, path.Child("networkTopology"))...)
-	for i := range spec.SubGroupPolicy {
-		said.refuse(oneTier(fmt.Sprintf("in subGroupPolicy '%s': ", spec.SubGroupPolicy[i].Name), spec.SubGroupPolicy[i].NetworkTopology, path.Child("subGroupPolicy").Index(i).Child("networkTopology"))...)
-	}
+	said.refuse(validation.ValidatePodGroup(asked.after)...)
 	queues, err := listQueues(ctx, from)
 	if err != nil {
 		return ruling{}, err
@@ -50,12 +47,4 @@ func judgePodGroup(ctx context.Context, _ *server, from client.Reader, asked cha
 		said.refuse(problem)
 	}
 	return said, nil
-}
-
-// oneTier refuses a topology that names its highest tier in two ways. Where says where it stands, for the message.
-func oneTier(where string, topology *scheduling.NetworkTopologySpec, path *field.Path) field.ErrorList {
-	if topology == nil || topology.HighestTierAllowed == nil || topology.HighestTierName == "" {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, topology.HighestTierName, where+"must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously: they exclude each other")}
 }

@@ -3,8 +3,6 @@ package admission
 import (
 	"context"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -17,6 +15,7 @@ import (
 
 	"hekla.sh/hekla/internal/admission/corerules"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/apis/scheduling/validation"
 )
 
 // defaultQueue writes down what the user left open.
@@ -121,28 +120,11 @@ func judgeDeletion(ctx context.Context, s *server, queues *queueTree, queue *sch
 // validatePath checks the place in the tree of hierarchical drf, which is written in annotations.
 func validatePath(queue *scheduling.Queue, queues *queueTree) field.ErrorList {
 	path, weights := queue.Annotations[scheduling.HierarchyAnnotationKey], queue.Annotations[scheduling.HierarchyWeightsAnnotationKey]
-	if path == "" && weights == "" {
-		return nil
+	problems := validation.ValidateQueueHierarchy(queue)
+	if path == "" && weights == "" || len(strings.Split(path, "/")) != len(strings.Split(weights, "/")) {
+		return problems
 	}
-	annotations := field.NewPath("metadata", "annotations")
-	atPath, atWeights := annotations.Key(scheduling.HierarchyAnnotationKey), annotations.Key(scheduling.HierarchyWeightsAnnotationKey)
-	names, numbers := strings.Split(path, "/"), strings.Split(weights, "/")
-	if len(names) != len(numbers) {
-		return field.ErrorList{field.Invalid(atWeights, weights, fmt.Sprintf("%s must have the same length with %s: the path %q has %d parts, the weights have %d",
-			scheduling.HierarchyAnnotationKey, scheduling.HierarchyWeightsAnnotationKey, path, len(names), len(numbers)))}
-	}
-	var problems field.ErrorList
-	for i := range names {
-		if names[i] == "" {
-			problems = append(problems, field.Invalid(atPath, path, "its parts must not be empty"))
-		}
-		switch weight, err := strconv.ParseFloat(numbers[i], 64); {
-		case err != nil || math.IsNaN(weight):
-			problems = append(problems, field.Invalid(atWeights, weights, fmt.Sprintf("%s in the %s is invalid number: %q is not a number above 0", numbers[i], weights, numbers[i])))
-		case weight <= 0:
-			problems = append(problems, field.Invalid(atWeights, weights, fmt.Sprintf("%s in the %s must be larger than 0: it is a weight", numbers[i], weights)))
-		}
-	}
+	atPath := field.NewPath("metadata", "annotations").Key(scheduling.HierarchyAnnotationKey)
 	for _, other := range queues.sorted {
 		if other.Name != queue.Name && strings.HasPrefix(other.Annotations[scheduling.HierarchyAnnotationKey], path+"/") {
 			problems = append(problems, field.Invalid(atPath, path, fmt.Sprintf("%s is not allowed to be in the sub path of %s of queue %s: "+

@@ -193,7 +193,7 @@ func (a *attempt) lookAtGang(j *cluster.Job) *gang {
 	g := &gang{free: true}
 	for _, t := range j.Tasks() {
 		switch {
-		case t.Status == cluster.Evicting && t.Evicts == nil, t.Status.Evictable():
+		case t.Status == cluster.Evicting && (t.Evicts == nil || t.Evicts == a.taker.Plan), t.Status.Evictable():
 			if a.forbids(t) != "" {
 				return &gang{}
 			}

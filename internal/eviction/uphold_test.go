@@ -27,6 +27,13 @@ func TestAPlanWaitsForItsLastVictimAndIsFulfilledAtOnce(t *testing.T) {
 	}
 }
 
+// Its surplus pod leaves, and then the others as a whole: nothing has changed while that is not sent.
+func TestAPlanStandsWhoseVictimsAreASurplusPodAndTheRestOfItsGang(t *testing.T) {
+	w := newWorld(t, everything).set(nodes("cpu=2", "n1"), job("giver", "default", "low", 1, "n1 n1"), job("taker", "default", "high", 2, "- -"))
+	w.expect("giver-1 leaves n1 for taker by J1; giver-0 leaves n1 for taker by J1; taker-0 is promised n1; taker-1 is promised n1")
+	w.expect("").leave("giver-1").expect("")
+}
+
 func TestAJobThatHasStartedGetsItsPodsOneByOne(t *testing.T) {
 	w := newWorld(t, with(everything, "- name: gang\n", "- name: gang\n    enableJobStarving: false\n")).set(nodes("cpu=1", "n1", "n2", "n3"),
 		job("giver", "default", "low", 0, "n1 n2"), job("taker", "default", "high", 1, "n3 - -"))

@@ -1,0 +1,184 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
+)
+
+var at = fixture.Birth
+
+// world is a model with jobs in queue q.
+func world(jobs ...string) *cluster.Cluster {
+	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	c.Apply(cluster.Set{Object: fixture.Queue("q")})
+	for _, name := range jobs {
+		c.Apply(cluster.Set{Object: fixture.Group(name, "q", 1)})
+	}
+	c.Settle()
+	return c
+}
+
+func bind(job, pod string) cluster.Bind {
+	return cluster.Bind{Pod: fixture.Key(pod), Job: fixture.Key(job), Node: "n"}
+}
+
+// lines are entries in short.
+func lines(entries []Entry) []string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, strings.TrimSpace(fmt.Sprint(e.Cycle, " ", e.Kind, " ", strings.TrimPrefix(e.Job, "work/"), " ", strings.TrimPrefix(e.Pod, "work/"), " ", e.Reason)))
+	}
+	return all
+}
+
+func TestWhatIsDecidedIsFoundByJobPodAndQueue(t *testing.T) {
+	c := world("taker", "giver")
+	taker := c.Job(fixture.Key("taker"))
+	l := New(DefaultLimits)
+	c.SetVerdict(taker, &verdict.Verdict{Code: verdict.Preempting, Fitting: []string{"taker-0"}})
+	l.Cycle(1, at, c, &cluster.Decisions{Plans: []cluster.PlanStart{{ID: "p", Job: taker.ID, Evictions: []cluster.Eviction{
+		{Pod: fixture.Key("giver-0"), Node: "n", Giver: fixture.Key("giver"), For: taker.ID, Action: "preempt", Law: "J1", Message: "why"}}}}}, []*cluster.Job{taker})
+	l.Cycle(2, at.Add(time.Second), c, &cluster.Decisions{}, nil)
+	c.SetVerdict(taker, nil)
+	l.Cycle(3, at.Add(2*time.Second), c, &cluster.Decisions{Binds: []cluster.Bind{bind("taker", "taker-0")}}, []*cluster.Job{taker})
+	for name, test := range map[string]struct {
+		got  []Entry
+		want []string
+	}{
+		"the taker": {l.OfJob(taker.ID, 10), []string{"1 PlanBegun taker", "1 Evicted giver giver-0", "1 VerdictChanged taker  Preempting",
+			"3 PlanFulfilled taker", "3 Bound taker taker-0", "3 NothingInTheWay taker"}},
+		"the giver":       {l.OfJob(fixture.Key("giver"), 10), []string{"1 Evicted giver giver-0"}},
+		"the victim":      {l.OfPod(fixture.Key("giver-0"), 10), []string{"1 Evicted giver giver-0"}},
+		"the last of all": {l.All(2), []string{"3 Bound taker taker-0", "3 NothingInTheWay taker"}},
+		"another queue":   {l.OfQueue("other", 10), nil},
+	} {
+		if got := lines(test.got); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	if all := l.OfQueue("q", 10); len(all) != 6 || all[1].Law != "J1" || all[1].For != "work/taker" || all[1].Message != "why" || !all[5].Time.Equal(at.Add(2*time.Second)) {
+		t.Errorf("of the queue: %+v", all)
+	}
+}
+
+func TestAPlanThatIsCancelledIsNotFulfilled(t *testing.T) {
+	c := world("j")
+	j := c.Job(fixture.Key("j"))
+	l := New(DefaultLimits)
+	l.Cycle(1, at, c, &cluster.Decisions{Plans: []cluster.PlanStart{{ID: "p", Job: j.ID}}}, []*cluster.Job{j})
+	l.Cycle(2, at, c, &cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: j.ID, Why: "node n is gone"}}}, []*cluster.Job{j})
+	l.Cycle(3, at, c, &cluster.Decisions{}, []*cluster.Job{j})
+	entries := l.OfJob(j.ID, 10)
+	if got, want := lines(entries), []string{"1 PlanBegun j", "2 PlanCancelled j"}; !slices.Equal(got, want) || entries[1].Message != "node n is gone" {
+		t.Errorf("the entries are %q, want %q", got, want)
+	}
+}
+
+func TestAdmissionsAreNotedAsTheyHappen(t *testing.T) {
+	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	c.Apply(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Group("new", "q", 1, fixture.AtTheDoor)},
+		cluster.Set{Object: fixture.Group("old", "q", 1)})
+	c.Settle()
+	l := New(DefaultLimits)
+	touched := []*cluster.Job{c.Job(fixture.Key("new")), c.Job(fixture.Key("old"))}
+	l.Cycle(1, at, c, &cluster.Decisions{}, touched)
+	c.SetPhase(touched[0], schedulingv1beta1.PodGroupInqueue)
+	l.Cycle(2, at, c, &cluster.Decisions{}, touched)
+	l.Cycle(3, at, c, &cluster.Decisions{}, touched)
+	c.SetPhase(touched[0], schedulingv1beta1.PodGroupPending)
+	l.Cycle(4, at, c, &cluster.Decisions{}, touched)
+	if got, want := lines(l.All(10)), []string{"2 Admitted new", "4 SentBack new"}; !slices.Equal(got, want) {
+		t.Errorf("the entries are %q, want %q", got, want)
+	}
+}
+
+func TestANoisyJobPushesOutNoOther(t *testing.T) {
+	c := world("noisy", "quiet")
+	l := New(Limits{Entries: 50, PerJob: 10, Bytes: 1 << 20})
+	l.Cycle(1, at, c, &cluster.Decisions{Binds: []cluster.Bind{bind("quiet", "quiet-0")}}, nil)
+	for cycle := range uint64(1000) {
+		l.Cycle(cycle+2, at, c, &cluster.Decisions{Binds: []cluster.Bind{bind("noisy", fmt.Sprint("noisy-", cycle))}}, nil)
+	}
+	if got := len(l.OfJob(fixture.Key("noisy"), 100)); got != 10 {
+		t.Errorf("of the noisy job there are %d entries, want 10", got)
+	}
+	if got := lines(l.OfJob(fixture.Key("quiet"), 100)); !slices.Equal(got, []string{"1 Bound quiet quiet-0"}) {
+		t.Errorf("of the quiet job there are %q", got)
+	}
+}
+
+// TestTheJournalIsASuffixWithinItsLimits compares it with a list that keeps everything.
+func TestTheJournalIsASuffixWithinItsLimits(t *testing.T) {
+	c := world("a", "b", "c")
+	rapid.Check(t, func(t *rapid.T) {
+		limits := Limits{Entries: rapid.IntRange(1, 20).Draw(t, "entries"), PerJob: rapid.IntRange(1, 10).Draw(t, "per job"),
+			Bytes: rapid.IntRange(1, 20*recordBytes).Draw(t, "bytes")}
+		l := New(limits)
+		var model []string // job and cycle, the oldest first
+		for cycle := range uint64(rapid.IntRange(0, 100).Draw(t, "cycles")) {
+			job := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "job")
+			l.Cycle(cycle, at, c, &cluster.Decisions{Binds: []cluster.Bind{bind(job, "p")}}, nil)
+			of := func(line string) bool { return strings.HasPrefix(line, job+" ") }
+			if n := len(slices.DeleteFunc(slices.Clone(model), func(line string) bool { return !of(line) })); n >= limits.PerJob {
+				first := slices.IndexFunc(model, of)
+				model = slices.Delete(model, first, first+1)
+			}
+			for len(model) > 0 && (len(model) >= limits.Entries || (len(model)+1)*recordBytes > limits.Bytes) {
+				model = model[1:]
+			}
+			model = append(model, fmt.Sprint(job, " ", cycle))
+			var got []string
+			for _, e := range l.All(1000) {
+				got = append(got, fmt.Sprint(strings.TrimPrefix(e.Job, "work/"), " ", e.Cycle))
+			}
+			if !slices.Equal(got, model) {
+				t.Fatalf("it holds %q, want %q", got, model)
+			}
+			if len(l.records) > limits.Entries || l.entries > 1 && l.bytes > limits.Bytes {
+				t.Fatalf("it has space for %d entries and holds %d bytes; the limits are %+v", len(l.records), l.bytes, limits)
+			}
+		}
+	})
+}
+
+func TestACycleInWhichNothingChangesCostsNothing(t *testing.T) {
+	c := world("j")
+	j := c.Job(fixture.Key("j"))
+	c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources})
+	l := New(DefaultLimits)
+	touched, nothing := []*cluster.Job{j}, &cluster.Decisions{}
+	l.Cycle(1, at, c, nothing, touched)
+	if allocations := testing.AllocsPerRun(100, func() { l.Cycle(2, at, c, nothing, touched) }); allocations > 0 {
+		t.Errorf("it allocates %g times", allocations)
+	}
+	if len(l.All(10)) != 1 {
+		t.Errorf("it has written %q", lines(l.All(10)))
+	}
+}
+
+// BenchmarkBinds notes a thousand binds of a hundred jobs.
+func BenchmarkBinds(b *testing.B) {
+	var names []string
+	d := &cluster.Decisions{}
+	for i := range 100 {
+		names = append(names, fmt.Sprint("job-", i))
+		for k := range 10 {
+			d.Binds = append(d.Binds, bind(names[i], fmt.Sprint(names[i], "-", k)))
+		}
+	}
+	c, l := world(names...), New(DefaultLimits)
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Cycle(1, at, c, d, nil)
+	}
+}

@@ -1,0 +1,57 @@
+package journal
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// All returns the newest entries, at most so many, the oldest of them first.
+func (l *Journal) All(most int) []Entry {
+	return l.find(most, func(*record) bool { return true })
+}
+
+// OfJob returns the newest entries about a job, at most so many, the oldest of them first: its own, and the evictions for it.
+func (l *Journal) OfJob(id cluster.JobID, most int) []Entry {
+	return l.find(most, func(r *record) bool { return r.job == id || r.taker == id })
+}
+
+// OfPod returns the same about a pod.
+func (l *Journal) OfPod(pod types.NamespacedName, most int) []Entry {
+	return l.find(most, func(r *record) bool { return r.pod == pod })
+}
+
+// OfQueue returns the same about the jobs of a queue itself.
+func (l *Journal) OfQueue(queue string, most int) []Entry {
+	return l.find(most, func(r *record) bool { return r.queue == queue })
+}
+
+func (l *Journal) find(most int, matches func(*record) bool) []Entry {
+	var found []int32
+	for at := l.newest; at != none && len(found) < most; at = l.records[at].previous {
+		if matches(&l.records[at]) {
+			found = append(found, at)
+		}
+	}
+	entries := make([]Entry, len(found))
+	for i, at := range found {
+		entries[len(found)-1-i] = l.records[at].entry()
+	}
+	return entries
+}
+
+func (r *record) entry() Entry {
+	e := Entry{Cycle: r.cycle, Time: r.time, Kind: r.kind, Job: nameOf(r.job), Queue: r.queue, Pod: nameOf(r.pod), Node: r.node,
+		For: nameOf(r.taker), Action: r.action, Law: r.law, Plan: r.plan, Message: r.message}
+	if r.verdict != nil {
+		e.Reason, e.Message = string(r.verdict.Code), r.verdict.Sentence()
+	}
+	return e
+}
+
+func nameOf(name types.NamespacedName) string {
+	if name == (types.NamespacedName{}) {
+		return ""
+	}
+	return name.String()
+}

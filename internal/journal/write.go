@@ -1,0 +1,118 @@
+package journal
+
+import (
+	"time"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Cycle notes what a cycle has decided, with the model as it has left it. touched are the jobs to which something has happened, by name.
+func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *cluster.Decisions, touched []*cluster.Job) {
+	l.cycle, l.now = cycle, now
+	for i := range d.Ended {
+		p := &d.Ended[i]
+		if p.Job == (cluster.JobID{}) && len(p.Spared) == 0 {
+			continue // a promise of which it came to nothing, of a job that is gone
+		}
+		l.add(record{kind: PlanCancelled, of: p.Job, job: p.Job, queue: queueOf(c, p.Job), plan: p.ID, message: p.Why})
+		l.notePlan(p.Job, "")
+	}
+	for _, j := range touched {
+		l.noteProgress(j)
+	}
+	for i := range d.Plans {
+		l.begin(c, &d.Plans[i])
+	}
+	for i := range d.Binds {
+		b := &d.Binds[i]
+		l.add(record{kind: Bound, of: b.Job, job: b.Job, queue: queueOf(c, b.Job), pod: b.Pod, node: b.Node})
+	}
+	for _, j := range touched {
+		l.noteVerdict(j)
+	}
+}
+
+// begin notes a plan and its evictions.
+func (l *Journal) begin(c *cluster.Cluster, p *cluster.PlanStart) {
+	r := record{kind: PlanBegun, of: p.Job, job: p.Job, queue: queueOf(c, p.Job), plan: p.ID}
+	if len(p.Evictions) > 0 {
+		r.action, r.law = p.Evictions[0].Action, p.Evictions[0].Law
+	}
+	l.add(r)
+	l.notePlan(p.Job, p.ID)
+	for i := range p.Evictions {
+		e := &p.Evictions[i]
+		l.add(record{kind: Evicted, of: p.Job, job: e.Giver, queue: queueOf(c, e.Giver), pod: e.Pod, node: e.Node, taker: e.For,
+			action: e.Action, law: e.Law, plan: p.ID, message: e.Message})
+	}
+}
+
+// notePlan notes which plan of a job is in force, "" if none is.
+func (l *Journal) notePlan(id cluster.JobID, plan string) {
+	if j := l.jobs[id]; j != nil && id != (cluster.JobID{}) {
+		j.plan = plan
+	}
+}
+
+func queueOf(c *cluster.Cluster, id cluster.JobID) string {
+	if j := c.Job(id); j != nil {
+		return j.QueueName
+	}
+	return ""
+}
+
+// noteProgress notes that a job was admitted or sent back, or has what its plan promised it.
+func (l *Journal) noteProgress(j *cluster.Job) {
+	if j.Group == nil || j.IsForeign {
+		return
+	}
+	var known jobRecord
+	if r := l.jobs[j.ID]; r != nil {
+		known = *r
+	}
+	isAdmitted, wasAdmitted := !j.AtTheDoor(), known.isAdmitted
+	if !known.isKnown {
+		// Nothing was decided of it lately: the API shows what was decided before.
+		shown := j.Group.Status.Phase
+		wasAdmitted = shown != "" && shown != schedulingv1beta1.PodGroupPending
+	}
+	switch {
+	case isAdmitted && !wasAdmitted:
+		l.add(record{kind: Admitted, of: j.ID, job: j.ID, queue: j.QueueName})
+	case !isAdmitted && wasAdmitted:
+		l.add(record{kind: SentBack, of: j.ID, job: j.ID, queue: j.QueueName})
+	}
+	if known.plan != "" && (j.Plan == nil || j.Plan.ID != known.plan) {
+		l.add(record{kind: PlanFulfilled, of: j.ID, job: j.ID, queue: j.QueueName, plan: known.plan})
+		l.notePlan(j.ID, "")
+	}
+}
+
+// noteVerdict notes that another verdict on a job holds.
+func (l *Journal) noteVerdict(j *cluster.Job) {
+	if j.Group == nil || j.IsForeign {
+		return
+	}
+	var told *verdict.Verdict
+	known := l.jobs[j.ID]
+	if known != nil {
+		told = known.verdict
+	}
+	if v := j.Verdict; v != told && !v.Equal(told) {
+		r := record{kind: VerdictChanged, of: j.ID, job: j.ID, queue: j.QueueName, verdict: v}
+		switch {
+		case v == nil:
+			r.kind = NothingInTheWay
+		case v.Fitting != nil:
+			short := *v
+			short.Fitting = nil // it may name a thousand pods
+			r.verdict = &short
+		}
+		l.add(r)
+	}
+	if known = l.jobs[j.ID]; known != nil {
+		known.isAdmitted, known.isKnown, known.verdict = !j.AtTheDoor(), true, j.Verdict
+	}
+}

@@ -250,7 +250,12 @@ func (a *attempt) pods() []*cluster.Task {
 // whatever else leaves, and those that one protects once all have left that may. These are not counted; they would not be
 // enough.
 func (a *attempt) spared() []verdict.Spared {
-	pods := a.pods()
+	_, spared := a.whoMayLeave(a.pods())
+	return spared
+}
+
+// whoMayLeave returns the pods that may leave together, as laws and votes have it, and counts the others by law.
+func (a *attempt) whoMayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spared []verdict.Spared) {
 	counts := map[string]int{}
 	for _, t := range pods {
 		if why := a.forbids(t); why != "" {
@@ -261,7 +266,7 @@ func (a *attempt) spared() []verdict.Spared {
 	a.begin()
 	herds := a.herdsOf(pods)
 	a.refused = map[*cluster.Task]string{}
-	a.ask(x, herds, nil)
+	leaving = tasksOf(a.ask(x, herds, nil))
 	for _, h := range herds {
 		for _, t := range h.tasks {
 			if t.Status != cluster.Evicting {
@@ -271,12 +276,12 @@ func (a *attempt) spared() []verdict.Spared {
 	}
 	a.refused = nil
 	x.Undo()
-	spared := make([]verdict.Spared, 0, len(counts))
+	spared = make([]verdict.Spared, 0, len(counts))
 	for reason, pods := range counts {
 		spared = append(spared, verdict.Spared{Reason: reason, Pods: pods})
 	}
 	slices.SortFunc(spared, func(s, t verdict.Spared) int {
 		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
 	})
-	return spared
+	return leaving, spared
 }

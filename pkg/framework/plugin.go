@@ -24,6 +24,14 @@ type SessionOpener interface {
 	OpenSession(s *Session)
 }
 
+// RemotePlugin is a plugin that asks another process, and may wait for its answer, as Volcano's extender does. It has no switch. It takes
+// part in decisions as any other; where an answer must not wait, to questions about the model, it is not asked.
+type RemotePlugin interface {
+	Plugin
+	// AsksOver says by what means it asks, for messages.
+	AsksOver() string
+}
+
 // QueueOrderer says which queue is served first (enableQueueOrder). Negative: a before b. The first answer other than
 // zero counts.
 type QueueOrderer interface {

@@ -14,6 +14,8 @@ type Policy struct {
 	Configuration *conf.Configuration
 	Actions       []Action
 
+	registry *Registry // that built it, nil if none did
+
 	openers     []opener
 	validators  []JobValidator
 	queueOrder  []QueueOrderer

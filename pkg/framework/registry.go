@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"errors"
 	"fmt"
 
 	"hekla.sh/hekla/pkg/conf"
@@ -60,7 +61,12 @@ func (r *Registry) Catalogue() conf.Catalogue {
 
 // Build turns a configuration into a policy. Its errors name the action or plugin.
 func (r *Registry) Build(configuration *conf.Configuration) (*Policy, error) {
-	p := &Policy{Configuration: configuration}
+	return r.build(configuration, func(Plugin) bool { return true })
+}
+
+// build is Build with those plugins only that are wanted.
+func (r *Registry) build(configuration *conf.Configuration, isWanted func(Plugin) bool) (*Policy, error) {
+	p := &Policy{Configuration: configuration, registry: r}
 	for _, name := range configuration.Actions {
 		factory, ok := r.actions[name]
 		if !ok {
@@ -82,8 +88,26 @@ func (r *Registry) Build(configuration *conf.Configuration) (*Policy, error) {
 			if err != nil {
 				return nil, fmt.Errorf("plugin %q: %w", entry.Name, err)
 			}
-			p.collect(tier, plugin, entry.Switches)
+			if isWanted(plugin) {
+				p.collect(tier, plugin, entry.Switches)
+			}
 		}
 	}
 	return p, nil
+}
+
+// Twin returns a policy of the same configuration with actions and plugins of its own: what it is asked changes nothing that this
+// one has found out. Plugins that ask another process are left out of it; without are their names.
+func (p *Policy) Twin() (twin *Policy, without []string, err error) {
+	if p.registry == nil {
+		return nil, nil, errors.New("the policy was not built by a registry")
+	}
+	twin, err = p.registry.build(p.Configuration, func(plugin Plugin) bool {
+		_, isRemote := plugin.(RemotePlugin)
+		if isRemote {
+			without = append(without, plugin.Name())
+		}
+		return !isRemote
+	})
+	return twin, without, err
 }

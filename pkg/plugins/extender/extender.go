@@ -47,6 +47,9 @@ type plugin struct {
 
 func (*plugin) Name() string { return Name }
 
+// AsksOver says that answers come over the network: questions about the model are answered without them.
+func (*plugin) AsksOver() string { return "HTTP" }
+
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster, p.silent = s.Cluster, nil
 	p.tell()

@@ -1,0 +1,180 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Job says where a job stands and why it waits.
+func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
+	j := m.cluster.Job(id)
+	if j == nil || j.Group == nil {
+		return Job{}, NotFound{"PodGroup", id.String()}
+	}
+	answer := Job{Job: id.String(), Workload: j.Name(), Queue: j.QueueName, Phase: string(j.Phase), Admitted: !j.AtTheDoor(), Priority: j.Priority,
+		MinAvailable: j.MinMember, Lacks: j.Lacks(), Pods: map[string]int{}, Holds: m.amounts(j.Usage.Allocated),
+		Requests: m.amounts(j.Usage.Request), Created: j.Created(), Attempts: j.Refusals, NotAsked: m.notAsked}
+	for status := cluster.Pending; status <= cluster.Unknown; status++ {
+		if count := j.Count(status); count > 0 {
+			answer.Pods[status.String()] = count
+		}
+	}
+	if v := j.Verdict; v != nil && !j.Over() && (j.AtTheDoor() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
+		answer.Verdict = VerdictOf(v)
+	}
+	answer.BackOffs = m.backOffs(now, j)
+	answer.Plan = planOf(j.Plan)
+	if !isWaiting(j) {
+		return answer, nil
+	}
+	m.try(now, func(s *framework.Session) {
+		answer.Bounds = m.bounds(s, j)
+		answer.Order = order(s, j)
+		if pending := s.Pending(j); len(pending) > 0 && j.Plan == nil {
+			answer.Refusals = m.refusals(s, pending)
+			answer.Candidates = m.candidates(s, j)
+		}
+	})
+	return answer, nil
+}
+
+// isWaiting reports whether a job waits for admission or for nodes.
+func isWaiting(j *cluster.Job) bool {
+	return j.Queue != nil && !j.IsForeign && !j.Over() && (j.AtTheDoor() || j.Count(cluster.Pending) > 0 || j.Plan != nil)
+}
+
+// bounds are the queues from the job's up that may not hold what it lacks.
+func (m *Model) bounds(s *framework.Session, j *cluster.Job) []Bound {
+	needed := m.needed(s, j)
+	var bounds []Bound
+	for q := j.Queue; q != nil; q = q.Parent {
+		share, hasShare := m.policy.Share(q)
+		for i, need := range needed {
+			d := resources.Dim(i)
+			name := m.cluster.Resources.Name(d)
+			holds := q.Subtree.Allocated.At(d)
+			say := func(limit string, may int64) {
+				if need <= 0 || holds+need <= may {
+					return
+				}
+				bounds = append(bounds, Bound{Queue: q.Name, Resource: string(name), Limit: limit, May: resources.Format(name, may),
+					Holds: resources.Format(name, holds), Needed: resources.Format(name, need), Exceeds: resources.Format(name, holds+need-may)})
+			}
+			say("capability", q.Capability.Value(d))
+			if hasShare {
+				say("deserved", share.Deserved.Value(d))
+			}
+		}
+	}
+	return bounds
+}
+
+// needed is what the queue of a job would hold more if it started: its pods that must start, or what it asks for beforehand.
+func (m *Model) needed(s *framework.Session, j *cluster.Job) resources.Vector {
+	pending := s.Pending(j)
+	if len(pending) == 0 {
+		lacks := make(resources.Vector, len(j.MinResources))
+		for d := range lacks {
+			lacks[d] = j.LacksResource(resources.Dim(d))
+		}
+		return lacks
+	}
+	var sum resources.Vector
+	for _, t := range pending[:min(len(pending), max(j.Lacks(), 1))] {
+		sum.Add(t.Request())
+	}
+	return sum
+}
+
+// candidates says who could leave for a job by each action that evicts.
+func (m *Model) candidates(s *framework.Session, j *cluster.Job) []Candidates {
+	if j.AtTheDoor() {
+		return nil
+	}
+	var all []Candidates
+	for _, a := range m.policy.Actions {
+		action, ok := a.(framework.EvictingAction)
+		if !ok {
+			continue
+		}
+		for _, found := range eviction.NewSearch(s, action).Candidates(j, MaxCandidates) {
+			all = append(all, Candidates{Action: action.Name(), Scope: scopes[found.Scope], MayLeave: len(found.Leaving),
+				Pods: namesOf(found.Leaving), Protected: protected(found.Spared), NotLookedAt: found.NotLookedAt})
+		}
+	}
+	return all
+}
+
+// scopes in words.
+var scopes = map[cluster.Scope]string{cluster.BetweenQueues: "between queues", cluster.BetweenJobs: "between jobs of the queue",
+	cluster.Anywhere: "anywhere", cluster.WithinJob: "within the job"}
+
+// planOf is a plan as plain data, nil for nil.
+func planOf(p *cluster.Plan) *Plan {
+	if p == nil {
+		return nil
+	}
+	answer := &Plan{ID: p.ID, Action: p.Action, Law: p.Law, Since: p.Since, Deadline: p.Deadline, Evictions: p.Evictions,
+		Left: max(p.Evictions-len(p.Victims), 0), Leaving: namesOf(p.Victims)}
+	promised := p.Promised()
+	for _, t := range promised[:min(len(promised), MaxListed)] {
+		answer.Promised = append(answer.Promised, Placement{Pod: t.Key().String(), Node: t.Node.Name})
+	}
+	return answer
+}
+
+// order finds the place of a job among those that wait.
+func order(s *framework.Session, j *cluster.Job) *Order {
+	answer := &Order{Place: 1, QueuePlace: 1}
+	var next *cluster.Job
+	queues := map[*cluster.Queue]bool{}
+	for _, other := range s.Cluster.Waiting() {
+		if other.Queue == nil || !isWaiting(other) {
+			continue
+		}
+		queues[other.Queue] = true
+		if other.Queue != j.Queue || other.AtTheDoor() != j.AtTheDoor() {
+			continue
+		}
+		answer.Of++
+		if other != j && s.CompareJobs(other, j) < 0 {
+			answer.Place++
+			if next == nil || s.CompareJobs(next, other) < 0 {
+				next = other
+			}
+		}
+	}
+	if next != nil {
+		answer.Next = next.Name()
+	}
+	queues[j.Queue] = true
+	answer.Queues, answer.Of = len(queues), max(answer.Of, 1)
+	for q := range queues {
+		if q != j.Queue && s.CompareQueues(q, j.Queue) < 0 {
+			answer.QueuePlace++
+		}
+	}
+	return answer
+}
+
+// backOffs are what a job is not tried before, the earliest first.
+func (m *Model) backOffs(now time.Time, j *cluster.Job) []BackOff {
+	var all []BackOff
+	add := func(until time.Time, reason string) {
+		if until.After(now) {
+			all = append(all, BackOff{Until: until, Reason: reason})
+		}
+	}
+	add(j.NotBefore, "the API server refused a binding or an eviction")
+	add(j.BarredUntil, "the job was admitted and its pods did not come")
+	if j.AtTheDoor() {
+		add(m.cluster.BackOff(j.ID.Namespace).Until, "other jobs of the namespace were admitted and brought no pods")
+	}
+	slices.SortStableFunc(all, func(a, b BackOff) int { return a.Until.Compare(b.Until) })
+	return all
+}

@@ -1,0 +1,83 @@
+package explain
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Queue says what a queue holds and may hold, and between which queues room may move.
+func (m *Model) Queue(now time.Time, name string) (Queue, error) {
+	q := m.cluster.Queue(name)
+	if q == nil {
+		if root := m.cluster.Root(); root.Name != name {
+			return Queue{}, NotFound{"Queue", name}
+		} else {
+			q = root
+		}
+	}
+	answer := Queue{Queue: name, State: "Open", Problem: q.Problem, Priority: q.Priority, Weight: q.Weight, Reclaimable: q.Reclaimable,
+		Holds: m.amounts(q.Subtree.Allocated), Requests: m.amounts(q.Subtree.Request), KeptForAdmitted: m.amounts(q.Subtree.Inqueue),
+		Guarantee: m.limits(q.Guarantee), Capability: m.limits(q.Capability), Deserved: Amounts{}}
+	if !q.Open() {
+		answer.State = string(q.Object.Status.State)
+	}
+	if q.Parent != nil {
+		answer.Parent = q.Parent.Name
+	}
+	for _, child := range q.Children {
+		answer.Children = append(answer.Children, child.Name)
+	}
+	answer.Children = answer.Children[:min(len(answer.Children), MaxListed)]
+	answer.Jobs = m.jobsOf(q)
+	m.try(now, func(s *framework.Session) {
+		if share, ok := m.policy.Share(q); ok {
+			answer.Deserved = m.limits(share.Deserved)
+			if value := share.Share.Float(); !math.IsInf(value, 0) {
+				answer.Share = &value
+			}
+		}
+		if q.Object == nil || len(q.Children) > 0 {
+			return
+		}
+		for _, other := range m.cluster.Queues() {
+			if other == q || other.Object == nil || len(other.Children) > 0 || len(answer.TakesFrom) == MaxListed {
+				continue
+			}
+			why := eviction.Protects(s, q, other)
+			answer.TakesFrom = append(answer.TakesFrom, Relation{Queue: other.Name, May: why == "", Rule: why})
+			why = eviction.Protects(s, other, q)
+			answer.GivesTo = append(answer.GivesTo, Relation{Queue: other.Name, May: why == "", Rule: why})
+		}
+	})
+	return answer, nil
+}
+
+// jobsOf counts the jobs of a queue.
+func (m *Model) jobsOf(q *cluster.Queue) JobList {
+	var list JobList
+	var waiting []*cluster.Job
+	m.cluster.EachJob(func(j *cluster.Job) {
+		switch {
+		case j.Queue != q || j.IsForeign || j.Over():
+			return
+		case j.AtTheDoor():
+			list.Pending++
+		case j.Lacks() > 0:
+			list.Admitted++
+		default:
+			list.Running++
+			return
+		}
+		waiting = append(waiting, j)
+	})
+	slices.SortFunc(waiting, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	for _, j := range waiting[:min(len(waiting), MaxListed)] {
+		list.Waiting = append(list.Waiting, j.ID.String())
+	}
+	return list
+}

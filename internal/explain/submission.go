@@ -1,0 +1,178 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/pkg/actions/enqueue"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Submit says what would happen if a PodGroup and pods of it were submitted now, while all else stays as it is. The objects are as
+// the API server would show them, with defaults and priorities filled in. Those that exist already are an error.
+func (m *Model) Submit(now time.Time, group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) (answer Submission, err error) {
+	if len(pods) > MaxSupposed {
+		return answer, fmt.Errorf("%d pods are too many to suppose: at most %d", len(pods), MaxSupposed)
+	}
+	if group != nil {
+		group = group.DeepCopy()
+		group.Status = schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupPending}
+	}
+	err = m.cluster.Suppose(group, pods, func(j *cluster.Job) {
+		t := &trial{model: m, session: m.open(now), job: j}
+		answer = t.run()
+	})
+	return answer, err
+}
+
+// trial is the run of a job through the pipeline.
+type trial struct {
+	model    *Model
+	session  *framework.Session
+	job      *cluster.Job
+	searched int
+}
+
+// run gives each action of the pipeline its turn, with this job only.
+func (t *trial) run() Submission {
+	s, j := t.session, t.job
+	answer := Submission{Job: j.ID.String(), Outcome: OutcomeNotAdmitted, NotAsked: t.model.notAsked}
+	v := s.Validate(j)
+	if v == nil && t.model.policy.Has(enqueue.Name) {
+		v = t.admit()
+	}
+	if v != nil {
+		answer.Verdict, answer.Unplaced = VerdictOf(v), j.Count(cluster.Pending)
+		return answer
+	}
+	s.LetIn(j)
+	for _, a := range t.model.policy.Actions {
+		if len(s.Binds) > 0 || len(s.Plans) > 0 || j.Count(cluster.Pending) == 0 {
+			break
+		}
+		switch action := a.(type) {
+		case framework.AllocatingAction:
+			t.allocate()
+		case framework.EvictingAction:
+			t.within(func() { action.MakeRoom(s, j) })
+		}
+	}
+	t.conclude(&answer)
+	return answer
+}
+
+// admit says why the job would wait for admission, nil if it would not.
+func (t *trial) admit() *verdict.Verdict {
+	s, j := t.session, t.job
+	if v := s.HeldUp(j); v != nil {
+		return v
+	}
+	if j.MinResources == nil {
+		return nil
+	}
+	v := s.MayEnqueue(j)
+	for _, a := range t.model.policy.Actions {
+		if action, ok := a.(framework.EvictingAction); ok && v != nil && action.EvictionRules().Scopes != 0 {
+			admits, why := action.AdmitsByEviction(s, j)
+			if admits {
+				return nil
+			}
+			v = v.With(why)
+		}
+	}
+	return v
+}
+
+// allocate places the job in free room, as many of its pods as fit once it can start.
+func (t *trial) allocate() {
+	s, j := t.session, t.job
+	if v := cmp.Or(s.Overused(j.Queue), s.HeldUp(j)); v != nil {
+		s.AddVerdict(j, v)
+		return
+	}
+	x := s.Begin()
+	tasks := s.Pending(j)
+	if !s.IsReady(j) {
+		if v := placement.Gang(s, j, tasks); v != nil {
+			s.AddVerdict(j, v)
+			return
+		}
+	}
+	var why *verdict.Verdict
+	var failed []*cluster.Class
+	for _, task := range tasks {
+		if task.Status != cluster.Pending || slices.Contains(failed, task.Class) {
+			continue
+		}
+		if v := placement.Next(s, x, task, tasks); v != nil {
+			failed, why = append(failed, task.Class), why.With(v)
+		}
+	}
+	if !eviction.KeepsPromises(s, x.Tasks(), nil) {
+		x.Undo()
+		s.AddVerdict(j, eviction.StandsBack())
+		return
+	}
+	if x.Placed() == 0 {
+		s.AddVerdict(j, why)
+		return
+	}
+	x.Commit()
+	s.AddVerdict(j, why)
+}
+
+// within confines the search for victims to the nodes with most that could be evicted, if there are too many to try them all.
+func (t *trial) within(search func()) {
+	nodes := t.session.Cluster.Nodes()
+	if len(nodes) <= MaxSearched {
+		search()
+		return
+	}
+	lower := make(map[*cluster.Node]int, len(nodes))
+	for _, n := range nodes {
+		for _, task := range n.Tasks() {
+			if j := task.Job; j != nil && j != t.job && task.Status.Evictable() && (j.Priority < t.job.Priority || j.Queue != t.job.Queue) {
+				lower[n]++
+			}
+		}
+	}
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b *cluster.Node) int { return lower[b] - lower[a] })
+	t.searched = MaxSearched
+	t.session.Within(cluster.NewDomain(nodes[:MaxSearched]), search)
+}
+
+// conclude says what has become of the job.
+func (t *trial) conclude(answer *Submission) {
+	s, j := t.session, t.job
+	answer.Outcome, answer.Unplaced = OutcomeWaiting, j.Count(cluster.Pending)
+	answer.Verdict = VerdictOf(j.Verdict)
+	for _, b := range s.Binds {
+		answer.Outcome = OutcomeBound
+		answer.Placements = append(answer.Placements, Placement{Pod: b.Pod.String(), Node: b.Node})
+	}
+	if answer.Outcome == OutcomeWaiting {
+		answer.Searched = t.searched
+	}
+	for _, planned := range s.Plans {
+		answer.Outcome, answer.Verdict, answer.Action, answer.Searched = OutcomePreempting, nil, planned.Plan.Action, t.searched
+		for _, task := range planned.Plan.Promised() {
+			answer.Placements = append(answer.Placements, Placement{Pod: task.Key().String(), Node: task.Node.Name})
+		}
+		for _, e := range planned.Evictions {
+			answer.Victims = append(answer.Victims, Victim{Pod: e.Pod.String(), Node: e.Node, Job: e.Giver.String(), Law: e.Law, Message: e.Message})
+		}
+	}
+	if v := s.Validate(j); v != nil && answer.Outcome == OutcomeWaiting {
+		answer.Verdict = VerdictOf(v) // such as pods that are missing
+	}
+}

@@ -39,21 +39,13 @@ type Pace struct {
 }
 
 // Run runs cycles until the context ends: one as soon as there are events, when a deadline passes, or when nothing has
-// happened for the period.
+// happened for the period. Between cycles it answers questions ([Scheduler.Questions]); events come first, so that a cycle waits for
+// no more than one answer. It is called once.
 func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Outbox, pace Pace) {
+	close(s.questions.running)
+	defer close(s.questions.stopped)
 	wake := clock.Now().Add(pace.Period)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-inbox.Wake():
-			select {
-			case <-ctx.Done():
-				return
-			case <-clock.After(pace.Coalesce):
-			}
-		case <-clock.After(wake.Sub(clock.Now())):
-		}
+	for s.rest(ctx, clock, inbox, wake, pace.Coalesce) {
 		events, policy := inbox.Take()
 		var refused error
 		if policy != nil {
@@ -68,5 +60,35 @@ func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Ou
 		if !result.Wake.IsZero() && result.Wake.Before(wake) {
 			wake = result.Wake
 		}
+	}
+}
+
+// rest answers questions until the next cycle is due. It reports whether there is to be one.
+func (s *Scheduler) rest(ctx context.Context, clock Clock, inbox Inbox, wake time.Time, coalesce time.Duration) bool {
+	isDue, hasEvents := clock.After(wake.Sub(clock.Now())), inbox.Wake()
+	for {
+		var asked question
+		// What is ready at the same time is chosen from at random: questions must not keep events waiting.
+		select {
+		case <-ctx.Done():
+			return false
+		case <-hasEvents:
+			isDue, hasEvents = clock.After(coalesce), nil
+			continue
+		case <-isDue:
+			return true
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-hasEvents:
+			isDue, hasEvents = clock.After(coalesce), nil
+			continue
+		case <-isDue:
+			return true
+		case asked = <-s.questions.waiting:
+		}
+		s.reply(asked, clock.Now())
 	}
 }

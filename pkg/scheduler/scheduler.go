@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -32,6 +34,10 @@ type Scheduler struct {
 	wake           time.Time // when the answers of some plugin change
 	observe        func(part, name string) func()
 	writer         *statusWriter
+	cycles         uint64
+	journal        *journal.Journal
+	questions      *Questions
+	reader         *explain.Model // answers questions under the policy, nil until there is one
 	// suspects counts the panics over a job.
 	suspects map[cluster.JobID]int
 }
@@ -43,7 +49,7 @@ func New(options Options) *Scheduler {
 		observe = func(string, string) func() { return func() {} }
 	}
 	return &Scheduler{cluster: cluster.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, writer: newStatusWriter(),
-		suspects: map[cluster.JobID]int{}}
+		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), questions: newQuestions()}
 }
 
 // Use puts a policy in force from the next cycle on. If the placement engine cannot be made for it, the policy before
@@ -52,7 +58,7 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 	if err := s.build(policy); err != nil {
 		return err
 	}
-	s.policy, s.renewed = policy, true
+	s.policy, s.renewed, s.reader = policy, true, nil
 	s.writer.use(policy, s.cluster)
 	s.cluster.Reconsider()
 	return nil
@@ -92,6 +98,7 @@ type Result struct {
 // Cycle takes in what happened, runs the pipeline once, and returns what is to be done.
 func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result) {
 	defer s.observe("cycle", "")()
+	s.cycles++
 	for _, e := range events {
 		// One object that cannot be taken in must not keep all others out.
 		contained(&result, func() { s.cluster.Apply(e) })
@@ -115,6 +122,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	}
 	contained(&result, func() { s.writer.write(s.cluster, now, &result.Decisions) })
 	contained(&result, func() { writePlans(s.cluster, session.Plans, &result.Decisions) })
+	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cluster, &result.Decisions, s.writer.touched) })
 	result.Wake = s.cluster.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })
 	for _, wake := range [...]time.Time{s.wake, s.writer.wakeAt()} {

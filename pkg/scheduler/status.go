@@ -21,6 +21,7 @@ type statusWriter struct {
 	cycle        uint64
 	placedReason string         // of pods that have a place while their gang has none; see gang.PlacedPodReasonKey
 	arrival      []*cluster.Job // of which it is not said yet that they lack pods
+	touched      []*cluster.Job // that were looked at when it wrote last, by name
 	ungrouped    []ungrouped    // pods of which it is not said yet that nobody makes a PodGroup for them, in the order of their time
 }
 
@@ -51,7 +52,8 @@ func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decis
 	w.cycle++
 	w.touchArrived(c, now)
 	w.writeUngrouped(c, now, d)
-	for _, j := range c.TakeTouchedJobs() {
+	w.touched = c.TakeTouchedJobs()
+	for _, j := range w.touched {
 		arriving := w.isArriving(j, now)
 		if j.Group != nil && !j.IsForeign {
 			c.SetPhase(j, phaseOf(j))

@@ -231,6 +231,7 @@ func (s *scenario) differences() (differences []string, decided string) {
 	}
 	differences = append(differences, s.Expect.compare(report)...)
 	differences = append(differences, s.checkOrder(report)...)
+	differences = append(differences, s.checkQuestions(report)...)
 	differences = append(differences, s.checkRest()...)
 	return differences, told(report)
 }

@@ -1,0 +1,230 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/fixture"
+)
+
+func capability(text string) func(*v1beta1.Queue) {
+	return func(q *v1beta1.Queue) { q.Spec.Capability = fixture.List(text) }
+}
+
+func deserved(text string) func(*v1beta1.Queue) {
+	return func(q *v1beta1.Queue) { q.Spec.Deserved = fixture.List(text) }
+}
+
+func class(name string) func(*v1beta1.PodGroup) {
+	return func(g *v1beta1.PodGroup) { g.Spec.PriorityClassName = name }
+}
+
+// running is a gang that runs on a node.
+func (w *world) running(name, queue, node, request string, size int, options ...func(*corev1.Pod)) {
+	group, pods := gang(name, queue, size, request, options...)
+	group.Spec.MinMember = 1
+	group.Status.Phase = v1beta1.PodGroupRunning
+	w.apply(group)
+	for _, pod := range pods {
+		fixture.On(node)(pod)
+		w.apply(pod)
+	}
+}
+
+var preemptable = fixture.Annotated(v1beta1.PreemptableKey, "true")
+
+func TestAJobSaysWhatIsShortOnWhichNodes(t *testing.T) {
+	w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=2"),
+		fixture.Node("far", "cpu=64", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
+	group, pods := gang("g", "default", 2, "cpu=3")
+	w.apply(group, pods[0], pods[1])
+	w.rest()
+	w.unchanged(func() {
+		j := w.job("g")
+		if !j.Admitted || j.Lacks != 2 || j.Verdict == nil || j.Verdict.Code != "NotEnoughResources" || j.Verdict.Placed != 1 || j.Verdict.Wanted != 2 {
+			t.Errorf("the job is %+v, its verdict %+v", j, j.Verdict)
+		}
+		if len(j.Refusals) != 1 || j.Refusals[0].Pods != 2 {
+			t.Fatalf("the refusals are %+v", j.Refusals)
+		}
+		// One pod of them would fit on n1 by itself.
+		for _, r := range j.Refusals[0].Nodes {
+			if r.Reason == "Insufficient cpu" && (r.Nodes != 1 || r.Example != "n2") {
+				t.Errorf("%+v", r)
+			}
+		}
+		if j.Order == nil || j.Order.Place != 1 || j.Order.Of != 1 || j.Order.Queues != 1 {
+			t.Errorf("its place is %+v", j.Order)
+		}
+		if !slices.Contains(j.Verdict.Helps, "node") || j.Pods["Pending"] != 2 || j.Requests["cpu"] != "6" {
+			t.Errorf("%+v, %+v", j.Verdict.Helps, j)
+		}
+	})
+}
+
+func TestAJobSaysWhichQueueBoundsItAndByHowMuch(t *testing.T) {
+	w := newWorld(t, evicting, fixture.Node("n1", "cpu=16"), fixture.Queue("q", capability("cpu=4"), deserved("cpu=2")))
+	w.running("old", "q", "n1", "cpu=3", 1)
+	group, pods := gang("g", "q", 1, "cpu=3")
+	w.apply(group, pods[0])
+	w.rest()
+	w.unchanged(func() {
+		want := explain.Bound{Queue: "q", Resource: "cpu", Limit: "capability", May: "4", Holds: "3", Needed: "3", Exceeds: "2"}
+		if j := w.job("g"); !slices.Contains(j.Bounds, want) {
+			t.Errorf("the bounds are %+v, want %+v", j.Bounds, want)
+		}
+		q, err := w.model().Queue(w.now, "q")
+		if err != nil || q.Holds["cpu"] != "3" || q.Capability["cpu"] != "4" || q.Jobs.Admitted+q.Jobs.Pending != 1 || q.Jobs.Running != 1 ||
+			!slices.Equal(q.Jobs.Waiting, []string{"work/g"}) || q.Share == nil || *q.Share != 1.5 {
+			t.Errorf("the queue is %+v, %v", q, err)
+		}
+	})
+}
+
+func TestAJobSaysWhoCouldLeaveAndWhichRuleProtectsTheOthers(t *testing.T) {
+	w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.PriorityClass("high", 10))
+	w.running("low", "default", "n1", "cpu=1", 2, preemptable)
+	w.running("marked-not", "default", "n1", "cpu=1", 1)
+	w.running("equal", "default", "n1", "cpu=1", 1, preemptable)
+	equal := fixture.Group("equal", "default", 1, class("high"))
+	equal.Generation = 2
+	w.apply(equal)
+	group, pods := gang("g", "default", 1, "cpu=4")
+	class("high")(group)
+	w.apply(group, pods[0])
+	w.rest()
+	w.unchanged(func() {
+		j := w.job("g")
+		if len(j.Candidates) == 0 {
+			t.Fatalf("nobody is said to be a candidate: %+v", j)
+		}
+		c := j.Candidates[0]
+		if c.Action != "preempt" || c.MayLeave != 2 || len(c.Protected) != 2 {
+			t.Errorf("the candidates are %+v", c)
+		}
+		for _, p := range c.Protected {
+			if p.Pods != 1 || !strings.HasPrefix(p.Rule, "law J1") && !strings.HasPrefix(p.Rule, "law P2") {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}
+
+func TestAJobSaysHowFarItsPlanIs(t *testing.T) {
+	w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.PriorityClass("high", 10))
+	w.running("low", "default", "n1", "cpu=2", 2, preemptable)
+	group, pods := gang("g", "default", 1, "cpu=4")
+	class("high")(group)
+	w.apply(group, pods[0])
+	w.rest()
+	w.unchanged(func() {
+		p := w.job("g").Plan
+		if p == nil || p.Action != "preempt" || p.Evictions != 2 || p.Left != 0 || len(p.Leaving) != 2 ||
+			!slices.Equal(p.Promised, []explain.Placement{{Pod: "work/g-0", Node: "n1"}}) {
+			t.Fatalf("the plan is %+v", p)
+		}
+		pod, err := w.model().Pod(w.now, fixture.Key("low-0"))
+		if err != nil || pod.LeavesFor != "work/g" || pod.Plan != p.ID || pod.Status != "Evicting" {
+			t.Errorf("the victim is %+v, %v", pod, err)
+		}
+		n, err := w.model().Node("n1")
+		if err != nil || n.Promised["cpu"] != "4" || n.Leaving["cpu"] != "4" || len(n.Idle) != 1 || n.PodCount != 3 {
+			t.Errorf("the node is %+v, %v", n, err)
+		}
+	})
+}
+
+func TestQueuesSayFromWhomTheyMayTake(t *testing.T) {
+	w := newWorld(t, evicting, fixture.Node("n1", "cpu=8"), fixture.Queue("a", deserved("cpu=4")), fixture.Queue("b", deserved("cpu=4")),
+		fixture.Queue("kept", deserved("cpu=0"), func(q *v1beta1.Queue) { no := false; q.Spec.Reclaimable = &no }))
+	w.running("x", "b", "n1", "cpu=6", 1)
+	w.running("y", "kept", "n1", "cpu=1", 1)
+	w.rest()
+	w.unchanged(func() {
+		q, err := w.model().Queue(w.now, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range q.TakesFrom {
+			if r.May != (r.Queue == "b") || r.Queue == "kept" && !strings.HasPrefix(r.Rule, "law Q3") {
+				t.Errorf("from %s: %+v", r.Queue, r)
+			}
+		}
+		for _, r := range q.GivesTo {
+			if r.May || r.Rule != "the queue holds nothing" {
+				t.Errorf("to %s: %+v", r.Queue, r)
+			}
+		}
+	})
+}
+
+func TestWhatIsNotKnownIsAnError(t *testing.T) {
+	w := newWorld(t, evicting)
+	w.rest()
+	m := w.model()
+	var errs []error
+	_, err := m.Job(w.now, fixture.Key("x"))
+	errs = append(errs, err)
+	_, err = m.Pod(w.now, fixture.Key("x"))
+	errs = append(errs, err)
+	_, err = m.Queue(w.now, "x")
+	errs = append(errs, err)
+	_, err = m.Node("x")
+	errs = append(errs, err)
+	for _, err := range errs {
+		var notFound explain.NotFound
+		if !errors.As(err, &notFound) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+func TestASubmissionSaysWhatWouldHappen(t *testing.T) {
+	base := func(t *testing.T) *world {
+		w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=4"), fixture.PriorityClass("high", 10),
+			fixture.Queue("small", capability("cpu=1")))
+		w.running("low", "default", "n1", "cpu=2", 2, preemptable)
+		w.rest()
+		return w
+	}
+	for name, test := range map[string]struct {
+		queue, class, request string
+		size                  int
+		minResources          string
+		want                  explain.Outcome
+		says                  string
+	}{
+		"it finds free room":             {"default", "", "cpu=2", 2, "", explain.OutcomeBound, `"node":"n2"`},
+		"others leave for it":            {"default", "high", "cpu=4", 2, "", explain.OutcomePreempting, `"law":"J1"`},
+		"nobody leaves for it":           {"default", "", "cpu=4", 2, "", explain.OutcomeWaiting, `"code":"NotEnoughResources"`},
+		"its queue does not exist":       {"nowhere", "", "cpu=1", 1, "", explain.OutcomeNotAdmitted, `"code":"QueueNotFound"`},
+		"its queue may not hold it":      {"small", "", "cpu=2", 1, "cpu=2", explain.OutcomeNotAdmitted, `"subject":"small"`},
+		"some of its pods are not there": {"default", "", "cpu=1", 0, "", explain.OutcomeWaiting, `"code":"NotEnoughTasks"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := base(t)
+			group, pods := gang("new", test.queue, test.size, test.request)
+			if test.size == 0 {
+				group.Spec.MinMember = 1
+			}
+			class(test.class)(group)
+			if test.minResources != "" {
+				fixture.Wanting(test.minResources)(group)
+			}
+			w.unchanged(func() {
+				answer := w.submit(group, pods...)
+				text, err := json.Marshal(answer)
+				if err != nil || answer.Outcome != test.want || !strings.Contains(string(text), test.says) {
+					t.Errorf("the answer is %s, want %s with %s", text, test.want, test.says)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,254 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// mailbox is an inbox and an outbox of which a test holds the other ends.
+type mailbox struct {
+	wake   chan struct{}
+	events chan []cluster.Event
+	cycles chan Result
+}
+
+func newMailbox() *mailbox {
+	return &mailbox{wake: make(chan struct{}, 1), events: make(chan []cluster.Event, 1), cycles: make(chan Result, 1000)}
+}
+
+func (m *mailbox) Wake() <-chan struct{} { return m.wake }
+
+func (m *mailbox) Take() ([]cluster.Event, *framework.Policy) {
+	select {
+	case events := <-m.events:
+		return events, nil
+	default:
+		return nil, nil
+	}
+}
+
+func (m *mailbox) Do(cluster.Decisions)          {}
+func (m *mailbox) Report(result Result, _ error) { m.cycles <- result }
+
+// send has events taken in.
+func (m *mailbox) send(events ...cluster.Event) {
+	m.events <- events
+	m.wake <- struct{}{}
+}
+
+// realTime is the time of the machine.
+type realTime struct{}
+
+func (realTime) Now() time.Time                         { return time.Now() }
+func (realTime) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// running runs the loop of a world until the test ends.
+func (w *world) running(t *testing.T) *mailbox {
+	m := newMailbox()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.scheduler.Run(ctx, realTime{}, m, m, Pace{Coalesce: time.Millisecond, Period: time.Hour})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	<-w.scheduler.questions.running
+	return m
+}
+
+func TestARunningSchedulerAnswers(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n", "cpu=2"))
+	m := w.running(t)
+	m.send(cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=4"))})
+	<-m.cycles
+	q, ctx := w.scheduler.Questions(), t.Context()
+	j, err := q.Job(ctx, fixture.Key("g"))
+	if err != nil || j.Verdict == nil || j.Verdict.Code != "NotEnoughResources" {
+		t.Errorf("the job is %+v, %v", j, err)
+	}
+	p, err := q.Pod(ctx, fixture.Key("g-0"))
+	if err != nil || p.Status != "Pending" {
+		t.Errorf("the pod is %+v, %v", p, err)
+	}
+	if n, err := q.Node(ctx, "n"); err != nil || n.Idle["cpu"] != "2" {
+		t.Errorf("the node is %+v, %v", n, err)
+	}
+	if queue, err := q.Queue(ctx, "default"); err != nil || queue.Jobs.Admitted != 1 {
+		t.Errorf("the queue is %+v, %v", queue, err)
+	}
+	s, err := q.Submit(ctx, fixture.Group("new", "default", 1), []*corev1.Pod{fixture.Pod("new-0")})
+	if err != nil || s.Outcome != explain.OutcomeBound {
+		t.Errorf("what is submitted would be %+v, %v", s, err)
+	}
+	entries, err := q.JobEntries(ctx, fixture.Key("g"))
+	if err != nil || len(entries) != 1 || entries[0].Reason != "NotEnoughResources" || entries[0].Cycle != 1 {
+		t.Errorf("the entries are %+v, %v", entries, err)
+	}
+	ofQueue, err := q.QueueEntries(ctx, "default")
+	ofPod, other := q.PodEntries(ctx, fixture.Key("g-0"))
+	if err != nil || other != nil || len(ofQueue) != 1 || len(ofPod) != 0 {
+		t.Errorf("the entries are %+v, %v and %+v, %v", ofQueue, err, ofPod, other)
+	}
+	if _, err := q.Job(ctx, fixture.Key("nowhere")); !errors.As(err, &explain.NotFound{}) {
+		t.Errorf("of a job that is not there is said %v", err)
+	}
+}
+
+func TestEveryQuestionEnds(t *testing.T) {
+	w := newWorld(t, "")
+	q := w.scheduler.Questions()
+	if _, err := q.Node(t.Context(), "n"); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("before the loop the error is %v", err)
+	}
+	m := w.running(t)
+	release := make(chan struct{})
+	blocked := make(chan struct{})
+	// The loop is held up by a question, as by a cycle.
+	go func() {
+		_, _ = ask(context.Background(), q, func(*Scheduler, *explain.Model, time.Time) (int, error) {
+			close(blocked)
+			<-release
+			return 0, nil
+		})
+	}()
+	<-blocked
+	short, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, maxQuestions)
+	for range maxQuestions {
+		go func() {
+			_, err := q.Node(short, "n")
+			errs <- err
+		}()
+	}
+	for len(q.waiting) < maxQuestions {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := q.Node(t.Context(), "n"); !errors.Is(err, ErrBusy) {
+		t.Errorf("beyond the bound the error is %v", err)
+	}
+	cancel()
+	for range maxQuestions {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("whose context is over has the error %v", err)
+		}
+	}
+	close(release)
+	for len(q.waiting) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := q.Node(t.Context(), "n"); !errors.As(err, &explain.NotFound{}) {
+		t.Errorf("after that the answer is %v", err)
+	}
+	if _, err := ask(t.Context(), q, func(*Scheduler, *explain.Model, time.Time) (int, error) { panic("a mistake") }); err == nil ||
+		!strings.Contains(err.Error(), "a mistake") {
+		t.Errorf("over a panic the error is %v", err)
+	}
+	m.send(cluster.Set{Object: fixture.Node("n", "cpu=2")})
+	<-m.cycles
+	if _, err := q.Node(t.Context(), "n"); err != nil {
+		t.Errorf("after a panic the answer is %v", err)
+	}
+}
+
+func TestWhoWaitsForAnAnswerIsToldThatTheLoopHasEnded(t *testing.T) {
+	w := newWorld(t, "")
+	m := newMailbox()
+	ctx, cancel := context.WithCancel(t.Context())
+	q, ended, held, release := w.scheduler.Questions(), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.scheduler.Run(ctx, realTime{}, m, m, Pace{Coalesce: time.Millisecond, Period: time.Hour})
+	}()
+	<-q.running
+	go func() {
+		_, _ = ask(context.Background(), q, func(*Scheduler, *explain.Model, time.Time) (int, error) {
+			close(held)
+			<-release
+			return 0, nil
+		})
+	}()
+	<-held
+	errs := make(chan error, 10)
+	for range 10 {
+		go func() {
+			_, err := ask(context.Background(), q, func(*Scheduler, *explain.Model, time.Time) (int, error) { return 0, nil })
+			errs <- err
+		}()
+	}
+	for len(q.waiting) < 10 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	close(release)
+	<-ended
+	for range 10 {
+		if err := <-errs; err != nil && !errors.Is(err, ErrStopped) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if _, err := q.Node(context.Background(), "n"); !errors.Is(err, ErrStopped) {
+		t.Errorf("after the end the error is %v", err)
+	}
+}
+
+// TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges is for the race detector: no answer shares anything with the model.
+func TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges(t *testing.T) {
+	w := newWorld(t, "", fixture.Node("n", "cpu=2"))
+	m := w.running(t)
+	q := w.scheduler.Questions()
+	var askers sync.WaitGroup
+	done := make(chan struct{})
+	for i := range 4 {
+		askers.Go(func() {
+			for round := 0; ; round++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				name := fmt.Sprintf("new-%d-%d", i, round)
+				j, err := q.Job(t.Context(), fixture.Key("g"))
+				if err == nil && j.Verdict != nil {
+					j.Verdict.Helps, j.Pods["Pending"] = nil, 7 // it is the asker's
+				}
+				_, _ = q.JobEntries(t.Context(), fixture.Key("g"))
+				_, _ = q.Queue(t.Context(), "default")
+				_, _ = q.Submit(t.Context(), fixture.Group(name, "default", 1), []*corev1.Pod{fixture.Pod(name)})
+			}
+		})
+	}
+	for i := range 100 {
+		m.send(cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"))})
+		if result := <-m.cycles; result.Panic != "" {
+			t.Fatal(result.Panic)
+		}
+	}
+	close(done)
+	askers.Wait()
+}
+
+func TestQuestionsNeedAPolicy(t *testing.T) {
+	s := New(Options{})
+	if _, err := s.Reader(); !errors.Is(err, ErrNoPolicy) {
+		t.Errorf("without a policy the error is %v", err)
+	}
+	if err := s.Use(&framework.Policy{Configuration: &conf.Configuration{}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Reader(); err == nil {
+		t.Error("a policy that no registry has built has a twin")
+	}
+}

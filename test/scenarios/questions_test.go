@@ -1,0 +1,89 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/internal/simulator"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// checkQuestions runs it again while everything is asked before each cycle: what is asked changes no decision, no verdict, and no total.
+func (s *scenario) checkQuestions(report *simulator.Report) []string {
+	var wrong []string
+	again, err := s.run(s.manifests, func(o *simulator.Options) {
+		happens := o.Before
+		o.Before = func(cycle int, l *simulator.Led) error {
+			if happens != nil {
+				if err := happens(cycle, l); err != nil {
+					return err
+				}
+			}
+			found, err := askEverything(l)
+			wrong = append(wrong, found...)
+			return err
+		}
+	})
+	if again == nil {
+		return append(wrong, fmt.Sprintf("while it is asked: %v", err))
+	}
+	if diff := gocmp.Diff(printed(report), printed(again)); diff != "" {
+		wrong = append(wrong, fmt.Sprintf("while it is asked it decides otherwise (-first +now):\n%s", diff))
+	}
+	return wrong
+}
+
+// askEverything asks about all there is, and what would happen if each job were submitted once more.
+func askEverything(l *simulator.Led) (wrong []string, err error) {
+	c := l.Scheduler().Cluster()
+	m, err := l.Scheduler().Reader()
+	if err != nil {
+		return nil, err
+	}
+	told := func(answer any, err error) error {
+		if err == nil {
+			_, err = json.Marshal(answer)
+		}
+		return err
+	}
+	for _, j := range c.Jobs() {
+		if err := told(m.Job(l.Now(), j.ID)); err != nil {
+			return nil, err
+		}
+		group := &schedulingv1beta1.PodGroup{ObjectMeta: *j.Group.ObjectMeta.DeepCopy(), Spec: *j.Group.Spec.DeepCopy()}
+		group.Name = "again-" + group.Name
+		var pods []*corev1.Pod
+		for _, t := range j.Tasks() {
+			if err := told(m.Pod(l.Now(), t.Key())); err != nil {
+				return nil, err
+			}
+			if t.Pod.Spec.SchedulerName != schedulingv1beta1.DefaultSchedulerName {
+				continue
+			}
+			pod := t.Pod.DeepCopy()
+			pod.Name, pod.Spec.NodeName, pod.DeletionTimestamp = "again-"+pod.Name, "", nil
+			pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+			pods = append(pods, pod)
+		}
+		if err := told(m.Submit(l.Now(), group, pods)); err != nil {
+			return nil, err
+		}
+	}
+	for _, q := range c.Queues() {
+		if err := told(m.Queue(l.Now(), q.Name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range c.Nodes() {
+		if err := told(m.Node(n.Name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, problem := range c.Audit() {
+		wrong = append(wrong, "after questions: "+problem)
+	}
+	return wrong, nil
+}

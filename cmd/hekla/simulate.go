@@ -25,6 +25,7 @@ type simulateFlags struct {
 	maxCycles int
 	stable    bool
 	grace     bool
+	explain   bool
 	names     []string
 }
 
@@ -50,6 +51,7 @@ Exit codes: 0 done, 1 something was not understood, 3 not stable within --max-cy
 	flags.IntVar(&f.maxCycles, "max-cycles", 1000, "the most cycles with --until-stable")
 	flags.StringVar(&f.now, "now", "", "when it begins, RFC 3339 (default: the newest creationTimestamp of the input)")
 	flags.BoolVar(&f.grace, "grace", false, "pods that are evicted or being deleted live out their grace period")
+	flags.BoolVar(&f.explain, "explain", false, "with -o json, add why each job waits at the end, and what was decided of it")
 	flags.StringVarP(&f.output, "output", "o", "text", "text or json")
 	flags.StringArrayVar(&f.names, "scheduler-name", []string{schedulingv1beta1.DefaultSchedulerName}, "the schedulerName of pods to place (may be repeated)")
 	command.MarkFlagsMutuallyExclusive("cycles", "until-stable")
@@ -57,9 +59,12 @@ Exit codes: 0 done, 1 something was not understood, 3 not stable within --max-cy
 }
 
 func simulate(command *cobra.Command, f *simulateFlags) error {
-	options := simulator.Options{SchedulerNames: f.names, Cycles: f.cycles, UntilStable: f.stable, MaxCycles: f.maxCycles, Grace: f.grace}
+	options := simulator.Options{SchedulerNames: f.names, Cycles: f.cycles, UntilStable: f.stable, MaxCycles: f.maxCycles, Grace: f.grace, Explain: f.explain}
 	if f.output != "text" && f.output != "json" {
 		return fmt.Errorf("--output %q: it must be text or json", f.output)
+	}
+	if f.explain && f.output != "json" {
+		return errors.New("--explain needs --output json")
 	}
 	if f.cycles < 1 || f.maxCycles < 1 {
 		return errors.New("--cycles and --max-cycles must be 1 or more")

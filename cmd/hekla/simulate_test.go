@@ -5,9 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/simulator"
 )
 
@@ -78,6 +83,7 @@ func TestSimulateExitsWithTheCodeThatIsPromised(t *testing.T) {
 		"an unknown flag":          {manifests, []string{"-f", "-", "--fast"}, 1, "--fast"},
 		"an argument":              {manifests, []string{"-f", "-", "more"}, 1, "more"},
 		"an unknown output":        {manifests, []string{"-f", "-", "-o", "xml"}, 1, `--output "xml"`},
+		"explanations as text":     {manifests, []string{"-f", "-", "--explain"}, 1, "--explain needs --output json"},
 		"no cycles":                {manifests, []string{"-f", "-", "--cycles", "0"}, 1, "--cycles"},
 		"no most cycles":           {manifests, []string{"-f", "-", "--until-stable", "--max-cycles", "0"}, 1, "--max-cycles"},
 		"cycles until rest":        {manifests, []string{"-f", "-", "--cycles", "2", "--until-stable"}, 1, "until-stable"},
@@ -93,6 +99,44 @@ func TestSimulateExitsWithTheCodeThatIsPromised(t *testing.T) {
 				t.Errorf("with the code %d it prints %q", code, stdout)
 			}
 		})
+	}
+}
+
+func TestSimulateExplainsIfItIsToldTo(t *testing.T) {
+	const waits = `---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: large, namespace: default}
+spec: {minMember: 1, queue: default}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: large-0, namespace: default, annotations: {scheduling.k8s.io/group-name: large}}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: '64'}}}]}
+`
+	_, stdout, stderr := run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json")
+	if strings.Contains(stdout, "explanations") || strings.Contains(stdout, "journal") {
+		t.Errorf("it explains what nobody asked about: %s", stdout)
+	}
+	plain := report(t, stdout)
+	_, stdout, stderr = run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json", "--explain")
+	r := report(t, stdout)
+	if r.Explanations == nil {
+		t.Fatalf("nothing is explained: %s", stderr)
+	}
+	i := slices.IndexFunc(r.Explanations.Jobs, func(j explain.Job) bool { return j.Job == "default/large" })
+	if i < 0 || r.Explanations.Jobs[i].Verdict == nil || len(r.Explanations.Jobs[i].Refusals) != 1 || len(r.Explanations.Queues) != 2 ||
+		len(r.Explanations.Nodes) != 1 {
+		t.Errorf("the explanations are %+v", r.Explanations)
+	}
+	if !slices.ContainsFunc(r.Journal, func(e journal.Entry) bool {
+		return e.Job == "default/large" && e.Reason == "NotEnoughResources" && e.Cycle == 1
+	}) || !slices.ContainsFunc(r.Journal, func(e journal.Entry) bool { return e.Kind == journal.Bound && e.Node == "n1" }) {
+		t.Errorf("the journal is %+v", r.Journal)
+	}
+	r.Explanations, r.Journal = nil, nil
+	if diff := cmp.Diff(plain, r); diff != "" {
+		t.Errorf("with explanations it decides otherwise (-without +with):\n%s", diff)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -23,6 +25,17 @@ type Report struct {
 	Nominations []Nomination `json:"nominations"`
 	Jobs        []Job        `json:"jobs"`
 	Queues      []Queue      `json:"queues"`
+	// Explanations are the state at the end in full, and Journal what was decided and how verdicts changed, the oldest first. Both
+	// are there if they are asked for.
+	Explanations *Explanations   `json:"explanations,omitempty"`
+	Journal      []journal.Entry `json:"journal,omitempty"`
+}
+
+// Explanations are the answers that a running scheduler gives to questions, by name.
+type Explanations struct {
+	Jobs   []explain.Job   `json:"jobs"`
+	Queues []explain.Queue `json:"queues"`
+	Nodes  []explain.Node  `json:"nodes"`
 }
 
 // Bind says that a pod was bound. Pods are named by namespace and name.
@@ -111,6 +124,39 @@ func (r *Report) finish(s *simulation) {
 		}
 		r.Queues = append(r.Queues, row)
 	}
+}
+
+// explain adds the state at the end in full, as a running scheduler explains it.
+func (r *Report) explain(s *simulation) error {
+	c := s.scheduler.Cluster()
+	m, err := s.scheduler.Reader()
+	if err != nil {
+		return err
+	}
+	all := &Explanations{Jobs: []explain.Job{}, Queues: []explain.Queue{}, Nodes: []explain.Node{}}
+	for _, j := range c.Jobs() {
+		answer, err := m.Job(s.now, j.ID)
+		if err != nil {
+			return err
+		}
+		all.Jobs = append(all.Jobs, answer)
+	}
+	for _, q := range c.Queues() {
+		answer, err := m.Queue(s.now, q.Name)
+		if err != nil {
+			return err
+		}
+		all.Queues = append(all.Queues, answer)
+	}
+	for _, n := range c.Nodes() {
+		answer, err := m.Node(n.Name)
+		if err != nil {
+			return err
+		}
+		all.Nodes = append(all.Nodes, answer)
+	}
+	r.Explanations, r.Journal = all, s.scheduler.Journal().All(journal.DefaultLimits.Entries)
+	return nil
 }
 
 func printed(list corev1.ResourceList) map[string]string {

@@ -30,6 +30,7 @@ type Options struct {
 	UntilStable    bool      // until two cycles in a row decide nothing
 	MinCycles      int       // the fewest cycles with UntilStable
 	MaxCycles      int       // the most cycles with UntilStable
+	Explain        bool      // add to the report why jobs wait at the end, and what was decided of them
 	Grace          bool      // pods that are being deleted live out their grace period
 
 	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
@@ -94,6 +95,11 @@ func Run(input *Input, policy *framework.Policy, options Options) (*Report, erro
 	}
 	s.report.Stable = resting >= quiet
 	s.report.finish(s)
+	if options.Explain {
+		if err := s.report.explain(s); err != nil {
+			return nil, err
+		}
+	}
 	if options.UntilStable && !s.report.Stable {
 		return s.report, ErrNotStable
 	}

@@ -18,7 +18,8 @@ type attempt struct {
 	task   *cluster.Task // that needs a node now; nil at the door
 	poll   framework.Poll
 
-	queues quota.Rules // what the taker's queue may take, and others give
+	queues   quota.Rules // what the taker's queue may take, and others give
+	entitled func() bool // mayTake: a method value that is made once, since it is asked for each unit
 
 	gangs  map[*cluster.Job]*gang
 	byKind map[kind]*offers
@@ -51,6 +52,7 @@ func (a *attempt) need(t *cluster.Task) {
 func (f *Search) attempt(scope cluster.Scope, j *cluster.Job) *attempt {
 	a := &attempt{search: f, scope: scope, taker: j, queues: f.queueRules(scope, j),
 		gangs: map[*cluster.Job]*gang{}, byKind: map[kind]*offers{}, vetoed: map[*cluster.Node]string{}}
+	a.entitled = a.mayTake
 	if scope == cluster.BetweenQueues {
 		a.poll = f.session.PollReclaim()
 	} else {

@@ -52,7 +52,7 @@ func newBenchJobsCommand() *cobra.Command {
 		Short: "Measure how many pods a second are made of Jobs, beside a plain loop of requests",
 		Long: `Starts a fresh local cluster without nodes and lets two contenders make the pods of Jobs there, in turn: the yardstick, a
 plain loop that creates one PodGroup or pod after the other and decides nothing; and hekla-controllers, started as hekla
-up starts them once all Jobs are there. No scheduler runs: the benchmark lets every PodGroup in when it sees it.
+up starts them once all Jobs are there. No scheduler runs: the benchmark admits every PodGroup when it sees it.
 
 Nothing else should run on the machine meanwhile; the report says what did.
 

@@ -103,7 +103,7 @@ func (c *Cluster) TakeBack(binds []Bind, now time.Time) {
 
 // LetIn moves a job through the door: from Pending to Inqueue.
 func (c *Cluster) LetIn(j *Job) {
-	invariant(j.AtTheDoor(), "job %s is let in while %s", j.ID, j.Phase)
+	invariant(j.AtTheDoor(), "job %s is admitted while %s", j.ID, j.Phase)
 	c.log = append(c.log, operation{job: j, phase: j.Phase})
 	c.setPhase(j, schedulingv1beta1.PodGroupInqueue)
 }

@@ -3,7 +3,7 @@ package eviction
 import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -47,30 +47,10 @@ func (f *Search) Candidates(j *cluster.Job, most int) []Candidates {
 	return all
 }
 
-// Protects says which rule protects all that a queue holds at the moment from the jobs of another that reclaim it, "" if none does:
-// rules about single jobs and pods may still.
-func Protects(s *framework.Session, taker, giver *cluster.Queue) string {
+// Protects says which rule about queues protects all that a queue holds at the moment from the jobs of another that reclaim it, ""
+// if none does: rules about single jobs and pods may still.
+func Protects(s *framework.Session, taker *cluster.Queue, giver *quota.Node) string {
 	f := &Search{session: s}
 	f.byDefault, f.isStrict, f.upstream = compatibility(s)
-	rules := f.queueRules(cluster.BetweenQueues, &cluster.Job{Queue: taker})
-	if why := rules.Forbids(&giver.Node); why != "" {
-		return why
-	}
-	why := holdsNothing
-	for i, held := range giver.Subtree.Allocated {
-		d := resources.Dim(i)
-		if held <= 0 || d == resources.Pods {
-			continue
-		}
-		var least resources.Vector // of each resource the least amount: of more of them there may be too much
-		least.Set(d, 1)
-		why = rules.Objects(&giver.Node, least, least, func() bool { return rules.IsEntitled(least) })
-		if why == "" {
-			return ""
-		}
-	}
-	return why
+	return quota.Protects(f.queueRules(cluster.BetweenQueues, &cluster.Job{Queue: taker}), giver)
 }
-
-// holdsNothing is said of a queue from which nothing is to be had.
-const holdsNothing = "the queue holds nothing"

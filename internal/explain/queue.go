@@ -48,9 +48,9 @@ func (m *Model) Queue(now time.Time, name string) (Queue, error) {
 			if other == q || other.Object == nil || len(other.Children) > 0 || len(answer.TakesFrom) == MaxListed {
 				continue
 			}
-			why := eviction.Protects(s, q, other)
+			why := eviction.Protects(s, q, &other.Node)
 			answer.TakesFrom = append(answer.TakesFrom, Relation{Queue: other.Name, May: why == "", Rule: why})
-			why = eviction.Protects(s, other, q)
+			why = eviction.Protects(s, other, &q.Node)
 			answer.GivesTo = append(answer.GivesTo, Relation{Queue: other.Name, May: why == "", Rule: why})
 		}
 	})

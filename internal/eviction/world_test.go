@@ -350,7 +350,7 @@ func (w *world) dump() string {
 type vetoer struct{ node string }
 
 func (*vetoer) Name() string { return "vetoer" }
-func (v *vetoer) VetoNode(_ *cluster.Class, n *cluster.Node) string {
+func (v *vetoer) VetoNode(_ *cluster.Task, n *cluster.Node) string {
 	if n.Name == v.node {
 		return "node(s) were vetoed"
 	}

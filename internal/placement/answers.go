@@ -38,9 +38,6 @@ type answers struct {
 	part       part      // of those in one set
 	rebuilt    uint64    // how often whole was built: then any score may have changed
 
-	vetoGeneration []uint64 // of the node that veto speaks of, 0 if the vetoers were never asked
-	veto           []reason // what the vetoers said
-
 	explained bool // reasons and short are of the answers as they are now
 	reasons   []verdict.NodeReason
 	short     []verdict.Shortage

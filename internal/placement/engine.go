@@ -16,6 +16,7 @@ type Engine struct {
 	ahead   bool // it is an outlook
 	filters []framework.NodeFilter
 	vetoers []framework.NodeVetoer
+	vetoes  vetoes
 	scorers []framework.NodeScorer
 	outdate []framework.Outdater // among filters and scorers
 	kube    *kube.Plugins
@@ -124,13 +125,13 @@ func (e *Engine) reason(text string) reason {
 // Best returns the best node that a task fits on and nobody vetoes, nil if there is none.
 func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 	if t.Class.NeedsSupplies() {
-		return e.bestSupplied(t.Class)
+		return e.bestSupplied(t)
 	}
 	a := e.current(t.Class)
 	if e.cluster.DependsOnPods(t.Class) {
-		return e.bestAround(a)
+		return e.bestAround(a, t)
 	}
-	return e.standingsOf(a).best(a, e)
+	return e.best(a, t)
 }
 
 // standingsOf returns the standings of the nodes that are asked about. The answers are current.
@@ -149,14 +150,14 @@ func (e *Engine) area() []*cluster.Node { return e.cluster.NodesIn(e.domain) }
 
 // bestAround is Best for a class that depends on pods elsewhere. Nodes that are vetoed have their part in the survey, so
 // that scores do not depend on which were asked about before.
-func (e *Engine) bestAround(a *answers) *cluster.Node {
+func (e *Engine) bestAround(a *answers, t *cluster.Task) *cluster.Node {
 	candidates := e.candidates(a)
 	refusals, around := e.survey(a, candidates)
 	for {
 		best := -1
 		var bestScore int64
 		for i, n := range candidates {
-			if refusals[i] != "" || a.vetoed(n) != fits {
+			if refusals[i] != "" || e.vetoed(t, n) != fits {
 				continue
 			}
 			if score := a.score[n.Slot] + around[i]*framework.Point; best < 0 || score > bestScore {
@@ -166,7 +167,7 @@ func (e *Engine) bestAround(a *answers) *cluster.Node {
 		if best < 0 {
 			return nil
 		}
-		if e.vetoOf(a, candidates[best]) == fits {
+		if e.vetoOf(t, candidates[best]) == fits {
 			return candidates[best]
 		}
 	}

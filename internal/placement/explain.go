@@ -16,19 +16,21 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 	case !t.Class.NeedsSupplies():
 		e.Best(t) // asks the vetoers
 	case slices.Contains(e.current(t.Class.Plain).why, fits):
-		return e.explainSupplied(t.Class)
+		return e.explainSupplied(t)
 	}
-	return e.explainPlain(t.Class.Plain)
+	return e.explainPlain(t)
 }
 
-func (e *Engine) explainPlain(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
+func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
+	k := t.Class.Plain
 	a := e.of(k)
-	depends := e.cluster.DependsOnPods(k)
+	// What the vetoers say is of one pod.
+	depends := e.cluster.DependsOnPods(k) || len(e.vetoers) > 0
 	if a.explained && !depends && e.domain == nil {
 		return a.reasons, a.short
 	}
 	around := e.refusalsAround(a)
-	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons[a.vetoed(n)]) })
+	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons[e.vetoed(t, n)]) })
 	short := e.shortages(a)
 	if e.domain == nil {
 		a.reasons, a.short, a.explained = reasons, short, true

@@ -32,48 +32,9 @@ func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	return !t.Class.NeedsSupplies() || e.suppliedOf(t.Class).question.Lasting(n) == ""
 }
 
-// Veto puts a node that is to be chosen for a task to the vetoers, and returns why one of them refuses it, "" if all agree.
-// What they say stands until the node changes.
-func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string {
-	if t.Class.NeedsSupplies() {
-		return e.vetoSupplied(t.Class, n)
-	}
-	return e.reasons[e.vetoOf(e.of(t.Class), n)]
-}
-
 // objectOf returns what the object of a node says.
 func (a *answers) objectOf(e *Engine, n *cluster.Node) reason {
 	a.growTo(n.Slot + 1)
 	a.readObject(e, n.Slot, n)
 	return a.static[n.Slot]
-}
-
-// vetoOf returns what the vetoers say of a node as it is now.
-func (e *Engine) vetoOf(a *answers, n *cluster.Node) reason {
-	if len(e.vetoers) == 0 {
-		return fits
-	}
-	for len(a.veto) <= n.Slot {
-		a.vetoGeneration = append(a.vetoGeneration, 0)
-		a.veto = append(a.veto, fits)
-	}
-	if a.vetoGeneration[n.Slot] == n.Generation && n.Generation != 0 {
-		return a.veto[n.Slot]
-	}
-	a.vetoGeneration[n.Slot], a.veto[n.Slot] = n.Generation, fits
-	for _, vetoer := range e.vetoers {
-		if text := vetoer.VetoNode(a.class, e.seen(n)); text != "" {
-			a.veto[n.Slot] = e.reason(text)
-			break
-		}
-	}
-	return a.veto[n.Slot]
-}
-
-// vetoed returns what the vetoers have said of a node as it is now, fits if they were not asked.
-func (a *answers) vetoed(n *cluster.Node) reason {
-	if n.Slot >= len(a.veto) || a.vetoGeneration[n.Slot] != n.Generation {
-		return fits
-	}
-	return a.veto[n.Slot]
 }

@@ -129,7 +129,7 @@ func areAlike(tasks []*cluster.Task) bool {
 func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verdict.Verdict, []*cluster.Class) {
 	x := s.Begin()
 	before := j.Ready()
-	var failed, refused []*cluster.Class
+	var failed, refused []*cluster.Task
 	var v *verdict.Verdict
 	for again := true; again; {
 		placed := x.Placed()
@@ -137,11 +137,11 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 			if s.IsReady(j) {
 				return nil, nil
 			}
-			if t.Status != cluster.Pending || !useful(j, t) || slices.Contains(failed, t.Class) {
+			if t.Status != cluster.Pending || !useful(j, t) || HasFailedAlike(s, failed, t) {
 				continue
 			}
 			if w := One(s, x, t); w != nil {
-				failed, v = append(failed, t.Class), v.With(w)
+				failed, v = append(failed, t), v.With(w)
 			}
 		}
 		if s.IsReady(j) {
@@ -149,7 +149,7 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 		}
 		// What was placed may draw to it what found no place before.
 		refused = slices.Clone(failed)
-		failed = slices.DeleteFunc(failed, s.Cluster.DependsOnPods)
+		failed = slices.DeleteFunc(failed, func(t *cluster.Task) bool { return s.Cluster.DependsOnPods(t.Class) })
 		again = x.Placed() > placed && len(failed) < len(refused)
 	}
 	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
@@ -165,7 +165,16 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 		refusal.Fitting = namesOf(x.Tasks())
 	}
 	x.Undo()
-	return &refusal, refused
+	return &refusal, classesOf(refused)
+}
+
+// classesOf returns the classes of tasks, each once.
+func classesOf(tasks []*cluster.Task) []*cluster.Class {
+	var classes []*cluster.Class
+	for _, t := range cluster.OnePerClass(tasks) {
+		classes = append(classes, t.Class)
+	}
+	return classes
 }
 
 // namesOf returns the names of the pods of some tasks of one job, nil if there are none.

@@ -1,10 +1,8 @@
 package placement
 
-import (
-	"hekla.sh/hekla/pkg/cluster"
-)
+import "hekla.sh/hekla/pkg/cluster"
 
-// standings are slots that fit and are not vetoed, best first in the sense of a heap.
+// standings are slots that fit, best first in the sense of a heap.
 type standings struct {
 	heap  []int32
 	place []int32 // where a slot stands in the heap, -1 if it does not
@@ -81,18 +79,6 @@ func (r *standings) remove(a *answers, e *Engine, slot int32) {
 	if i < last {
 		r.restore(a, e, i)
 	}
-}
-
-// best returns the best node that nobody vetoes, nil if there is none.
-func (r *standings) best(a *answers, e *Engine) *cluster.Node {
-	for len(r.heap) > 0 {
-		n := e.cluster.BySlot()[r.heap[0]]
-		if e.vetoOf(a, n) == fits {
-			return n
-		}
-		r.remove(a, e, r.heap[0])
-	}
-	return nil
 }
 
 // part is the standings of the nodes of one set. It is made when the set is asked about, in one pass over its nodes,

@@ -122,11 +122,12 @@ func (w *walk) next() *cluster.Node {
 
 // bestSupplied is Best for a class that needs volumes or devices. The nodes are asked for them one after the other, the best
 // first, until one has them: to ask is dear, and mostly the first has.
-func (e *Engine) bestSupplied(k *cluster.Class) *cluster.Node {
+func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
+	k := t.Class
 	a, s := e.current(k.Plain), e.suppliedOf(k)
-	// Off the heap are those that are vetoed for the plain class; and what scores them by more is not in it.
+	// What scores them by more is not in the heap.
 	if len(e.vetoers) > 0 || s.question.AreScored() || e.cluster.DependsOnPods(k.Plain) {
-		return e.bestRanked(a, s)
+		return e.bestRanked(a, s, t)
 	}
 	w := &walk{e: e, a: a, heap: e.standingsOf(a).heap}
 	if len(w.heap) > 0 {
@@ -141,14 +142,14 @@ func (e *Engine) bestSupplied(k *cluster.Class) *cluster.Node {
 }
 
 // bestRanked is bestSupplied where more decides than the heap.
-func (e *Engine) bestRanked(a *answers, s *supplied) *cluster.Node {
+func (e *Engine) bestRanked(a *answers, s *supplied, t *cluster.Task) *cluster.Node {
 	r := e.rank(a)
 	if s.question.AreScored() {
 		e.score(r, s)
 	}
 	for heap.Init(r); r.Len() > 0; {
 		n := heap.Pop(r).(*cluster.Node)
-		if s.refuses(e, n) == "" && e.vetoSupplied(s.class, n) == "" {
+		if s.refuses(e, n) == "" && e.Veto(t, n) == "" {
 			return n
 		}
 	}
@@ -170,16 +171,6 @@ func (e *Engine) score(r *ranking, s *supplied) {
 	}
 }
 
-// vetoSupplied puts a node to the vetoers for a class that needs volumes or devices: they may look at these, too.
-func (e *Engine) vetoSupplied(k *cluster.Class, n *cluster.Node) string {
-	for _, vetoer := range e.vetoers {
-		if text := vetoer.VetoNode(k, e.seen(n)); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 // Reserve returns what a task takes on a node besides room, nil if nothing. ok is false if the node does not have it.
 func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *cluster.Reservation, ok bool) {
 	if !t.Class.NeedsSupplies() {
@@ -198,7 +189,8 @@ func (e *Engine) Lacking(t *cluster.Task) string {
 }
 
 // explainSupplied is Explain for a class that needs volumes or devices.
-func (e *Engine) explainSupplied(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
+func (e *Engine) explainSupplied(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
+	k := t.Class
 	a, s := e.current(k.Plain), e.suppliedOf(k)
 	around := e.refusalsAround(a)
 	return e.count(a, func(n *cluster.Node) string {
@@ -207,7 +199,7 @@ func (e *Engine) explainSupplied(k *cluster.Class) ([]verdict.NodeReason, []verd
 			why = s.refuses(e, n)
 		}
 		if why == "" {
-			why = e.vetoSupplied(k, n)
+			why = e.Veto(t, n)
 		}
 		return why
 	}), e.shortages(a)

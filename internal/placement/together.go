@@ -177,16 +177,16 @@ func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members
 func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
 	x := s.Begin()
 	var why *verdict.Verdict
-	var failed []*cluster.Class
+	var failed []*cluster.Task
 	for _, t := range members {
 		if g.Lacks() == 0 {
 			return nil
 		}
-		if t.Status != cluster.Pending || slices.Contains(failed, t.Class) {
+		if t.Status != cluster.Pending || HasFailedAlike(s, failed, t) {
 			continue
 		}
 		if v := place(s, x, t); v != nil {
-			failed, why = append(failed, t.Class), why.With(v)
+			failed, why = append(failed, t), why.With(v)
 		}
 	}
 	if g.Lacks() == 0 {

@@ -19,7 +19,7 @@ type extender struct{ refuses, asked []string }
 
 func (*extender) Name() string { return "extender" }
 
-func (e *extender) VetoNode(_ *cluster.Class, n *cluster.Node) string {
+func (e *extender) VetoNode(_ *cluster.Task, n *cluster.Node) string {
 	e.asked = append(e.asked, n.Name)
 	if slices.Contains(e.refuses, n.Name) {
 		return "node(s) were refused by the extender"

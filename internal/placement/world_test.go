@@ -55,7 +55,7 @@ type picky struct{}
 
 func (picky) Name() string { return "picky" }
 
-func (picky) VetoNode(_ *cluster.Class, n *cluster.Node) string {
+func (picky) VetoNode(_ *cluster.Task, n *cluster.Node) string {
 	if n.Used.At(resources.CPU)%2000 == 1000 {
 		return "node(s) were not liked"
 	}
@@ -67,7 +67,7 @@ type content struct{}
 
 func (content) Name() string { return "content" }
 
-func (content) VetoNode(*cluster.Class, *cluster.Node) string { return "" }
+func (content) VetoNode(*cluster.Task, *cluster.Node) string { return "" }
 
 // world is a model, an engine and a session on them.
 type world struct {
@@ -197,7 +197,7 @@ func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.N
 			a.score += scorer.ScoreNode(t.Class, n)
 		}
 		for _, vetoer := range w.policy.Vetoers {
-			a.veto = vetoer.VetoNode(t.Class, n)
+			a.veto = vetoer.VetoNode(t, n)
 		}
 		if answers[n] = a; a.why == "" {
 			candidates = append(candidates, n)

@@ -1,16 +1,23 @@
 package cluster
 
-import schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+import "maps"
 
-// Belonging is what placement needs to know of the job and the queue of a pod, besides the pod itself. It is zero unless one
-// of them speaks of nodes, so that equal pods of many jobs and queues share a class.
+// Belonging is what placement needs to know of the job and the queue of a pod, besides the pod itself. It is zero unless plugins have
+// declared that they read something of them that is there ([Keys]), so that equal pods of many jobs and queues share a class.
 type Belonging struct {
-	// Queue is the queue of the pod, if it or a queue above it speaks of node groups.
-	Queue string
-	// Job and Role are the pod's, if the PodGroup says which of its roles belong together or keep apart. Affinity and
-	// AntiAffinity are how it says so.
-	Job                          JobID
-	Role, Affinity, AntiAffinity string
+	// Queue is the queue of the pod, if it matters that the pod is in it or in one above.
+	Queue string `json:",omitempty"`
+	// Job and Role are the pod's, if it matters which they are.
+	Job  JobID
+	Role string `json:",omitempty"`
+	// What is declared of the PodGroup and of the queue, nil if nothing of it is there.
+	JobAnnotations, JobLabels     map[string]string `json:",omitempty"`
+	QueueAnnotations, QueueLabels map[string]string `json:",omitempty"`
+}
+
+func (b *Belonging) equal(o *Belonging) bool {
+	return b.Queue == o.Queue && b.Job == o.Job && b.Role == o.Role && maps.Equal(b.JobAnnotations, o.JobAnnotations) &&
+		maps.Equal(b.JobLabels, o.JobLabels) && maps.Equal(b.QueueAnnotations, o.QueueAnnotations) && maps.Equal(b.QueueLabels, o.QueueLabels)
 }
 
 // belonging returns what placement needs to know of the job and the queue of a task.
@@ -30,18 +37,21 @@ func (t *Task) belonging() Belonging {
 func (c *Cluster) belong(j *Job) {
 	var b Belonging
 	if g := j.Group; g != nil {
-		affinity, anti := g.Annotations[schedulingv1beta1.TaskTopologyAffinityKey], g.Annotations[schedulingv1beta1.TaskTopologyAntiAffinityKey]
-		if affinity != "" || anti != "" {
-			b = Belonging{Job: j.ID, Affinity: affinity, AntiAffinity: anti}
+		b.JobAnnotations, b.JobLabels = pick(g.Annotations, c.keys.JobAnnotations), pick(g.Labels, c.keys.JobLabels)
+		if c.keys.PerJob != nil && c.keys.PerJob(g) {
+			b.Job = j.ID
 		}
 	}
-	for q := j.Queue; q != nil; q = q.Parent {
-		if q.speaksOfNodes() {
+	if q := j.Queue; q != nil && q.Object != nil {
+		b.QueueAnnotations, b.QueueLabels = pick(q.Object.Annotations, c.keys.QueueAnnotations), pick(q.Object.Labels, c.keys.QueueLabels)
+	}
+	for q := j.Queue; q != nil && c.keys.PerQueue != nil; q = q.Parent {
+		if q.Object != nil && c.keys.PerQueue(q.Object) {
 			b.Queue = j.QueueName
 			break
 		}
 	}
-	if j.belonging == b {
+	if j.belonging.equal(&b) {
 		return
 	}
 	j.belonging = b
@@ -53,9 +63,4 @@ func (c *Cluster) belong(j *Job) {
 			c.setClass(t, c.classOf(t))
 		}
 	}
-}
-
-// speaksOfNodes reports whether a queue says on which node groups its pods go, or how much of them it may use.
-func (q *Queue) speaksOfNodes() bool {
-	return q.Object != nil && (q.Object.Spec.Affinity != nil || q.Object.Annotations[schedulingv1beta1.NodeGroupResourceLimitsKey] != "")
 }

@@ -6,6 +6,18 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
+// speaking are keys as plugins declare them that tell queues, roles and strategies apart.
+var speaking = &Keys{
+	PodAnnotations: []string{schedulingv1beta1.ResourceStrategyTypeKey, schedulingv1beta1.ResourceStrategyWeightKey},
+	JobAnnotations: []string{schedulingv1beta1.TaskTopologyAffinityKey},
+	PerJob: func(g *schedulingv1beta1.PodGroup) bool {
+		return g.Annotations[schedulingv1beta1.TaskTopologyAffinityKey] != ""
+	},
+	PerQueue: func(q *schedulingv1beta1.Queue) bool {
+		return q.Spec.Affinity != nil || q.Annotations[schedulingv1beta1.NodeGroupResourceLimitsKey] != ""
+	},
+}
+
 func onGroups(q *schedulingv1beta1.Queue) { q.Spec.Affinity = &schedulingv1beta1.Affinity{} }
 
 func TestAQueueThatSpeaksOfNodesTellsClassesApart(t *testing.T) {
@@ -33,6 +45,7 @@ func TestAQueueThatSpeaksOfNodesTellsClassesApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster()
+			c.UseKeys(speaking)
 			for _, e := range test.events {
 				c.Apply(e)
 				c.Settle()
@@ -54,13 +67,14 @@ func TestRolesThatBelongTogetherHaveClassesOfTheirOwn(t *testing.T) {
 	}
 	c := newCluster(Set{pod("a", in("g"), role("ps"))}, Set{pod("b", in("g"), role("worker"))}, Set{pod("twin", in("g"), role("worker"))},
 		Set{pod("c", in("h"), role("worker"))}, Set{group("g", "")}, Set{group("h", "")})
+	c.UseKeys(speaking)
 	if !sameClass(c, "a", "b") || !sameClass(c, "b", "c") {
 		t.Error("roles matter, though no PodGroup speaks of them")
 	}
 	c.Apply(Set{group("g", "", together)})
 	c.Settle()
-	want := Belonging{Job: key("g"), Role: "worker", Affinity: "ps,worker"}
-	if have := c.Task(key("b")).Class.Belonging; have != want || sameClass(c, "a", "b") || sameClass(c, "b", "c") || !sameClass(c, "b", "twin") {
+	want := Belonging{Job: key("g"), Role: "worker", JobAnnotations: map[string]string{schedulingv1beta1.TaskTopologyAffinityKey: "ps,worker"}}
+	if have := c.Task(key("b")).Class.Belonging; !have.equal(&want) || sameClass(c, "a", "b") || sameClass(c, "b", "c") || !sameClass(c, "b", "twin") {
 		t.Errorf("the class belongs to %v, want %v", have, want)
 	}
 	sound(t, c)
@@ -73,8 +87,16 @@ func TestRolesThatBelongTogetherHaveClassesOfTheirOwn(t *testing.T) {
 
 func TestStrategiesOfPodsTellClassesApart(t *testing.T) {
 	for _, annotation := range []string{schedulingv1beta1.ResourceStrategyTypeKey, schedulingv1beta1.ResourceStrategyWeightKey} {
-		if c := newCluster(Set{pod("a", annotated(annotation, "x"))}, Set{pod("b")}); sameClass(c, "a", "b") {
-			t.Errorf("pods that differ in %s share a class", annotation)
+		c := newCluster(Set{pod("a", annotated(annotation, "x"))}, Set{pod("b")})
+		c.Settle()
+		if a := c.Task(key("a")).Class; !sameClass(c, "a", "b") || len(a.Pod.Annotations) > 0 {
+			t.Errorf("nobody has declared %s, and a class shows %v", annotation, a.Pod.Annotations)
 		}
+		c.UseKeys(speaking)
+		c.Settle()
+		if a := c.Task(key("a")).Class; sameClass(c, "a", "b") || a.Pod.Annotations[annotation] != "x" {
+			t.Errorf("pods that differ in %s share a class, which shows %v", annotation, a.Pod.Annotations)
+		}
+		sound(t, c)
 	}
 }

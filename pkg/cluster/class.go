@@ -10,14 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
 )
 
 // Class is the shape of a pod: all that placement needs to know of it. Equal pods share one, so that a question about
 // a node is asked once for all of them.
 type Class struct {
-	Pod        *corev1.Pod // one of them, as a specimen
+	// Pod is what any of them shows: the spec of one of them, with the labels and annotations, and the namespace if it matters, that
+	// plugins have declared to read or terms of pods about each other ask for. The caller must not change it.
+	Pod        *corev1.Pod
 	Request    resources.Vector
 	NonZero    [2]int64 // milli-CPU and bytes, with kube-scheduler's defaults where nothing is requested
 	BestEffort bool     // requests nothing
@@ -114,10 +115,7 @@ type shape struct {
 	Ports        []corev1.ContainerPort            `json:",omitempty"`
 	Images       []string                          `json:",omitempty"`
 	VolumeImages []string                          `json:",omitempty"`
-	Zone         string                            `json:",omitempty"` // what plugins read of its annotations
-	Mark         string                            `json:",omitempty"`
-	Strategy     string                            `json:",omitempty"`
-	Weights      string                            `json:",omitempty"`
+	Annotations  map[string]string                 `json:",omitempty"`
 	Belonging    *Belonging                        `json:",omitempty"`
 }
 
@@ -126,12 +124,13 @@ func (c *Cluster) classOf(t *Task) *Class {
 	pod := t.Pod
 	request := c.request(pod)
 	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
-		Spread: pod.Spec.TopologySpreadConstraints, Zone: pod.Annotations[schedulingv1beta1.RevocableZoneKey],
-		Mark:     pod.Annotations[schedulingv1beta1.PreemptableKey],
-		Strategy: pod.Annotations[schedulingv1beta1.ResourceStrategyTypeKey],
-		Weights:  pod.Annotations[schedulingv1beta1.ResourceStrategyWeightKey]}
+		Spread: pod.Spec.TopologySpreadConstraints, Annotations: pick(pod.Annotations, c.keys.PodAnnotations),
+		Labels: pick(pod.Labels, c.keys.PodLabels)}
+	if c.keys.Namespace {
+		s.Namespace = pod.Namespace
+	}
 	belonging := t.belonging()
-	if belonging != (Belonging{}) {
+	if !belonging.equal(&Belonging{}) {
 		s.Belonging = &belonging
 	}
 	s.readContainers(&pod.Spec)
@@ -142,14 +141,14 @@ func (c *Cluster) classOf(t *Task) *Class {
 	// The parts of a pod always marshal: they came out of JSON.
 	rest, _ := json.Marshal(&s)
 	balance := c.nonZero(pod, request)
-	plain := c.intern(pod, request, balance, string(rest))
+	plain := c.intern(request, balance, string(rest), func() *corev1.Pod { return specimen(pod, &s, nil) })
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
 	demand := c.demandOf(pod, request)
 	if demand == nil {
 		return plain
 	}
 	text, _ := json.Marshal(demand)
-	k := c.intern(pod, request, balance, string(rest)+string(text))
+	k := c.intern(request, balance, string(rest)+string(text), func() *corev1.Pod { return specimen(pod, &s, demand) })
 	k.HasPorts, k.HasTerms, k.Belonging = plain.HasPorts, hasTerms, belonging
 	if k.Plain == k {
 		k.Plain = plain
@@ -194,12 +193,12 @@ func (c *Cluster) heldClassOf(pod *corev1.Pod, before *Class) *Class {
 	if before != nil && before.Request.Equal(request) {
 		return before
 	}
-	return c.intern(pod, request, c.nonZero(pod, request), "held")
+	return c.intern(request, c.nonZero(pod, request), "held", func() *corev1.Pod { return specimen(pod, &shape{}, nil) })
 }
 
 // intern returns the class with these properties. All that is read from the specimen is in the key, so it is true of
 // every pod of the class.
-func (c *Cluster) intern(pod *corev1.Pod, request resources.Vector, balance [2]int64, rest string) *Class {
+func (c *Cluster) intern(request resources.Vector, balance [2]int64, rest string, specimen func() *corev1.Pod) *Class {
 	key := make([]byte, 0, 64+len(rest))
 	for d, value := range request {
 		// Zeros are left out, so that resources that became known later do not make a new key.
@@ -213,7 +212,7 @@ func (c *Cluster) intern(pod *corev1.Pod, request resources.Vector, balance [2]i
 	if k := c.classes[string(key)]; k != nil {
 		return k
 	}
-	k := &Class{Pod: pod, Request: request, NonZero: balance, BestEffort: true, key: string(key),
+	k := &Class{Pod: specimen(), Request: request, NonZero: balance, BestEffort: true, key: string(key),
 		matchedWhen: c.termsGeneration - 1}
 	for d, value := range request {
 		if value > 0 && resources.Dim(d) != resources.Pods {
@@ -251,11 +250,13 @@ func (c *Cluster) forsake(k *Class) {
 	}
 }
 
-// labelsThatMatter returns the labels of a pod that some selector asks for.
+// labelsThatMatter returns the labels of a pod that some selector asks for or plugins read.
 func (c *Cluster) labelsThatMatter(pod *corev1.Pod) map[string]string {
 	labels := map[string]string{}
 	maps.Copy(labels, pod.Labels)
-	maps.DeleteFunc(labels, func(key, _ string) bool { return c.labelKeys[key] == 0 && !ownKey(pod, key) })
+	maps.DeleteFunc(labels, func(key, _ string) bool {
+		return c.labelKeys[key] == 0 && !ownKey(pod, key) && !slices.Contains(c.keys.PodLabels, key)
+	})
 	return labels
 }
 

@@ -99,6 +99,9 @@ type Cluster struct {
 	world      stamp
 
 	ranksAreStale, classesAreStale bool
+
+	keys         *Keys // that plugins have declared
+	keysAreStale bool  // no job goes by them yet
 }
 
 // New returns an empty model. It holds the root queue.
@@ -116,6 +119,7 @@ func New(options Options) *Cluster {
 		namespaces: map[string]*corev1.Namespace{},
 		terms:      map[string]*term{},
 		labelKeys:  map[string]int{},
+		keys:       &Keys{},
 		budgets:    map[string][]*Budget{},
 		quotas:     map[string][]*corev1.ResourceQuota{},
 		requoted:   map[string]struct{}{},
@@ -267,6 +271,10 @@ func (c *Cluster) Settle() {
 	}
 	if c.quota.IsStale() {
 		c.growTree()
+		c.keysAreStale = true // which queues are above others
+	}
+	if c.keysAreStale {
+		c.keysAreStale = false
 		for _, j := range c.jobs {
 			c.belong(j)
 		}
@@ -274,11 +282,9 @@ func (c *Cluster) Settle() {
 	if c.classesAreStale {
 		c.classesAreStale = false
 		// Not only of the jobs that wait now: a PodGroup may be late, and a binding may be refused.
-		for _, j := range c.jobs {
-			for _, t := range j.tasks {
-				if t.Status == Pending || t.Status.Assumed() {
-					c.setClass(t, c.classOf(t))
-				}
+		for _, t := range c.tasks {
+			if t.Status == Pending || t.Status.Assumed() {
+				c.setClass(t, c.classOf(t))
 			}
 		}
 	}

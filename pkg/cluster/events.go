@@ -224,13 +224,13 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	switch {
 	case status.Evictable() && !was.Evictable(), status.Holds() && from != node:
 		c.note(PodPlaced)
-	case (status.Holds() || status == Pipelined) && t.Pod != nil && !leavesAlike(t.Pod, pod):
+	case (status.Holds() || status == Pipelined) && t.Pod != nil && !c.leavesAlike(t.Pod, pod):
 		c.note(PodRelabelled)
 	}
 	if t.Status == Evicting {
 		c.spend(t, false)
 	}
-	if t.Refusal != nil && (status.Finished() || status == Releasing || !leavesAlike(t.Pod, pod)) {
+	if t.Refusal != nil && (status.Finished() || status == Releasing || !c.leavesAlike(t.Pod, pod)) {
 		c.reconsider(func(other *Task) bool { return other == t })
 	}
 	// Everything the totals depend on changes between taking the task out of them and putting it back.
@@ -412,7 +412,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		// What made a binding fail may have been mended.
 		j.NotBefore = time.Time{}
 	}
-	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !givesTheSame(j.Group, group) {
+	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !c.givesTheSame(j.Group, group) {
 		c.note(GiverChanged) // its pods may be evicted now, or no more
 	}
 	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.SchedulerNameKey] != group.Annotations[schedulingv1beta1.SchedulerNameKey] {

@@ -17,7 +17,7 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 	if isNew || q.Object.UID != object.UID {
 		q.Decided = nil
 	}
-	if !isNew && sameQueue(q.Object, object) {
+	if !isNew && c.sameQueue(q.Object, object) {
 		q.Object = object
 		return
 	}
@@ -35,9 +35,9 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 }
 
 // sameQueue reports whether nothing that a decision rests on differs: most updates of a queue are our own counts.
-func sameQueue(a, b *schedulingv1beta1.Queue) bool {
+func (c *Cluster) sameQueue(a, b *schedulingv1beta1.Queue) bool {
 	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State &&
-		maps.Equal(a.Annotations, b.Annotations)
+		maps.Equal(a.Annotations, b.Annotations) && !differs(c.keys.QueueLabels, a.Labels, b.Labels)
 }
 
 func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {

@@ -42,8 +42,8 @@ func sameAnnotations(a, b map[string]string) bool {
 // leavesAlike reports whether nothing differs between two states of a pod that has its node that decides whether it may leave
 // for others, or whom it attracts and repels: its labels, and the annotations that speak to the scheduler. Other annotations
 // are written by whoever runs the pod, and help nobody.
-func leavesAlike(a, b *corev1.Pod) bool {
-	return maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
+func (c *Cluster) leavesAlike(a, b *corev1.Pod) bool {
+	return !differs(c.keys.PodAnnotations, a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
 }
 
 // saysTheSame reports whether all annotations of one state that speak to the scheduler are in another.
@@ -77,9 +77,10 @@ func sameNode(a, b *corev1.Node) bool {
 
 // givesTheSame reports whether nothing differs between two states of a PodGroup that decides which of its pods may leave for
 // others.
-func givesTheSame(a, b *schedulingv1beta1.PodGroup) bool {
+func (c *Cluster) givesTheSame(a, b *schedulingv1beta1.PodGroup) bool {
 	const key = schedulingv1beta1.PreemptableKey
-	return a.Annotations[key] == b.Annotations[key] && a.Labels[key] == b.Labels[key] &&
+	return !differs(c.keys.JobAnnotations, a.Annotations, b.Annotations) && !differs(c.keys.JobLabels, a.Labels, b.Labels) &&
+		a.Annotations[key] == b.Annotations[key] && a.Labels[key] == b.Labels[key] &&
 		equality.Semantic.DeepEqual(a.Spec.SubGroupPolicy, b.Spec.SubGroupPolicy) &&
 		a.Spec.MinMember == b.Spec.MinMember && maps.Equal(a.Spec.MinTaskMember, b.Spec.MinTaskMember) &&
 		a.Spec.PriorityClassName == b.Spec.PriorityClassName && a.Spec.Queue == b.Spec.Queue

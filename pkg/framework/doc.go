@@ -17,7 +17,9 @@
 //  4. A refusal is a verdict with its numbers, never an error.
 //  5. Votes are asked tier by tier: the first tier in which somebody answers decides, and one objection is enough (law T1).
 //     They are asked with the model as far as the plan has come (law T2).
-//  6. One job or queue that is wrong is judged and left out; it never stops the others.
+//  6. A plugin that is asked about a class of pods sees what it has declared to read ([KeyDeclarer]), and nothing else that may differ
+//     among them.
+//  7. One job or queue that is wrong is judged and left out; it never stops the others.
 //
 // It must not know any particular plugin or action, nor the API server or the clock.
 package framework

@@ -105,6 +105,14 @@ type Follower interface {
 	TaskMoved(t *cluster.Task)
 }
 
+// KeyDeclarer is implemented by plugins that look, where they are asked about a class of pods, at an annotation or a label of a pod,
+// its PodGroup or its queue, or at the namespace, the job, the role or the queue of a pod. It has no switch. Pods that differ in
+// nothing that any plugin of the configuration has declared, and in nothing that places them, are of one class: the answers for one
+// hold for all of them, and the class shows nothing else. It is asked once, when the configuration is built.
+type KeyDeclarer interface {
+	DeclareKeys() cluster.Keys
+}
+
 // NodeFilter says why a node cannot hold pods of a class, whatever room it has; "" if it can (enablePredicate). It may
 // look at the node and what is on it, and is asked again only when that has changed; one that looks further is an [Outdater] too.
 type NodeFilter interface {

@@ -48,6 +48,9 @@ type Policy struct {
 	KubeScores  []KubeScore
 	Kube        KubeArguments
 
+	// Keys are what plugins read of the pods of a class.
+	Keys cluster.Keys
+
 	// Hierarchical is set if a placement in one queue can change the order of others.
 	Hierarchical bool
 }
@@ -116,6 +119,9 @@ func (p *Policy) WakeAt() time.Time {
 func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	if o, ok := plugin.(SessionOpener); ok {
 		p.openers = append(p.openers, opener{o, plugin.Name()})
+	}
+	if d, ok := plugin.(KeyDeclarer); ok {
+		p.Keys = p.Keys.With(d.DeclareKeys())
 	}
 	add(&p.validators, plugin, true)
 	add(&p.followers, plugin, true)

@@ -141,10 +141,11 @@ func NewTrial(c *cluster.Cluster, policy *Policy, placer Placer, outlook Outlook
 // IsTrial reports whether nothing is decided in the session.
 func (s *Session) IsTrial() bool { return s.trial }
 
-// Open holds the model still: it settles it, opens the plugins, and sorts out which jobs are to be looked at. A job that
+// Open holds the model still: it settles it by the keys that the policy's plugins have declared, opens the plugins, and sorts out which jobs are to be looked at. A job that
 // is wrong is judged here and left out; so is one for which nothing has changed since it was judged.
 func (s *Session) Open() {
 	c, now := s.Cluster, s.Now
+	c.UseKeys(&s.Policy.Keys)
 	c.Settle()
 	c.Expire(now)
 	s.OpenPlugins()

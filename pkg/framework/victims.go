@@ -77,11 +77,11 @@ type Chosen struct {
 	Why  string
 }
 
-// NodeVetoer refuses a node that would be chosen for pods of a class, in the words that are shown; "" if it agrees
-// (enablePredicate). Unlike a NodeFilter it is asked only about nodes that pass everything else, the best first, until it
-// agrees to one: it may cost something to ask. Its answer stands until the node changes.
+// NodeVetoer refuses a node that would be chosen for a pod, in the words that are shown; "" if it agrees (enablePredicate). Unlike a
+// NodeFilter it is asked about the pod itself, all of which it may look at, and only about nodes that pass everything else, the best
+// first, until it agrees to one: it may cost something to ask. Its answer stands until the node or the pod changes.
 type NodeVetoer interface {
-	VetoNode(k *cluster.Class, n *cluster.Node) string
+	VetoNode(t *cluster.Task, n *cluster.Node) string
 }
 
 // IsStarving asks whether a job lacks enough for pods of others to leave for it.

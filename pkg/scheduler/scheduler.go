@@ -59,6 +59,7 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 		return err
 	}
 	s.policy, s.renewed, s.reader = policy, true, nil
+	s.cluster.UseKeys(&policy.Keys)
 	s.writer.use(policy, s.cluster)
 	s.cluster.Reconsider()
 	return nil

@@ -218,10 +218,10 @@ func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 // a later cycle. The verdict is on all of them, if none fits.
 func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*cluster.Task, *verdict.Verdict) {
 	var why *verdict.Verdict
-	var failed []*cluster.Class
+	var failed []*cluster.Task
 	var incomplete []*cluster.Subgroup
 	for i, t := range tasks {
-		if t.BestEffort() || slices.Contains(failed, t.Class) || t.Subgroup != nil && slices.Contains(incomplete, t.Subgroup) {
+		if t.BestEffort() || placement.HasFailedAlike(r.session, failed, t) || t.Subgroup != nil && slices.Contains(incomplete, t.Subgroup) {
 			continue
 		}
 		v := placement.Next(r.session, x, t, tasks)
@@ -231,7 +231,7 @@ func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*clus
 		case v == nil:
 			return remaining(tasks), nil // others of its subgroup may have come with it
 		case t.Subgroup == nil:
-			failed = append(failed, t.Class)
+			failed = append(failed, t)
 		default:
 			incomplete = append(incomplete, t.Subgroup) // what keeps one subgroup out need not keep out another
 		}

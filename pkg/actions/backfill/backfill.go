@@ -56,13 +56,13 @@ func fill(s *framework.Session, j *cluster.Job) {
 			return
 		}
 	}
-	var failed []*cluster.Class
+	var failed []*cluster.Task
 	for _, t := range tasks {
-		if t.Status != cluster.Pending || slices.Contains(failed, t.Class) {
+		if t.Status != cluster.Pending || placement.HasFailedAlike(s, failed, t) {
 			continue
 		}
 		if v := placement.Next(s, x, t, tasks); v != nil {
-			failed = append(failed, t.Class)
+			failed = append(failed, t)
 			s.AddVerdict(j, v)
 		}
 	}

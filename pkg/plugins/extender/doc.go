@@ -15,15 +15,15 @@
 //	deallocateFunc   {task}                       any                                      nothing
 //
 // Tasks, jobs, nodes and queues have the fields that Volcano's structures of these names have, by the same names: those that
-// wire.go lists, of which the Kubernetes objects are the most telling. What differs: a node's Tasks come without their Pods;
-// onSessionOpen holds the jobs that wait, without their tasks, and the nodes without theirs; and the task of a predicate is
-// one of the pods of its shape, for all of which the answer counts.
+// wire.go lists, of which the Kubernetes objects are the most telling. What differs: a node's Tasks come without their Pods,
+// and onSessionOpen holds the jobs that wait, without their tasks, and the nodes without theirs.
 //
 // Main types: [Factory] makes the plugin; package callout, below, does the asking.
 //
 // Invariants:
 //
-//  1. predicate is asked about the node that would be chosen, and the next best if it refuses (law K7), never about all.
+//  1. predicate is asked about each pod and the node that would be chosen for it, and the next best if it refuses (law K7), never about
+//     all. An answer stands until the node or the pod changes.
 //  2. Where managedResources are given, a pod that requests none of them is nobody's business: it is not asked about, as the
 //     one that is placed or the one that takes.
 //  3. Pods may leave if all of them are among the victims of the answer; status 0 is no say, whatever the victims.

@@ -142,13 +142,13 @@ func (p *plugin) manages(request resources.Vector) bool {
 }
 
 // VetoNode asks about a node that would be chosen.
-func (p *plugin) VetoNode(k *cluster.Class, n *cluster.Node) string {
-	if !p.has(predicate) || !p.manages(k.Request) {
+func (p *plugin) VetoNode(t *cluster.Task, n *cluster.Node) string {
+	if !p.has(predicate) || !p.manages(t.Request()) {
 		return ""
 	}
 	p.tell()
 	var answer ofNode
-	if err := p.ask(predicate, aboutNode{Task: p.specimen(k), Node: p.nodeAndTasks(n)}, &answer); err != nil {
+	if err := p.ask(predicate, aboutNode{Task: p.taskAndPod(t), Node: p.nodeAndTasks(n)}, &answer); err != nil {
 		p.unknown = append(p.unknown, n.Name)
 		if p.ignorable {
 			return ""

@@ -117,7 +117,7 @@ func newStage(t *testing.T, arguments string, objects ...runtime.Object) *stage 
 }
 
 func (s *stage) veto(task string) string {
-	return s.plugin.(framework.NodeVetoer).VetoNode(s.TaskNamed(task).Class, s.Node("n"))
+	return s.plugin.(framework.NodeVetoer).VetoNode(s.TaskNamed(task), s.Node("n"))
 }
 
 func TestANodeIsVetoedByAText(t *testing.T) {
@@ -465,7 +465,7 @@ func TestANodeIsShownAsItWillBe(t *testing.T) {
 	later := now
 	later.Releasing = nil
 	for i, n := range []*cluster.Node{&now, &later} {
-		w.plugin.(framework.NodeVetoer).VetoNode(w.TaskNamed("t").Class, n)
+		w.plugin.(framework.NodeVetoer).VetoNode(w.TaskNamed("t"), n)
 		if got := len(s.body(i)["node"].(map[string]any)["Tasks"].(map[string]any)); got != 2-i {
 			t.Errorf("of the two tasks, one of which leaves, %d are shown", got)
 		}

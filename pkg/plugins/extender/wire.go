@@ -159,16 +159,6 @@ func (p *plugin) taskAndPod(t *cluster.Task) task {
 	return w
 }
 
-// specimen writes one of the pods of a class.
-func (p *plugin) specimen(k *cluster.Class) task {
-	if t := p.cluster.Task(types.NamespacedName{Namespace: k.Pod.Namespace, Name: k.Pod.Name}); t != nil && t.Class == k {
-		return p.taskAndPod(t)
-	}
-	request := p.amounts(k.Request)
-	return task{UID: k.Pod.UID, Name: k.Pod.Name, Namespace: k.Pod.Namespace, Resreq: request, InitResreq: request,
-		Status: statuses[cluster.Pending], BestEffort: k.BestEffort, Pod: k.Pod}
-}
-
 // node writes a node without what is on it.
 func (p *plugin) node(n *cluster.Node) node {
 	idle := n.Allocatable.Clone()

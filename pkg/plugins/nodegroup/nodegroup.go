@@ -55,6 +55,13 @@ func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, er
 
 func (*plugin) Name() string { return Name }
 
+// DeclareKeys tells queues apart that say on which node groups their pods go, or how much of them they may use.
+func (*plugin) DeclareKeys() cluster.Keys {
+	return cluster.Keys{PerQueue: func(q *schedulingv1beta1.Queue) bool {
+		return q.Spec.Affinity != nil || q.Annotations[schedulingv1beta1.NodeGroupResourceLimitsKey] != ""
+	}}
+}
+
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.model = s.Cluster
 	if p.readRules() {

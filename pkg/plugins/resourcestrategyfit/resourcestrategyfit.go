@@ -40,6 +40,11 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
+// DeclareKeys names what a pod says of how it is scored.
+func (*plugin) DeclareKeys() cluster.Keys {
+	return cluster.Keys{PodAnnotations: []string{schedulingv1beta1.ResourceStrategyTypeKey, schedulingv1beta1.ResourceStrategyWeightKey}}
+}
+
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.index = s.Cluster.Resources
 	for d := len(p.byDim); d < p.index.Len(); d++ {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"slices"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -52,6 +53,14 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
+// DeclareKeys tells roles apart in jobs of which some belong together or keep apart.
+func (*plugin) DeclareKeys() cluster.Keys {
+	keys := []string{schedulingv1beta1.TaskTopologyAffinityKey, schedulingv1beta1.TaskTopologyAntiAffinityKey}
+	return cluster.Keys{JobAnnotations: keys, PerJob: func(g *schedulingv1beta1.PodGroup) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return g.Annotations[key] != "" })
+	}}
+}
+
 // OpenSession has all nodes looked at again if somebody else than before is to come to where a class goes.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.model, p.sorted, p.ranks = s.Cluster, nil, nil
@@ -97,7 +106,7 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	}
 	w := p.wishes[k]
 	if w == nil {
-		own := read(k.Affinity, k.AntiAffinity).of(k.Role)
+		own := read(k.JobAnnotations[schedulingv1beta1.TaskTopologyAffinityKey], k.JobAnnotations[schedulingv1beta1.TaskTopologyAntiAffinityKey]).of(k.Role)
 		w = &wish{bonds: own, company: companyOf(p.model.Job(k.Job), k.Role, own)}
 		p.wishes[k] = w
 	}

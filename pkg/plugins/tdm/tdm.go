@@ -88,6 +88,11 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
+// DeclareKeys names what lets a pod use zones.
+func (*plugin) DeclareKeys() cluster.Keys {
+	return cluster.Keys{PodAnnotations: []string{schedulingv1beta1.RevocableZoneKey, schedulingv1beta1.PreemptableKey}}
+}
+
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.session, p.byDefault = s, s.Policy.Configuration.Compatibility.PreemptableByDefault
 	turned := map[string]bool{}

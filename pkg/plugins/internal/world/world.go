@@ -38,7 +38,9 @@ func New(tb testing.TB, factory framework.PluginFactory, arguments string, on ..
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &World{Cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), tb: tb, policy: policy}
+	w := &World{Cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), tb: tb, policy: policy}
+	w.UseKeys(&policy.Keys)
+	return w
 }
 
 // Switch sets the compatibility switches, and returns the world.

@@ -1,0 +1,95 @@
+package placement
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// vetoes is what the vetoers have said of nodes, of each for one pod: they are shown the pod itself, and may look at all of it, so
+// that an answer for one pod says nothing of another of its class.
+type vetoes map[vetoKey]veto
+
+type vetoKey struct {
+	pod  *corev1.Pod // as it was shown; a pod that changes is another
+	slot int
+}
+
+type veto struct {
+	generation uint64 // of the node that was asked about
+	why        reason
+}
+
+// maxVetoes bounds the answers that are kept, some 50 bytes each. A pod is mostly asked about one node; beyond the bound all are
+// forgotten, and asked for once more.
+const maxVetoes = 1 << 16
+
+// Veto puts a node that is to be chosen for a task to the vetoers, and returns why one of them refuses it, "" if all agree.
+// What they say stands until the node or the pod changes.
+func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string { return e.reasons[e.vetoOf(t, n)] }
+
+// vetoOf returns what the vetoers say of a node as it is now.
+func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
+	if len(e.vetoers) == 0 {
+		return fits
+	}
+	key := vetoKey{t.Pod, n.Slot}
+	// For a pod that needs volumes or devices they may look at these too, of which a node does not tell.
+	isKept := !t.Class.NeedsSupplies() && n.Generation != 0
+	if known, ok := e.vetoes[key]; ok && isKept && known.generation == n.Generation {
+		return known.why
+	}
+	why := fits
+	for _, vetoer := range e.vetoers {
+		if text := vetoer.VetoNode(t, e.seen(n)); text != "" {
+			why = e.reason(text)
+			break
+		}
+	}
+	if !isKept {
+		return why
+	}
+	if len(e.vetoes) >= maxVetoes || e.vetoes == nil {
+		e.vetoes = vetoes{}
+	}
+	e.vetoes[key] = veto{generation: n.Generation, why: why}
+	return why
+}
+
+// vetoed returns what the vetoers have said of a node as it is now, fits if they were not asked.
+func (e *Engine) vetoed(t *cluster.Task, n *cluster.Node) reason {
+	if known, ok := e.vetoes[vetoKey{t.Pod, n.Slot}]; ok && known.generation == n.Generation {
+		return known.why
+	}
+	return fits
+}
+
+// best returns the best node for a task that nobody vetoes, nil if there is none.
+func (e *Engine) best(a *answers, t *cluster.Task) *cluster.Node {
+	heap := e.standingsOf(a).heap
+	if len(heap) == 0 {
+		return nil
+	}
+	if len(e.vetoers) == 0 {
+		return e.cluster.BySlot()[heap[0]]
+	}
+	w := &walk{e: e, a: a, heap: heap, open: []int32{0}}
+	for n := w.next(); n != nil; n = w.next() {
+		if e.vetoOf(t, n) == fits {
+			return n
+		}
+	}
+	return nil
+}
+
+// HasFailedAlike reports whether tasks that found no node say of another that it finds none either: one of them is of its class. With
+// vetoers, each of which may look at the whole of a pod, a task speaks for itself alone.
+func HasFailedAlike(s *framework.Session, failed []*cluster.Task, t *cluster.Task) bool {
+	for _, f := range failed {
+		if f == t || f.Class == t.Class && len(s.Policy.Vetoers) == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -135,7 +135,7 @@ func gang(name, queue string, size int, request string, options ...func(*corev1.
 }
 
 // grows are the fields of the model that only grow, and decide nothing by their values.
-var grows = []string{"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.termsGeneration", "Cluster.talliedAt",
+var grows = []string{"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.undone", "Cluster.log", "Cluster.termsGeneration", "Cluster.talliedAt",
 	"Cluster.topology", "Class.matched", "Class.matchedWhen", "Node.tallied", "Node.talliedUsed", "Node.tasks", "Task.inNode", "Task.budgets",
 	"Task.budgetsWhen", "supplies.changes", "supplies.dropped", "HyperNode.allocatable", "HyperNode.used"}
 

@@ -93,6 +93,7 @@ type Cluster struct {
 
 	log        []operation
 	trial      *trial // nil while none is under way
+	undone     undone
 	generation uint64
 	changes    []int32 // slots of nodes in the order in which they changed; see Changes
 	dropped    uint64  // how many changes were forgotten
@@ -293,14 +294,19 @@ func (c *Cluster) Settle() {
 // Touch counts a node as changed though its object and what is on it are as they were: what a plugin says of it has changed
 // with time, or could not be found out before.
 func (c *Cluster) Touch(n *Node) {
-	c.changed(n)
+	c.Outdate(n)
 	c.note(NodeTouched)
 }
 
 // Outdate counts a node as changed for whoever keeps answers about it: what a plugin says of it rests on other nodes too, and
 // has changed with them. Unlike [Cluster.Touch] it gives no judged job new hope, so that what is tried and taken back leaves
 // nobody restless.
-func (c *Cluster) Outdate(n *Node) { c.changed(n) }
+func (c *Cluster) Outdate(n *Node) {
+	if c.trial != nil {
+		c.trial.isOutdated = true
+	}
+	c.changed(n)
+}
 
 // Postpone has a job looked at again in the next cycle, whatever else is said of it in this one: there is no time to look
 // for room for it in a scope.
@@ -344,6 +350,9 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 // ok is false if that is too long ago to tell: then any node may have changed. The slots are good until the next operation.
 func (c *Cluster) Changes(since uint64) (slots []int32, next uint64, ok bool) {
 	next = c.dropped + uint64(len(c.changes))
+	if since == c.undone.from && c.trial == nil {
+		since = max(since, c.undone.to)
+	}
 	if since < c.dropped {
 		return nil, next, false
 	}

@@ -16,7 +16,7 @@ import (
 
 // unchanged is the model bit for bit, with all that a trial restores and undoing does not.
 func unchanged(c *Cluster) any {
-	grows := []string{"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.log", "Cluster.termsGeneration", "Class.matched",
+	grows := []string{"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.undone", "Cluster.log", "Cluster.termsGeneration", "Class.matched",
 		"Class.matchedWhen", "Time.loc", "term.selector", "Task.inNode", "Task.budgets", "Task.budgetsWhen", "Budget.selector",
 		"supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology", "Cluster.talliedAt", "Node.tallied", "Node.talliedUsed"}
 	generations := map[string]uint64{}
@@ -98,6 +98,34 @@ func TestATrialLeavesTheModelAsItWas(t *testing.T) {
 			t.Fatal("a job that waits is woken by what was only supposed")
 		}
 	})
+}
+
+// Who has followed the changes up to a trial has nothing to look at after it; who has followed them into it has.
+func TestWhoDidNotLookIntoATrialSeesNoChange(t *testing.T) {
+	c := newCluster(Set{node("n1", "cpu=4 pods=110")}, Set{group("a", "q")}, Set{pod("a0", in("a"))})
+	_, before, _ := c.Changes(0)
+	var within uint64
+	for range 3 {
+		c.Try(func() {
+			c.Place(c.Task(key("a0")), c.Node("n1"))
+			_, within, _ = c.Changes(0)
+		})
+	}
+	if slots, _, ok := c.Changes(before); len(slots) > 0 || !ok {
+		t.Errorf("who did not look sees the changes %v", slots)
+	}
+	if slots, _, _ := c.Changes(within); len(slots) == 0 {
+		t.Error("who looked while a pod was placed does not see that it is not")
+	}
+	c.Apply(Set{node("n2", "cpu=4 pods=110")})
+	if slots, _, _ := c.Changes(before); len(slots) != 1 || c.BySlot()[slots[0]].Name != "n2" {
+		t.Errorf("after a node has come the changes are %v", slots)
+	}
+	_, before, _ = c.Changes(0)
+	c.Try(func() { c.Outdate(c.Node("n1")) })
+	if slots, _, _ := c.Changes(before); len(slots) == 0 {
+		t.Error("what plugins say of a node has changed, and nobody sees it")
+	}
 }
 
 func TestOnlyWhatCouldBeSubmittedIsSupposed(t *testing.T) {

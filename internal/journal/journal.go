@@ -92,7 +92,8 @@ type jobRecord struct {
 // Journal is a bounded list of entries.
 type Journal struct {
 	limits         Limits
-	records        []record
+	chunks         []*[chunkSize]record // so that nothing is moved when there are more
+	space          int32                // how many records there is space for
 	free           []int32
 	oldest, newest int32
 	entries, bytes int
@@ -106,6 +107,11 @@ type Journal struct {
 func New(limits Limits) *Journal {
 	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}}
 }
+
+// chunkSize is how many records are allocated at once.
+const chunkSize = 256
+
+func (l *Journal) record(at int32) *record { return &l.chunks[at/chunkSize][at%chunkSize] }
 
 // add appends a record of a job, and forgets what is too much.
 func (l *Journal) add(r record) {
@@ -126,42 +132,44 @@ func (l *Journal) add(r record) {
 	if last := len(l.free) - 1; last >= 0 {
 		at, l.free = l.free[last], l.free[:last]
 	} else {
-		at = int32(len(l.records))
-		l.records = append(l.records, record{})
+		at = l.space
+		if l.space++; int(at)%chunkSize == 0 {
+			l.chunks = append(l.chunks, new([chunkSize]record))
+		}
 	}
 	r.previous = l.newest
 	if l.newest == none {
 		l.oldest = at
 	} else {
-		l.records[l.newest].next = at
+		l.record(l.newest).next = at
 	}
 	l.newest = at
 	if j.newest == none {
 		j.oldest = at
 	} else {
-		l.records[j.newest].nextOfJob = at
+		l.record(j.newest).nextOfJob = at
 	}
 	j.newest = at
 	if j.entries++; j.entries == 1 {
 		l.jobs[r.of] = j // its last entry may have been forgotten for this one
 	}
-	l.records[at] = r
+	*l.record(at) = r
 	l.entries++
 	l.bytes += r.bytes
 }
 
 // drop forgets a record, which is the oldest of its job.
 func (l *Journal) drop(at int32) {
-	r := &l.records[at]
+	r := l.record(at)
 	if r.previous == none {
 		l.oldest = r.next
 	} else {
-		l.records[r.previous].next = r.next
+		l.record(r.previous).next = r.next
 	}
 	if r.next == none {
 		l.newest = r.previous
 	} else {
-		l.records[r.next].previous = r.previous
+		l.record(r.next).previous = r.previous
 	}
 	j := l.jobs[r.of]
 	j.oldest = r.nextOfJob

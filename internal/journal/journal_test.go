@@ -144,8 +144,8 @@ func TestTheJournalIsASuffixWithinItsLimits(t *testing.T) {
 			if !slices.Equal(got, model) {
 				t.Fatalf("it holds %q, want %q", got, model)
 			}
-			if len(l.records) > limits.Entries || l.entries > 1 && l.bytes > limits.Bytes {
-				t.Fatalf("it has space for %d entries and holds %d bytes; the limits are %+v", len(l.records), l.bytes, limits)
+			if int(l.space) > limits.Entries || l.entries > 1 && l.bytes > limits.Bytes {
+				t.Fatalf("it has space for %d entries and holds %d bytes; the limits are %+v", l.space, l.bytes, limits)
 			}
 		}
 	})

@@ -28,14 +28,14 @@ func (l *Journal) OfQueue(queue string, most int) []Entry {
 
 func (l *Journal) find(most int, matches func(*record) bool) []Entry {
 	var found []int32
-	for at := l.newest; at != none && len(found) < most; at = l.records[at].previous {
-		if matches(&l.records[at]) {
+	for at := l.newest; at != none && len(found) < most; at = l.record(at).previous {
+		if matches(l.record(at)) {
 			found = append(found, at)
 		}
 	}
 	entries := make([]Entry, len(found))
 	for i, at := range found {
-		entries[len(found)-1-i] = l.records[at].entry()
+		entries[len(found)-1-i] = l.record(at).entry()
 	}
 	return entries
 }

@@ -53,7 +53,10 @@ func (c *Cluster) UseKeys(keys *Keys) {
 	if c.keys == keys {
 		return
 	}
-	c.keys, c.keysAreStale, c.classesAreStale = keys, true, true
+	c.keys = keys
+	// What comes later goes by them from the beginning.
+	c.keysAreStale = c.keysAreStale || len(c.jobs) > 0
+	c.classesAreStale = c.classesAreStale || len(c.tasks) > 0
 }
 
 // pick returns those of some annotations or labels that were declared, nil if none of them are there.

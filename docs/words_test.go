@@ -54,17 +54,11 @@ type exception struct {
 
 // notYet are the files that still use retired words. The test refuses an entry without use.
 var notYet = map[string]exception{
-	"docs/adding-a-quota-source.md":          {[]string{"law"}, "names the file internal/eviction/law.go"},
-	"docs/preemption.md":                     {[]string{"law"}, "quotes the reasons of pkg/quota and internal/eviction"},
-	"internal/eviction/law.go":               {[]string{"law", "nobody"}, "reasons of protected victims; they change together with those of plugins and with the scenarios"},
-	"internal/explain/types.go":              {[]string{"law"}, "keys of the JSON output"},
-	"internal/journal/journal.go":            {[]string{"law"}, "a key of the JSON output"},
-	"internal/simulator/report.go":           {[]string{"law"}, "the key of the JSON output"},
-	"pkg/cluster/record.go":                  {[]string{"law"}, "the key of the record on pods, named after the field"},
-	"pkg/plugins/conformance/conformance.go": {[]string{"law"}, "a reason, as in internal/eviction/law.go"},
-	"pkg/plugins/gang/gang.go":               {[]string{"law"}, "a reason, as in internal/eviction/law.go"},
-	"pkg/plugins/priority/priority.go":       {[]string{"law"}, "reasons, as in internal/eviction/law.go"},
-	"pkg/quota/standing.go":                  {[]string{"law"}, "reasons, as in internal/eviction/law.go"},
+	"docs/adding-a-quota-source.md": {[]string{"law"}, "names the file internal/eviction/law.go"},
+	"internal/explain/types.go":     {[]string{"law"}, "keys of the JSON output"},
+	"internal/journal/journal.go":   {[]string{"law"}, "a key of the JSON output"},
+	"internal/simulator/report.go":  {[]string{"law"}, "the key of the JSON output"},
+	"pkg/cluster/record.go":         {[]string{"law"}, "the key of the record on pods, named after the field"},
 }
 
 // finding is a place that a rule of the language refuses.

@@ -273,8 +273,8 @@ func TestAViewSaysWhyAJobWaitsAndWhoWasEvictedForIt(t *testing.T) {
 			Type: "Normal", EventTime: metav1.NewMicroTime(time.Now()), Related: related, ReportingController: "volcano", ReportingInstance: "i", Action: "Preempting"})
 	}
 	taker := &corev1.ObjectReference{Kind: "PodGroup", Namespace: n, Name: group.Name}
-	event(other, "victim", corev1.ObjectReference{Kind: "Pod", Namespace: other, Name: "old-main-0"}, "Preempted", "by law Q1", taker)
-	event(n, "loss", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-2"}, "Preempted", "by law J1",
+	event(other, "victim", corev1.ObjectReference{Kind: "Pod", Namespace: other, Name: "old-main-0"}, "Preempted", "by rule Q1", taker)
+	event(n, "loss", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-2"}, "Preempted", "by rule J1",
 		&corev1.ObjectReference{Kind: "PodGroup", Namespace: n, Name: "another"})
 	event(n, "stranger", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-x-2"}, "Preempted", "of another job", nil)
 	event(n, "own", corev1.ObjectReference{Kind: "Job", Namespace: n, Name: "train", UID: job.UID}, "ExecuteAction", "started", nil)
@@ -306,10 +306,10 @@ Scheduling:
   Unschedulable: Preempting: 1 of 2 pods have left (for AGE)
   Nominated: reclaim: the nodes are chosen (for AGE)
 Evicted for it:
-  by law Q1
+  by rule Q1
     `+other+`/old-main-0 AGE ago
 Evicted from it:
-  by law J1
+  by rule J1
     `+n+`/train-worker-2 AGE ago
 Events:
   Type Reason Age From Message

@@ -16,14 +16,14 @@ import (
 func TestManyPodsThatLeftForOneReasonAreCounted(t *testing.T) {
 	var events []corev1.Event
 	for i := range 23 {
-		events = append(events, corev1.Event{InvolvedObject: corev1.ObjectReference{Namespace: "n", Name: fmt.Sprintf("p-%02d", i)}, Message: "by law Q1"})
+		events = append(events, corev1.Event{InvolvedObject: corev1.ObjectReference{Namespace: "n", Name: fmt.Sprintf("p-%02d", i)}, Message: "by rule Q1"})
 	}
-	events = append(events, corev1.Event{InvolvedObject: corev1.ObjectReference{Namespace: "n", Name: "q"}, Message: "by law J1"})
+	events = append(events, corev1.Event{InvolvedObject: corev1.ObjectReference{Namespace: "n", Name: "q"}, Message: "by rule J1"})
 	var text strings.Builder
 	(&lines{out: &text}).evictions("Evicted", events)
 	got := text.String()
-	if !strings.HasPrefix(got, "Evicted:\n  by law Q1\n    n/p-00\t") || strings.Contains(got, "p-20") ||
-		!strings.HasSuffix(got, "    and 3 more\n  by law J1\n    n/q\t- ago\n") {
+	if !strings.HasPrefix(got, "Evicted:\n  by rule Q1\n    n/p-00\t") || strings.Contains(got, "p-20") ||
+		!strings.HasSuffix(got, "    and 3 more\n  by rule J1\n    n/q\t- ago\n") {
 		t.Errorf("it says\n%s", got)
 	}
 }

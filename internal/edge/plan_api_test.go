@@ -176,7 +176,7 @@ func (s *planning) plan(id string, takers, victims []*corev1.Pod) cluster.PlanSt
 	}
 	for _, pod := range victims {
 		p.Evictions = append(p.Evictions, cluster.Eviction{Pod: nameOf(pod), UID: pod.UID, Node: "node", For: job, Action: "preempt", Law: "J1",
-			Message: "by law J1 (plan " + id + ")"})
+			Message: "by rule J1 (plan " + id + ")"})
 	}
 	return p
 }
@@ -285,7 +285,7 @@ func (s *planning) budget(left int32) {
 }
 
 const (
-	leaving   = "True PreemptionByScheduler: by law J1 (plan p), leaves"
+	leaving   = "True PreemptionByScheduler: by rule J1 (plan p), leaves"
 	cancelled = "False PreemptionCancelled: the test says so"
 )
 
@@ -333,7 +333,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 			return fmt.Sprintf("there are %d events", len(list.Items))
 		}
 		for _, e := range list.Items {
-			if e.Reason != "Preempted" || e.Note != "by law J1 (plan p)" || e.Related.Name != "taker" || e.Regarding.Kind != "Pod" {
+			if e.Reason != "Preempted" || e.Note != "by rule J1 (plan p)" || e.Related.Name != "taker" || e.Regarding.Kind != "Pod" {
 				t.Errorf("the event is %+v", e)
 			}
 		}
@@ -380,7 +380,7 @@ func TestABudgetThatForbidsAnEvictionEndsThePlan(t *testing.T) {
 	s.budget(0)
 	s.begin(s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v}))
 	s.settle()
-	s.expectMarks("True PreemptionByScheduler: by law J1 (plan p)", v)
+	s.expectMarks("True PreemptionByScheduler: by rule J1 (plan p)", v)
 	s.expectResults(map[EvictionResult]int{EvictionRefused: 1})
 	s.expectFailure("disruption budget")
 	s.end(s.endOf("p", []*corev1.Pod{taker}, []*corev1.Pod{v}))
@@ -490,7 +490,7 @@ func TestTheNextOutboxFinishesWhatADrainLeft(t *testing.T) {
 	if err := <-drained; err != nil {
 		t.Fatal(err)
 	}
-	s.expectMarks("True PreemptionByScheduler: by law J1 (plan p)", v)
+	s.expectMarks("True PreemptionByScheduler: by rule J1 (plan p)", v)
 	if s.live(w).DeletionTimestamp != nil || s.live(v).DeletionTimestamp != nil {
 		t.Error("a victim was evicted after the drain began")
 	}

@@ -31,7 +31,7 @@ func TestAPlanIsRecordedWithTheStatusItBelongsTo(t *testing.T) {
 	plan.Evictions[0].Plan = "p"
 	s.begin(plan)
 	s.settle()
-	s.expectMarks("True PreemptionByScheduler: by law J1 (plan p)", v)
+	s.expectMarks("True PreemptionByScheduler: by rule J1 (plan p)", v)
 	s.expectRecords(taker, plan.PromiseRecord(), "")
 	s.expectRecords(v, "", `{"plan":"p","law":"J1"}`)
 	end := s.endOf("p", []*corev1.Pod{taker}, []*corev1.Pod{v})

@@ -21,7 +21,7 @@ func TestWhenVictimsStayAfterAllWhoeverCountedOnTheirRoomLosesItInTheSameCycle(t
 	w := promisedTwice(t, oneByOne)
 	p := w.pod("giver-0")
 	unmarked(p)
-	w.set(p).expect("the plan of taker ends: pod work/giver-0 may not leave any more: law P2 (not marked volcano.sh/preemptable), " +
+	w.set(p).expect("the plan of taker ends: pod work/giver-0 may not leave any more: rule P2 (not marked volcano.sh/preemptable), " +
 		"giver-0 stays, taker-1 waits; the plan of newcomer ends: the room that was promised is not there any more, newcomer-0 waits")
 }
 

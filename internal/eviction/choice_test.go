@@ -11,7 +11,7 @@ import (
 
 func budgeted(p *corev1.Pod) { p.Labels["app"] = "guarded" }
 
-// Two nodes of one cpu, each full of what one giver has there; taker takes one of them. The list of law K3, item by item: each
+// Two nodes of one cpu, each full of what one giver has there; taker takes one of them. The list of rule K3, item by item: each
 // case differs in one item, and all later ones speak for n1.
 func TestAmongNodesTheListDecidesItemByItem(t *testing.T) {
 	const old = "configurations: [{name: preempt, arguments: {preset: kube-1.8}}]\n"

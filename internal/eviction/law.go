@@ -11,14 +11,14 @@ import (
 
 // Why pods may not leave. Each is counted, and shown to the taker's owner.
 const (
-	notLowerJob   = "law J1 (the priority of their job is not lower)"
-	notLowerTask  = "law P1 (their task priority is not lower)"
-	notMarked     = "law P2 (not marked volcano.sh/preemptable)"
-	ofAnother     = "law P2 (their PodGroup belongs to another scheduler)"
-	asksForMore   = "law P3 (the pod that waits requests nothing)"
-	atItsMinimum  = "law J2 (their gang is at its minimum)"
-	preemptsNever = "law P6 (the PriorityClass of the job preempts nobody)"
-	wasNotEvicted = "law S1 (the API server refused to evict them a while ago)"
+	notLowerJob   = "rule J1 (the priority of their job is not lower)"
+	notLowerTask  = "rule P1 (their task priority is not lower)"
+	notMarked     = "rule P2 (not marked volcano.sh/preemptable)"
+	ofAnother     = "rule P2 (their PodGroup belongs to another scheduler)"
+	asksForMore   = "rule P3 (the pod that waits requests nothing)"
+	atItsMinimum  = "rule J2 (their gang is at its minimum)"
+	preemptsNever = "rule P6 (the PriorityClass of the job never preempts)"
+	wasNotEvicted = "rule S1 (the API server refused to evict them a while ago)"
 )
 
 // concerns reports whether a task is one that the taker could look at: it holds a node, is not on its way out (law P4), and

@@ -117,7 +117,7 @@ func TestAPlanIsCancelledWhenWithWhatElseItsQueueHasLostItTakesItBelowItsGuarant
 	w := newWorld(t, everything).set(nodes("cpu=2", "n1", "n2"), queue("poor", 0, "", "cpu=2", ""),
 		job("giver", "poor", "low", 1, "n1", asking("cpu=2")), job("other", "poor", "high", 1, "n2", asking("cpu=2")), job("taker", "poor", "high", 1, "-"))
 	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").expect("")
-	w.remove(w.pod("other-0")).expect("taker-0 goes to n2; the plan of taker ends: pod work/giver-0 may not leave any more: law Q2 " +
+	w.remove(w.pod("other-0")).expect("taker-0 goes to n2; the plan of taker ends: pod work/giver-0 may not leave any more: rule Q2 " +
 		"(guaranteed to their queue), giver-0 stays, taker-0 waits")
 }
 

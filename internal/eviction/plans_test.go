@@ -58,13 +58,13 @@ func TestAPlanOfAnyLevelEndsWhenALawComesToProtectItsVictims(t *testing.T) {
 	}{
 		"between queues": {things: []any{queue("theirs", 1, "", "", ""), queue("ours", 2, "", "", ""), job("giver", "theirs", "low", 0, "n1"), job("taker", "ours", "low", 1, "-")},
 			happens: func(w *world) { w.set(queue("theirs", 1, "", "cpu=1", "")) },
-			want:    "the plan of taker ends: pod work/giver-0 may not leave any more: law Q2 (guaranteed to their queue), giver-0 stays, taker-0 waits"},
+			want:    "the plan of taker ends: pod work/giver-0 may not leave any more: rule Q2 (guaranteed to their queue), giver-0 stays, taker-0 waits"},
 		"for a lone pod": {things: []any{queue("theirs", 0, "", "", ""), job("giver", "theirs", "low", 0, "n1"), queue("default", 0, "cpu=1", "", ""), job("taker", "default", "high", 1, "-", lone)},
 			happens: func(w *world) { w.set(queue("theirs", 0, "", "", "", keeping)) },
-			want:    "the plan of taker ends: pod work/giver-0 may not leave any more: law Q3 (their queue is not reclaimable), giver-0 stays, taker-0 waits"},
+			want:    "the plan of taker ends: pod work/giver-0 may not leave any more: rule Q3 (their queue is not reclaimable), giver-0 stays, taker-0 waits"},
 		"inside a job": {things: []any{job("taker", "default", "low", 0, "n1 -", one(1, ranking("7")))},
 			happens: func(w *world) { w.set(job("taker", "default", "low", 1, "n1", lone)[0]) },
-			want:    "the plan of taker ends: pod work/taker-0 may not leave: law J2 (their gang is at its minimum), taker-0 stays, taker-1 waits"},
+			want:    "the plan of taker ends: pod work/taker-0 may not leave: rule J2 (their gang is at its minimum), taker-0 stays, taker-1 waits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, everything).set(fixture.Node("n1", "cpu=1")).set(test.things...)

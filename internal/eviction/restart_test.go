@@ -150,7 +150,7 @@ func reword(led *simulator.Led) error {
 			}
 		case *schedulingv1beta1.PodGroup:
 			for i := range o.Status.Conditions {
-				o.Status.Conditions[i].Message = "in other words by law Z9"
+				o.Status.Conditions[i].Message = "in other words by rule Z9"
 			}
 		default:
 			continue

@@ -119,7 +119,7 @@ func TestAGangIsNotBrokenForATakerThatGetsOnlyPartOfWhatItNeeds(t *testing.T) {
 	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("giver", "default", "low", 1, "n1"), job("stays", "default", "high", 1, "n2"),
 		job("taker", "default", "high", 2, "- -"))
 	w.expect("")
-	if got := w.why("taker"); !strings.HasPrefix(got, "NotEnoughResources: 0 of the 2 pods that must start together") || w.spared("taker") != "1 by law J1 (the priority of their job is not lower)" {
+	if got := w.why("taker"); !strings.HasPrefix(got, "NotEnoughResources: 0 of the 2 pods that must start together") || w.spared("taker") != "1 by rule J1 (the priority of their job is not lower)" {
 		t.Error(got)
 	}
 }
@@ -135,31 +135,31 @@ func TestWhoIsProtectedAndWhy(t *testing.T) {
 		want  string
 	}{
 		"a job of equal priority": {giver: []any{job("giver", "default", "high", 0, "n1")}, taker: []any{job("taker", "default", "high", 1, "-")},
-			want: "1 by law J1 (the priority of their job is not lower)"},
+			want: "1 by rule J1 (the priority of their job is not lower)"},
 		"an unmarked pod": {giver: []any{job("giver", "default", "low", 0, "n1", each(unmarked))}, taker: []any{job("taker", "default", "high", 1, "-")},
-			want: "1 by law P2 (not marked volcano.sh/preemptable)"},
+			want: "1 by rule P2 (not marked volcano.sh/preemptable)"},
 		"a pod that requests something, from one that does not": {giver: []any{job("giver", "default", "low", 0, "n1")},
-			taker: []any{job("taker", "default", "high", 1, "-", asking(""))}, want: "1 by law P3 (the pod that waits requests nothing)"},
+			taker: []any{job("taker", "default", "high", 1, "-", asking(""))}, want: "1 by rule P3 (the pod that waits requests nothing)"},
 		"everybody, from a class that preempts nobody": {giver: []any{job("giver", "default", "low", 0, "n1")}, taker: []any{job("taker", "default", "never", 1, "-")},
-			want: "1 by law P6 (the PriorityClass of the job preempts nobody)"},
+			want: "1 by rule P6 (the PriorityClass of the job never preempts)"},
 		"a queue of higher priority": {giver: []any{queue("theirs", 2, "", "", ""), job("giver", "theirs", "low", 0, "n1")},
-			taker: []any{queue("ours", 1, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by law Q1 (their queue has the higher priority)"},
+			taker: []any{queue("ours", 1, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by rule Q1 (their queue has the higher priority)"},
 		"what a queue deserves": {giver: []any{queue("theirs", 0, "cpu=1", "", ""), job("giver", "theirs", "low", 0, "n1")},
-			taker: []any{queue("ours", 0, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by law Q1 (within what their queue deserves)"},
+			taker: []any{queue("ours", 0, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by rule Q1 (within what their queue deserves)"},
 		"what a queue is guaranteed": {giver: []any{queue("theirs", 0, "", "cpu=1", ""), job("giver", "theirs", "low", 0, "n1")},
-			taker: []any{queue("ours", 1, "", "", "cpu=1"), job("taker", "ours", "high", 1, "-")}, want: "1 by law Q2 (guaranteed to their queue)"},
+			taker: []any{queue("ours", 1, "", "", "cpu=1"), job("taker", "ours", "high", 1, "-")}, want: "1 by rule Q2 (guaranteed to their queue)"},
 		"a queue that is not reclaimable": {giver: []any{queue("theirs", 0, "", "", "", keeping), job("giver", "theirs", "low", 0, "n1")},
-			taker: []any{queue("ours", 1, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by law Q3 (their queue is not reclaimable)"},
+			taker: []any{queue("ours", 1, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by rule Q3 (their queue is not reclaimable)"},
 		"everybody, from a queue that has its share": {giver: []any{queue("theirs", 0, "", "", ""), job("giver", "theirs", "low", 0, "n1")},
-			taker: []any{queue("ours", 0, "", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by law Q4 (the job's own queue has what it deserves)"},
+			taker: []any{queue("ours", 0, "", "", ""), job("taker", "ours", "high", 1, "-")}, want: "1 by rule Q4 (the job's own queue has what it deserves)"},
 		"kube-system": {giver: []any{job("giver", "default", "low", 0, "n1", each(func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }))},
-			taker: []any{job("taker", "default", "high", 1, "-")}, want: "1 by law P5 (the cluster lives on them)"},
+			taker: []any{job("taker", "default", "high", 1, "-")}, want: "1 by rule P5 (system-critical pods)"},
 		"a gang at its minimum": {giver: []any{job("giver", "default", "low", 1, "n1")}, taker: []any{job("taker", "default", "high", 1, "-")},
-			want: "1 by law J2 (their gang is at its minimum)"},
+			want: "1 by rule J2 (their gang is at its minimum)"},
 		"a queue of higher priority, from a lone pod": {giver: []any{queue("theirs", 2, "", "", ""), job("giver", "theirs", "low", 0, "n1")},
-			taker: []any{queue("ours", 1, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-", lone)}, want: "1 by law Q1 (their queue has the higher priority)"},
+			taker: []any{queue("ours", 1, "cpu=1", "", ""), job("taker", "ours", "high", 1, "-", lone)}, want: "1 by rule Q1 (their queue has the higher priority)"},
 		"a job of equal priority elsewhere, from a lone pod": {giver: []any{queue("theirs", 0, "", "", ""), job("giver", "theirs", "high", 0, "n1")},
-			taker: []any{queue("ours", 0, "", "", ""), job("taker", "ours", "high", 1, "-", lone)}, want: "1 by law J1 (the priority of their job is not lower)"},
+			taker: []any{queue("ours", 0, "", "", ""), job("taker", "ours", "high", 1, "-", lone)}, want: "1 by rule J1 (the priority of their job is not lower)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, everything+"configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n").set(never, fixture.Node("n1", "cpu=1 pods=1"))

@@ -68,15 +68,15 @@ func TestAPlanThatCannotComeTrueIsCancelledAndWhatWasNotSentStays(t *testing.T) 
 		"its queue is gone": {func(w *world) { w.remove(fixture.Queue("default")) },
 			"queue default is gone" + stays + ", taker-0 waits, taker-1 waits"},
 		"a victim is protected now": {func(w *world) { p := w.pod("giver-1"); unmarked(p); w.set(p) },
-			"pod work/giver-1 may not leave any more: law P2 (not marked volcano.sh/preemptable)" + stays + ", taker-0 waits, taker-1 waits"},
+			"pod work/giver-1 may not leave any more: rule P2 (not marked volcano.sh/preemptable)" + stays + ", taker-0 waits, taker-1 waits"},
 		"its priority is lower now": {func(w *world) { w.set(fixture.PriorityClass("high", 1)) },
-			"pod work/giver-1 may not leave any more: law J1 (the priority of their job is not lower)" + stays + ", taker-0 waits, taker-1 waits"},
+			"pod work/giver-1 may not leave any more: rule J1 (the priority of their job is not lower)" + stays + ", taker-0 waits, taker-1 waits"},
 		"its action is not there any more": {func(w *world) { w.use(with(everything, "preempt, ", "")) },
 			"action preempt is not in the configuration any more" + stays + ", taker-0 waits, taker-1 waits"},
 		"gangs do not leave whole any more": {func(w *world) {
 			w.set(job("giver", "default", "low", 1, ""))
 			w.use(everything + "configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n")
-		}, "pod work/giver-0 may not leave any more: law J2 (their gang is at its minimum)" + stays + ", taker-0 waits, taker-1 waits"},
+		}, "pod work/giver-0 may not leave any more: rule J2 (their gang is at its minimum)" + stays + ", taker-0 waits, taker-1 waits"},
 		"its time is up": {func(w *world) { w.now = w.now.Add(90 * time.Second) },
 			"the room did not become free in time" + stays + ", taker-0 waits, taker-1 waits"},
 	} {

@@ -110,7 +110,7 @@ func TestAJobSaysWhoCouldLeaveAndWhichRuleProtectsTheOthers(t *testing.T) {
 			t.Errorf("the candidates are %+v", c)
 		}
 		for _, p := range c.Protected {
-			if p.Pods != 1 || !strings.HasPrefix(p.Rule, "law J1") && !strings.HasPrefix(p.Rule, "law P2") {
+			if p.Pods != 1 || !strings.HasPrefix(p.Rule, "rule J1") && !strings.HasPrefix(p.Rule, "rule P2") {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -153,7 +153,7 @@ func TestQueuesSayFromWhomTheyMayTake(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range q.TakesFrom {
-			if r.May != (r.Queue == "b") || r.Queue == "kept" && !strings.HasPrefix(r.Rule, "law Q3") {
+			if r.May != (r.Queue == "b") || r.Queue == "kept" && !strings.HasPrefix(r.Rule, "rule Q3") {
 				t.Errorf("from %s: %+v", r.Queue, r)
 			}
 		}

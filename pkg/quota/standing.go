@@ -127,12 +127,12 @@ func (v *View) isEntitled(n *Node, request resources.Vector) bool {
 
 // Why pods may not leave their queue. Each is counted, and shown to the owner of the job that waits.
 const (
-	WithinShare     = "law Q1 (within what their queue deserves)"
-	WithinShareOver = "law Q1 (within what a queue above theirs deserves)"
-	Guaranteed      = "law Q2 (guaranteed to their queue)"
-	HigherPriority  = "law Q1 (their queue has the higher priority)"
-	NotReclaimable  = "law Q3 (their queue is not reclaimable)"
-	HasItsShare     = "law Q4 (the job's own queue has what it deserves)"
+	WithinShare     = "rule Q1 (within what their queue deserves)"
+	WithinShareOver = "rule Q1 (within what a queue above theirs deserves)"
+	Guaranteed      = "rule Q2 (guaranteed to their queue)"
+	HigherPriority  = "rule Q1 (their queue has the higher priority)"
+	NotReclaimable  = "rule Q3 (their queue is not reclaimable)"
+	HasItsShare     = "rule Q4 (the job's own queue has what it deserves)"
 )
 
 // deserves is what a node deserves of a resource; counts is false if its share says nothing of it.

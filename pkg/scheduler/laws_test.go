@@ -384,7 +384,7 @@ func (l *life) checkIdle(j judge) {
 			continue
 		}
 		if !n.Spec.Unschedulable && len(n.Spec.Taints) == 0 {
-			total += n.Status.Allocatable.Cpu().Value() // law Q6: what is shared is what can be used
+			total += n.Status.Allocatable.Cpu().Value() // rule Q6: what is shared is what can be used
 			room += int(min(n.Status.Allocatable.Cpu().Value(), n.Status.Allocatable.Pods().Value()))
 		}
 	}

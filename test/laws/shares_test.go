@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// share is what queues may hold by right and at most, as the plugins divide the cluster (law Q6).
+// share is what queues may hold by right and at most, as the plugins divide the cluster (rule Q6).
 type share struct {
 	deserved map[*queue]map[corev1.ResourceName]float64 // of what a share speaks of
 	ceiling  map[*queue]map[corev1.ResourceName]float64
@@ -52,7 +52,7 @@ func (p *picture) shares() *share {
 	return s
 }
 
-// isUsable reports whether what a node has counts (law Q6): one that is cordoned or not ready does not, nor one with a taint that no
+// isUsable reports whether what a node has counts (rule Q6): one that is cordoned or not ready does not, nor one with a taint that no
 // pod of ours tolerates, waiting or running.
 func (p *picture) isUsable(n *corev1.Node) bool {
 	if n.Spec.Unschedulable {
@@ -179,7 +179,7 @@ func (s *share) pour(p *picture, total amounts) {
 }
 
 // stays reports whether a queue keeps within what it deserves, in the resources of some pods of which the share speaks, and
-// deserves any of them (law Q4).
+// deserves any of them (rule Q4).
 func (s *share) stays(q *queue, asked amounts) bool {
 	has, speaks := q.allocated(), false
 	for name, value := range asked {
@@ -196,7 +196,7 @@ func (s *share) stays(q *queue, asked amounts) bool {
 }
 
 // surplus reports whether what leaves a queue is above what it deserves: in one resource that is wanted, at least, as much
-// as is deserved stays; what the share does not speak of is above it (law Q1).
+// as is deserved stays; what the share does not speak of is above it (rule Q1).
 func (s *share) surplus(q *queue, leaving, wanted amounts) bool {
 	has, speaks := q.allocated(), false
 	for name, value := range leaving {
@@ -213,7 +213,7 @@ func (s *share) surplus(q *queue, leaving, wanted amounts) bool {
 }
 
 // exceeds says which queue, of one and all above it, would hold more than its capability of what some pods ask for, "" if
-// none would (law Q4).
+// none would (rule Q4).
 func exceeds(q *queue, asked amounts) string {
 	for _, above := range q.upwards() {
 		has := above.allocated()

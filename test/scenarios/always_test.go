@@ -50,7 +50,7 @@ const (
 	// maxCycles is within how many cycles, of a second each, every scenario comes to rest: with grace periods of ten minutes that is
 	// room for several plans one after the other.
 	maxCycles = 2000
-	// furtherCycles is for how many cycles the rest must hold (law S2).
+	// furtherCycles is for how many cycles the rest must hold (rule S2).
 	furtherCycles = 20
 )
 

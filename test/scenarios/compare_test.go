@@ -22,7 +22,7 @@ var decided = &simulator.Report{
 		{Cycle: 1, Pod: "work/b", Node: "n1", Action: "preempt", Law: "J1", For: "work/x", Message: "why"},
 		{Cycle: 1, Pod: "work/a", Node: "n2", Action: "preempt", For: "work/x", Message: "why"}},
 	Nominations: []simulator.Nomination{{Cycle: 1, Pod: "work/x-0", Node: "n1"}},
-	Jobs:        []simulator.Job{{Job: "work/y", Phase: "Pending", Reason: "OverShare", Message: "2 by law J1"}},
+	Jobs:        []simulator.Job{{Job: "work/y", Phase: "Pending", Reason: "OverShare", Message: "2 by rule J1"}},
 	Queues:      []simulator.Queue{{Queue: "q", Allocated: map[string]string{"cpu": "4"}, Deserved: map[string]string{"cpu": "8"}, Share: &half}},
 }
 
@@ -46,7 +46,7 @@ func TestEveryExpectationCanBeMetAndCanFail(t *testing.T) {
 		"a job":          {`{jobs: {work/y: {}}}`, `{jobs: {work/z: {}}}`, "jobs: there is no work/z"},
 		"a field":        {`{jobs: {work/y: {}}}`, `{jobs: {work/y: {colour: red}}}`, "there is no field colour"},
 		"reasonNot":      {`{jobs: {work/y: {reasonNot: ""}}}`, `{jobs: {work/y: {reasonNot: OverShare}}}`, "expected reasonNot OverShare"},
-		"says":           {`{says: {work/y: [law J1]}}`, `{says: {work/y: [law J2]}}`, `says: of work/y it is not said "law J2"`},
+		"says":           {`{says: {work/y: [rule J1]}}`, `{says: {work/y: [rule J2]}}`, `says: of work/y it is not said "law J2"`},
 		"queues":         {`{queues: {q: {allocated: {cpu: 4000m}, share: 0.502}}}`, `{queues: {q: {deserved: {cpu: "7"}}}}`, "queues q deserved: expected cpu 7, it is 8"},
 		"share":          {`{queues: {q: {share: 0.5}}}`, `{queues: {q: {share: 0.6}}}`, "queues q share: expected 0.6"},
 		"a queue":        {`{queues: {q: {}}}`, `{queues: {r: {}}}`, "queues: there is no r"},

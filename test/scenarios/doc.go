@@ -35,7 +35,7 @@
 // manifests of the folder that come or are so from then on, and `delete`, a list of objects that go, such as "Pod work/a".
 //
 // Of every scenario it is also checked, whatever it expects, that a second run and other orders of the documents decide the
-// same, byte for byte (law S3), and that the cluster comes to rest after the last change and 20 further cycles decide nothing (law S2), unless a fate keeps it from
+// same, byte for byte (rule S3), and that the cluster comes to rest after the last change and 20 further cycles decide nothing (rule S2), unless a fate keeps it from
 // that.
 //
 // To write a new one, make a folder whose name is the sentence that it proves, put cluster.yaml into it, and run

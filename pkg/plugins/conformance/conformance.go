@@ -18,7 +18,7 @@ func Factory() framework.PluginFactory {
 	}}
 }
 
-const critical = "law P5 (the cluster lives on them)"
+const critical = "rule P5 (system-critical pods)"
 
 type plugin struct{}
 

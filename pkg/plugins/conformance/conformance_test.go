@@ -13,7 +13,7 @@ import (
 )
 
 func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
-	const protected = "law P5 (the cluster lives on them)"
+	const protected = "rule P5 (system-critical pods)"
 	for name, test := range map[string]struct {
 		namespace, class string
 		want             string

@@ -42,7 +42,7 @@ func isReason(value any) error {
 	return nil
 }
 
-const atItsMinimum = "law J2 (their gang is at its minimum)"
+const atItsMinimum = "rule J2 (their gang is at its minimum)"
 
 type plugin struct{}
 

@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-const atItsMinimum = "law J2 (their gang is at its minimum)"
+const atItsMinimum = "rule J2 (their gang is at its minimum)"
 
 // giving is a gang of a minimum with members, and a taker.
 func giving(tb testing.TB, minimum int32, roles map[string]int32, words ...[2]string) *world.World {

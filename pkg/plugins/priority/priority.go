@@ -12,8 +12,8 @@ import (
 const Name = "priority"
 
 const (
-	notLowerJob  = "law J1 (the priority of their job is not lower)"
-	notLowerTask = "law P1 (their task priority is not lower)"
+	notLowerJob  = "rule J1 (the priority of their job is not lower)"
+	notLowerTask = "rule P1 (their task priority is not lower)"
 )
 
 // Factory makes the plugin.

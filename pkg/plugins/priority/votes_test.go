@@ -14,7 +14,7 @@ import (
 func gated(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} }
 
 func TestAPodLeavesForWhatRanksAboveIt(t *testing.T) {
-	const lowerJob, lowerTask = "law J1 (the priority of their job is not lower)", "law P1 (their task priority is not lower)"
+	const lowerJob, lowerTask = "rule J1 (the priority of their job is not lower)", "rule P1 (their task priority is not lower)"
 	ranked := func(value string) func(*corev1.Pod) {
 		return fixture.Annotated(schedulingv1beta1.TaskPriorityAnnotationKey, value)
 	}

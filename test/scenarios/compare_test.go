@@ -46,7 +46,7 @@ func TestEveryExpectationCanBeMetAndCanFail(t *testing.T) {
 		"a job":          {`{jobs: {work/y: {}}}`, `{jobs: {work/z: {}}}`, "jobs: there is no work/z"},
 		"a field":        {`{jobs: {work/y: {}}}`, `{jobs: {work/y: {colour: red}}}`, "there is no field colour"},
 		"reasonNot":      {`{jobs: {work/y: {reasonNot: ""}}}`, `{jobs: {work/y: {reasonNot: OverShare}}}`, "expected reasonNot OverShare"},
-		"says":           {`{says: {work/y: [rule J1]}}`, `{says: {work/y: [rule J2]}}`, `says: of work/y it is not said "law J2"`},
+		"says":           {`{says: {work/y: [rule J1]}}`, `{says: {work/y: [rule J2]}}`, `says: of work/y it is not said "rule J2"`},
 		"queues":         {`{queues: {q: {allocated: {cpu: 4000m}, share: 0.502}}}`, `{queues: {q: {deserved: {cpu: "7"}}}}`, "queues q deserved: expected cpu 7, it is 8"},
 		"share":          {`{queues: {q: {share: 0.5}}}`, `{queues: {q: {share: 0.6}}}`, "queues q share: expected 0.6"},
 		"a queue":        {`{queues: {q: {}}}`, `{queues: {r: {}}}`, "queues: there is no r"},

@@ -114,12 +114,12 @@ kind: Pod
 metadata: {name: large-0, namespace: default, annotations: {scheduling.k8s.io/group-name: large}}
 spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: '64'}}}]}
 `
-	_, stdout, stderr := run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json")
+	_, stdout, _ := run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json")
 	if strings.Contains(stdout, "explanations") || strings.Contains(stdout, "journal") {
 		t.Errorf("it explains what nobody asked about: %s", stdout)
 	}
 	plain := report(t, stdout)
-	_, stdout, stderr = run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json", "--explain")
+	_, stdout, stderr := run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json", "--explain")
 	r := report(t, stdout)
 	if r.Explanations == nil {
 		t.Fatalf("nothing is explained: %s", stderr)

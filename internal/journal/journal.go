@@ -82,7 +82,6 @@ const none = int32(-1)
 type jobRecord struct {
 	oldest, newest int32
 	entries        int
-	queue          string
 	plan           string // in force, "" if none
 	isAdmitted     bool
 	isKnown        bool             // whether it is admitted

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -150,7 +151,8 @@ func (a *attempt) place(x framework.Transaction, t *cluster.Task) bool {
 	a.need(t)
 	s := a.search.session
 	if a.mayPlace(t) {
-		if n := s.Outlook.Best(t); n != nil {
+		// Room that is free is taken before room on its way: allocate would place the job there, and the other be free again.
+		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {
 			x.Pipeline(t, n)
 			a.placed = append(a.placed, t)
 			a.version++

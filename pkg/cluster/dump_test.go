@@ -31,7 +31,7 @@ var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
-	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Cluster.interrupted", "Cluster.refused", "Task.Refusal", "Cluster.adopted", "Plan.Order", "Plan.nominated", "Plan.hasTerms", "Cluster.plansWithTerms",
+	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Cluster.interrupted", "Cluster.refused", "Task.Refusal", "Cluster.adopted", "Plan.Order", "Plan.nominated", "Plan.Lost", "Plan.hasTerms", "Cluster.plansWithTerms",
 	"Cluster.classes", "Cluster.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Cluster.classesAreStale", "Cluster.keys", "Cluster.keysAreStale", "Node.Slot", "Task.inJob",
 	"Job.version", "Plan.seen", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }

@@ -41,7 +41,7 @@
 //	cycle [N], rest          run cycles; rest until two in a row decide nothing, and stands last
 //
 // Under a gang stand its pods, indented, as "pod" or "N pods", with AMOUNTS such as cpu=1, and any of: on=NODE[,NODE…], task=NAME,
-// name=NAME, task-priority=N, preemptable[=B], label:K=V, annotation:K=V, select:K=V, near:K=V, apart:K=V, port=N, gated, leaving, grace=N.
+// name=NAME, task-priority=N, preemptable[=B], label:K=V, annotation:K=V, select:K=V, near:K=V, apart:K=V, port=N, gated, leaving=5s, grace=N.
 // They are named after the gang, with a number from 0 on. A pod without amounts requests nothing. Objects are the older the earlier
 // they stand. Those after a cycle come, or change, before the next.
 //

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -178,9 +179,12 @@ func describe(pod *corev1.Pod, words []string) (task string, nodes []string, err
 			main.Ports = []corev1.ContainerPort{{ContainerPort: int32(n), HostPort: int32(n), Protocol: corev1.ProtocolTCP}}
 		case text == "gated":
 			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "script"}}
-		case text == "leaving":
-			deleted := metav1.NewTime(Start)
-			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &deleted, new(int64)
+		case w.key == "leaving":
+			var grace time.Duration
+			if grace, err = time.ParseDuration(w.value); err == nil {
+				seconds, end := int64(grace.Seconds()), metav1.NewTime(Start.Add(grace))
+				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &end, &seconds
+			}
 		case w.key == "grace":
 			n, err = w.number()
 			pod.Spec.TerminationGracePeriodSeconds = &n

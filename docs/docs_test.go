@@ -178,10 +178,10 @@ var saysIn = map[conf.Switch]func(framework.Plugin) bool{
 	conf.EnableJobOrder:     implements[framework.JobOrderer],
 	conf.EnableTaskOrder:    implements[framework.TaskOrderer],
 	conf.EnableQueueOrder:   implements[framework.QueueOrderer],
-	conf.EnableJobEnqueued:  implements[framework.DoorKeeper],
-	conf.EnabledOverused:    implements[framework.OveruseJudge],
+	conf.EnableJobEnqueued:  implements[framework.JobEnqueuer],
+	conf.EnabledOverused:    implements[framework.QueueOveruseChecker],
 	conf.EnabledAllocatable: implements[framework.AllocationGuard],
-	conf.EnableJobReady:     implements[framework.ReadinessJudge],
+	conf.EnableJobReady:     implements[framework.JobReadyChecker],
 	conf.EnablePredicate: func(p framework.Plugin) bool {
 		return implements[framework.NodeFilter](p) || implements[framework.NodeVetoer](p) || implements[framework.KubeFilterer](p)
 	},

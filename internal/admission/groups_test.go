@@ -99,7 +99,7 @@ func TestABadFileNeverReplacesAGoodOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clerk{options: Options{ConfigFile: file}, server: &server{}, config: content, log: logr.Discard()}
+	c := &registrar{options: Options{ConfigFile: file}, server: &server{}, config: content, log: logr.Discard()}
 	c.server.settings.Store(c.options.settings(groups))
 	for _, test := range []struct{ text, error, name string }{
 		{"resourceGroups: [{resourceGroup: b}]", "", "b"},

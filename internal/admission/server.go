@@ -195,7 +195,7 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 	if _, err := mgr.GetCache().GetInformer(context.Background(), &scheduling.Queue{}); err != nil {
 		return nil, fmt.Errorf("watching Queues: %w", err)
 	}
-	clerk := &clerk{
+	registrar := &registrar{
 		api: mgr.GetClient(), live: mgr.GetAPIReader(), options: options, enabled: enabled,
 		server: s, keeper: keeper, config: content, log: log,
 	}
@@ -203,11 +203,11 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", options.Address, err)
 	}
-	err = errors.Join(mgr.Add(clerk), mgr.Add(&manager.Server{
-		Name: "admission", ShutdownTimeout: &options.ShutdownTimeout, Server: httpServer(newMux(s, enabled), clerk.log),
+	err = errors.Join(mgr.Add(registrar), mgr.Add(&manager.Server{
+		Name: "admission", ShutdownTimeout: &options.ShutdownTimeout, Server: httpServer(newMux(s, enabled), registrar.log),
 		Listener: tls.NewListener(listener, tlsConfig(keeper)),
 	}))
-	return clerk.ready, err
+	return registrar.ready, err
 }
 
 func (o *Options) settings(groups []resourceGroup) *settings {

@@ -36,7 +36,7 @@ func withoutGarbageCollector(t *testing.T) {
 	})
 }
 
-// letIn creates a Job whose PodGroup is let in, and returns that.
+// letIn creates a Job whose PodGroup is admitted, and returns that.
 func letIn(t *testing.T, job *batch.Job) *scheduling.PodGroup {
 	t.Helper()
 	create(t, job)

@@ -77,7 +77,7 @@ func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
 	planTrickle := flowcontrol.NewTokenBucketRateLimiter(max(clients.qps/busyPlanShare, 1), 1)
 	o.plans = newPlanner(planTrickle, isBusy, options.Logger)
 	o.plans.send, o.plans.fail, o.plans.evicted = messenger{clients}.do, options.Fail, o.evicted
-	o.plans.record = func(status cluster.GroupStatus, told witness) { o.jobs.attest(groupChange(status), told) }
+	o.plans.record = func(status cluster.GroupStatus, told attemptObserver) { o.jobs.attest(groupChange(status), told) }
 	return o
 }
 

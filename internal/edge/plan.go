@@ -26,18 +26,18 @@ const (
 	busyPlanShare = 4
 )
 
-// undertaking is what is done for a plan that begins, or for one that ends: its stages one after the other, and the errands
+// planExecution is what is done for a plan that begins, or for one that ends: its stages one after the other, and the podSteps
 // of a stage in any order.
-type undertaking struct {
+type planExecution struct {
 	id  string
 	job cluster.JobID
 	// isEnd is set if something is taken back. That is never given up: nobody else would do it.
 	isEnd bool
 	why   string // the plan was cancelled
 
-	current  []*errand // the stage under way
-	stages   [][]*errand
-	left     int // errands of the stage under way that are not over
+	current  []*podStep // the stage under way
+	stages   [][]*podStep
+	left     int // podSteps of the stage under way that are not over
 	running  int // requests
 	refused  []cluster.Refused
 	sent     int         // evictions
@@ -50,16 +50,16 @@ type undertaking struct {
 
 // planner carries out plans. For each pod it does one thing at a time, in the order in which it was decided.
 type planner struct {
-	queue   workqueue.TypedDelayingInterface[*errand]
+	queue   workqueue.TypedDelayingInterface[*podStep]
 	trickle flowcontrol.RateLimiter
 	isBusy  func() bool // while it is, the trickle bounds what is sent
 	backOff wait.Backoff
 	logger  logr.Logger
 	workers sync.WaitGroup
 
-	send func(context.Context, *errand) (EvictionResult, error)
+	send func(context.Context, *podStep) (EvictionResult, error)
 	// tell writes the status of a PodGroup, or a newer one, and tells how each attempt went.
-	record func(cluster.GroupStatus, witness)
+	record func(cluster.GroupStatus, attemptObserver)
 	// fail is told of plans that cannot be carried out, evicted of the end of each eviction. Both only touch memory.
 	fail    func(cluster.PlanFailed)
 	evicted func(*cluster.Eviction, EvictionResult)
@@ -68,13 +68,13 @@ type planner struct {
 
 	mutex sync.Mutex
 	// plans are those that began and are neither through nor cancelled nor failed.
-	plans map[string]*undertaking
-	// lanes are the errands to each pod that are not over, in the order in which they came. The first is in the queue, or on
+	plans map[string]*planExecution
+	// lanes are the podSteps to each pod that are not over, in the order in which they came. The first is in the queue, or on
 	// its way.
-	lanes map[types.UID][]*errand
-	// promises are the last errands that are about the node that a pod is promised.
-	promises    map[types.UID]*errand
-	outstanding int // errands that are not over
+	lanes map[types.UID][]*podStep
+	// promises are the last podSteps that are about the node that a pod is promised.
+	promises    map[types.UID]*podStep
+	outstanding int // podSteps that are not over
 	inFlight    int
 	isClosed    bool
 	idle        chan struct{} // closed once isClosed and nothing is in flight
@@ -82,8 +82,8 @@ type planner struct {
 
 func newPlanner(trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *planner {
 	return &planner{
-		queue: workqueue.NewTypedDelayingQueue[*errand](), trickle: trickle, isBusy: isBusy, backOff: bindBackOff, logger: logger,
-		plans: map[string]*undertaking{}, lanes: map[types.UID][]*errand{}, promises: map[types.UID]*errand{},
+		queue: workqueue.NewTypedDelayingQueue[*podStep](), trickle: trickle, isBusy: isBusy, backOff: bindBackOff, logger: logger,
+		plans: map[string]*planExecution{}, lanes: map[types.UID][]*podStep{}, promises: map[types.UID]*podStep{},
 		idle: make(chan struct{}),
 	}
 }
@@ -100,34 +100,34 @@ func (p *planner) start(ctx context.Context) {
 
 // begin takes over a plan. After close it takes none.
 func (p *planner) begin(start *cluster.PlanStart) {
-	u := &undertaking{id: start.ID, job: start.Job, marked: metav1.Now().Rfc3339Copy()}
-	nominations, marks := make([]*errand, len(start.Nominations)), make([]*errand, len(start.Evictions))
+	u := &planExecution{id: start.ID, job: start.Job, marked: metav1.Now().Rfc3339Copy()}
+	nominations, marks := make([]*podStep, len(start.Nominations)), make([]*podStep, len(start.Evictions))
 	record := start.PromiseRecord()
-	evictions, restatements := make([]*errand, len(start.Evictions)), []*errand(nil)
-	var questions []*errand
+	evictions, restatements := make([]*podStep, len(start.Evictions)), []*podStep(nil)
+	var questions []*podStep
 	// Of one eviction the answer is known before anything else is sent.
 	isAsked := u.job != (cluster.JobID{}) && len(start.Evictions) > 1
 	for i := range start.Nominations {
 		n := &start.Nominations[i]
-		nominations[i] = p.errand(u, nominate, n.Pod, n.UID)
+		nominations[i] = p.podStep(u, nominate, n.Pod, n.UID)
 		nominations[i].node, nominations[i].record = n.Node, record
 	}
 	for i := range start.Evictions {
 		v := &victim{Eviction: start.Evictions[i]}
-		marks[i], evictions[i] = p.errand(u, mark, v.Pod, v.UID), p.errand(u, evict, v.Pod, v.UID)
+		marks[i], evictions[i] = p.podStep(u, mark, v.Pod, v.UID), p.podStep(u, evict, v.Pod, v.UID)
 		marks[i].victim, evictions[i].victim = v, v
 		if isAsked {
-			e := p.errand(u, ask, v.Pod, v.UID)
+			e := p.podStep(u, ask, v.Pod, v.UID)
 			e.victim = v
 			questions = append(questions, e)
 		}
 		if !v.PastBudget {
-			e := p.errand(u, restate, v.Pod, v.UID)
+			e := p.podStep(u, restate, v.Pod, v.UID)
 			e.victim = v
 			restatements = append(restatements, e)
 		}
 	}
-	u.stages = [][]*errand{nominations, questions, marks, evictions, restatements}
+	u.stages = [][]*podStep{nominations, questions, marks, evictions, restatements}
 	p.mutex.Lock()
 	if p.isClosed {
 		p.mutex.Unlock()
@@ -147,16 +147,16 @@ func (p *planner) begin(start *cluster.PlanStart) {
 // end drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that whoever
 // takes over in the middle still finds to which plan the rest belongs. The plan need not be one that began here.
 func (p *planner) end(end *cluster.PlanEnd) {
-	u := &undertaking{id: end.ID, job: end.Job, isEnd: true, why: end.Why}
-	spared, withdrawn := make([]*errand, len(end.Spared)), make([]*errand, len(end.Nominations))
+	u := &planExecution{id: end.ID, job: end.Job, isEnd: true, why: end.Why}
+	spared, withdrawn := make([]*podStep, len(end.Spared)), make([]*podStep, len(end.Nominations))
 	for i, s := range end.Spared {
-		spared[i] = p.errand(u, spare, s.Pod, s.UID)
+		spared[i] = p.podStep(u, spare, s.Pod, s.UID)
 		spared[i].refusal, spared[i].record = s.Refused, s.Record()
 	}
 	for i, n := range end.Nominations {
-		withdrawn[i] = p.errand(u, withdraw, n.Pod, n.UID)
+		withdrawn[i] = p.podStep(u, withdraw, n.Pod, n.UID)
 	}
-	u.stages = [][]*errand{spared, withdrawn}
+	u.stages = [][]*podStep{spared, withdrawn}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.isClosed {
@@ -169,12 +169,12 @@ func (p *planner) end(end *cluster.PlanEnd) {
 	p.proceed(u)
 }
 
-func (p *planner) errand(u *undertaking, s step, pod types.NamespacedName, uid types.UID) *errand {
-	return &errand{of: u, step: s, pod: pod, uid: uid, backOff: p.backOff}
+func (p *planner) podStep(u *planExecution, s step, pod types.NamespacedName, uid types.UID) *podStep {
+	return &podStep{of: u, step: s, pod: pod, uid: uid, backOff: p.backOff}
 }
 
-// admit counts what there is to do. What an older undertaking still has to say about a promise is void with a newer one.
-func (p *planner) admit(u *undertaking) {
+// admit counts what there is to do. What an older planExecution still has to say about a promise is void with a newer one.
+func (p *planner) admit(u *planExecution) {
 	for _, stage := range u.stages {
 		p.outstanding += len(stage)
 		for _, e := range stage {
@@ -189,8 +189,8 @@ func (p *planner) admit(u *undertaking) {
 	}
 }
 
-// void has an errand not be done, or not be repeated if it is under way.
-func (p *planner) void(e *errand) {
+// void has an podStep not be done, or not be repeated if it is under way.
+func (p *planner) void(e *podStep) {
 	e.isVoid = true
 	if !e.isRunning && !e.isOver {
 		p.finish(e)
@@ -198,7 +198,7 @@ func (p *planner) void(e *errand) {
 }
 
 // recorded goes on with a plan when it is recorded.
-func (p *planner) recorded(u *undertaking, err error) (waits bool) {
+func (p *planner) recorded(u *planExecution, err error) (waits bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	switch u.requests++; {
@@ -214,7 +214,7 @@ func (p *planner) recorded(u *undertaking, err error) (waits bool) {
 }
 
 // proceed begins the next stage in which there is something to do, unless some were refused in the one before.
-func (p *planner) proceed(u *undertaking) {
+func (p *planner) proceed(u *planExecution) {
 	if u.left == 0 && len(u.refused) > 0 {
 		slices.SortFunc(u.refused, func(a, b cluster.Refused) int { return cluster.CompareNames(a.Pod, b.Pod) })
 		reason := u.refused[0].Reason
@@ -242,8 +242,8 @@ func (p *planner) proceed(u *undertaking) {
 	}
 }
 
-// finish ends an errand, done or not.
-func (p *planner) finish(e *errand) {
+// finish ends an podStep, done or not.
+func (p *planner) finish(e *podStep) {
 	e.isOver = true
 	p.outstanding--
 	if p.promises[e.uid] == e {
@@ -254,7 +254,7 @@ func (p *planner) finish(e *errand) {
 	}
 	lane := p.lanes[e.uid]
 	wasFirst := lane[0] == e
-	switch lane = slices.DeleteFunc(lane, func(other *errand) bool { return other == e }); {
+	switch lane = slices.DeleteFunc(lane, func(other *podStep) bool { return other == e }); {
 	case len(lane) == 0:
 		delete(p.lanes, e.uid)
 	default:
@@ -269,10 +269,10 @@ func (p *planner) finish(e *errand) {
 }
 
 // drop ends a plan: what is under way is not repeated, and nothing more is begun.
-func (p *planner) drop(u *undertaking) {
+func (p *planner) drop(u *planExecution) {
 	u.isDropped = true
 	delete(p.plans, u.id)
-	for _, stage := range append([][]*errand{u.current}, u.stages...) {
+	for _, stage := range append([][]*podStep{u.current}, u.stages...) {
 		for _, e := range stage {
 			if e.isOver || e.isRunning {
 				continue
@@ -289,7 +289,7 @@ func (p *planner) drop(u *undertaking) {
 }
 
 // refuse drops a plan that cannot be carried out. What was written is taken back when the scheduler has cancelled it.
-func (p *planner) refuse(u *undertaking, reason string) {
+func (p *planner) refuse(u *planExecution, reason string) {
 	p.logger.Info("A plan cannot be carried out", "plan", u.id, "job", u.job.String(), "reason", reason)
 	p.drop(u)
 	u.failure = reason
@@ -297,7 +297,7 @@ func (p *planner) refuse(u *undertaking, reason string) {
 }
 
 // report tells of a plan that cannot be carried out, once nothing of it is under way: then it is known what of it was done.
-func (p *planner) report(u *undertaking) {
+func (p *planner) report(u *planExecution) {
 	if u.failure == "" || u.running > 0 {
 		return
 	}
@@ -306,7 +306,7 @@ func (p *planner) report(u *undertaking) {
 }
 
 // refuses notes that a victim is not to be evicted. Where there was no answer, nobody has refused anything.
-func (e *errand) refuses(err error) {
+func (e *podStep) refuses(err error) {
 	if e.victim == nil || !isFinal(err) && !forbids(err) {
 		return
 	}
@@ -333,7 +333,7 @@ func (p *planner) sending(uid types.UID) <-chan struct{} {
 	return nil
 }
 
-// next does one errand, as far as one request goes. It returns false when there will be nothing more.
+// next does one podStep, as far as one request goes. It returns false when there will be nothing more.
 func (p *planner) next(ctx context.Context) bool {
 	e, isOver := p.queue.Get()
 	if isOver {
@@ -351,13 +351,13 @@ func (p *planner) next(ctx context.Context) bool {
 	return true
 }
 
-func (p *planner) isWanted(e *errand) bool {
+func (p *planner) isWanted(e *podStep) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return !e.isOver && !p.isClosed
 }
 
-func (p *planner) take(e *errand) bool {
+func (p *planner) take(e *podStep) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if e.isOver || p.isClosed {
@@ -370,8 +370,8 @@ func (p *planner) take(e *errand) bool {
 	return true
 }
 
-// returned decides how it goes on with an errand after a request.
-func (p *planner) returned(ctx context.Context, e *errand, result EvictionResult, err error) {
+// returned decides how it goes on with an podStep after a request.
+func (p *planner) returned(ctx context.Context, e *podStep, result EvictionResult, err error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	e.isRunning = false
@@ -427,11 +427,11 @@ func (p *planner) returned(ctx context.Context, e *errand, result EvictionResult
 }
 
 // said is what the API server said about a step, a clause.
-func said(e *errand, err error) string {
+func said(e *podStep, err error) string {
 	return fmt.Sprintf("%s pod %s: %v", doing[e.step], e.pod, err)
 }
 
-// stats counts the plans under way, and the errands that are waiting and on their way.
+// stats counts the plans under way, and the podSteps that are waiting and on their way.
 func (p *planner) stats() (plans, waiting, inFlight int) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

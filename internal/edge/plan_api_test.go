@@ -366,7 +366,7 @@ func TestAnEvictionOfANamesakeIsNone(t *testing.T) {
 	s := newPlanning(t)
 	for _, pastBudget := range []bool{false, true} {
 		live := s.running(fmt.Sprintf("v-%t", pastBudget))
-		e := &errand{of: &undertaking{}, step: evict, pod: nameOf(live), uid: "before", victim: &victim{Eviction: cluster.Eviction{PastBudget: pastBudget}}}
+		e := &podStep{of: &planExecution{}, step: evict, pod: nameOf(live), uid: "before", victim: &victim{Eviction: cluster.Eviction{PastBudget: pastBudget}}}
 		if result, err := (messenger{s.tapped}).do(boundedContext(t), e); result != EvictionNeedless || err != nil {
 			t.Errorf("past a budget %t: ended as %q with %v", pastBudget, result, err)
 		}

@@ -35,13 +35,13 @@ type stage struct {
 	failures []cluster.PlanFailed
 	results  []string
 
-	told    witness // of the plan that is being recorded
-	records bool    // at once
+	told    attemptObserver // of the plan that is being recorded
+	records bool            // at once
 }
 
 var stepNames = [...]string{nominate: "nominate", ask: "ask", mark: "mark", evict: "evict", restate: "restate", spare: "spare", withdraw: "withdraw"}
 
-func (s *stage) answer(_ context.Context, e *errand) (EvictionResult, error) {
+func (s *stage) answer(_ context.Context, e *podStep) (EvictionResult, error) {
 	time.Sleep(time.Second)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -82,7 +82,7 @@ func acting(t *testing.T, test func(t *testing.T, s *stage)) {
 		s.evicted = func(e *cluster.Eviction, result EvictionResult) {
 			s.results = append(s.results, e.Pod.Name+" "+string(result))
 		}
-		s.record = func(_ cluster.GroupStatus, told witness) {
+		s.record = func(_ cluster.GroupStatus, told attemptObserver) {
 			if s.told = told; s.records {
 				told(nil)
 			}
@@ -119,7 +119,7 @@ func (s *stage) expectRest(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
 	if len(s.plans)+len(s.lanes)+len(s.promises)+s.outstanding+s.inFlight != 0 {
-		t.Errorf("it remembers %d plans, %d lanes, %d promises, and counts %d errands, %d of them in flight",
+		t.Errorf("it remembers %d plans, %d lanes, %d promises, and counts %d podSteps, %d of them in flight",
 			len(s.plans), len(s.lanes), len(s.promises), s.outstanding, s.inFlight)
 	}
 }

@@ -23,9 +23,9 @@ type change interface {
 	write(ctx context.Context, clients *Clients) error
 }
 
-// witness is told how an attempt to write a change, or a newer one of the same object, ended. It returns whether it wants to
+// attemptObserver is told how an attempt to write a change, or a newer one of the same object, ended. It returns whether it wants to
 // be told of the next attempt, if this one failed.
-type witness func(error) bool
+type attemptObserver func(error) bool
 
 const (
 	// statusRest is how long an object rests after its status was written, unless somebody waits for the next one. The
@@ -43,8 +43,8 @@ type slot struct {
 	isVoid    bool          // what is being written must not be tried again
 	sending   chan struct{} // closed when the request under way has returned; nil while there is none
 
-	witnesses []witness // of next
-	present   []witness // of what is being written
+	attemptObservers []attemptObserver // of next
+	present          []attemptObserver // of what is being written
 }
 
 // statusWriter writes statuses, for each object one at a time and the newest.
@@ -89,11 +89,11 @@ func (w *statusWriter) put(c change) {
 }
 
 // attest is put for a change that somebody waits for.
-func (w *statusWriter) attest(c change, told witness) {
+func (w *statusWriter) attest(c change, told attemptObserver) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.take(c)
-	s.witnesses = append(s.witnesses, told)
+	s.attemptObservers = append(s.attemptObservers, told)
 	if s.isResting && s.last != nil {
 		w.queue.Add(c.key())
 	}
@@ -170,33 +170,33 @@ func (w *statusWriter) begin(k key) (change, chan struct{}) {
 		return nil, nil
 	}
 	s.next, s.isResting, s.isVoid, s.sending = nil, false, false, make(chan struct{})
-	s.witnesses, s.present = nil, s.witnesses
+	s.attemptObservers, s.present = nil, s.attemptObservers
 	return c, s.sending
 }
 
 // tell tells those who wait for a write how it ended, and returns who waits on.
-func (w *statusWriter) tell(k key, err error) []witness {
+func (w *statusWriter) tell(k key, err error) []attemptObserver {
 	w.mutex.Lock()
 	s := w.slots[k]
 	present := s.present
 	s.present = nil
 	w.mutex.Unlock()
-	return slices.DeleteFunc(present, func(told witness) bool { return !told(err) || err == nil })
+	return slices.DeleteFunc(present, func(told attemptObserver) bool { return !told(err) || err == nil })
 }
 
 // end decides how it goes on with an object after a write.
-func (w *statusWriter) end(ctx context.Context, k key, c change, err error, waiting []witness) {
+func (w *statusWriter) end(ctx context.Context, k key, c change, err error, waiting []attemptObserver) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.slots[k]
 	s.sending, s.isResting, s.last = nil, true, nil
-	s.witnesses = append(waiting, s.witnesses...)
+	s.attemptObservers = append(waiting, s.attemptObservers...)
 	switch {
 	case err == nil:
 		w.written++
 		w.queue.Forget(k)
 		s.last = c
-		if s.next != nil && (len(s.witnesses) > 0 || s.next.urgent(c)) {
+		if s.next != nil && (len(s.attemptObservers) > 0 || s.next.urgent(c)) {
 			w.queue.Add(k)
 		} else {
 			w.queue.AddAfter(k, statusRest)

@@ -63,24 +63,24 @@ func (f *Search) attempt(scope cluster.Scope, j *cluster.Job) *attempt {
 
 // ask lets all units leave that may, one after the other; local, if not nil, is the node that matters: of a gang that leaves
 // whole only what stands there is taken away for the moment.
-func (a *attempt) ask(x framework.Transaction, herds []*herd, local *cluster.Node) []unit {
-	return a.askUntil(x, herds, local, func() bool { return false })
+func (a *attempt) ask(x framework.Transaction, groups []*jobGroup, local *cluster.Node) []unit {
+	return a.askUntil(x, groups, local, func() bool { return false })
 }
 
 // askUntil is ask that ends as soon as enough have left.
-func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluster.Node, enough func() bool) []unit {
+func (a *attempt) askUntil(x framework.Transaction, groups []*jobGroup, local *cluster.Node, enough func() bool) []unit {
 	var gone []unit
 	a.wasRefused = false
-	flocks := a.flocksOf(herds)
-	for len(flocks) > 0 && !enough() {
+	queueGroups := a.groupByQueue(groups)
+	for len(queueGroups) > 0 && !enough() {
 		first := 0
-		for i := range flocks {
-			if a.compare(&flocks[i].First().next, &flocks[first].First().next) < 0 {
+		for i := range queueGroups {
+			if a.compare(&queueGroups[i].First().next, &queueGroups[first].First().next) < 0 {
 				first = i
 			}
 		}
-		herds := flocks[first]
-		h := herds.First()
+		groups := queueGroups[first]
+		h := groups.First()
 		u := h.next
 		if why := a.answer(&u, len(gone) == 0); why == "" {
 			u.leave(x, local)
@@ -91,9 +91,9 @@ func (a *attempt) askUntil(x framework.Transaction, herds []*herd, local *cluste
 		}
 		h.pass()
 		if a.offers(h) {
-			herds.FixFirst()
-		} else if herds.Pop(); herds.Len() == 0 {
-			flocks = slices.Delete(flocks, first, first+1)
+			groups.FixFirst()
+		} else if groups.Pop(); groups.Len() == 0 {
+			queueGroups = slices.Delete(queueGroups, first, first+1)
 		}
 	}
 	return gone

@@ -46,11 +46,11 @@ func (f *Search) opens(scope cluster.Scope, j *cluster.Job) (ok bool, why *verdi
 	if j.Count(cluster.Pending) > 0 && j.Valid() >= j.MinMember && !s.IsStarving(j) {
 		return false, nil // the action would evict nobody for it
 	}
-	c := f.candidacyOf(scope, j)
+	c := f.admissionRequestOf(scope, j)
 	if why := f.neverFits(&c); why != "" {
 		return false, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helpsOf(j), Detail: why}
 	}
-	for _, r := range f.refused[c.likeness] {
+	for _, r := range f.refused[c.preemptorShape] {
 		if r.covers(&c) {
 			return false, r.why
 		}
@@ -79,12 +79,12 @@ func (f *Search) mayAsk(j *cluster.Job, scope cluster.Scope) bool {
 	return f.asked < maxAsked/2
 }
 
-// candidacy is what a job asks for at admission.
-type candidacy struct {
-	job      *cluster.Job
-	likeness candidateLikeness
-	first    *cluster.Task    // that waits, nil if none does
-	lacks    resources.Vector // of its minResources
+// admissionRequest is what a job asks for at admission.
+type admissionRequest struct {
+	job            *cluster.Job
+	preemptorShape admissionShape
+	first          *cluster.Task    // that waits, nil if none does
+	lacks          resources.Vector // of its minResources
 
 	// What plugins may look at besides: quotas are about one namespace, and may be about one class of it, the number of pods, and
 	// limits, which minResources names too.
@@ -93,9 +93,9 @@ type candidacy struct {
 	named, has       resources.Vector
 }
 
-// candidateLikeness is what two jobs must have in common for the refusal of one to say anything of the other: on whose authority
+// admissionShape is what two jobs must have in common for the refusal of one to say anything of the other: on whose authority
 // they would take, and all that laws and votes read of them but amounts.
-type candidateLikeness struct {
+type admissionShape struct {
 	scope    cluster.Scope
 	queue    *cluster.Queue
 	priority int32
@@ -103,8 +103,8 @@ type candidateLikeness struct {
 	class    *cluster.Class // of the pod that others would leave for, nil if none waits
 }
 
-func (f *Search) candidacyOf(scope cluster.Scope, j *cluster.Job) candidacy {
-	c := candidacy{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
+func (f *Search) admissionRequestOf(scope cluster.Scope, j *cluster.Job) admissionRequest {
+	c := admissionRequest{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
 		members: j.MinMember, has: j.Usage.Request}
 	if !j.Usage.Allocated.IsZero() || !j.Gated.IsZero() {
 		c.lacks = make(resources.Vector, len(j.MinResources))
@@ -115,10 +115,10 @@ func (f *Search) candidacyOf(scope cluster.Scope, j *cluster.Job) candidacy {
 	if list := j.Group.Spec.MinResources; list != nil {
 		c.named = f.session.Cluster.Resources.Asked(*list)
 	}
-	c.likeness = candidateLikeness{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
+	c.preemptorShape = admissionShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
 	if j.Count(cluster.Pending) > 0 {
 		c.first = f.session.Pending(j)[0]
-		c.likeness.class = c.first.Class
+		c.preemptorShape.class = c.first.Class
 	}
 	return c
 }
@@ -133,17 +133,17 @@ func markOf(j *cluster.Job) string {
 
 // refused is a job that was refused after all had left who may.
 type refused struct {
-	candidacy
+	admissionRequest
 	why *verdict.Verdict
-	// isAlone is set if laws protect every pod from jobs of its likeness: then it does not matter what they ask for.
+	// isAlone is set if laws protect every pod from jobs of its preemptorShape: then it does not matter what they ask for.
 	isAlone bool
 	// byAmounts is set if what is missing is an amount that the queues or the cluster lack, whoever asks for it.
 	byAmounts bool
 }
 
-// covers reports whether another job of the same likeness must be refused too: it asks for no less, in all that the refusal was
+// covers reports whether another job of the same preemptorShape must be refused too: it asks for no less, in all that the refusal was
 // about. One that asks for something else besides may take from others.
-func (r *refused) covers(c *candidacy) bool {
+func (r *refused) covers(c *admissionRequest) bool {
 	if r.isAlone {
 		return true
 	}
@@ -154,18 +154,18 @@ func (r *refused) covers(c *candidacy) bool {
 		r.named.LessEqual(c.named) && c.has.LessEqual(r.has)
 }
 
-// maxRefused bounds how many refused jobs of one likeness are remembered: each asked for less of something than those before it,
+// maxRefused bounds how many refused jobs of one preemptorShape are remembered: each asked for less of something than those before it,
 // so that there are few even in a long backlog.
 const maxRefused = 32
 
-func (f *Search) remember(c *candidacy, r *refused) {
-	r.candidacy = *c
+func (f *Search) remember(c *admissionRequest, r *refused) {
+	r.admissionRequest = *c
 	r.has = c.has.Clone()
-	known := f.refused[c.likeness]
+	known := f.refused[c.preemptorShape]
 	if len(known) == maxRefused {
 		known = known[1:]
 	}
-	f.refused[c.likeness] = append(known, r)
+	f.refused[c.preemptorShape] = append(known, r)
 }
 
 // namesTheSame reports whether two amounts are of the same resources.
@@ -180,11 +180,11 @@ func namesTheSame(v, w resources.Vector) bool {
 
 // ask lets pods leave, as laws and votes have it, until the job would be admitted. It returns nil then, and else what is in the
 // way.
-func (f *Search) ask(c *candidacy) *refused {
+func (f *Search) ask(c *admissionRequest) *refused {
 	s, j := f.session, c.job
 	x := s.Begin()
 	defer x.Undo()
-	a := f.attempt(c.likeness.scope, j)
+	a := f.attempt(c.preemptorShape.scope, j)
 	if c.first != nil {
 		a.need(c.first)
 	}
@@ -199,9 +199,9 @@ func (f *Search) ask(c *candidacy) *refused {
 	}
 	isAlone := true
 	if f.tiers(a, func() bool {
-		herds := a.herdsOf(all)
-		isAlone = isAlone && len(herds) == 0
-		return len(a.askUntil(x, herds, nil, opens)) > 0 && opens()
+		groups := a.groupByJob(all)
+		isAlone = isAlone && len(groups) == 0
+		return len(a.askUntil(x, groups, nil, opens)) > 0 && opens()
 	}) {
 		return nil
 	}

@@ -66,7 +66,7 @@ func BenchmarkABacklogAtAdmission(b *testing.B) {
 				}
 				for i := range jobs {
 					queue, namespace, class, wants := test.waits(i)
-					group := fixture.Group(fmt.Sprintf("w%05d", i), queue, 1, fixture.AtTheDoor, fixture.Wanting(wants))
+					group := fixture.Group(fmt.Sprintf("w%05d", i), queue, 1, fixture.PendingAdmission, fixture.Wanting(wants))
 					group.Namespace, group.Spec.PriorityClassName = namespace, class
 					w.set(group)
 				}

@@ -11,7 +11,7 @@ import (
 
 // knocking is a job at the door that has no pods yet.
 func knocking(name, queue, class, wants string, options ...option) *schedulingv1beta1.PodGroup {
-	group := fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting(wants))
+	group := fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(wants))
 	group.Spec.PriorityClassName = class
 	for _, option := range options {
 		option(group, nil)
@@ -19,7 +19,7 @@ func knocking(name, queue, class, wants string, options ...option) *schedulingv1
 	return group
 }
 
-// A cluster of two cpus, all held by job giver; who is let in though the cluster is full?
+// A cluster of two cpus, all held by job giver; who is admitted though the cluster is full?
 func TestTheDoorOpensForWhatLawfulEvictionsCouldMakeRoomFor(t *testing.T) {
 	never := fixture.PriorityClass("never", 100)
 	policy := corev1.PreemptNever
@@ -52,7 +52,7 @@ func TestTheDoorOpensForWhatLawfulEvictionsCouldMakeRoomFor(t *testing.T) {
 				configuration = test.configuration
 			}
 			w := newWorld(t, configuration).set(never, fixture.Node("n1", "cpu=2"), giver).set(test.things...).set(test.knocks).expect("")
-			if got := !w.Cluster().Job(fixture.Key("k")).AtTheDoor(); got != test.want {
+			if got := !w.Cluster().Job(fixture.Key("k")).IsPendingAdmission(); got != test.want {
 				t.Errorf("it is let in: %t, should be %t: %s", got, test.want, w.why("k"))
 			}
 		})
@@ -63,7 +63,7 @@ func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoWantsLess(t *testing.T) {
 	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=2"), job("giver", "default", "low", 0, "n1"), job("stays", "default", "high", 0, "n1"),
 		knocking("a", "default", "high", "cpu=2"), knocking("b", "default", "high", "cpu=2"), knocking("c", "default", "high", "cpu=1")).expect("")
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
-		if got := w.Cluster().Job(fixture.Key(name)).AtTheDoor(); got != want {
+		if got := w.Cluster().Job(fixture.Key(name)).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoMayTakeFromOthers(t *testing.T)
 		job("giver", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}
 	w := newWorld(t, everything).set(things...).set(knocking("a", "ours", "low", "cpu=1"), knocking("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).expect("")
 	for name, want := range map[string]bool{"a": true, "b": false} {
-		if got := w.Cluster().Job(fixture.Key(name)).AtTheDoor(); got != want {
+		if got := w.Cluster().Job(fixture.Key(name)).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
 		}
 	}

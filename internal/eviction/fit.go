@@ -12,7 +12,7 @@ import (
 
 // neverFits says why a job that waits for admission could not start if no pod of another were there, "" if it may be able to.
 // It is asked before evictions count in its favour: what it was admitted with would be kept from others for as long as it waits.
-func (f *Search) neverFits(c *candidacy) string {
+func (f *Search) neverFits(c *admissionRequest) string {
 	s, j := f.session, c.job
 	names := s.Cluster.Resources
 	attainable := s.Cluster.Attainable(j.AwaitsPods())

@@ -78,7 +78,7 @@ func (a *attempt) forbidsJob(giver *cluster.Job) string {
 
 // objects says why a unit may not leave as the plan stands, "" if it may: the laws that look at totals, then the plugins.
 func (a *attempt) objects(u *unit) string {
-	d := framework.Departure{Taker: a.taker, For: a.task, Victims: u.tasks, Whole: u.whole, Held: u.held}
+	d := framework.VictimProposal{Taker: a.taker, For: a.task, Victims: u.tasks, Whole: u.whole, Held: u.held}
 	if why := a.queues.Objects(u.job.QuotaNode(), d.Leaving(), a.wanted(), a.entitled); why != "" {
 		return why
 	}

@@ -99,12 +99,12 @@ func (a *attempt) offerOf(t *cluster.Task, n *cluster.Node) (offer, bool) {
 // open takes away from a node all units that may leave, and gives back what the task does not need. ok is false if that does
 // not make the task fit; what was taken away is for the caller to undo. local is as in ask.
 func (a *attempt) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []unit, ok bool) {
-	herds := a.herdsOf(n.Tasks())
-	if len(herds) == 0 && !a.fits(t, n) {
+	groups := a.groupByJob(n.Tasks())
+	if len(groups) == 0 && !a.fits(t, n) {
 		return nil, false
 	}
 	y := a.search.session.Begin()
-	gone := a.ask(x, herds, local)
+	gone := a.ask(x, groups, local)
 	if !a.fits(t, n) {
 		if !a.wasRefused {
 			return nil, false
@@ -112,7 +112,7 @@ func (a *attempt) open(x framework.Transaction, t *cluster.Task, n, local *clust
 		// Small units may have used up what a queue can lawfully lose, and left nothing for the one that is large enough.
 		y.Undo()
 		a.largestFirst = true
-		gone = a.ask(x, a.herdsOf(n.Tasks()), local)
+		gone = a.ask(x, a.groupByJob(n.Tasks()), local)
 		a.largestFirst = false
 		if !a.fits(t, n) {
 			return nil, false

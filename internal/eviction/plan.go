@@ -214,7 +214,7 @@ func helpsOf(j *cluster.Job) verdict.Help {
 }
 
 // refuse says of a job that nobody leaves for it, and why.
-func (f *Search) refuse(scope cluster.Scope, j *cluster.Job, why hopelessness) {
+func (f *Search) refuse(scope cluster.Scope, j *cluster.Job, why searchFailure) {
 	spared := why.spared
 	if scope == cluster.BetweenQueues && j.IsLone() && f.session.Policy.Evicts(cluster.Anywhere) {
 		spared = nil // an action has looked at the same pods for it, and said so
@@ -264,10 +264,10 @@ func (a *attempt) whoMayLeave(pods []*cluster.Task) (leaving []*cluster.Task, sp
 	}
 	x := a.search.session.Begin()
 	a.begin()
-	herds := a.herdsOf(pods)
+	groups := a.groupByJob(pods)
 	a.refused = map[*cluster.Task]string{}
-	leaving = tasksOf(a.ask(x, herds, nil))
-	for _, h := range herds {
+	leaving = tasksOf(a.ask(x, groups, nil))
+	for _, h := range groups {
 		for _, t := range h.tasks {
 			if t.Status != cluster.Evicting {
 				counts[cmp.Or(a.refused[t], atItsMinimum)]++

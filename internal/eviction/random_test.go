@@ -190,9 +190,9 @@ func TestTheOrderInWhichObjectsArriveChangesNoDecision(t *testing.T) {
 func TestATakerThatFailsLeavesNoTrace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)
-		hopeless := job("hopeless", "qa", "high", 3, "- - -", each(fixture.Selecting("no", "such")))
+		failures := job("failures", "qa", "high", 3, "- - -", each(fixture.Selecting("no", "such")))
 		rich := job("rich", "qb", "high", 1, "-", asking("cpu=9"))
-		if a, b := newWorld(t, everything).live(objects), newWorld(t, everything).live(append(append(hopeless, rich...), objects...)); a != b {
+		if a, b := newWorld(t, everything).live(objects), newWorld(t, everything).live(append(append(failures, rich...), objects...)); a != b {
 			r.Fatalf("without it:\n%s\nwith it:\n%s", a, b)
 		}
 	})

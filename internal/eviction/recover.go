@@ -15,16 +15,16 @@ import (
 // pods that were told to leave for it. What of a plan was not sent is sent now. A plan that cannot come true
 // any more, and a promise without any plan that has no room, are taken back. It is called once, before the first action.
 func Recover(s *framework.Session) {
-	var heirs []heir
+	var recovered []recoveredPlan
 	byID := map[string]int{}
 	jobs := slices.DeleteFunc(s.Cluster.Jobs(), func(j *cluster.Job) bool { return j.IsForeign })
 	for _, j := range jobs {
-		if h, ok := inherit(s, j); ok {
+		if h, ok := readPlan(s, j); ok {
 			if _, taken := byID[h.plan.ID]; taken {
 				h.plan.ID = s.Cluster.NewPlanID(s.Now) // pods were copied with their records
 			}
-			byID[h.plan.ID] = len(heirs)
-			heirs = append(heirs, h)
+			byID[h.plan.ID] = len(recovered)
+			recovered = append(recovered, h)
 		}
 	}
 	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises nobody anything
@@ -32,7 +32,7 @@ func Recover(s *framework.Session) {
 		for _, t := range j.Tasks() {
 			r, ok := t.EvictionRecord()
 			if i, inForce := byID[r.Plan]; ok && inForce {
-				heirs[i].victims = append(heirs[i].victims, t)
+				recovered[i].victims = append(recovered[i].victims, t)
 			} else if ok && t.Status.Evictable() {
 				orphans[r.Plan] = append(orphans[r.Plan], t)
 			}
@@ -43,52 +43,52 @@ func Recover(s *framework.Session) {
 		s.Cluster.Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
 	}
 	// In the order in which they came into force: a later one may rest on what an earlier one promises.
-	slices.SortStableFunc(heirs, func(a, b heir) int { return compareAge(a.plan, b.plan) })
-	for i := range heirs {
-		slices.SortFunc(heirs[i].victims, cluster.CompareTasks)
+	slices.SortStableFunc(recovered, func(a, b recoveredPlan) int { return compareAge(a.plan, b.plan) })
+	for i := range recovered {
+		slices.SortFunc(recovered[i].victims, cluster.CompareTasks)
 	}
-	takeUpAll(s, heirs)
+	takeUpAll(s, recovered)
 }
 
 // takeUpAll puts plans in force again. One may have come to rest on what a later one promises: if the pod that its pods are to be
 // near leaves for the later plan, and another such pod comes. So what does not fit yet is tried again once others are in force,
 // and only what does not fit then is taken up in part, or taken back.
-func takeUpAll(s *framework.Session, heirs []heir) {
+func takeUpAll(s *framework.Session, recovered []recoveredPlan) {
 	for again := true; again; {
-		var left []heir
-		for i := range heirs {
-			h := &heirs[i]
+		var left []recoveredPlan
+		for i := range recovered {
+			h := &recovered[i]
 			isWhole := false
 			if s.LookAt(h.plan.Job, func() { isWhole = h.takeUp(s, true) }); !isWhole {
 				left = append(left, *h)
 			}
 		}
-		again = len(left) > 0 && len(left) < len(heirs)
-		heirs = left
+		again = len(left) > 0 && len(left) < len(recovered)
+		recovered = left
 	}
-	for i := range heirs {
-		h := &heirs[i]
+	for i := range recovered {
+		h := &recovered[i]
 		s.LookAt(h.plan.Job, func() { h.takeUp(s, false) })
 	}
 }
 
-// heir is a plan as it was written down.
-type heir struct {
+// recoveredPlan is a plan as it was written down.
+type recoveredPlan struct {
 	plan     *cluster.Plan
 	promised []*cluster.Task
 	victims  []*cluster.Task
 }
 
-// inherit reads what was written about a job.
-func inherit(s *framework.Session, j *cluster.Job) (heir, bool) {
-	var h heir
+// readPlan reads what was written about a job.
+func readPlan(s *framework.Session, j *cluster.Job) (recoveredPlan, bool) {
+	var h recoveredPlan
 	for _, t := range j.Pending(cluster.CompareTasks) {
 		if t.Pod.Status.NominatedNodeName != "" {
 			h.promised = append(h.promised, t)
 		}
 	}
 	if len(h.promised) == 0 || j.Queue == nil {
-		return heir{}, false
+		return recoveredPlan{}, false
 	}
 	h.plan = &cluster.Plan{Job: j, Since: s.Now}
 	for _, t := range h.promised {
@@ -115,7 +115,7 @@ func compareAge(p, q *cluster.Plan) int {
 
 // takeUp puts the plan in force again, or takes it back. If it is to be whole and does not fit, nothing is done; it reports whether
 // that is not so.
-func (h *heir) takeUp(s *framework.Session, whole bool) bool {
+func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	p := h.plan
 	p.Victims = nil
 	x := s.Begin()
@@ -149,8 +149,8 @@ func (h *heir) takeUp(s *framework.Session, whole bool) bool {
 		p.Law = planned.Evictions[0].Law
 	}
 	x.Promise(planned)
-	if p.Job.AtTheDoor() {
-		s.LetIn(p.Job) // it was, or nothing would have been promised to it
+	if p.Job.IsPendingAdmission() {
+		s.Admit(p.Job) // it was, or nothing would have been promised to it
 	}
 	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
 		s.Cluster.Disown(&cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
@@ -165,7 +165,7 @@ func (h *heir) takeUp(s *framework.Session, whole bool) bool {
 
 // promise promises the tasks their nodes again, in an order in which each fits beside those before it: the order in which they were
 // promised is not written down, but it is one in which they fit. If there is none, those that fit are promised theirs.
-func (h *heir) promise(s *framework.Session, x framework.Transaction) []*cluster.Task {
+func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) []*cluster.Task {
 	var promises []promise
 	for _, t := range bySubgroup(h.plan.Job, slices.SortedFunc(slices.Values(h.promised), s.CompareTasks)) {
 		n := s.Cluster.Node(t.Pod.Status.NominatedNodeName)
@@ -191,7 +191,7 @@ func (h *heir) promise(s *framework.Session, x framework.Transaction) []*cluster
 }
 
 // eviction repeats what was written about a victim.
-func (h *heir) eviction(t *cluster.Task) cluster.Eviction {
+func (h *recoveredPlan) eviction(t *cluster.Task) cluster.Eviction {
 	r, _ := t.EvictionRecord()
 	e := cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
 		Action: h.plan.Action, Law: r.Law, PastBudget: r.PastBudget}

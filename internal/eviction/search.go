@@ -21,13 +21,13 @@ type Search struct {
 
 	lowest   map[*cluster.Job]int64
 	looks    int // at nodes, so far
-	hopeless map[likeness]hopelessness
-	refused  map[candidateLikeness][]*refused // at admission
-	asked    int                              // pods on behalf of jobs at admission, so far
-	held     map[*cluster.Class]holding       // how many pods of a class empty nodes could hold
-	largest  resources.Vector                 // the most that any node has of each resource, nil if not worked out
-	givers   map[*cluster.Queue]int32         // the lowest priority of a job of the queue that holds nodes
-	decided  int                              // decisions of the session when all this was found out
+	failures map[preemptorShape]searchFailure
+	refused  map[admissionShape][]*refused // at admission
+	asked    int                           // pods on behalf of jobs at admission, so far
+	held     map[*cluster.Class]holding    // how many pods of a class empty nodes could hold
+	largest  resources.Vector              // the most that any node has of each resource, nil if not worked out
+	givers   map[*cluster.Queue]int32      // the lowest priority of a job of the queue that holds nodes
+	decided  int                           // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -41,23 +41,23 @@ func NewSearch(s *framework.Session, action framework.EvictingAction) *Search {
 // forget drops what was found out before the model changed for good.
 func (f *Search) forget() {
 	f.decided = decisions(f.session)
-	f.hopeless = map[likeness]hopelessness{}
-	f.refused = map[candidateLikeness][]*refused{}
+	f.failures = map[preemptorShape]searchFailure{}
+	f.refused = map[admissionShape][]*refused{}
 	f.givers = nil
 }
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
-// likeness is what two takers have in common of which the second has no hope if the first had none.
-type likeness struct {
+// preemptorShape is what two takers have in common of which the second has no hope if the first had none.
+type preemptorShape struct {
 	scope    cluster.Scope
 	queue    *cluster.Queue
 	priority int32
 	class    *cluster.Class
 }
 
-// hopelessness is how many pods could not be placed, and what was said.
-type hopelessness struct {
+// searchFailure is how many pods could not be placed, and what was said.
+type searchFailure struct {
 	lacks  int
 	spared []verdict.Spared
 	vetoed []verdict.NodeReason
@@ -101,7 +101,7 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 		if pods := len(f.attempt(scope, j).pods()); pods > 0 {
 			spared = []verdict.Spared{{Reason: preemptsNever, Pods: pods}}
 		}
-		f.refuse(scope, j, hopelessness{spared: spared})
+		f.refuse(scope, j, searchFailure{spared: spared})
 		return
 	}
 	if len(takers) < len(tasks) {
@@ -111,9 +111,9 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 	if f.decided != decisions(s) {
 		f.forget() // another action has changed the model for good
 	}
-	like, isAlike := f.likenessOf(scope, j, tasks)
+	like, isAlike := f.shapeOf(scope, j, tasks)
 	isAlike = isAlike && len(takers) == len(tasks)
-	if known, ok := f.hopeless[like]; isAlike && ok && j.Lacks() >= known.lacks {
+	if known, ok := f.failures[like]; isAlike && ok && j.Lacks() >= known.lacks {
 		f.refuse(scope, j, known)
 		return
 	}
@@ -123,7 +123,7 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 	}
 	a := f.attempt(scope, j)
 	lower := a.lower()
-	why := hopelessness{lacks: j.Lacks()}
+	why := searchFailure{lacks: j.Lacks()}
 	// Where the job would not fit if all pods left, it does not matter which of them may.
 	if a.couldHold(tasks, max(j.LacksPromises(), 1)) {
 		f.looks += len(s.Cluster.Nodes())
@@ -135,12 +135,12 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 	}
 	why.waits = a.waits
 	if isAlike {
-		f.hopeless[like] = why
+		f.failures[like] = why
 	}
 	f.refuse(scope, j, why)
 }
 
-// maxLooks bounds the search for room by one action in one cycle, in nodes looked at on behalf of takers that have no likeness
+// maxLooks bounds the search for room by one action in one cycle, in nodes looked at on behalf of takers that have no preemptorShape
 // to one before: some seconds on the largest clusters. Takers beyond it wait for the next cycle, and have half of that to
 // themselves, so that those before them in the order, which may be looked at anew with every pod that ends, do not use up every
 // cycle.
@@ -153,12 +153,12 @@ func (f *Search) hasTime(j *cluster.Job, scope cluster.Scope) bool {
 	return f.looks < maxLooks/2
 }
 
-// likenessOf describes a job whose pods are all alike and of which none is placed. For others every attempt is its own.
-func (f *Search) likenessOf(scope cluster.Scope, j *cluster.Job, tasks []*cluster.Task) (likeness, bool) {
+// shapeOf describes a job whose pods are all alike and of which none is placed. For others every attempt is its own.
+func (f *Search) shapeOf(scope cluster.Scope, j *cluster.Job, tasks []*cluster.Task) (preemptorShape, bool) {
 	if len(cluster.OnePerClass(tasks)) > 1 {
-		return likeness{}, false
+		return preemptorShape{}, false
 	}
-	return likeness{scope: scope, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
+	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
 		scope != cluster.WithinJob && scope != cluster.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
@@ -262,7 +262,7 @@ func SearchOf(s *framework.Session, action framework.EvictingAction) *Search {
 	return framework.Keep(s, action.Name(), func() *Search { return NewSearch(s, action) })
 }
 
-// Takers returns the jobs of a queue that may look for room, in the order in which they are served: those that were let in,
+// Takers returns the jobs of a queue that may look for room, in the order in which they are served: those that were admitted,
 // want nodes, and for which no room is being made.
 func Takers(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	var jobs []*cluster.Job
@@ -307,7 +307,7 @@ func InTurn(s *framework.Session, look func(j *cluster.Job)) (takers []*cluster.
 }
 
 func isTaker(s *framework.Session, j *cluster.Job) bool {
-	return !j.AtTheDoor() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil
+	return !j.IsPendingAdmission() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil
 }
 
 // resume looks for other victims for those whose plan has failed after pods had left for it, before anybody else is served: the room

@@ -96,7 +96,7 @@ func isLost(s *framework.Session, p *cluster.Plan) bool {
 // outlookOf is isLost, and the order in which the tasks fit on their nodes, nil if there is nothing to order or only without later plans.
 func outlookOf(s *framework.Session, p *cluster.Plan) (order []*cluster.Task, isLost bool) {
 	promised := p.InSequence()
-	asks := len(s.Policy.Filters) > 0 // plugins may refuse by now whom they let in
+	asks := len(s.Policy.Filters) > 0 // plugins may refuse by now whom they admit
 	for _, t := range promised {
 		for i, amount := range t.Request() {
 			if amount > 0 && t.Node.Future(resources.Dim(i)) < 0 {

@@ -19,8 +19,8 @@ type unit struct {
 	gone  []*cluster.Task  // that were taken away for it
 }
 
-// herd is what may leave of one job, as long as it may: first its surplus, pod by pod, then all the rest.
-type herd struct {
+// jobGroup is what may leave of one job, as long as it may: first its surplus, pod by pod, then all the rest.
+type jobGroup struct {
 	job   *cluster.Job
 	tasks []*cluster.Task // that no law protects, the least important first
 	tops  []importance    // of the tasks
@@ -30,14 +30,14 @@ type herd struct {
 	next unit // what it offers now
 }
 
-// flock is the herds of one queue that have something to offer, the one that is asked first on top.
-type flock = framework.Heap[*herd]
+// queueGroup is the groups of one queue that have something to offer, the one that is asked first on top.
+type queueGroup = framework.Heap[*jobGroup]
 
-// flocksOf sorts herds by queue, the queues in the order in which they appear.
-func (a *attempt) flocksOf(herds []*herd) []*flock {
+// groupByQueue sorts groups by queue, the queues in the order in which they appear.
+func (a *attempt) groupByQueue(groups []*jobGroup) []*queueGroup {
 	var queues []*cluster.Queue
-	var byQueue [][]*herd
-	for _, h := range herds {
+	var byQueue [][]*jobGroup
+	for _, h := range groups {
 		if !a.offers(h) {
 			continue
 		}
@@ -48,37 +48,37 @@ func (a *attempt) flocksOf(herds []*herd) []*flock {
 		}
 		byQueue[i] = append(byQueue[i], h)
 	}
-	flocks := make([]*flock, len(byQueue))
-	for i, herds := range byQueue {
-		flocks[i] = framework.NewHeap(herds, func(g, h *herd) int { return a.compare(&g.next, &h.next) })
+	queueGroups := make([]*queueGroup, len(byQueue))
+	for i, groups := range byQueue {
+		queueGroups[i] = framework.NewHeap(groups, func(g, h *jobGroup) int { return a.compare(&g.next, &h.next) })
 	}
-	return flocks
+	return queueGroups
 }
 
-// herdsOf sorts tasks that could leave into herds, the jobs in the order in which they appear. Those that a law protects are
+// groupByJob sorts tasks that could leave into groups, the jobs in the order in which they appear. Those that a law protects are
 // left out.
-func (a *attempt) herdsOf(tasks []*cluster.Task) []*herd {
-	var herds []*herd
-	byJob := map[*cluster.Job]*herd{}
+func (a *attempt) groupByJob(tasks []*cluster.Task) []*jobGroup {
+	var groups []*jobGroup
+	byJob := map[*cluster.Job]*jobGroup{}
 	for _, t := range tasks {
 		if !a.concerns(t) || a.forbids(t) != "" {
 			continue
 		}
 		h := byJob[t.Job]
 		if h == nil {
-			h = &herd{job: t.Job}
+			h = &jobGroup{job: t.Job}
 			byJob[t.Job] = h
-			herds = append(herds, h)
+			groups = append(groups, h)
 		}
 		h.tasks = append(h.tasks, t)
 	}
-	for _, h := range herds {
+	for _, h := range groups {
 		h.sort(a)
 	}
-	return herds
+	return groups
 }
 
-func (h *herd) sort(a *attempt) {
+func (h *jobGroup) sort(a *attempt) {
 	h.tops = make([]importance, len(h.tasks))
 	for i, t := range h.tasks {
 		h.tops[i] = a.importanceOf(t)
@@ -102,15 +102,15 @@ func (h *herd) sort(a *attempt) {
 	h.tasks, h.tops = tasks, tops
 }
 
-// offers works out what the herd offers next, and reports whether it has anything.
-func (a *attempt) offers(h *herd) bool {
+// offers works out what the jobGroup offers next, and reports whether it has anything.
+func (a *attempt) offers(h *jobGroup) bool {
 	var ok bool
 	h.next, ok = a.head(h)
 	return ok
 }
 
-// head returns what the herd offers next, ok is false if it has no more. It offers the same until it is told to go on.
-func (a *attempt) head(h *herd) (u unit, ok bool) {
+// head returns what the jobGroup offers next, ok is false if it has no more. It offers the same until it is told to go on.
+func (a *attempt) head(h *jobGroup) (u unit, ok bool) {
 	keeps := false
 	for ; h.at < len(h.tasks); h.at++ {
 		t := h.tasks[h.at]
@@ -133,8 +133,8 @@ func (a *attempt) head(h *herd) (u unit, ok bool) {
 	return u, ok
 }
 
-// pass goes on to what the herd offers after its head.
-func (h *herd) pass() {
+// pass goes on to what the jobGroup offers after its head.
+func (h *jobGroup) pass() {
 	if h.at < len(h.tasks) {
 		h.at++
 	} else {

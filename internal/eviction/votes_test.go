@@ -13,7 +13,7 @@ import (
 type voter struct{ name, lets string }
 
 func (v *voter) Name() string { return v.name }
-func (v *voter) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+func (v *voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	for _, t := range d.Victims {
 		if !strings.HasPrefix(t.Pod.Name, v.lets) {
 			return framework.Reject, v.name + " wants them"

@@ -94,7 +94,7 @@ func (a *attempt) begin() {
 // clear lets everything leave that may, anywhere. It reports whether anything did.
 func (a *attempt) clear(x framework.Transaction, w way) bool {
 	a.largestFirst = w == allLeaveLargestFirst
-	a.taken = a.ask(x, a.herdsOf(a.around()), nil)
+	a.taken = a.ask(x, a.groupByJob(a.around()), nil)
 	a.largestFirst = false
 	a.version++
 	return len(a.taken) > 0

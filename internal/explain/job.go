@@ -16,7 +16,7 @@ func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 	if j == nil || j.Group == nil {
 		return Job{}, NotFound{"PodGroup", id.String()}
 	}
-	answer := Job{Job: id.String(), Workload: j.Name(), Queue: j.QueueName, Phase: string(j.Phase), Admitted: !j.AtTheDoor(), Priority: j.Priority,
+	answer := Job{Job: id.String(), Workload: j.Name(), Queue: j.QueueName, Phase: string(j.Phase), Admitted: !j.IsPendingAdmission(), Priority: j.Priority,
 		MinAvailable: j.MinMember, Lacks: j.Lacks(), Pods: map[string]int{}, Holds: m.amounts(j.Usage.Allocated),
 		Requests: m.amounts(j.Usage.Request), Created: j.Created(), Attempts: j.Refusals, NotAsked: m.notAsked}
 	for status := cluster.Pending; status <= cluster.Unknown; status++ {
@@ -24,7 +24,7 @@ func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 			answer.Pods[status.String()] = count
 		}
 	}
-	if v := j.Verdict; v != nil && !j.Over() && (j.AtTheDoor() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
+	if v := j.Verdict; v != nil && !j.Over() && (j.IsPendingAdmission() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
 		answer.Verdict = VerdictOf(v)
 	}
 	answer.BackOffs = m.backOffs(now, j)
@@ -45,7 +45,7 @@ func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 
 // isWaiting reports whether a job waits for admission or for nodes.
 func isWaiting(j *cluster.Job) bool {
-	return j.Queue != nil && !j.IsForeign && !j.Over() && (j.AtTheDoor() || j.Count(cluster.Pending) > 0 || j.Plan != nil)
+	return j.Queue != nil && !j.IsForeign && !j.Over() && (j.IsPendingAdmission() || j.Count(cluster.Pending) > 0 || j.Plan != nil)
 }
 
 // bounds are the queues from the job's up that may not hold what it lacks.
@@ -93,7 +93,7 @@ func (m *Model) needed(s *framework.Session, j *cluster.Job) resources.Vector {
 
 // candidates says who could leave for a job by each action that evicts.
 func (m *Model) candidates(s *framework.Session, j *cluster.Job) []Candidates {
-	if j.AtTheDoor() {
+	if j.IsPendingAdmission() {
 		return nil
 	}
 	var all []Candidates
@@ -138,7 +138,7 @@ func order(s *framework.Session, j *cluster.Job) *Order {
 			continue
 		}
 		queues[other.Queue] = true
-		if other.Queue != j.Queue || other.AtTheDoor() != j.AtTheDoor() {
+		if other.Queue != j.Queue || other.IsPendingAdmission() != j.IsPendingAdmission() {
 			continue
 		}
 		answer.Of++
@@ -172,7 +172,7 @@ func (m *Model) backOffs(now time.Time, j *cluster.Job) []BackOff {
 	}
 	add(j.NotBefore, "the API server refused a binding or an eviction")
 	add(j.BarredUntil, "the job was admitted and its pods did not come")
-	if j.AtTheDoor() {
+	if j.IsPendingAdmission() {
 		add(m.cluster.BackOff(j.ID.Namespace).Until, "other jobs of the namespace were admitted and brought no pods")
 	}
 	slices.SortStableFunc(all, func(a, b BackOff) int { return a.Until.Compare(b.Until) })

@@ -65,7 +65,7 @@ func (m *Model) jobsOf(q *cluster.Queue) JobList {
 		switch {
 		case j.Queue != q || j.IsForeign || j.Over():
 			return
-		case j.AtTheDoor():
+		case j.IsPendingAdmission():
 			list.Pending++
 		case j.Lacks() > 0:
 			list.Admitted++

@@ -54,7 +54,7 @@ func (t *trial) run() Submission {
 		answer.Verdict, answer.Unplaced = VerdictOf(v), j.Count(cluster.Pending)
 		return answer
 	}
-	s.LetIn(j)
+	s.Admit(j)
 	for _, a := range t.model.policy.Actions {
 		if len(s.Binds) > 0 || len(s.Plans) > 0 || j.Count(cluster.Pending) == 0 {
 			break

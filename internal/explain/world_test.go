@@ -125,7 +125,7 @@ func (w *world) submit(group *schedulingv1beta1.PodGroup, pods ...*corev1.Pod) e
 
 // gang is a PodGroup that was just made, and its pods.
 func gang(name, queue string, size int, request string, options ...func(*corev1.Pod)) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
-	group := fixture.Group(name, queue, int32(size), fixture.AtTheDoor)
+	group := fixture.Group(name, queue, int32(size), fixture.PendingAdmission)
 	var pods []*corev1.Pod
 	for i := range size {
 		pod := fixture.Pod(fmt.Sprintf("%s-%d", name, i), append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i), fixture.Asks(request)}, options...)...)

@@ -86,7 +86,7 @@ func TestAPlanThatIsCancelledIsNotFulfilled(t *testing.T) {
 
 func TestAdmissionsAreNotedAsTheyHappen(t *testing.T) {
 	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
-	c.Apply(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Group("new", "q", 1, fixture.AtTheDoor)},
+	c.Apply(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Group("new", "q", 1, fixture.PendingAdmission)},
 		cluster.Set{Object: fixture.Group("old", "q", 1)})
 	c.Settle()
 	l := New(DefaultLimits)

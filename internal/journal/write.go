@@ -72,7 +72,7 @@ func (l *Journal) noteProgress(j *cluster.Job) {
 	if r := l.jobs[j.ID]; r != nil {
 		known = *r
 	}
-	isAdmitted, wasAdmitted := !j.AtTheDoor(), known.isAdmitted
+	isAdmitted, wasAdmitted := !j.IsPendingAdmission(), known.isAdmitted
 	if !known.isKnown {
 		// Nothing was decided of it lately: the API shows what was decided before.
 		shown := j.Group.Status.Phase
@@ -113,6 +113,6 @@ func (l *Journal) noteVerdict(j *cluster.Job) {
 		l.add(r)
 	}
 	if known = l.jobs[j.ID]; known != nil {
-		known.isAdmitted, known.isKnown, known.verdict = !j.AtTheDoor(), true, j.Verdict
+		known.isAdmitted, known.isKnown, known.verdict = !j.IsPendingAdmission(), true, j.Verdict
 	}
 }

@@ -18,7 +18,7 @@ type Engine struct {
 	vetoers []framework.NodeVetoer
 	vetoes  vetoes
 	scorers []framework.NodeScorer
-	outdate []framework.Outdater // among filters and scorers
+	outdate []framework.NodeInvalidator // among filters and scorers
 	kube    *kube.Plugins
 	later   *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
 
@@ -89,7 +89,7 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 // addOutdater notes a plugin whose answers rest on more than the node asked about. One that filters and scores is called twice,
 // the second time for nothing.
 func (e *Engine) addOutdater(plugin any) {
-	if o, ok := plugin.(framework.Outdater); ok {
+	if o, ok := plugin.(framework.NodeInvalidator); ok {
 		e.outdate = append(e.outdate, o)
 	}
 }
@@ -210,7 +210,7 @@ const maxAnswers = 256
 func (e *Engine) current(k *cluster.Class) *answers {
 	a := e.of(k)
 	for _, plugin := range e.outdate {
-		plugin.OutdateNodes()
+		plugin.InvalidateNodes()
 	}
 	a.catchUp(e)
 	return a

@@ -36,7 +36,7 @@ func (p *twoInAll) RefuseNode(*cluster.Class, *cluster.Node) string {
 	return ""
 }
 
-func (p *twoInAll) OutdateNodes() {
+func (p *twoInAll) InvalidateNodes() {
 	if isFull := p.isFull(); isFull != p.wasFull {
 		p.wasFull = isFull
 		for _, n := range p.cluster.Nodes() {

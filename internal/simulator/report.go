@@ -108,7 +108,7 @@ func (r *Report) finish(s *simulation) {
 	c := s.scheduler.Cluster()
 	for _, j := range c.Jobs() {
 		row := Job{Job: s.names[j.ID], Queue: j.QueueName, Phase: string(j.Phase), Ready: j.Ready(), MinAvailable: j.MinMember}
-		if v := j.Verdict; v != nil && !j.Over() && (j.AtTheDoor() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
+		if v := j.Verdict; v != nil && !j.Over() && (j.IsPendingAdmission() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
 			row.Reason, row.Message = string(v.Code), v.Sentence()
 		}
 		r.Jobs = append(r.Jobs, row)

@@ -368,7 +368,7 @@ func (s *simulation) setPlace(p *cluster.GroupPlace) {
 	s.set(group)
 }
 
-// makePods makes the pods of the Jobs that have been let in. It reports whether it made any.
+// makePods makes the pods of the Jobs that have been admitted. It reports whether it made any.
 func (s *simulation) makePods() bool {
 	ids := make([]cluster.JobID, 0, len(s.jobs))
 	for id := range s.jobs {

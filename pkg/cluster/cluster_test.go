@@ -90,7 +90,7 @@ func TestAnotherPlacementIsNoHope(t *testing.T) {
 	c := crowded()
 	j := c.Job(key("g"))
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue})
-	c.LetIn(c.Job(key("h")))
+	c.Admit(c.Job(key("h")))
 	mark := c.Mark()
 	c.Place(c.Task(key("w")), c.Node("n"))
 	c.Undo(mark)
@@ -303,7 +303,7 @@ func TestATransactionIsUndoneBitForBit(t *testing.T) {
 	c.Settle()
 	before := exactly(c)
 	outer := c.Mark()
-	c.LetIn(c.Job(key("g")))
+	c.Admit(c.Job(key("g")))
 	c.Place(c.Task(key("x")), c.Node("n"))
 	between, inner := exactly(c), c.Mark()
 	c.Place(c.Task(key("y")), c.Node("n"))
@@ -325,8 +325,8 @@ func TestABrokenCallerIsFoundAtOnce(t *testing.T) {
 		"placing what runs":                 func(c *Cluster) { c.Place(c.Task(key("b")), c.Node("n")) },
 		"committing what is not placed":     func(c *Cluster) { c.Commit(c.Task(key("p"))) },
 		"an event inside a transaction":     func(c *Cluster) { c.Place(c.Task(key("p")), c.Node("n")); c.Apply(Set{node("m", "")}) },
-		"setting a phase in a transaction":  func(c *Cluster) { c.LetIn(c.Job(key("g"))); c.SetPhase(c.Job(key("g")), "") },
-		"letting in what has long been let": func(c *Cluster) { c.LetIn(c.Job(key("busy"))) },
+		"setting a phase in a transaction":  func(c *Cluster) { c.Admit(c.Job(key("g"))); c.SetPhase(c.Job(key("g")), "") },
+		"letting in what has long been let": func(c *Cluster) { c.Admit(c.Job(key("busy"))) },
 		"promising what runs":               func(c *Cluster) { c.Pipeline(c.Task(key("b")), c.Node("n")) },
 		"unpromising what was not promised": func(c *Cluster) { c.Unpipeline(c.Task(key("p"))) },
 		"evicting what waits":               func(c *Cluster) { c.Evict(c.Task(key("p"))) },
@@ -347,8 +347,8 @@ func TestABrokenCallerIsFoundAtOnce(t *testing.T) {
 			c.Adopt(&Plan{ID: "2", Job: c.Job(key("h")), Victims: p.Victims})
 		},
 		"fulfilling what is promised still": func(c *Cluster) { c.Fulfil(c.promise("p", "n")) },
-		"fulfilling in a transaction":       func(c *Cluster) { p := c.plan("1", nil, "b"); c.LetIn(c.Job(key("h"))); c.Fulfil(p) },
-		"cancelling in a transaction":       func(c *Cluster) { p := c.promise("p", "n"); c.LetIn(c.Job(key("h"))); c.Cancel(p, "") },
+		"fulfilling in a transaction":       func(c *Cluster) { p := c.plan("1", nil, "b"); c.Admit(c.Job(key("h"))); c.Fulfil(p) },
+		"cancelling in a transaction":       func(c *Cluster) { p := c.promise("p", "n"); c.Admit(c.Job(key("h"))); c.Cancel(p, "") },
 		"cancelling what is not in force":   func(c *Cluster) { p := c.promise("p", "n"); c.Cancel(p, ""); c.Cancel(p, "") },
 		"fulfilling what is not in force":   func(c *Cluster) { c.Fulfil(&Plan{ID: "1", Job: c.Job(key("g"))}) },
 	} {

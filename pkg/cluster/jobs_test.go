@@ -128,7 +128,7 @@ func TestWhatAJobLacksOfItsMinimumIsCountedWhileItIsLetIn(t *testing.T) {
 		sound(t, c)
 	}
 	check("at the door", "")
-	c.LetIn(j)
+	c.Admit(j)
 	c.Keep()
 	check("let in", "cpu=2 memory=1Gi")
 	c.bind("a", "n")

@@ -101,9 +101,9 @@ func (c *Cluster) TakeBack(binds []Bind, now time.Time) {
 	}
 }
 
-// LetIn moves a job through the door: from Pending to Inqueue.
-func (c *Cluster) LetIn(j *Job) {
-	invariant(j.AtTheDoor(), "job %s is admitted while %s", j.ID, j.Phase)
+// Admit moves a job through the door: from Pending to Inqueue.
+func (c *Cluster) Admit(j *Job) {
+	invariant(j.IsPendingAdmission(), "job %s is admitted while %s", j.ID, j.Phase)
 	c.log = append(c.log, operation{job: j, phase: j.Phase})
 	c.setPhase(j, schedulingv1beta1.PodGroupInqueue)
 }
@@ -122,9 +122,9 @@ func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
 		c.note(UsageFreed) // what was kept for it is free for others
 	}
-	atTheDoor := j.AtTheDoor()
+	wasPending := j.IsPendingAdmission()
 	c.setPhase(j, phase)
-	if j.AtTheDoor() != atTheDoor {
+	if j.IsPendingAdmission() != wasPending {
 		j.version++ // what was said of it was said on the other side of the door
 	}
 }
@@ -317,7 +317,7 @@ func (c *Cluster) list(j *Job) {
 // was admitted and lacks pods waits for them, and its owner is to know. Where it needs none to start it is kept room all the same,
 // and that for no longer than others are.
 func (j *Job) wantsAttention() bool {
-	return j.Group != nil && !j.IsForeign && (j.counts[Pending] > 0 || j.AtTheDoor() || (j.Lacks() > 0 || j.isKeptMore()) && !j.Over())
+	return j.Group != nil && !j.IsForeign && (j.counts[Pending] > 0 || j.IsPendingAdmission() || (j.Lacks() > 0 || j.isKeptMore()) && !j.Over())
 }
 
 // isKeptMore reports whether a job was admitted, and more pods may come for which it is kept room.
@@ -325,8 +325,8 @@ func (j *Job) isKeptMore() bool {
 	return j.Phase == schedulingv1beta1.PodGroupInqueue && (j.AwaitsPods() || j.ClaimsBeyondPods())
 }
 
-// AtTheDoor reports whether the job waits to be let in by enqueue.
-func (j *Job) AtTheDoor() bool {
+// IsPendingAdmission reports whether the job waits to be admitted by enqueue.
+func (j *Job) IsPendingAdmission() bool {
 	return !j.IsForeign && (j.Phase == "" || j.Phase == schedulingv1beta1.PodGroupPending)
 }
 

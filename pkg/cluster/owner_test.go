@@ -61,13 +61,13 @@ func TestAJobOfAnotherSchedulerIsCountedAndNotLookedAt(t *testing.T) {
 	j, q := c.Job(key("g")), c.Queue("q")
 	amounts(t, c, "what the queue holds", q.Subtree.Allocated, "cpu=1 pods=1")
 	amounts(t, c, "what the queue has promised", q.Subtree.Inqueue, "cpu=2")
-	if len(c.Waiting()) != 0 || j.AtTheDoor() {
+	if len(c.Waiting()) != 0 || j.IsPendingAdmission() {
 		t.Error("a job of another scheduler waits for this one")
 	}
 	echo := group("g", "q", needs("cpu=3"), at(schedulingv1beta1.PodGroupPending))
 	c.Apply(Set{echo})
 	c.Settle()
-	if j.Phase != schedulingv1beta1.PodGroupPending || j.AtTheDoor() {
+	if j.Phase != schedulingv1beta1.PodGroupPending || j.IsPendingAdmission() {
 		t.Errorf("its phase is %s, not what its scheduler wrote, or it is at the door of this one", j.Phase)
 	}
 	amounts(t, c, "what the queue has promised", q.Subtree.Inqueue, "")
@@ -78,7 +78,7 @@ func TestAJobThatIsHandedOverLosesWhatWasDecidedForIt(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=4")}, Set{queue("q", "")}, Set{group("g", "q")}, Set{pod("p", in("g"))})
 	c.Settle()
 	j := c.Job(key("g"))
-	c.LetIn(j)
+	c.Admit(j)
 	c.Pipeline(c.Task(key("p")), c.Node("n"))
 	c.Keep()
 	c.Adopt(&Plan{ID: "1", Job: j})

@@ -393,9 +393,9 @@ func (w *world) try(stays bool) {
 			w.model.Commit(tasks[w.choose(len(tasks))])
 		}
 	case 3:
-		jobs := slices.DeleteFunc(w.model.Jobs(), func(j *Job) bool { return !j.AtTheDoor() })
+		jobs := slices.DeleteFunc(w.model.Jobs(), func(j *Job) bool { return !j.IsPendingAdmission() })
 		if len(jobs) > 0 {
-			w.model.LetIn(jobs[w.choose(len(jobs))])
+			w.model.Admit(jobs[w.choose(len(jobs))])
 		}
 	case 1:
 		t := w.any(func(t *Task) bool {

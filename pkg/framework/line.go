@@ -19,13 +19,13 @@ type head struct {
 }
 
 // HeldUp says which job a job waits for though there may be room, nil if for none: in a queue whose dequeueStrategy is fifo
-// nobody is let in, and nobody gets room, before the one ahead of it. One that has what it needs to start holds nobody up, nor
+// nobody is admitted, and nobody gets room, before the one ahead of it. One that has what it needs to start holds nobody up, nor
 // does one that cannot start whatever happens around it: because of its own pods, or since it is too large for its queue.
 func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
 	if j.Queue == nil || j.Queue.DequeueStrategy != schedulingv1beta1.DequeueStrategyFIFO {
 		return nil
 	}
-	in := place{queue: j.Queue, atDoor: j.AtTheDoor()}
+	in := place{queue: j.Queue, atDoor: j.IsPendingAdmission()}
 	decided := len(s.Binds) + len(s.Plans) + s.letIn
 	first, known := s.heads[in]
 	if !known || first.decided != decided {
@@ -42,7 +42,7 @@ func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
 func (s *Session) firstIn(in place) *cluster.Job {
 	var first *cluster.Job
 	look := func(j *cluster.Job) {
-		if j != nil && j.Queue == in.queue && j.AtTheDoor() == in.atDoor && (first == nil || s.CompareJobs(j, first) < 0) && s.holdsUp(j) {
+		if j != nil && j.Queue == in.queue && j.IsPendingAdmission() == in.atDoor && (first == nil || s.CompareJobs(j, first) < 0) && s.holdsUp(j) {
 			first = j
 		}
 	}
@@ -59,5 +59,5 @@ func (s *Session) holdsUp(j *cluster.Job) bool {
 	if v := j.Verdict; v != nil && (v.Code == verdict.TooLargeForQueue || v.Code == verdict.PodsMissing || v.Code == verdict.NamespaceBackingOff || v.Code == verdict.Quarantined) {
 		return false
 	}
-	return (j.AtTheDoor() || !s.IsReady(j)) && s.Validate(j) == nil
+	return (j.IsPendingAdmission() || !s.IsReady(j)) && s.Validate(j) == nil
 }

@@ -67,18 +67,19 @@ const (
 	Permit  Vote = 1
 )
 
-// DoorKeeper says whether a job may pass from Pending to Inqueue (enableJobEnqueued). A Reject carries the verdict.
-type DoorKeeper interface {
+// JobEnqueuer says whether a job may be admitted, from Pending to Inqueue (enableJobEnqueued; Volcano's JobEnqueueable). A Reject keeps
+// it pending, and carries the verdict.
+type JobEnqueuer interface {
 	MayEnqueue(j *cluster.Job) (Vote, *verdict.Verdict)
 }
 
-// OveruseJudge says that a queue has enough (enabledOverused). A verdict keeps every job of the queue waiting for the
+// QueueOveruseChecker says that a queue has enough (enabledOverused; Volcano's Overused). A verdict keeps every job of the queue waiting for the
 // rest of the action; the first one counts.
-type OveruseJudge interface {
+type QueueOveruseChecker interface {
 	Overused(q *cluster.Queue) *verdict.Verdict
 }
 
-// AllocationGuard says whether a queue may take one more task (enabledAllocatable). A verdict keeps the task waiting; the
+// AllocationGuard says whether a queue may take one more task (enabledAllocatable; Volcano's Allocatable). A verdict keeps the task waiting; the
 // first one counts.
 type AllocationGuard interface {
 	MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
@@ -91,17 +92,17 @@ type BindingGuard interface {
 	MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }
 
-// ReadinessJudge says whether enough of a job is placed to start it (enableJobReady). All must agree before anything of
+// JobReadyChecker says whether enough of a job is placed to start it (enableJobReady; Volcano's JobReady). All must agree before anything of
 // the job is bound.
-type ReadinessJudge interface {
+type JobReadyChecker interface {
 	IsReady(j *cluster.Job) bool
 }
 
-// Follower is told of every task that comes to count, or counts no longer, for its job and its queue in a session: placed,
+// AllocationObserver is told of every task that comes to count, or counts no longer, for its job and its queue in a session: placed,
 // promised room, evicted, or any of that taken back. It is for plugins that keep totals the model does not have. When a
 // transaction is undone, all of it is undone before the follower hears of its tasks, and it may hear of one more than once:
 // what counts is how the task stands.
-type Follower interface {
+type AllocationObserver interface {
 	TaskMoved(t *cluster.Task)
 }
 
@@ -114,16 +115,16 @@ type KeyDeclarer interface {
 }
 
 // NodeFilter says why a node cannot hold pods of a class, whatever room it has; "" if it can (enablePredicate). It may
-// look at the node and what is on it, and is asked again only when that has changed; one that looks further is an [Outdater] too.
+// look at the node and what is on it, and is asked again only when that has changed; one that looks further is an [NodeInvalidator] too.
 type NodeFilter interface {
 	RefuseNode(k *cluster.Class, n *cluster.Node) string
 }
 
-// Outdater is implemented by filters and scorers whose answer about a node rests on others as well. It has no switch. Whoever
-// keeps answers has OutdateNodes called before they are used: it has every node looked at again (see [cluster.Cluster.Outdate])
+// NodeInvalidator is implemented by filters and scorers whose answer about a node rests on others as well. It has no switch. Whoever
+// keeps answers has InvalidateNodes called before they are used: it has every node looked at again (see [cluster.Cluster.Outdate])
 // of which the plugin would now say something else than it did.
-type Outdater interface {
-	OutdateNodes()
+type NodeInvalidator interface {
+	InvalidateNodes()
 }
 
 // Point is one point of a score. Scores are integers; kube-scheduler's 0 to 100 are 0 to 100 points.
@@ -197,8 +198,8 @@ type Hierarchical interface {
 	IsHierarchical() bool
 }
 
-// Sharer is implemented by plugins that give queues a share. The first that does decides; it has no switch.
-type Sharer interface {
+// QueueShares is implemented by plugins that give queues a share. The first that does decides; it has no switch.
+type QueueShares interface {
 	// Shares are what the queues deserve in this session, and what they may hold.
 	Shares() *quota.View
 }

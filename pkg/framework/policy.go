@@ -16,20 +16,20 @@ type Policy struct {
 
 	registry *Registry // that built it, nil if none did
 
-	openers     []opener
-	validators  []JobValidator
-	queueOrder  []QueueOrderer
-	jobOrder    []JobOrderer
-	taskOrder   []TaskOrderer
-	doorKeepers [][]DoorKeeper // by tier
-	overuse     []OveruseJudge
-	allocation  []AllocationGuard
-	binding     []BindingGuard
-	readiness   []ReadinessJudge
-	followers   []Follower
-	sharers     []Sharer
-	takeJudges  []TakeJudge
-	wakers      []Waker
+	openers             []opener
+	validators          []JobValidator
+	queueOrder          []QueueOrderer
+	jobOrder            []JobOrderer
+	taskOrder           []TaskOrderer
+	jobEnqueuers        [][]JobEnqueuer // by tier
+	overuse             []QueueOveruseChecker
+	allocation          []AllocationGuard
+	binding             []BindingGuard
+	readiness           []JobReadyChecker
+	allocationObservers []AllocationObserver
+	sharers             []QueueShares
+	takeJudges          []QueueReclaimChecker
+	wakers              []Waker
 
 	graders []HyperNodeGrader
 
@@ -124,7 +124,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 		p.Keys = p.Keys.With(d.DeclareKeys())
 	}
 	add(&p.validators, plugin, true)
-	add(&p.followers, plugin, true)
+	add(&p.allocationObservers, plugin, true)
 	add(&p.sharers, plugin, true)
 	add(&p.wakers, plugin, true)
 	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
@@ -140,7 +140,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.takeJudges, plugin, on.On(conf.EnablePreemptive))
 	add(&p.graders, plugin, on.On(conf.EnabledHyperNodeGradient))
 	add(&p.HyperNodes, plugin, on.On(conf.EnabledHyperNodeOrder))
-	addToTier(&p.doorKeepers, tier, plugin, on.On(conf.EnableJobEnqueued))
+	addToTier(&p.jobEnqueuers, tier, plugin, on.On(conf.EnableJobEnqueued))
 	addToTier(&p.starvation, tier, plugin, on.On(conf.EnableJobStarving))
 	addToTier(&p.preemptVoters, tier, plugin, on.On(conf.EnablePreemptable))
 	addToTier(&p.reclaimVoters, tier, plugin, on.On(conf.EnableReclaimable))

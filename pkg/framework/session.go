@@ -72,7 +72,7 @@ type Session struct {
 	Plans []*Planned
 
 	ran    []string // the actions that have had their turn
-	letIn  int      // how many jobs were let in
+	letIn  int      // how many jobs were admitted
 	heads  map[place]head
 	kept   map[string]any
 	queues []*cluster.Queue
@@ -183,7 +183,7 @@ func (s *Session) join(j *cluster.Job) bool {
 		c.SetVerdict(j, v)
 		return false
 	}
-	if !j.AtTheDoor() && j.Count(cluster.Pending) == 0 {
+	if !j.IsPendingAdmission() && j.Count(cluster.Pending) == 0 {
 		c.SetVerdict(j, nil) // what was said of it was said of pods that are no more
 		return false
 	}
@@ -292,8 +292,8 @@ func (s *Session) Pending(j *cluster.Job) []*cluster.Task { return j.Pending(s.C
 
 // MayEnqueue asks whether a job may pass the door; nil means yes.
 func (s *Session) MayEnqueue(j *cluster.Job) *verdict.Verdict {
-	for _, tier := range s.Policy.doorKeepers {
-		if vote, v := tally(tier, DoorKeeper.MayEnqueue, j); vote != Abstain {
+	for _, tier := range s.Policy.jobEnqueuers {
+		if vote, v := tally(tier, JobEnqueuer.MayEnqueue, j); vote != Abstain {
 			return v
 		}
 	}
@@ -359,14 +359,14 @@ func (s *Session) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 }
 
 // Tally notes on each job that was looked at and still waits that it was looked at in vain once more. It returns how many pods
-// the jobs among them have without a node that were let in. It is called once, when all actions have had their turn.
+// the jobs among them have without a node that were admitted. It is called once, when all actions have had their turn.
 func (s *Session) Tally() (unplaced int) {
 	for j := range s.judged {
 		if j.Verdict == nil {
 			continue
 		}
 		j.Refusals++
-		if !j.AtTheDoor() {
+		if !j.IsPendingAdmission() {
 			unplaced += j.Count(cluster.Pending)
 		}
 	}

@@ -76,7 +76,7 @@ func (x Transaction) Spare(t *cluster.Task) {
 func (x Transaction) note(t *cluster.Task) {
 	s := x.session
 	s.moved = append(s.moved, t)
-	for _, plugin := range s.Policy.followers {
+	for _, plugin := range s.Policy.allocationObservers {
 		plugin.TaskMoved(t)
 	}
 }
@@ -92,7 +92,7 @@ func (x Transaction) Undo() {
 	s := x.session
 	s.Cluster.Undo(x.mark)
 	for i := len(s.moved) - 1; i >= x.moved; i-- {
-		for _, plugin := range s.Policy.followers {
+		for _, plugin := range s.Policy.allocationObservers {
 			plugin.TaskMoved(s.moved[i])
 		}
 	}
@@ -164,9 +164,9 @@ func (x Transaction) mustBeOutermost() {
 	}
 }
 
-// LetIn moves a job through the door, for good.
-func (s *Session) LetIn(j *cluster.Job) {
+// Admit moves a job through the door, for good.
+func (s *Session) Admit(j *cluster.Job) {
 	s.letIn++
-	s.Cluster.LetIn(j)
+	s.Cluster.Admit(j)
 	s.keep()
 }

@@ -6,10 +6,10 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Departure is the question whether pods may leave for another. The model shows the plan as far as it has come: victims
+// VictimProposal is the question whether pods may leave for another. The model shows the plan as far as it has come: victims
 // that were chosen before are gone, and the taker's pods that have found their room are there (law T2). The pods in
 // question are still there.
-type Departure struct {
+type VictimProposal struct {
 	Taker *cluster.Job
 	// For is the taker's pod that needs the room, not placed yet; nil while its job stands at the door.
 	For *cluster.Task
@@ -22,10 +22,10 @@ type Departure struct {
 }
 
 // Giver is the job that the victims belong to.
-func (d *Departure) Giver() *cluster.Job { return d.Victims[0].Job }
+func (d *VictimProposal) Giver() *cluster.Job { return d.Victims[0].Job }
 
 // Leaving is what the victims hold together. The caller must not change it.
-func (d *Departure) Leaving() resources.Vector {
+func (d *VictimProposal) Leaving() resources.Vector {
 	if d.Held != nil {
 		return d.Held
 	}
@@ -44,17 +44,17 @@ func (d *Departure) Leaving() resources.Vector {
 // the law if it is one: they are counted and shown to the taker's owner. Of a tier that has any say all who do not abstain
 // must permit, and lower tiers are not asked (law T1).
 type PreemptVoter interface {
-	VotePreempt(d *Departure) (Vote, string)
+	VotePreempt(d *VictimProposal) (Vote, string)
 }
 
 // ReclaimVoter is the same for pods that leave for a job of another queue (enableReclaimable).
 type ReclaimVoter interface {
-	VoteReclaim(d *Departure) (Vote, string)
+	VoteReclaim(d *VictimProposal) (Vote, string)
 }
 
-// TakeJudge says whether a queue may take what other queues of its priority hold above their shares, to place one more
+// QueueReclaimChecker says whether a queue may take what other queues of its priority hold above their shares, to place one more
 // task (enablePreemptive): law Q4. A verdict says why not; all must agree. Without any judge no queue may.
-type TakeJudge interface {
+type QueueReclaimChecker interface {
 	MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }
 
@@ -152,7 +152,7 @@ func (p Poll) Tiers() int { return len(p.session.Policy.preemptVoters) }
 
 // Ask asks whether victims may leave. by is the tier that decided, Tiers if none has a say; then nobody objects. why says
 // what the first who objects says, "" if they may leave.
-func (p Poll) Ask(d *Departure) (why string, by int) {
+func (p Poll) Ask(d *VictimProposal) (why string, by int) {
 	for tier := p.From; tier < p.Tiers(); tier++ {
 		var vote Vote
 		if p.reclaim {

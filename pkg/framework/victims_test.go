@@ -29,8 +29,12 @@ func (v voter) answer(vote framework.Vote) (framework.Vote, string) {
 	return vote, ""
 }
 
-func (v voter) VotePreempt(*framework.Departure) (framework.Vote, string) { return v.answer(v.preempt) }
-func (v voter) VoteReclaim(*framework.Departure) (framework.Vote, string) { return v.answer(v.reclaim) }
+func (v voter) VotePreempt(*framework.VictimProposal) (framework.Vote, string) {
+	return v.answer(v.preempt)
+}
+func (v voter) VoteReclaim(*framework.VictimProposal) (framework.Vote, string) {
+	return v.answer(v.reclaim)
+}
 
 // judge says who starves, and who may take.
 type judge struct {
@@ -107,7 +111,7 @@ func TestTheFirstTierThatHasASayDecidesWhoMayLeave(t *testing.T) {
 				if poll.Tiers() != len(test.tiers) {
 					t.Errorf("%d tiers, want %d", poll.Tiers(), len(test.tiers))
 				}
-				if why, by := poll.Ask(&framework.Departure{}); why != test.why || by != test.by {
+				if why, by := poll.Ask(&framework.VictimProposal{}); why != test.why || by != test.by {
 					t.Errorf("between queues %t: %q objects in tier %d, want %q in %d", isReclaim, why, by, test.why, test.by)
 				}
 			}
@@ -123,8 +127,8 @@ func TestAVoterWhoseSwitchIsOffIsNotAsked(t *testing.T) {
 		conf.EnablePreemptive:  {"strict", "strict"},
 	} {
 		s := open(policyOf(t, map[string]conf.Switch{"strict": which}, strict), gangs(1)...)
-		preempt, _ := s.PollPreempt().Ask(&framework.Departure{})
-		reclaim, _ := s.PollReclaim().Ask(&framework.Departure{})
+		preempt, _ := s.PollPreempt().Ask(&framework.VictimProposal{})
+		reclaim, _ := s.PollReclaim().Ask(&framework.VictimProposal{})
 		if have := [2]string{preempt, reclaim}; have != want {
 			t.Errorf("without %s %q object, want %q", which, have, want)
 		}
@@ -231,8 +235,8 @@ func TestAllThatTheFirstTierChoosesLeaveAndEachOnce(t *testing.T) {
 func TestWhatLeavesTogetherIsAddedUp(t *testing.T) {
 	s := open(policyOf(t, nil), running(gangs(1))...)
 	c := s.Cluster
-	both := &framework.Departure{Victims: []*cluster.Task{c.Task(fixture.Key("j0-0")), c.Task(fixture.Key("j0-1"))}}
-	one := &framework.Departure{Victims: both.Victims[:1]}
+	both := &framework.VictimProposal{Victims: []*cluster.Task{c.Task(fixture.Key("j0-0")), c.Task(fixture.Key("j0-1"))}}
+	one := &framework.VictimProposal{Victims: both.Victims[:1]}
 	if have := both.Leaving().At(resources.CPU); have != 2000 {
 		t.Errorf("two pods of one CPU each hold %d", have)
 	}

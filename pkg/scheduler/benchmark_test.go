@@ -24,7 +24,7 @@ func BenchmarkPlaceTenThousand(b *testing.B) {
 		}
 		for i := range gangs {
 			group := fmt.Sprintf("gang-%03d", i)
-			w.apply(fixture.Group(group, "default", size, fixture.AtTheDoor))
+			w.apply(fixture.Group(group, "default", size, fixture.PendingAdmission))
 			k := i % classes
 			request := fmt.Sprintf("cpu=%dm memory=%dMi", 500+100*k, 1024+256*k)
 			if k%4 == 0 {

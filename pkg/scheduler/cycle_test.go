@@ -113,7 +113,7 @@ func TestTheLargeArePlacedBeforeTheSmallWhereTheirOrderFails(t *testing.T) {
 
 func TestPodsAreMadeOnlyAfterTheDoor(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=4Gi"))
-	w.apply(fixture.Group("g", "default", 2, fixture.AtTheDoor, fixture.Wanting("cpu=2")))
+	w.apply(fixture.Group("g", "default", 2, fixture.PendingAdmission, fixture.Wanting("cpu=2")))
 	w.cycle()
 	if phase := w.groups[fixture.Key("g")].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
 		t.Fatalf("the phase is %s", phase)
@@ -126,7 +126,7 @@ func TestPodsAreMadeOnlyAfterTheDoor(t *testing.T) {
 }
 
 // A job that has lost its pods is at the door again, and what was said of it there or inside is no reason to leave it there: its
-// owner makes no pods before it is let in.
+// owner makes no pods before it is admitted.
 func TestAJobThatLostItsPodsIsLetInAgain(t *testing.T) {
 	group := fixture.Group("g", "default", 1, fixture.Wanting("cpu=1"))
 	pod := fixture.Pod("p", fixture.In("g"), fixture.As("worker", 0), fixture.On("n1"))
@@ -281,7 +281,7 @@ func TestElasticPodsOfTwoJobsGrowSideBySide(t *testing.T) {
 
 func TestWithoutEnqueueAllocateLetsIn(t *testing.T) {
 	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n", fixture.Node("n1", "cpu=4"))
-	w.apply(fixture.Group("g", "default", 1, fixture.AtTheDoor), fixture.Pod("p", fixture.In("g")))
+	w.apply(fixture.Group("g", "default", 1, fixture.PendingAdmission), fixture.Pod("p", fixture.In("g")))
 	if bound := w.run(); len(bound) != 1 {
 		t.Errorf("bound %v", bound)
 	}

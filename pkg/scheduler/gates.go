@@ -32,7 +32,7 @@ func openGates(s *framework.Session, d *cluster.Decisions) {
 				isHeld = true
 			}
 		}
-		if isHeld && !j.AtTheDoor() && j.Verdict != nil && j.Verdict.Code == verdict.NotEnoughResources {
+		if isHeld && !j.IsPendingAdmission() && j.Verdict != nil && j.Verdict.Code == verdict.NotEnoughResources {
 			held = append(held, j)
 		}
 	}

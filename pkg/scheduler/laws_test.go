@@ -321,7 +321,7 @@ func (l *life) checkRest(j judge) {
 		}
 	}
 	for _, job := range l.scheduler.Cluster().Jobs() {
-		if (job.AtTheDoor() || job.Count(cluster.Pending) > 0) && job.Verdict == nil {
+		if (job.IsPendingAdmission() || job.Count(cluster.Pending) > 0) && job.Verdict == nil {
 			l.fail(j, "job %s waits, %s, with %d pods pending, and no reason is given", job.ID.Name, job.Phase,
 				job.Count(cluster.Pending))
 		}
@@ -396,7 +396,7 @@ func (l *life) checkIdle(j judge) {
 		return
 	}
 	set(l, l.queues, "fresh", fixture.Queue("fresh"))
-	set(l, l.groups, "late", fixture.Group("late", "fresh", int32(size), fixture.AtTheDoor))
+	set(l, l.groups, "late", fixture.Group("late", "fresh", int32(size), fixture.PendingAdmission))
 	for i := range size {
 		name := fmt.Sprintf("late-%d", i)
 		set(l, l.pods, name, fixture.Pod(name, fixture.In("late"), fixture.As("worker", i)))

@@ -236,7 +236,7 @@ func (l *life) changeRank() {
 	set(l, l.ranks, name, rank)
 }
 
-// makeGroup makes a gang with its pods. At the door the pods may be there already, or come when it is let in.
+// makeGroup makes a gang with its pods. At the door the pods may be there already, or come when it is admitted.
 func (l *life) makeGroup(name string) {
 	if l.groups[name] != nil {
 		return
@@ -249,7 +249,7 @@ func (l *life) makeGroup(name string) {
 		fixture.NeedingOf("master", 1)(g)
 	}
 	if l.choose(2) == 1 {
-		fixture.AtTheDoor(g)
+		fixture.PendingAdmission(g)
 		if l.choose(2) == 1 {
 			fixture.Wanting(l.choose.oneOf("cpu=1", "cpu=3 memory=1Gi", "cpu=20"))(g)
 		}

@@ -90,7 +90,7 @@ type Result struct {
 	Decisions cluster.Decisions
 	// Wake is when the next cycle is due although nothing may have happened by then; zero if time alone changes nothing.
 	Wake time.Time
-	// Unplaced is how many pods, let in and without a node, the jobs have that were looked at in vain.
+	// Unplaced is how many pods, admitted and without a node, the jobs have that were looked at in vain.
 	Unplaced int
 	// Panic is what went wrong inside, with its stack, "" if nothing did.
 	Panic string

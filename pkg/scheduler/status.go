@@ -74,7 +74,7 @@ func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decis
 // blocked reports whether something keeps the job from starting. One that has started and wants more pods is not blocked,
 // nor is one that is done.
 func blocked(j *cluster.Job) bool {
-	return j.Verdict != nil && (j.AtTheDoor() || j.Lacks() > 0) && !j.Over()
+	return j.Verdict != nil && (j.IsPendingAdmission() || j.Lacks() > 0) && !j.Over()
 }
 
 // phaseOf works out the phase of a job from what its tasks do (source: Volcano's PodGroup phases).
@@ -83,7 +83,7 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	terminating := terminating(j)
 	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown) + terminating
 	switch {
-	case j.Count(cluster.Running) > 0 && blocked(j) && !j.AtTheDoor() && j.Lacks() > terminating:
+	case j.Count(cluster.Running) > 0 && blocked(j) && !j.IsPendingAdmission() && j.Lacks() > terminating:
 		return schedulingv1beta1.PodGroupUnknown
 	case j.Over():
 		return schedulingv1beta1.PodGroupCompleted
@@ -94,7 +94,7 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	case j.Phase == schedulingv1beta1.PodGroupInqueue:
 		return j.Phase
 	case j.Count(cluster.Binding)+j.Count(cluster.Pipelined) > 0:
-		// Also where room is being made: it is not asked again to be let in while it is promised nodes.
+		// Also where room is being made: it is not asked again to be admitted while it is promised nodes.
 		return schedulingv1beta1.PodGroupInqueue
 	}
 	return schedulingv1beta1.PodGroupPending

@@ -136,7 +136,7 @@ func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 	}
 }
 
-// The owner of a job that was let in and whose pods do not come, or go, is told.
+// The owner of a job that was admitted and whose pods do not come, or go, is told.
 func TestAJobThatLacksPodsSaysSo(t *testing.T) {
 	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
 	w.apply(fixture.Group("g", "default", 2))

@@ -85,7 +85,7 @@ func (m *maker) measure() change {
 	}}
 }
 
-// podsCome has the controller of a batch Job make pods of it, if the Job was let in.
+// podsCome has the controller of a batch Job make pods of it, if the Job was admitted.
 func (m *maker) podsCome() change {
 	late := m.late[m.IntN(len(m.late))]
 	most := 1 + m.IntN(4)

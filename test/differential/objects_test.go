@@ -75,7 +75,7 @@ type maker struct {
 	late                        []latecomer
 }
 
-// latecomer is a gang of a batch Job, whose pods are made when it is let in.
+// latecomer is a gang of a batch Job, whose pods are made when it is admitted.
 type latecomer struct {
 	name string
 	pods []runtime.Object // and what is made for them
@@ -353,7 +353,7 @@ func ofJob(objects []runtime.Object) []runtime.Object {
 		}
 	}
 	g.Spec.MinResources = &wanted
-	fixture.AtTheDoor(g)
+	fixture.PendingAdmission(g)
 	return objects[:1]
 }
 
@@ -419,7 +419,7 @@ func (m *maker) gang(name string, runs bool) (objects []runtime.Object) {
 		g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
 	}
 	if !runs && m.once(2) {
-		fixture.AtTheDoor(g)
+		fixture.PendingAdmission(g)
 		if m.once(2) {
 			fixture.Wanting(m.oneOf("cpu=1", "cpu=2", fmt.Sprintf("cpu=%d", size)))(g)
 		}

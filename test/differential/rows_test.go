@@ -107,7 +107,7 @@ func eventsOfVolumes() map[string]event {
 		"a volume comes": {kind: "persistentvolumes", causes: shown, objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
 			happens: come(onN1)},
 		"a volume comes for a job that waits for admission": {kind: "persistentvolumes", causes: shown, stages: []stage{full}, sharer: "capacity",
-			objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c")), gangOf("taker", "high", 1, fixture.AtTheDoor, fixture.Wanting("cpu=1")),
+			objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c")), gangOf("taker", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1")),
 				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") })),
 			happens: come(onN1)},
 		"a StorageClass comes": {kind: "storageclasses", causes: shown, objects: objects(fixture.Claim("c", "late"), taker(fixture.Mounting("c"))), happens: come(made)},
@@ -170,7 +170,7 @@ func eventsOfQueues() map[string]event {
 	of := func(q string) func(*schedulingv1beta1.PodGroup) {
 		return func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = q }
 	}
-	door := gangOf("taker", "high", 1, fixture.AtTheDoor, fixture.Wanting("cpu=1"))
+	door := gangOf("taker", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
 	two := func(how func(a, b *schedulingv1beta1.Queue)) []runtime.Object {
 		a, b := fixture.Queue("a"), fixture.Queue("b")
 		how(a, b)

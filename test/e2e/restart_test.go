@@ -130,7 +130,7 @@ func TestAKilledSchedulerLosesNothingAndBindsNothingTwice(t *testing.T) {
 	for i := range jobs {
 		submit(t, batchJob(fmt.Sprintf("crash-%d", i), size, "1"))
 	}
-	// Crashes at moments that differ from run to run: while the jobs are let in, while their gangs are bound, while
+	// Crashes at moments that differ from run to run: while the jobs are admitted, while their gangs are bound, while
 	// statuses are written.
 	crashes := 0
 	for deadline := time.Now().Add(patience); seen.count() < jobs*size && time.Now().Before(deadline) && crashes < 6; crashes++ {

@@ -37,8 +37,8 @@ var searches = []search{{"preempt", betweenJobs}, {"preempt", anywhere}, {"preem
 
 // takes reports whether a job may look for victims at all.
 func (o *oracle) takes(t *job) bool {
-	atTheDoor := t.object.Status.Phase == schedulingv1beta1.PodGroupPending || t.object.Status.Phase == ""
-	if t.queue == nil || !t.queue.open() || t.never || atTheDoor {
+	isPending := t.object.Status.Phase == schedulingv1beta1.PodGroupPending || t.object.Status.Phase == ""
+	if t.queue == nil || !t.queue.open() || t.never || isPending {
 		return false
 	}
 	for _, p := range o.at.plans {

@@ -134,7 +134,7 @@ func (w *world) makeJob(name string, queues int, runs bool) {
 		g.Labels[schedulingv1beta1.PreemptableKey] = "true"
 	}
 	if !runs && choose.once(3) {
-		fixture.AtTheDoor(g)
+		fixture.PendingAdmission(g)
 		if choose.once(2) {
 			fixture.Wanting(choose.oneOf("cpu=1", "cpu=2", "cpu=4"))(g)
 		}

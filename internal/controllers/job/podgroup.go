@@ -54,7 +54,7 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 }
 
 // isSpent says whether the PodGroup of a Job that has ended, or was aborted, is of no use any more. One whose pods have
-// finished is complete and keeps telling so; without them it would wait to be let in for ever, in room that its queue
+// finished is complete and keeps telling so; without them it would wait to be admitted for ever, in room that its queue
 // holds for it.
 func isSpent(job *batch.Job, pods []*corev1.Pod) bool {
 	var finished int32

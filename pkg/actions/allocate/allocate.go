@@ -70,13 +70,13 @@ func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 		if j.Plan != nil {
 			continue // see addPlanned
 		}
-		if j.AtTheDoor() {
+		if j.IsPendingAdmission() {
 			if !letIn {
 				continue
 			}
-			s.LetIn(j)
+			s.Admit(j)
 		}
-		// A job that was let in a moment ago may have no pods yet.
+		// A job that was admitted a moment ago may have no pods yet.
 		if v := s.Validate(j); v != nil {
 			s.AddVerdict(j, v)
 		} else if j.Count(cluster.Pending) > 0 {

@@ -132,7 +132,7 @@ func TestBestEffortPodsBeyondTheMinimumAreLeftToBackfill(t *testing.T) {
 }
 
 func TestWithoutADoorJobsAreLetIn(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 1, fixture.AtTheDoor),
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 1, fixture.PendingAdmission),
 		fixture.Pod("p", fixture.In("g")))
 	expect(t, s.Run(allocate.Name), "p")
 }

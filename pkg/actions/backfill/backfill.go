@@ -33,7 +33,7 @@ func (action) Execute(s *framework.Session) {
 		jobs := slices.Clone(s.Jobs(q))
 		slices.SortFunc(jobs, s.CompareJobs)
 		for _, j := range jobs {
-			if !j.AtTheDoor() && j.Plan == nil {
+			if !j.IsPendingAdmission() && j.Plan == nil {
 				s.LookAt(j, func() { fill(s, j) })
 			}
 		}

@@ -71,7 +71,7 @@ func TestAGangOfPodsThatRequestNothingStartsWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestAJobAtTheDoorIsLeftOutside(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0, fixture.AtTheDoor))
+	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0, fixture.PendingAdmission))
 	add(s, "p0", 0, fixture.Asks(""))
 	expect(t, s.Run(backfill.Name), "")
 }

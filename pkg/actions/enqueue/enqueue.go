@@ -45,7 +45,7 @@ func (a action) Execute(s *framework.Session) {
 	jobs := map[*cluster.Queue]*framework.Heap[*cluster.Job]{}
 	var queues []*cluster.Queue
 	for _, q := range s.Queues() {
-		waiting := slices.DeleteFunc(slices.Clone(s.Jobs(q)), func(j *cluster.Job) bool { return !j.AtTheDoor() })
+		waiting := slices.DeleteFunc(slices.Clone(s.Jobs(q)), func(j *cluster.Job) bool { return !j.IsPendingAdmission() })
 		if len(waiting) > 0 {
 			jobs[q] = framework.NewHeap(waiting, s.CompareJobs)
 			queues = append(queues, q)
@@ -60,13 +60,13 @@ func (a action) Execute(s *framework.Session) {
 		if comesLast(s, j) {
 			last = append(last, j)
 		} else {
-			s.LookAt(j, func() { a.knock(s, j) })
+			s.LookAt(j, func() { a.tryAdmit(s, j) })
 		}
 		if jobs[q].Len() > 0 {
 			turn.Push(q)
 		}
 	}
-	a.knockLast(s, last)
+	a.tryAdmitLast(s, last)
 	a.sendBack(s)
 }
 
@@ -92,7 +92,7 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 	return false, refusal
 }
 
-func (a action) knock(s *framework.Session, j *cluster.Job) {
+func (a action) tryAdmit(s *framework.Session, j *cluster.Job) {
 	if v := a.barred(s, j); v != nil {
 		s.AddVerdict(j, v)
 		return
@@ -109,7 +109,7 @@ func (a action) knock(s *framework.Session, j *cluster.Job) {
 			}
 		}
 	}
-	s.LetIn(j)
+	s.Admit(j)
 	// Its pods are made only now: until then it waits for them.
 	s.AddVerdict(j, s.Validate(j))
 }

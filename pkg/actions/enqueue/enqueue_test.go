@@ -18,11 +18,11 @@ func newStage(t *testing.T, l *stage.Limits) *stage.Stage {
 	return stage.New(t, []framework.ActionFactory{enqueue.Factory()}, stage.Gang{}, l)
 }
 
-func isIn(s *stage.Stage, name string) bool { return !s.Job(fixture.Key(name)).AtTheDoor() }
+func isIn(s *stage.Stage, name string) bool { return !s.Job(fixture.Key(name)).IsPendingAdmission() }
 
 func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
 	l := &stage.Limits{Doors: map[string]int{"default": 0}}
-	s := newStage(t, l).Set(fixture.Group("g", "default", 3, fixture.AtTheDoor))
+	s := newStage(t, l).Set(fixture.Group("g", "default", 3, fixture.PendingAdmission))
 	s.Run(enqueue.Name)
 	if !isIn(s, "g") || len(l.Asked) != 0 {
 		t.Errorf("let in is %t, asked about %v", isIn(s, "g"), l.Asked)
@@ -31,8 +31,8 @@ func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
 
 func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
 	s := newStage(t, &stage.Limits{Doors: map[string]int{"default": 3}}).Set(
-		fixture.Group("a", "default", 4, fixture.AtTheDoor, fixture.Wanting("pods=4")),
-		fixture.Group("b", "default", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")))
+		fixture.Group("a", "default", 4, fixture.PendingAdmission, fixture.Wanting("pods=4")),
+		fixture.Group("b", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
 	s.Run(enqueue.Name)
 	if isIn(s, "a") || !isIn(s, "b") || s.Code("a") != verdict.OverCommitted {
 		t.Errorf("a is in: %t, %s; b is in: %t", isIn(s, "a"), s.Code("a"), isIn(s, "b"))
@@ -41,8 +41,8 @@ func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
 
 func TestAJobThatIsLetInIsBookedAtOnce(t *testing.T) {
 	s := newStage(t, &stage.Limits{Doors: map[string]int{"default": 5}}).Set(
-		fixture.Group("a", "default", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")),
-		fixture.Group("b", "default", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")))
+		fixture.Group("a", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")),
+		fixture.Group("b", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
 	s.Run(enqueue.Name)
 	if !isIn(s, "a") || isIn(s, "b") {
 		t.Errorf("a is in: %t, b is in: %t", isIn(s, "a"), isIn(s, "b"))
@@ -58,7 +58,7 @@ func TestQueuesTakeTurnsAndTheirJobsComeInOrder(t *testing.T) {
 	s := newStage(t, l).Set(fixture.Queue("other"))
 	for _, name := range []string{"d", "c", "a", "b"} {
 		queue := map[string]string{"a": "default", "b": "default", "c": "other", "d": "other"}[name]
-		s.Set(fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting("pods=1")))
+		s.Set(fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting("pods=1")))
 	}
 	s.Run(enqueue.Name)
 	// Both queues hold nothing all the time: the one that is first is served until its jobs are through.
@@ -94,8 +94,8 @@ func (r roomMaker) AdmitsByEviction(_ *framework.Session, j *cluster.Job) (bool,
 func TestAJobThatRoomMayBeMadeForIsLetInThoughItIsRefused(t *testing.T) {
 	factory := framework.ActionFactory{Name: "roomMaker", New: func(conf.Arguments) (framework.Action, error) { return roomMaker("b"), nil }}
 	s := stage.New(t, []framework.ActionFactory{enqueue.Factory(), factory}, &stage.Limits{Doors: map[string]int{"default": 0}}).Set(
-		fixture.Group("a", "default", 1, fixture.AtTheDoor, fixture.Wanting("pods=1")),
-		fixture.Group("b", "default", 1, fixture.AtTheDoor, fixture.Wanting("pods=1")))
+		fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("pods=1")),
+		fixture.Group("b", "default", 1, fixture.PendingAdmission, fixture.Wanting("pods=1")))
 	s.Run(enqueue.Name)
 	if isIn(s, "a") || !isIn(s, "b") || s.Code("a") != verdict.OverCommitted || s.Code("b") != "" {
 		t.Errorf("a is in: %t, %s; b is in: %t, %s", isIn(s, "a"), s.Code("a"), isIn(s, "b"), s.Code("b"))

@@ -59,7 +59,7 @@ func (a action) sendBack(s *framework.Session) {
 
 // waitsForRoom reports whether a job waits for admission for want of room that others are kept.
 func waitsForRoom(j *cluster.Job) bool {
-	if !j.AtTheDoor() || j.Verdict == nil {
+	if !j.IsPendingAdmission() || j.Verdict == nil {
 		return false
 	}
 	return slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.Refused}, j.Verdict.Code)

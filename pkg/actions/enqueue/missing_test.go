@@ -56,7 +56,7 @@ func (l *life) set(objects ...runtime.Object) *life {
 	return l
 }
 
-// cycle runs one, shows the statuses that it decides, and returns when the next is due.
+// cycle runs one, shows the statuses that it decides, and returns when the third is due.
 func (l *life) cycle() time.Time {
 	l.t.Helper()
 	result := l.Cycle(l.now, nil)
@@ -105,7 +105,7 @@ func (l *life) expect(name string, phase schedulingv1beta1.PodGroupPhase, code v
 }
 
 func wanting(name, wants string, members int32) *schedulingv1beta1.PodGroup {
-	return fixture.Group(name, "default", members, fixture.AtTheDoor, fixture.Wanting(wants))
+	return fixture.Group(name, "default", members, fixture.PendingAdmission, fixture.Wanting(wants))
 }
 
 const pending, inqueue, running = schedulingv1beta1.PodGroupPending, schedulingv1beta1.PodGroupInqueue, schedulingv1beta1.PodGroupRunning
@@ -181,7 +181,7 @@ func TestAJobThatNeedsNoPodsToStartIsSentBackToo(t *testing.T) {
 }
 
 func TestAJobThatClaimsNothingIsNotSentBack(t *testing.T) {
-	newLife(t, "", fixture.Group("free", "default", 3, fixture.AtTheDoor)).until(time.Hour).expect("free", inqueue, verdict.NotEnoughTasks)
+	newLife(t, "", fixture.Group("free", "default", 3, fixture.PendingAdmission)).until(time.Hour).expect("free", inqueue, verdict.NotEnoughTasks)
 	gated := fixture.Pod("g", fixture.In("gated"))
 	gated.Spec.SchedulingGates = append(gated.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "wait"})
 	newLife(t, "", fixture.Group("gated", "default", 1, fixture.Wanting("cpu=1")), gated).until(time.Hour).expect("gated", inqueue, verdict.SchedulingGated)
@@ -201,20 +201,20 @@ func TestControllersThatAreDownCauseNoStorm(t *testing.T) {
 
 func TestAnotherProcessSendsBackAndAdmitsAtTheSameTimes(t *testing.T) {
 	l := newLife(t, "", wanting("hog", "cpu=10", 1), wanting("waits", "cpu=10", 1)).until(20*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
-	heir := newLife(t, "", l.shown["hog"], l.shown["waits"])
-	heir.now = l.now
+	next := newLife(t, "", l.shown["hog"], l.shown["waits"])
+	next.now = l.now
 	// The condition says since when it lacks pods: it was written when none had come for five seconds.
-	heir.until(34*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).until(36*time.Second).expect("hog", pending, verdict.PodsMissing)
-	until := heir.Cluster().Job(fixture.Key("hog")).BarredUntil
-	next := newLife(t, "", heir.shown["hog"], wanting("other", "cpu=1", 1))
-	next.now = heir.now
-	next.cycle()
-	if got := next.Cluster().Job(fixture.Key("hog")).BarredUntil; !got.Equal(until) {
+	next.until(34*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).until(36*time.Second).expect("hog", pending, verdict.PodsMissing)
+	until := next.Cluster().Job(fixture.Key("hog")).BarredUntil
+	third := newLife(t, "", next.shown["hog"], wanting("other", "cpu=1", 1))
+	third.now = next.now
+	third.cycle()
+	if got := third.Cluster().Job(fixture.Key("hog")).BarredUntil; !got.Equal(until) {
 		t.Errorf("it is barred until %s, was until %s", got, until)
 	}
-	edited := heir.shown["hog"].DeepCopy()
+	edited := next.shown["hog"].DeepCopy()
 	edited.Generation++
-	heir.set(edited).until(40*time.Second).expect("hog", pending, verdict.PodsMissing)
+	next.set(edited).until(40*time.Second).expect("hog", pending, verdict.PodsMissing)
 }
 
 func TestATimeoutBelowHalfAMinuteIsAnError(t *testing.T) {

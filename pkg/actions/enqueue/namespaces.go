@@ -38,7 +38,7 @@ func (a action) remember(s *framework.Session) {
 		}
 	}
 	for _, j := range s.Cluster.Waiting() {
-		if !j.AtTheDoor() || !j.BarredUntil.IsZero() || j.Decided != nil {
+		if !j.IsPendingAdmission() || !j.BarredUntil.IsZero() || j.Decided != nil {
 			continue
 		}
 		if sentBack := said(j, verdict.PodsMissing); !sentBack.IsZero() {
@@ -55,8 +55,8 @@ func comesLast(s *framework.Session, j *cluster.Job) bool {
 	return j.MinResources != nil && j.AwaitsPods() && s.Now.Before(s.Cluster.BackOff(j.ID.Namespace).Until)
 }
 
-// knockLast looks at the jobs of namespaces that back off, if no job of another namespace waits for room.
-func (a action) knockLast(s *framework.Session, last []*cluster.Job) {
+// tryAdmitLast looks at the jobs of namespaces that back off, if no job of another namespace waits for room.
+func (a action) tryAdmitLast(s *framework.Session, last []*cluster.Job) {
 	if len(last) == 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (a action) knockLast(s *framework.Session, last []*cluster.Job) {
 	for _, j := range last {
 		namespace := j.ID.Namespace
 		if len(waits) == 0 || len(waits) == 1 && waits[namespace] {
-			s.LookAt(j, func() { a.knock(s, j) })
+			s.LookAt(j, func() { a.tryAdmit(s, j) })
 			continue
 		}
 		if v := a.barred(s, j); v != nil { // which says more

@@ -117,12 +117,12 @@ func TestWhereNobodyElseWaitsANamespaceNeedsNotWait(t *testing.T) {
 
 func TestAnotherProcessKnowsWhichNamespaceBacksOff(t *testing.T) {
 	l := newLife(t, "", hogs(2, wanting("large", "cpu=11", 1))...).until(40 * time.Second)
-	heir := newLife(t, "", l.shown["hog-00"], l.shown["hog-01"], l.shown["large"])
-	heir.now = l.now
-	if heir.until(59 * time.Second); len(heir.admitted()) != 0 {
-		t.Errorf("%v are admitted by another process", heir.admitted())
+	next := newLife(t, "", l.shown["hog-00"], l.shown["hog-01"], l.shown["large"])
+	next.now = l.now
+	if next.until(59 * time.Second); len(next.admitted()) != 0 {
+		t.Errorf("%v are admitted by another process", next.admitted())
 	}
-	if heir.until(61 * time.Second); len(heir.admitted()) != 1 {
-		t.Errorf("%v are admitted by another process after the back-off", heir.admitted())
+	if next.until(61 * time.Second); len(next.admitted()) != 1 {
+		t.Errorf("%v are admitted by another process after the back-off", next.admitted())
 	}
 }

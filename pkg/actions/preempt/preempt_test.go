@@ -123,11 +123,11 @@ func TestWhoFindsNoRoomIsTold(t *testing.T) {
 
 func TestOpeningTheDoorEvictsNobody(t *testing.T) {
 	s := stage.New(t, []framework.ActionFactory{enqueue.Factory(), preempt.Factory()}, stage.Gang{}, crowded{}).Set(fixture.PriorityClass("high", 100), fixture.Node("n1", "cpu=1"))
-	group := fixture.Group("a", "default", 1, fixture.AtTheDoor, fixture.Wanting("cpu=1"))
+	group := fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
 	group.Spec.PriorityClassName = "high"
 	s.Set(job("low", "default", "low", "n1")...).Set(group).Run(enqueue.Name)
-	if len(s.Planned) > 0 || s.Job(fixture.Key("a")).AtTheDoor() || s.Task(fixture.Key("low-0")).Status != cluster.Running {
-		t.Errorf("plans %v, at the door %t, the pod is %s", s.Planned, s.Job(fixture.Key("a")).AtTheDoor(), s.Task(fixture.Key("low-0")).Status)
+	if len(s.Planned) > 0 || s.Job(fixture.Key("a")).IsPendingAdmission() || s.Task(fixture.Key("low-0")).Status != cluster.Running {
+		t.Errorf("plans %v, at the door %t, the pod is %s", s.Planned, s.Job(fixture.Key("a")).IsPendingAdmission(), s.Task(fixture.Key("low-0")).Status)
 	}
 }
 

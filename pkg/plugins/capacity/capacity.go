@@ -90,7 +90,7 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.refusal(p.view, q, quota.ToBind(t.Request()))
 }
 
-// MayEnqueue lets a job in that fits under the ceilings of its queue and all above it, beside the jobs already let in.
+// MayEnqueue admits a job that fits under the ceilings of its queue and all above it, beside the jobs already admitted.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	view := p.view
 	if j.AwaitsPods() {

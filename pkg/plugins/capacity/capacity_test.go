@@ -24,14 +24,14 @@ func running(name, queue, asks string) []runtime.Object {
 		fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(asks), fixture.On("n1"))}
 }
 
-// pending is a job that was let in and has one pod, which waits.
+// pending is a job that was admitted and has one pod, which waits.
 func pending(name, queue, asks string) []runtime.Object {
 	return []runtime.Object{fixture.Group(name, queue, 1), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(asks))}
 }
 
 // knocking is a job at the door.
 func knocking(name, queue, minimum string) runtime.Object {
-	return fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting(minimum))
+	return fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 }
 
 func share(w *world.World, s *framework.Session, queue string) (corev1.ResourceList, resources.Ratio) {
@@ -150,7 +150,7 @@ func TestOneOfTwoChildrenPassesTheParentsDoor(t *testing.T) {
 	if v := s.MayEnqueue(w.JobNamed("pg10")); v != nil {
 		t.Fatal(world.Tell(v))
 	}
-	s.LetIn(w.JobNamed("pg10"))
+	s.Admit(w.JobNamed("pg10"))
 	want := "OverCapability q6: cpu: needs 2, has 0, short by 2: memory: needs 4Gi, has 0, short by 4Gi"
 	if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
 		t.Error(diff)

@@ -38,7 +38,7 @@ func drawTree(t *rapid.T) []runtime.Object {
 	for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
 		name := fmt.Sprintf("j%d", i)
 		pods, cpu := rapid.IntRange(1, 3).Draw(t, "pods"), rapid.IntRange(1, 4).Draw(t, "cpu")
-		objects = append(objects, fixture.Group(name, rapid.SampledFrom(queues).Draw(t, "queue"), int32(pods), fixture.AtTheDoor,
+		objects = append(objects, fixture.Group(name, rapid.SampledFrom(queues).Draw(t, "queue"), int32(pods), fixture.PendingAdmission,
 			fixture.Wanting(fmt.Sprintf("cpu=%d", pods*cpu))))
 		for k := range pods {
 			objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.Asks(fmt.Sprintf("cpu=%d", cpu))))
@@ -71,9 +71,9 @@ func step(t *rapid.T, w *world.World, s *framework.Session, x framework.Transact
 		return
 	}
 	j := rapid.SampledFrom(s.Jobs(rapid.SampledFrom(s.Queues()).Draw(t, "queue"))).Draw(t, "job")
-	if j.AtTheDoor() {
+	if j.IsPendingAdmission() {
 		if x.Placed() == 0 && s.MayEnqueue(j) == nil {
-			s.LetIn(j)
+			s.Admit(j)
 		}
 		return
 	}
@@ -195,7 +195,7 @@ func takesBack(t *testing.T, r *rapid.T) bool {
 	defer x.Undo()
 	victim := w.TaskNamed("other-0")
 	mayLeave := func(taker, giver *cluster.Task) bool {
-		d := &framework.Departure{Taker: taker.Job, For: taker, Victims: []*cluster.Task{giver}}
+		d := &framework.VictimProposal{Taker: taker.Job, For: taker, Victims: []*cluster.Task{giver}}
 		why, _ := s.PollReclaim().Ask(d)
 		return why == "" && s.MayTake(taker) == nil &&
 			s.Policy.Shares().IsSurplus(giver.Job.QuotaNode(), giver.Request(), taker.Request())

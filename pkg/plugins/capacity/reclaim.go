@@ -33,7 +33,7 @@ func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 }
 
 // VoteReclaim lets pods go that hold something wanted, if their queue may give it.
-func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	leaving := d.Leaving()
 	if !isWanted(d.Taker, leaving) {
 		return framework.Reject, notWanted

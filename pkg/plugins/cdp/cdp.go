@@ -41,12 +41,12 @@ func (p *plugin) OpenSession(s *framework.Session) {
 func (p *plugin) WakeAt() time.Time { return p.wake }
 
 // VotePreempt protects pods whose cool-down is not over.
-func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
 
 // VoteReclaim is the same between queues.
-func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
 
-func (p *plugin) vote(d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
 	for _, victim := range d.Victims {
 		if ends := coolDownEnds(victim); p.now.Before(ends) {
 			if p.wake.IsZero() || ends.Before(p.wake) {

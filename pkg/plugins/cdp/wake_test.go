@@ -22,7 +22,7 @@ func TestWhoWasRefusedIsLookedAtWhenTheFirstCoolDownEnds(t *testing.T) {
 		return &cluster.Task{Pod: pod}
 	}
 	for _, coolDown := range []string{"2m", "1m", "3m"} {
-		if vote, _ := p.VotePreempt(&framework.Departure{Victims: []*cluster.Task{task("p", coolDown)}}); vote != framework.Reject {
+		if vote, _ := p.VotePreempt(&framework.VictimProposal{Victims: []*cluster.Task{task("p", coolDown)}}); vote != framework.Reject {
 			t.Fatalf("a pod leaves within its cool-down of %s", coolDown)
 		}
 	}

@@ -25,12 +25,12 @@ type plugin struct{}
 func (plugin) Name() string { return Name }
 
 // VotePreempt protects the pods the cluster lives on.
-func (plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
 
 // VoteReclaim is the same between queues.
-func (plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+func (plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
 
-func vote(d *framework.Departure) (framework.Vote, string) {
+func vote(d *framework.VictimProposal) (framework.Vote, string) {
 	for _, victim := range d.Victims {
 		if isCritical(victim.Pod) {
 			return framework.Reject, critical

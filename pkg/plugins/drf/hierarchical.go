@@ -73,7 +73,7 @@ func (h *hierarchical) grow() *tree {
 	for _, j := range h.cluster.Jobs() {
 		path := t.paths[j.Queue]
 		// A job that is over wants nothing, and must not pass for one that could use more.
-		if isOver := j.Usage.Request.IsZero() && !j.AtTheDoor(); path != nil && !isOver {
+		if isOver := j.Usage.Request.IsZero() && !j.IsPendingAdmission(); path != nil && !isOver {
 			t.addJob(j, path[len(path)-1])
 		}
 	}

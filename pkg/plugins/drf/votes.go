@@ -12,7 +12,7 @@ const (
 
 // VotePreempt lets pods go if their job, without them, has at least as large a dominant share as the taker's with the pod
 // it needs room for. Inside a job it has no say.
-func (f *flat) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+func (f *flat) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	giver := d.Giver()
 	if giver == d.Taker {
 		return framework.Abstain, ""
@@ -29,7 +29,7 @@ func (f *flat) VotePreempt(d *framework.Departure) (framework.Vote, string) {
 }
 
 // coming is what the taker needs room for: one pod, or at the door what it lacks of its minimum.
-func coming(d *framework.Departure) resources.Vector {
+func coming(d *framework.VictimProposal) resources.Vector {
 	if d.For != nil {
 		return d.For.Request()
 	}
@@ -38,7 +38,7 @@ func coming(d *framework.Departure) resources.Vector {
 
 // VoteReclaim lets pods go if their queue, without them, still comes after the taker's, with the pod it needs room for. It
 // has no say about queues whose place in the tree it cannot read.
-func (h *hierarchical) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+func (h *hierarchical) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	if h.tree == nil {
 		h.tree = h.grow()
 	}
@@ -59,7 +59,7 @@ func (h *hierarchical) VoteReclaim(d *framework.Departure) (framework.Vote, stri
 	return framework.Reject, smallerQueue
 }
 
-func (h *hierarchical) restain(d *framework.Departure) {
+func (h *hierarchical) restain(d *framework.VictimProposal) {
 	h.tree.stain(d.Taker)
 	h.tree.stain(d.Giver())
 }

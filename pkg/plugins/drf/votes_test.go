@@ -78,7 +78,7 @@ func TestInsideAJobSharesHaveNoSay(t *testing.T) {
 func TestAJobAtTheDoorCountsWithItsMinimum(t *testing.T) {
 	for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
 		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
-			fixture.Group("door", "q", 1, fixture.AtTheDoor, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1")...)
+			fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1")...)
 		if got := w.Vote(world.Question{Session: w.Open(), Taker: "door", Victims: "g-r0"}); got != want {
 			t.Errorf("%s against three: %q, want %q", minimum, got, want)
 		}
@@ -164,7 +164,7 @@ func TestAVoteLeavesNoTraceInTheOrder(t *testing.T) {
 		for _, taker := range w.Jobs() {
 			for _, giver := range w.Jobs() {
 				if taker.Queue != giver.Queue && len(giver.Tasks()) > 0 && len(taker.Tasks()) > 0 {
-					h.VoteReclaim(&framework.Departure{Taker: taker, For: taker.Tasks()[0], Victims: giver.Tasks()[:1]})
+					h.VoteReclaim(&framework.VictimProposal{Taker: taker, For: taker.Tasks()[0], Victims: giver.Tasks()[:1]})
 				}
 			}
 		}

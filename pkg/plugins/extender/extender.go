@@ -166,16 +166,16 @@ func (p *plugin) VetoNode(t *cluster.Task, n *cluster.Node) string {
 }
 
 // VotePreempt asks about pods that would leave for another of their queue.
-func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	return p.vote(preemptable, d)
 }
 
 // VoteReclaim is the same between queues.
-func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	return p.vote(reclaimable, d)
 }
 
-func (p *plugin) vote(verb string, d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote, string) {
 	if !p.has(verb) {
 		return framework.Abstain, ""
 	}
@@ -211,7 +211,7 @@ func (p *plugin) vote(verb string, d *framework.Departure) (framework.Vote, stri
 
 // taker writes who needs the room. A job at the door has no pods yet: it is written as one pod that is as large as its
 // minimum.
-func (p *plugin) taker(d *framework.Departure) task {
+func (p *plugin) taker(d *framework.VictimProposal) task {
 	if d.For != nil {
 		return p.taskAndPod(d.For)
 	}
@@ -220,7 +220,7 @@ func (p *plugin) taker(d *framework.Departure) task {
 		Status: statuses[cluster.Pending], Priority: d.Taker.Priority}
 }
 
-// MayEnqueue asks whether a job may be let in.
+// MayEnqueue asks whether a job may be admitted.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	if !p.has(jobEnqueueable) {
 		return framework.Abstain, nil

@@ -275,7 +275,7 @@ func TestAPermitKeepsLaterTiersFromBeingAskedAndNoSayDoesNot(t *testing.T) {
 		s := newService(t, map[string]string{"jobEnqueueable": answer})
 		w := newStage(t, s.with("", "jobEnqueueable"))
 		w.Open()
-		if got, _ := w.plugin.(framework.DoorKeeper).MayEnqueue(w.JobNamed("taker")); got != want {
+		if got, _ := w.plugin.(framework.JobEnqueuer).MayEnqueue(w.JobNamed("taker")); got != want {
 			t.Errorf("%s: %d, want %d", answer, got, want)
 		}
 	}

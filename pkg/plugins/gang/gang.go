@@ -53,7 +53,7 @@ func (plugin) Name() string { return Name }
 func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	have := j.Valid()
 	isGated := have < j.MinMember && have+j.Count(cluster.Gated) >= j.MinMember
-	if j.AtTheDoor() && !isGated {
+	if j.IsPendingAdmission() && !isGated {
 		return nil
 	}
 	if have < j.MinMember {
@@ -83,12 +83,12 @@ func (plugin) IsStarving(j *cluster.Job) bool {
 }
 
 // VotePreempt lets whole gangs go, and pods whose gang can do without them.
-func (plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
 
 // VoteReclaim is the same between queues.
-func (plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return vote(d) }
+func (plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
 
-func vote(d *framework.Departure) (framework.Vote, string) {
+func vote(d *framework.VictimProposal) (framework.Vote, string) {
 	giver := d.Giver()
 	if d.Whole || giver.Ready()-len(d.Victims) >= giver.MinMember && keepsRoles(giver, d.Victims) {
 		return framework.Permit, ""

@@ -59,7 +59,7 @@ func TestAJobOfWhichTooFewPodsExistIsRefused(t *testing.T) {
 		"one is gated": {2, nil, [][2]string{wait, of("worker", "gated")},
 			&verdict.Verdict{Code: verdict.SchedulingGated, Help: verdict.HelpJob, Placed: 1, Wanted: 2}},
 		"one is gated and one is missing": {3, nil, [][2]string{wait, of("worker", "gated")}, lacks(1, 3)},
-		"at the door no pods are needed":  {3, []groupOption{fixture.AtTheDoor}, [][2]string{wait}, nil},
+		"at the door no pods are needed":  {3, []groupOption{fixture.PendingAdmission}, [][2]string{wait}, nil},
 		"a role is missing": {2, []groupOption{fixture.NeedingOf("master", 1)}, [][2]string{wait, wait},
 			&verdict.Verdict{Code: verdict.NotEnoughPodsOfTask, Subject: "master", Help: verdict.HelpJob, Wanted: 1}},
 		"a role has too few": {3, []groupOption{fixture.NeedingOf("master", 1), fixture.NeedingOf("worker", 2)},

@@ -74,9 +74,9 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.follow(p.model.Touch)
 }
 
-// OutdateNodes has the nodes of a group looked at again if a limit lets a class in now that it kept out before, or the other
+// InvalidateNodes has the nodes of a group looked at again if a limit lets a class in now that it kept out before, or the other
 // way round.
-func (p *plugin) OutdateNodes() { p.follow(p.model.Outdate) }
+func (p *plugin) InvalidateNodes() { p.follow(p.model.Outdate) }
 
 // groupOf is the group that a node is in, "" if in none.
 func groupOf(n *cluster.Node) string {
@@ -88,7 +88,7 @@ func groupOf(n *cluster.Node) string {
 
 // RefuseNode refuses nodes of groups that are not for the queue, or of which it may use no more.
 func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
-	p.OutdateNodes() // who asks of a single node has not called it
+	p.InvalidateNodes() // who asks of a single node has not called it
 	r, group := p.rules[k.Queue], groupOf(n)
 	if r != nil && r.problem != "" {
 		return r.problem

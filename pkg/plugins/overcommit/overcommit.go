@@ -87,7 +87,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// need is what a job would have booked of a resource once it is let in.
+// need is what a job would have booked of a resource once it is admitted.
 func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
 	return j.LacksResource(d)
 }

@@ -17,7 +17,7 @@ import (
 
 // knocking is a job at the door.
 func knocking(name, minimum string) runtime.Object {
-	return fixture.Group(name, "q", 1, fixture.AtTheDoor, fixture.Wanting(minimum))
+	return fixture.Group(name, "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 }
 
 func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *world.World {
@@ -28,7 +28,7 @@ func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *world.
 func TestTheDoorIsOpenALittleWiderThanTheCluster(t *testing.T) {
 	w := sixCPUs(t, "", fixture.Group("booked", "q", 1, fixture.Wanting("cpu=2 memory=2Gi")), knocking("fits", "cpu=2 memory=2Gi"),
 		knocking("exactly", "cpu=5200m"), knocking("too-much", "cpu=5201m"), knocking("huge", "cpu=20 memory=20Gi"),
-		fixture.Group("silent", "q", 1, fixture.AtTheDoor), knocking("empty", ""))
+		fixture.Group("silent", "q", 1, fixture.PendingAdmission), knocking("empty", ""))
 	s := w.Open()
 	for job, want := range map[string]string{
 		"fits": "", "exactly": "", "silent": "", "empty": "",
@@ -39,7 +39,7 @@ func TestTheDoorIsOpenALittleWiderThanTheCluster(t *testing.T) {
 			t.Errorf("job %s: %s", job, diff)
 		}
 	}
-	s.LetIn(w.JobNamed("fits"))
+	s.Admit(w.JobNamed("fits"))
 	want := &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue,
 		Shortages: []verdict.Shortage{{Resource: "cpu", Need: 5200, Have: 3200}}}
 	if diff := cmp.Diff(want, s.MayEnqueue(w.JobNamed("exactly"))); diff != "" {
@@ -133,7 +133,7 @@ func TestNeverIsMoreLetInThanTheFactorAllows(t *testing.T) {
 			} else if !let {
 				continue
 			}
-			s.LetIn(j)
+			s.Admit(j)
 			if rapid.Bool().Draw(r, "placed") {
 				x := s.Begin()
 				x.Place(s.Pending(j)[0], w.Node("n2"))

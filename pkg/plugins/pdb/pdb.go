@@ -36,12 +36,12 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OpenSession(s *framework.Session) { p.cluster = s.Cluster }
 
 // VotePreempt lets pods go that their budgets let go.
-func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
 
 // VoteReclaim is the same between queues.
-func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
 
-func (p *plugin) vote(d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
 	p.needs = p.needs[:0]
 	for _, victim := range d.Victims {
 		for _, b := range p.cluster.Budgets(victim) {

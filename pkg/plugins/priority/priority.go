@@ -32,7 +32,7 @@ func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(b.Priority
 func (plugin) CompareTasks(a, b *cluster.Task) int { return cmp.Compare(b.Priority, a.Priority) }
 
 // VotePreempt lets pods go that rank below the taker.
-func (plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	giver := d.Giver()
 	if giver != d.Taker {
 		if giver.Priority < d.Taker.Priority {
@@ -49,4 +49,6 @@ func (plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
 }
 
 // IsStarving reports whether the job has fewer pods with a node, or the promise of one, than could have one.
-func (plugin) IsStarving(j *cluster.Job) bool { return j.AtTheDoor() || j.Count(cluster.Pending) > 0 }
+func (plugin) IsStarving(j *cluster.Job) bool {
+	return j.IsPendingAdmission() || j.Count(cluster.Pending) > 0
+}

@@ -58,7 +58,7 @@ func TestEqualPriorityEvictsNobody(t *testing.T) {
 
 func TestAJobLacksSomethingWhileOneOfItsPodsWaits(t *testing.T) {
 	w := world.New(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"),
-		fixture.Group("g", "default", 1), fixture.Group("door", "default", 1, fixture.AtTheDoor), fixture.Group("runs", "default", 1),
+		fixture.Group("g", "default", 1), fixture.Group("door", "default", 1, fixture.PendingAdmission), fixture.Group("runs", "default", 1),
 		fixture.Pod("r", fixture.In("runs"), fixture.On("n")),
 		fixture.Pod("a", fixture.In("g"), fixture.On("n")), fixture.Pod("b", fixture.In("g")), fixture.Pod("c", fixture.In("g"), gated))
 	s := w.Open()

@@ -196,7 +196,7 @@ func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict
 
 // VoteReclaim lets pods go as long as their queue holds more than it deserves of some resource, and those of queues with
 // less priority than the taker's whatever their queue deserves (law Q1).
-func (p *plugin) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	if why := p.view.MayGive(&d.Giver().Queue.Node, &d.Taker.Queue.Node, d.Leaving()); why != "" {
 		return framework.Reject, why
 	}
@@ -225,7 +225,7 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 	return "it deserves " + strings.Join(amounts, ", ")
 }
 
-// MayEnqueue lets a job in that fits under the ceiling of its queue, beside the jobs already let in.
+// MayEnqueue admits a job that fits under the ceiling of its queue, beside the jobs already admitted.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	view, claim := p.view, quota.ToAdmit(j.MinResources, j)
 	if j.AwaitsPods() {

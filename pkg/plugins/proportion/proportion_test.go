@@ -219,7 +219,7 @@ func TestAJobIsLookedAtAgainWhenOthersWantLess(t *testing.T) {
 
 func TestTheDoor(t *testing.T) {
 	at := func(name, queue, minimum string) runtime.Object {
-		return fixture.Group(name, queue, 1, fixture.AtTheDoor, fixture.Wanting(minimum))
+		return fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 	}
 	capped := fixture.Queue("q", world.Capped("cpu=4 memory=4Gi"))
 	held := holding("q", 2, "cpu=1", "n1")
@@ -266,13 +266,13 @@ func TestTheDoor(t *testing.T) {
 
 func TestAJobThatIsLetInLeavesLessForTheNext(t *testing.T) {
 	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16"), fixture.Queue("q", world.Capped("cpu=4")),
-		fixture.Group("a", "q", 1, fixture.AtTheDoor, fixture.Wanting("cpu=3")),
-		fixture.Group("b", "q", 1, fixture.AtTheDoor, fixture.Wanting("cpu=3")))
+		fixture.Group("a", "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=3")),
+		fixture.Group("b", "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=3")))
 	s := w.Open()
 	if v := s.MayEnqueue(w.JobNamed("a")); v != nil {
 		t.Fatal(world.Tell(v))
 	}
-	s.LetIn(w.JobNamed("a"))
+	s.Admit(w.JobNamed("a"))
 	if v := s.MayEnqueue(w.JobNamed("b")); v == nil || v.Code != verdict.OverCapability {
 		t.Errorf("the door is still open: %v", v)
 	}

@@ -24,7 +24,7 @@ type line struct {
 	measure
 	hard, used int64
 	left       int64 // of what is allowed beyond what is used
-	booked     int64 // for jobs that were let in
+	booked     int64 // for jobs that were admitted
 }
 
 // measure is what of a pod a line counts.

@@ -44,7 +44,7 @@ func selecting(operator corev1.ScopeSelectorOperator, classes ...string) quotaOp
 
 // knocking is a job of two at the door.
 func knocking(name, minimum string, options ...func(*schedulingv1beta1.PodGroup)) runtime.Object {
-	return fixture.Group(name, "q", 2, append(options, fixture.AtTheDoor, fixture.Wanting(minimum))...)
+	return fixture.Group(name, "q", 2, append(options, fixture.PendingAdmission, fixture.Wanting(minimum))...)
 }
 
 func letIn(name, minimum string) runtime.Object {
@@ -141,7 +141,7 @@ func TestWhatIsLetInIsKeptRoomFor(t *testing.T) {
 			t.Errorf("job %s: %s", step.job, diff)
 		}
 		if step.enters {
-			s.LetIn(j)
+			s.Admit(j)
 		}
 	}
 	// The next session knows it from the jobs themselves.
@@ -160,7 +160,7 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 	s := w.Open()
 	const short = "needs 1, has 0, short by 1"
 	for job, want := range map[string]string{
-		// Of two CPUs it lacks one, which is all that is left beside what the job that was let in lacks.
+		// Of two CPUs it lacks one, which is all that is left beside what the job that was admitted lacks.
 		"alone": "",
 		"new": "Refused ResourceQuota work/a: cpu: " + short + ": pods: needs 2, has 1, short by 1; of limits.cpu 6, 4 used, " +
 			"2 kept for admitted jobs; of pods 4, 2 used, 1 kept for admitted jobs",
@@ -218,14 +218,14 @@ func TestNeverIsMoreLetInThanAQuotaAllows(t *testing.T) {
 		s := w.Open()
 		kept := func() (sum int64) {
 			for _, j := range w.Jobs() {
-				if !j.AtTheDoor() {
+				if !j.IsPendingAdmission() {
 					sum += j.MinResources.At(resources.CPU)
 				}
 			}
 			return sum
 		}
 		for _, j := range s.Jobs(w.Queue("q")) {
-			if !j.AtTheDoor() {
+			if !j.IsPendingAdmission() {
 				continue
 			}
 			need := j.MinResources.At(resources.CPU)
@@ -233,7 +233,7 @@ func TestNeverIsMoreLetInThanAQuotaAllows(t *testing.T) {
 			if let := s.MayEnqueue(j) == nil; let != fits {
 				t.Fatalf("beside %d and %d of %d, %d is let in: %t", used, kept(), limit, need, let)
 			} else if let && rapid.Bool().Draw(r, "enters") {
-				s.LetIn(j)
+				s.Admit(j)
 			}
 		}
 	})

@@ -93,7 +93,7 @@ func (p *plugin) WakeAt() time.Time {
 		return next
 	}
 	for _, j := range p.cluster.Waiting() {
-		if !j.AtTheDoor() {
+		if !j.IsPendingAdmission() {
 			continue
 		}
 		if due := p.deadline(j); due.After(p.now) && (next.IsZero() || due.Before(next)) {

@@ -34,7 +34,7 @@ func created(after time.Duration) option {
 }
 
 func knocking(name string, options ...option) runtime.Object {
-	return fixture.Group(name, "q", 1, append(options, fixture.AtTheDoor, fixture.Wanting("cpu=1"))...)
+	return fixture.Group(name, "q", 1, append(options, fixture.PendingAdmission, fixture.Wanting("cpu=1"))...)
 }
 
 // closedDoor refuses every job, in a tier behind the plugin's or in its own.

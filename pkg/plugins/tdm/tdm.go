@@ -210,7 +210,7 @@ func (p *plugin) IsStarving(j *cluster.Job) bool {
 }
 
 // VotePreempt lets pods go for a pod that is here to stay, as far as the budget of their job goes.
-func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	if p.takesNothing(d) {
 		return framework.Reject, takesNothing
 	}
@@ -230,7 +230,7 @@ func (p *plugin) VotePreempt(d *framework.Departure) (framework.Vote, string) {
 	return framework.Permit, ""
 }
 
-func (p *plugin) takesNothing(d *framework.Departure) bool {
+func (p *plugin) takesNothing(d *framework.VictimProposal) bool {
 	if d.For == nil {
 		return p.isMarked(d.Taker)
 	}

@@ -68,7 +68,7 @@ func (s *Stage) Set(objects ...runtime.Object) *Stage {
 	return s
 }
 
-// Gang adds a PodGroup that was let in, with as many pods, of which minimum must start together.
+// Gang adds a PodGroup that was admitted, with as many pods, of which minimum must start together.
 func (s *Stage) Gang(name, queue string, minimum, size int, asks string) *Stage {
 	s.Set(fixture.Group(name, queue, int32(minimum)))
 	for i := range size {

@@ -103,8 +103,8 @@ func TestLimitsAreNumbersOfPods(t *testing.T) {
 	limits := &stage.Limits{Overuses: map[string]int{"full": 1}, Doors: map[string]int{"full": 2}}
 	s := stage.New(t, nil, limits).Set(fixture.Queue("full"), fixture.Queue("empty"), fixture.Node("n", "cpu=8"), fixture.Group("runs", "full", 1),
 		fixture.Pod("r", fixture.In("runs"), fixture.On("n")),
-		fixture.Group("small", "full", 2, fixture.AtTheDoor, fixture.Wanting("pods=2")), fixture.Group("large", "full", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")),
-		fixture.Group("elsewhere", "empty", 3, fixture.AtTheDoor, fixture.Wanting("pods=3")))
+		fixture.Group("small", "full", 2, fixture.PendingAdmission, fixture.Wanting("pods=2")), fixture.Group("large", "full", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")),
+		fixture.Group("elsewhere", "empty", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
 	full, empty := s.Queue("full"), s.Queue("empty")
 	if limits.Overused(full) == nil || limits.Overused(empty) != nil {
 		t.Error("a queue has enough from its number on, and not before")

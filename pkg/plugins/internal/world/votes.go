@@ -20,7 +20,7 @@ type Question struct {
 // Vote asks the plugin: "yes", "" if it has no say, else why not.
 func (w *World) Vote(q Question) string {
 	w.tb.Helper()
-	d := &framework.Departure{Taker: w.JobNamed(q.Taker), Whole: q.Whole}
+	d := &framework.VictimProposal{Taker: w.JobNamed(q.Taker), Whole: q.Whole}
 	if q.For != "" {
 		d.For = w.TaskNamed(q.For)
 	}

@@ -19,7 +19,7 @@ type voter struct{ prefix string }
 
 func (voter) Name() string { return "voter" }
 
-func (v voter) VotePreempt(d *framework.Departure) (framework.Vote, string) {
+func (v voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	for _, t := range d.Victims {
 		if !strings.HasPrefix(t.Pod.Name, v.prefix) {
 			return framework.Reject, "its name is another"
@@ -28,7 +28,7 @@ func (v voter) VotePreempt(d *framework.Departure) (framework.Vote, string) {
 	return framework.Permit, ""
 }
 
-func (v voter) VoteReclaim(d *framework.Departure) (framework.Vote, string) {
+func (v voter) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	if d.Whole && d.For != nil && d.For.Pod.Name == "waits" {
 		return framework.Permit, ""
 	}

@@ -57,9 +57,9 @@ var doing = [...]string{nominate: "nominating", ask: "evicting", mark: "marking"
 // preemptionCancelled is the reason of the condition that a pod is not to leave after all.
 const preemptionCancelled = "PreemptionCancelled"
 
-// errand is one step with one pod.
-type errand struct {
-	of     *undertaking
+// podStep is one step with one pod.
+type podStep struct {
+	of     *planExecution
 	step   step
 	pod    types.NamespacedName
 	uid    types.UID
@@ -87,12 +87,12 @@ type victim struct {
 	isRefused   bool // the API server will not have it evicted
 }
 
-// messenger does errands.
+// messenger does podSteps.
 type messenger struct{ clients *Clients }
 
-// do does an errand once. errObjectGone says that the pod does not exist any more, or does not matter any more. The result
+// do does an podStep once. errObjectGone says that the pod does not exist any more, or does not matter any more. The result
 // is that of an eviction, "" while it is not known.
-func (m messenger) do(ctx context.Context, e *errand) (EvictionResult, error) {
+func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 	switch e.step {
 	case nominate:
 		return "", m.nominate(ctx, e)
@@ -116,7 +116,7 @@ func (m messenger) do(ctx context.Context, e *errand) (EvictionResult, error) {
 
 // patch changes the status of a pod and the record beside it, in one request: of this one, not of its namesake, and, if a version is given, only if nothing has
 // happened to it since. Into takes what it is then; nil is nowhere.
-func (m messenger) patch(ctx context.Context, e *errand, version string, change podWrite, into *corev1.Pod) error {
+func (m messenger) patch(ctx context.Context, e *podStep, version string, change podWrite, into *corev1.Pod) error {
 	core := m.clients.Core.CoreV1()
 	result := sendPatch(ctx, core.RESTClient(), "pods", key{podKind, e.pod.Namespace, e.pod.Name}, types.StrategicMergePatchType,
 		podPatch(e.uid, version, change))
@@ -130,7 +130,7 @@ func (m messenger) patch(ctx context.Context, e *errand, version string, change 
 	return explain(err, e.uid, func() (metav1.Object, error) { return readPod(ctx, core, e.pod) })
 }
 
-func (m messenger) nominate(ctx context.Context, e *errand) error {
+func (m messenger) nominate(ctx context.Context, e *podStep) error {
 	err := m.patch(ctx, e, "", promised(e.node, e.record), nil)
 	if err == nil || !isFinal(err) {
 		return err
@@ -164,7 +164,7 @@ func orNull(value string) any {
 	return value
 }
 
-func (m messenger) mark(ctx context.Context, e *errand) error {
+func (m messenger) mark(ctx context.Context, e *podStep) error {
 	var live corev1.Pod
 	leaves := disruption(corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.victim.Message, e.victim.Record(), e.of.marked)
 	err := m.patch(ctx, e, "", leaves, &live)
@@ -182,7 +182,7 @@ func isOut(pod *corev1.Pod) bool {
 
 // evict tells a pod to leave, or has the API server say whether it would let it: whatever may refuse that, disruption budgets, policies
 // and webhooks, is asked, and nothing is done.
-func (m messenger) evict(ctx context.Context, e *errand, isDryRun bool) (EvictionResult, error) {
+func (m messenger) evict(ctx context.Context, e *podStep, isDryRun bool) (EvictionResult, error) {
 	if e.victim.isOut {
 		return EvictionNeedless, nil
 	}
@@ -238,7 +238,7 @@ func forbids(err error) bool {
 }
 
 // spare takes the mark off a pod, if it is one of a scheduler, and writes on one whose eviction was refused that it was.
-func (m messenger) spare(ctx context.Context, e *errand) error {
+func (m messenger) spare(ctx context.Context, e *podStep) error {
 	live, err := m.live(ctx, e)
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (m messenger) spare(ctx context.Context, e *errand) error {
 }
 
 // withdraw takes back what a pod is promised.
-func (m messenger) withdraw(ctx context.Context, e *errand) error {
+func (m messenger) withdraw(ctx context.Context, e *podStep) error {
 	live, err := m.live(ctx, e)
 	if err != nil || live.Status.NominatedNodeName == "" {
 		return err
@@ -272,7 +272,7 @@ func (m messenger) withdraw(ctx context.Context, e *errand) error {
 }
 
 // live reads a pod; errObjectGone says that it is gone or leaves.
-func (m messenger) live(ctx context.Context, e *errand) (*corev1.Pod, error) {
+func (m messenger) live(ctx context.Context, e *podStep) (*corev1.Pod, error) {
 	live, err := readPod(ctx, m.clients.Core.CoreV1(), e.pod)
 	if apierrors.IsNotFound(err) || err == nil && (live.UID != e.uid || live.DeletionTimestamp != nil) {
 		return nil, errObjectGone

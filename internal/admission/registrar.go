@@ -26,9 +26,9 @@ const (
 	firstRegistration = 15 * time.Second
 )
 
-// clerk keeps certificates, registration and resource groups as they should be. Each replica has one; they write the
+// registrar keeps certificates, registration and resource groups as they should be. Each replica has one; they write the
 // same, and only over what they have read.
-type clerk struct {
+type registrar struct {
 	api     client.Client
 	live    client.Reader
 	options Options
@@ -41,10 +41,10 @@ type clerk struct {
 }
 
 // NeedLeaderElection is false: every replica serves.
-func (*clerk) NeedLeaderElection() bool { return false }
+func (*registrar) NeedLeaderElection() bool { return false }
 
 // Start works until the context ends. What goes wrong is tried again.
-func (c *clerk) Start(ctx context.Context) error {
+func (c *registrar) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, c.log)
 	c.started = time.Now()
 	for {
@@ -63,12 +63,12 @@ func (c *clerk) Start(ctx context.Context) error {
 
 // step does all that is due. The bundle is registered after the certificates are, so that no API server is told of an
 // authority that is lost when the Secret cannot be written.
-func (c *clerk) step(ctx context.Context) error {
+func (c *registrar) step(ctx context.Context) error {
 	return errors.Join(c.reload(), c.keeper.Step(ctx), c.register(ctx))
 }
 
 // reload reads the resource groups anew if their file has changed. A bad file changes nothing.
-func (c *clerk) reload() error {
+func (c *registrar) reload() error {
 	groups, content, err := readGroups(c.options.ConfigFile)
 	if err != nil || bytes.Equal(content, c.config) {
 		return err
@@ -81,7 +81,7 @@ func (c *clerk) reload() error {
 
 // register fills in the two configurations, which must exist: they are installed empty, so that nobody needs the right to
 // create any, and so that they go when Hekla is removed.
-func (c *clerk) register(ctx context.Context) error {
+func (c *registrar) register(ctx context.Context) error {
 	bundle := c.keeper.Bundle()
 	if bundle == nil {
 		return nil // why there is none has been said
@@ -98,7 +98,7 @@ func (c *clerk) register(ctx context.Context) error {
 }
 
 // fill reads a configuration, lets it be edited, and writes it if that has changed it.
-func (c *clerk) fill(ctx context.Context, name client.ObjectKey, configuration client.Object, edit func() bool) error {
+func (c *registrar) fill(ctx context.Context, name client.ObjectKey, configuration client.Object, edit func() bool) error {
 	if err := c.live.Get(ctx, name, configuration); err != nil {
 		return fmt.Errorf("registering the webhooks: %w", err)
 	}
@@ -123,7 +123,7 @@ func replaced[T any](current *[]T, wanted []T, isEarly bool) bool {
 }
 
 // ready says whether the server can answer.
-func (c *clerk) ready(*http.Request) error {
+func (c *registrar) ready(*http.Request) error {
 	if c.keeper.Bundle() == nil {
 		return errors.New("there is no certificate yet")
 	}

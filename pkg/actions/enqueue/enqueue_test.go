@@ -21,7 +21,7 @@ func newStage(t *testing.T, l *stage.Limits) *stage.Stage {
 func isIn(s *stage.Stage, name string) bool { return !s.Job(fixture.Key(name)).IsPendingAdmission() }
 
 func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
-	l := &stage.Limits{Doors: map[string]int{"default": 0}}
+	l := &stage.Limits{AdmissionLimits: map[string]int{"default": 0}}
 	s := newStage(t, l).Set(fixture.Group("g", "default", 3, fixture.PendingAdmission))
 	s.Run(enqueue.Name)
 	if !isIn(s, "g") || len(l.Asked) != 0 {
@@ -30,7 +30,7 @@ func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
 }
 
 func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
-	s := newStage(t, &stage.Limits{Doors: map[string]int{"default": 3}}).Set(
+	s := newStage(t, &stage.Limits{AdmissionLimits: map[string]int{"default": 3}}).Set(
 		fixture.Group("a", "default", 4, fixture.PendingAdmission, fixture.Wanting("pods=4")),
 		fixture.Group("b", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
 	s.Run(enqueue.Name)
@@ -40,7 +40,7 @@ func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
 }
 
 func TestAJobThatIsLetInIsBookedAtOnce(t *testing.T) {
-	s := newStage(t, &stage.Limits{Doors: map[string]int{"default": 5}}).Set(
+	s := newStage(t, &stage.Limits{AdmissionLimits: map[string]int{"default": 5}}).Set(
 		fixture.Group("a", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")),
 		fixture.Group("b", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
 	s.Run(enqueue.Name)
@@ -93,7 +93,7 @@ func (r roomMaker) AdmitsByEviction(_ *framework.Session, j *cluster.Job) (bool,
 
 func TestAJobThatRoomMayBeMadeForIsLetInThoughItIsRefused(t *testing.T) {
 	factory := framework.ActionFactory{Name: "roomMaker", New: func(conf.Arguments) (framework.Action, error) { return roomMaker("b"), nil }}
-	s := stage.New(t, []framework.ActionFactory{enqueue.Factory(), factory}, &stage.Limits{Doors: map[string]int{"default": 0}}).Set(
+	s := stage.New(t, []framework.ActionFactory{enqueue.Factory(), factory}, &stage.Limits{AdmissionLimits: map[string]int{"default": 0}}).Set(
 		fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("pods=1")),
 		fixture.Group("b", "default", 1, fixture.PendingAdmission, fixture.Wanting("pods=1")))
 	s.Run(enqueue.Name)

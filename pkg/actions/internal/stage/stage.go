@@ -145,11 +145,11 @@ func (Gang) IsReady(j *cluster.Job) bool { return j.Lacks() == 0 }
 
 // Limits keeps queues within numbers of pods, and orders queues and jobs by name, backwards if asked.
 type Limits struct {
-	Pods      map[string]int // what each queue may hold; absent means any number
-	Overuses  map[string]int // from how many on a queue has enough
-	Doors     map[string]int // how many pods a queue lets in by minResources, beside what is booked
-	Backwards bool
-	Asked     []string // which jobs knocked
+	Pods            map[string]int // what each queue may hold; absent means any number
+	Overuses        map[string]int // from how many on a queue has enough
+	AdmissionLimits map[string]int // how many pods a queue lets in by minResources, beside what is booked
+	Backwards       bool
+	Asked           []string // which jobs knocked
 }
 
 // Name is the name in the configuration.
@@ -179,10 +179,10 @@ func (l *Limits) Overused(q *cluster.Queue) *verdict.Verdict {
 	return nil
 }
 
-// MayEnqueue refuses what is beyond Doors.
+// MayEnqueue refuses what is beyond AdmissionLimits.
 func (l *Limits) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	l.Asked = append(l.Asked, j.ID.Name)
-	limit, ok := l.Doors[j.Queue.Name]
+	limit, ok := l.AdmissionLimits[j.Queue.Name]
 	if ok && j.MinResources.At(resources.Pods)+j.Queue.Own.Inqueue.At(resources.Pods) > int64(limit) {
 		return framework.Reject, refusal(j.Queue, verdict.OverCommitted)
 	}

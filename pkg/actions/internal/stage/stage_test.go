@@ -100,7 +100,7 @@ func TestAnActionThatGetsItWrongFailsTheTest(t *testing.T) {
 }
 
 func TestLimitsAreNumbersOfPods(t *testing.T) {
-	limits := &stage.Limits{Overuses: map[string]int{"full": 1}, Doors: map[string]int{"full": 2}}
+	limits := &stage.Limits{Overuses: map[string]int{"full": 1}, AdmissionLimits: map[string]int{"full": 2}}
 	s := stage.New(t, nil, limits).Set(fixture.Queue("full"), fixture.Queue("empty"), fixture.Node("n", "cpu=8"), fixture.Group("runs", "full", 1),
 		fixture.Pod("r", fixture.In("runs"), fixture.On("n")),
 		fixture.Group("small", "full", 2, fixture.PendingAdmission, fixture.Wanting("pods=2")), fixture.Group("large", "full", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")),

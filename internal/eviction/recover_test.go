@@ -1,6 +1,8 @@
 package eviction_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,6 +109,26 @@ func TestAPlanThatRestsOnALaterOneIsTakenUp(t *testing.T) {
 			job("m", "default", "high", 1, "-", app("x"), recorded("p2", "preempt"), one(0, nominated("n1"))))
 		w.expect("m-0 is promised n1; " + first + "-0 is promised n1").die("g0-0").expect(first + "-0 goes to n1").die("g1-0").expect("m-0 goes to n1")
 	}
+}
+
+// The last of many unlike pods fits where it was promised a node only before all others. To try all orders would take too long.
+func TestThePodThatMustComeFirstIsFound(t *testing.T) {
+	const pods = 7
+	options := []option{each(fixture.Labelled("app", "x")), each(nominated("n1")), recorded("p1", "preempt")}
+	for i := range pods {
+		options = append(options, one(i, fixture.Asks(fmt.Sprintf("cpu=1 memory=%dMi", i+1))))
+	}
+	options = append(options, one(pods-1, func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
+	}))
+	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=7 memory=8Gi"), fixture.Node("n2", "cpu=1 memory=8Gi"), job("other", "default", "high", 0, "n2"),
+		job("giver", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
+		job("taker", "default", "high", pods, strings.Repeat("- ", pods), options...))
+	w.expect("taker-0 is promised n1; taker-1 is promised n1; taker-2 is promised n1; taker-3 is promised n1; taker-4 is promised n1; " +
+		"taker-5 is promised n1; taker-6 is promised n1").die("giver-0")
+	w.expect("taker-6 goes to n1; taker-0 goes to n1; taker-1 goes to n1; taker-2 goes to n1; taker-3 goes to n1; taker-4 goes to n1; " +
+		"taker-5 goes to n1")
 }
 
 // What is promised on a node that is cordoned counts in what queues share, as it does for the scheduler that made the plan.

@@ -35,16 +35,51 @@ func dependsOnOthers(c *cluster.Cluster, tasks []*cluster.Task) bool {
 	return slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return c.DependsOnPods(t.Class) })
 }
 
-// maxTries bounds the search for an order by as many questions beyond one for each promise. The order of the plan is tried first
+// maxTries bounds each search for an order by as many questions beyond one for each promise. The order of the plan is tried first
 // and is nearly always right; the others matter to a scheduler that finds promises of which it was not told the order.
 const maxTries = 256
 
 // inSequence promises tasks their nodes again, one after the other, each where it fits beside those before it. The given order is
-// tried first, then others. It returns the order in which they fit; if there is none nothing is promised.
+// tried first, then those in which a task comes first that did not fit where it stood, then others. It returns the order in which they
+// fit; if there is none nothing is promised.
 func inSequence(s *framework.Session, x framework.Transaction, promises []promise) (order []*cluster.Task, ok bool) {
 	search := sequencing{session: s, x: x, left: promises, tries: len(promises) + maxTries}
+	if order, ok = search.misfitsFirst(promises); ok {
+		return order, true
+	}
 	ok = search.next()
 	return search.order, ok
+}
+
+// misfitsFirst tries an order, and as long as a task does not fit in it, one that begins with this task: a pod that is to be spread, or
+// apart from others, fits before them and not behind. Who comes first a second time does not fit there either.
+func (q *sequencing) misfitsFirst(promises []promise) (order []*cluster.Task, ok bool) {
+	promises = slices.Clone(promises)
+	var moved []*cluster.Task
+	for tries := len(promises) + maxTries; tries >= len(promises); {
+		y := q.session.Begin()
+		order = order[:0]
+		misfit := slices.IndexFunc(promises, func(p promise) bool {
+			tries--
+			if !q.session.Outlook.Fits(p.task, p.node) {
+				return true
+			}
+			q.x.Pipeline(p.task, p.node)
+			order = append(order, p.task)
+			return false
+		})
+		if misfit < 0 {
+			return order, true
+		}
+		y.Undo()
+		p := promises[misfit]
+		if misfit == 0 || slices.Contains(moved, p.task) {
+			return nil, false
+		}
+		moved = append(moved, p.task)
+		promises = slices.Insert(slices.Delete(promises, misfit, misfit+1), 0, p)
+	}
+	return nil, false
 }
 
 // sequencing is the search for an order, in depth.

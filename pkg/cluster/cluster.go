@@ -87,6 +87,7 @@ type Cluster struct {
 	questioned []*Job // whose owner may have changed
 
 	waiting     []*Job     // jobs that have something to place, or wait at the door
+	sharesMore  bool       // since the last Settle a pod was placed where nobody else can go: see Shared
 	touchedJobs []*Job     // changed since TakeTouchedJobs
 	quota       quota.Tree // of the queues, and the ledger of what they hold
 	ungrouped   []*Task    // found to name no PodGroup since TakeUngrouped
@@ -254,6 +255,11 @@ func (c *Cluster) TakeTouchedQueues() []*Queue {
 // Settle brings up to date what is derived from many objects at once: whose the jobs are, ranks, the queue tree, HyperNodes, classes. It must be called
 // after events were applied and before decisions are made.
 func (c *Cluster) Settle() {
+	if c.sharesMore {
+		// What queues share is worked out when a session begins: who was refused after the placement was refused by what it was before.
+		c.sharesMore = false
+		c.note(ShareChanged)
+	}
 	c.settleOwners()
 	c.settlePriorities()
 	c.waiting = slices.DeleteFunc(c.waiting, func(j *Job) bool {

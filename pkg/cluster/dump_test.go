@@ -22,7 +22,7 @@ var leftOut = []string{
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Node.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.kinds", "Task.inNode", "Task.budgets",
 	"Task.budgetsWhen", "Budget.selector", "supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology",
-	"Cluster.talliedAt", "Cluster.ungrouped", "Node.tallied", "Node.talliedUsed",
+	"Cluster.talliedAt", "Cluster.sharesMore", "Cluster.ungrouped", "Node.tallied", "Node.talliedUsed",
 }
 
 // onlyGrows are the fields that undo leaves longer than they were; Settle makes them short again.

@@ -86,9 +86,7 @@ func (c *Cluster) Commit(t *Task) {
 	invariant(t.Status == Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, Binding, t.Node)
 	c.note(PodPlaced)
-	if t.Node.standing != usable {
-		c.note(ShareChanged) // see Shared
-	}
+	c.sharesMore = c.sharesMore || t.Node.standing != usable
 }
 
 // TakeBack frees tasks whose binding was decided at a time and never handed out.

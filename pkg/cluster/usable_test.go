@@ -112,11 +112,13 @@ func TestAJobIsHelpedByWhatIsPlacedWhereItsQueueCannotGo(t *testing.T) {
 			c := newCluster(Set{n}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("waits", "")}, Set{pod("w", in("waits"))})
 			c.Settle()
 			waits := c.Job(key("waits"))
-			c.SetVerdict(waits, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpQueue})
 			placed := c.Job(key("g")).Tasks()[0]
 			c.Place(placed, c.Node("n"))
 			c.Commit(placed)
 			c.Keep()
+			// Later in the same cycle, by what was shared when it began.
+			c.SetVerdict(waits, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpQueue})
+			c.Settle()
 			if have := c.isHelped(waits); have != want {
 				t.Errorf("the job is looked at: %t", have)
 			}

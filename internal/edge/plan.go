@@ -26,7 +26,7 @@ const (
 	busyPlanShare = 4
 )
 
-// planExecution is what is done for a plan that begins, or for one that ends: its stages one after the other, and the podSteps
+// planExecution is what is done for a plan that begins, or for one that ends: its stages one after the other, and the steps
 // of a stage in any order.
 type planExecution struct {
 	id  string
@@ -173,7 +173,7 @@ func (p *planner) podStep(u *planExecution, s step, pod types.NamespacedName, ui
 	return &podStep{of: u, step: s, pod: pod, uid: uid, backOff: p.backOff}
 }
 
-// admit counts what there is to do. What an older planExecution still has to say about a promise is void with a newer one.
+// admit counts what there is to do. What an older one still has to say about a promise is void with a newer one.
 func (p *planner) admit(u *planExecution) {
 	for _, stage := range u.stages {
 		p.outstanding += len(stage)
@@ -189,7 +189,7 @@ func (p *planner) admit(u *planExecution) {
 	}
 }
 
-// void has an podStep not be done, or not be repeated if it is under way.
+// void has a step not be done, or not be repeated if it is under way.
 func (p *planner) void(e *podStep) {
 	e.isVoid = true
 	if !e.isRunning && !e.isOver {
@@ -242,7 +242,7 @@ func (p *planner) proceed(u *planExecution) {
 	}
 }
 
-// finish ends an podStep, done or not.
+// finish ends a step, done or not.
 func (p *planner) finish(e *podStep) {
 	e.isOver = true
 	p.outstanding--
@@ -333,7 +333,7 @@ func (p *planner) sending(uid types.UID) <-chan struct{} {
 	return nil
 }
 
-// next does one podStep, as far as one request goes. It returns false when there will be nothing more.
+// next does one step, as far as one request goes. It returns false when there will be nothing more.
 func (p *planner) next(ctx context.Context) bool {
 	e, isOver := p.queue.Get()
 	if isOver {
@@ -370,7 +370,7 @@ func (p *planner) take(e *podStep) bool {
 	return true
 }
 
-// returned decides how it goes on with an podStep after a request.
+// returned decides how it goes on with a step after a request.
 func (p *planner) returned(ctx context.Context, e *podStep, result EvictionResult, err error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

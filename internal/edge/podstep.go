@@ -90,7 +90,7 @@ type victim struct {
 // messenger does podSteps.
 type messenger struct{ clients *Clients }
 
-// do does an podStep once. errObjectGone says that the pod does not exist any more, or does not matter any more. The result
+// do does a step once. errObjectGone says that the pod does not exist any more, or does not matter any more. The result
 // is that of an eviction, "" while it is not known.
 func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 	switch e.step {

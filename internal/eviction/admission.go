@@ -50,7 +50,7 @@ func (f *Search) opens(scope cluster.Scope, j *cluster.Job) (ok bool, why *verdi
 	if why := f.neverFits(&c); why != "" {
 		return false, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helpsOf(j), Detail: why}
 	}
-	for _, r := range f.refused[c.preemptorShape] {
+	for _, r := range f.refused[c.shape] {
 		if r.covers(&c) {
 			return false, r.why
 		}
@@ -81,10 +81,10 @@ func (f *Search) mayAsk(j *cluster.Job, scope cluster.Scope) bool {
 
 // admissionRequest is what a job asks for at admission.
 type admissionRequest struct {
-	job            *cluster.Job
-	preemptorShape admissionShape
-	first          *cluster.Task    // that waits, nil if none does
-	lacks          resources.Vector // of its minResources
+	job   *cluster.Job
+	shape admissionShape
+	first *cluster.Task    // that waits, nil if none does
+	lacks resources.Vector // of its minResources
 
 	// What plugins may look at besides: quotas are about one namespace, and may be about one class of it, the number of pods, and
 	// limits, which minResources names too.
@@ -115,10 +115,10 @@ func (f *Search) admissionRequestOf(scope cluster.Scope, j *cluster.Job) admissi
 	if list := j.Group.Spec.MinResources; list != nil {
 		c.named = f.session.Cluster.Resources.Asked(*list)
 	}
-	c.preemptorShape = admissionShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
+	c.shape = admissionShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
 	if j.Count(cluster.Pending) > 0 {
 		c.first = f.session.Pending(j)[0]
-		c.preemptorShape.class = c.first.Class
+		c.shape.class = c.first.Class
 	}
 	return c
 }
@@ -135,13 +135,13 @@ func markOf(j *cluster.Job) string {
 type refused struct {
 	admissionRequest
 	why *verdict.Verdict
-	// isAlone is set if laws protect every pod from jobs of its preemptorShape: then it does not matter what they ask for.
+	// isAlone is set if laws protect every pod from jobs of its shape: then it does not matter what they ask for.
 	isAlone bool
 	// byAmounts is set if what is missing is an amount that the queues or the cluster lack, whoever asks for it.
 	byAmounts bool
 }
 
-// covers reports whether another job of the same preemptorShape must be refused too: it asks for no less, in all that the refusal was
+// covers reports whether another job of the same shape must be refused too: it asks for no less, in all that the refusal was
 // about. One that asks for something else besides may take from others.
 func (r *refused) covers(c *admissionRequest) bool {
 	if r.isAlone {
@@ -154,18 +154,18 @@ func (r *refused) covers(c *admissionRequest) bool {
 		r.named.LessEqual(c.named) && c.has.LessEqual(r.has)
 }
 
-// maxRefused bounds how many refused jobs of one preemptorShape are remembered: each asked for less of something than those before it,
+// maxRefused bounds how many refused jobs of one shape are remembered: each asked for less of something than those before it,
 // so that there are few even in a long backlog.
 const maxRefused = 32
 
 func (f *Search) remember(c *admissionRequest, r *refused) {
 	r.admissionRequest = *c
 	r.has = c.has.Clone()
-	known := f.refused[c.preemptorShape]
+	known := f.refused[c.shape]
 	if len(known) == maxRefused {
 		known = known[1:]
 	}
-	f.refused[c.preemptorShape] = append(known, r)
+	f.refused[c.shape] = append(known, r)
 }
 
 // namesTheSame reports whether two amounts are of the same resources.
@@ -184,7 +184,7 @@ func (f *Search) ask(c *admissionRequest) *refused {
 	s, j := f.session, c.job
 	x := s.Begin()
 	defer x.Undo()
-	a := f.attempt(c.preemptorShape.scope, j)
+	a := f.attempt(c.shape.scope, j)
 	if c.first != nil {
 		a.need(c.first)
 	}

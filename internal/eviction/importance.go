@@ -42,7 +42,7 @@ func (i *importance) compare(j *importance) int {
 // importanceOf returns how much a task matters.
 func (a *attempt) importanceOf(t *cluster.Task) importance {
 	i := importance{start: t.Started(), uid: t.UID()}
-	if a.scope == cluster.BetweenQueues || a.scope == cluster.Anywhere {
+	if a.scope.CrossesQueues() {
 		i.priority[0] = a.queues.Priority(t.Job.QuotaNode())
 	}
 	i.priority[1] = int64(t.Job.Priority)

@@ -140,7 +140,7 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 	f.refuse(scope, j, why)
 }
 
-// maxLooks bounds the search for room by one action in one cycle, in nodes looked at on behalf of takers that have no preemptorShape
+// maxLooks bounds the search for room by one action in one cycle, in nodes looked at on behalf of takers that have no shape
 // to one before: some seconds on the largest clusters. Takers beyond it wait for the next cycle, and have half of that to
 // themselves, so that those before them in the order, which may be looked at anew with every pod that ends, do not use up every
 // cycle.

@@ -157,21 +157,20 @@ func outlookOf(s *framework.Session, p *cluster.Plan) (order []*cluster.Task, is
 	return nil, !ok
 }
 
+// laterThan are the plans that came into force after one, in their order.
+func laterThan(s *framework.Session, p *cluster.Plan) []*cluster.Plan {
+	return slices.DeleteFunc(s.Cluster.PlansInOrder(), func(q *cluster.Plan) bool { return q.Order <= p.Order })
+}
+
 // suspend takes the plans away that came into force after one, and reports whether there are any: what they promise, and the
 // evictions for them that are not sent yet.
 func suspend(s *framework.Session, x framework.Transaction, p *cluster.Plan) bool {
-	any := false
-	for _, later := range s.Cluster.Plans() {
-		if later.Order <= p.Order {
-			continue
-		}
-		withdraw(x, later.Promised())
-		for _, t := range later.Unsent() {
-			x.Spare(t)
-		}
-		any = true
+	later := laterThan(s, p)
+	for _, q := range later {
+		withdraw(x, q.Promised())
+		spareUnsent(x, q)
 	}
-	return any
+	return len(later) > 0
 }
 
 // KeepsPromises reports whether every plan in force, but one, can still come true with what was done in open transactions to some

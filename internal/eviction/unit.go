@@ -102,14 +102,14 @@ func (h *jobGroup) sort(a *attempt) {
 	h.tasks, h.tops = tasks, tops
 }
 
-// offers works out what the jobGroup offers next, and reports whether it has anything.
+// offers works out what the group offers next, and reports whether it has anything.
 func (a *attempt) offers(h *jobGroup) bool {
 	var ok bool
 	h.next, ok = a.head(h)
 	return ok
 }
 
-// head returns what the jobGroup offers next, ok is false if it has no more. It offers the same until it is told to go on.
+// head returns what the group offers next, ok is false if it has no more. It offers the same until it is told to go on.
 func (a *attempt) head(h *jobGroup) (u unit, ok bool) {
 	keeps := false
 	for ; h.at < len(h.tasks); h.at++ {
@@ -133,7 +133,7 @@ func (a *attempt) head(h *jobGroup) (u unit, ok bool) {
 	return u, ok
 }
 
-// pass goes on to what the jobGroup offers after its head.
+// pass goes on to what the group offers after its head.
 func (h *jobGroup) pass() {
 	if h.at < len(h.tasks) {
 		h.at++

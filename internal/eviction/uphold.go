@@ -383,10 +383,8 @@ func placeInSequence(
 // suspendPromises takes the promises back of plans that came into force after one, and returns them.
 func suspendPromises(s *framework.Session, x framework.Transaction, p *cluster.Plan) []promise {
 	var all []promise
-	for _, later := range s.Cluster.PlansInOrder() {
-		if later.Order > p.Order {
-			all = append(all, withdraw(x, later.InSequence())...)
-		}
+	for _, later := range laterThan(s, p) {
+		all = append(all, withdraw(x, later.InSequence())...)
 	}
 	return all
 }

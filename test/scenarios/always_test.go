@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -76,28 +75,7 @@ func (s *scenario) checkRest() []string {
 }
 
 // rows are the decisions of a report alone, in the order of cycles, one line each.
-func rows(report *simulator.Report) []string {
-	type row struct {
-		cycle int
-		text  string
-	}
-	var all []row
-	for _, e := range report.Evictions {
-		all = append(all, row{e.Cycle, fmt.Sprintf("evict %s from %s for %s by %s (%s)", e.Pod, e.Node, e.For, e.Action, e.Law)})
-	}
-	for _, n := range report.Nominations {
-		all = append(all, row{n.Cycle, fmt.Sprintf("nominate %s to %s", n.Pod, n.Node)})
-	}
-	for _, b := range report.Binds {
-		all = append(all, row{b.Cycle, fmt.Sprintf("bind %s to %s", b.Pod, b.Node)})
-	}
-	slices.SortStableFunc(all, func(a, b row) int { return cmp.Compare(a.cycle, b.cycle) })
-	texts := []string{}
-	for _, r := range all {
-		texts = append(texts, fmt.Sprintf("%d: %s", r.cycle, r.text))
-	}
-	return texts
-}
+func rows(report *simulator.Report) []string { return decisions(report, 0, report.Cycles) }
 
 func printed(report *simulator.Report) string {
 	var b bytes.Buffer

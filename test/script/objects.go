@@ -20,12 +20,9 @@ import (
 
 const namespace = "work"
 
-var objects map[string]func(*parser, []string) error
-
-func init() {
-	objects = map[string]func(*parser, []string) error{"class": (*parser).class, "node": (*parser).node, "queue": (*parser).queue, "gang": (*parser).beginGang,
-		"pod": (*parser).lonePod, "budget": (*parser).budget, "quota": (*parser).quota}
-}
+// objects are the commands that add an object.
+var objects = map[string]func(*parser, []string) error{"class": (*parser).class, "node": (*parser).node, "queue": (*parser).queue,
+	"gang": (*parser).beginGang, "pod": (*parser).lonePod, "budget": (*parser).budget, "quota": (*parser).quota}
 
 // word is "KEY", "KEY=VALUE" or "KIND:KEY=VALUE".
 type word struct{ text, kind, key, value string }

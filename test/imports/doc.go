@@ -1,6 +1,6 @@
 // Package imports holds the house together: it reads the sources of the module and checks that imports point down only,
 // from floor to floor, and that the packages which decide stay pure: no API calls, no clock, no goroutines, no state of a
-// package's own.
+// package's own. It holds the limits of size: lines of a package, methods of a type.
 //
 // The floors are those of the architecture. A new package is refused until the table says on which floor it stands.
 package imports

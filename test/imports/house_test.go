@@ -75,7 +75,7 @@ func sources(t *testing.T) []*source {
 		if entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		parsed, err := parser.ParseFile(set, file, nil, 0)
+		parsed, err := parser.ParseFile(set, file, nil, parser.ParseComments)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func sources(t *testing.T) []*source {
 func snippet(t *testing.T, room, text string) *source {
 	t.Helper()
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, "snippet.go", text, 0)
+	file, err := parser.ParseFile(set, "snippet.go", text, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,14 +6,14 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Random worlds tell, too, when the model forgets to wake somebody: some of them show it, for each of these causes.
+// Random worlds show, too, when the model does not wake a job: some of them fail for each of these causes. Causes that seldom come without
+// another (a plan that comes into force frees quota, too) are left to TestEveryKindOfEventWakes.
 func TestForgottenCausesAreFound(t *testing.T) {
-	const most, step = 2000, 100
+	const most, step = 10_000, 100
 	for _, test := range []struct {
 		name  string
 		cause cluster.Cause
-	}{{"a node changes", cluster.NodeShown}, {"room becomes free", cluster.RoomFreed}, {"a queue changes", cluster.QueueShown},
-		{"a plan is adopted", cluster.PlanAdopted}} {
+	}{{"a node changes", cluster.NodeShown}, {"room becomes free", cluster.RoomFreed}, {"a queue changes", cluster.QueueShown}} {
 		t.Run(test.name, func(t *testing.T) {
 			var sum tally
 			for first := uint64(1); first < most; first += step {

@@ -8,8 +8,8 @@ export RAPID_SEED ?= 1
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X hekla.sh/hekla/internal/version.Version=$(VERSION)
 
-CORE := ./pkg/resources/... ./pkg/verdict/... ./internal/topology/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./internal/placement/... \
-	./internal/eviction/... ./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./internal/edge/...
+CORE := ./pkg/resources/... ./pkg/verdict/... ./pkg/quota/... ./internal/topology/... ./pkg/cluster/... ./pkg/conf/... ./pkg/framework/... ./internal/placement/... \
+	./internal/eviction/... ./pkg/actions/... ./pkg/plugins/... ./pkg/scheduler/... ./internal/explain/... ./internal/journal/... ./internal/edge/...
 
 .PHONY: all
 all: build

@@ -128,7 +128,7 @@ func writeChecksums(folder string) error {
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644) //nolint:gosec // everybody may read it
+	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644) //nolint:gosec // all users may read it
 }
 
 func checksum(path string) (string, error) {

@@ -19,7 +19,7 @@ const bindingRequest = "POST pods/binding 201"
 
 // check compares what the API server shows now with what must hold, and adds what does not to the report.
 func (b *bench) check(ctx context.Context, l *load, w *window, writes Writes) error {
-	// All namespaces: a node is full whoever fills it.
+	// All namespaces: pods of any namespace fill a node.
 	pods, err := b.clients.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list the pods: %w", err)

@@ -51,7 +51,7 @@ type JobMeasurement struct {
 	// ControlPlaneCPUSeconds is what the cluster's processes used, OtherCPUSeconds everything else on the machine.
 	ControlPlaneCPUSeconds float64 `json:"controlPlaneCPUSeconds"`
 	OtherCPUSeconds        float64 `json:"otherCPUSeconds"`
-	// APIWrites are the requests of everybody until the last pod was made.
+	// APIWrites are the requests of all clients until the last pod was made.
 	APIWrites Writes `json:"apiWrites"`
 	// WritesPerSecond is the rate of all of them from the start to the last pod: what the API server took.
 	WritesPerSecond float64 `json:"writesPerSecond"`

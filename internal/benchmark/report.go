@@ -95,7 +95,7 @@ type Measurement struct {
 	ControlPlaneCPUSeconds float64 `json:"controlPlaneCPUSeconds"`
 	// OtherCPUSeconds is what everything else on the machine used in that time. It should be next to nothing.
 	OtherCPUSeconds float64 `json:"otherCPUSeconds"`
-	// APIWrites are the requests of everybody, kwok's and the control plane's included, until the contender has ended.
+	// APIWrites are the requests of all clients, kwok's and the control plane's included, until the contender has ended.
 	APIWrites Writes `json:"apiWrites"`
 }
 

@@ -117,8 +117,8 @@ func (w Writes) total() (sum int) {
 	return sum
 }
 
-// refused names the requests that the API server has refused for what they ask. That somebody else was faster (409), that an
-// object is gone meanwhile (404), or that there is too much to do (429) may happen to whoever is right.
+// refused names the requests that the API server has refused for what they ask. That another client was faster (409), that an
+// object is gone meanwhile (404), or that there is too much to do (429) may happen to a client that does nothing wrong.
 func (w Writes) refused() []string {
 	var refused []string
 	for _, request := range slices.Sorted(maps.Keys(w)) {
@@ -141,7 +141,7 @@ func (w Writes) since(earlier Writes) Writes {
 	return difference
 }
 
-// writes returns the requests of everybody that the API server has counted so far.
+// writes returns the requests of all clients that the API server has counted so far.
 func (b *bench) writes(ctx context.Context) (Writes, error) {
 	text, err := b.clients.Core.CoreV1().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
 	if err != nil {

@@ -37,7 +37,7 @@ type Resource struct {
 	// Update brings such an object, empty or as it is stored, to what the Job needs. What it says nothing of stays.
 	Update func(client.Object) error
 
-	// UsersOwnWillDo says that an object of this name that nobody controls is taken as it is: users bring their own.
+	// UsersOwnWillDo says that an object of this name that has no controller is taken as it is: users bring their own.
 	UsersOwnWillDo bool
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // jobs shows the numbers of each job. What belongs to the model is copied by the goroutine that owns it; what Prometheus makes
-// of it is made by whoever asks.
+// of it is made when metrics are scraped.
 type jobs struct {
 	placed map[cluster.JobID]placed // touched by the owner of the model only
 
@@ -95,7 +95,7 @@ func (m *Metrics) Placed(c *cluster.Cluster, binds []cluster.Bind, now time.Time
 		before, known := m.jobs.placed[j.ID]
 		if !known || before.uid != j.UID() {
 			before = placed{uid: j.UID()}
-			// Of a job that has started before this process has, nobody knows how long that took.
+			// How long a job took to start is not known if it started before this process.
 			if j.Count(cluster.Binding) == j.Ready() {
 				m.jobLatency.Observe(max(inMilliseconds(now.Sub(j.Created())), 0))
 			}

@@ -8,14 +8,14 @@
 //   - topology/v1alpha1: HyperNode, nodes that are close to each other in the network (topology.volcano.sh)
 //   - bus/v1alpha1: Command, a request to act on an object, and the vocabulary of events and actions (bus.volcano.sh)
 //
-// Beside the types stand what is true of them whoever asks: validation says what is wrong with an object, builder makes the objects
+// Beside the types stand two packages for each group that all components use: validation says what is wrong with an object, builder makes the objects
 // that one consists of. Webhooks, controllers and the simulator share them.
 //
 // This package itself holds only AddToScheme, which registers all of them.
 //
 // Invariants:
 //
-//  1. Group, version, kind, JSON names, enum values, label and annotation keys are Volcano's. Whatever applies to a
+//  1. Group, version, kind, JSON names, enum values, label and annotation keys are Volcano's. What applies to a
 //     Volcano cluster applies here unchanged.
 //  2. What a client may write is checked by the schema and CEL rules of the CustomResourceDefinitions under
 //     installer/crds, generated from the markers on these types; no webhook is needed to keep nonsense out.

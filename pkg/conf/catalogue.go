@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Catalogue says what a configuration may name. It is given by whoever has the actions and plugins, and not changed
+// Catalogue says what a configuration may name. The program that has the actions and plugins gives it, and it is not changed
 // afterwards.
 type Catalogue struct {
 	Actions map[string]Spec
@@ -71,7 +71,7 @@ type Argument struct {
 func (s Spec) Defaults() Arguments { return newArguments(s.Arguments) }
 
 // Validate reports everything that makes a catalogue unusable: defaults of another type than their argument, names
-// twice, aliases of nothing, conflicts with nobody. [Parse] refuses to work with such a catalogue.
+// twice, aliases of nothing, conflicts with plugins that do not exist. [Parse] refuses to work with such a catalogue.
 func (c Catalogue) Validate() error {
 	var errs []error
 	for _, side := range []struct {

@@ -34,13 +34,13 @@ type Plugin struct {
 	Line      int // where the file names it
 }
 
-// Compatibility restores, one by one, what Volcano does and the laws of eviction do not. The zero value is the laws.
+// Compatibility restores, one by one, what Volcano does and the eviction rules do not. The zero value is the rules.
 type Compatibility struct {
-	// PreemptableByDefault lets a pod be a victim that does not say whether it may be (law P2).
+	// PreemptableByDefault lets a pod be a victim that does not say whether it may be (rule P2).
 	PreemptableByDefault bool
-	// QueuePriority is what a queue's priority is worth against another queue (law Q1).
+	// QueuePriority is what a queue's priority is worth against another queue (rule Q1).
 	QueuePriority QueuePriority
-	// VictimVote is what an empty answer means when plugins vote on victims (law T1).
+	// VictimVote is what an empty answer means when plugins vote on victims (rule T1).
 	VictimVote VictimVote
 }
 

@@ -2,7 +2,7 @@ package conf
 
 import "fmt"
 
-// DefaultYAML is what is in force where nobody says anything else: the configuration that Volcano installs. The file
+// DefaultYAML is in force where no configuration is given: the configuration that Volcano installs. The file
 // installer/configuration.yaml has the same text, to start from.
 const DefaultYAML = `actions: "enqueue, allocate, backfill"
 tiers:

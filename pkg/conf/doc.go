@@ -1,7 +1,7 @@
 // Package conf reads the scheduler's configuration: Volcano's file format, strictly.
 //
 // Main types: [Configuration] is what is in force; [Catalogue] says which actions, plugins and arguments exist, and is
-// given by whoever has them; [Arguments] are the arguments of one action or plugin, checked and complete; [Switches]
+// given by the program that has them; [Arguments] are the arguments of one action or plugin, checked and complete; [Switches]
 // say which parts of a plugin have a say; [Problems] is everything that is wrong with a file, each with its line;
 // [Notice] is something that is accepted although it changes nothing.
 //

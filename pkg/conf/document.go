@@ -15,7 +15,7 @@ import (
 
 // document returns the root of the one YAML document in data, or nil if there is nothing but comments.
 func document(data []byte) (*yaml.Node, error) {
-	// The library would take UTF-16 as well, and number its lines as nobody else does.
+	// The library would take UTF-16 as well, and number its lines differently from editors.
 	if !utf8.Valid(data) {
 		return nil, Problems{{Line: 1 + bytes.Count(validPart(data), []byte("\n")), Message: "not a text in UTF-8"}}
 	}

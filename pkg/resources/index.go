@@ -26,7 +26,7 @@ const (
 const MaxQuantity = int64(1) << 48
 
 // MaxNames is how many resources one pod or gang asks for by name, besides those that every node has. Kubernetes has no bound, and each
-// name that nobody else uses makes vectors longer.
+// name that no other object uses makes vectors longer.
 const MaxNames = 64
 
 // Further stands for the resources of a list beyond [MaxNames]. No node has any of it.
@@ -193,7 +193,7 @@ func isBeyond(quantity *resource.Quantity) bool {
 	return quantity.AsApproximateFloat64() > math.MaxInt64
 }
 
-// Clamp replaces quantities that are larger than any int64 by MaxQuantity, in place, so that whoever adds and compares them spends
+// Clamp replaces quantities that are larger than any int64 by MaxQuantity, in place, so that code that adds and compares them spends
 // no more on them than on others.
 func Clamp[Name ~string](lists ...map[Name]resource.Quantity) {
 	for _, list := range lists {

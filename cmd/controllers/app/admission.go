@@ -31,7 +31,7 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// admissionInterval is how often certificates and registration are looked at: soon enough to mend what somebody has
+// admissionInterval is how often certificates and registration are looked at: soon enough to mend what another client has
 // broken, and next to nothing for the API server.
 const admissionInterval = 10 * time.Second
 

@@ -57,7 +57,7 @@ func NewCommand(others ...Setup) *cobra.Command {
 	}
 	o.addFlags(command.Flags())
 	command.AddCommand(newAdmissionCommand())
-	// It is a server: nobody completes its flags or asks it for help by name.
+	// It is a server: its flags need no completion, and it needs no help command.
 	command.CompletionOptions.DisableDefaultCmd = true
 	return command
 }
@@ -149,7 +149,7 @@ func cachesAreFull(cache cache.Cache) healthz.Checker {
 
 const authenticateMetricsUsage = "Serve /metrics by HTTPS, and only to clients whose token the API server authenticates, and authorizes to get that path."
 
-// metricsOptions say how metrics are served: to everybody, or to those whom the API server permits to get them.
+// metricsOptions say how metrics are served: to all clients, or to those that the API server permits to get them.
 func metricsOptions(address string, authenticates bool) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: address}
 	if authenticates {

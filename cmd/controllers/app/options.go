@@ -204,7 +204,7 @@ func (o *options) selected() (map[string]bool, error) {
 			chosen[name] = !isLeftOut
 		}
 	}
-	// Whoever asks for controllers of Volcano's alone gets none of them, and is told so.
+	// If only controllers of Volcano's are asked for, none of them runs, and the log says so.
 	if len(problems) == 0 && len(o.missing()) == 0 && !slices.Contains(slices.Collect(maps.Values(chosen)), true) {
 		problems = append(problems, fmt.Errorf("--controllers=%s: no controller would run; there are %s",
 			strings.Join(o.controllers, ","), strings.Join(controllerNames, ", ")))

@@ -19,7 +19,7 @@ const (
 )
 
 // SetDefaults fills in what the user left open, in place; what the user wrote stays. It covers the defaults of the
-// schema too, for Jobs that never passed an API server, and it is idempotent. Whoever knows by which names our scheduler
+// schema too, for Jobs that never passed an API server, and it is idempotent. A caller that knows by which names our scheduler
 // goes fills in the first of them before.
 //
 // The sizes are not written back to the API server: a Job that leaves minAvailable open and is scaled later has its gang

@@ -21,7 +21,7 @@ type Surroundings struct {
 	Namespace map[string]string
 }
 
-// PodGroupName is the name of the PodGroup of the pod: by its controller, or by itself if nobody controls it.
+// PodGroupName is the name of the PodGroup of the pod: by its controller, or by itself if it has no controller.
 func PodGroupName(pod *corev1.Pod) string {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return scheduling.PodGroupNamePrefix + string(owner.UID)

@@ -52,7 +52,7 @@ const (
 	// says nothing.
 	PromiseRecordKey = "scheduling.hekla.sh/promise"
 
-	// EvictionRecordKey, on a pod with the condition DisruptionTarget, says which plan it is to leave for and by which law, or how
+	// EvictionRecordKey, on a pod with the condition DisruptionTarget, says which plan it is to leave for and by which rule, or how
 	// often its eviction was refused. Without the condition it says nothing.
 	EvictionRecordKey = "scheduling.hekla.sh/eviction"
 )

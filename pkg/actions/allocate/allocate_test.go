@@ -8,17 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/actions/allocate"
-	"hekla.sh/hekla/pkg/actions/internal/stage"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
-func newStage(t *testing.T, l *stage.Limits) *stage.Stage {
-	return stage.New(t, []framework.ActionFactory{allocate.Factory()}, stage.Gang{}, l)
+func newStage(t *testing.T, l *harness.Limits) *harness.Model {
+	return harness.ForActions(t, []framework.ActionFactory{allocate.Factory()}, harness.Gang{}, l)
 }
 
 func expect(t *testing.T, got []string, want string) {
@@ -29,7 +29,7 @@ func expect(t *testing.T, got []string, want string) {
 }
 
 func TestOfAJobBelowItsMinimumNothingIsBound(t *testing.T) {
-	s := newStage(t, &stage.Limits{Pods: map[string]int{"default": 2}}).Set(fixture.Node("n0", "cpu=9")).Gang("g", "default", 3, 3, "cpu=1")
+	s := newStage(t, &harness.Limits{Pods: map[string]int{"default": 2}}).Set(fixture.Node("n0", "cpu=9")).Gang("g", "default", 3, 3, "cpu=1")
 	expect(t, s.Run(allocate.Name), "")
 	want := &verdict.Verdict{Code: verdict.OverCapability, Subject: "default", Help: verdict.HelpQueue, Placed: 2, Wanted: 3}
 	if diff := cmp.Diff(want, s.Verdict("g")); diff != "" {
@@ -38,14 +38,14 @@ func TestOfAJobBelowItsMinimumNothingIsBound(t *testing.T) {
 }
 
 func TestAGangTakesItsMinimumAtOnceAndTheRestPodByPod(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Queue("other")).
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Queue("other")).
 		Gang("a", "default", 2, 4, "cpu=1").Gang("b", "other", 1, 3, "cpu=1")
 	// Always the queue that holds less: a's minimum is two, then the queues grow side by side.
 	expect(t, s.Run(allocate.Name), "a-0 a-1 b-0 b-1 a-2 b-2 a-3")
 }
 
 func TestTheMinimumCountsWhatRunsAlready(t *testing.T) {
-	s := newStage(t, &stage.Limits{Pods: map[string]int{"default": 3}}).Set(fixture.Node("n0", "cpu=9")).Gang("g", "default", 3, 3, "cpu=1")
+	s := newStage(t, &harness.Limits{Pods: map[string]int{"default": 3}}).Set(fixture.Node("n0", "cpu=9")).Gang("g", "default", 3, 3, "cpu=1")
 	for _, name := range []string{"g-0", "g-2"} {
 		s.Set(fixture.Pod(name, fixture.In("g"), fixture.As("worker", 0), fixture.On("n0")))
 	}
@@ -53,7 +53,7 @@ func TestTheMinimumCountsWhatRunsAlready(t *testing.T) {
 }
 
 func TestAJobThatCannotBePlacedHidesNoneBehindIt(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=2")).
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=2")).
 		Gang("a", "default", 3, 3, "cpu=1").Gang("b", "default", 1, 1, "cpu=7").Gang("c", "default", 2, 2, "cpu=1")
 	expect(t, s.Run(allocate.Name), "c-0 c-1")
 	if s.Code("a") != verdict.NotEnoughResources || s.Code("b") != verdict.NotEnoughResources || s.Code("c") != "" {
@@ -62,7 +62,7 @@ func TestAJobThatCannotBePlacedHidesNoneBehindIt(t *testing.T) {
 }
 
 func TestEveryJobOfAQueueThatHasEnoughIsToldSo(t *testing.T) {
-	s := newStage(t, &stage.Limits{Overuses: map[string]int{"default": 2}}).Set(fixture.Node("n0", "cpu=9"), fixture.Queue("other")).
+	s := newStage(t, &harness.Limits{Overuses: map[string]int{"default": 2}}).Set(fixture.Node("n0", "cpu=9"), fixture.Queue("other")).
 		Gang("a", "default", 2, 2, "cpu=1").Gang("b", "default", 1, 1, "cpu=1").Gang("c", "default", 1, 1, "cpu=1").Gang("d", "other", 1, 1, "cpu=1")
 	expect(t, s.Run(allocate.Name), "a-0 a-1 d-0")
 	if s.Code("b") != verdict.OverShare || s.Code("c") != verdict.OverShare {
@@ -71,7 +71,7 @@ func TestEveryJobOfAQueueThatHasEnoughIsToldSo(t *testing.T) {
 }
 
 func TestAPodThatDoesNotFitIsPassedOver(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=3"), fixture.Group("g", "default", 1))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=3"), fixture.Group("g", "default", 1))
 	for i, asks := range []string{"cpu=1", "cpu=9", "cpu=8", "cpu=1"} {
 		s.Set(fixture.Pod([]string{"p0", "p1", "p2", "p3"}[i], fixture.In("g"), fixture.As("worker", i), fixture.Asks(asks)))
 	}
@@ -101,7 +101,7 @@ func (noCPU) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 func TestWhatHelpsAnyOfThePodsIsRemembered(t *testing.T) {
 	for _, minimum := range []int32{0, 1, 2} {
 		for _, first := range []int{0, 1} {
-			s := stage.New(t, []framework.ActionFactory{allocate.Factory()}, stage.Gang{}, noCPU{}).Set(fixture.Node("n0", "cpu=9"),
+			s := harness.ForActions(t, []framework.ActionFactory{allocate.Factory()}, harness.Gang{}, noCPU{}).Set(fixture.Node("n0", "cpu=9"),
 				fixture.Group("g", "default", minimum),
 				fixture.Pod("cpu", fixture.In("g"), fixture.As("worker", first), fixture.Asks("cpu=1")),
 				fixture.Pod("device", fixture.In("g"), fixture.As("worker", 1-first), fixture.Asks("nvidia.com/gpu=1")))
@@ -114,7 +114,7 @@ func TestWhatHelpsAnyOfThePodsIsRemembered(t *testing.T) {
 }
 
 func TestOfAJobThatIsPlacedNothingIsSaid(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Gang("g", "default", 1, 1, "cpu=1")
+	s := newStage(t, &harness.Limits{}).Gang("g", "default", 1, 1, "cpu=1")
 	expect(t, s.Run(allocate.Name), "")
 	s.Set(fixture.Node("n0", "cpu=9"))
 	expect(t, s.Run(allocate.Name), "g-0")
@@ -124,7 +124,7 @@ func TestOfAJobThatIsPlacedNothingIsSaid(t *testing.T) {
 }
 
 func TestBestEffortPodsBeyondTheMinimumAreLeftToBackfill(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 2))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 2))
 	for i, asks := range []string{"", "", "", "cpu=1"} {
 		s.Set(fixture.Pod([]string{"p0", "p1", "p2", "p3"}[i], fixture.In("g"), fixture.As("worker", i), fixture.Asks(asks)))
 	}
@@ -132,13 +132,13 @@ func TestBestEffortPodsBeyondTheMinimumAreLeftToBackfill(t *testing.T) {
 }
 
 func TestWithoutADoorJobsAreLetIn(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 1, fixture.PendingAdmission),
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 1, fixture.PendingAdmission),
 		fixture.Pod("p", fixture.In("g")))
 	expect(t, s.Run(allocate.Name), "p")
 }
 
 func TestGatedAndLeavingPodsAreNotPlaced(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 1))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 1))
 	s.Set(fixture.Pod("gated", fixture.In("g"), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} }),
 		fixture.Pod("leaving", fixture.In("g"), func(p *corev1.Pod) { p.DeletionTimestamp = &p.CreationTimestamp }),
 		fixture.Pod("plain", fixture.In("g")))
@@ -153,7 +153,7 @@ func inOrder(q *schedulingv1beta1.Queue) {
 }
 
 func TestInAQueueThatKeepsToTheOrderAJobThatCannotStartHoldsUpThoseBehindIt(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=4"), fixture.Queue("line", inOrder), fixture.Queue("other")).
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=4"), fixture.Queue("line", inOrder), fixture.Queue("other")).
 		Gang("a", "line", 1, 2, "cpu=1").Gang("b", "line", 3, 3, "cpu=1").Gang("c", "line", 1, 1, "cpu=1").Gang("d", "other", 1, 1, "cpu=1")
 	expect(t, s.Run(allocate.Name), "a-0 d-0 a-1")
 	if v := s.Verdict("c"); v == nil || v.Sentence() != "job work/b comes first; queue line has the dequeueStrategy fifo" {
@@ -164,7 +164,7 @@ func TestInAQueueThatKeepsToTheOrderAJobThatCannotStartHoldsUpThoseBehindIt(t *t
 }
 
 func TestAJobWhosePodsDoNotExistYetHoldsNobodyUp(t *testing.T) {
-	s := stage.New(t, []framework.ActionFactory{allocate.Factory()}, stage.Gang{}, &stage.Limits{}, incomplete{}).
+	s := harness.ForActions(t, []framework.ActionFactory{allocate.Factory()}, harness.Gang{}, &harness.Limits{}, incomplete{}).
 		Set(fixture.Node("n0", "cpu=3"), fixture.Queue("line", inOrder)).Gang("a", "line", 2, 1, "cpu=1").Gang("b", "line", 1, 1, "cpu=1")
 	expect(t, s.Run(allocate.Name), "b-0")
 }

@@ -9,14 +9,14 @@ import (
 
 	"hekla.sh/hekla/pkg/actions/allocate"
 	"hekla.sh/hekla/pkg/actions/backfill"
-	"hekla.sh/hekla/pkg/actions/internal/stage"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
-func newStage(t *testing.T, l *stage.Limits) *stage.Stage {
-	return stage.New(t, []framework.ActionFactory{allocate.Factory(), backfill.Factory()}, stage.Gang{}, ports{}, l)
+func newStage(t *testing.T, l *harness.Limits) *harness.Model {
+	return harness.ForActions(t, []framework.ActionFactory{allocate.Factory(), backfill.Factory()}, harness.Gang{}, ports{}, l)
 }
 
 // ports has the pods of one port kept apart.
@@ -32,12 +32,12 @@ func expect(t *testing.T, got []string, want string) {
 	}
 }
 
-func add(s *stage.Stage, name string, index int, options ...func(*corev1.Pod)) {
+func add(s *harness.Model, name string, index int, options ...func(*corev1.Pod)) {
 	s.Set(fixture.Pod(name, append([]func(*corev1.Pod){fixture.In("g"), fixture.As("worker", index)}, options...)...))
 }
 
 func TestPodsThatRequestNothingArePlacedAndNoOthers(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0))
 	add(s, "p0", 0, fixture.Asks("cpu=1"))
 	add(s, "p1", 1, fixture.Asks(""))
 	add(s, "p2", 2, fixture.Asks(""))
@@ -45,7 +45,7 @@ func TestPodsThatRequestNothingArePlacedAndNoOthers(t *testing.T) {
 }
 
 func TestANodeTakesAsManyAsItHasPlacesFor(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9 pods=2")).Gang("g", "default", 0, 4, "")
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9 pods=2")).Gang("g", "default", 0, 4, "")
 	expect(t, s.Run(backfill.Name), "g-0 g-1")
 	want := []verdict.NodeReason{{Reason: "Too many pods", Nodes: 1, Example: "n0"}}
 	if v := s.Verdict("g"); v == nil || cmp.Diff(want, v.Nodes) != "" {
@@ -55,7 +55,7 @@ func TestANodeTakesAsManyAsItHasPlacesFor(t *testing.T) {
 
 // One that fits nowhere must not keep others of its job from a place.
 func TestAPodThatFitsNowhereHidesNoneBehindIt(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0))
 	add(s, "p0", 0, fixture.Asks(""), fixture.OnPort(8080))
 	add(s, "p1", 1, fixture.Asks(""), fixture.OnPort(8080))
 	add(s, "p2", 2, fixture.Asks(""))
@@ -66,19 +66,19 @@ func TestAPodThatFitsNowhereHidesNoneBehindIt(t *testing.T) {
 }
 
 func TestAGangOfPodsThatRequestNothingStartsWholeOrNotAtAll(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9 pods=2")).Gang("a", "default", 3, 3, "").Gang("b", "default", 2, 2, "")
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9 pods=2")).Gang("a", "default", 3, 3, "").Gang("b", "default", 2, 2, "")
 	expect(t, s.Run(backfill.Name), "b-0 b-1")
 }
 
 func TestAJobAtTheDoorIsLeftOutside(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0, fixture.PendingAdmission))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0, fixture.PendingAdmission))
 	add(s, "p0", 0, fixture.Asks(""))
 	expect(t, s.Run(backfill.Name), "")
 }
 
 // What allocate said of pods that wait for their queue stands beside what is said here of pods that wait for a node.
 func TestWhatHelpsEitherKindOfPodIsRemembered(t *testing.T) {
-	s := newStage(t, &stage.Limits{Overuses: map[string]int{"default": 0}}).Set(fixture.Node("n0", "cpu=9 pods=0"), fixture.Group("g", "default", 0))
+	s := newStage(t, &harness.Limits{Overuses: map[string]int{"default": 0}}).Set(fixture.Node("n0", "cpu=9 pods=0"), fixture.Group("g", "default", 0))
 	add(s, "p0", 0, fixture.Asks("cpu=1"))
 	add(s, "p1", 1, fixture.Asks(""))
 	expect(t, s.Run(allocate.Name, backfill.Name), "")
@@ -88,7 +88,7 @@ func TestWhatHelpsEitherKindOfPodIsRemembered(t *testing.T) {
 }
 
 func TestWhatAllocateSaidOfAWholeGangStands(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Node("n0", "cpu=1"), fixture.Group("g", "default", 2))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=1"), fixture.Group("g", "default", 2))
 	add(s, "p0", 0, fixture.Asks("cpu=2"))
 	add(s, "p1", 1, fixture.Asks(""))
 	expect(t, s.Run(allocate.Name, backfill.Name), "")

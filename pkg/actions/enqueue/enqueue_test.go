@@ -6,22 +6,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hekla.sh/hekla/pkg/actions/enqueue"
-	"hekla.sh/hekla/pkg/actions/internal/stage"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
-func newStage(t *testing.T, l *stage.Limits) *stage.Stage {
-	return stage.New(t, []framework.ActionFactory{enqueue.Factory()}, stage.Gang{}, l)
+func newStage(t *testing.T, l *harness.Limits) *harness.Model {
+	return harness.ForActions(t, []framework.ActionFactory{enqueue.Factory()}, harness.Gang{}, l)
 }
 
-func isIn(s *stage.Stage, name string) bool { return !s.Job(fixture.Key(name)).IsPendingAdmission() }
+func isIn(s *harness.Model, name string) bool { return !s.Job(fixture.Key(name)).IsPendingAdmission() }
 
 func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
-	l := &stage.Limits{AdmissionLimits: map[string]int{"default": 0}}
+	l := &harness.Limits{AdmissionLimits: map[string]int{"default": 0}}
 	s := newStage(t, l).Set(fixture.Group("g", "default", 3, fixture.PendingAdmission))
 	s.Run(enqueue.Name)
 	if !isIn(s, "g") || len(l.Asked) != 0 {
@@ -30,7 +30,7 @@ func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
 }
 
 func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
-	s := newStage(t, &stage.Limits{AdmissionLimits: map[string]int{"default": 3}}).Set(
+	s := newStage(t, &harness.Limits{AdmissionLimits: map[string]int{"default": 3}}).Set(
 		fixture.Group("a", "default", 4, fixture.PendingAdmission, fixture.Wanting("pods=4")),
 		fixture.Group("b", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
 	s.Run(enqueue.Name)
@@ -40,7 +40,7 @@ func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
 }
 
 func TestAJobThatIsLetInIsBookedAtOnce(t *testing.T) {
-	s := newStage(t, &stage.Limits{AdmissionLimits: map[string]int{"default": 5}}).Set(
+	s := newStage(t, &harness.Limits{AdmissionLimits: map[string]int{"default": 5}}).Set(
 		fixture.Group("a", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")),
 		fixture.Group("b", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
 	s.Run(enqueue.Name)
@@ -54,7 +54,7 @@ func TestAJobThatIsLetInIsBookedAtOnce(t *testing.T) {
 }
 
 func TestQueuesTakeTurnsAndTheirJobsComeInOrder(t *testing.T) {
-	l := &stage.Limits{}
+	l := &harness.Limits{}
 	s := newStage(t, l).Set(fixture.Queue("other"))
 	for _, name := range []string{"d", "c", "a", "b"} {
 		queue := map[string]string{"a": "default", "b": "default", "c": "other", "d": "other"}[name]
@@ -68,7 +68,7 @@ func TestQueuesTakeTurnsAndTheirJobsComeInOrder(t *testing.T) {
 }
 
 func TestAJobThatIsInIsNotAskedAboutAgain(t *testing.T) {
-	l := &stage.Limits{}
+	l := &harness.Limits{}
 	s := newStage(t, l).Gang("g", "default", 1, 1, "cpu=1")
 	s.Run(enqueue.Name)
 	if len(l.Asked) != 0 {
@@ -93,7 +93,7 @@ func (r roomMaker) AdmitsByEviction(_ *framework.Session, j *cluster.Job) (bool,
 
 func TestAJobThatRoomMayBeMadeForIsLetInThoughItIsRefused(t *testing.T) {
 	factory := framework.ActionFactory{Name: "roomMaker", New: func(conf.Arguments) (framework.Action, error) { return roomMaker("b"), nil }}
-	s := stage.New(t, []framework.ActionFactory{enqueue.Factory(), factory}, &stage.Limits{AdmissionLimits: map[string]int{"default": 0}}).Set(
+	s := harness.ForActions(t, []framework.ActionFactory{enqueue.Factory(), factory}, &harness.Limits{AdmissionLimits: map[string]int{"default": 0}}).Set(
 		fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("pods=1")),
 		fixture.Group("b", "default", 1, fixture.PendingAdmission, fixture.Wanting("pods=1")))
 	s.Run(enqueue.Name)

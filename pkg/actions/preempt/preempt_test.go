@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/actions/enqueue"
-	"hekla.sh/hekla/pkg/actions/internal/stage"
 	"hekla.sh/hekla/pkg/actions/preempt"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // satisfied says of jobs that they starve for nothing.
@@ -25,8 +25,8 @@ type satisfied map[string]bool
 func (satisfied) Name() string                     { return "satisfied" }
 func (s satisfied) IsStarving(j *cluster.Job) bool { return !s[j.ID.Name] }
 
-func newStage(t *testing.T, plugins ...framework.Plugin) *stage.Stage {
-	s := stage.New(t, []framework.ActionFactory{preempt.Factory()}, append(plugins, stage.Gang{})...)
+func newStage(t *testing.T, plugins ...framework.Plugin) *harness.Model {
+	s := harness.ForActions(t, []framework.ActionFactory{preempt.Factory()}, append(plugins, harness.Gang{})...)
 	return s.Set(fixture.PriorityClass("low", 1), fixture.PriorityClass("high", 100))
 }
 
@@ -43,7 +43,7 @@ func job(name, queue, class, node string, options ...func(*corev1.Pod)) []runtim
 
 func TestQueuesAndTheirJobsAreServedInOrder(t *testing.T) {
 	for backwards, want := range map[bool][]string{false: {"low-a-0 for a", "low-b-0 for c"}, true: {"low-b-0 for d", "low-a-0 for b"}} {
-		s := newStage(t, &stage.Limits{Backwards: backwards}).Set(fixture.Queue("other"), fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
+		s := newStage(t, &harness.Limits{Backwards: backwards}).Set(fixture.Queue("other"), fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
 		s.Set(job("low-a", "default", "low", "n1")...).Set(job("low-b", "other", "low", "n2")...)
 		for _, name := range []string{"b", "a"} {
 			s.Set(job(name, "default", "high", "")...)
@@ -59,7 +59,7 @@ func TestQueuesAndTheirJobsAreServedInOrder(t *testing.T) {
 }
 
 func TestRoomOnItsWayGoesToTheQueueThatHasLess(t *testing.T) {
-	s := newStage(t, &stage.Limits{}).Set(fixture.Queue("other"), fixture.Node("n1", "cpu=2"))
+	s := newStage(t, &harness.Limits{}).Set(fixture.Queue("other"), fixture.Node("n1", "cpu=2"))
 	leaves := func(p *corev1.Pod) {
 		p.DeletionTimestamp = &metav1.Time{Time: p.CreationTimestamp.Add(time.Hour)}
 	}
@@ -122,7 +122,7 @@ func TestWhoFindsNoRoomIsTold(t *testing.T) {
 }
 
 func TestOpeningTheDoorEvictsNobody(t *testing.T) {
-	s := stage.New(t, []framework.ActionFactory{enqueue.Factory(), preempt.Factory()}, stage.Gang{}, crowded{}).Set(fixture.PriorityClass("high", 100), fixture.Node("n1", "cpu=1"))
+	s := harness.ForActions(t, []framework.ActionFactory{enqueue.Factory(), preempt.Factory()}, harness.Gang{}, crowded{}).Set(fixture.PriorityClass("high", 100), fixture.Node("n1", "cpu=1"))
 	group := fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
 	group.Spec.PriorityClassName = "high"
 	s.Set(job("low", "default", "low", "n1")...).Set(group).Run(enqueue.Name)

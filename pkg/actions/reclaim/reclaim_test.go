@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"hekla.sh/hekla/pkg/actions/internal/stage"
 	"hekla.sh/hekla/pkg/actions/reclaim"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // satisfied says of jobs that they starve for nothing.
@@ -24,8 +24,8 @@ func (satisfied) Name() string                     { return "satisfied" }
 func (s satisfied) IsStarving(j *cluster.Job) bool { return !s[j.ID.Name] }
 
 // newStage has nodes of one cpu, each held by a job of queue low.
-func newStage(t *testing.T, nodes int, plugins ...framework.Plugin) *stage.Stage {
-	s := stage.New(t, []framework.ActionFactory{reclaim.Factory()}, append(plugins, stage.Gang{})...)
+func newStage(t *testing.T, nodes int, plugins ...framework.Plugin) *harness.Model {
+	s := harness.ForActions(t, []framework.ActionFactory{reclaim.Factory()}, append(plugins, harness.Gang{})...)
 	s.Set(fixture.Queue("low"), ranking("qa", 1), ranking("qb", 1))
 	for i := range nodes {
 		node := fmt.Sprintf("n%d", i)
@@ -45,7 +45,7 @@ func job(name, queue string, options ...func(*corev1.Pod)) []runtime.Object {
 
 func TestTheQueuesTakeTurnsAndTheirOrderFollowsWhatTheyAreGiven(t *testing.T) {
 	// Both hold nothing at first; who was given something comes after who was not.
-	s := newStage(t, 3, &stage.Limits{})
+	s := newStage(t, 3, &harness.Limits{})
 	for _, name := range []string{"a1", "a2", "a3"} {
 		s.Set(job(name, "qa")...)
 	}
@@ -60,7 +60,7 @@ func TestTheQueuesTakeTurnsAndTheirOrderFollowsWhatTheyAreGiven(t *testing.T) {
 }
 
 func TestAJobThatFailsOrIsSatisfiedHidesNoneBehindIt(t *testing.T) {
-	s := newStage(t, 1, &stage.Limits{}, satisfied{"a1": true}).Set(job("a1", "qa")...).Set(job("a2", "qa", fixture.Asks("cpu=2"))...).Set(job("a3", "qa")...)
+	s := newStage(t, 1, &harness.Limits{}, satisfied{"a1": true}).Set(job("a1", "qa")...).Set(job("a2", "qa", fixture.Asks("cpu=2"))...).Set(job("a3", "qa")...)
 	s.Run(reclaim.Name)
 	if diff := cmp.Diff([]string{"low0-0 for a3"}, s.Planned); diff != "" {
 		t.Error(diff)

@@ -5,11 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hekla.sh/hekla/pkg/actions/internal/stage"
 	"hekla.sh/hekla/pkg/actions/shuffle"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // chooser names pods.
@@ -30,7 +30,7 @@ func (c *chooser) ChooseVictims() []framework.Chosen {
 
 func TestWhatPluginsNameLeavesOnceForNobody(t *testing.T) {
 	c := &chooser{names: []string{"b", "a", "b", "waits", "stranger"}}
-	s := stage.New(t, []framework.ActionFactory{shuffle.Factory()}, c).Set(fixture.Node("n1", "cpu=8"), fixture.Group("g", "default", 0),
+	s := harness.ForActions(t, []framework.ActionFactory{shuffle.Factory()}, c).Set(fixture.Node("n1", "cpu=8"), fixture.Group("g", "default", 0),
 		fixture.Pod("a", fixture.In("g"), fixture.On("n1")), fixture.Pod("b", fixture.In("g"), fixture.On("n1")), fixture.Pod("waits", fixture.In("g")),
 		fixture.Pod("stranger", fixture.On("n1")))
 	s.Run(shuffle.Name)
@@ -43,7 +43,7 @@ func TestWhatPluginsNameLeavesOnceForNobody(t *testing.T) {
 }
 
 func TestWithoutAnybodyNamedThereIsNoPlan(t *testing.T) {
-	s := stage.New(t, []framework.ActionFactory{shuffle.Factory()}, &chooser{})
+	s := harness.ForActions(t, []framework.ActionFactory{shuffle.Factory()}, &chooser{})
 	if s.Run(shuffle.Name); len(s.Planned) > 0 {
 		t.Errorf("there is one: %v", s.Planned)
 	}

@@ -10,8 +10,8 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/binpack"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // score is what binpack says of n0, in thousandths of a point, for a pod p beside one that runs there.
@@ -21,10 +21,10 @@ func score(t testing.TB, arguments, node, held, asked string) int64 {
 	if held != "" {
 		objects = append(objects, fixture.Pod("held", fixture.On("n0"), fixture.Asks(held)))
 	}
-	return scoreIn(t, world.New(t, binpack.Factory(), arguments), objects)
+	return scoreIn(t, harness.ForPlugin(t, binpack.Factory(), arguments), objects)
 }
 
-func scoreIn(t testing.TB, w *world.World, objects []runtime.Object) int64 {
+func scoreIn(t testing.TB, w *harness.Model, objects []runtime.Object) int64 {
 	t.Helper()
 	s := w.Set(objects...).Open()
 	return s.Policy.Scorers[0].ScoreNode(w.TaskNamed("p").Class, w.Node("n0"))
@@ -94,7 +94,7 @@ func TestANegativeWeightIsAnError(t *testing.T) {
 
 // A resource that becomes known after the first session counts as well.
 func TestAResourceThatComesLaterIsWeighed(t *testing.T) {
-	w := world.New(t, binpack.Factory(), "binpack.resources: example.com/device")
+	w := harness.ForPlugin(t, binpack.Factory(), "binpack.resources: example.com/device")
 	w.Set(fixture.Node("n1", "cpu=4")).Open()
 	objects := []runtime.Object{fixture.Node("n0", "cpu=4 example.com/device=2"), fixture.Pod("p", fixture.Asks("example.com/device=1"))}
 	if got := scoreIn(t, w, objects); got != 50_000 {

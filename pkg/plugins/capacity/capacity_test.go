@@ -12,10 +12,10 @@ import (
 
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // running is a job that has one pod, which runs.
@@ -34,19 +34,19 @@ func knocking(name, queue, minimum string) runtime.Object {
 	return fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 }
 
-func share(w *world.World, s *framework.Session, queue string) (corev1.ResourceList, resources.Ratio) {
+func share(w *harness.Model, s *framework.Session, queue string) (corev1.ResourceList, resources.Ratio) {
 	got, _ := s.Policy.Share(w.Queue(queue))
 	return w.Resources.List(got.Deserved.Vector()), got.Share
 }
 
 func TestTheShareIsTheWorstRatioToWhatIsDeserved(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi"),
-		fixture.Queue("qa", world.Deserving("cpu=2 memory=2Gi")), fixture.Queue("qb", world.Deserving("cpu=2 memory=2Gi")),
-		fixture.Queue("qc", world.Deserving("cpu=2 memory=4Gi")), fixture.Queue("cpu-only", world.Deserving("cpu=4")),
-		fixture.Queue("without"), fixture.Queue("guaranteed-only", world.Guaranteed("cpu=5")),
-		fixture.Queue("guaranteed", world.Deserving("cpu=1"), world.Guaranteed("cpu=2")),
-		fixture.Queue("capped", world.Deserving("cpu=8"), world.Capped("cpu=4")),
-		fixture.Queue("no-right-to-devices", world.Deserving("cpu=8 nvidia.com/gpu=0")))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi"),
+		fixture.Queue("qa", fixture.Deserving("cpu=2 memory=2Gi")), fixture.Queue("qb", fixture.Deserving("cpu=2 memory=2Gi")),
+		fixture.Queue("qc", fixture.Deserving("cpu=2 memory=4Gi")), fixture.Queue("cpu-only", fixture.Deserving("cpu=4")),
+		fixture.Queue("without"), fixture.Queue("guaranteed-only", fixture.Guaranteed("cpu=5")),
+		fixture.Queue("guaranteed", fixture.Deserving("cpu=1"), fixture.Guaranteed("cpu=2")),
+		fixture.Queue("capped", fixture.Deserving("cpu=8"), fixture.Capped("cpu=4")),
+		fixture.Queue("no-right-to-devices", fixture.Deserving("cpu=8 nvidia.com/gpu=0")))
 	w.Set(fixture.Node("n2", "nvidia.com/gpu=1"))
 	for queue, asks := range map[string]string{"qa": "cpu=1 memory=1Gi", "qb": "cpu=3 memory=2Gi", "qc": "cpu=1 memory=3Gi",
 		"cpu-only": "cpu=1 memory=9Gi", "without": "cpu=1", "guaranteed-only": "cpu=1", "guaranteed": "cpu=1", "capped": "cpu=1",
@@ -64,10 +64,10 @@ func TestTheShareIsTheWorstRatioToWhatIsDeserved(t *testing.T) {
 }
 
 func TestQueuesAreServedByPriorityThenByShareThenThoseThatDeserveSomething(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=32"), fixture.Queue("nothing"),
-		fixture.Queue("as-deserved", world.Deserving("cpu=1")), fixture.Queue("half", world.Deserving("cpu=2")),
-		fixture.Queue("quarter", world.Deserving("cpu=4")), fixture.Queue("double", world.Deserving("cpu=500m")),
-		fixture.Queue("high", world.Deserving("cpu=100m"), world.Ranking(7)))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=32"), fixture.Queue("nothing"),
+		fixture.Queue("as-deserved", fixture.Deserving("cpu=1")), fixture.Queue("half", fixture.Deserving("cpu=2")),
+		fixture.Queue("quarter", fixture.Deserving("cpu=4")), fixture.Queue("double", fixture.Deserving("cpu=500m")),
+		fixture.Queue("high", fixture.Deserving("cpu=100m"), fixture.Ranking(7)))
 	order := []string{"high", "quarter", "half", "as-deserved", "nothing", "double"}
 	for _, queue := range order {
 		w.Set(running("in-"+queue, queue, "cpu=1")...)
@@ -89,29 +89,29 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 		want   *verdict.Verdict
 	}{
 		"which is its capability": {
-			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=3"))}, pending("j", "q", "cpu=2"),
+			[]runtime.Object{fixture.Queue("q", fixture.Capped("cpu=3"))}, pending("j", "q", "cpu=2"),
 			&verdict.Verdict{Code: verdict.OverCapability, Subject: "q", Help: verdict.HelpQueue,
 				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 2000, Have: 1000}}}},
 		"even if it is over it in something else": {
-			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=4 memory=1Gi"))}, pending("j", "q", "cpu=2"), nil},
+			[]runtime.Object{fixture.Queue("q", fixture.Capped("cpu=4 memory=1Gi"))}, pending("j", "q", "cpu=2"), nil},
 		"and less what others are guaranteed": {
-			[]runtime.Object{fixture.Queue("q"), fixture.Queue("safe", world.Guaranteed("cpu=14"))}, pending("j", "q", "cpu=1"),
+			[]runtime.Object{fixture.Queue("q"), fixture.Queue("safe", fixture.Guaranteed("cpu=14"))}, pending("j", "q", "cpu=1"),
 			&verdict.Verdict{Code: verdict.OverCluster, Subject: "q", Help: verdict.HelpQueue | verdict.HelpNode,
 				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 1000, Have: 0}},
 				Detail:    "its limit is the size of the cluster less what other queues are guaranteed"}},
 		"but with what it is guaranteed itself": {
-			[]runtime.Object{fixture.Queue("q", world.Guaranteed("cpu=1")), fixture.Queue("safe", world.Guaranteed("cpu=13"))},
+			[]runtime.Object{fixture.Queue("q", fixture.Guaranteed("cpu=1")), fixture.Queue("safe", fixture.Guaranteed("cpu=13"))},
 			pending("j", "q", "cpu=1"), nil},
 		"all of it, though the cluster has less than all guarantees": {
-			[]runtime.Object{fixture.Queue("q", world.Guaranteed("cpu=3")), fixture.Queue("safe", world.Guaranteed("cpu=20"))},
+			[]runtime.Object{fixture.Queue("q", fixture.Guaranteed("cpu=3")), fixture.Queue("safe", fixture.Guaranteed("cpu=20"))},
 			pending("j", "q", "cpu=1"), nil},
 		"or never": {
-			[]runtime.Object{fixture.Queue("q", world.Capped("cpu=3"))}, pending("j", "q", "cpu=4 memory=1Gi"),
+			[]runtime.Object{fixture.Queue("q", fixture.Capped("cpu=3"))}, pending("j", "q", "cpu=4 memory=1Gi"),
 			&verdict.Verdict{Code: verdict.TooLargeForQueue, Subject: "q", Help: verdict.HelpQueue | verdict.HelpJob,
 				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 4000, Have: 3000}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi")).Set(test.queues...)
+			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi")).Set(test.queues...)
 			w.Set(running("held", "q", "cpu=2 memory=2Gi")...).Set(test.pod...)
 			if diff := cmp.Diff(test.want, w.Open().MayAllocate(w.TaskNamed("j-0"))); diff != "" {
 				t.Error(diff)
@@ -121,61 +121,61 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 }
 
 func TestTheDoorLooksAtWhatIsAskedFor(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", world.Capped("cpu=2 memory=2Gi")),
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", fixture.Capped("cpu=2 memory=2Gi")),
 		knocking("cpu", "q", "cpu=1"), knocking("memory", "q", "cpu=1 memory=1Gi"), knocking("nothing", "q", ""))
 	w.Set(running("held", "q", "cpu=1 memory=3Gi")...)
 	s := w.Open()
 	for job, want := range map[string]string{"cpu": "", "nothing": "",
 		"memory": "OverCapability q: memory: needs 1Gi, has 0, short by 1Gi"} {
-		if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
+		if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)
 		}
 	}
 }
 
 func TestAJobTooLargeForItsQueueStaysOutside(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), fixture.Queue("c1", world.Capped("cpu=1 memory=1Gi")),
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), fixture.Queue("c1", fixture.Capped("cpu=1 memory=1Gi")),
 		knocking("j", "c1", "cpu=8 memory=8Gi"))
 	want := "TooLargeForQueue c1: cpu: needs 8, has 1, short by 7: memory: needs 8Gi, has 1Gi, short by 7Gi"
-	if diff := cmp.Diff(want, world.Tell(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+	if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestOneOfTwoChildrenPassesTheParentsDoor(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"),
-		fixture.Queue("q6", world.Capped("cpu=2 memory=4Gi")), fixture.Queue("q61", world.Below("q6")), fixture.Queue("q62", world.Below("q6")),
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"),
+		fixture.Queue("q6", fixture.Capped("cpu=2 memory=4Gi")), fixture.Queue("q61", fixture.Below("q6")), fixture.Queue("q62", fixture.Below("q6")),
 		knocking("pg10", "q61", "cpu=2 memory=4Gi"), knocking("pg11", "q62", "cpu=2 memory=4Gi"))
 	s := w.Open()
 	if v := s.MayEnqueue(w.JobNamed("pg10")); v != nil {
-		t.Fatal(world.Tell(v))
+		t.Fatal(harness.Describe(v))
 	}
 	s.Admit(w.JobNamed("pg10"))
 	want := "OverCapability q6: cpu: needs 2, has 0, short by 2: memory: needs 4Gi, has 0, short by 4Gi"
-	if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
+	if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestTheHighestQueueThatIsFullIsNamed(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("top", world.Capped("cpu=2")),
-		fixture.Queue("middle", world.Below("top")), fixture.Queue("leaf", world.Below("middle"), world.Capped("cpu=1")))
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("top", fixture.Capped("cpu=2")),
+		fixture.Queue("middle", fixture.Below("top")), fixture.Queue("leaf", fixture.Below("middle"), fixture.Capped("cpu=1")))
 	w.Set(pending("j", "leaf", "cpu=3")...).Set(pending("k", "leaf", "cpu=2")...)
 	s := w.Open()
 	for task, want := range map[string]string{
 		"j-0": "TooLargeForQueue top: cpu: needs 3, has 2, short by 1",
 		"k-0": "TooLargeForQueue leaf: cpu: needs 2, has 1, short by 1",
 	} {
-		if diff := cmp.Diff(want, world.Tell(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
+		if diff := cmp.Diff(want, harness.Describe(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
 			t.Errorf("task %s: %s", task, diff)
 		}
 	}
 }
 
 func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=20"), fixture.Queue("a"),
-		fixture.Queue("b", world.Capped("cpu=10")), fixture.Queue("b1", world.Below("b"), world.Guaranteed("cpu=3")),
-		fixture.Queue("b2", world.Below("b"), world.Deserving("cpu=9")))
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=20"), fixture.Queue("a"),
+		fixture.Queue("b", fixture.Capped("cpu=10")), fixture.Queue("b1", fixture.Below("b"), fixture.Guaranteed("cpu=3")),
+		fixture.Queue("b2", fixture.Below("b"), fixture.Deserving("cpu=9")))
 	w.Set(pending("ja", "a", "cpu=20")...).Set(pending("jb", "b2", "cpu=8")...).Set(pending("jc", "b1", "cpu=10")...)
 	s := w.Open()
 	// Three of the twenty are b1's: a may have seventeen, b its ten, and of them b2 seven.
@@ -186,7 +186,7 @@ func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
 		}
 	}
 	if v := s.MayAllocate(w.TaskNamed("jc-0")); v != nil {
-		t.Error(world.Tell(v))
+		t.Error(harness.Describe(v))
 	}
 	if deserved, _ := share(w, s, "b2"); deserved.Cpu().Value() != 7 {
 		t.Errorf("b2 deserves %v, which is not the seven it may have", deserved)
@@ -194,11 +194,11 @@ func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
 }
 
 func TestAJobInAQueueWithChildrenIsRefusedAndNoOther(t *testing.T) {
-	objects := []runtime.Object{fixture.Node("n1", "cpu=8"), fixture.Queue("parent"), fixture.Queue("child", world.Below("parent")), fixture.Queue("other")}
+	objects := []runtime.Object{fixture.Node("n1", "cpu=8"), fixture.Queue("parent"), fixture.Queue("child", fixture.Below("parent")), fixture.Queue("other")}
 	for _, queue := range []string{"parent", "child", "other"} {
 		objects = append(objects, pending("in-"+queue, queue, "cpu=1")...)
 	}
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(objects...)
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(objects...)
 	s := w.Open()
 	want := &verdict.Verdict{Code: verdict.QueueNotLeaf, Subject: "parent", Help: verdict.HelpQueue}
 	if diff := cmp.Diff(want, w.JobNamed("in-parent").Verdict); diff != "" {
@@ -207,14 +207,14 @@ func TestAJobInAQueueWithChildrenIsRefusedAndNoOther(t *testing.T) {
 	if len(s.Jobs(w.Queue("parent"))) != 0 || len(s.Jobs(w.Queue("child"))) != 1 || len(s.Jobs(w.Queue("other"))) != 1 {
 		t.Error("not the jobs of the leaves, and they alone, are looked at")
 	}
-	if w = world.New(t, Factory(), "").Set(objects...); len(w.Open().Queues()) != 3 {
+	if w = harness.ForPlugin(t, Factory(), "").Set(objects...); len(w.Open().Queues()) != 3 {
 		t.Error("without the hierarchy a queue with children is a queue like others")
 	}
 }
 
 func TestABrokenQueueStopsNoOther(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("orphan", world.Below("nowhere"),
-		world.Deserving("cpu=2"), world.Guaranteed("cpu=1")), fixture.Queue("x", world.Below("y")), fixture.Queue("y", world.Below("x")), fixture.Queue("fine"))
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("orphan", fixture.Below("nowhere"),
+		fixture.Deserving("cpu=2"), fixture.Guaranteed("cpu=1")), fixture.Queue("x", fixture.Below("y")), fixture.Queue("y", fixture.Below("x")), fixture.Queue("fine"))
 	w.Set(running("held", "orphan", "cpu=1")...).Set(pending("a", "orphan", "cpu=1")...).Set(pending("b", "x", "cpu=1")...).
 		Set(pending("c", "fine", "cpu=7")...)
 	s := w.Open()
@@ -222,7 +222,7 @@ func TestABrokenQueueStopsNoOther(t *testing.T) {
 		t.Errorf("queues %v are looked at", got)
 	}
 	if v := s.MayAllocate(w.TaskNamed("c-0")); v != nil {
-		t.Error(world.Tell(v))
+		t.Error(harness.Describe(v))
 	}
 	if deserved, got := share(w, s, "orphan"); got.Compare(resources.Ratio{Num: 1, Den: 2}) != 0 || deserved.Cpu().Value() != 2 {
 		t.Errorf("the orphan is shown with %v and %v", deserved, got)
@@ -230,8 +230,8 @@ func TestABrokenQueueStopsNoOther(t *testing.T) {
 }
 
 func TestTheRootDeservesWhatItsChildrenDo(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"), fixture.Queue("root"),
-		fixture.Queue("a", world.Deserving("cpu=2")), fixture.Queue("a1", world.Below("a"), world.Deserving("cpu=1")), fixture.Queue("b", world.Deserving("cpu=4 memory=1Gi")))
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"), fixture.Queue("root"),
+		fixture.Queue("a", fixture.Deserving("cpu=2")), fixture.Queue("a1", fixture.Below("a"), fixture.Deserving("cpu=1")), fixture.Queue("b", fixture.Deserving("cpu=4 memory=1Gi")))
 	w.Set(running("j", "a1", "cpu=3")...)
 	deserved, got := share(w, w.Open(), "root")
 	if diff := cmp.Diff(fixture.List("cpu=6 memory=1Gi"), deserved); diff != "" {
@@ -243,12 +243,12 @@ func TestTheRootDeservesWhatItsChildrenDo(t *testing.T) {
 }
 
 func TestBranchesAreComparedWhereTheyPart(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=32"),
-		fixture.Queue("rich", world.Deserving("cpu=4")), fixture.Queue("poor", world.Deserving("cpu=4")),
-		fixture.Queue("rich-and-idle", world.Below("rich"), world.Deserving("cpu=2")),
-		fixture.Queue("rich-and-busy", world.Below("rich"), world.Deserving("cpu=2")),
-		fixture.Queue("poor-and-busy", world.Below("poor"), world.Deserving("cpu=1")),
-		fixture.Queue("urgent", world.Below("rich"), world.Ranking(1)))
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=32"),
+		fixture.Queue("rich", fixture.Deserving("cpu=4")), fixture.Queue("poor", fixture.Deserving("cpu=4")),
+		fixture.Queue("rich-and-idle", fixture.Below("rich"), fixture.Deserving("cpu=2")),
+		fixture.Queue("rich-and-busy", fixture.Below("rich"), fixture.Deserving("cpu=2")),
+		fixture.Queue("poor-and-busy", fixture.Below("poor"), fixture.Deserving("cpu=1")),
+		fixture.Queue("urgent", fixture.Below("rich"), fixture.Ranking(1)))
 	w.Set(running("j", "rich-and-busy", "cpu=3")...).Set(running("k", "poor-and-busy", "cpu=2")...)
 	s := w.Open()
 	// The leaf that holds twice its share is before the idle one, because its parent is further below.
@@ -291,15 +291,15 @@ func configured(arguments ...string) string {
 	return "actions: allocate\ntiers:\n- plugins:\n  - name: capacity\n    arguments:\n      " + strings.Join(arguments, "\n      ")
 }
 
-func benchmarkSession(b *testing.B, on ...conf.Switch) (*world.World, *framework.Session) {
-	w := world.New(b, Factory(), "", on...)
+func benchmarkSession(b *testing.B, on ...conf.Switch) (*harness.Model, *framework.Session) {
+	w := harness.ForPlugin(b, Factory(), "", on...)
 	for i := range 1000 {
 		w.Set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=64 memory=256Gi nvidia.com/gpu=8"))
 	}
 	for i := range 1000 {
-		name, options := fmt.Sprintf("q%d", i), []world.Option{world.Deserving("cpu=32 memory=64Gi"), world.Guaranteed("cpu=1")}
+		name, options := fmt.Sprintf("q%d", i), []fixture.QueueOption{fixture.Deserving("cpu=32 memory=64Gi"), fixture.Guaranteed("cpu=1")}
 		if i >= 10 {
-			options = append(options, world.Below(fmt.Sprintf("q%d", i/10)))
+			options = append(options, fixture.Below(fmt.Sprintf("q%d", i/10)))
 		}
 		w.Set(fixture.Queue(name, options...))
 		if i >= 100 {
@@ -328,7 +328,7 @@ func BenchmarkMayAllocate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if v := s.MayAllocate(t); v != nil {
-			b.Fatal(world.Tell(v))
+			b.Fatal(harness.Describe(v))
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // drawTree is a few queues in a tree, with capabilities, guarantees and shares as users might write them, and jobs.
@@ -21,16 +21,16 @@ func drawTree(t *rapid.T) []runtime.Object {
 	var queues []string
 	for i := range rapid.IntRange(1, 8).Draw(t, "queues") {
 		name := fmt.Sprintf("q%d", i)
-		options := []world.Option{world.Ranking(rapid.Int32Range(0, 1).Draw(t, "priority"))}
-		options = append(options, world.Below(rapid.SampledFrom(append([]string{"root"}, queues...)).Draw(t, "parent")))
+		options := []fixture.QueueOption{fixture.Ranking(rapid.Int32Range(0, 1).Draw(t, "priority"))}
+		options = append(options, fixture.Below(rapid.SampledFrom(append([]string{"root"}, queues...)).Draw(t, "parent")))
 		if rapid.Bool().Draw(t, "capped") {
-			options = append(options, world.Capped(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 9).Draw(t, "capability"))))
+			options = append(options, fixture.Capped(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 9).Draw(t, "capability"))))
 		}
 		if rapid.Bool().Draw(t, "guaranteed") {
-			options = append(options, world.Guaranteed(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 3).Draw(t, "guarantee"))))
+			options = append(options, fixture.Guaranteed(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 3).Draw(t, "guarantee"))))
 		}
 		if rapid.Bool().Draw(t, "deserving") {
-			options = append(options, world.Deserving(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 4).Draw(t, "deserved"))))
+			options = append(options, fixture.Deserving(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 4).Draw(t, "deserved"))))
 		}
 		objects = append(objects, fixture.Queue(name, options...))
 		queues = append(queues, name)
@@ -51,7 +51,7 @@ func TestWhateverIsAcceptedNoQueueExceedsItsCeilingAtAnyLevel(t *testing.T) {
 	for _, switches := range [][]conf.Switch{nil, {conf.EnableHierarchy}} {
 		t.Run(fmt.Sprint(switches), func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
-				w := world.New(t, Factory(), "", switches...).Set(drawTree(r)...)
+				w := harness.ForPlugin(t, Factory(), "", switches...).Set(drawTree(r)...)
 				s := w.Open()
 				x := s.Begin()
 				for range rapid.IntRange(0, 40).Draw(r, "steps") {
@@ -66,7 +66,7 @@ func TestWhateverIsAcceptedNoQueueExceedsItsCeilingAtAnyLevel(t *testing.T) {
 }
 
 // step lets a job in, places a pod, or tries one and takes it back.
-func step(t *rapid.T, w *world.World, s *framework.Session, x framework.Transaction) {
+func step(t *rapid.T, w *harness.Model, s *framework.Session, x framework.Transaction) {
 	if len(s.Queues()) == 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func step(t *rapid.T, w *world.World, s *framework.Session, x framework.Transact
 
 // checkCeilings holds the totals against what users wrote: capability at every level, and what others are guaranteed if
 // the cluster has that much.
-func checkCeilings(t *rapid.T, w *world.World, tree bool) {
+func checkCeilings(t *rapid.T, w *harness.Model, tree bool) {
 	total := w.Total.At(resources.CPU)
 	var guarantees int64
 	for _, q := range w.Queues() {
@@ -122,7 +122,7 @@ func TestTheOrderOfQueuesIsAStrictWeakOrder(t *testing.T) {
 	for _, switches := range [][]conf.Switch{nil, {conf.EnableHierarchy}} {
 		t.Run(fmt.Sprint(switches), func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
-				w := world.New(t, Factory(), "", switches...).Set(drawTree(r)...)
+				w := harness.ForPlugin(t, Factory(), "", switches...).Set(drawTree(r)...)
 				s := w.Open()
 				x := s.Begin()
 				for range rapid.IntRange(0, 20).Draw(r, "steps") {
@@ -180,8 +180,8 @@ func takesBack(t *testing.T, r *rapid.T) bool {
 		}
 		return text
 	}
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=50 memory=50 example.com/a=50 pods=50"),
-		fixture.Queue("one", world.Deserving(draw("one"))), fixture.Queue("other", world.Deserving(draw("other"))))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=50 memory=50 example.com/a=50 pods=50"),
+		fixture.Queue("one", fixture.Deserving(draw("one"))), fixture.Queue("other", fixture.Deserving(draw("other"))))
 	for _, queue := range []string{"one", "other"} {
 		w.Set(fixture.Group("in-"+queue, queue, 1))
 		for i := range rapid.IntRange(1, 4).Draw(r, "running") {

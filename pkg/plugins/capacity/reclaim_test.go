@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // pods are a job of a queue with some pods that run.
@@ -22,35 +22,35 @@ func pods(name, queue string, count int, asks string) []runtime.Object {
 }
 
 // flatWorld has a taker, whose pod asks for one CPU, and a giver with two pods of one CPU and one GiB each.
-func flatWorld(tb testing.TB, taker, giver []world.Option) *world.World {
-	return world.New(tb, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi nvidia.com/gpu=8"),
+func flatWorld(tb testing.TB, taker, giver []fixture.QueueOption) *harness.Model {
+	return harness.ForPlugin(tb, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi nvidia.com/gpu=8"),
 		fixture.Queue("taker", taker...), fixture.Queue("giver", giver...)).
 		Set(pending("t", "taker", "cpu=1")...).Set(pods("g", "giver", 2, "cpu=1 memory=1Gi")...)
 }
 
 func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
-	options := func(o ...world.Option) []world.Option { return o }
+	options := func(o ...fixture.QueueOption) []fixture.QueueOption { return o }
 	for name, test := range map[string]struct {
-		taker, giver []world.Option
+		taker, giver []fixture.QueueOption
 		victims      string
 		want         string
 	}{
-		"what it holds beyond its share":                  {nil, options(world.Deserving("cpu=1")), "g-0", "yes"},
-		"beyond in one of two resources":                  {nil, options(world.Deserving("cpu=4 memory=1Gi")), "g-0", "yes"},
-		"not what is within its share":                    {nil, options(world.Deserving("cpu=2")), "g-0", quota.WithinShare},
-		"what its share does not name":                    {nil, options(world.Deserving("nvidia.com/gpu=4")), "g-0", "yes"},
+		"what it holds beyond its share":                  {nil, options(fixture.Deserving("cpu=1")), "g-0", "yes"},
+		"beyond in one of two resources":                  {nil, options(fixture.Deserving("cpu=4 memory=1Gi")), "g-0", "yes"},
+		"not what is within its share":                    {nil, options(fixture.Deserving("cpu=2")), "g-0", quota.WithinShare},
+		"what its share does not name":                    {nil, options(fixture.Deserving("nvidia.com/gpu=4")), "g-0", "yes"},
 		"all, if it deserves nothing at all":              {nil, nil, "g-0 g-1", "yes"},
-		"all, if it deserves only a number of pods":       {nil, options(world.Deserving("pods=9")), "g-0", "yes"},
-		"not below its guarantee, whatever it deserves":   {nil, options(world.Deserving("cpu=1"), world.Guaranteed("memory=2Gi")), "g-0", quota.Guaranteed},
-		"to a queue of more priority within its share":    {options(world.Ranking(5)), options(world.Deserving("cpu=9")), "g-0", "yes"},
-		"to a queue of more priority down to the floor":   {options(world.Ranking(5)), options(world.Guaranteed("cpu=1")), "g-0", "yes"},
-		"to a queue of more priority not below it":        {options(world.Ranking(5)), options(world.Guaranteed("cpu=1")), "g-0 g-1", quota.Guaranteed},
-		"to a queue of less priority as to any other":     {nil, options(world.Ranking(5), world.Deserving("cpu=2")), "g-0", quota.WithinShare},
-		"a guarantee of what does not leave is no reason": {options(world.Ranking(5)), options(world.Guaranteed("nvidia.com/gpu=1")), "g-0", "yes"},
+		"all, if it deserves only a number of pods":       {nil, options(fixture.Deserving("pods=9")), "g-0", "yes"},
+		"not below its guarantee, whatever it deserves":   {nil, options(fixture.Deserving("cpu=1"), fixture.Guaranteed("memory=2Gi")), "g-0", quota.Guaranteed},
+		"to a queue of more priority within its share":    {options(fixture.Ranking(5)), options(fixture.Deserving("cpu=9")), "g-0", "yes"},
+		"to a queue of more priority down to the floor":   {options(fixture.Ranking(5)), options(fixture.Guaranteed("cpu=1")), "g-0", "yes"},
+		"to a queue of more priority not below it":        {options(fixture.Ranking(5)), options(fixture.Guaranteed("cpu=1")), "g-0 g-1", quota.Guaranteed},
+		"to a queue of less priority as to any other":     {nil, options(fixture.Ranking(5), fixture.Deserving("cpu=2")), "g-0", quota.WithinShare},
+		"a guarantee of what does not leave is no reason": {options(fixture.Ranking(5)), options(fixture.Guaranteed("nvidia.com/gpu=1")), "g-0", "yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := flatWorld(t, test.taker, test.giver)
-			got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "t", For: "t-0", Victims: test.victims})
+			got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: test.victims})
 			if got != test.want {
 				t.Errorf("the answer is %q, want %q", got, test.want)
 			}
@@ -59,16 +59,16 @@ func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
 }
 
 func TestWherePriorityOnlyOrdersItGivesNoRightToAShare(t *testing.T) {
-	w := flatWorld(t, []world.Option{world.Ranking(5)}, []world.Option{world.Deserving("cpu=2")}).
-		Switch(conf.Compatibility{QueuePriority: conf.QueuePriorityOrder})
-	if got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "t", For: "t-0", Victims: "g-0"}); got != quota.WithinShare {
+	w := flatWorld(t, []fixture.QueueOption{fixture.Ranking(5)}, []fixture.QueueOption{fixture.Deserving("cpu=2")}).
+		Use(conf.Compatibility{QueuePriority: conf.QueuePriorityOrder})
+	if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-0"}); got != quota.WithinShare {
 		t.Errorf("the answer is %q", got)
 	}
 }
 
 func TestInsideAQueueSharesHaveNoSay(t *testing.T) {
-	w := flatWorld(t, nil, []world.Option{world.Deserving("cpu=2")}).Set(pending("sibling", "giver", "cpu=1")...)
-	if got := w.Vote(world.Question{Session: w.Open(), Taker: "sibling", For: "sibling-0", Victims: "g-0"}); got != "" {
+	w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=2")}).Set(pending("sibling", "giver", "cpu=1")...)
+	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "sibling", For: "sibling-0", Victims: "g-0"}); got != "" {
 		t.Errorf("the answer is %q", got)
 	}
 }
@@ -76,7 +76,7 @@ func TestInsideAQueueSharesHaveNoSay(t *testing.T) {
 func TestPodsThatHoldNothingWantedStay(t *testing.T) {
 	w := flatWorld(t, nil, nil).Set(pods("gpu", "giver", 1, "nvidia.com/gpu=1")...)
 	s := w.Open()
-	question := world.Question{Session: s, Reclaim: true, Taker: "t", For: "t-0", Victims: "gpu-0"}
+	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "gpu-0"}
 	if got := w.Vote(question); got != notWanted {
 		t.Errorf("for a CPU leaves a GPU: %q", got)
 	}
@@ -87,17 +87,17 @@ func TestPodsThatHoldNothingWantedStay(t *testing.T) {
 		t.Errorf("for a gang that wants both: %q", got)
 	}
 	w.Set(knocking("door", "taker", "nvidia.com/gpu=1"))
-	if got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "door", Victims: "gpu-0"}); got != "yes" {
+	if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "door", Victims: "gpu-0"}); got != "yes" {
 		t.Errorf("for a job at the door that wants it: %q", got)
 	}
 }
 
 func TestTheSumOfAPlanStaysAboveTheShareToo(t *testing.T) {
-	w := flatWorld(t, nil, []world.Option{world.Deserving("cpu=1")})
+	w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=1")})
 	s := w.Open()
 	x := s.Begin()
-	w.Evict(x, "g-0")
-	if got := w.Vote(world.Question{Session: s, Reclaim: true, Taker: "t", For: "t-0", Victims: "g-1"}); got != quota.WithinShare {
+	w.EvictPods(x, "g-0")
+	if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-1"}); got != quota.WithinShare {
 		t.Errorf("the second of two pods, of which one is above the share: %q", got)
 	}
 	x.Undo()
@@ -117,45 +117,45 @@ func TestAQueueTakesWithinItsShare(t *testing.T) {
 		"only pods":                  {"pods=9", "cpu=1", "OverShare taker; it deserves nothing of what is requested"},
 		"more pods than it deserves": {"cpu=9 pods=0", "cpu=1", "OverShare taker: pods: needs 1, has 0, short by 1"},
 	} {
-		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi"), fixture.Queue("taker", world.Deserving(test.deserved))).
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi"), fixture.Queue("taker", fixture.Deserving(test.deserved))).
 			Set(pending("t", "taker", test.asks)...)
-		if got := world.Tell(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
+		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }
 
 func TestWhatIsPromisedCountsInTheShare(t *testing.T) {
-	w := flatWorld(t, []world.Option{world.Deserving("cpu=1")}, nil).Set(fixture.Pod("t-1", fixture.In("t")))
+	w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1")}, nil).Set(fixture.Pod("t-1", fixture.In("t")))
 	s := w.Open()
 	x := s.Begin()
-	w.Promise(x, "t-0", "n1")
-	if got := world.Tell(s.MayTake(w.TaskNamed("t-1"))); got != "OverShare taker: cpu: needs 1, has 0, short by 1" {
+	w.Nominate(x, "t-0", "n1")
+	if got := harness.Describe(s.MayTake(w.TaskNamed("t-1"))); got != "OverShare taker: cpu: needs 1, has 0, short by 1" {
 		t.Errorf("beside the first pod of the plan the second may be taken for: %q", got)
 	}
 	x.Undo()
 	if v := s.MayTake(w.TaskNamed("t-1")); v != nil {
-		t.Errorf("alone: %s", world.Tell(v))
+		t.Errorf("alone: %s", harness.Describe(v))
 	}
 }
 
 func TestAQueueThatIsNotOpenTakesNothing(t *testing.T) {
-	w := flatWorld(t, []world.Option{world.Deserving("cpu=1"), world.Closed}, nil)
-	if got := world.Tell(w.Open().MayTake(w.TaskNamed("t-0"))); got != "QueueClosed taker; its state is Closed" {
+	w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1"), fixture.Closed}, nil)
+	if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != "QueueClosed taker; its state is Closed" {
 		t.Errorf("%q", got)
 	}
 }
 
 // treeWorld is two branches of three levels. The giver's leaf and its parent deserve one CPU and hold two; the grandparent
 // deserves what is given. The taker's leaf and parent deserve what they hold, two; the grandparent lends.
-func treeWorld(tb testing.TB, levels int, protected, lent string) *world.World {
-	w := world.New(tb, Factory(), fmt.Sprintf("ancestorReclaimLevel: %d", levels), conf.EnableHierarchy).Set(
+func treeWorld(tb testing.TB, levels int, protected, lent string) *harness.Model {
+	w := harness.ForPlugin(tb, Factory(), fmt.Sprintf("ancestorReclaimLevel: %d", levels), conf.EnableHierarchy).Set(
 		fixture.Node("n1", "cpu=20"),
-		fixture.Queue("above-takers", world.Deserving(lent)), fixture.Queue("takers", world.Below("above-takers"), world.Deserving("cpu=2")),
-		fixture.Queue("taker", world.Below("takers"), world.Deserving("cpu=2")),
-		fixture.Queue("cousin", world.Below("takers"), world.Deserving("cpu=1")),
-		fixture.Queue("above-givers", world.Deserving(protected)), fixture.Queue("givers", world.Below("above-givers"), world.Deserving("cpu=1")),
-		fixture.Queue("giver", world.Below("givers"), world.Deserving("cpu=1")))
+		fixture.Queue("above-takers", fixture.Deserving(lent)), fixture.Queue("takers", fixture.Below("above-takers"), fixture.Deserving("cpu=2")),
+		fixture.Queue("taker", fixture.Below("takers"), fixture.Deserving("cpu=2")),
+		fixture.Queue("cousin", fixture.Below("takers"), fixture.Deserving("cpu=1")),
+		fixture.Queue("above-givers", fixture.Deserving(protected)), fixture.Queue("givers", fixture.Below("above-givers"), fixture.Deserving("cpu=1")),
+		fixture.Queue("giver", fixture.Below("givers"), fixture.Deserving("cpu=1")))
 	return w.Set(pods("own", "taker", 2, "cpu=1")...).Set(pods("g", "giver", 2, "cpu=1")...).Set(pods("c", "cousin", 2, "cpu=1")...).
 		Set(pending("t", "taker", "cpu=1")...)
 }
@@ -176,7 +176,7 @@ func TestQueuesAboveProtectWithTheirShareUpToALevel(t *testing.T) {
 		"those above the taker too are not asked": {3, "cpu=1", "c-0", "yes"},
 	} {
 		w := treeWorld(t, test.levels, test.protected, "cpu=2")
-		got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "t", For: "t-0", Victims: test.victim})
+		got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: test.victim})
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -198,31 +198,31 @@ func TestQueuesAboveLendTheirShareUpToALevel(t *testing.T) {
 		"the root lends nothing":            {3, "cpu=4", refused},
 	} {
 		w := treeWorld(t, test.levels, "cpu=9", test.lent)
-		if got := world.Tell(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
+		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }
 
 func TestTheGuaranteeOfAParentProtectsItsChildrenTogether(t *testing.T) {
-	w := world.New(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=20"),
-		fixture.Queue("dept", world.Guaranteed("cpu=3")), fixture.Queue("a", world.Below("dept")), fixture.Queue("b", world.Below("dept")),
-		fixture.Queue("urgent", world.Ranking(10)), fixture.Queue("urgent-sibling", world.Below("dept"), world.Ranking(10))).
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=20"),
+		fixture.Queue("dept", fixture.Guaranteed("cpu=3")), fixture.Queue("a", fixture.Below("dept")), fixture.Queue("b", fixture.Below("dept")),
+		fixture.Queue("urgent", fixture.Ranking(10)), fixture.Queue("urgent-sibling", fixture.Below("dept"), fixture.Ranking(10))).
 		Set(pods("in-a", "a", 2, "cpu=1")...).Set(pods("in-b", "b", 2, "cpu=1")...).
 		Set(pending("t", "urgent", "cpu=1")...).Set(pending("sibling", "urgent-sibling", "cpu=1")...)
 	s := w.Open()
 	x := s.Begin()
-	question := world.Question{Session: s, Reclaim: true, Taker: "t", For: "t-0", Victims: "in-a-0"}
+	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "in-a-0"}
 	if got := w.Vote(question); got != "yes" {
 		t.Errorf("the first of four, of which three are guaranteed: %q", got)
 	}
-	w.Evict(x, "in-a-0")
+	w.EvictPods(x, "in-a-0")
 	question.Victims = "in-b-0"
 	if got := w.Vote(question); got != quota.Guaranteed {
 		t.Errorf("the second: %q", got)
 	}
 	// For a pod that comes into the department itself the department loses nothing.
-	question.Taker, question.For = "sibling", "sibling-0"
+	question.Preemptor, question.For = "sibling", "sibling-0"
 	if got := w.Vote(question); got != "yes" {
 		t.Errorf("the second, for a pod of a sibling: %q", got)
 	}

@@ -9,8 +9,8 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/plugins/cdp"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // Sessions of the test world are an hour after everything was made.
@@ -58,14 +58,14 @@ func TestAPodStaysUntilItsCoolDownIsOver(t *testing.T) {
 		"with no word on when it got its node":    {options{started(hour / 2), noted("31m")}, cooling},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, cdp.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Group("g", "q", 1),
+			w := harness.ForPlugin(t, cdp.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Group("g", "q", 1),
 				fixture.Group("taker", "q", 1), fixture.Pod("t", fixture.In("taker")),
 				fixture.Pod("other", fixture.In("g"), fixture.On("n")),
 				fixture.Pod("v", append(options{fixture.In("g"), fixture.On("n")}, test.options...)...))
 			s := w.Open()
 			for _, reclaim := range []bool{false, true} {
 				for _, victims := range []string{"v", "other v"} {
-					got := w.Vote(world.Question{Session: s, Reclaim: reclaim, Taker: "taker", For: "t", Victims: victims})
+					got := w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "taker", For: "t", Victims: victims})
 					if got != test.want {
 						t.Errorf("%s, for another queue %t: %q, want %q", victims, reclaim, got, test.want)
 					}

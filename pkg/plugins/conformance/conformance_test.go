@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/conformance"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
@@ -29,7 +29,7 @@ func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
 			in := func(p *corev1.Pod) { p.Namespace, p.Spec.PriorityClassName = test.namespace, test.class }
 			group := fixture.Group("g", "default", 1)
 			group.Namespace = test.namespace
-			w := world.New(t, conformance.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"), group,
+			w := harness.ForPlugin(t, conformance.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"), group,
 				fixture.Group("taker", "default", 1), fixture.Pod("t0", fixture.In("taker")),
 				fixture.Pod("plain", fixture.In("g"), fixture.On("n"), func(p *corev1.Pod) { p.Namespace = test.namespace }),
 				fixture.Pod("v", fixture.In("g"), fixture.On("n"), in))

@@ -9,8 +9,8 @@ import (
 
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // running is a job with one pod that runs.
@@ -19,7 +19,7 @@ func running(name, asks string) []runtime.Object {
 }
 
 func TestTheJobWithTheSmallerDominantShareIsServedFirst(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100Gi pods=20"), fixture.Queue("q"))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100Gi pods=20"), fixture.Queue("q"))
 	jobs := map[string]string{
 		"a-tenth-of-the-cpu":    "cpu=1 memory=9Gi",
 		"a-fifth-of-the-memory": "cpu=1 memory=20Gi",
@@ -47,7 +47,7 @@ func TestTheJobWithTheSmallerDominantShareIsServedFirst(t *testing.T) {
 }
 
 func TestJobsWithEqualSharesAreLeftToOthersToOrder(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=3 memory=9"), fixture.Queue("q"))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=3 memory=9"), fixture.Queue("q"))
 	w.Set(running("a", "cpu=1")...).Set(running("b", "memory=3")...)
 	p := &flat{}
 	p.OpenSession(w.Open())
@@ -57,7 +57,7 @@ func TestJobsWithEqualSharesAreLeftToOthersToOrder(t *testing.T) {
 }
 
 func TestTheSharesOfJobsFollowPlacementsAtOnce(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("q"), fixture.Group("a", "q", 1), fixture.Group("b", "q", 1),
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("q"), fixture.Group("a", "q", 1), fixture.Group("b", "q", 1),
 		fixture.Pod("a-0", fixture.In("a")), fixture.Pod("b-0", fixture.In("b")))
 	s := w.Open()
 	a, b := w.JobNamed("a"), w.JobNamed("b")
@@ -97,7 +97,7 @@ func TestQueuesAreOrderedOnlyWithTheHierarchy(t *testing.T) {
 }
 
 func BenchmarkCompareJobs(b *testing.B) {
-	w := world.New(b, Factory(), "").Set(fixture.Node("n1", "cpu=64 memory=256Gi nvidia.com/gpu=8"), fixture.Queue("q"))
+	w := harness.ForPlugin(b, Factory(), "").Set(fixture.Node("n1", "cpu=64 memory=256Gi nvidia.com/gpu=8"), fixture.Queue("q"))
 	w.Set(running("a", "cpu=1 memory=3Gi nvidia.com/gpu=1")...).Set(running("b", "cpu=2 memory=1Gi nvidia.com/gpu=1")...)
 	s := w.Open()
 	x, y := w.JobNamed("a"), w.JobNamed("b")

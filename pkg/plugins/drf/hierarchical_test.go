@@ -15,15 +15,15 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // at is a queue with a place in the tree.
 func at(name, path, weights string) runtime.Object {
-	return fixture.Queue(name, world.Annotated(schedulingv1beta1.HierarchyAnnotationKey, path),
-		world.Annotated(schedulingv1beta1.HierarchyWeightsAnnotationKey, weights))
+	return fixture.Queue(name, fixture.QueueAnnotated(schedulingv1beta1.HierarchyAnnotationKey, path),
+		fixture.QueueAnnotated(schedulingv1beta1.HierarchyWeightsAnnotationKey, weights))
 }
 
 // wanting is a job with pods that wait.
@@ -35,8 +35,8 @@ func wanting(name, queue string, pods int, asks string) []runtime.Object {
 	return objects
 }
 
-func treeOf(tb testing.TB, objects ...[]runtime.Object) *world.World {
-	w := world.New(tb, Factory(), "", conf.EnableHierarchy)
+func treeOf(tb testing.TB, objects ...[]runtime.Object) *harness.Model {
+	w := harness.ForPlugin(tb, Factory(), "", conf.EnableHierarchy)
 	for _, list := range objects {
 		w.Set(list...)
 	}
@@ -45,7 +45,7 @@ func treeOf(tb testing.TB, objects ...[]runtime.Object) *world.World {
 
 // fill places pods on the only node, one at a time, for the queue that comes first and its job that does, until nothing
 // fits. It returns how many pods of each job are placed.
-func fill(w *world.World, s *framework.Session) map[string]int {
+func fill(w *harness.Model, s *framework.Session) map[string]int {
 	placed, node := map[string]int{}, w.Nodes()[0]
 	queues := slices.Clone(s.Queues())
 	x := s.Begin()
@@ -111,7 +111,7 @@ func TestWhatCanUseMoreIsServedFirstThoughItsShareIsLarger(t *testing.T) {
 }
 
 // nodesOf returns the nodes directly below the root, by name.
-func nodesOf(w *world.World, s *framework.Session) map[string]*node {
+func nodesOf(w *harness.Model, s *framework.Session) map[string]*node {
 	h := &hierarchical{}
 	h.OpenSession(s)
 	h.tree = h.grow()
@@ -305,7 +305,7 @@ func TestQueuesAtOnePlaceAndBelowItShareIt(t *testing.T) {
 }
 
 // drawWorld is some queues in a tree, with jobs that want one or two resources.
-func drawWorld(t *rapid.T, tb testing.TB) *world.World {
+func drawWorld(t *rapid.T, tb testing.TB) *harness.Model {
 	w := treeOf(tb, []runtime.Object{fixture.Node("n", "cpu=7 memory=11Gi nvidia.com/gpu=3")})
 	paths := []string{"a", "b", "a/c", "a/d", "b/c", "b/c/e", "b/c/f"}
 	for i := range rapid.IntRange(2, 6).Draw(t, "queues") {
@@ -322,7 +322,7 @@ func drawWorld(t *rapid.T, tb testing.TB) *world.World {
 }
 
 // place places some pods at random, and now and then takes one back.
-func place(t *rapid.T, w *world.World, s *framework.Session) {
+func place(t *rapid.T, w *harness.Model, s *framework.Session) {
 	for range rapid.IntRange(0, 12).Draw(t, "placements") {
 		if len(s.Queues()) == 0 {
 			return

@@ -9,8 +9,8 @@ import (
 
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // job is a job of a queue with pods that run, named r0 and on, and pods that wait, w0 and on.
@@ -36,50 +36,50 @@ func TestAJobGivesAsLongAsItHasNoLessThanTheTaker(t *testing.T) {
 		"it would have less":            {3, 4, "g-r0", smallerJob},
 		"together they would have less": {1, 4, "g-r0 g-r1 g-r2", smallerJob},
 	} {
-		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
 			Set(job("t", "q", test.taker, 1, "cpu=1")...).Set(job("g", "q", test.giver, 0, "cpu=1")...)
-		if got := w.Vote(world.Question{Session: w.Open(), Taker: "t", For: "t-w0", Victims: test.victims}); got != test.want {
+		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: test.victims}); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }
 
 func TestTheSumOfAPlanCountsForTheShares(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
 		Set(job("t", "q", 0, 3, "cpu=1")...).Set(job("g", "q", 4, 0, "cpu=1")...)
 	s := w.Open()
 	x := s.Begin()
 	for i, want := range []string{"yes", "yes", smallerJob} {
 		waits, victim := fmt.Sprintf("t-w%d", i), fmt.Sprintf("g-r%d", i)
-		if got := w.Vote(world.Question{Session: s, Taker: "t", For: waits, Victims: victim}); got != want {
+		if got := w.Vote(harness.Question{Session: s, Preemptor: "t", For: waits, Victims: victim}); got != want {
 			t.Fatalf("%s for %s: %q, want %q", victim, waits, got, want)
 		}
-		w.Evict(x, victim)
-		w.Promise(x, waits, "n1")
+		w.EvictPods(x, victim)
+		w.Nominate(x, waits, "n1")
 	}
 	x.Undo()
 }
 
 func TestTheLargestPartOfAnyResourceDecides(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100"), fixture.Queue("q")).
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100"), fixture.Queue("q")).
 		Set(job("t", "q", 0, 1, "cpu=1 memory=30")...).Set(job("g", "q", 3, 0, "cpu=1 memory=10")...)
-	if got := w.Vote(world.Question{Session: w.Open(), Taker: "t", For: "t-w0", Victims: "g-r0"}); got != smallerJob {
+	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != smallerJob {
 		t.Errorf("a fifth stays and three tenths come: %q", got)
 	}
 }
 
 func TestInsideAJobSharesHaveNoSay(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=10"), fixture.Queue("q")).Set(job("t", "q", 2, 1, "cpu=1")...)
-	if got := w.Vote(world.Question{Session: w.Open(), Taker: "t", For: "t-w0", Victims: "t-r0"}); got != "" {
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10"), fixture.Queue("q")).Set(job("t", "q", 2, 1, "cpu=1")...)
+	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "t-r0"}); got != "" {
 		t.Errorf("the answer is %q", got)
 	}
 }
 
 func TestAJobAtTheDoorCountsWithItsMinimum(t *testing.T) {
 	for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
-		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
 			fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1")...)
-		if got := w.Vote(world.Question{Session: w.Open(), Taker: "door", Victims: "g-r0"}); got != want {
+		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "door", Victims: "g-r0"}); got != want {
 			t.Errorf("%s against three: %q, want %q", minimum, got, want)
 		}
 	}
@@ -87,9 +87,9 @@ func TestAJobAtTheDoorCountsWithItsMinimum(t *testing.T) {
 
 func TestOnlyTheHierarchyHasASayBetweenQueues(t *testing.T) {
 	for on, want := range map[conf.Switch]string{conf.EnableJobOrder: "", conf.EnableHierarchy: "yes"} {
-		w := world.New(t, Factory(), "", on).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b")).
+		w := harness.ForPlugin(t, Factory(), "", on).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b")).
 			Set(job("t", "a", 0, 1, "cpu=1")...).Set(job("g", "b", 4, 0, "cpu=1")...)
-		if got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "t", For: "t-w0", Victims: "g-r0"}); got != want {
+		if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != want {
 			t.Errorf("with %s: %q, want %q", on, got, want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestAQueueGivesAsLongAsItComesAfterTheTakers(t *testing.T) {
 		w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "1/"+test.weights)},
 			job("t", "a", test.taker, test.waits, "cpu=1"), job("g", "b", test.giver, 0, "cpu=1"))
 		s := w.Open()
-		if got := w.Vote(world.Question{Session: s, Reclaim: true, Taker: "t", For: "t-w0", Victims: test.victims}); got != test.want {
+		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-w0", Victims: test.victims}); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -127,7 +127,7 @@ func TestBranchesAreComparedWhereTheyPartForVictimsToo(t *testing.T) {
 	w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=12"), at("a", "root/x/a", "1/1/1"), at("rich", "root/x/rich", "1/1/1"),
 		at("b", "root/y/b", "1/1/1")}, job("t", "a", 0, 1, "cpu=1"), job("r", "rich", 7, 1, "cpu=1"), job("g", "b", 5, 1, "cpu=1"))
 	s := w.Open()
-	question := world.Question{Session: s, Reclaim: true, Taker: "t", For: "t-w0", Victims: "r-r0"}
+	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "r-r0"}
 	if got := w.Vote(question); got != "yes" {
 		t.Errorf("of its rich sibling: %q", got)
 	}
@@ -140,7 +140,7 @@ func TestBranchesAreComparedWhereTheyPartForVictimsToo(t *testing.T) {
 func TestQueuesWhoseAnnotationsCannotBeReadAreLeftToOthers(t *testing.T) {
 	w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "nonsense")},
 		job("t", "a", 0, 1, "cpu=1"), job("g", "b", 4, 0, "cpu=1"))
-	if got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "t", For: "t-w0", Victims: "g-r0"}); got != "" {
+	if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != "" {
 		t.Errorf("the answer is %q", got)
 	}
 }

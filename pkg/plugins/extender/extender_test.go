@@ -14,14 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/extender"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // service is an extender that gives prepared answers, and notes what it was asked.
@@ -94,30 +93,17 @@ func (s *service) with(more string, verbs ...string) string {
 	return text
 }
 
-// stage is a world with the plugin in it.
-type stage struct {
-	*world.World
-	plugin framework.Plugin
-}
-
-func newStage(t *testing.T, arguments string, objects ...runtime.Object) *stage {
+// asking is a model with the plugin, a job that runs and one that waits.
+func asking(t *testing.T, arguments string, objects ...runtime.Object) *harness.Model {
 	t.Helper()
-	s := &stage{}
-	factory := extender.Factory()
-	build := factory.New
-	factory.New = func(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
-		made, err := build(on, arguments)
-		s.plugin = made
-		return made, err
-	}
-	s.World = world.New(t, factory, arguments).Set(fixture.Queue("q"), fixture.Node("n", "cpu=4 nvidia.com/gpu=8"),
+	return harness.ForPlugin(t, extender.Factory(), arguments).Set(fixture.Queue("q"), fixture.Node("n", "cpu=4 nvidia.com/gpu=8"),
 		fixture.Group("g", "q", 1), fixture.Pod("v", fixture.In("g"), fixture.On("n")), fixture.Pod("w", fixture.In("g"), fixture.On("n")),
-		fixture.Group("taker", "q", 1, fixture.Wanting("cpu=2")), fixture.Pod("t", fixture.In("taker"), fixture.Asks("cpu=2 nvidia.com/gpu=1"))).Set(objects...)
-	return s
+		fixture.Group("preemptor", "q", 1, fixture.Wanting("cpu=2")),
+		fixture.Pod("t", fixture.In("preemptor"), fixture.Asks("cpu=2 nvidia.com/gpu=1"))).Set(objects...)
 }
 
-func (s *stage) veto(task string) string {
-	return s.plugin.(framework.NodeVetoer).VetoNode(s.TaskNamed(task), s.Node("n"))
+func veto(m *harness.Model, task string) string {
+	return m.Policy.Vetoers[0].VetoNode(m.TaskNamed(task), m.Node("n"))
 }
 
 func TestANodeIsVetoedByAText(t *testing.T) {
@@ -134,13 +120,13 @@ func TestANodeIsVetoedByAText(t *testing.T) {
 	} {
 		for _, ignorable := range []bool{false, true} {
 			s := newService(t, map[string]string{"predicate": answer})
-			w := newStage(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), "predicate"))
+			w := asking(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), "predicate"))
 			w.Open()
 			expected := want
 			if ignorable && strings.Contains(want, "not agreed") {
 				expected = ""
 			}
-			if diff := cmp.Diff(expected, w.veto("t")); diff != "" {
+			if diff := cmp.Diff(expected, veto(w, "t")); diff != "" {
 				t.Errorf("%s, ignorable %t: %s", answer, ignorable, diff)
 			}
 		}
@@ -149,15 +135,15 @@ func TestANodeIsVetoedByAText(t *testing.T) {
 
 func TestAPredicateIsAskedAsVolcanoAsksIt(t *testing.T) {
 	s := newService(t, map[string]string{"predicate": "{}"})
-	w := newStage(t, s.with("", "predicate"))
+	w := asking(t, s.with("", "predicate"))
 	w.Open()
-	w.veto("t")
+	veto(w, "t")
 	if diff := cmp.Diff([]string{"predicate"}, s.verbs()); diff != "" {
 		t.Fatal(diff)
 	}
 	task, node := s.body(0)["task"].(map[string]any), s.body(0)["node"].(map[string]any)
 	request := map[string]any{"MilliCPU": 2000.0, "Memory": 0.0, "MaxTaskNum": 1.0, "ScalarResources": map[string]any{"nvidia.com/gpu": 1000.0, "pods": 1.0}}
-	for name, want := range map[string]any{"UID": "t-uid", "Name": "t", "Namespace": "work", "Job": "work/taker", "Status": 1.0, "TaskRole": "default",
+	for name, want := range map[string]any{"UID": "t-uid", "Name": "t", "Namespace": "work", "Job": "work/preemptor", "Status": 1.0, "TaskRole": "default",
 		"Resreq": request, "InitResreq": request, "BestEffort": false} {
 		if diff := cmp.Diff(want, task[name]); diff != "" {
 			t.Errorf("the task's %s: %s", name, diff)
@@ -198,8 +184,8 @@ func TestPodsLeaveIfAllAreAmongTheVictims(t *testing.T) {
 				for _, ignorable := range []bool{false, true} {
 					verb := map[bool]string{false: "preemptable", true: "reclaimable"}[reclaim]
 					s := newService(t, map[string]string{verb: answer})
-					w := newStage(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), verb))
-					q := world.Question{Session: w.Open(), Reclaim: reclaim, Taker: "taker", For: task, Victims: "v w"}
+					w := asking(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), verb))
+					q := harness.Question{Session: w.Open(), Reclaim: reclaim, Preemptor: "preemptor", For: task, Victims: "v w"}
 					expected := want
 					if ignorable && want == silent {
 						expected = ""
@@ -212,7 +198,7 @@ func TestPodsLeaveIfAllAreAmongTheVictims(t *testing.T) {
 						t.Errorf("of what it has no verb for it says %q; asked is %v", got, s.verbs())
 					}
 					evictor, evictees := s.body(0)["evictor"].(map[string]any), s.body(0)["evictees"].([]any)
-					if evictor["Name"] != task || evictor["Job"] != "work/taker" || evictor["Resreq"].(map[string]any)["MilliCPU"] != 2000.0 ||
+					if evictor["Name"] != task || evictor["Job"] != "work/preemptor" || evictor["Resreq"].(map[string]any)["MilliCPU"] != 2000.0 ||
 						len(evictees) != 2 || evictees[1].(map[string]any)["UID"] != "w-uid" {
 						t.Errorf("asked is %v", s.body(0))
 					}
@@ -238,9 +224,9 @@ func TestJobsAndQueuesAreAskedAbout(t *testing.T) {
 	} {
 		for ignorable, want := range map[bool]string{true: test.ignored, false: test.strict} {
 			s := newService(t, map[string]string{test.verb: test.answer})
-			w := newStage(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), test.verb))
-			session, j := w.Open(), w.JobNamed("taker")
-			got := world.Tell(session.MayEnqueue(j)) + world.Tell(session.Overused(w.Queue("q")))
+			w := asking(t, s.with(fmt.Sprintf("extender.ignorable: %t", ignorable), test.verb))
+			session, j := w.Open(), w.JobNamed("preemptor")
+			got := harness.Describe(session.MayEnqueue(j)) + harness.Describe(session.Overused(w.Queue("q")))
 			if !session.IsReady(j) {
 				got += "not ready"
 			}
@@ -248,7 +234,7 @@ func TestJobsAndQueuesAreAskedAbout(t *testing.T) {
 				t.Errorf("%s answers %s, ignorable %t: %q, want %q; asked is %v", test.verb, test.answer, ignorable, got, want, s.verbs())
 			}
 			if about, ok := s.body(0)["job"].(map[string]any); ok {
-				if about["UID"] != "work/taker" || about["Queue"] != "q" || about["MinAvailable"] != 1.0 || len(about["Tasks"].(map[string]any)) != 1 {
+				if about["UID"] != "work/preemptor" || about["Queue"] != "q" || about["MinAvailable"] != 1.0 || len(about["Tasks"].(map[string]any)) != 1 {
 					t.Errorf("the job is %v", about)
 				}
 			} else if about := s.body(0)["queue"].(map[string]any); about["Name"] != "q" || about["Queue"] == nil {
@@ -260,8 +246,8 @@ func TestJobsAndQueuesAreAskedAbout(t *testing.T) {
 
 func TestARefusalIsAskedForAgain(t *testing.T) {
 	s := newService(t, map[string]string{"jobEnqueueable": `{"status": -1}`})
-	w := newStage(t, s.with("", "jobEnqueueable"))
-	v := w.Open().MayEnqueue(w.JobNamed("taker"))
+	w := asking(t, s.with("", "jobEnqueueable"))
+	v := w.Open().MayEnqueue(w.JobNamed("preemptor"))
 	if want := verdict.HelpTime; v.Help&want == 0 {
 		t.Errorf("what may help is %b", v.Help)
 	}
@@ -270,23 +256,29 @@ func TestARefusalIsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestAPermitKeepsLaterTiersFromBeingAskedAndNoSayDoesNot(t *testing.T) {
-	for answer, want := range map[string]framework.Vote{`{"status": 1}`: framework.Permit, `{"status": 0}`: framework.Abstain, `{"status": -7}`: framework.Reject} {
+func TestLaterTiersAreAskedUnlessTheAnswerIsAPermit(t *testing.T) {
+	for answer, want := range map[string]string{`{"status": 1}`: "", `{"status": 0}`: "OverCommitted q", `{"status": -7}`: "Refused the extender"} {
 		s := newService(t, map[string]string{"jobEnqueueable": answer})
-		w := newStage(t, s.with("", "jobEnqueueable"))
-		w.Open()
-		if got, _ := w.plugin.(framework.JobEnqueuer).MayEnqueue(w.JobNamed("taker")); got != want {
-			t.Errorf("%s: %d, want %d", answer, got, want)
+		later := &harness.Limits{AdmissionLimits: map[string]int{"q": -1}}
+		arguments, err := conf.ParseArguments([]byte(s.with("", "jobEnqueueable")), extender.Factory().Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tiers := []conf.Tier{{Plugins: []conf.Plugin{{Name: extender.Name, Arguments: arguments}}}, {Plugins: []conf.Plugin{{Name: later.Name()}}}}
+		policy := harness.Build(t, &conf.Configuration{Tiers: tiers}, nil, extender.Factory(), harness.Made(later))
+		m := harness.ForPolicy(t, policy).Set(fixture.Queue("q"), fixture.Group("g", "q", 1, fixture.PendingAdmission))
+		if got := harness.Describe(m.Open().MayEnqueue(m.JobNamed("g"))); got != want {
+			t.Errorf("%s: %q, want %q", answer, got, want)
 		}
 	}
 }
 
 func TestWhoIsSilentIsNotAskedAgainInTheSession(t *testing.T) {
 	s := newService(t, map[string]string{"predicate": "silence", "jobReady": "error"})
-	w := newStage(t, s.with("", "predicate", "jobReady", "jobEnqueueable"))
+	w := asking(t, s.with("", "predicate", "jobReady", "jobEnqueueable"))
 	session := w.Open()
 	for range 3 {
-		if session.IsReady(w.JobNamed("taker")) {
+		if session.IsReady(w.JobNamed("preemptor")) {
 			t.Error("it is ready though the answer is an error")
 		}
 	}
@@ -294,27 +286,24 @@ func TestWhoIsSilentIsNotAskedAgainInTheSession(t *testing.T) {
 		t.Errorf("an error is an answer: asked is %v", s.verbs())
 	}
 	for range 3 {
-		if w.veto("t") == "" {
+		if veto(w, "t") == "" {
 			t.Error("the node is agreed to without an answer")
 		}
 	}
-	if session.IsReady(w.JobNamed("taker")) || session.MayEnqueue(w.JobNamed("taker")) == nil || len(s.verbs()) != 4 {
+	if session.IsReady(w.JobNamed("preemptor")) || session.MayEnqueue(w.JobNamed("preemptor")) == nil || len(s.verbs()) != 4 {
 		t.Errorf("asked is %v", s.verbs())
 	}
 	s.set("predicate", "{}")
 	w.Open()
-	if got := w.veto("t"); got != "" {
+	if got := veto(w, "t"); got != "" {
 		t.Errorf("in the next session it says %q", got)
 	}
 }
 
 func TestANodeThatNoAnswerWasGivenAboutIsAskedAboutAgain(t *testing.T) {
 	s := newService(t, map[string]string{"predicate": "error"})
-	w := newStage(t, s.with("", "predicate"))
-	engine, err := placement.New(w.Cluster, w.Open().Policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := asking(t, s.with("", "predicate"))
+	engine := w.Placing().Engine
 	for _, step := range []struct {
 		answer string
 		takes  bool
@@ -331,14 +320,14 @@ func TestANodeThatNoAnswerWasGivenAboutIsAskedAboutAgain(t *testing.T) {
 func TestOnlyPodsWithManagedResourcesAreAskedAbout(t *testing.T) {
 	for _, managed := range []string{"extender.managedResources: [example.com/x, nvidia.com/gpu]", "extender.managedResources: example.com/x, nvidia.com/gpu", "", "extender.managedResources: []"} {
 		s := newService(t, map[string]string{"predicate": `{"status": "no"}`, "preemptable": `{"status": -1}`})
-		w := newStage(t, s.with(managed, "predicate", "preemptable"), fixture.Pod("plain", fixture.In("taker")))
+		w := asking(t, s.with(managed, "predicate", "preemptable"), fixture.Pod("plain", fixture.In("preemptor")))
 		session := w.Open()
 		isForAll := !strings.Contains(managed, "gpu")
 		for task, want := range map[string]bool{"t": true, "plain": isForAll} {
-			if got := w.veto(task) != ""; got != want {
+			if got := veto(w, task) != ""; got != want {
 				t.Errorf("%s: a node for %s is vetoed: %t", managed, task, got)
 			}
-			q := world.Question{Session: session, Taker: "taker", For: task, Victims: "v"}
+			q := harness.Question{Session: session, Preemptor: "preemptor", For: task, Victims: "v"}
 			if got := w.Vote(q) != ""; got != want {
 				t.Errorf("%s: it votes for %s: %t", managed, task, got)
 			}
@@ -357,7 +346,7 @@ func TestOnlyPodsWithManagedResourcesAreAskedAbout(t *testing.T) {
 
 func TestWhatHasComeOfAllAttemptsIsTold(t *testing.T) {
 	s := newService(t, map[string]string{"allocateFunc": "{}", "deallocateFunc": "{}", "jobReady": `{"status": true}`})
-	w := newStage(t, s.with("", "allocateFunc", "deallocateFunc", "jobReady"))
+	w := asking(t, s.with("", "allocateFunc", "deallocateFunc", "jobReady"))
 	session := w.Open()
 	expect := func(want ...string) {
 		t.Helper()
@@ -377,17 +366,17 @@ func TestWhatHasComeOfAllAttemptsIsTold(t *testing.T) {
 	x.Place(w.TaskNamed("t"), w.Node("n"))
 	x.Evict(w.TaskNamed("v"))
 	x.Undo()
-	session.IsReady(w.JobNamed("taker"))
+	session.IsReady(w.JobNamed("preemptor"))
 	expect("jobReady")
 	x = session.Begin()
 	x.Evict(w.TaskNamed("v"))
 	x.Pipeline(w.TaskNamed("t"), w.Node("n"))
-	session.IsReady(w.JobNamed("taker"))
+	session.IsReady(w.JobNamed("preemptor"))
 	expect("deallocateFunc v", "allocateFunc t", "jobReady")
-	session.IsReady(w.JobNamed("taker"))
+	session.IsReady(w.JobNamed("preemptor"))
 	expect("jobReady")
 	x.Undo()
-	session.IsReady(w.JobNamed("taker"))
+	session.IsReady(w.JobNamed("preemptor"))
 	expect("deallocateFunc t", "allocateFunc v", "jobReady")
 	x = session.Begin()
 	x.Place(w.TaskNamed("t"), w.Node("n"))
@@ -401,13 +390,13 @@ func TestWhatHasComeOfAllAttemptsIsTold(t *testing.T) {
 
 func TestTheClusterIsToldWhenACycleBegins(t *testing.T) {
 	s := newService(t, map[string]string{"onSessionOpen": "whatever"})
-	w := newStage(t, s.with("", "onSessionOpen"))
+	w := asking(t, s.with("", "onSessionOpen"))
 	w.Open()
 	if diff := cmp.Diff([]string{"onSessionOpen"}, s.verbs()); diff != "" {
 		t.Fatal(diff)
 	}
 	body := s.body(0)
-	if jobs := body["Jobs"].(map[string]any); len(jobs) != 1 || jobs["work/taker"].(map[string]any)["Name"] != "taker" {
+	if jobs := body["Jobs"].(map[string]any); len(jobs) != 1 || jobs["work/preemptor"].(map[string]any)["Name"] != "preemptor" {
 		t.Errorf("the jobs are %v", jobs)
 	}
 	if nodes := body["Nodes"].(map[string]any); len(nodes) != 1 || nodes["n"].(map[string]any)["Tasks"] != nil {
@@ -422,11 +411,11 @@ func TestTheClusterIsToldWhenACycleBegins(t *testing.T) {
 }
 
 func TestWithoutVerbsNothingIsAsked(t *testing.T) {
-	w := newStage(t, "")
+	w := asking(t, "")
 	session := w.Open()
-	j := w.JobNamed("taker")
-	if w.veto("t") != "" || session.MayEnqueue(j) != nil || session.Overused(w.Queue("q")) != nil || !session.IsReady(j) ||
-		w.Vote(world.Question{Session: session, Taker: "taker", For: "t", Victims: "v"}) != "" {
+	j := w.JobNamed("preemptor")
+	if veto(w, "t") != "" || session.MayEnqueue(j) != nil || session.Overused(w.Queue("q")) != nil || !session.IsReady(j) ||
+		w.Vote(harness.Question{Session: session, Preemptor: "preemptor", For: "t", Victims: "v"}) != "" {
 		t.Error("it has a say without any verb")
 	}
 	x := session.Begin()
@@ -456,7 +445,7 @@ func TestArgumentsThatCannotBeUsedAreRefused(t *testing.T) {
 
 func TestANodeIsShownAsItWillBe(t *testing.T) {
 	s := newService(t, map[string]string{"predicate": "{}"})
-	w := newStage(t, s.with("extender.httpTimeout: 5s", "predicate"))
+	w := asking(t, s.with("extender.httpTimeout: 5s", "predicate"))
 	session := framework.NewSession(w.Cluster, w.Open().Policy, nil, fixture.Birth.Add(time.Hour))
 	x := session.Begin()
 	x.Evict(w.TaskNamed("v"))
@@ -465,7 +454,7 @@ func TestANodeIsShownAsItWillBe(t *testing.T) {
 	later := now
 	later.Releasing = nil
 	for i, n := range []*cluster.Node{&now, &later} {
-		w.plugin.(framework.NodeVetoer).VetoNode(w.TaskNamed("t"), n)
+		w.Policy.Vetoers[0].VetoNode(w.TaskNamed("t"), n)
 		if got := len(s.body(i)["node"].(map[string]any)["Tasks"].(map[string]any)); got != 2-i {
 			t.Errorf("of the two tasks, one of which leaves, %d are shown", got)
 		}

@@ -10,9 +10,9 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/plugins/gang"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // member is a pod of the gang g; what it is follows from its name: "worker" or "worker running" and so on.
@@ -73,7 +73,7 @@ func TestAJobOfWhichTooFewPodsExistIsRefused(t *testing.T) {
 		"a role that needs none": {2, []groupOption{fixture.NeedingOf("master", 0)}, [][2]string{wait, wait}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=9"),
+			w := harness.ForPlugin(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=9"),
 				fixture.Group("g", "default", test.minimum, test.options...)).Set(members(test.members...)...)
 			w.Open()
 			if diff := cmp.Diff(test.want, w.JobNamed("g").Verdict); diff != "" {
@@ -108,7 +108,7 @@ func TestAJobIsReadyOnceItsMinimumsArePlaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := fixture.Group("g", "default", test.minimum)
 			g.Spec.MinTaskMember = test.roles
-			w := world.New(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=9"), g).
+			w := harness.ForPlugin(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=9"), g).
 				Set(members(of("master", ""), of("worker", ""), of("worker", ""))...)
 			s := w.Open()
 			x := s.Begin()
@@ -124,7 +124,7 @@ func TestAJobIsReadyOnceItsMinimumsArePlaced(t *testing.T) {
 }
 
 func TestABrokenGangComesFirstAndOneThatOnlyGrowsLast(t *testing.T) {
-	w := world.New(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=99"))
+	w := harness.ForPlugin(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=99"))
 	add := func(name string, running, waiting int) {
 		w.Set(fixture.Group(name, "default", 2))
 		for i := range running + waiting {

@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/pkg/plugins/gang"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 const atItsMinimum = "rule J2 (their gang is at its minimum)"
 
 // giving is a gang of a minimum with members, and a taker.
-func giving(tb testing.TB, minimum int32, roles map[string]int32, words ...[2]string) *world.World {
+func giving(tb testing.TB, minimum int32, roles map[string]int32, words ...[2]string) *harness.Model {
 	g := fixture.Group("g", "default", minimum)
 	g.Spec.MinTaskMember = roles
-	return world.New(tb, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=99"), g,
+	return harness.ForPlugin(tb, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=99"), g,
 		fixture.Group("taker", "default", 1), fixture.Pod("t0", fixture.In("taker"))).Set(members(words...)...)
 }
 
@@ -49,7 +49,7 @@ func TestAGangKeepsItsMinimumOrLeavesWhole(t *testing.T) {
 			w := giving(t, test.minimum, test.roles, test.members...)
 			s := w.Open()
 			for _, reclaim := range []bool{false, true} {
-				got := w.Vote(world.Question{Session: s, Reclaim: reclaim, Taker: "taker", For: "t0", Victims: test.victims, Whole: test.whole})
+				got := w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "taker", For: "t0", Victims: test.victims, Whole: test.whole})
 				if got != test.want {
 					t.Errorf("for another queue %t: %q, want %q", reclaim, got, test.want)
 				}
@@ -65,10 +65,10 @@ func TestTheSumOfAPlanDoesNotBreakAGangEither(t *testing.T) {
 	x := s.Begin()
 	for i, want := range []string{"yes", "yes", atItsMinimum} {
 		victim := fmt.Sprintf("p%d", i)
-		if got := w.Vote(world.Question{Session: s, Taker: "taker", For: "t0", Victims: victim}); got != want {
+		if got := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t0", Victims: victim}); got != want {
 			t.Fatalf("%s: %q, want %q", victim, got, want)
 		}
-		w.Evict(x, victim)
+		w.EvictPods(x, victim)
 	}
 	x.Undo()
 }
@@ -76,7 +76,7 @@ func TestTheSumOfAPlanDoesNotBreakAGangEither(t *testing.T) {
 func TestAGangIsNotBrokenForOneOfItsOwn(t *testing.T) {
 	w := giving(t, 2, nil, of("worker", "running"), of("worker", "running"), of("master", "pending"))
 	s := w.Open()
-	if got := w.Vote(world.Question{Session: s, Taker: "g", For: "p2", Victims: "p0"}); got != atItsMinimum {
+	if got := w.Vote(harness.Question{Session: s, Preemptor: "g", For: "p2", Victims: "p0"}); got != atItsMinimum {
 		t.Errorf("the answer is %q: until p2 starts one pod alone would run", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestAJobLacksSomethingUntilItsMinimumHasNodes(t *testing.T) {
 		t.Error("one of two runs, and the job is not starving")
 	}
 	x := s.Begin()
-	w.Promise(x, "p1", "n0")
+	w.Nominate(x, "p1", "n0")
 	if s.IsStarving(j) {
 		t.Error("the job is starving for a pod beyond its minimum")
 	}

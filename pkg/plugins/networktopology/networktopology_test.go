@@ -9,14 +9,14 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/networktopology"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // racks is a world of two racks in one row, and a third in another: of the first a half is taken, of the second a quarter.
-func racks(t *testing.T, arguments string) *world.World {
-	w := world.New(t, networktopology.Factory(), arguments)
+func racks(t *testing.T, arguments string) *harness.Model {
+	w := harness.ForPlugin(t, networktopology.Factory(), arguments)
 	for _, name := range []string{"a0", "a1", "b0", "b1", "c0", "c1", "stray"} {
 		w.Set(fixture.Node(name, "cpu=10 memory=10Gi"))
 	}

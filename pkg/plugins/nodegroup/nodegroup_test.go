@@ -12,9 +12,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/nodegroup"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 const (
@@ -30,7 +30,7 @@ func inGroup(group string) func(*corev1.Node) {
 }
 
 // to has the pods of a queue run on groups, separated by commas: required, preferred, forbidden, and to be avoided.
-func to(required, preferred, forbidden, avoided string) world.Option {
+func to(required, preferred, forbidden, avoided string) fixture.QueueOption {
 	list := func(text string) []string {
 		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 	}
@@ -45,12 +45,12 @@ func to(required, preferred, forbidden, avoided string) world.Option {
 }
 
 // limited sets the limits of a queue.
-func limited(text string) world.Option {
-	return world.Annotated(schedulingv1beta1.NodeGroupResourceLimitsKey, text)
+func limited(text string) fixture.QueueOption {
+	return fixture.QueueAnnotated(schedulingv1beta1.NodeGroupResourceLimitsKey, text)
 }
 
 // fourGroups are nodes n1 to n4 of groups g1 to g4, n5 of none, and a pod p of queue q.
-func fourGroups(w *world.World, queues ...runtime.Object) *framework.Session {
+func fourGroups(w *harness.Model, queues ...runtime.Object) *framework.Session {
 	for _, name := range []string{"1", "2", "3", "4"} {
 		w.Set(fixture.Node("n"+name, "cpu=8", inGroup("g"+name)))
 	}
@@ -59,7 +59,7 @@ func fourGroups(w *world.World, queues ...runtime.Object) *framework.Session {
 }
 
 // refusals are what the nodes n1 to n5 say, by number: "yes", or a word of why not.
-func refusals(w *world.World, s *framework.Session) string {
+func refusals(w *harness.Model, s *framework.Session) string {
 	words := map[string]string{"": "yes", noGroup: "none", queueless: "queueless", others: "others", spent: "spent"}
 	var all []string
 	for _, n := range w.Nodes() {
@@ -69,7 +69,7 @@ func refusals(w *world.World, s *framework.Session) string {
 }
 
 // scores are what the nodes are worth, in points.
-func scores(w *world.World, s *framework.Session) [5]int64 {
+func scores(w *harness.Model, s *framework.Session) [5]int64 {
 	var all [5]int64
 	for i, n := range w.Nodes() {
 		all[i] = s.Policy.Scorers[0].ScoreNode(w.TaskNamed("p").Class, n) / framework.Point
@@ -78,8 +78,8 @@ func scores(w *world.World, s *framework.Session) [5]int64 {
 }
 
 func TestPodsGoToTheGroupsOfTheirQueue(t *testing.T) {
-	below := func(parent string, options ...world.Option) runtime.Object {
-		return fixture.Queue("q", append(options, world.Below(parent))...)
+	below := func(parent string, options ...fixture.QueueOption) runtime.Object {
+		return fixture.Queue("q", append(options, fixture.Below(parent))...)
 	}
 	root := fixture.Queue("root", to("g1,g3", "g3", "g2,g4", "g4"))
 	for name, test := range map[string]struct {
@@ -119,7 +119,7 @@ func TestPodsGoToTheGroupsOfTheirQueue(t *testing.T) {
 			"queueless queueless queueless queueless none", [5]int64{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, nodegroup.Factory(), test.arguments, test.on...)
+			w := harness.ForPlugin(t, nodegroup.Factory(), test.arguments, test.on...)
 			s := fourGroups(w, test.queues...)
 			if got := refusals(w, s); got != test.want {
 				t.Errorf("the nodes say %s, want %s", got, test.want)
@@ -157,7 +157,7 @@ func TestALimitBoundsWhatAQueueUsesOfAGroup(t *testing.T) {
 		"by a pod of the same job, everywhere": {`{"g1": {"cpu": 1}, "g2": {"cpu": 1}}`, []runtime.Object{fixture.Pod("held", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n2"))}, "yes spent others others none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, nodegroup.Factory(), "")
+			w := harness.ForPlugin(t, nodegroup.Factory(), "")
 			s := fourGroups(w, append(test.objects, fixture.Queue("q", affinity, limited(test.limits)))...)
 			if got := refusals(w, s); got != test.want {
 				t.Errorf("the nodes say %s, want %s", got, test.want)
@@ -172,7 +172,7 @@ func TestLimitsThatCannotBeReadConcernTheirQueueAlone(t *testing.T) {
 		`{"g1": {"cpu": "lots"}}`: "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
 		`g1: 3`:                   "invalid character 'g' looking for beginning of value",
 	} {
-		w := world.New(t, nodegroup.Factory(), "")
+		w := harness.ForPlugin(t, nodegroup.Factory(), "")
 		s := fourGroups(w, fixture.Queue("q", to("g1", "", "", ""), limited(text)), fixture.Queue("r", to("g1", "", "", "")),
 			fixture.Group("h", "r", 1), fixture.Pod("o", fixture.In("h")))
 		filter := s.Policy.Filters[0]
@@ -187,7 +187,7 @@ func TestLimitsThatCannotBeReadConcernTheirQueueAlone(t *testing.T) {
 }
 
 func TestNodesAreLookedAtAgainWhenARuleChangesAndNotBefore(t *testing.T) {
-	w := world.New(t, nodegroup.Factory(), "")
+	w := harness.ForPlugin(t, nodegroup.Factory(), "")
 	fourGroups(w, fixture.Queue("q", to("g1", "", "", ""), limited(`{"g1": {"cpu": 4}}`)))
 	open := func() int {
 		w.Settle()
@@ -214,7 +214,7 @@ func TestNodesAreLookedAtAgainWhenARuleChangesAndNotBefore(t *testing.T) {
 
 // A limit lets go when a pod ends: the job that waits for it must be looked at again.
 func TestAPodThatEndsGivesNewHope(t *testing.T) {
-	w := world.New(t, nodegroup.Factory(), "")
+	w := harness.ForPlugin(t, nodegroup.Factory(), "")
 	held := fixture.Pod("held", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n1"))
 	s := fourGroups(w, held, fixture.Node("m1", "cpu=8", inGroup("g1")), fixture.Queue("q", to("g1", "", "", ""), limited(`{"g1": {"cpu": 1}}`)))
 	if got := s.Policy.Filters[0].RefuseNode(w.TaskNamed("p").Class, w.Node("m1")); got != spent {

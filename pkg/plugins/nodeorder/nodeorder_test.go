@@ -16,9 +16,9 @@ import (
 
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // handle is all that the kube-scheduler's plugins of resources ask for.
@@ -67,7 +67,7 @@ func only(argument string) string {
 
 func ours(t testing.TB, arguments string, node *corev1.Node, held []*corev1.Pod, p *corev1.Pod) float64 {
 	t.Helper()
-	w := world.New(t, nodeorder.Factory(), arguments).Set(node, p)
+	w := harness.ForPlugin(t, nodeorder.Factory(), arguments).Set(node, p)
 	for _, other := range held {
 		w.Set(other)
 	}

@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // knocking is a job at the door.
@@ -20,8 +20,8 @@ func knocking(name, minimum string) runtime.Object {
 	return fixture.Group(name, "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 }
 
-func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *world.World {
-	return world.New(tb, Factory(), arguments).Set(fixture.Node("n1", "cpu=2 memory=4Gi"), fixture.Node("n2", "cpu=4 memory=16Gi"),
+func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *harness.Model {
+	return harness.ForPlugin(tb, Factory(), arguments).Set(fixture.Node("n1", "cpu=2 memory=4Gi"), fixture.Node("n2", "cpu=4 memory=16Gi"),
 		fixture.Queue("q")).Set(objects...)
 }
 
@@ -35,7 +35,7 @@ func TestTheDoorIsOpenALittleWiderThanTheCluster(t *testing.T) {
 		"too-much": "OverCommitted: cpu: needs 5201m, has 5200m, short by 1m",
 		"huge":     "OverCommitted: cpu: needs 20, has 5200m, short by 14800m",
 	} {
-		if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
+		if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)
 		}
 	}
@@ -55,7 +55,7 @@ func TestWhatAJobHoldsIsNotCountedTwice(t *testing.T) {
 	for range 2 {
 		// The second time round the job's other pod is on its way, which makes no difference.
 		if v := s.MayEnqueue(w.JobNamed("j")); v != nil {
-			t.Fatal(world.Tell(v))
+			t.Fatal(harness.Describe(v))
 		}
 		if s.MayEnqueue(w.JobNamed("k")) == nil {
 			t.Fatal("more is let in than there is")
@@ -71,7 +71,7 @@ func TestAJobAtTheDoorDoesNotAskForWhatItHolds(t *testing.T) {
 		fixture.Pod("a", fixture.In("j"), fixture.Asks("cpu=2"), fixture.On("n1")))
 	s := w.Open()
 	for job, want := range map[string]string{"j": "", "k": "OverCommitted: cpu: needs 5, has 4, short by 1"} {
-		if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
+		if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)
 		}
 	}
@@ -98,10 +98,10 @@ func TestTheFactorIsTakenAsItIsWritten(t *testing.T) {
 		"overcommit-factor: 1.0000001": 10<<30 + 1073,
 		"overcommit-factor: 1e30":      resources.Unlimited,
 	} {
-		w := world.New(t, Factory(), arguments).Set(fixture.Node("n", "memory=10Gi"), fixture.Queue("q"), knocking("j", "memory=1"))
+		w := harness.ForPlugin(t, Factory(), arguments).Set(fixture.Node("n", "memory=10Gi"), fixture.Queue("q"), knocking("j", "memory=1"))
 		s := w.Open()
 		if v := s.MayEnqueue(w.JobNamed("j")); v != nil {
-			t.Fatal(world.Tell(v))
+			t.Fatal(harness.Describe(v))
 		}
 		factory := Factory()
 		made, err := factory.New(s.Policy.Configuration.Tiers[0].Plugins[0].Switches, s.Policy.Configuration.Tiers[0].Plugins[0].Arguments)
@@ -161,7 +161,7 @@ func BenchmarkMayEnqueue(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if v := s.MayEnqueue(w.JobNamed("j")); v != nil {
-			b.Fatal(world.Tell(v))
+			b.Fatal(harness.Describe(v))
 		}
 	}
 }
@@ -176,11 +176,11 @@ func TestRoomThatIsPromisedCountsAsUsedAndRoomThatIsLeftDoesNot(t *testing.T) {
 		t.Fatal("beside four of six CPUs three more are let in")
 	}
 	x := s.Begin()
-	w.Evict(x, "runs-0")
+	w.EvictPods(x, "runs-0")
 	if refused() {
 		t.Error("what leaves is still counted")
 	}
-	w.Promise(x, "taker-0", "n2")
+	w.Nominate(x, "taker-0", "n2")
 	if !refused() {
 		t.Error("what is promised is not counted")
 	}

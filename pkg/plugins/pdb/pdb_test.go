@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/pdb"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 const spent = "pdb (their disruption budget is spent)"
@@ -26,9 +26,9 @@ func budget(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
 func bare(p *corev1.Pod) { p.Labels = nil }
 
 // running has five pods: three of app a, one of app b, and one without labels.
-func running(tb testing.TB, budgets ...*policyv1.PodDisruptionBudget) *world.World {
+func running(tb testing.TB, budgets ...*policyv1.PodDisruptionBudget) *harness.Model {
 	in, on := fixture.In("g"), fixture.On("n")
-	w := world.New(tb, pdb.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Group("g", "q", 1),
+	w := harness.ForPlugin(tb, pdb.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Group("g", "q", 1),
 		fixture.Group("taker", "q", 1), fixture.Pod("t", fixture.In("taker")),
 		fixture.Pod("a0", in, on, fixture.Labelled("app", "a")), fixture.Pod("a1", in, on, fixture.Labelled("app", "a")),
 		fixture.Pod("a2", in, on, fixture.Labelled("app", "a")), fixture.Pod("b0", in, on, fixture.Labelled("app", "b")),
@@ -39,8 +39,8 @@ func running(tb testing.TB, budgets ...*policyv1.PodDisruptionBudget) *world.Wor
 	return w
 }
 
-func ask(w *world.World, s *framework.Session, reclaim bool, victims string) string {
-	return w.Vote(world.Question{Session: s, Reclaim: reclaim, Taker: "taker", For: "t", Victims: victims})
+func ask(w *harness.Model, s *framework.Session, reclaim bool, victims string) string {
+	return w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "taker", For: "t", Victims: victims})
 }
 
 func TestPodsLeaveAsFarAsTheirBudgetsGo(t *testing.T) {
@@ -78,7 +78,7 @@ func TestTheSumOfAPlanStaysWithinTheBudgetToo(t *testing.T) {
 		if got := ask(w, s, false, step.victim); got != step.want {
 			t.Fatalf("%s: %q, want %q", step.victim, got, step.want)
 		}
-		w.Evict(x, step.victim)
+		w.EvictPods(x, step.victim)
 	}
 	x.Undo()
 	if got := ask(w, s, false, "a2"); got != "yes" {

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/priority"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 func classed(name string) func(*schedulingv1beta1.PodGroup) {
@@ -14,7 +14,7 @@ func classed(name string) func(*schedulingv1beta1.PodGroup) {
 }
 
 func TestJobsOfAHigherClassAreServedFirst(t *testing.T) {
-	w := world.New(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.PriorityClass("high", 10), fixture.PriorityClass("low", -10),
+	w := harness.ForPlugin(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.PriorityClass("high", 10), fixture.PriorityClass("low", -10),
 		fixture.Group("a", "default", 1, classed("low")), fixture.Group("b", "default", 1), fixture.Group("c", "default", 1, classed("high")),
 		fixture.Group("d", "default", 1, classed("unknown")))
 	s := w.Open()
@@ -27,7 +27,7 @@ func TestJobsOfAHigherClassAreServedFirst(t *testing.T) {
 }
 
 func TestAClassThatChangesChangesItsJobs(t *testing.T) {
-	w := world.New(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.PriorityClass("class", -1),
+	w := harness.ForPlugin(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.PriorityClass("class", -1),
 		fixture.Group("a", "default", 1, classed("class")), fixture.Group("b", "default", 1))
 	if s := w.Open(); s.CompareJobs(w.JobNamed("a"), w.JobNamed("b")) <= 0 {
 		t.Error("a job of a class below zero comes before one without class")
@@ -40,7 +40,7 @@ func TestAClassThatChangesChangesItsJobs(t *testing.T) {
 
 func TestTasksOfHigherPriorityArePlacedFirst(t *testing.T) {
 	task := schedulingv1beta1.TaskPriorityAnnotationKey
-	w := world.New(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.Group("g", "default", 1),
+	w := harness.ForPlugin(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.Group("g", "default", 1),
 		fixture.Pod("plain", fixture.In("g"), fixture.As("worker", 0)),
 		fixture.Pod("own", fixture.In("g"), fixture.As("worker", 1), fixture.WithPriority(5)),
 		fixture.Pod("task", fixture.In("g"), fixture.As("worker", 2), fixture.WithPriority(1), fixture.Annotated(task, "7")),

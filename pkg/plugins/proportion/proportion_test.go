@@ -14,9 +14,9 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // wanting is a job of a queue with some pods that wait.
@@ -41,7 +41,7 @@ func holding(queue string, pods int, asks, node string) []runtime.Object {
 func youngest(q *schedulingv1beta1.Queue) { q.CreationTimestamp.Time = fixture.Birth.Add(time.Hour) }
 
 // deserved says what a queue deserves of one resource.
-func deserved(w *world.World, s *framework.Session, queue string, name corev1.ResourceName) int64 {
+func deserved(w *harness.Model, s *framework.Session, queue string, name corev1.ResourceName) int64 {
 	d, _ := w.Resources.Find(name)
 	share, _ := s.Policy.Share(w.Queue(queue))
 	return share.Deserved.Vector().At(d)
@@ -55,8 +55,8 @@ func TestQueuesDeserve(t *testing.T) {
 		want     map[string]int64
 	}{
 		"by weight, all of the cluster": {
-			[][]runtime.Object{{fixture.Node("n1", "cpu=12"), fixture.Queue("q1", world.Weighing(1)),
-				fixture.Queue("q2", world.Weighing(2)), fixture.Queue("q3", world.Weighing(3))},
+			[][]runtime.Object{{fixture.Node("n1", "cpu=12"), fixture.Queue("q1", fixture.Weighing(1)),
+				fixture.Queue("q2", fixture.Weighing(2)), fixture.Queue("q3", fixture.Weighing(3))},
 				wanting("q1", 1, "cpu=2"), wanting("q2", 5, "cpu=2"), wanting("q3", 5, "cpu=2")},
 			"cpu", map[string]int64{"q1": 2000, "q2": 4000, "q3": 6000}},
 		"no more than they want": {
@@ -64,20 +64,20 @@ func TestQueuesDeserve(t *testing.T) {
 				holding("q1", 3, "cpu=1", "n1"), wanting("q2", 1, "cpu=1")},
 			"cpu", map[string]int64{"q1": 2000, "q2": 1000}},
 		"no more than their capability": {
-			[][]runtime.Object{{fixture.Node("n1", "cpu=12"), fixture.Queue("q1", world.Capped("cpu=1")), fixture.Queue("q2")},
+			[][]runtime.Object{{fixture.Node("n1", "cpu=12"), fixture.Queue("q1", fixture.Capped("cpu=1")), fixture.Queue("q2")},
 				wanting("q1", 9, "cpu=1"), wanting("q2", 9, "cpu=1")},
 			"cpu", map[string]int64{"q1": 1000, "q2": 9000}},
 		"what they are guaranteed, which the others pay for": {
-			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", world.Guaranteed("cpu=8")), fixture.Queue("q2")},
+			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", fixture.Guaranteed("cpu=8")), fixture.Queue("q2")},
 				wanting("q1", 10, "cpu=1"), wanting("q2", 10, "cpu=1")},
 			"cpu", map[string]int64{"q1": 8000, "q2": 2000}},
 		"what they are guaranteed while they have no jobs": {
-			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", world.Guaranteed("cpu=4")),
+			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", fixture.Guaranteed("cpu=4")),
 				fixture.Queue("q2"), fixture.Queue("q3")},
 				wanting("q2", 9, "cpu=1"), wanting("q3", 9, "cpu=1")},
 			"cpu", map[string]int64{"q1": 4000, "q2": 3000, "q3": 3000}},
 		"nothing without jobs": {
-			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", world.Weighing(9)), fixture.Queue("q2")},
+			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", fixture.Weighing(9)), fixture.Queue("q2")},
 				wanting("q2", 20, "cpu=1")},
 			"cpu", map[string]int64{"q1": 0, "q2": 10000}},
 		"whole devices, and none is left over": {
@@ -89,17 +89,17 @@ func TestQueuesDeserve(t *testing.T) {
 				wanting("a-younger", 5, "nvidia.com/gpu=1"), wanting("b-older", 5, "nvidia.com/gpu=1")},
 			gpu, map[string]int64{"a-younger": 1, "b-older": 2}},
 		"only what they hold while they are closed": {
-			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", world.Closed), fixture.Queue("q2")},
+			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", fixture.Closed), fixture.Queue("q2")},
 				holding("q1", 1, "cpu=1", "n1"), {fixture.Pod("late", fixture.In("of-q1"), fixture.Asks("cpu=9"))},
 				wanting("q2", 20, "cpu=1")},
 			"cpu", map[string]int64{"q1": 1000, "q2": 9000}},
 		"only what they hold while their parent is missing": {
-			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", world.Below("nowhere")), fixture.Queue("q2")},
+			[][]runtime.Object{{fixture.Node("n1", "cpu=10"), fixture.Queue("q1", fixture.Below("nowhere")), fixture.Queue("q2")},
 				wanting("q1", 9, "cpu=1"), wanting("q2", 20, "cpu=1")},
 			"cpu", map[string]int64{"q1": 0, "q2": 10000}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, Factory(), "")
+			w := harness.ForPlugin(t, Factory(), "")
 			for _, objects := range test.objects {
 				w.Set(objects...)
 			}
@@ -119,14 +119,14 @@ func TestTheOrderInWhichObjectsArriveChangesNoShare(t *testing.T) {
 		queues := rapid.IntRange(1, 7).Draw(r, "queues")
 		for i := range queues {
 			name := fmt.Sprintf("q%d", i)
-			objects = append(objects, fixture.Queue(name, world.Weighing(rapid.Int32Range(0, 5).Draw(r, "weight")),
-				world.Guaranteed(fmt.Sprintf("cpu=%dm", rapid.SampledFrom([]int{0, 0, 100, 900}).Draw(r, "guarantee")))))
+			objects = append(objects, fixture.Queue(name, fixture.Weighing(rapid.Int32Range(0, 5).Draw(r, "weight")),
+				fixture.Guaranteed(fmt.Sprintf("cpu=%dm", rapid.SampledFrom([]int{0, 0, 100, 900}).Draw(r, "guarantee")))))
 			objects = append(objects, wanting(name, rapid.IntRange(0, 4).Draw(r, "pods"), "cpu=333m nvidia.com/gpu=1")...)
 		}
 		read := func(seed uint64) string {
 			random := rand.New(rand.NewPCG(seed, 0))
 			random.Shuffle(len(objects), func(i, k int) { objects[i], objects[k] = objects[k], objects[i] })
-			w := world.New(t, Factory(), "").Set(objects...)
+			w := harness.ForPlugin(t, Factory(), "").Set(objects...)
 			s := w.Open()
 			var b strings.Builder
 			for i := range queues {
@@ -142,8 +142,8 @@ func TestTheOrderInWhichObjectsArriveChangesNoShare(t *testing.T) {
 }
 
 func TestQueuesAreServedByPriorityThenByShare(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("half"), fixture.Queue("third"),
-		fixture.Queue("full-and-first", world.Ranking(1)))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("half"), fixture.Queue("third"),
+		fixture.Queue("full-and-first", fixture.Ranking(1)))
 	w.Set(holding("half", 2, "cpu=1", "n1")...).Set(fixture.Pod("h", fixture.In("of-half"), fixture.Asks("cpu=2")))
 	w.Set(holding("third", 1, "cpu=1", "n1")...).Set(fixture.Pod("t", fixture.In("of-third"), fixture.Asks("cpu=2")))
 	w.Set(holding("full-and-first", 4, "cpu=1", "n1")...)
@@ -156,7 +156,7 @@ func TestQueuesAreServedByPriorityThenByShare(t *testing.T) {
 }
 
 func TestAQueueThatHoldsWhatItDoesNotDeserveIsServedLast(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("guest"), fixture.Queue("owner", world.Guaranteed("cpu=4")))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("guest"), fixture.Queue("owner", fixture.Guaranteed("cpu=4")))
 	w.Set(holding("guest", 1, "cpu=1", "n1")...).Set(holding("owner", 3, "cpu=1", "n1")...)
 	s := w.Open()
 	if s.CompareQueues(w.Queue("owner"), w.Queue("guest")) >= 0 {
@@ -165,12 +165,12 @@ func TestAQueueThatHoldsWhatItDoesNotDeserveIsServedLast(t *testing.T) {
 }
 
 func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Queue("q1"), fixture.Queue("q2"))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Queue("q1"), fixture.Queue("q2"))
 	w.Set(wanting("q1", 3, "cpu=1500m")...).Set(wanting("q2", 4, "cpu=1")...)
 	s := w.Open()
 	first, second := w.TaskNamed("q1-0"), w.TaskNamed("q1-1")
 	if v := s.MayAllocate(first); v != nil {
-		t.Fatal(world.Tell(v))
+		t.Fatal(harness.Describe(v))
 	}
 	x := s.Begin()
 	x.Place(first, w.Node("n1"))
@@ -181,25 +181,25 @@ func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
 	}
 	x.Undo()
 	if v := s.MayAllocate(second); v != nil {
-		t.Errorf("after the undo: %s", world.Tell(v))
+		t.Errorf("after the undo: %s", harness.Describe(v))
 	}
 }
 
 func TestAQueueWithAllItDeservesIsHeldBackOnlyIfItWantsMore(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=2 pods=2"), fixture.Queue("q1"), fixture.Queue("q2"))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=2 pods=2"), fixture.Queue("q1"), fixture.Queue("q2"))
 	w.Set(holding("q1", 1, "cpu=1", "n1")...).Set(holding("q2", 1, "cpu=1", "n1")...)
 	w.Set(fixture.Pod("more", fixture.In("of-q1"), fixture.Asks("cpu=1")))
 	s := w.Open()
-	if v := s.Overused(w.Queue("q1")); world.Tell(v) != "OverShare q1; it deserves cpu 1, pods 1" {
+	if v := s.Overused(w.Queue("q1")); harness.Describe(v) != "OverShare q1; it deserves cpu 1, pods 1" {
 		t.Errorf("q1 wants more than it deserves: %v", v)
 	}
 	if v := s.Overused(w.Queue("q2")); v != nil {
-		t.Errorf("q2 wants nothing more: %s", world.Tell(v))
+		t.Errorf("q2 wants nothing more: %s", harness.Describe(v))
 	}
 }
 
 func TestAJobIsLookedAtAgainWhenOthersWantLess(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=2"), fixture.Queue("q1"), fixture.Queue("q2"))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=2"), fixture.Queue("q1"), fixture.Queue("q2"))
 	w.Set(wanting("q1", 1, "cpu=2")...).Set(wanting("q2", 1, "cpu=2")...)
 	s := w.Open()
 	s.AddVerdict(w.JobNamed("of-q1"), s.MayAllocate(w.TaskNamed("q1-0")))
@@ -213,7 +213,7 @@ func TestAJobIsLookedAtAgainWhenOthersWantLess(t *testing.T) {
 		t.Fatal("the job is not looked at although its queue deserves more now")
 	}
 	if v := s.MayAllocate(w.TaskNamed("q1-0")); v != nil {
-		t.Error(world.Tell(v))
+		t.Error(harness.Describe(v))
 	}
 }
 
@@ -221,7 +221,7 @@ func TestTheDoor(t *testing.T) {
 	at := func(name, queue, minimum string) runtime.Object {
 		return fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 	}
-	capped := fixture.Queue("q", world.Capped("cpu=4 memory=4Gi"))
+	capped := fixture.Queue("q", fixture.Capped("cpu=4 memory=4Gi"))
 	held := holding("q", 2, "cpu=1", "n1")
 	held[0] = fixture.Group("of-q", "q", 2, fixture.Wanting("cpu=2"))
 	for name, test := range map[string]struct {
@@ -254,10 +254,10 @@ func TestTheDoor(t *testing.T) {
 				"its limit is the size of the cluster less what other queues are guaranteed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), capped, fixture.Queue("other"),
-				fixture.Queue("safe", world.Guaranteed("cpu=4")))
+			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), capped, fixture.Queue("other"),
+				fixture.Queue("safe", fixture.Guaranteed("cpu=4")))
 			w.Set(test.objects...).Set(test.job)
-			if diff := cmp.Diff(test.want, world.Tell(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+			if diff := cmp.Diff(test.want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -265,12 +265,12 @@ func TestTheDoor(t *testing.T) {
 }
 
 func TestAJobThatIsLetInLeavesLessForTheNext(t *testing.T) {
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=16"), fixture.Queue("q", world.Capped("cpu=4")),
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16"), fixture.Queue("q", fixture.Capped("cpu=4")),
 		fixture.Group("a", "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=3")),
 		fixture.Group("b", "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=3")))
 	s := w.Open()
 	if v := s.MayEnqueue(w.JobNamed("a")); v != nil {
-		t.Fatal(world.Tell(v))
+		t.Fatal(harness.Describe(v))
 	}
 	s.Admit(w.JobNamed("a"))
 	if v := s.MayEnqueue(w.JobNamed("b")); v == nil || v.Code != verdict.OverCapability {
@@ -279,8 +279,8 @@ func TestAJobThatIsLetInLeavesLessForTheNext(t *testing.T) {
 }
 
 func TestTheRootMayGoAway(t *testing.T) {
-	root := fixture.Queue("root", world.Guaranteed("cpu=1"))
-	w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=2"), root, fixture.Queue("q"))
+	root := fixture.Queue("root", fixture.Guaranteed("cpu=1"))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=2"), root, fixture.Queue("q"))
 	w.Set(wanting("q", 2, "cpu=1")...)
 	w.Remove(root)
 	if got := deserved(w, w.Open(), "q", "cpu"); got != 2000 {
@@ -288,14 +288,14 @@ func TestTheRootMayGoAway(t *testing.T) {
 	}
 }
 
-func benchmarkWorld(b *testing.B) *world.World {
-	w := world.New(b, Factory(), "")
+func benchmarkWorld(b *testing.B) *harness.Model {
+	w := harness.ForPlugin(b, Factory(), "")
 	for i := range 1000 {
 		w.Set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=64 memory=256Gi nvidia.com/gpu=8"))
 	}
 	for i := range 1000 {
 		name := fmt.Sprintf("q%d", i)
-		w.Set(fixture.Queue(name, world.Weighing(int32(1+i%7)), world.Guaranteed(fmt.Sprintf("cpu=%d", i%3))))
+		w.Set(fixture.Queue(name, fixture.Weighing(int32(1+i%7)), fixture.Guaranteed(fmt.Sprintf("cpu=%d", i%3))))
 		w.Set(wanting(name, 1+i%20, fmt.Sprintf("cpu=%d memory=%dGi nvidia.com/gpu=1", 1+i%32, 1+i%100))...)
 	}
 	w.Open()
@@ -318,7 +318,7 @@ func BenchmarkMayAllocate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if v := p.MayAllocate(t.Job.Queue, t); v != nil {
-			b.Fatal(world.Tell(v))
+			b.Fatal(harness.Describe(v))
 		}
 	}
 }

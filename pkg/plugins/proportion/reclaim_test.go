@@ -4,15 +4,15 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // halves is a full cluster of four CPUs that all belong to the giver; the taker wants two, one each.
-func halves(tb testing.TB, taker, giver []world.Option) *world.World {
-	return world.New(tb, Factory(), "").Set(fixture.Node("n1", "cpu=4"),
+func halves(tb testing.TB, taker, giver []fixture.QueueOption) *harness.Model {
+	return harness.ForPlugin(tb, Factory(), "").Set(fixture.Node("n1", "cpu=4"),
 		fixture.Queue("taker", taker...), fixture.Queue("giver", giver...)).
 		Set(wanting("taker", 3, "cpu=1")...).Set(holding("giver", 4, "cpu=1", "n1")...)
 }
@@ -22,21 +22,21 @@ func TestAQueueGivesAsLongAsItIsAboveItsShare(t *testing.T) {
 	s := w.Open()
 	x := s.Begin()
 	for _, step := range []struct{ victim, want string }{{"giver-0", "yes"}, {"giver-1", "yes"}, {"giver-2", quota.WithinShare}} {
-		if got := w.Vote(world.Question{Session: s, Reclaim: true, Taker: "of-taker", For: "taker-0", Victims: step.victim}); got != step.want {
+		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "of-taker", For: "taker-0", Victims: step.victim}); got != step.want {
 			t.Fatalf("%s: %q, want %q", step.victim, got, step.want)
 		}
-		w.Evict(x, step.victim)
+		w.EvictPods(x, step.victim)
 	}
 	x.Undo()
-	if got := w.Vote(world.Question{Session: s, Taker: "of-taker", For: "taker-0", Victims: "giver-0"}); got != "" {
+	if got := w.Vote(harness.Question{Session: s, Preemptor: "of-taker", For: "taker-0", Victims: "giver-0"}); got != "" {
 		t.Errorf("inside a queue shares have no say: %q", got)
 	}
 }
 
 func TestAQueueOfMorePriorityTakesFromWithinTheShare(t *testing.T) {
-	high, low := []world.Option{world.Ranking(9)}, []world.Option{world.Guaranteed("cpu=4")}
+	high, low := []fixture.QueueOption{fixture.Ranking(9)}, []fixture.QueueOption{fixture.Guaranteed("cpu=4")}
 	for name, test := range map[string]struct {
-		taker, giver  []world.Option
+		taker, giver  []fixture.QueueOption
 		compatibility conf.Compatibility
 		want          string
 	}{
@@ -45,8 +45,8 @@ func TestAQueueOfMorePriorityTakesFromWithinTheShare(t *testing.T) {
 		"it does not, as upstream":      {high, low, conf.Compatibility{QueuePriority: conf.QueuePriorityOrder}, quota.WithinShare},
 		"one of less does not":          {nil, append(high, low...), conf.Compatibility{}, quota.WithinShare},
 	} {
-		w := halves(t, test.taker, test.giver).Switch(test.compatibility)
-		got := w.Vote(world.Question{Session: w.Open(), Reclaim: true, Taker: "of-taker", For: "taker-0", Victims: "giver-0"})
+		w := halves(t, test.taker, test.giver).Use(test.compatibility)
+		got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "of-taker", For: "taker-0", Victims: "giver-0"})
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -60,39 +60,39 @@ func TestAQueueTakesUpToItsShare(t *testing.T) {
 	for _, step := range []struct{ pod, want string }{
 		{"taker-0", ""}, {"taker-1", ""}, {"taker-2", "OverShare taker: cpu: needs 1, has 0, short by 1; it deserves cpu 2"},
 	} {
-		if got := world.Tell(s.MayTake(w.TaskNamed(step.pod))); got != step.want {
+		if got := harness.Describe(s.MayTake(w.TaskNamed(step.pod))); got != step.want {
 			t.Fatalf("%s: %q, want %q", step.pod, got, step.want)
 		}
-		w.Promise(x, step.pod, "n1")
+		w.Nominate(x, step.pod, "n1")
 	}
 	x.Undo()
 }
 
 func TestAQueueThatIsNotOpenTakesNothing(t *testing.T) {
-	w := halves(t, []world.Option{world.Closed, world.Guaranteed("cpu=2")}, nil)
-	if got := world.Tell(w.Open().MayTake(w.TaskNamed("taker-0"))); got != "QueueClosed taker; its state is Closed" {
+	w := halves(t, []fixture.QueueOption{fixture.Closed, fixture.Guaranteed("cpu=2")}, nil)
+	if got := harness.Describe(w.Open().MayTake(w.TaskNamed("taker-0"))); got != "QueueClosed taker; its state is Closed" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestARefusalIsOverShareOnlyWithinTheCeiling(t *testing.T) {
 	for name, test := range map[string]struct {
-		taker []world.Option
+		taker []fixture.QueueOption
 		asks  string
 		want  string
 	}{
 		"beyond the share":                     {nil, "cpu=3", "OverShare taker: cpu: needs 3, has 2, short by 1; it deserves cpu 2"},
-		"beyond the ceiling":                   {[]world.Option{world.Capped("cpu=1")}, "cpu=1", "OverCapability taker: cpu: needs 1, has 500m, short by 500m"},
-		"beyond the ceiling for ever":          {[]world.Option{world.Capped("cpu=1")}, "cpu=2", "TooLargeForQueue taker: cpu: needs 2, has 1, short by 1"},
-		"beyond a ceiling below its guarantee": {[]world.Option{world.Capped("cpu=1"), world.Guaranteed("cpu=2")}, "cpu=1", "OverCapability taker: cpu: needs 1, has 500m, short by 500m"},
+		"beyond the ceiling":                   {[]fixture.QueueOption{fixture.Capped("cpu=1")}, "cpu=1", "OverCapability taker: cpu: needs 1, has 500m, short by 500m"},
+		"beyond the ceiling for ever":          {[]fixture.QueueOption{fixture.Capped("cpu=1")}, "cpu=2", "TooLargeForQueue taker: cpu: needs 2, has 1, short by 1"},
+		"beyond a ceiling below its guarantee": {[]fixture.QueueOption{fixture.Capped("cpu=1"), fixture.Guaranteed("cpu=2")}, "cpu=1", "OverCapability taker: cpu: needs 1, has 500m, short by 500m"},
 	} {
-		w := world.New(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("taker", test.taker...), fixture.Queue("other")).
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("taker", test.taker...), fixture.Queue("other")).
 			Set(wanting("taker", 1, test.asks)...).Set(wanting("other", 4, "cpu=1")...)
 		if len(test.taker) > 0 {
 			w.Set(fixture.Pod("half", fixture.In("of-taker"), fixture.Asks("cpu=500m"), fixture.On("n1")))
 		}
 		v := w.Open().MayAllocate(w.TaskNamed("taker-0"))
-		if got := world.Tell(v); got != test.want {
+		if got := harness.Describe(v); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 		if v != nil && v.Code == verdict.TooLargeForQueue && v.Help&verdict.HelpJob == 0 {

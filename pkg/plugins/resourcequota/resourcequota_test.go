@@ -12,11 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/resourcequota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 type quotaOption = func(*corev1.ResourceQuota)
@@ -51,8 +51,8 @@ func letIn(name, minimum string) runtime.Object {
 	return fixture.Group(name, "q", 2, fixture.Wanting(minimum))
 }
 
-func newWorld(tb testing.TB, objects ...runtime.Object) *world.World {
-	return world.New(tb, resourcequota.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=100")).Set(objects...)
+func newWorld(tb testing.TB, objects ...runtime.Object) *harness.Model {
+	return harness.ForPlugin(tb, resourcequota.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=100")).Set(objects...)
 }
 
 func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, knocking("j", test.want, class)).Set(test.quotas...)
-			if diff := cmp.Diff(test.verdict, world.Tell(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+			if diff := cmp.Diff(test.verdict, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -137,7 +137,7 @@ func TestWhatIsLetInIsKeptRoomFor(t *testing.T) {
 		{"fourth", "Refused ResourceQuota work/b: pods: needs 2, has 1, short by 1; of pods 7, 0 used, 6 kept for admitted jobs", false},
 	} {
 		j := w.JobNamed(step.job)
-		if diff := cmp.Diff(step.want, world.Tell(s.MayEnqueue(j))); diff != "" {
+		if diff := cmp.Diff(step.want, harness.Describe(s.MayEnqueue(j))); diff != "" {
 			t.Errorf("job %s: %s", step.job, diff)
 		}
 		if step.enters {
@@ -146,7 +146,7 @@ func TestWhatIsLetInIsKeptRoomFor(t *testing.T) {
 	}
 	// The next session knows it from the jobs themselves.
 	want := "Refused ResourceQuota work/a: cpu: needs 3, has 0, short by 3; of cpu 10, 1 used, 9 kept for admitted jobs"
-	if diff := cmp.Diff(want, world.Tell(w.Open().MayEnqueue(w.JobNamed("first")))); diff != "" {
+	if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("first")))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -166,7 +166,7 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 			"2 kept for admitted jobs; of pods 4, 2 used, 1 kept for admitted jobs",
 		"newer": "Refused ResourceQuota work/a: cpu: " + short + "; of limits.cpu 6, 4 used, 2 kept for admitted jobs",
 	} {
-		if diff := cmp.Diff(want, world.Tell(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
+		if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)
 		}
 	}
@@ -175,7 +175,7 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 func TestAJobLargerThanAQuotaNeverPasses(t *testing.T) {
 	w := newWorld(t, quota("a", "cpu=1", ""), knocking("j", "cpu=2 pods=2"), fixture.Pod("j-0", fixture.In("j")), fixture.Pod("j-1", fixture.In("j")))
 	want := "Refused ResourceQuota work/a: cpu: needs 2, has 1, short by 1; cpu is 1 in all"
-	if diff := cmp.Diff(want, world.Tell(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+	if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -198,7 +198,7 @@ func TestARefusedJobIsWokenByWhatMayHelp(t *testing.T) {
 		t.Error("the quota was raised, and the job is not looked at again")
 	}
 	if v := w.Open().MayEnqueue(large); v != nil {
-		t.Error(world.Tell(v))
+		t.Error(harness.Describe(v))
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	fit "hekla.sh/hekla/pkg/plugins/resourcestrategyfit"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // put is a world with node n, which holds a pod, and a pod p that waits.
-func put(tb testing.TB, arguments, node, held, asked string, options ...func(*corev1.Pod)) (*world.World, *framework.Session) {
+func put(tb testing.TB, arguments, node, held, asked string, options ...func(*corev1.Pod)) (*harness.Model, *framework.Session) {
 	tb.Helper()
-	w := world.New(tb, fit.Factory(), arguments)
+	w := harness.ForPlugin(tb, fit.Factory(), arguments)
 	objects := []runtime.Object{fixture.Node("n", node), fixture.Pod("p", append(options, fixture.Asks(asked))...)}
 	if held != "" {
 		objects = append(objects, fixture.Pod("held", fixture.On("n"), fixture.Asks(held)))
@@ -173,7 +173,7 @@ func TestArgumentsThatMakeNoSenseAreErrors(t *testing.T) {
 
 // A resource that becomes known after the first session counts as well, also for a pod that says how much.
 func TestAResourceThatComesLaterIsScored(t *testing.T) {
-	w := world.New(t, fit.Factory(), "resourceStrategyFitWeight: 1")
+	w := harness.ForPlugin(t, fit.Factory(), "resourceStrategyFitWeight: 1")
 	w.Set(fixture.Node("m", "cpu=4"), fixture.Pod("early", fixture.Asks("cpu=1"), weighed(`{"cpu": 1}`))).Open()
 	s := w.Set(fixture.Node("n", "cpu=4 example.com/device=2"), fixture.Pod("p", fixture.Asks("example.com/device=1"), weighed(`{"example.com/device": 1}`))).Open()
 	if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("p").Class, w.Node("n")); got != 50_000 {

@@ -12,10 +12,10 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/sla"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // Sessions of the test world are an hour after everything was made.
@@ -111,7 +111,7 @@ func TestAJobIsLetInOnceItHasWaitedForLongEnough(t *testing.T) {
 }
 
 func TestTheEarlierDeadlineComesFirst(t *testing.T) {
-	w := world.New(t, sla.Factory(), "").Set(fixture.Queue("q"),
+	w := harness.ForPlugin(t, sla.Factory(), "").Set(fixture.Queue("q"),
 		knocking("d-passed", waits("10m")), knocking("c-near", waits("2h")), knocking("b-far", waits("3h")),
 		knocking("a-young", waits("10m"), created(4*hour)), knocking("0-never"), knocking("1-never", waits("?")))
 	s := w.Open()

@@ -17,9 +17,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/tasktopology"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // says are the annotations of a PodGroup: affinity, anti-affinity, order.
@@ -82,7 +82,7 @@ func TestANodeIsWorthTheCompanyItOffers(t *testing.T) {
 		"one that is on other node": {"ps,worker", "", pods("ps0", "m"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, tasktopology.Factory(), "")
+			w := harness.ForPlugin(t, tasktopology.Factory(), "")
 			w.Set(fixture.Queue("q"), fixture.Group("g", "q", 1, says(test.affinity, test.anti, "")), fixture.Node("n", "cpu=9"), fixture.Node("m", "cpu=9"))
 			s := w.Set(pods("worker0", "")...).Set(test.there...).Open()
 			if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("worker0").Class, w.Node("n")); got != test.want {
@@ -112,7 +112,7 @@ func TestANodeWithRoomForThoseWhoAreToComeIsBetter(t *testing.T) {
 		"some are there already":          {together, "cpu=3", append(pods("ps0", "n"), pods("ps1 ps2", "")...), 62_500},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, tasktopology.Factory(), "")
+			w := harness.ForPlugin(t, tasktopology.Factory(), "")
 			w.Set(fixture.Queue("q"), fixture.Group("g", "q", 1, says(test.affinity, "", "")), fixture.Node("n", test.node), fixture.Node("m", "cpu=9"))
 			s := w.Set(pods("worker0", "")...).Set(test.others...).Open()
 			if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("worker0").Class, w.Node("n")); got != test.want {
@@ -124,7 +124,7 @@ func TestANodeWithRoomForThoseWhoAreToComeIsBetter(t *testing.T) {
 
 func TestTheWeightIsThatOfTheArgument(t *testing.T) {
 	for argument, want := range map[string]int64{"": 50_000, "task-topology.weight: 10": 500_000, "task-topology.weight: 0": 0} {
-		w := world.New(t, tasktopology.Factory(), argument)
+		w := harness.ForPlugin(t, tasktopology.Factory(), argument)
 		s := w.Set(fixture.Group("g", "q", 1, says("ps,worker", "", "")), fixture.Node("n", "cpu=9")).Set(pods("ps0", "n")...).Set(pods("worker0", "")...).Open()
 		if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("worker0").Class, w.Node("n")); got != want {
 			t.Errorf("%q: the score is %d, want %d", argument, got, want)
@@ -145,7 +145,7 @@ func TestWhoIsJoinedComesBeforeWhoJoins(t *testing.T) {
 		"a role of two groups, the higher rank": {"self;self,worker", "", "", "self0 worker0 worker1 away0 other0 ps0 ps1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, tasktopology.Factory(), "")
+			w := harness.ForPlugin(t, tasktopology.Factory(), "")
 			w.Set(fixture.Queue("q"), fixture.Group("g", "q", 1, says(test.affinity, test.anti, test.order)))
 			// One index and one age: where the plugin sees no difference the UID decides, and it is the name.
 			for _, o := range pods(all, "") {
@@ -164,7 +164,7 @@ func TestWhoIsJoinedComesBeforeWhoJoins(t *testing.T) {
 }
 
 func TestTheOrderIsReadAnewInEachSession(t *testing.T) {
-	w := world.New(t, tasktopology.Factory(), "")
+	w := harness.ForPlugin(t, tasktopology.Factory(), "")
 	w.Set(fixture.Queue("q")).Set(pods("ps0 worker0", "")...)
 	for _, first := range []string{"worker", "ps", "worker"} {
 		w.Set(fixture.Group("g", "q", 1, says("", "", first)))

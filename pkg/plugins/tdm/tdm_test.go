@@ -10,65 +10,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"hekla.sh/hekla/internal/placement"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/plugins/tdm"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
-// stage is a model and the plugin, at any hour.
-type stage struct {
-	*cluster.Cluster
-	tb     testing.TB
-	policy *framework.Policy
-	plugin framework.Plugin
-}
-
-func newStage(tb testing.TB, arguments string, objects ...runtime.Object) *stage {
+// zones is a model with the plugin and a queue.
+func zones(tb testing.TB, arguments string, objects ...runtime.Object) *harness.Model {
 	tb.Helper()
-	s := &stage{tb: tb, Cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})}
-	parsed, err := conf.ParseArguments([]byte(arguments), tdm.Factory().Spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	factory := tdm.Factory()
-	build := factory.New
-	factory.New = func(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
-		made, err := build(on, arguments)
-		s.plugin = made
-		return made, err
-	}
-	tiers := []conf.Tier{{Plugins: []conf.Plugin{{Name: tdm.Name, Arguments: parsed}}}}
-	if s.policy, err = framework.NewRegistry(nil, []framework.PluginFactory{factory}).Build(&conf.Configuration{Tiers: tiers}); err != nil {
-		tb.Fatal(err)
-	}
-	for _, o := range append(objects, fixture.Queue("q")) {
-		s.Apply(cluster.Set{Object: o})
-	}
-	return s
+	return harness.ForPlugin(tb, tdm.Factory(), arguments).Set(objects...).Set(fixture.Queue("q"))
 }
 
 func clock(text string) time.Time {
 	t, err := time.Parse("2006-01-02 15:04:05", "2026-03-04 "+text)
 	if err != nil {
 		panic(err)
-	}
-	return t
-}
-
-func (s *stage) open(at string) *framework.Session {
-	return framework.Open(s.Cluster, s.policy, nil, clock(at))
-}
-
-func (s *stage) task(name string) *cluster.Task {
-	s.tb.Helper()
-	t := s.Task(fixture.Key(name))
-	if t == nil {
-		s.tb.Fatalf("there is no task %s", name)
 	}
 	return t
 }
@@ -123,14 +82,14 @@ func TestRevocableNodesTakePodsAtTheirHours(t *testing.T) {
 		"a pod that may be evicted, elsewhere": {day, "12:00:00", func(p *corev1.Pod) { marked("true")(p); zoned("night")(p) }, others, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "tdm.revocable-zone.day: 09:00-17:30\ntdm.revocable-zone.night: 22:00-06:00\ntdm.revocable-zone.always: 12:00-12:00",
+			s := zones(t, "tdm.revocable-zone.day: 09:00-17:30\ntdm.revocable-zone.night: 22:00-06:00\ntdm.revocable-zone.always: 12:00-12:00",
 				fixture.Node("n", "cpu=9", inZone(test.zone)), fixture.Group("g", "q", 1), fixture.Pod("p", fixture.In("g"), test.option))
-			s.open(test.at)
-			n, class := s.Node("n"), s.task("p").Class
-			if diff := cmp.Diff(test.refusal, s.policy.Filters[0].RefuseNode(class, n)); diff != "" {
+			s.OpenAt(clock(test.at))
+			n, class := s.Node("n"), s.TaskNamed("p").Class
+			if diff := cmp.Diff(test.refusal, s.Policy.Filters[0].RefuseNode(class, n)); diff != "" {
 				t.Error(diff)
 			}
-			if got := s.policy.Scorers[0].ScoreNode(class, n); got != test.score*framework.Point {
+			if got := s.Policy.Scorers[0].ScoreNode(class, n); got != test.score*framework.Point {
 				t.Errorf("the score is %d", got)
 			}
 		})
@@ -138,32 +97,29 @@ func TestRevocableNodesTakePodsAtTheirHours(t *testing.T) {
 }
 
 func TestTheHoursAreThoseOfTheSchedulersClock(t *testing.T) {
-	s := newStage(t, "tdm.revocable-zone.day: 09:00-17:30", fixture.Node("n", "cpu=9", inZone("day")), fixture.Group("g", "q", 1),
+	s := zones(t, "tdm.revocable-zone.day: 09:00-17:30", fixture.Node("n", "cpu=9", inZone("day")), fixture.Group("g", "q", 1),
 		fixture.Pod("p", fixture.In("g"), zoned("*")))
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	for zone, want := range map[string]bool{"Atlantic/Reykjavik": true, "Asia/Tokyo": false} {
 		offset := map[string]int{"Atlantic/Reykjavik": 0, "Asia/Tokyo": 9 * 3600}[zone]
-		framework.Open(s.Cluster, s.policy, nil, noon.In(time.FixedZone(zone, offset)))
-		if takes := s.policy.Filters[0].RefuseNode(s.task("p").Class, s.Node("n")) == ""; takes != want {
+		s.OpenAt(noon.In(time.FixedZone(zone, offset)))
+		if takes := s.Policy.Filters[0].RefuseNode(s.TaskNamed("p").Class, s.Node("n")) == ""; takes != want {
 			t.Errorf("at noon UTC in %s the node takes pods: %t", zone, takes)
 		}
 	}
 }
 
 func TestWhatIsKnownOfANodeDoesNotOutliveItsHours(t *testing.T) {
-	s := newStage(t, "tdm.revocable-zone.day: 09:00-17:30", fixture.Node("n", "cpu=9", inZone("day")), fixture.Group("g", "q", 1),
+	s := zones(t, "tdm.revocable-zone.day: 09:00-17:30", fixture.Node("n", "cpu=9", inZone("day")), fixture.Group("g", "q", 1),
 		fixture.Pod("plain", fixture.In("g")), fixture.Pod("p", fixture.In("g"), zoned("*")))
-	engine, err := placement.New(s.Cluster, s.policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := s.Placing().Engine
 	for _, at := range []string{"08:00:00", "08:59:59", "09:00:00", "12:00:00", "17:29:59", "17:30:00", "18:00:00"} {
-		s.open(at)
+		s.OpenAt(clock(at))
 		takes := at >= "09:00:00" && at < "17:30:00"
-		if got := engine.Best(s.task("p")) != nil; got != takes {
+		if got := engine.Best(s.TaskNamed("p")) != nil; got != takes {
 			t.Errorf("at %s the node takes the pod: %t", at, got)
 		}
-		if engine.Best(s.task("plain")) != nil {
+		if engine.Best(s.TaskNamed("plain")) != nil {
 			t.Errorf("at %s the node takes a pod of the same shape that may not use it", at)
 		}
 	}
@@ -189,7 +145,7 @@ func TestHoursThatCannotBeReadAreRefused(t *testing.T) {
 
 func TestWhatMayBeEvictedTakesFromNobody(t *testing.T) {
 	const mayNot = "tdm (the pod that waits may be evicted itself, or use revocable nodes)"
-	w := world.New(t, tdm.Factory(), "tdm.revocable-zone.z: 00:00-02:00").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Node("r", "cpu=9", inZone("z")),
+	w := harness.ForPlugin(t, tdm.Factory(), "tdm.revocable-zone.z: 00:00-02:00").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Node("r", "cpu=9", inZone("z")),
 		fixture.Group("plain", "q", 1), fixture.Pod("plain", fixture.In("plain")),
 		fixture.Group("marked", "q", 1, noted(preemptable, "true")), fixture.Pod("by-group", fixture.In("marked")),
 		fixture.Pod("not-itself", fixture.In("marked"), marked("false")), fixture.Pod("by-itself", fixture.In("plain"), marked("true")),
@@ -207,10 +163,10 @@ func TestWhatMayBeEvictedTakesFromNobody(t *testing.T) {
 		{"marked", "not-itself", "v", "yes"},
 		{"marked", "", "v", mayNot},
 	} {
-		if got := w.Vote(world.Question{Session: s, Taker: q.taker, For: q.task, Victims: q.victims}); got != q.want {
+		if got := w.Vote(harness.Question{Session: s, Preemptor: q.taker, For: q.task, Victims: q.victims}); got != q.want {
 			t.Errorf("%s %s asks for %s: %q, want %q", q.taker, q.task, q.victims, got, q.want)
 		}
-		if got := w.Vote(world.Question{Session: s, Reclaim: true, Taker: q.taker, For: q.task, Victims: q.victims}); got != "" {
+		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: q.taker, For: q.task, Victims: q.victims}); got != "" {
 			t.Errorf("for another queue it says %q", got)
 		}
 	}
@@ -227,7 +183,7 @@ func TestWhatMayBeEvictedTakesFromNobody(t *testing.T) {
 func TestTheSumOfAPlanStaysWithinTheBudget(t *testing.T) {
 	const spent = "tdm (the disruption budget of their job is spent)"
 	budgets := map[string][2]string{"two-missing": {maxUnavailable, "2"}, "half-missing": {maxUnavailable, "50%"}, "two-there": {minAvailable, "2"}, "unreadable": {maxUnavailable, "some"}, "free": {"x", "y"}}
-	w := world.New(t, tdm.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=99"), fixture.Group("taker", "q", 1), fixture.Pod("t", fixture.In("taker")))
+	w := harness.ForPlugin(t, tdm.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=99"), fixture.Group("taker", "q", 1), fixture.Pod("t", fixture.In("taker")))
 	for job, budget := range budgets {
 		w.Set(fixture.Group(job, "q", 1, noted(budget[0], budget[1])))
 		for i := range 4 {
@@ -239,7 +195,7 @@ func TestTheSumOfAPlanStaysWithinTheBudget(t *testing.T) {
 		x := s.Begin()
 		for i := range 4 {
 			victim := fmt.Sprintf("%s-%d", job, i)
-			got, expected := w.Vote(world.Question{Session: s, Taker: "taker", For: "t", Victims: victim}), "yes"
+			got, expected := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t", Victims: victim}), "yes"
 			if i >= want {
 				expected = spent
 			}
@@ -247,12 +203,12 @@ func TestTheSumOfAPlanStaysWithinTheBudget(t *testing.T) {
 				t.Errorf("%s, with %d gone: %q, want %q", job, i, got, expected)
 			}
 			if got == "yes" {
-				w.Evict(x, victim)
+				w.EvictPods(x, victim)
 			}
 		}
 		x.Undo()
 		all := strings.Join([]string{job + "-0", job + "-1", job + "-2"}, " ")
-		if got := w.Vote(world.Question{Session: s, Taker: "taker", For: "t", Victims: all}); (got == "yes") != (want >= 3) {
+		if got := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t", Victims: all}); (got == "yes") != (want >= 3) {
 			t.Errorf("%s, three together: %q", job, got)
 		}
 	}

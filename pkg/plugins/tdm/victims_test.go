@@ -15,14 +15,14 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // names are the pods that are named at an hour, sorted.
-func (s *stage) names(at string) string {
+func names(s *harness.Model, at string) string {
 	var names []string
-	for _, c := range s.open(at).ChooseVictims() {
+	for _, c := range s.OpenAt(clock(at)).ChooseVictims() {
 		names = append(names, c.Task.Pod.Name)
 	}
 	slices.Sort(names)
@@ -44,8 +44,8 @@ func gang(minimum int32, nodes string, options ...func(*schedulingv1beta1.PodGro
 	return objects
 }
 
-func fromNineToFive(tb testing.TB, objects ...runtime.Object) *stage {
-	return newStage(tb, "tdm.revocable-zone.r: 09:00-17:00\ntdm.revocable-zone.o: 00:00-00:00",
+func fromNineToFive(tb testing.TB, objects ...runtime.Object) *harness.Model {
+	return zones(tb, "tdm.revocable-zone.r: 09:00-17:00\ntdm.revocable-zone.o: 00:00-00:00",
 		append(objects, fixture.Node("r", "cpu=99", inZone("r")), fixture.Node("o", "cpu=99", inZone("o")), fixture.Node("n", "cpu=99"),
 			fixture.Node("unknown", "cpu=99", inZone("else")))...)
 }
@@ -90,10 +90,10 @@ func TestPodsLeaveAZoneThatIsClosed(t *testing.T) {
 		"the least important first": {append(gang(1, "r r"), fixture.Pod("low", fixture.In("g"), fixture.As("worker", 0), fixture.On("r"), fixture.WithPriority(-1))), "low"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, fromNineToFive(t, test.objects...).names("17:00:00")); diff != "" {
+			if diff := cmp.Diff(test.want, names(fromNineToFive(t, test.objects...), "17:00:00")); diff != "" {
 				t.Error(diff)
 			}
-			if got := fromNineToFive(t, test.objects...).names("16:59:59"); got != "" {
+			if got := names(fromNineToFive(t, test.objects...), "16:59:59"); got != "" {
 				t.Errorf("while the zone is open %s should leave", got)
 			}
 		})
@@ -103,8 +103,8 @@ func TestPodsLeaveAZoneThatIsClosed(t *testing.T) {
 func TestWithoutAMarkPodsLeaveWhereThatIsTheRule(t *testing.T) {
 	s := fromNineToFive(t, fixture.Group("g", "q", 1), fixture.Pod("g0", fixture.In("g"), fixture.On("r")))
 	for byDefault, want := range map[bool]string{false: "", true: "g0"} {
-		s.policy.Configuration.Compatibility = conf.Compatibility{PreemptableByDefault: byDefault}
-		if got := s.names("18:00:00"); got != want {
+		s.Use(conf.Compatibility{PreemptableByDefault: byDefault})
+		if got := names(s, "18:00:00"); got != want {
 			t.Errorf("preemptableByDefault %t: %q should leave", byDefault, got)
 		}
 	}
@@ -115,7 +115,7 @@ func TestADisruptionBudgetHoldsAWholeGang(t *testing.T) {
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "b"}}
 		budget.Spec.Selector, budget.Status.DisruptionsAllowed = &metav1.LabelSelector{}, allowed
 		s := fromNineToFive(t, append(gang(2, "r n"), budget)...)
-		if got := s.names("18:00:00"); got != want {
+		if got := names(s, "18:00:00"); got != want {
 			t.Errorf("with %d allowed %q should leave", allowed, got)
 		}
 	}
@@ -123,16 +123,16 @@ func TestADisruptionBudgetHoldsAWholeGang(t *testing.T) {
 
 func TestPodsAreNamedOnceInAPeriodAndSayWhy(t *testing.T) {
 	s := fromNineToFive(t, gang(1, "r r r")...)
-	chosen := s.open("17:00:00").ChooseVictims()
+	chosen := s.OpenAt(clock("17:00:00")).ChooseVictims()
 	if len(chosen) != 1 || chosen[0].Why != "revocable zone r is closed, its hours are 09:00-17:00" {
 		t.Fatalf("named are %v", chosen)
 	}
 	for _, step := range []struct{ at, want string }{{"17:00:00", ""}, {"17:00:59", ""}, {"17:01:00", "g2"}, {"17:01:30", ""}, {"17:09:00", "g2"}} {
-		if got := s.names(step.at); got != step.want {
+		if got := names(s, step.at); got != step.want {
 			t.Errorf("at %s named is %q, want %q", step.at, got, step.want)
 		}
 	}
-	whole := fromNineToFive(t, gang(2, "r n")...).open("17:00:00").ChooseVictims()
+	whole := fromNineToFive(t, gang(2, "r n")...).OpenAt(clock("17:00:00")).ChooseVictims()
 	if len(whole) != 2 || whole[1].Why != "its gang leaves as a whole: revocable zone r is closed, its hours are 09:00-17:00" {
 		t.Errorf("of a gang named are %v", whole)
 	}
@@ -140,49 +140,49 @@ func TestPodsAreNamedOnceInAPeriodAndSayWhy(t *testing.T) {
 
 func TestAPeriodWithoutVictimsDoesNotDelayTheNext(t *testing.T) {
 	s := fromNineToFive(t, gang(1, "n n")...)
-	if got := s.names("17:00:00"); got != "" {
+	if got := names(s, "17:00:00"); got != "" {
 		t.Fatal(got)
 	}
 	s = fromNineToFive(t, gang(1, "r r")...)
 	for _, step := range []struct{ at, want string }{{"16:59:59", ""}, {"17:00:00", "g1"}} {
-		if got := s.names(step.at); got != step.want {
+		if got := names(s, step.at); got != step.want {
 			t.Errorf("at %s named is %q, want %q", step.at, got, step.want)
 		}
 	}
 }
 
 func TestHoursAndPeriodsWakeTheScheduler(t *testing.T) {
-	const zones = "tdm.revocable-zone.a: 09:00-17:00\ntdm.revocable-zone.b: 22:00-06:00\ntdm.revocable-zone.c: 12:00-12:00\n"
+	const hours = "tdm.revocable-zone.a: 09:00-17:00\ntdm.revocable-zone.b: 22:00-06:00\ntdm.revocable-zone.c: 12:00-12:00\n"
 	for at, want := range map[string]string{"05:00:00": "06:00:00", "06:00:00": "09:00:00", "09:00:00": "17:00:00", "12:34:56": "17:00:00",
 		"17:00:00": "22:00:00", "21:59:59": "22:00:00"} {
-		s := newStage(t, zones)
-		s.open(at)
-		if got := s.policy.WakeAt(); !got.Equal(clock(want)) {
+		s := zones(t, hours)
+		s.OpenAt(clock(at))
+		if got := s.Policy.WakeAt(); !got.Equal(clock(want)) {
 			t.Errorf("after %s it wakes at %v, want %s", at, got, want)
 		}
 	}
-	s := newStage(t, zones)
-	s.open("23:00:00")
-	if got, want := s.policy.WakeAt(), clock("06:00:00").AddDate(0, 0, 1); !got.Equal(want) {
+	s := zones(t, hours)
+	s.OpenAt(clock("23:00:00"))
+	if got, want := s.Policy.WakeAt(), clock("06:00:00").AddDate(0, 0, 1); !got.Equal(want) {
 		t.Errorf("it wakes at %v, want %v", got, want)
 	}
-	s = newStage(t, "tdm.revocable-zone.c: 12:00-12:00")
-	if got := s.policy.WakeAt(); !got.IsZero() {
+	s = zones(t, "tdm.revocable-zone.c: 12:00-12:00")
+	if got := s.Policy.WakeAt(); !got.IsZero() {
 		t.Errorf("before any session it wakes at %v", got)
 	}
-	s.open("05:00:00")
-	if got := s.policy.WakeAt(); !got.IsZero() {
+	s.OpenAt(clock("05:00:00"))
+	if got := s.Policy.WakeAt(); !got.IsZero() {
 		t.Errorf("for a zone that never closes it wakes at %v", got)
 	}
-	s = newStage(t, "tdm.revocable-zone.r: 09:00-17:00\ntdm.evict.period: 5m", append(gang(1, "r r"), fixture.Node("r", "cpu=99", inZone("r")))...)
-	if got := s.names("18:00:00"); got != "g1" {
+	s = zones(t, "tdm.revocable-zone.r: 09:00-17:00\ntdm.evict.period: 5m", append(gang(1, "r r"), fixture.Node("r", "cpu=99", inZone("r")))...)
+	if got := names(s, "18:00:00"); got != "g1" {
 		t.Fatal(got)
 	}
-	if got, want := s.policy.WakeAt(), clock("18:05:00"); !got.Equal(want) {
+	if got, want := s.Policy.WakeAt(), clock("18:05:00"); !got.Equal(want) {
 		t.Errorf("with pods under way it wakes at %v, want %v", got, want)
 	}
-	s.open("18:05:00")
-	if got, want := s.policy.WakeAt(), clock("09:00:00").AddDate(0, 0, 1); !got.Equal(want) {
+	s.OpenAt(clock("18:05:00"))
+	if got, want := s.Policy.WakeAt(), clock("09:00:00").AddDate(0, 0, 1); !got.Equal(want) {
 		t.Errorf("after the period it wakes at %v, want %v", got, want)
 	}
 }
@@ -192,16 +192,16 @@ func TestADayOnWhichTheClocksChangeIsADay(t *testing.T) {
 	if err != nil {
 		t.Skip("this machine knows no time zones")
 	}
-	s := newStage(t, "tdm.revocable-zone.z: 02:30-03:00", fixture.Node("n", "cpu=9", inZone("z")), fixture.Group("g", "q", 1), fixture.Pod("p", fixture.In("g"), zoned("*")))
+	s := zones(t, "tdm.revocable-zone.z: 02:30-03:00", fixture.Node("n", "cpu=9", inZone("z")), fixture.Group("g", "q", 1), fixture.Pod("p", fixture.In("g"), zoned("*")))
 	now := time.Date(2026, 3, 29, 0, 0, 0, 0, berlin) // at two it is three
 	opens := 0
 	for range 48 {
-		framework.Open(s.Cluster, s.policy, nil, now)
-		isOpen := s.policy.Filters[0].RefuseNode(s.task("p").Class, s.Node("n")) == ""
+		s.OpenAt(now)
+		isOpen := s.Policy.Filters[0].RefuseNode(s.TaskNamed("p").Class, s.Node("n")) == ""
 		if isOpen {
 			opens++
 		}
-		when := s.policy.WakeAt()
+		when := s.Policy.WakeAt()
 		if !when.After(now) {
 			t.Fatalf("at %v it wakes at %v", now, when)
 		}

@@ -10,71 +10,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"hekla.sh/hekla/internal/placement"
-	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/usage"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // noon is when everything happens unless it is said otherwise.
 var noon = fixture.Birth.Add(12 * time.Hour)
 
-// stage is a model, the plugin, and an engine that asks it.
-type stage struct {
-	*cluster.Cluster
-	tb     testing.TB
-	policy *framework.Policy
-	engine *placement.Engine
-}
-
-func newStage(tb testing.TB, arguments string, objects ...runtime.Object) *stage {
+// loaded is a model with the plugin, an engine that asks it, and a pod that waits.
+func loaded(tb testing.TB, arguments string, objects ...runtime.Object) *harness.Model {
 	tb.Helper()
-	parsed, err := conf.ParseArguments([]byte(arguments), usage.Factory().Spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	configuration := &conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{{Name: usage.Name, Arguments: parsed}}}},
-		Metrics: map[string]string{"interval": "1m"}}
-	s := &stage{tb: tb, Cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})}
-	if s.policy, err = framework.NewRegistry(nil, []framework.PluginFactory{usage.Factory()}).Build(configuration); err != nil {
-		tb.Fatal(err)
-	}
-	if s.engine, err = placement.New(s.Cluster, s.policy); err != nil {
-		tb.Fatal(err)
-	}
-	for _, o := range append(objects, fixture.Queue("q"), fixture.Group("g", "q", 1), fixture.Pod("waits", fixture.In("g"))) {
-		s.Apply(cluster.Set{Object: o})
-	}
-	return s
-}
-
-// measure says how busy a node is at noon, in percent.
-func (s *stage) measure(node string, cpu, memory float64) *stage {
-	s.Apply(cluster.Measured{Node: node, At: noon, CPU: int64(cpu * 10_000), Memory: int64(memory * 10_000)})
-	return s
-}
-
-func (s *stage) open(at time.Time) *framework.Session {
-	return framework.Open(s.Cluster, s.policy, s.engine, at)
+	m := harness.ForPlugin(tb, usage.Factory(), arguments).Placing()
+	m.Policy.Configuration.Metrics = map[string]string{"interval": "1m"}
+	return m.Set(objects...).Set(fixture.Queue("q"), fixture.Group("g", "q", 1), fixture.Pod("waits", fixture.In("g")))
 }
 
 // best is the node that the pod that waits would get.
-func (s *stage) best(session *framework.Session) string {
-	s.tb.Helper()
-	if n := session.Placer.Best(s.Task(fixture.Key("waits"))); n != nil {
+func best(m *harness.Model, session *framework.Session) string {
+	if n := session.Placer.Best(m.TaskNamed("waits")); n != nil {
 		return n.Name
 	}
 	return ""
 }
 
-func (s *stage) refusal(node string) string {
-	return s.policy.Filters[0].RefuseNode(s.Task(fixture.Key("waits")).Class, s.Node(node))
+func refusal(m *harness.Model, node string) string {
+	return m.Policy.Filters[0].RefuseNode(m.TaskNamed("waits").Class, m.NodeNamed(node))
 }
 
-func (s *stage) score(node string) int64 {
-	return s.policy.Scorers[0].ScoreNode(s.Task(fixture.Key("waits")).Class, s.Node(node))
+func score(m *harness.Model, node string) int64 {
+	return m.Policy.Scorers[0].ScoreNode(m.TaskNamed("waits").Class, m.NodeNamed(node))
 }
 
 func started(at time.Time) func(*corev1.Pod) {
@@ -108,12 +75,12 @@ func TestANodeAboveItsThresholdTakesNoPods(t *testing.T) {
 		"measured longer ago than that": {"", 90, 0, 5*time.Minute + 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, test.arguments, fixture.Node("n", "cpu=8 memory=8Gi")).measure("n", test.cpu, test.memory)
-			session := s.open(noon.Add(test.after))
-			if got := s.refusal("n"); got != test.want {
+			s := loaded(t, test.arguments, fixture.Node("n", "cpu=8 memory=8Gi")).Measure("n", noon, test.cpu, test.memory)
+			session := s.OpenAt(noon.Add(test.after))
+			if got := refusal(s, "n"); got != test.want {
 				t.Errorf("it says %q, want %q", got, test.want)
 			}
-			if got := s.best(session); got == "n" != (test.want == "") {
+			if got := best(s, session); got == "n" != (test.want == "") {
 				t.Errorf("the pod would go to %q", got)
 			}
 		})
@@ -121,10 +88,10 @@ func TestANodeAboveItsThresholdTakesNoPods(t *testing.T) {
 }
 
 func TestANodeThatWasNeverMeasuredPassesAndScoresNothing(t *testing.T) {
-	s := newStage(t, "", fixture.Node("n", "cpu=8 memory=8Gi"))
-	s.open(noon)
-	if s.refusal("n") != "" || s.score("n") != 0 {
-		t.Errorf("it is refused (%q) or scores %d", s.refusal("n"), s.score("n"))
+	s := loaded(t, "", fixture.Node("n", "cpu=8 memory=8Gi"))
+	s.OpenAt(noon)
+	if refusal(s, "n") != "" || score(s, "n") != 0 {
+		t.Errorf("it is refused (%q) or scores %d", refusal(s, "n"), score(s, "n"))
 	}
 }
 
@@ -154,16 +121,16 @@ func TestTheScoreIsWhatIsLeft(t *testing.T) {
 		"more than there is":             {"", 90, 0, []*corev1.Pod{fixture.Pod("p", running, fixture.Asks("cpu=8"), started(noon))}, "250.000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, test.arguments, fixture.Node("n", "cpu=8 memory=8Gi"))
+			s := loaded(t, test.arguments, fixture.Node("n", "cpu=8 memory=8Gi"))
 			for _, pod := range test.pods {
-				s.Apply(cluster.Set{Object: pod})
+				s.Set(pod)
 			}
 			at := noon
 			if test.cpu < 0 {
 				test.cpu, at = 0, noon.Add(time.Hour)
 			}
-			s.measure("n", test.cpu, test.memory).open(at)
-			if got := fmt.Sprintf("%.3f", float64(s.score("n"))/framework.Point); got != test.want {
+			s.Measure("n", noon, test.cpu, test.memory).OpenAt(at)
+			if got := fmt.Sprintf("%.3f", float64(score(s, "n"))/framework.Point); got != test.want {
 				t.Errorf("it scores %s points, want %s", got, test.want)
 			}
 		})
@@ -172,11 +139,11 @@ func TestTheScoreIsWhatIsLeft(t *testing.T) {
 
 // Without the estimate all would go to the node that was idle when it was measured.
 func TestPodsPlacedInOneCycleSpread(t *testing.T) {
-	s := newStage(t, "", fixture.Node("a", "cpu=8 memory=8Gi"), fixture.Node("b", "cpu=8 memory=8Gi")).measure("a", 10, 0).measure("b", 15, 0)
+	s := loaded(t, "", fixture.Node("a", "cpu=8 memory=8Gi"), fixture.Node("b", "cpu=8 memory=8Gi")).Measure("a", noon, 10, 0).Measure("b", noon, 15, 0)
 	for i := range 4 {
-		s.Apply(cluster.Set{Object: fixture.Pod(fmt.Sprint("p", i), fixture.In("g"), fixture.Asks("cpu=1 memory=1Gi"))})
+		s.Set(fixture.Pod(fmt.Sprint("p", i), fixture.In("g"), fixture.Asks("cpu=1 memory=1Gi")))
 	}
-	session := s.open(noon)
+	session := s.OpenAt(noon)
 	x := session.Begin()
 	var nodes []string
 	for i := range 4 {
@@ -189,36 +156,36 @@ func TestPodsPlacedInOneCycleSpread(t *testing.T) {
 		t.Errorf("they go to %s", got)
 	}
 	x.Undo()
-	if got := s.best(session); got != "a" {
+	if got := best(s, session); got != "a" {
 		t.Errorf("once that is undone the best node is %s", got)
 	}
 }
 
 func TestANewLoadIsLookedAtAtOnce(t *testing.T) {
-	s := newStage(t, "", fixture.Node("a", "cpu=8 memory=8Gi"), fixture.Node("b", "cpu=8 memory=8Gi")).measure("a", 10, 10).measure("b", 90, 10)
-	if got := s.best(s.open(noon)); got != "a" {
+	s := loaded(t, "", fixture.Node("a", "cpu=8 memory=8Gi"), fixture.Node("b", "cpu=8 memory=8Gi")).Measure("a", noon, 10, 10).Measure("b", noon, 90, 10)
+	if got := best(s, s.OpenAt(noon)); got != "a" {
 		t.Fatalf("the best node is %s", got)
 	}
-	s.measure("a", 90, 10).measure("b", 20, 10)
-	if got := s.best(s.open(noon)); got != "b" {
+	s.Measure("a", noon, 90, 10).Measure("b", noon, 20, 10)
+	if got := best(s, s.OpenAt(noon)); got != "b" {
 		t.Errorf("after the load has changed it is %s", got)
 	}
-	s.measure("b", 90, 10)
-	if got := s.best(s.open(noon)); got != "" {
+	s.Measure("b", noon, 90, 10)
+	if got := best(s, s.OpenAt(noon)); got != "" {
 		t.Errorf("where all are busy it is %s", got)
 	}
 }
 
 func TestTheSchedulerWakesWhenALoadIsTooOldToRefuse(t *testing.T) {
-	s := newStage(t, "", fixture.Node("a", "cpu=8"), fixture.Node("b", "cpu=8")).measure("a", 90, 0).measure("b", 10, 0)
-	s.open(noon)
-	wake := s.policy.WakeAt()
+	s := loaded(t, "", fixture.Node("a", "cpu=8"), fixture.Node("b", "cpu=8")).Measure("a", noon, 90, 0).Measure("b", noon, 10, 0)
+	s.OpenAt(noon)
+	wake := s.Policy.WakeAt()
 	if want := noon.Add(5*time.Minute + 1); !wake.Equal(want) {
 		t.Fatalf("it wakes at %v, want %v", wake, want)
 	}
-	s.open(wake)
-	if s.refusal("a") != "" || !s.policy.WakeAt().IsZero() {
-		t.Errorf("then it is refused (%q), and it wakes again at %v", s.refusal("a"), s.policy.WakeAt())
+	s.OpenAt(wake)
+	if refusal(s, "a") != "" || !s.Policy.WakeAt().IsZero() {
+		t.Errorf("then it is refused (%q), and it wakes again at %v", refusal(s, "a"), s.Policy.WakeAt())
 	}
 }
 

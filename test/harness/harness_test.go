@@ -1,4 +1,4 @@
-package stage_test
+package harness_test
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hekla.sh/hekla/pkg/actions/internal/stage"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // greedy places the pods of the jobs whose turn it is one by one, where the queue lets it. It is an action as simple as one can
@@ -53,18 +53,20 @@ func actions(g greedy) []framework.ActionFactory {
 	return []framework.ActionFactory{{Name: "greedy", New: func(conf.Arguments) (framework.Action, error) { return g, nil }}}
 }
 
-// witness is a test that may fail.
-type witness struct {
+// recorder is a test that notes its failures, and does not fail.
+type recorder struct {
 	testing.TB
-	said []string
+	failures []string
 }
 
-func (*witness) Helper()             {}
-func (w *witness) Error(args ...any) { w.said = append(w.said, fmt.Sprint(args...)) }
+func (*recorder) Helper() {}
+func (r *recorder) Errorf(format string, arguments ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, arguments...))
+}
 
 func TestWhatAnActionDoesIsSeen(t *testing.T) {
-	limits := &stage.Limits{Pods: map[string]int{"default": 2}}
-	s := stage.New(t, actions(greedy{}), stage.Gang{}, limits).Set(fixture.Node("n", "cpu=8")).Gang("g", "default", 1, 3, "cpu=1")
+	limits := &harness.Limits{Pods: map[string]int{"default": 2}}
+	s := harness.ForActions(t, actions(greedy{}), harness.Gang{}, limits).Set(fixture.Node("n", "cpu=8")).Gang("g", "default", 1, 3, "cpu=1")
 	if diff := cmp.Diff([]string{"g-0", "g-1"}, s.Run("greedy")); diff != "" {
 		t.Errorf("bound are\n%s", diff)
 	}
@@ -85,23 +87,23 @@ func TestAnActionThatGetsItWrongFailsTheTest(t *testing.T) {
 		"the totals are wrong":         {greedy{miscounts: true}, "default"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &witness{TB: t}
-			stage.New(w, actions(test.action)).Set(fixture.Node("n", "cpu=8")).Gang("g", "default", 1, 1, "cpu=1").Run("greedy")
-			if said := strings.Join(w.said, "\n"); !strings.Contains(said, test.want) {
+			r := &recorder{TB: t}
+			harness.ForActions(r, actions(test.action)).Set(fixture.Node("n", "cpu=8")).Gang("g", "default", 1, 1, "cpu=1").Run("greedy")
+			if said := strings.Join(r.failures, "\n"); !strings.Contains(said, test.want) {
 				t.Errorf("it says %q, want %q", said, test.want)
 			}
 		})
 	}
-	w := &witness{TB: t}
-	stage.New(w, actions(greedy{})).Set(fixture.Node("n", "cpu=8")).Gang("g", "default", 1, 1, "cpu=1").Run("greedy")
-	if len(w.said) > 0 {
-		t.Errorf("of one that is right it says %q", w.said)
+	r := &recorder{TB: t}
+	harness.ForActions(r, actions(greedy{})).Set(fixture.Node("n", "cpu=8")).Gang("g", "default", 1, 1, "cpu=1").Run("greedy")
+	if len(r.failures) > 0 {
+		t.Errorf("of one that is right it says %q", r.failures)
 	}
 }
 
 func TestLimitsAreNumbersOfPods(t *testing.T) {
-	limits := &stage.Limits{Overuses: map[string]int{"full": 1}, AdmissionLimits: map[string]int{"full": 2}}
-	s := stage.New(t, nil, limits).Set(fixture.Queue("full"), fixture.Queue("empty"), fixture.Node("n", "cpu=8"), fixture.Group("runs", "full", 1),
+	limits := &harness.Limits{Overuses: map[string]int{"full": 1}, AdmissionLimits: map[string]int{"full": 2}}
+	s := harness.ForActions(t, nil, limits).Set(fixture.Queue("full"), fixture.Queue("empty"), fixture.Node("n", "cpu=8"), fixture.Group("runs", "full", 1),
 		fixture.Pod("r", fixture.In("runs"), fixture.On("n")),
 		fixture.Group("small", "full", 2, fixture.PendingAdmission, fixture.Wanting("pods=2")), fixture.Group("large", "full", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")),
 		fixture.Group("elsewhere", "empty", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
@@ -115,7 +117,7 @@ func TestLimitsAreNumbersOfPods(t *testing.T) {
 		votes = append(votes, vote)
 	}
 	if diff := cmp.Diff([]framework.Vote{framework.Permit, framework.Reject, framework.Permit}, votes); diff != "" {
-		t.Errorf("at the door\n%s", diff)
+		t.Errorf("the votes are\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"small", "large", "elsewhere"}, limits.Asked); diff != "" {
 		t.Errorf("it remembers\n%s", diff)

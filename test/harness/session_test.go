@@ -1,4 +1,4 @@
-package world_test
+package harness_test
 
 import (
 	"strings"
@@ -7,10 +7,10 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/internal/world"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // voter lets pods leave within a queue whose names begin with what it is told, and has no say between queues but for a whole
@@ -42,30 +42,30 @@ func factory() framework.PluginFactory {
 		}}
 }
 
-// newWorld has a job that waits in one queue and one that runs in another.
-func newWorld(t *testing.T, arguments string) *world.World {
-	return world.New(t, factory(), arguments).Set(fixture.Node("n", "cpu=8"), fixture.Queue("q", world.Ranking(3)), fixture.Queue("r", world.Below("q"), world.Capped("cpu=2")),
-		fixture.Group("taker", "r", 1), fixture.Pod("waits", fixture.In("taker")),
-		fixture.Group("giver", "q", 1), fixture.Pod("a", fixture.In("giver"), fixture.On("n")), fixture.Pod("b", fixture.In("giver"), fixture.On("n")))
+// newModel has a job that waits in one queue and one that runs in another.
+func newModel(t *testing.T, arguments string) *harness.Model {
+	return harness.ForPlugin(t, factory(), arguments).Set(fixture.Node("n", "cpu=8"), fixture.Queue("q", fixture.Ranking(3)), fixture.Queue("r", fixture.Below("q"), fixture.Capped("cpu=2")),
+		fixture.Group("preemptor", "r", 1), fixture.Pod("waits", fixture.In("preemptor")),
+		fixture.Group("victims", "q", 1), fixture.Pod("a", fixture.In("victims"), fixture.On("n")), fixture.Pod("b", fixture.In("victims"), fixture.On("n")))
 }
 
 func TestAVoteIsThePluginsAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments string
-		question  world.Question
+		question  harness.Question
 		want      string
 	}{
-		"it permits":                   {"", world.Question{Victims: "a"}, "yes"},
-		"it refuses one of two":        {"", world.Question{Victims: "a b"}, "its name is another"},
-		"it has an argument":           {"prefix: b", world.Question{Victims: "b"}, "yes"},
-		"it has no say":                {"", world.Question{Victims: "a", Reclaim: true}, ""},
-		"it is told of the whole gang": {"", world.Question{Victims: "a b", Reclaim: true, Whole: true, For: "waits"}, "yes"},
-		"and of the door":              {"", world.Question{Victims: "a b", Reclaim: true, Whole: true}, ""},
+		"it permits":                   {"", harness.Question{Victims: "a"}, "yes"},
+		"it refuses one of two":        {"", harness.Question{Victims: "a b"}, "its name is another"},
+		"it has an argument":           {"prefix: b", harness.Question{Victims: "b"}, "yes"},
+		"it has no say":                {"", harness.Question{Victims: "a", Reclaim: true}, ""},
+		"it is told of the whole gang": {"", harness.Question{Victims: "a b", Reclaim: true, Whole: true, For: "waits"}, "yes"},
+		"and of admission":             {"", harness.Question{Victims: "a b", Reclaim: true, Whole: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, test.arguments)
-			test.question.Session, test.question.Taker = w.Open(), "taker"
-			if got := w.Vote(test.question); got != test.want {
+			m := newModel(t, test.arguments)
+			test.question.Session, test.question.Preemptor = m.Open(), "preemptor"
+			if got := m.Vote(test.question); got != test.want {
 				t.Errorf("it says %q, want %q", got, test.want)
 			}
 		})
@@ -73,27 +73,27 @@ func TestAVoteIsThePluginsAnswer(t *testing.T) {
 }
 
 func TestWhatAnEarlierPartOfAPlanDoesCountsAndIsUndone(t *testing.T) {
-	w := newWorld(t, "")
-	s := w.Open()
+	m := newModel(t, "")
+	s := m.Open()
 	x := s.Begin()
-	w.Evict(x, "a b")
-	w.Promise(x, "waits", "n")
-	if a, waits := w.TaskNamed("a"), w.TaskNamed("waits"); !a.Status.Leaves() || waits.Status != cluster.Pipelined {
+	m.EvictPods(x, "a b")
+	m.Nominate(x, "waits", "n")
+	if a, waits := m.TaskNamed("a"), m.TaskNamed("waits"); !a.Status.Leaves() || waits.Status != cluster.Pipelined {
 		t.Errorf("a is %s, and waits is %s", a.Status, waits.Status)
 	}
 	x.Undo()
-	if a, waits := w.TaskNamed("a"), w.TaskNamed("waits"); a.Status.Leaves() || waits.Status != cluster.Pending {
+	if a, waits := m.TaskNamed("a"), m.TaskNamed("waits"); a.Status.Leaves() || waits.Status != cluster.Pending {
 		t.Errorf("afterwards a is %s, and waits is %s", a.Status, waits.Status)
 	}
-	w.Check()
+	m.Check()
 }
 
 func TestOptionsSayWhatAQueueIs(t *testing.T) {
-	w := world.New(t, factory(), "").Set(fixture.Queue("up"), fixture.Queue("q", world.Below("up"), world.Weighing(4), world.Ranking(3),
-		world.Deserving("cpu=2"), world.Guaranteed("cpu=1"), world.Capped("cpu=5"), world.Annotated("k", "v"), world.Closed))
-	w.Open()
-	q := w.Queue("q")
-	if q.Parent != w.Queue("up") || q.Weight != 4 || q.Priority != 3 || q.Object.Annotations["k"] != "v" || q.Open() {
+	m := harness.ForPlugin(t, factory(), "").Set(fixture.Queue("up"), fixture.Queue("q", fixture.Below("up"), fixture.Weighing(4), fixture.Ranking(3),
+		fixture.Deserving("cpu=2"), fixture.Guaranteed("cpu=1"), fixture.Capped("cpu=5"), fixture.QueueAnnotated("k", "v"), fixture.Closed))
+	m.Open()
+	q := m.Queue("q")
+	if q.Parent != m.Queue("up") || q.Weight != 4 || q.Priority != 3 || q.Object.Annotations["k"] != "v" || q.Open() {
 		t.Errorf("the queue is %+v", q)
 	}
 	deserved, _ := q.Deserved.At(resources.CPU)
@@ -110,7 +110,7 @@ func TestAVerdictIsToldInItsParts(t *testing.T) {
 		"OverCapability q: cpu: needs 2, has 1, short by 1; of r": {Code: verdict.OverCapability, Subject: "q", Detail: "of r",
 			Shortages: []verdict.Shortage{{Resource: "cpu", Need: 2000, Have: 1000}}},
 	} {
-		if got := world.Tell(v); got != want {
+		if got := harness.Describe(v); got != want {
 			t.Errorf("it is told as %q, want %q", got, want)
 		}
 	}

@@ -3,49 +3,50 @@ package explain_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"hekla.sh/hekla/test/fixture"
 )
 
 // large is a cluster of 5,000 nodes with 10,000 pods that may be evicted, at rest, in which a gang waits.
-func large(b *testing.B) *world {
+func large(b *testing.B) *asker {
 	const nodes, perNode, size = 5000, 2, 20
-	w := newWorld(b, evicting, fixture.PriorityClass("high", 10), fixture.Queue("other", deserved("cpu=10")))
+	a := newAsker(b, evicting, fixture.PriorityClass("high", 10), fixture.Queue("other", deserved("cpu=10")))
 	for i := range nodes {
-		w.apply(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=4"))
+		a.Set(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=4"))
 	}
 	for i := range nodes * perNode {
 		group := fmt.Sprintf("gang-%04d", i/size)
 		if i%size == 0 {
-			w.apply(fixture.Group(group, "default", 1))
+			a.Set(fixture.Group(group, "default", 1))
 		}
-		w.apply(fixture.Pod(fmt.Sprintf("pod-%05d", i), fixture.In(group), fixture.As("worker", i%size), fixture.Asks("cpu=2"), preemptable,
+		a.Set(fixture.Pod(fmt.Sprintf("pod-%05d", i), fixture.In(group), fixture.As("worker", i%size), fixture.Asks("cpu=2"), preemptable,
 			fixture.On(fmt.Sprintf("node-%04d", i%nodes))))
 	}
 	group, pods := gang("waits", "other", 4, "cpu=8")
-	w.apply(group)
+	a.Set(group)
 	for _, pod := range pods {
-		w.apply(pod)
+		a.Set(pod)
 	}
-	w.rest()
-	return w
+	a.Rest()
+	return a
 }
 
 // BenchmarkAnswers is what an answer costs the loop on a large cluster.
 func BenchmarkAnswers(b *testing.B) {
-	w := large(b)
-	m := w.model()
+	a := large(b)
+	m := a.model()
 	small, few := gang("new", "default", 4, "cpu=1")
-	taker, many := gang("taker", "default", 8, "cpu=4")
-	class("high")(taker)
+	preemptor, many := gang("preemptor", "default", 8, "cpu=4")
+	class("high")(preemptor)
 	for name, ask := range map[string]func() error{
-		"job":                      func() error { _, err := m.Job(w.now, fixture.Key("waits")); return err },
-		"pod":                      func() error { _, err := m.Pod(w.now, fixture.Key("waits-0")); return err },
-		"queue":                    func() error { _, err := m.Queue(w.now, "default"); return err },
+		"job":                      func() error { _, err := m.Job(a.Now, fixture.Key("waits")); return err },
+		"pod":                      func() error { _, err := m.Pod(a.Now, fixture.Key("waits-0")); return err },
+		"queue":                    func() error { _, err := m.Queue(a.Now, "default"); return err },
 		"node":                     func() error { _, err := m.Node("node-0000"); return err },
-		"submission/nobody-leaves": func() error { _, err := m.Submit(w.now, small, few); return err },
+		"submission/nobody-leaves": func() error { _, err := m.Submit(a.Now, small, few); return err },
 		"submission/others-leave": func() error {
-			answer, err := m.Submit(w.now, taker, many)
+			answer, err := m.Submit(a.Now, preemptor, many)
 			if len(answer.Victims) == 0 {
 				b.Fatalf("nobody leaves: %+v", answer)
 			}
@@ -66,17 +67,18 @@ func BenchmarkAnswers(b *testing.B) {
 func BenchmarkCycleBesideQuestions(b *testing.B) {
 	for _, isAsked := range []bool{false, true} {
 		b.Run(fmt.Sprintf("asked=%t", isAsked), func(b *testing.B) {
-			w := large(b)
+			a := large(b)
 			small, few := gang("new", "default", 4, "cpu=1")
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
 				if isAsked {
-					w.job("waits")
-					w.submit(small, few...)
+					a.job("waits")
+					a.submit(small, few...)
 				}
-				w.remove(fixture.Pod(fmt.Sprintf("pod-%05d", i)))
+				a.Remove(fixture.Pod(fmt.Sprintf("pod-%05d", i)))
 				b.StartTimer()
-				w.cycle()
+				a.Now = a.Now.Add(time.Second)
+				a.Scheduler.Cycle(a.Now, nil)
 			}
 		})
 	}

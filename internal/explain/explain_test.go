@@ -27,27 +27,27 @@ func class(name string) func(*v1beta1.PodGroup) {
 }
 
 // running is a gang that runs on a node.
-func (w *world) running(name, queue, node, request string, size int, options ...func(*corev1.Pod)) {
+func (a *asker) running(name, queue, node, request string, size int, options ...func(*corev1.Pod)) {
 	group, pods := gang(name, queue, size, request, options...)
 	group.Spec.MinMember = 1
 	group.Status.Phase = v1beta1.PodGroupRunning
-	w.apply(group)
+	a.Set(group)
 	for _, pod := range pods {
 		fixture.On(node)(pod)
-		w.apply(pod)
+		a.Set(pod)
 	}
 }
 
 var preemptable = fixture.Annotated(v1beta1.PreemptableKey, "true")
 
 func TestAJobSaysWhatIsShortOnWhichNodes(t *testing.T) {
-	w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=2"),
+	a := newAsker(t, evicting, fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=2"),
 		fixture.Node("far", "cpu=64", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
 	group, pods := gang("g", "default", 2, "cpu=3")
-	w.apply(group, pods[0], pods[1])
-	w.rest()
-	w.unchanged(func() {
-		j := w.job("g")
+	a.Set(group, pods[0], pods[1])
+	a.Rest()
+	a.unchanged(func() {
+		j := a.job("g")
 		if !j.Admitted || j.Lacks != 2 || j.Verdict == nil || j.Verdict.Code != "NotEnoughResources" || j.Verdict.Placed != 1 || j.Verdict.Wanted != 2 {
 			t.Errorf("the job is %+v, its verdict %+v", j, j.Verdict)
 		}
@@ -70,17 +70,17 @@ func TestAJobSaysWhatIsShortOnWhichNodes(t *testing.T) {
 }
 
 func TestAJobSaysWhichQueueBoundsItAndByHowMuch(t *testing.T) {
-	w := newWorld(t, evicting, fixture.Node("n1", "cpu=16"), fixture.Queue("q", capability("cpu=4"), deserved("cpu=2")))
-	w.running("old", "q", "n1", "cpu=3", 1)
+	a := newAsker(t, evicting, fixture.Node("n1", "cpu=16"), fixture.Queue("q", capability("cpu=4"), deserved("cpu=2")))
+	a.running("old", "q", "n1", "cpu=3", 1)
 	group, pods := gang("g", "q", 1, "cpu=3")
-	w.apply(group, pods[0])
-	w.rest()
-	w.unchanged(func() {
+	a.Set(group, pods[0])
+	a.Rest()
+	a.unchanged(func() {
 		want := explain.Bound{Queue: "q", Resource: "cpu", Limit: "capability", May: "4", Holds: "3", Needed: "3", Exceeds: "2"}
-		if j := w.job("g"); !slices.Contains(j.Bounds, want) {
+		if j := a.job("g"); !slices.Contains(j.Bounds, want) {
 			t.Errorf("the bounds are %+v, want %+v", j.Bounds, want)
 		}
-		q, err := w.model().Queue(w.now, "q")
+		q, err := a.model().Queue(a.Now, "q")
 		if err != nil || q.Holds["cpu"] != "3" || q.Capability["cpu"] != "4" || q.Jobs.Admitted+q.Jobs.Pending != 1 || q.Jobs.Running != 1 ||
 			!slices.Equal(q.Jobs.Waiting, []string{"work/g"}) || q.Share == nil || *q.Share != 1.5 {
 			t.Errorf("the queue is %+v, %v", q, err)
@@ -89,19 +89,19 @@ func TestAJobSaysWhichQueueBoundsItAndByHowMuch(t *testing.T) {
 }
 
 func TestAJobSaysWhoCouldLeaveAndWhichRuleProtectsTheOthers(t *testing.T) {
-	w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.PriorityClass("high", 10))
-	w.running("low", "default", "n1", "cpu=1", 2, preemptable)
-	w.running("marked-not", "default", "n1", "cpu=1", 1)
-	w.running("equal", "default", "n1", "cpu=1", 1, preemptable)
+	a := newAsker(t, evicting, fixture.Node("n1", "cpu=4"), fixture.PriorityClass("high", 10))
+	a.running("low", "default", "n1", "cpu=1", 2, preemptable)
+	a.running("marked-not", "default", "n1", "cpu=1", 1)
+	a.running("equal", "default", "n1", "cpu=1", 1, preemptable)
 	equal := fixture.Group("equal", "default", 1, class("high"))
 	equal.Generation = 2
-	w.apply(equal)
+	a.Set(equal)
 	group, pods := gang("g", "default", 1, "cpu=4")
 	class("high")(group)
-	w.apply(group, pods[0])
-	w.rest()
-	w.unchanged(func() {
-		j := w.job("g")
+	a.Set(group, pods[0])
+	a.Rest()
+	a.unchanged(func() {
+		j := a.job("g")
 		if len(j.Candidates) == 0 {
 			t.Fatalf("nobody is said to be a candidate: %+v", j)
 		}
@@ -118,23 +118,23 @@ func TestAJobSaysWhoCouldLeaveAndWhichRuleProtectsTheOthers(t *testing.T) {
 }
 
 func TestAJobSaysHowFarItsPlanIs(t *testing.T) {
-	w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.PriorityClass("high", 10))
-	w.running("low", "default", "n1", "cpu=2", 2, preemptable)
+	a := newAsker(t, evicting, fixture.Node("n1", "cpu=4"), fixture.PriorityClass("high", 10))
+	a.running("low", "default", "n1", "cpu=2", 2, preemptable)
 	group, pods := gang("g", "default", 1, "cpu=4")
 	class("high")(group)
-	w.apply(group, pods[0])
-	w.rest()
-	w.unchanged(func() {
-		p := w.job("g").Plan
+	a.Set(group, pods[0])
+	a.Rest()
+	a.unchanged(func() {
+		p := a.job("g").Plan
 		if p == nil || p.Action != "preempt" || p.Evictions != 2 || p.Left != 0 || len(p.Leaving) != 2 ||
 			!slices.Equal(p.Promised, []explain.Placement{{Pod: "work/g-0", Node: "n1"}}) {
 			t.Fatalf("the plan is %+v", p)
 		}
-		pod, err := w.model().Pod(w.now, fixture.Key("low-0"))
+		pod, err := a.model().Pod(a.Now, fixture.Key("low-0"))
 		if err != nil || pod.LeavesFor != "work/g" || pod.Plan != p.ID || pod.Status != "Evicting" {
 			t.Errorf("the victim is %+v, %v", pod, err)
 		}
-		n, err := w.model().Node("n1")
+		n, err := a.model().Node("n1")
 		if err != nil || n.Promised["cpu"] != "4" || n.Leaving["cpu"] != "4" || len(n.Idle) != 1 || n.PodCount != 3 {
 			t.Errorf("the node is %+v, %v", n, err)
 		}
@@ -142,13 +142,13 @@ func TestAJobSaysHowFarItsPlanIs(t *testing.T) {
 }
 
 func TestQueuesSayFromWhomTheyMayTake(t *testing.T) {
-	w := newWorld(t, evicting, fixture.Node("n1", "cpu=8"), fixture.Queue("a", deserved("cpu=4")), fixture.Queue("b", deserved("cpu=4")),
+	a := newAsker(t, evicting, fixture.Node("n1", "cpu=8"), fixture.Queue("a", deserved("cpu=4")), fixture.Queue("b", deserved("cpu=4")),
 		fixture.Queue("kept", deserved("cpu=0"), func(q *v1beta1.Queue) { no := false; q.Spec.Reclaimable = &no }))
-	w.running("x", "b", "n1", "cpu=6", 1)
-	w.running("y", "kept", "n1", "cpu=1", 1)
-	w.rest()
-	w.unchanged(func() {
-		q, err := w.model().Queue(w.now, "a")
+	a.running("x", "b", "n1", "cpu=6", 1)
+	a.running("y", "kept", "n1", "cpu=1", 1)
+	a.Rest()
+	a.unchanged(func() {
+		q, err := a.model().Queue(a.Now, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,15 +166,15 @@ func TestQueuesSayFromWhomTheyMayTake(t *testing.T) {
 }
 
 func TestWhatIsNotKnownIsAnError(t *testing.T) {
-	w := newWorld(t, evicting)
-	w.rest()
-	m := w.model()
+	a := newAsker(t, evicting)
+	a.Rest()
+	m := a.model()
 	var errs []error
-	_, err := m.Job(w.now, fixture.Key("x"))
+	_, err := m.Job(a.Now, fixture.Key("x"))
 	errs = append(errs, err)
-	_, err = m.Pod(w.now, fixture.Key("x"))
+	_, err = m.Pod(a.Now, fixture.Key("x"))
 	errs = append(errs, err)
-	_, err = m.Queue(w.now, "x")
+	_, err = m.Queue(a.Now, "x")
 	errs = append(errs, err)
 	_, err = m.Node("x")
 	errs = append(errs, err)
@@ -187,12 +187,12 @@ func TestWhatIsNotKnownIsAnError(t *testing.T) {
 }
 
 func TestASubmissionSaysWhatWouldHappen(t *testing.T) {
-	base := func(t *testing.T) *world {
-		w := newWorld(t, evicting, fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=4"), fixture.PriorityClass("high", 10),
+	base := func(t *testing.T) *asker {
+		a := newAsker(t, evicting, fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=4"), fixture.PriorityClass("high", 10),
 			fixture.Queue("small", capability("cpu=1")))
-		w.running("low", "default", "n1", "cpu=2", 2, preemptable)
-		w.rest()
-		return w
+		a.running("low", "default", "n1", "cpu=2", 2, preemptable)
+		a.Rest()
+		return a
 	}
 	for name, test := range map[string]struct {
 		queue, class, request string
@@ -209,7 +209,7 @@ func TestASubmissionSaysWhatWouldHappen(t *testing.T) {
 		"some of its pods are not there": {"default", "", "cpu=1", 0, "", explain.OutcomeWaiting, `"code":"NotEnoughTasks"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := base(t)
+			a := base(t)
 			group, pods := gang("new", test.queue, test.size, test.request)
 			if test.size == 0 {
 				group.Spec.MinMember = 1
@@ -218,8 +218,8 @@ func TestASubmissionSaysWhatWouldHappen(t *testing.T) {
 			if test.minResources != "" {
 				fixture.Wanting(test.minResources)(group)
 			}
-			w.unchanged(func() {
-				answer := w.submit(group, pods...)
+			a.unchanged(func() {
+				answer := a.submit(group, pods...)
 				text, err := json.Marshal(answer)
 				if err != nil || answer.Outcome != test.want || !strings.Contains(string(text), test.says) {
 					t.Errorf("the answer is %s, want %s with %s", text, test.want, test.says)

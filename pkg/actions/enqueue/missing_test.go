@@ -10,73 +10,53 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
-// life is a scheduler with a clock, in front of a node of 10 CPU of which 10 may be promised.
-type life struct {
-	*scheduler.Scheduler
+// timeline is a scheduler that runs its cycles when they are due, in front of a node of 10 CPU of which 10 may be claimed.
+type timeline struct {
+	*loop.Loop
 	t      *testing.T
-	now    time.Time
 	shown  map[string]*schedulingv1beta1.PodGroup
 	writes int // of statuses of PodGroups
 }
 
-func newLife(t *testing.T, argument string, objects ...runtime.Object) *life {
+func newTimeline(t *testing.T, argument string, objects ...runtime.Object) *timeline {
 	t.Helper()
 	text := "{actions: \"enqueue, allocate\", tiers: [{plugins: [{name: gang}, {name: overcommit, arguments: {overcommit-factor: 1.0}}]}]" + argument + "}"
-	registry := scheduler.NewRegistry()
-	parsed, err := conf.Parse([]byte(text), registry.Catalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := registry.Build(parsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &life{t: t, now: fixture.Birth, shown: map[string]*schedulingv1beta1.PodGroup{}}
-	l.Scheduler = scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
-	if err := l.Use(policy); err != nil {
-		t.Fatal(err)
-	}
-	return l.set(fixture.Node("n1", "cpu=10"), fixture.Queue("default")).set(objects...)
+	l := &timeline{t: t, Loop: loop.New(t, text), shown: map[string]*schedulingv1beta1.PodGroup{}}
+	l.Now = fixture.Birth
+	return l.set(fixture.Node("n1", "cpu=10")).set(objects...)
 }
 
-func (l *life) set(objects ...runtime.Object) *life {
+func (l *timeline) set(objects ...runtime.Object) *timeline {
 	for _, o := range objects {
 		if g, ok := o.(*schedulingv1beta1.PodGroup); ok {
 			l.shown[g.Name] = g
 		}
-		l.Cluster().Apply(cluster.Set{Object: o})
 	}
+	l.Set(objects...)
 	return l
 }
 
-// cycle runs one, shows the statuses that it decides, and returns when the third is due.
-func (l *life) cycle() time.Time {
+// cycle runs one, shows the statuses that it decides, and returns when the next is due.
+func (l *timeline) cycle() time.Time {
 	l.t.Helper()
-	result := l.Cycle(l.now, nil)
-	if result.Panic != "" {
-		l.t.Fatal(result.Panic)
-	}
-	for _, problem := range l.Cluster().Audit() {
-		l.t.Error(problem)
-	}
-	for _, g := range result.Decisions.Groups {
+	for _, g := range l.CycleAfter(0).Groups {
 		l.writes++
 		group := l.shown[g.Job.Name].DeepCopy()
 		group.Status = g.Status
 		l.set(group)
 	}
-	return result.Wake
+	return l.Result.Wake
 }
 
 // until runs cycles when they are due, until a time.
-func (l *life) until(after time.Duration) *life {
+func (l *timeline) until(after time.Duration) *timeline {
 	l.t.Helper()
 	end := fixture.Birth.Add(after)
 	for {
@@ -84,22 +64,18 @@ func (l *life) until(after time.Duration) *life {
 		if wake.IsZero() || wake.After(end) {
 			break
 		}
-		l.now = wake
+		l.Now = wake
 	}
-	l.now = end
+	l.Now = end
 	l.cycle()
 	return l
 }
 
-func (l *life) expect(name string, phase schedulingv1beta1.PodGroupPhase, code verdict.Code) *life {
+func (l *timeline) expect(name string, phase schedulingv1beta1.PodGroupPhase, code verdict.Code) *timeline {
 	l.t.Helper()
-	j := l.Cluster().Job(fixture.Key(name))
-	var have verdict.Code
-	if j.Verdict != nil {
-		have = j.Verdict.Code
-	}
+	j, have := l.JobNamed(name), l.Code(name)
 	if j.Phase != phase || have != code {
-		l.t.Errorf("after %s %s is %s and waits for %q, should be %s and wait for %q", l.now.Sub(fixture.Birth), name, j.Phase, have, phase, code)
+		l.t.Errorf("after %s %s is %s and waits for %q, should be %s and wait for %q", l.Now.Sub(fixture.Birth), name, j.Phase, have, phase, code)
 	}
 	return l
 }
@@ -111,7 +87,7 @@ func wanting(name, wants string, members int32) *schedulingv1beta1.PodGroup {
 const pending, inqueue, running = schedulingv1beta1.PodGroupPending, schedulingv1beta1.PodGroupInqueue, schedulingv1beta1.PodGroupRunning
 
 func TestAnAdmittedJobThatBringsNoPodsGoesBackOnceOthersWait(t *testing.T) {
-	l := newLife(t, "", wanting("hog", "cpu=10", 1)).until(time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
+	l := newTimeline(t, "", wanting("hog", "cpu=10", 1)).until(time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
 	l.set(wanting("waits", "cpu=10", 1)).until(29*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).expect("waits", pending, verdict.OverCommitted)
 	l.until(31*time.Second).expect("hog", pending, verdict.PodsMissing).expect("waits", inqueue, verdict.NotEnoughTasks)
 	l.set(fixture.Pod("w", fixture.In("waits"), fixture.Asks("cpu=10"))).until(40*time.Second).expect("waits", inqueue, "")
@@ -123,7 +99,7 @@ func TestAnAdmittedJobThatBringsNoPodsGoesBackOnceOthersWait(t *testing.T) {
 }
 
 func TestAnAdmittedJobKeepsItsRoomForTheTimeoutWhileNobodyWaits(t *testing.T) {
-	l := newLife(t, "", wanting("slow", "cpu=10", 1))
+	l := newTimeline(t, "", wanting("slow", "cpu=10", 1))
 	l.until(299*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks)
 	l.until(301*time.Second).expect("slow", pending, verdict.PodsMissing)
 	// It may try again after as long as it was given.
@@ -133,24 +109,24 @@ func TestAnAdmittedJobKeepsItsRoomForTheTimeoutWhileNobodyWaits(t *testing.T) {
 
 func TestTheTimeoutIsAnArgument(t *testing.T) {
 	const argument = ", configurations: [{name: enqueue, arguments: {podsTimeout: 40s}}]"
-	newLife(t, argument, wanting("slow", "cpu=10", 1)).until(39*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks).
+	newTimeline(t, argument, wanting("slow", "cpu=10", 1)).until(39*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks).
 		until(41*time.Second).expect("slow", pending, verdict.PodsMissing)
 }
 
 func TestPodsThatComeOneByOneKeepTheRoom(t *testing.T) {
-	l := newLife(t, "", wanting("gang", "cpu=3", 3), wanting("waits", "cpu=8", 1))
+	l := newTimeline(t, "", wanting("gang", "cpu=3", 3), wanting("waits", "cpu=8", 1))
 	for i, name := range []string{"a", "b"} {
 		l.until(time.Duration(20+200*i) * time.Second).set(fixture.Pod(name, fixture.In("gang")))
 	}
 	l.until(519*time.Second).expect("gang", inqueue, verdict.NotEnoughTasks)
 	// One that goes and comes again is no progress.
-	l.Cluster().Apply(cluster.Delete{Object: fixture.Pod("b")})
+	l.Remove(fixture.Pod("b"))
 	l.until(519*time.Second).set(fixture.Pod("b", fixture.In("gang"))).until(522*time.Second).expect("gang", pending, verdict.PodsMissing)
 }
 
 func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 	const nowhere = " example.com/gpu=1" // no node has any
-	l := newLife(t, "", wanting("hog", "cpu=10", 2)).until(10 * time.Second)
+	l := newTimeline(t, "", wanting("hog", "cpu=10", 2)).until(10 * time.Second)
 	for i, name := range []string{"h-0", "h-1"} {
 		l.set(fixture.Pod(name, fixture.In("hog"), fixture.Asks(fmt.Sprintf("cpu=%d", 1+i)+nowhere))).until(time.Duration(20+20*i) * time.Second)
 	}
@@ -158,16 +134,16 @@ func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 	l.until(51*time.Second).expect("waits", inqueue, verdict.NotEnoughTasks).expect("hog", inqueue, verdict.NotEnoughResources)
 	l.set(wanting("also", "cpu=1", 1)).until(52*time.Second).expect("also", pending, verdict.OverCommitted)
 	// When one of its pods is gone another one is to come, and the room is kept for it as it is for any job without pods.
-	l.Cluster().Apply(cluster.Delete{Object: fixture.Pod("h-1")})
+	l.Remove(fixture.Pod("h-1"))
 	claims := func(want int64) {
 		t.Helper()
-		if claims := l.Cluster().Job(fixture.Key("hog")).Usage.Inqueue.At(l.Cluster().Resources.Dim("cpu")); claims != want {
+		if claims := l.Job(fixture.Key("hog")).Usage.Inqueue.At(l.Resources.Dim("cpu")); claims != want {
 			t.Errorf("it is kept %d", claims)
 		}
 	}
 	claims(10_000)
 	// Nobody waits: it is kept room for as long as others are.
-	l = newLife(t, "", wanting("hog", "cpu=10", 1), fixture.Pod("h-0", fixture.In("hog"), fixture.Asks("cpu=1"+nowhere)))
+	l = newTimeline(t, "", wanting("hog", "cpu=10", 1), fixture.Pod("h-0", fixture.In("hog"), fixture.Asks("cpu=1"+nowhere)))
 	l.until(299 * time.Second)
 	claims(10_000)
 	l.until(301 * time.Second)
@@ -175,16 +151,16 @@ func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 }
 
 func TestAJobThatNeedsNoPodsToStartIsSentBackToo(t *testing.T) {
-	l := newLife(t, "", wanting("hog", "cpu=10", 0)).until(0).set(wanting("waits", "cpu=10", 1))
+	l := newTimeline(t, "", wanting("hog", "cpu=10", 0)).until(0).set(wanting("waits", "cpu=10", 1))
 	l.until(29*time.Second).expect("hog", inqueue, "").expect("waits", pending, verdict.OverCommitted)
 	l.until(31*time.Second).expect("hog", pending, verdict.PodsMissing).expect("waits", inqueue, verdict.NotEnoughTasks)
 }
 
 func TestAJobThatClaimsNothingIsNotSentBack(t *testing.T) {
-	newLife(t, "", fixture.Group("free", "default", 3, fixture.PendingAdmission)).until(time.Hour).expect("free", inqueue, verdict.NotEnoughTasks)
+	newTimeline(t, "", fixture.Group("free", "default", 3, fixture.PendingAdmission)).until(time.Hour).expect("free", inqueue, verdict.NotEnoughTasks)
 	gated := fixture.Pod("g", fixture.In("gated"))
 	gated.Spec.SchedulingGates = append(gated.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "wait"})
-	newLife(t, "", fixture.Group("gated", "default", 1, fixture.Wanting("cpu=1")), gated).until(time.Hour).expect("gated", inqueue, verdict.SchedulingGated)
+	newTimeline(t, "", fixture.Group("gated", "default", 1, fixture.Wanting("cpu=1")), gated).until(time.Hour).expect("gated", inqueue, verdict.SchedulingGated)
 }
 
 func TestControllersThatAreDownCauseNoStorm(t *testing.T) {
@@ -192,7 +168,7 @@ func TestControllersThatAreDownCauseNoStorm(t *testing.T) {
 	for i := range 20 {
 		objects = append(objects, wanting("job-"+string(rune('a'+i)), "cpu=1", 1))
 	}
-	l := newLife(t, "", objects...).until(time.Hour)
+	l := newTimeline(t, "", objects...).until(time.Hour)
 	// Each of ten jobs is admitted and sent back at most once in half a minute or, later, in five: two writes or three each.
 	if l.writes > 20*3*14 {
 		t.Errorf("%d statuses were written in an hour", l.writes)
@@ -200,16 +176,16 @@ func TestControllersThatAreDownCauseNoStorm(t *testing.T) {
 }
 
 func TestAnotherProcessSendsBackAndAdmitsAtTheSameTimes(t *testing.T) {
-	l := newLife(t, "", wanting("hog", "cpu=10", 1), wanting("waits", "cpu=10", 1)).until(20*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
-	next := newLife(t, "", l.shown["hog"], l.shown["waits"])
-	next.now = l.now
+	l := newTimeline(t, "", wanting("hog", "cpu=10", 1), wanting("waits", "cpu=10", 1)).until(20*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
+	next := newTimeline(t, "", l.shown["hog"], l.shown["waits"])
+	next.Now = l.Now
 	// The condition says since when it lacks pods: it was written when none had come for five seconds.
 	next.until(34*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).until(36*time.Second).expect("hog", pending, verdict.PodsMissing)
-	until := next.Cluster().Job(fixture.Key("hog")).BarredUntil
-	third := newLife(t, "", next.shown["hog"], wanting("other", "cpu=1", 1))
-	third.now = next.now
+	until := next.Job(fixture.Key("hog")).BarredUntil
+	third := newTimeline(t, "", next.shown["hog"], wanting("other", "cpu=1", 1))
+	third.Now = next.Now
 	third.cycle()
-	if got := third.Cluster().Job(fixture.Key("hog")).BarredUntil; !got.Equal(until) {
+	if got := third.Job(fixture.Key("hog")).BarredUntil; !got.Equal(until) {
 		t.Errorf("it is barred until %s, was until %s", got, until)
 	}
 	edited := next.shown["hog"].DeepCopy()

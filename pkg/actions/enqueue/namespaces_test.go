@@ -29,8 +29,8 @@ func hogs(number int, objects ...runtime.Object) []runtime.Object {
 }
 
 // admitted are the hogs that are kept room for.
-func (l *life) admitted() (names []string) {
-	for _, j := range l.Cluster().Jobs() {
+func (l *timeline) admitted() (names []string) {
+	for _, j := range l.Jobs() {
 		if j.ID.Namespace == "hogs" && j.Phase == inqueue {
 			names = append(names, j.ID.Name)
 		}
@@ -39,16 +39,16 @@ func (l *life) admitted() (names []string) {
 }
 
 func TestANamespaceThatBringsNoPodsComesLast(t *testing.T) {
-	l := newLife(t, "", hogs(3, wanting("waits", "cpu=10", 1))...).until(29*time.Second).expect("waits", pending, verdict.OverCommitted)
+	l := newTimeline(t, "", hogs(3, wanting("waits", "cpu=10", 1))...).until(29*time.Second).expect("waits", pending, verdict.OverCommitted)
 	// Two of its PodGroups are older than the job that waits, and the room is not theirs.
 	l.until(31*time.Second).expect("waits", inqueue, verdict.NotEnoughTasks)
 	// A job that waits beside one that says it wants the room is told why, and from when on it is served.
-	l = newLife(t, "", hogs(3, wanting("large", "cpu=11", 1))...).until(31 * time.Second)
-	j := l.Cluster().Job(cluster.JobID{Namespace: "hogs", Name: "hog-01"})
+	l = newTimeline(t, "", hogs(3, wanting("large", "cpu=11", 1))...).until(31 * time.Second)
+	j := l.Job(cluster.JobID{Namespace: "hogs", Name: "hog-01"})
 	if j.Verdict == nil || j.Verdict.Code != verdict.NamespaceBackingOff || j.Verdict.Detail != "until 2026-01-01T00:01:00Z" || j.Verdict.Subject != "hogs" {
 		t.Errorf("it waits for %+v", j.Verdict)
 	}
-	if j := l.Cluster().Job(cluster.JobID{Namespace: "hogs", Name: "hog-00"}); j.Verdict == nil || j.Verdict.Code != verdict.PodsMissing {
+	if j := l.Job(cluster.JobID{Namespace: "hogs", Name: "hog-00"}); j.Verdict == nil || j.Verdict.Code != verdict.PodsMissing {
 		t.Errorf("what was sent back itself waits for %+v", j.Verdict)
 	}
 	if l.until(61 * time.Second); len(l.admitted()) != 1 {
@@ -57,16 +57,16 @@ func TestANamespaceThatBringsNoPodsComesLast(t *testing.T) {
 }
 
 func TestANamespaceThatGoesOnHoldsRoomForAQuarterOfTheTimeAtMost(t *testing.T) {
-	l := newLife(t, "", wanting("large", "cpu=11", 1)) // it waits as long as this goes on, and longer
+	l := newTimeline(t, "", wanting("large", "cpu=11", 1)) // it waits as long as this goes on, and longer
 	held := 0
 	const minutes = 20
 	for n := range minutes * 60 {
 		// A new PodGroup every ten seconds; those that were sent back are deleted.
 		if n%10 == 0 {
 			l.set(hog(n))
-			for _, j := range l.Cluster().Jobs() {
+			for _, j := range l.Jobs() {
 				if j.ID.Namespace == "hogs" && !j.BarredUntil.IsZero() {
-					l.Cluster().Apply(cluster.Delete{Object: j.Group})
+					l.Remove(j.Group)
 				}
 			}
 		}
@@ -80,7 +80,7 @@ func TestANamespaceThatGoesOnHoldsRoomForAQuarterOfTheTimeAtMost(t *testing.T) {
 }
 
 func TestAJobOfSuchANamespaceThatHasItsPodsIsServed(t *testing.T) {
-	l := newLife(t, "", hogs(1, wanting("large", "cpu=11", 1))...).until(31 * time.Second)
+	l := newTimeline(t, "", hogs(1, wanting("large", "cpu=11", 1))...).until(31 * time.Second)
 	own := wanting("own", "cpu=1", 1)
 	own.Namespace = "hogs"
 	of := fixture.Pod("own-0", fixture.In("own"), func(p *corev1.Pod) { p.Namespace = "hogs" })
@@ -91,12 +91,12 @@ func TestAJobOfSuchANamespaceThatHasItsPodsIsServed(t *testing.T) {
 }
 
 func TestWhereNobodyElseWaitsANamespaceNeedsNotWait(t *testing.T) {
-	l := newLife(t, "", hogs(2)...).until(31 * time.Second)
+	l := newTimeline(t, "", hogs(2)...).until(31 * time.Second)
 	if names := l.admitted(); len(names) != 1 || names[0] != "hog-01" {
 		t.Errorf("%v are admitted", names)
 	}
 	// Nor if all namespaces back off, as when the controllers are down.
-	l = newLife(t, "", hogs(2, wanting("one", "cpu=10", 1), wanting("two", "cpu=10", 1))...).until(10 * time.Minute)
+	l = newTimeline(t, "", hogs(2, wanting("one", "cpu=10", 1), wanting("two", "cpu=10", 1))...).until(10 * time.Minute)
 	if held := len(l.admitted()); held > 1 {
 		t.Errorf("%d are admitted", held)
 	}
@@ -104,7 +104,7 @@ func TestWhereNobodyElseWaitsANamespaceNeedsNotWait(t *testing.T) {
 		l.until(at)
 		count := len(l.admitted())
 		for _, name := range []string{"one", "two"} {
-			if l.Cluster().Job(fixture.Key(name)).Phase == inqueue {
+			if l.Job(fixture.Key(name)).Phase == inqueue {
 				count++
 			}
 		}
@@ -116,9 +116,9 @@ func TestWhereNobodyElseWaitsANamespaceNeedsNotWait(t *testing.T) {
 }
 
 func TestAnotherProcessKnowsWhichNamespaceBacksOff(t *testing.T) {
-	l := newLife(t, "", hogs(2, wanting("large", "cpu=11", 1))...).until(40 * time.Second)
-	next := newLife(t, "", l.shown["hog-00"], l.shown["hog-01"], l.shown["large"])
-	next.now = l.now
+	l := newTimeline(t, "", hogs(2, wanting("large", "cpu=11", 1))...).until(40 * time.Second)
+	next := newTimeline(t, "", l.shown["hog-00"], l.shown["hog-01"], l.shown["large"])
+	next.Now = l.Now
 	if next.until(59 * time.Second); len(next.admitted()) != 0 {
 		t.Errorf("%v are admitted by another process", next.admitted())
 	}

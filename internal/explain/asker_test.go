@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,16 +13,14 @@ import (
 	"hekla.sh/hekla/internal/explain"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
-// world is a scheduler of which questions are asked.
-type world struct {
-	tb        testing.TB
-	scheduler *scheduler.Scheduler
-	now       time.Time
+// asker asks a scheduler questions.
+type asker struct {
+	*loop.Loop
+	tb testing.TB
 }
 
 // evicting is the default configuration with the actions that evict.
@@ -40,85 +37,36 @@ tiers:
   - name: nodeorder
 `
 
-func newWorld(tb testing.TB, configuration string, objects ...runtime.Object) *world {
+func newAsker(tb testing.TB, configuration string, objects ...runtime.Object) *asker {
 	tb.Helper()
-	w := &world{tb: tb, now: fixture.Birth.Add(time.Hour)}
-	w.scheduler = scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
-	registry := scheduler.NewRegistry()
-	parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())
+	l := loop.New(tb, configuration)
+	l.Set(objects...)
+	return &asker{l, tb}
+}
+
+func (a *asker) model() *explain.Model {
+	a.tb.Helper()
+	m, err := a.Scheduler.Reader()
 	if err != nil {
-		tb.Fatal(err)
-	}
-	policy, err := registry.Build(parsed)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := w.scheduler.Use(policy); err != nil {
-		tb.Fatal(err)
-	}
-	w.apply(fixture.Queue("default"))
-	w.apply(objects...)
-	return w
-}
-
-func (w *world) apply(objects ...runtime.Object) {
-	for _, o := range objects {
-		w.scheduler.Cluster().Apply(cluster.Set{Object: o})
-	}
-}
-
-// cycle runs a cycle, and what it binds.
-func (w *world) cycle() cluster.Decisions {
-	w.tb.Helper()
-	w.now = w.now.Add(time.Second)
-	result := w.scheduler.Cycle(w.now, nil)
-	if result.Panic != "" {
-		w.tb.Fatal(result.Panic)
-	}
-	for _, b := range result.Decisions.Binds {
-		pod := w.scheduler.Cluster().Task(b.Pod).Pod.DeepCopy()
-		pod.Spec.NodeName, pod.Status.Phase = b.Node, corev1.PodRunning
-		w.apply(pod)
-	}
-	return result.Decisions
-}
-
-// rest runs cycles until two have decided nothing.
-func (w *world) rest() {
-	w.tb.Helper()
-	for quiet, cycles := 0, 0; quiet < 2; cycles++ {
-		if d := w.cycle(); len(d.Binds)+len(d.Plans) > 0 {
-			quiet = 0
-		}
-		if quiet++; cycles > 50 {
-			w.tb.Fatal("it does not come to rest")
-		}
-	}
-}
-
-func (w *world) model() *explain.Model {
-	w.tb.Helper()
-	m, err := w.scheduler.Reader()
-	if err != nil {
-		w.tb.Fatal(err)
+		a.tb.Fatal(err)
 	}
 	return m
 }
 
-func (w *world) job(name string) explain.Job {
-	w.tb.Helper()
-	j, err := w.model().Job(w.now, fixture.Key(name))
+func (a *asker) job(name string) explain.Job {
+	a.tb.Helper()
+	j, err := a.model().Job(a.Now, fixture.Key(name))
 	if err != nil {
-		w.tb.Fatal(err)
+		a.tb.Fatal(err)
 	}
 	return j
 }
 
-func (w *world) submit(group *schedulingv1beta1.PodGroup, pods ...*corev1.Pod) explain.Submission {
-	w.tb.Helper()
-	answer, err := w.model().Submit(w.now, group, pods)
+func (a *asker) submit(group *schedulingv1beta1.PodGroup, pods ...*corev1.Pod) explain.Submission {
+	a.tb.Helper()
+	answer, err := a.model().Submit(a.Now, group, pods)
 	if err != nil {
-		w.tb.Fatal(err)
+		a.tb.Fatal(err)
 	}
 	return answer
 }
@@ -190,25 +138,19 @@ func dump(c *cluster.Cluster) string {
 }
 
 // unchanged fails the test if what a function asks changes the model.
-func (w *world) unchanged(ask func()) {
-	w.tb.Helper()
-	before := dump(w.scheduler.Cluster())
+func (a *asker) unchanged(ask func()) {
+	a.tb.Helper()
+	before := dump(a.Cluster)
 	ask()
-	after := dump(w.scheduler.Cluster())
+	after := dump(a.Cluster)
 	if before != after {
-		a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
-		for i := range min(len(a), len(b)) {
-			if a[i] != b[i] {
-				w.tb.Fatalf("the model is another: %s, and was %s", b[i], a[i])
+		was, is := strings.Split(before, "\n"), strings.Split(after, "\n")
+		for i := range min(len(was), len(is)) {
+			if was[i] != is[i] {
+				a.tb.Fatalf("the model is another: %s, and was %s", is[i], was[i])
 			}
 		}
-		w.tb.Fatalf("the model is another: %d lines, and were %d", len(b), len(a))
+		a.tb.Fatalf("the model is another: %d lines, and were %d", len(is), len(was))
 	}
-	for _, problem := range w.scheduler.Cluster().Audit() {
-		w.tb.Errorf("audit: %s", problem)
-	}
-}
-
-func (w *world) remove(o runtime.Object) {
-	w.scheduler.Cluster().Apply(cluster.Delete{Object: o})
+	a.Check()
 }

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // BenchmarkPlaceTenThousand places 10,000 pods, in 500 gangs of 20 and 20 classes, on 5,000 empty nodes in one cycle, with
@@ -18,25 +19,25 @@ func BenchmarkPlaceTenThousand(b *testing.B) {
 	const nodes, gangs, size, classes = 5000, 500, 20, 20
 	for range b.N {
 		b.StopTimer()
-		w := newWorld(b, "")
+		w := loop.New(b, "")
 		for i := range nodes {
-			w.apply(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=32 memory=256Gi nvidia.com/gpu=8"))
+			w.Set(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=32 memory=256Gi nvidia.com/gpu=8"))
 		}
 		for i := range gangs {
 			group := fmt.Sprintf("gang-%03d", i)
-			w.apply(fixture.Group(group, "default", size, fixture.PendingAdmission))
+			w.Set(fixture.Group(group, "default", size, fixture.PendingAdmission))
 			k := i % classes
 			request := fmt.Sprintf("cpu=%dm memory=%dMi", 500+100*k, 1024+256*k)
 			if k%4 == 0 {
 				request += " nvidia.com/gpu=1"
 			}
 			for j := range size {
-				w.apply(fixture.Pod(fmt.Sprintf("%s-worker-%d", group, j), fixture.In(group), fixture.As("worker", j),
+				w.Set(fixture.Pod(fmt.Sprintf("%s-worker-%d", group, j), fixture.In(group), fixture.As("worker", j),
 					fixture.Asks(request)))
 			}
 		}
 		b.StartTimer()
-		result := w.scheduler.Cycle(w.now, nil)
+		result := w.Scheduler.Cycle(w.Now, nil)
 		b.StopTimer()
 		if got := len(result.Decisions.Binds); got != gangs*size {
 			b.Fatalf("%d pods were bound, want %d: %s", got, gangs*size, result.Panic)
@@ -48,47 +49,47 @@ func BenchmarkPlaceTenThousand(b *testing.B) {
 
 // BenchmarkIdleCycle runs cycles in which nothing has happened, on 5,000 nodes with 150,000 running pods.
 func BenchmarkIdleCycle(b *testing.B) {
-	w := fullWorld(b)
-	w.scheduler.Cycle(w.now, nil)
+	w := fullCluster(b)
+	w.Scheduler.Cycle(w.Now, nil)
 	for b.Loop() {
-		w.now = w.now.Add(time.Second)
-		w.scheduler.Cycle(w.now, nil)
+		w.Now = w.Now.Add(time.Second)
+		w.Scheduler.Cycle(w.Now, nil)
 	}
 }
 
 // BenchmarkCycleAfterOneEvent is the same with one pod that finishes and one that comes before each cycle.
 func BenchmarkCycleAfterOneEvent(b *testing.B) {
-	w := fullWorld(b)
-	w.scheduler.Cycle(w.now, nil)
+	w := fullCluster(b)
+	w.Scheduler.Cycle(w.Now, nil)
 	done := 0
 	for b.Loop() {
 		b.StopTimer()
-		pod := w.scheduler.Cluster().Task(fixture.Key(fmt.Sprintf("pod-%06d", done))).Pod.DeepCopy()
+		pod := w.Task(fixture.Key(fmt.Sprintf("pod-%06d", done))).Pod.DeepCopy()
 		pod.Status.Phase = corev1.PodSucceeded
 		fresh := fixture.Pod(fmt.Sprintf("fresh-%06d", done), fixture.In("gang-0000"))
 		fresh.UID = types.UID(fresh.Name)
 		done++
 		b.StartTimer()
-		w.now = w.now.Add(time.Second)
-		result := w.scheduler.Cycle(w.now, []cluster.Event{cluster.Set{Object: pod}, cluster.Set{Object: fresh}})
+		w.Now = w.Now.Add(time.Second)
+		result := w.Scheduler.Cycle(w.Now, []cluster.Event{cluster.Set{Object: pod}, cluster.Set{Object: fresh}})
 		if len(result.Decisions.Binds) != 1 {
 			b.Fatalf("%d pods were bound: %s", len(result.Decisions.Binds), result.Panic)
 		}
 	}
 }
 
-func fullWorld(b *testing.B) *world {
+func fullCluster(b *testing.B) *loop.Loop {
 	const nodes, perNode, size = 5000, 30, 100
-	w := newWorld(b, "")
+	w := loop.New(b, "")
 	for i := range nodes {
-		w.apply(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=32 memory=256Gi"))
+		w.Set(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=32 memory=256Gi"))
 	}
 	for i := range nodes * perNode {
 		group := fmt.Sprintf("gang-%04d", i/size)
 		if i%size == 0 {
-			w.apply(fixture.Group(group, "default", size))
+			w.Set(fixture.Group(group, "default", size))
 		}
-		w.apply(fixture.Pod(fmt.Sprintf("pod-%06d", i), fixture.In(group), fixture.As("worker", i%size),
+		w.Set(fixture.Pod(fmt.Sprintf("pod-%06d", i), fixture.In(group), fixture.As("worker", i%size),
 			fixture.On(fmt.Sprintf("node-%04d", i%nodes))))
 	}
 	return w

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"fmt"
@@ -11,199 +11,200 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
-func addGang(w *world, name, queue string, size int, options ...func(*corev1.Pod)) {
-	w.apply(fixture.Group(name, queue, int32(size)))
+func addGang(w *loop.Loop, name, queue string, size int, options ...func(*corev1.Pod)) {
+	w.Set(fixture.Group(name, queue, int32(size)))
 	for i := range size {
-		w.apply(fixture.Pod(fmt.Sprintf("%s-%d", name, i),
+		w.Set(fixture.Pod(fmt.Sprintf("%s-%d", name, i),
 			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i)}, options...)...))
 	}
 }
 
 func TestAGangStartsWholeOrNotAtAll(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
 	addGang(w, "g", "default", 3)
-	if bound := w.run(); len(bound) != 0 {
+	if bound := w.Bind(); len(bound) != 0 {
 		t.Fatalf("bound %v, although the gang does not fit", bound)
 	}
-	reason, message := w.condition("g")
+	reason, message := w.Condition("g")
 	want := "2 of the 3 pods that must start together have a place; 0/2 nodes are available: 2 Insufficient cpu (such as n1): " +
 		"cpu: needs 1, has 0, short by 1"
 	if reason != "NotEnoughResources" || message != want {
 		t.Errorf("the reason is %s: %s\nwant %s", reason, message, want)
 	}
-	w.apply(fixture.Node("n3", "cpu=1"))
-	if bound := w.run(); len(bound) != 3 {
+	w.Set(fixture.Node("n3", "cpu=1"))
+	if bound := w.Bind(); len(bound) != 3 {
 		t.Fatalf("bound %v after a node was added, want all three", bound)
 	}
-	w.cycle()
-	if reason, _ := w.condition("g"); reason != schedulingv1beta1.PodGroupReadyReason {
+	w.Cycle()
+	if reason, _ := w.Condition("g"); reason != schedulingv1beta1.PodGroupReadyReason {
 		t.Errorf("the reason of a running gang is %q", reason)
 	}
 }
 
 func TestAShareIsNotNamedWhereNodesLackRoom(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=2"), fixture.Queue("other"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=2"), fixture.Queue("other"))
 	addGang(w, "running", "other", 2)
-	if bound := w.run(); len(bound) != 2 {
+	if bound := w.Bind(); len(bound) != 2 {
 		t.Fatalf("bound %v, want both pods", bound)
 	}
 	addGang(w, "waiting", "other", 2)
 	addGang(w, "g", "default", 3)
-	w.run()
+	w.Bind()
 	// Of four CPUs the queue deserves two, and the other has two: an empty cluster would hold the gang. It is nodes that it lacks all
 	// the same, and its queue holds nothing.
-	if reason, message := w.condition("g"); reason != "NotEnoughResources" || strings.Contains(message, "deserves") {
+	if reason, message := w.Condition("g"); reason != "NotEnoughResources" || strings.Contains(message, "deserves") {
 		t.Errorf("the reason is %s: %s", reason, message)
 	}
 }
 
 func TestAJobThatNeverFitsHidesNoneBehindIt(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=2"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=2"))
 	addGang(w, "a", "default", 9)
 	addGang(w, "b", "default", 2)
-	if bound := w.run(); len(bound) != 2 || bound["b-0"] != "n1" {
+	if bound := w.Bind(); len(bound) != 2 || bound["b-0"] != "n1" {
 		t.Errorf("bound %v, want the two pods of b", bound)
 	}
 }
 
 func TestTwoGangsNeverHoldHalfEach(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=3"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=3"))
 	addGang(w, "a", "default", 2)
 	addGang(w, "b", "default", 2)
-	bound := w.run()
+	bound := w.Bind()
 	if len(bound) != 2 || bound["a-0"] == "" || bound["a-1"] == "" {
 		t.Errorf("bound %v, want a whole and nothing of b", bound)
 	}
 }
 
 func TestTheMinimumOfARoleBinds(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
-	w.apply(fixture.Group("g", "default", 3, fixture.NeedingOf("master", 1), fixture.NeedingOf("worker", 2)))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
+	w.Set(fixture.Group("g", "default", 3, fixture.NeedingOf("master", 1), fixture.NeedingOf("worker", 2)))
 	for i := range 4 {
-		w.apply(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i)))
+		w.Set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i)))
 	}
-	if bound := w.run(); len(bound) != 0 {
+	if bound := w.Bind(); len(bound) != 0 {
 		t.Fatalf("bound %v without a master", bound)
 	}
-	w.settle()
-	if reason, message := w.condition("g"); reason != "NotEnoughPodsOfTask" || !strings.Contains(message, "task master") {
+	w.CycleFor(scheduler.ArrivalPause)
+	if reason, message := w.Condition("g"); reason != "NotEnoughPodsOfTask" || !strings.Contains(message, "task master") {
 		t.Errorf("the reason is %s: %s", reason, message)
 	}
-	w.apply(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
-	if bound := w.run(); bound["master-0"] == "" || len(bound) != 4 {
+	w.Set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
+	if bound := w.Bind(); bound["master-0"] == "" || len(bound) != 4 {
 		t.Errorf("bound %v, want the master and as many workers as fit", bound)
 	}
 }
 
 func TestTheLargeArePlacedBeforeTheSmallWhereTheirOrderFails(t *testing.T) {
-	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n  - name: nodeorder\n",
-		fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=3"))
-	w.apply(fixture.Group("g", "default", 3))
-	w.apply(fixture.Pod("a", fixture.In("g"), fixture.As("small", 0), fixture.Asks("cpu=1")))
-	w.apply(fixture.Pod("b", fixture.In("g"), fixture.As("small", 1), fixture.Asks("cpu=1")))
-	w.apply(fixture.Pod("c", fixture.In("g"), fixture.As("large", 2), fixture.Asks("cpu=3")))
-	if bound := w.run(); bound["c"] != "n2" || len(bound) != 3 {
+	w := loop.New(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n  - name: nodeorder\n").Set(fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=3"))
+	w.Set(fixture.Group("g", "default", 3))
+	w.Set(fixture.Pod("a", fixture.In("g"), fixture.As("small", 0), fixture.Asks("cpu=1")))
+	w.Set(fixture.Pod("b", fixture.In("g"), fixture.As("small", 1), fixture.Asks("cpu=1")))
+	w.Set(fixture.Pod("c", fixture.In("g"), fixture.As("large", 2), fixture.Asks("cpu=3")))
+	if bound := w.Bind(); bound["c"] != "n2" || len(bound) != 3 {
 		t.Errorf("bound %v, want c on n2 and the others on n1", bound)
 	}
 }
 
-func TestPodsAreMadeOnlyAfterTheDoor(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=4Gi"))
-	w.apply(fixture.Group("g", "default", 2, fixture.PendingAdmission, fixture.Wanting("cpu=2")))
-	w.cycle()
-	if phase := w.groups[fixture.Key("g")].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
+func TestPodsAreMadeOnlyAfterAdmission(t *testing.T) {
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4 memory=4Gi"))
+	w.Set(fixture.Group("g", "default", 2, fixture.PendingAdmission, fixture.Wanting("cpu=2")))
+	w.Cycle()
+	if phase := w.Groups[fixture.Key("g")].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
 		t.Fatalf("the phase is %s", phase)
 	}
-	w.settle()
-	reason, message := w.condition("g")
+	w.CycleFor(scheduler.ArrivalPause)
+	reason, message := w.Condition("g")
 	if reason != "NotEnoughTasks" || !strings.HasSuffix(message, "0 of 2") {
 		t.Errorf("the reason is %s: %s", reason, message)
 	}
 }
 
-// A job that has lost its pods is at the door again, and what was said of it there or inside is no reason to leave it there: its
+// A job that has lost its pods is pending admission again, and what was said of it there or inside is no reason to leave it there: its
 // owner makes no pods before it is admitted.
-func TestAJobThatLostItsPodsIsLetInAgain(t *testing.T) {
+func TestAJobThatLostItsPodsIsAdmittedAgain(t *testing.T) {
 	group := fixture.Group("g", "default", 1, fixture.Wanting("cpu=1"))
 	pod := fixture.Pod("p", fixture.In("g"), fixture.As("worker", 0), fixture.On("n1"))
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"), group, pod)
-	w.settle()
-	phase := func() schedulingv1beta1.PodGroupPhase { return w.groups[fixture.Key("g")].Status.Phase }
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"), group, pod)
+	w.CycleFor(scheduler.ArrivalPause)
+	phase := func() schedulingv1beta1.PodGroupPhase { return w.Groups[fixture.Key("g")].Status.Phase }
 	if phase() != schedulingv1beta1.PodGroupRunning {
 		t.Fatalf("with its pod it is %s", phase())
 	}
-	w.scheduler.Cluster().Apply(cluster.Delete{Object: pod})
-	w.cycle()
-	w.cycle()
+	w.Remove(pod)
+	w.Cycle()
+	w.Cycle()
 	if phase() != schedulingv1beta1.PodGroupInqueue {
 		t.Errorf("two cycles after its pod was deleted it is %s", phase())
 	}
 }
 
 func TestAJobInAQueueThatDoesNotExistSaysSo(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 	addGang(w, "g", "nowhere", 1)
-	w.cycle()
-	if reason, message := w.condition("g"); reason != "QueueNotFound" || message != "queue nowhere does not exist" {
+	w.Cycle()
+	if reason, message := w.Condition("g"); reason != "QueueNotFound" || message != "queue nowhere does not exist" {
 		t.Errorf("the reason is %s: %s", reason, message)
 	}
-	w.apply(fixture.Queue("nowhere"))
-	if bound := w.run(); len(bound) != 1 {
+	w.Set(fixture.Queue("nowhere"))
+	if bound := w.Bind(); len(bound) != 1 {
 		t.Errorf("bound %v after the queue was made", bound)
 	}
 }
 
 func TestAClosedQueueStartsNothing(t *testing.T) {
 	closed := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"), closed)
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"), closed)
 	addGang(w, "g", "q", 1)
-	w.cycle()
-	if reason, _ := w.condition("g"); reason != "QueueClosed" {
+	w.Cycle()
+	if reason, _ := w.Condition("g"); reason != "QueueClosed" {
 		t.Errorf("the reason is %s", reason)
 	}
 }
 
 func TestNothingIsDecidedTwice(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
 	addGang(w, "g", "default", 2)
-	w.cycle()
+	w.Cycle()
 	for range 3 {
-		if d := w.cycle(); !d.IsEmpty() {
+		if d := w.Cycle(); !d.IsEmpty() {
 			t.Fatalf("a cycle in which nothing happened decided %+v", d)
 		}
 	}
 }
 
 func TestARefusedBindingIsTriedAgainLater(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 	addGang(w, "g", "default", 1)
-	if d := w.cycle(); len(d.Binds) != 1 {
+	if d := w.Cycle(); len(d.Binds) != 1 {
 		t.Fatalf("decided %+v", d)
 	}
-	w.scheduler.Cluster().Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.now, Reason: "it is full"})
-	result := w.scheduler.Cycle(w.now, nil)
-	if len(result.Decisions.Binds) != 0 || !result.Wake.After(w.now) {
+	w.Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.Now, Reason: "it is full"})
+	result := w.Scheduler.Cycle(w.Now, nil)
+	if len(result.Decisions.Binds) != 0 || !result.Wake.After(w.Now) {
 		t.Fatalf("right after the failure: %+v", result)
 	}
 	want := "the API server refused to bind pod g-0, and the job is tried again later; it is full"
 	if c := result.Decisions.Groups[0].Status.Conditions[0]; c.Reason != string(verdict.BackingOff) || c.Message != want {
 		t.Errorf("the job is told %s: %s", c.Reason, c.Message)
 	}
-	w.now = result.Wake
-	if d := w.cycle(); len(d.Binds) != 1 {
+	w.Now = result.Wake
+	if d := w.Cycle(); len(d.Binds) != 1 {
 		t.Errorf("after the back-off: %+v", d)
 	}
 }
 
 func TestAQueueSaysWhatItsSubtreeHolds(t *testing.T) {
 	child := fixture.Queue("child", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "parent" })
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Queue("parent"), child)
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Queue("parent"), child)
 	addGang(w, "g", "child", 2, fixture.Asks("cpu=1 memory=1Gi"))
-	d := w.cycle()
+	d := w.Cycle()
 	if len(d.Queues) != 2 || d.Queues[0].Queue != "child" || d.Queues[1].Queue != "parent" {
 		t.Fatalf("the statuses of queues are %+v", d.Queues)
 	}
@@ -215,24 +216,24 @@ func TestAQueueSaysWhatItsSubtreeHolds(t *testing.T) {
 }
 
 func TestAPanicDropsTheDecisionsOfItsCycleOnly(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 	addGang(w, "g", "default", 2)
-	sound := w.scheduler.policy.Actions
-	w.scheduler.policy.Actions = append(sound[:len(sound):len(sound)], panics{})
-	result := w.scheduler.Cycle(w.now, nil)
+	sound := w.Policy.Actions
+	w.Policy.Actions = append(sound[:len(sound):len(sound)], panics{})
+	result := w.Scheduler.Cycle(w.Now, nil)
 	if !strings.Contains(result.Panic, "on purpose") || len(result.Decisions.Binds) != 0 {
 		t.Fatalf("the result is %+v", result)
 	}
-	w.scheduler.policy.Actions = sound
-	if bound := w.run(); len(bound) != 2 {
+	w.Policy.Actions = sound
+	if bound := w.Bind(); len(bound) != 2 {
 		t.Errorf("bound %v in the next cycle", bound)
 	}
 }
 
 func TestAnEventThatCannotBeTakenInKeepsNoOtherOut(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 	var nobody *corev1.Pod // stands for whatever the model stumbles over
-	result := w.scheduler.Cycle(w.now, []cluster.Event{cluster.Set{Object: nobody},
+	result := w.Scheduler.Cycle(w.Now, []cluster.Event{cluster.Set{Object: nobody},
 		cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod("p", fixture.In("g"))}})
 	if result.Panic == "" || len(result.Decisions.Binds) != 1 {
 		t.Errorf("the result is %+v", result)
@@ -240,36 +241,35 @@ func TestAnEventThatCannotBeTakenInKeepsNoOtherOut(t *testing.T) {
 }
 
 func TestAJobOverWhichTheSchedulerFailsIsLeftAlone(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 	addGang(w, "a", "default", 1)
 	addGang(w, "b", "default", 1)
-	w.scheduler.policy.Actions = []framework.Action{panicsOver{name: "a"}, w.scheduler.policy.Actions[1]}
+	w.Policy.Actions = []framework.Action{panicsOver{name: "a"}, w.Policy.Actions[1]}
 	failures := 0
 	for range 6 {
-		if result := w.scheduler.Cycle(w.now, nil); result.Panic != "" {
+		if result := w.Scheduler.Cycle(w.Now, nil); result.Panic != "" {
 			failures++
 		} else if len(result.Decisions.Binds) == 1 && result.Decisions.Binds[0].Pod.Name == "b-0" {
 			break
 		}
 	}
-	if failures != maxPanics {
-		t.Errorf("the scheduler failed %d times, want %d", failures, maxPanics)
+	if failures != scheduler.MaxPanics {
+		t.Errorf("the scheduler failed %d times, want %d", failures, scheduler.MaxPanics)
 	}
-	if v := w.scheduler.Cluster().Job(fixture.Key("a")).Verdict; v == nil || v.Code != verdict.Quarantined {
+	if v := w.Job(fixture.Key("a")).Verdict; v == nil || v.Code != verdict.Quarantined {
 		t.Errorf("the verdict is %+v", v)
 	}
 }
 
 func TestElasticPodsOfTwoJobsGrowSideBySide(t *testing.T) {
-	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n  - name: drf\n  - name: nodeorder\n",
-		fixture.Node("n1", "cpu=6 memory=64Gi"))
+	w := loop.New(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n  - name: drf\n  - name: nodeorder\n").Set(fixture.Node("n1", "cpu=6 memory=64Gi"))
 	for _, name := range []string{"a", "b"} {
-		w.apply(fixture.Group(name, "default", 1))
+		w.Set(fixture.Group(name, "default", 1))
 		for i := range 6 {
-			w.apply(fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i)))
+			w.Set(fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i)))
 		}
 	}
-	bound := w.run()
+	bound := w.Bind()
 	count := map[byte]int{}
 	for pod := range bound {
 		count[pod[0]]++
@@ -279,42 +279,42 @@ func TestElasticPodsOfTwoJobsGrowSideBySide(t *testing.T) {
 	}
 }
 
-func TestWithoutEnqueueAllocateLetsIn(t *testing.T) {
-	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n", fixture.Node("n1", "cpu=4"))
-	w.apply(fixture.Group("g", "default", 1, fixture.PendingAdmission), fixture.Pod("p", fixture.In("g")))
-	if bound := w.run(); len(bound) != 1 {
+func TestWithoutEnqueueAllocateAdmits(t *testing.T) {
+	w := loop.New(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n").Set(fixture.Node("n1", "cpu=4"))
+	w.Set(fixture.Group("g", "default", 1, fixture.PendingAdmission), fixture.Pod("p", fixture.In("g")))
+	if bound := w.Bind(); len(bound) != 1 {
 		t.Errorf("bound %v", bound)
 	}
 }
 
 func TestPodsThatRequestNothingAreBackfilled(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=1 pods=3"))
-	w.apply(fixture.Group("g", "default", 1))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1 pods=3"))
+	w.Set(fixture.Group("g", "default", 1))
 	for i := range 4 {
-		w.apply(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("")))
+		w.Set(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("")))
 	}
-	if bound := w.run(); len(bound) != 3 {
+	if bound := w.Bind(); len(bound) != 3 {
 		t.Errorf("bound %v, want as many as the node has places for pods", bound)
 	}
 }
 
 func TestDecisionsDoNotDependOnTheOrderOfArrival(t *testing.T) {
 	build := func(backwards bool) string {
-		var objects []func(*world)
+		var objects []func(*loop.Loop)
 		for i := range 6 {
-			objects = append(objects, func(w *world) { w.apply(fixture.Node(fmt.Sprintf("n%d", i), "cpu=2 memory=8Gi")) })
+			objects = append(objects, func(w *loop.Loop) { w.Set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=2 memory=8Gi")) })
 		}
 		for i := range 5 {
-			objects = append(objects, func(w *world) { addGang(w, fmt.Sprintf("g%d", i), "default", 3) })
+			objects = append(objects, func(w *loop.Loop) { addGang(w, fmt.Sprintf("g%d", i), "default", 3) })
 		}
-		w := newWorld(t, "")
+		w := loop.New(t, "")
 		for i := range objects {
 			if backwards {
 				i = len(objects) - 1 - i
 			}
 			objects[i](w)
 		}
-		return fmt.Sprintf("%+v", w.cycle())
+		return fmt.Sprintf("%+v", w.Cycle())
 	}
 	if forward, backward := build(false), build(true); forward != backward {
 		t.Errorf("forwards:\n%s\nbackwards:\n%s", forward, backward)
@@ -322,74 +322,74 @@ func TestDecisionsDoNotDependOnTheOrderOfArrival(t *testing.T) {
 }
 
 func TestTheOwnersOfPodsAreToldOnceWhyTheyWait(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
 	addGang(w, "g", "default", 2)
-	d := w.cycle()
+	d := w.Cycle()
 	if len(d.Pods) != 2 || d.Pods[0].Condition.Reason != "Schedulable" || d.Pods[1].Condition.Reason != corev1.PodReasonUnschedulable {
 		t.Fatalf("told %+v", d.Pods)
 	}
-	w.apply(fixture.Node("n0", "cpu=500m"))
-	if d := w.cycle(); len(d.Pods) != 0 || len(d.Groups) != 1 {
+	w.Set(fixture.Node("n0", "cpu=500m"))
+	if d := w.Cycle(); len(d.Pods) != 0 || len(d.Groups) != 1 {
 		t.Errorf("when only a number changed, decided %+v", d)
 	}
 }
 
 func TestTheLoopWakesForTheEndOfABackOff(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 	addGang(w, "g", "default", 1)
-	w.cycle()
-	w.scheduler.Cluster().Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.now})
-	if wake := w.scheduler.Cycle(w.now, nil).Wake; wake.Sub(w.now) != time.Second {
-		t.Errorf("wakes after %s", wake.Sub(w.now))
+	w.Cycle()
+	w.Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.Now})
+	if wake := w.Scheduler.Cycle(w.Now, nil).Wake; wake.Sub(w.Now) != time.Second {
+		t.Errorf("wakes after %s", wake.Sub(w.Now))
 	}
 }
 
 func TestAPodThatFollowsAnotherIsPlacedOnceThatOneIs(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Node("n2", "cpu=4 memory=8Gi"))
-	w.apply(fixture.Group("follower", "default", 1))
-	w.apply(fixture.Pod("f", fixture.In("follower"), fixture.Near("app", "leader")))
-	if bound := w.run(); len(bound) != 0 {
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Node("n2", "cpu=4 memory=8Gi"))
+	w.Set(fixture.Group("follower", "default", 1))
+	w.Set(fixture.Pod("f", fixture.In("follower"), fixture.Near("app", "leader")))
+	if bound := w.Bind(); len(bound) != 0 {
 		t.Fatalf("bound %v before there is anybody to follow", bound)
 	}
-	w.apply(fixture.Group("leading", "default", 1), fixture.Pod("l", fixture.In("leading"), fixture.Labelled("app", "leader")))
-	node := w.run()["l"]
-	if bound := w.run(); bound["f"] != node {
+	w.Set(fixture.Group("leading", "default", 1), fixture.Pod("l", fixture.In("leading"), fixture.Labelled("app", "leader")))
+	node := w.Bind()["l"]
+	if bound := w.Bind(); bound["f"] != node {
 		t.Errorf("bound %v, want f beside l on %s", bound, node)
 	}
 }
 
 func TestTheFollowersOfAGangNeedNotComeAfterItsLeader(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=4 memory=8Gi"))
-	w.apply(fixture.Group("g", "default", 3))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4 memory=8Gi"))
+	w.Set(fixture.Group("g", "default", 3))
 	for i := range 2 {
-		w.apply(fixture.Pod(fmt.Sprintf("f-%d", i), fixture.In("g"), fixture.As("follower", i), fixture.Near("app", "leader")))
+		w.Set(fixture.Pod(fmt.Sprintf("f-%d", i), fixture.In("g"), fixture.As("follower", i), fixture.Near("app", "leader")))
 	}
-	w.apply(fixture.Pod("l", fixture.In("g"), fixture.As("leader", 2), fixture.Labelled("app", "leader")))
-	if bound := w.run(); len(bound) != 3 {
+	w.Set(fixture.Pod("l", fixture.In("g"), fixture.As("leader", 2), fixture.Labelled("app", "leader")))
+	if bound := w.Bind(); len(bound) != 3 {
 		t.Errorf("bound %v, want all three", bound)
 	}
 }
 
 func TestTheSmallAloneStartAJobThatNeedsNoMore(t *testing.T) {
-	w := newWorld(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n", fixture.Node("n1", "cpu=6"))
-	w.apply(fixture.Group("g", "default", 2))
+	w := loop.New(t, "actions: \"allocate\"\ntiers:\n- plugins:\n  - name: gang\n").Set(fixture.Node("n1", "cpu=6"))
+	w.Set(fixture.Group("g", "default", 2))
 	for i, cpu := range []string{"6", "3", "3"} {
-		w.apply(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu="+cpu)))
+		w.Set(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu="+cpu)))
 	}
-	if bound := w.run(); len(bound) != 2 || bound["p-0"] != "" {
+	if bound := w.Bind(); len(bound) != 2 || bound["p-0"] != "" {
 		t.Errorf("bound %v, want the two small ones", bound)
 	}
 }
 
 func TestAJobIsLookedAtAgainAfterALongRest(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
 	addGang(w, "g", "default", 2)
-	w.cycle()
-	j := w.scheduler.Cluster().Job(fixture.Key("g"))
-	if w.scheduler.Cluster().Hopeful(j, w.now.Add(time.Minute)) {
+	w.Cycle()
+	j := w.Job(fixture.Key("g"))
+	if w.Scheduler.Cluster().Hopeful(j, w.Now.Add(time.Minute)) {
 		t.Error("a minute later, though nothing has happened")
 	}
-	if !w.scheduler.Cluster().Hopeful(j, w.now.Add(time.Hour)) {
+	if !w.Scheduler.Cluster().Hopeful(j, w.Now.Add(time.Hour)) {
 		t.Error("not even an hour later")
 	}
 }

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"testing"
@@ -6,8 +6,10 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // avoids is a plugin from outside the tree: it keeps pods off a node, and jobs of a name waiting.
@@ -59,43 +61,29 @@ tiers:
 `
 
 func TestActionsAndPluginsFromOutsideTheTreeAreUsed(t *testing.T) {
-	registry := NewRegistry(
-		WithAction(framework.ActionFactory{Name: firstFit{}.Name(), New: func(conf.Arguments) (framework.Action, error) { return firstFit{}, nil }}),
-		WithPlugin(framework.PluginFactory{Name: avoids{}.Name(),
+	extensions := []scheduler.Extension{
+		scheduler.WithAction(framework.ActionFactory{Name: firstFit{}.Name(), New: func(conf.Arguments) (framework.Action, error) { return firstFit{}, nil }}),
+		scheduler.WithPlugin(framework.PluginFactory{Name: avoids{}.Name(),
 			Spec: conf.Spec{Arguments: []conf.Argument{{Name: "node", Kind: conf.String, Default: ""}, {Name: "job", Kind: conf.String, Default: ""}}},
 			New: func(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
 				return avoids{node: arguments.String("node"), job: arguments.String("job")}, nil
-			}}))
-	use := func(w *world, text string) {
-		t.Helper()
-		parsed, err := conf.Parse([]byte(text), registry.Catalogue())
-		if err != nil {
-			t.Fatal(err)
-		}
-		policy, err := registry.Build(parsed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.scheduler.Use(policy); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w := newWorld(t, "", fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"), fixture.Node("n3", "cpu=1"))
-	use(w, outside)
+			}})}
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"), fixture.Node("n3", "cpu=1"))
+	w.Configure(outside, extensions...)
 	addGang(w, "lucky", "default", 2)
 	addGang(w, "unlucky", "default", 1)
-	if bound := w.run(); len(bound) != 2 || bound["lucky-0"] != "n1" || bound["lucky-1"] != "n2" {
+	if bound := w.Bind(); len(bound) != 2 || bound["lucky-0"] != "n1" || bound["lucky-1"] != "n2" {
 		t.Errorf("their action bound %v", bound)
 	}
-	if reason, message := w.condition("unlucky"); reason != "Refused" || message != "refused by example.com/avoids" {
+	if reason, message := w.Condition("unlucky"); reason != "Refused" || message != "refused by example.com/avoids" {
 		t.Errorf("their plugin says %s: %s", reason, message)
 	}
 	// Beside actions of ours their plugin counts as any.
-	use(w, "actions: allocate\ntiers:\n- plugins:\n  - {name: example.com/avoids, arguments: {node: n3}}\n")
-	if bound := w.run(); len(bound) != 0 {
+	w.Configure("actions: allocate\ntiers:\n- plugins:\n  - {name: example.com/avoids, arguments: {node: n3}}\n", extensions...)
+	if bound := w.Bind(); len(bound) != 0 {
 		t.Errorf("bound %v to the node that is to be avoided", bound)
 	}
-	if reason, _ := w.condition("unlucky"); reason != "NotEnoughResources" {
+	if reason, _ := w.Condition("unlucky"); reason != "NotEnoughResources" {
 		t.Errorf("the reason is %s", reason)
 	}
 }

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"math/rand/v2"
@@ -24,7 +24,7 @@ func FuzzLife(f *testing.F) {
 			history = history[1:]
 			return choice
 		}
-		l := newLife(choose, names(configurations)[choose(len(configurations))])
+		l := newRandomCluster(choose, names(configurations)[choose(len(configurations))])
 		steps := l.steps()
 		all := names(steps)
 		for len(history) > 0 {

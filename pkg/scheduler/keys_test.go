@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"fmt"
@@ -9,9 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 const teamKey = "example.com/team"
@@ -46,28 +48,16 @@ func (asked) VetoNode(t *cluster.Task, _ *cluster.Node) string {
 }
 
 // useOutside puts a configuration with a plugin from outside the tree in force.
-func (w *world) useOutside(plugin framework.Plugin) {
-	w.tb.Helper()
-	registry := NewRegistry(WithPlugin(framework.PluginFactory{Name: plugin.Name(),
-		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return plugin, nil }}))
-	parsed, err := conf.Parse([]byte("actions: allocate, backfill\ntiers:\n- plugins:\n  - {name: gang}\n  - {name: "+plugin.Name()+"}\n"), registry.Catalogue())
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	policy, err := registry.Build(parsed)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	if err := w.scheduler.Use(policy); err != nil {
-		w.tb.Fatal(err)
-	}
+func useOutside(w *loop.Loop, plugin framework.Plugin) {
+	w.Configure("actions: allocate, backfill\ntiers:\n- plugins:\n  - {name: gang}\n  - {name: "+plugin.Name()+"}\n",
+		scheduler.WithPlugin(harness.Made(plugin)))
 }
 
 // ofTeams adds a job with a pod of each team, in this order, of which one is enough.
-func (w *world) ofTeams(teams ...string) {
-	w.apply(fixture.Group("g", "default", 1))
+func ofTeams(w *loop.Loop, teams ...string) {
+	w.Set(fixture.Group("g", "default", 1))
 	for i, team := range teams {
-		w.apply(fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu=1"), fixture.Annotated(teamKey, team)))
+		w.Set(fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu=1"), fixture.Annotated(teamKey, team)))
 	}
 }
 
@@ -84,10 +74,10 @@ func TestAPluginIsAskedAboutWhatItDeclares(t *testing.T) {
 		"each pod asked about, refused last":  {asked{}, []string{"b", "a"}, []string{"g-0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "", fixture.Node("n1", "cpu=4"))
-			w.useOutside(test.plugin)
-			w.ofTeams(test.teams...)
-			if got := slices.Sorted(maps.Keys(w.run())); !slices.Equal(got, test.want) {
+			w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
+			useOutside(w, test.plugin)
+			ofTeams(w, test.teams...)
+			if got := slices.Sorted(maps.Keys(w.Bind())); !slices.Equal(got, test.want) {
 				t.Errorf("bound are %v, want %v", got, test.want)
 			}
 		})
@@ -96,22 +86,22 @@ func TestAPluginIsAskedAboutWhatItDeclares(t *testing.T) {
 
 func TestAPluginThatIsAddedLaterSeesWhatItDeclares(t *testing.T) {
 	for _, teams := range [][]string{{"a", "b"}, {"b", "a"}} {
-		w := newWorld(t, "")
-		w.ofTeams(teams...)
-		if bound := w.run(); len(bound) > 0 {
+		w := loop.New(t, "")
+		ofTeams(w, teams...)
+		if bound := w.Bind(); len(bound) > 0 {
 			t.Fatalf("bound %v to no node", bound)
 		}
-		if c := w.scheduler.Cluster(); c.Task(fixture.Key("g-0")).Class != c.Task(fixture.Key("g-1")).Class {
+		if c := w.Cluster; c.Task(fixture.Key("g-0")).Class != c.Task(fixture.Key("g-1")).Class {
 			t.Error("pods that differ in what nobody reads are of two classes")
 		}
-		w.useOutside(declared{})
-		w.apply(fixture.Node("n1", "cpu=4"))
+		useOutside(w, declared{})
+		w.Set(fixture.Node("n1", "cpu=4"))
 		want := fmt.Sprintf("g-%d", slices.Index(teams, "b"))
-		if bound := w.run(); len(bound) != 1 || bound[want] == "" {
+		if bound := w.Bind(); len(bound) != 1 || bound[want] == "" {
 			t.Errorf("of teams %v bound are %v", teams, bound)
 		}
-		w.use("actions: allocate\ntiers:\n- plugins:\n  - {name: gang}\n")
-		if bound := w.run(); len(bound) != 1 {
+		w.Configure("actions: allocate\ntiers:\n- plugins:\n  - {name: gang}\n")
+		if bound := w.Bind(); len(bound) != 1 {
 			t.Errorf("without the plugin bound are %v", bound)
 		}
 	}
@@ -143,17 +133,17 @@ func (l *looking) RefuseNode(k *cluster.Class, _ *cluster.Node) string {
 
 func TestWhatAPluginSaysOfAPodHoldsForThatPod(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := newWorld(t, "", fixture.Node("n1", "cpu=64"))
+		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=64"))
 		keys, values := rapid.SampledFrom([]string{"k1", "k2", "k3"}), rapid.SampledFrom([]string{"x", "y", "z"})
 		plugin := &looking{key: keys.Draw(r, "declared"), refused: values.Draw(r, "refused"), seen: map[string]bool{}}
 		reloads := rapid.Bool().Draw(r, "reloads")
 		if !reloads {
-			w.useOutside(plugin)
+			useOutside(w, plugin)
 		}
 		want := map[string]bool{}
 		for i := range rapid.IntRange(1, 8).Draw(r, "pods") {
 			name := fmt.Sprintf("p-%d", i)
-			w.apply(fixture.Group(name, "default", 1))
+			w.Set(fixture.Group(name, "default", 1))
 			pod := fixture.Pod(name, fixture.In(name), fixture.Asks("cpu=1"))
 			isRefused := false
 			for _, m := range []*map[string]string{&pod.Annotations, &pod.Labels} {
@@ -166,13 +156,13 @@ func TestWhatAPluginSaysOfAPodHoldsForThatPod(t *testing.T) {
 				isRefused = isRefused || (*m)[plugin.key] == plugin.refused
 			}
 			want[name] = !isRefused
-			w.apply(pod)
+			w.Set(pod)
 		}
 		if reloads {
-			w.scheduler.Cluster().Settle()
-			w.useOutside(plugin)
+			w.Settle()
+			useOutside(w, plugin)
 		}
-		bound := w.run()
+		bound := w.Bind()
 		for name, isBound := range want {
 			if (bound[name] != "") != isBound {
 				r.Fatalf("pod %s is bound to %q, should be bound: %t", name, bound[name], isBound)

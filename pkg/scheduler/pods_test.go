@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"fmt"
@@ -9,14 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // conditionsOf runs cycles for a while and returns the conditions that pods were given, the last for each.
-func (w *world) conditionsOf(span time.Duration) map[string]corev1.PodCondition {
+func conditionsOf(w *loop.Loop, span time.Duration) map[string]corev1.PodCondition {
 	given := map[string]corev1.PodCondition{}
-	for began := w.now; w.now.Sub(began) <= span; {
-		for _, c := range w.cycle().Pods {
+	for began := w.Now; w.Now.Sub(began) <= span; {
+		for _, c := range w.Cycle().Pods {
 			given[c.Pod.Name] = c.Condition
 		}
 	}
@@ -24,21 +26,21 @@ func (w *world) conditionsOf(span time.Duration) map[string]corev1.PodCondition 
 }
 
 func TestAPodWhosePodGroupDoesNotExistSaysSoAfterAWhile(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
-	w.apply(fixture.Pod("p", fixture.In("gone")))
-	if given := w.conditionsOf(arrivalPause - 2*time.Second); len(given) > 0 {
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
+	w.Set(fixture.Pod("p", fixture.In("gone")))
+	if given := conditionsOf(w, scheduler.ArrivalPause-2*time.Second); len(given) > 0 {
 		t.Errorf("before the PodGroup can have come: %v", given)
 	}
-	c := w.conditionsOf(arrivalPause)["p"]
+	c := conditionsOf(w, scheduler.ArrivalPause)["p"]
 	if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != "PodGroupNotFound" ||
 		!strings.Contains(c.Message, "PodGroup work/gone") {
 		t.Errorf("the condition is %+v", c)
 	}
-	if again := w.conditionsOf(time.Minute); len(again) > 0 {
+	if again := conditionsOf(w, time.Minute); len(again) > 0 {
 		t.Errorf("it is said again: %v", again)
 	}
-	w.apply(fixture.Group("gone", "default", 1))
-	if bound := w.run(); bound["p"] != "n1" {
+	w.Set(fixture.Group("gone", "default", 1))
+	if bound := w.Bind(); bound["p"] != "n1" {
 		t.Errorf("with its PodGroup it is bound as %v", bound)
 	}
 }
@@ -46,8 +48,8 @@ func TestAPodWhosePodGroupDoesNotExistSaysSoAfterAWhile(t *testing.T) {
 func TestAPodInAPodGroupOfAnotherSchedulerSaysSoAndIsNotPlaced(t *testing.T) {
 	g := fixture.Group("g", "default", 1)
 	g.Annotations = map[string]string{schedulingv1beta1.SchedulerNameKey: "second"}
-	w := newWorld(t, "", fixture.Node("n1", "cpu=9"), g, fixture.Pod("p", fixture.In("g")))
-	d := w.cycle()
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"), g, fixture.Pod("p", fixture.In("g")))
+	d := w.Cycle()
 	if len(d.Binds)+len(d.Groups)+len(d.Events)+len(d.Plans)+len(d.Places) > 0 {
 		t.Errorf("decided about what belongs to another scheduler: %+v", d)
 	}
@@ -56,8 +58,8 @@ func TestAPodInAPodGroupOfAnotherSchedulerSaysSoAndIsNotPlaced(t *testing.T) {
 	}
 	mine := g.DeepCopy()
 	mine.Annotations, mine.Generation = nil, 2
-	w.apply(mine)
-	if bound := w.run(); bound["p"] != "n1" {
+	w.Set(mine)
+	if bound := w.Bind(); bound["p"] != "n1" {
 		t.Errorf("when the PodGroup is this scheduler's the pod is bound as %v", bound)
 	}
 }
@@ -72,13 +74,13 @@ func TestNothingIsWrittenToThePodGroupsOfAnotherScheduler(t *testing.T) {
 		} {
 			g := fixture.Group("g", "default", 2)
 			g.Status.Phase = phase
-			w := newWorld(t, "", fixture.Node("n1", "cpu=9"), g, fixture.Pod("p", append(options, fixture.In("g"))...))
+			w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"), g, fixture.Pod("p", append(options, fixture.In("g"))...))
 			for range 10 {
-				if d := w.cycle(); len(d.Groups)+len(d.Places)+len(d.Pods)+len(d.Events)+len(d.Plans) > 0 {
+				if d := w.Cycle(); len(d.Groups)+len(d.Places)+len(d.Pods)+len(d.Events)+len(d.Plans) > 0 {
 					t.Errorf("%q, and its pod %s: %+v", phase, name, d)
 				}
 			}
-			if got := w.scheduler.Cluster().Job(fixture.Key("g")); got.Phase != phase {
+			if got := w.Job(fixture.Key("g")); got.Phase != phase {
 				t.Errorf("%q, and its pod %s: taken for %q", phase, name, got.Phase)
 			}
 		}
@@ -104,9 +106,9 @@ func TestPodsThatHaveAPlaceWhileTheirGangHasNoneAreSchedulable(t *testing.T) {
 		{fmt.Sprintf(placedPods, "Unschedulable"), "Unschedulable"},
 		{"actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n", "Schedulable"},
 	} {
-		w := newWorld(t, c.configuration, fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
+		w := loop.New(t, c.configuration).Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
 		addGang(w, "g", "default", 3)
-		given := w.conditionsOf(time.Second)
+		given := conditionsOf(w, time.Second)
 		for pod, want := range map[string]string{"g-0": c.placed, "g-1": c.placed, "g-2": "Unschedulable"} {
 			if got := given[pod]; got.Type != corev1.PodScheduled || got.Status != corev1.ConditionFalse || got.Reason != want {
 				t.Errorf("with %q pod %s is %+v, want %s", c.configuration, pod, got, want)
@@ -115,69 +117,69 @@ func TestPodsThatHaveAPlaceWhileTheirGangHasNoneAreSchedulable(t *testing.T) {
 		if c.placed == "Schedulable" && !strings.Contains(given["g-0"].Message, "can possibly be assigned") {
 			t.Errorf("pod g-0 says %q", given["g-0"].Message)
 		}
-		w.apply(fixture.Node("n2", "cpu=500m")) // one place less
-		if again := w.conditionsOf(time.Second); len(again) != len(given)-2 && c.placed == "Schedulable" || again["g-0"].Reason != "" {
+		w.Set(fixture.Node("n2", "cpu=500m")) // one place less
+		if again := conditionsOf(w, time.Second); len(again) != len(given)-2 && c.placed == "Schedulable" || again["g-0"].Reason != "" {
 			t.Errorf("with %q, when one place is gone, told %+v", c.configuration, again)
 		} else if c.placed == "Schedulable" && again["g-1"].Reason != "Unschedulable" {
 			t.Errorf("with %q the pod that lost its place is told %+v", c.configuration, again)
 		}
-		if again := w.conditionsOf(time.Minute); len(again) > 0 {
+		if again := conditionsOf(w, time.Minute); len(again) > 0 {
 			t.Errorf("with %q it is said again: %v", c.configuration, again)
 		}
 	}
 }
 
 func TestPodsFollowAChangeOfTheirReason(t *testing.T) {
-	w := newWorld(t, fmt.Sprintf(placedPods, "Schedulable"), fixture.Node("n1", "cpu=1"))
+	w := loop.New(t, fmt.Sprintf(placedPods, "Schedulable")).Set(fixture.Node("n1", "cpu=1"))
 	addGang(w, "g", "default", 2)
-	w.run()
-	w.use(fmt.Sprintf(placedPods, "Unschedulable"))
-	if given := w.conditionsOf(time.Second); len(given) != 1 || given["g-0"].Reason != "Unschedulable" {
+	w.Bind()
+	w.Configure(fmt.Sprintf(placedPods, "Unschedulable"))
+	if given := conditionsOf(w, time.Second); len(given) != 1 || given["g-0"].Reason != "Unschedulable" {
 		t.Errorf("told %+v", given)
 	}
 }
 
 func TestAPodForWhichNobodyMakesAPodGroupSaysSoAfterAWhile(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
 	gated := fixture.Pod("gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })
 	stranger := fixture.Pod("stranger", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" })
-	w.apply(fixture.Pod("p"), fixture.Pod("q"), gated, stranger, fixture.Pod("runs", fixture.On("n1")))
-	if given := w.conditionsOf(groupingPause - 2*time.Second); len(given) > 0 {
+	w.Set(fixture.Pod("p"), fixture.Pod("q"), gated, stranger, fixture.Pod("runs", fixture.On("n1")))
+	if given := conditionsOf(w, scheduler.GroupingPause-2*time.Second); len(given) > 0 {
 		t.Errorf("before the controllers can have made it: %v", given)
 	}
 	q := fixture.Pod("q", fixture.In("late"))
 	q.ResourceVersion = "2"
-	w.apply(q, fixture.Group("late", "default", 1))
-	given := w.conditionsOf(groupingPause)
+	w.Set(q, fixture.Group("late", "default", 1))
+	given := conditionsOf(w, scheduler.GroupingPause)
 	if c := given["p"]; len(given) != 1 || c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != "PodGroupNotFound" ||
 		!strings.Contains(c.Message, "no PodGroup was made") {
 		t.Errorf("told %+v", given)
 	}
-	if again := w.conditionsOf(time.Minute); len(again) > 0 {
+	if again := conditionsOf(w, time.Minute); len(again) > 0 {
 		t.Errorf("it is said again: %v", again)
 	}
 }
 
 func TestManyPodsWithoutPodGroupAreToldSomeAtATime(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
-	const pods = 2*ungroupedAtOnce + 7
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
+	const pods = 2*scheduler.UngroupedAtOnce + 7
 	for i := range pods {
-		w.apply(fixture.Pod(fmt.Sprintf("p%03d", i)))
+		w.Set(fixture.Pod(fmt.Sprintf("p%03d", i)))
 	}
-	began, told := w.now, 0
-	result := w.scheduler.Cycle(w.now, nil)
-	for told < pods && w.now.Sub(began) < time.Minute {
+	began, told := w.Now, 0
+	result := w.Scheduler.Cycle(w.Now, nil)
+	for told < pods && w.Now.Sub(began) < time.Minute {
 		if result.Wake.IsZero() {
 			t.Fatalf("the scheduler sleeps on when %d of %d are told", told, pods)
 		}
-		w.now = result.Wake
-		result = w.scheduler.Cycle(w.now, nil)
-		if len(result.Decisions.Pods) > ungroupedAtOnce {
+		w.Now = result.Wake
+		result = w.Scheduler.Cycle(w.Now, nil)
+		if len(result.Decisions.Pods) > scheduler.UngroupedAtOnce {
 			t.Errorf("%d are told at once", len(result.Decisions.Pods))
 		}
 		told += len(result.Decisions.Pods)
 	}
-	if took := w.now.Sub(began); told != pods || took < groupingPause || took > groupingPause+5*ungroupedPause {
+	if took := w.Now.Sub(began); told != pods || took < scheduler.GroupingPause || took > scheduler.GroupingPause+5*scheduler.UngroupedPause {
 		t.Errorf("%d of %d are told after %s", told, pods, took)
 	}
 }
@@ -197,9 +199,9 @@ func TestEveryPodMayUseWhatANodeIsOversubscribedBy(t *testing.T) {
 			if label != "" {
 				n.Labels = map[string]string{"volcano.sh/oversubscription": label}
 			}
-			w := newWorld(t, "", n)
+			w := loop.New(t, "").Set(n)
 			addGang(w, "g", "default", 2, options...)
-			if bound := w.run(); len(bound) != 2 {
+			if bound := w.Bind(); len(bound) != 2 {
 				t.Errorf("label %q, %s pods: bound %v, want both on a node of one CPU and one given away", label, name, bound)
 			}
 		}

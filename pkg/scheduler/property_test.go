@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"testing"
@@ -7,11 +7,11 @@ import (
 )
 
 // Whatever happens between cycles, the laws hold under every configuration. More of it: go test -rapid.checks=5000.
-func TestTheLawsHoldWhateverHappens(t *testing.T) {
+func TestInvariantsHoldWhateverHappens(t *testing.T) {
 	for _, configuration := range names(configurations) {
 		t.Run(configuration, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				l := newLife(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }, configuration)
+				l := newRandomCluster(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }, configuration)
 				steps := map[string]func(*rapid.T){"": func(t *rapid.T) { l.check(t) }}
 				for name, step := range l.steps() {
 					steps[name] = func(*rapid.T) { step() }

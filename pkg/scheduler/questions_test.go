@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/cluster"
@@ -55,26 +56,44 @@ type realTime struct{}
 func (realTime) Now() time.Time                         { return time.Now() }
 func (realTime) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// running runs the loop of a world until the test ends.
-func (w *world) running(t *testing.T) *mailbox {
+// running runs the loop of a scheduler until the test ends.
+func running(t *testing.T, s *Scheduler) *mailbox {
 	m := newMailbox()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.scheduler.Run(ctx, realTime{}, m, m, Pace{Coalesce: time.Millisecond, Period: time.Hour})
+		s.Run(ctx, realTime{}, m, m, Pace{Coalesce: time.Millisecond, Period: time.Hour})
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	<-w.scheduler.questions.running
+	<-s.questions.running
 	return m
 }
 
+// newScheduler is a scheduler under the default configuration. The harness of the other tests cannot be used inside of the package.
+func newScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
+	t.Helper()
+	registry := NewRegistry()
+	policy, err := registry.Build(conf.Default(registry.Catalogue()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+	if err := s.Use(policy); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range append(objects, fixture.Queue("default")) {
+		s.Cluster().Apply(cluster.Set{Object: o})
+	}
+	return s
+}
+
 func TestARunningSchedulerAnswers(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n", "cpu=2"))
-	m := w.running(t)
+	s := newScheduler(t, fixture.Node("n", "cpu=2"))
+	m := running(t, s)
 	m.send(cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=4"))})
 	<-m.cycles
-	q, ctx := w.scheduler.Questions(), t.Context()
+	q, ctx := s.Questions(), t.Context()
 	j, err := q.Job(ctx, fixture.Key("g"))
 	if err != nil || j.Verdict == nil || j.Verdict.Code != "NotEnoughResources" {
 		t.Errorf("the job is %+v, %v", j, err)
@@ -89,9 +108,9 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 	if queue, err := q.Queue(ctx, "default"); err != nil || queue.Jobs.Admitted != 1 {
 		t.Errorf("the queue is %+v, %v", queue, err)
 	}
-	s, err := q.Submit(ctx, fixture.Group("new", "default", 1), []*corev1.Pod{fixture.Pod("new-0")})
-	if err != nil || s.Outcome != explain.OutcomeBound {
-		t.Errorf("what is submitted would be %+v, %v", s, err)
+	submitted, err := q.Submit(ctx, fixture.Group("new", "default", 1), []*corev1.Pod{fixture.Pod("new-0")})
+	if err != nil || submitted.Outcome != explain.OutcomeBound {
+		t.Errorf("what is submitted would be %+v, %v", submitted, err)
 	}
 	entries, err := q.JobEntries(ctx, fixture.Key("g"))
 	if err != nil || len(entries) != 1 || entries[0].Reason != "NotEnoughResources" || entries[0].Cycle != 1 {
@@ -108,12 +127,12 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 }
 
 func TestEveryQuestionEnds(t *testing.T) {
-	w := newWorld(t, "")
-	q := w.scheduler.Questions()
+	s := newScheduler(t)
+	q := s.Questions()
 	if _, err := q.Node(t.Context(), "n"); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("before the loop the error is %v", err)
 	}
-	m := w.running(t)
+	m := running(t, s)
 	release := make(chan struct{})
 	blocked := make(chan struct{})
 	// The loop is held up by a question, as by a cycle.
@@ -164,13 +183,13 @@ func TestEveryQuestionEnds(t *testing.T) {
 }
 
 func TestWhoWaitsForAnAnswerIsToldThatTheLoopHasEnded(t *testing.T) {
-	w := newWorld(t, "")
+	s := newScheduler(t)
 	m := newMailbox()
 	ctx, cancel := context.WithCancel(t.Context())
-	q, ended, held, release := w.scheduler.Questions(), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	q, ended, held, release := s.Questions(), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.scheduler.Run(ctx, realTime{}, m, m, Pace{Coalesce: time.Millisecond, Period: time.Hour})
+		s.Run(ctx, realTime{}, m, m, Pace{Coalesce: time.Millisecond, Period: time.Hour})
 	}()
 	<-q.running
 	go func() {
@@ -206,9 +225,9 @@ func TestWhoWaitsForAnAnswerIsToldThatTheLoopHasEnded(t *testing.T) {
 
 // TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges is for the race detector: no answer shares anything with the model.
 func TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n", "cpu=2"))
-	m := w.running(t)
-	q := w.scheduler.Questions()
+	s := newScheduler(t, fixture.Node("n", "cpu=2"))
+	m := running(t, s)
+	q := s.Questions()
 	var askers sync.WaitGroup
 	done := make(chan struct{})
 	for i := range 4 {

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"fmt"
@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // inState is a pod of the gang g, as it is after a word.
@@ -53,9 +54,9 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 		phase     schedulingv1beta1.PodGroupPhase
 		condition schedulingv1beta1.PodGroupConditionType
 	}{
-		"at the door, and no pods yet":             {pending, 2, large, nil, inqueue, unschedulable},
-		"let in, and its pods wait":                {inqueue, 3, small, []string{"pending", "pending", "pending"}, inqueue, unschedulable},
-		"let in, and placed":                       {inqueue, 2, large, []string{"pending", "pending"}, inqueue, scheduled},
+		"pending admission, and no pods yet":       {pending, 2, large, nil, inqueue, unschedulable},
+		"admitted, and its pods wait":              {inqueue, 3, small, []string{"pending", "pending", "pending"}, inqueue, unschedulable},
+		"admitted, and placed":                     {inqueue, 2, large, []string{"pending", "pending"}, inqueue, scheduled},
 		"bound, and none runs yet":                 {inqueue, 2, large, []string{"bound", "bound"}, running, scheduled},
 		"running":                                  {inqueue, 2, large, []string{"running", "bound"}, running, scheduled},
 		"running, and another waits for room":      {running, 2, small, []string{"running", "running", "pending"}, running, scheduled},
@@ -81,24 +82,24 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := fixture.Group("g", "default", test.minimum)
 			g.Status.Phase = test.was
-			w := newWorld(t, "{actions: \"enqueue, allocate, backfill\", tiers: [{plugins: [{name: gang}]}]}", fixture.Node("n1", test.node), g)
+			w := loop.New(t, "{actions: \"enqueue, allocate, backfill\", tiers: [{plugins: [{name: gang}]}]}").Set(fixture.Node("n1", test.node), g)
 			for i, state := range test.pods {
-				w.apply(inState(i, state))
+				w.Set(inState(i, state))
 			}
-			w.settle()
-			j := w.scheduler.Cluster().Job(fixture.Key("g"))
+			w.CycleFor(scheduler.ArrivalPause)
+			j := w.Job(fixture.Key("g"))
 			if j.Phase != test.phase {
 				t.Errorf("the phase is %s, want %s", j.Phase, test.phase)
 			}
 			var condition schedulingv1beta1.PodGroupConditionType
-			for _, c := range w.groups[fixture.Key("g")].Status.Conditions {
+			for _, c := range w.Groups[fixture.Key("g")].Status.Conditions {
 				condition = c.Type
 			}
 			if condition != test.condition {
 				t.Errorf("the condition is %q, want %q: %+v", condition, test.condition, j.Verdict)
 			}
 			// Another cycle, in which nothing has happened, changes nothing.
-			if w.cycle(); j.Phase != test.phase {
+			if w.Cycle(); j.Phase != test.phase {
 				t.Errorf("without any event the phase becomes %s", j.Phase)
 			}
 		})
@@ -111,12 +112,12 @@ func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 	below := func(parent string) *schedulingv1beta1.Queue {
 		return fixture.Queue("leaf", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = parent })
 	}
-	w := newWorld(t, "", fixture.Node("n1", "cpu=9"), fixture.Queue("a"), fixture.Queue("b"), below("a"))
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"), fixture.Queue("a"), fixture.Queue("b"), below("a"))
 	addGang(w, "g", "leaf", 2)
 	holds := map[string]int64{}
 	look := func() {
 		t.Helper()
-		for _, q := range w.cycle().Queues {
+		for _, q := range w.Cycle().Queues {
 			holds[q.Queue] = q.Allocated.Cpu().Value()
 		}
 	}
@@ -124,12 +125,12 @@ func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 	if holds["leaf"] != 2 || holds["a"] != 2 || holds["b"] != 0 {
 		t.Errorf("the queues hold %v", holds)
 	}
-	w.apply(below("b"))
+	w.Set(below("b"))
 	look()
 	if holds["leaf"] != 2 || holds["a"] != 0 || holds["b"] != 2 {
 		t.Errorf("below another parent the queues hold %v", holds)
 	}
-	w.apply(fixture.Group("g", "a", 2))
+	w.Set(fixture.Group("g", "a", 2))
 	look()
 	if holds["leaf"] != 0 || holds["a"] != 2 || holds["b"] != 0 {
 		t.Errorf("when the job is in another queue they hold %v", holds)
@@ -138,73 +139,73 @@ func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 
 // The owner of a job that was admitted and whose pods do not come, or go, is told.
 func TestAJobThatLacksPodsSaysSo(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
-	w.apply(fixture.Group("g", "default", 2))
-	w.settle()
-	if reason, message := w.condition("g"); reason != "NotEnoughTasks" || message != "not all pods exist yet: 0 of 2" {
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
+	w.Set(fixture.Group("g", "default", 2))
+	w.CycleFor(scheduler.ArrivalPause)
+	if reason, message := w.Condition("g"); reason != "NotEnoughTasks" || message != "not all pods exist yet: 0 of 2" {
 		t.Errorf("before there are pods it says %s: %s", reason, message)
 	}
-	w.apply(inState(0, "gated"), inState(1, "gated"))
-	w.cycle()
-	if reason, _ := w.condition("g"); reason != "SchedulingGated" {
+	w.Set(inState(0, "gated"), inState(1, "gated"))
+	w.Cycle()
+	if reason, _ := w.Condition("g"); reason != "SchedulingGated" {
 		t.Errorf("of gated pods it says %s", reason)
 	}
 	for i := range 2 {
 		p := inState(i, "gated")
-		w.scheduler.Cluster().Apply(cluster.Delete{Object: p})
+		w.Remove(p)
 	}
-	w.settle()
-	if reason, _ := w.condition("g"); reason != "NotEnoughTasks" {
+	w.CycleFor(scheduler.ArrivalPause)
+	if reason, _ := w.Condition("g"); reason != "NotEnoughTasks" {
 		t.Errorf("when they are gone it says %s", reason)
 	}
 }
 
 // While its pods come one after the other nothing is written about those that are not there yet.
 func TestPodsThatAreStillComingAreNotMissed(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=1"))
-	w.apply(fixture.Group("g", "default", 9))
-	w.cycle()
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
+	w.Set(fixture.Group("g", "default", 9))
+	w.Cycle()
 	var since time.Time
 	for i := range 8 {
-		w.apply(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.Asks("cpu=1")))
-		d := w.cycle()
-		since = w.now
+		w.Set(fixture.Pod(fmt.Sprintf("p-%d", i), fixture.In("g"), fixture.Asks("cpu=1")))
+		d := w.Cycle()
+		since = w.Now
 		if len(d.Groups)+len(d.Pods)+len(d.Events) > 0 {
 			t.Fatalf("when pod %d has come %+v, %+v and %+v are written", i, d.Groups, d.Pods, d.Events)
 		}
 	}
-	w.now = since
-	result := w.scheduler.Cycle(w.now, nil)
-	if want := since.Add(arrivalPause); !result.Wake.Equal(want) {
+	w.Now = since
+	result := w.Scheduler.Cycle(w.Now, nil)
+	if want := since.Add(scheduler.ArrivalPause); !result.Wake.Equal(want) {
 		t.Fatalf("it looks again at %v, want %v", result.Wake, want)
 	}
-	w.now = result.Wake.Add(-time.Second) // from where the next cycle takes a step of a second
-	d := w.cycle()
-	if reason, message := w.condition("g"); reason != "NotEnoughTasks" || !strings.HasSuffix(message, "8 of 9") || len(d.Pods) != 8 || len(d.Events) != 1 {
+	w.Now = result.Wake.Add(-time.Second) // from where the next cycle takes a step of a second
+	d := w.Cycle()
+	if reason, message := w.Condition("g"); reason != "NotEnoughTasks" || !strings.HasSuffix(message, "8 of 9") || len(d.Pods) != 8 || len(d.Events) != 1 {
 		t.Errorf("then it says %s: %s, to %d pods and by %d Events", reason, message, len(d.Pods), len(d.Events))
 	}
-	if result := w.scheduler.Cycle(w.now.Add(time.Minute), nil); !result.Wake.IsZero() || !result.Decisions.IsEmpty() {
+	if result := w.Scheduler.Cycle(w.Now.Add(time.Minute), nil); !result.Wake.IsZero() || !result.Decisions.IsEmpty() {
 		t.Errorf("then it has said it, and looks again at %v for %+v", result.Wake, result.Decisions)
 	}
 	// The last one comes: now it is about nodes, which is said at once.
-	w.apply(fixture.Pod("p-8", fixture.In("g"), fixture.Asks("cpu=1")))
-	w.cycle()
-	if reason, _ := w.condition("g"); reason != "NotEnoughResources" {
+	w.Set(fixture.Pod("p-8", fixture.In("g"), fixture.Asks("cpu=1")))
+	w.Cycle()
+	if reason, _ := w.Condition("g"); reason != "NotEnoughResources" {
 		t.Errorf("when all have come it says %s", reason)
 	}
 }
 
 // What was said of missing pods stays, and is not taken back for the moment in which another one comes or goes.
 func TestWhatIsSaidOfMissingPodsStaysWhileOneComes(t *testing.T) {
-	w := newWorld(t, "", fixture.Node("n1", "cpu=9"))
-	w.apply(fixture.Group("g", "default", 3))
-	w.settle()
-	w.apply(fixture.Pod("p-0", fixture.In("g")))
-	if d := w.cycle(); len(d.Groups)+len(d.Events) > 0 {
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
+	w.Set(fixture.Group("g", "default", 3))
+	w.CycleFor(scheduler.ArrivalPause)
+	w.Set(fixture.Pod("p-0", fixture.In("g")))
+	if d := w.Cycle(); len(d.Groups)+len(d.Events) > 0 {
 		t.Errorf("at once %+v and %+v are written", d.Groups, d.Events)
 	}
-	w.settle()
-	if _, message := w.condition("g"); !strings.HasSuffix(message, "1 of 3") {
+	w.CycleFor(scheduler.ArrivalPause)
+	if _, message := w.Condition("g"); !strings.HasSuffix(message, "1 of 3") {
 		t.Errorf("it says %s", message)
 	}
 }

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // story tells all turns so far to whoever has to find out what went wrong.
-func (l *life) story() string {
+func (l *randomCluster) story() string {
 	var b strings.Builder
 	for i, t := range l.turns {
 		if len(t.events) == 0 && t.decided == text(&cluster.Decisions{}) {

@@ -9,6 +9,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
@@ -23,37 +24,47 @@ type Loop struct {
 	// Groups are the statuses of PodGroups as decided last.
 	Groups map[cluster.JobID]cluster.GroupStatus
 
-	tb         harness.TB
-	extensions []scheduler.Extension
+	tb harness.TB
 }
 
 // New returns a loop under a configuration, a YAML text; "" is the default one. The queue default exists.
 func New(tb harness.TB, configuration string, extensions ...scheduler.Extension) *Loop {
 	tb.Helper()
-	s := scheduler.New(scheduler.Options{Cluster: harness.ClusterOptions()})
-	l := &Loop{Model: harness.On(tb, s.Cluster(), nil), Scheduler: s, Groups: map[cluster.JobID]cluster.GroupStatus{}, tb: tb, extensions: extensions}
-	return l.Configure(configuration).Set(fixture.Queue("default"))
+	return NewWith(tb, harness.ClusterOptions(), configuration, extensions...).Set(fixture.Queue("default"))
+}
+
+// NewWith returns a loop on an empty cluster with options.
+func NewWith(tb harness.TB, options cluster.Options, configuration string, extensions ...scheduler.Extension) *Loop {
+	tb.Helper()
+	s := scheduler.New(scheduler.Options{Cluster: options})
+	l := &Loop{Model: harness.On(tb, s.Cluster(), nil), Scheduler: s, Groups: map[cluster.JobID]cluster.GroupStatus{}, tb: tb}
+	return l.Configure(configuration, extensions...)
+}
+
+// Policy is the policy of a configuration, a YAML text; "" is the default one.
+func Policy(configuration string, extensions ...scheduler.Extension) (*framework.Policy, error) {
+	registry := scheduler.NewRegistry(extensions...)
+	if configuration == "" {
+		return registry.Build(conf.Default(registry.Catalogue()))
+	}
+	parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())
+	if err != nil {
+		return nil, err
+	}
+	return registry.Build(parsed)
 }
 
 // Configure puts a configuration in force from the next cycle on.
-func (l *Loop) Configure(configuration string) *Loop {
+func (l *Loop) Configure(configuration string, extensions ...scheduler.Extension) *Loop {
 	l.tb.Helper()
-	registry := scheduler.NewRegistry(l.extensions...)
-	parsed := conf.Default(registry.Catalogue())
-	var err error
-	if configuration != "" {
-		if parsed, err = conf.Parse([]byte(configuration), registry.Catalogue()); err != nil {
-			l.tb.Fatalf("%v", err)
-		}
-	}
-	policy, err := registry.Build(parsed)
+	policy, err := Policy(configuration, extensions...)
 	if err != nil {
 		l.tb.Fatalf("%v", err)
 	}
 	if err := l.Scheduler.Use(policy); err != nil {
 		l.tb.Fatalf("%v", err)
 	}
-	l.Policy = policy
+	l.Model.Policy = policy
 	return l
 }
 

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"cmp"
@@ -25,13 +25,13 @@ type judge interface {
 }
 
 // fail says what is wrong, and how it came to be.
-func (l *life) fail(j judge, format string, arguments ...any) {
+func (l *randomCluster) fail(j judge, format string, arguments ...any) {
 	j.Helper()
 	j.Fatalf("under %q %s\n%s", l.configuration, fmt.Sprintf(format, arguments...), l.story())
 }
 
 // check runs a cycle and holds what it decides against the laws, as they are seen from outside: nothing here asks the model.
-func (l *life) check(j judge) {
+func (l *randomCluster) check(j judge) {
 	j.Helper()
 	result := l.cycle()
 	if result.Panic != "" {
@@ -48,7 +48,7 @@ func (l *life) check(j judge) {
 }
 
 // nodeOf is where a pod is, or where it is being bound to. The API server binds no pod that is being deleted.
-func (l *life) nodeOf(p *corev1.Pod) string {
+func (l *randomCluster) nodeOf(p *corev1.Pod) string {
 	for _, b := range l.underway {
 		if b.UID == p.UID && p.DeletionTimestamp == nil {
 			return b.Node
@@ -69,7 +69,7 @@ func groupOf(p *corev1.Pod) string {
 }
 
 // checkGangs: of a job below its minimum nothing is newly bound (S5).
-func (l *life) checkGangs(j judge, binds []cluster.Bind) {
+func (l *randomCluster) checkGangs(j judge, binds []cluster.Bind) {
 	if l.configuration == "no gang" {
 		return
 	}
@@ -99,7 +99,7 @@ func (l *life) checkGangs(j judge, binds []cluster.Bind) {
 }
 
 // checkPlace: the node can hold the pod, and what it asks for is not over-committed there (S5).
-func (l *life) checkPlace(j judge, b cluster.Bind) {
+func (l *randomCluster) checkPlace(j judge, b cluster.Bind) {
 	p, n := l.pods[b.Pod.Name], l.nodes[b.Node]
 	var wrong string
 	switch {
@@ -124,7 +124,7 @@ func (l *life) checkPlace(j judge, b cluster.Bind) {
 }
 
 // crowded says what is wrong between a pod and the others on its node.
-func (l *life) crowded(p *corev1.Pod, n *corev1.Node) string {
+func (l *randomCluster) crowded(p *corev1.Pod, n *corev1.Node) string {
 	used := map[corev1.ResourceName]int64{}
 	for _, other := range l.pods {
 		if l.nodeOf(other) != n.Name || finished(other) {
@@ -170,7 +170,7 @@ func requests(p *corev1.Pod) map[corev1.ResourceName]int64 {
 
 // checkCapability: no queue comes to hold more than its capability of what the pod asks for, with the tree at any level
 // (Q4).
-func (l *life) checkCapability(j judge, b cluster.Bind) {
+func (l *randomCluster) checkCapability(j judge, b cluster.Bind) {
 	if l.configuration == "drf tree" {
 		return // nobody there has a say on capabilities
 	}
@@ -194,7 +194,7 @@ func (l *life) checkCapability(j judge, b cluster.Bind) {
 }
 
 // usedBy is what a queue holds, with the tree those below it too.
-func (l *life) usedBy(name string) map[corev1.ResourceName]int64 {
+func (l *randomCluster) usedBy(name string) map[corev1.ResourceName]int64 {
 	used := map[corev1.ResourceName]int64{}
 	for _, p := range l.pods {
 		g := l.groups[groupOf(p)]
@@ -208,7 +208,7 @@ func (l *life) usedBy(name string) map[corev1.ResourceName]int64 {
 	return used
 }
 
-func (l *life) isBelow(name, above string) bool {
+func (l *randomCluster) isBelow(name, above string) bool {
 	for range len(l.queues) + 1 {
 		if name == above {
 			return true
@@ -224,7 +224,7 @@ func (l *life) isBelow(name, above string) bool {
 
 // checkReplay: whoever hears the same decides the same, byte for byte, however the threads and the maps are shuffled, and
 // in whatever order objects arrive within a cycle (S3).
-func (l *life) checkReplay(j judge) {
+func (l *randomCluster) checkReplay(j judge) {
 	replay := func(how string, change func([]cluster.Event) []cluster.Event) {
 		s := newScheduler()
 		for i, t := range l.turns {
@@ -288,7 +288,7 @@ const longestUnrest = 60
 const furtherCycles = 20
 
 // settle lets all bindings succeed and all back-offs end, until nothing is decided any more.
-func (l *life) settle(j judge) {
+func (l *randomCluster) settle(j judge) {
 	quiet := 0
 	for range longestUnrest {
 		before := len(l.turns)
@@ -313,7 +313,7 @@ func (l *life) settle(j judge) {
 
 // checkRest: at rest 20 further cycles decide nothing (S2), every job that waits says why (S4), and a scheduler that is
 // started now has nothing to add.
-func (l *life) checkRest(j judge) {
+func (l *randomCluster) checkRest(j judge) {
 	l.settle(j)
 	for range furtherCycles {
 		if result := l.cycle(); !result.Decisions.IsEmpty() {
@@ -329,7 +329,7 @@ func (l *life) checkRest(j judge) {
 	l.checkRestart(j)
 }
 
-func (l *life) checkRestart(j judge) {
+func (l *randomCluster) checkRestart(j judge) {
 	var events []cluster.Event
 	tell(&events, l.nodes)
 	tell(&events, l.queues)
@@ -355,7 +355,7 @@ func (l *life) checkRestart(j judge) {
 
 // isMixed reports whether pods of several shapes were placed for one job. What order finds them all a place is not searched
 // for exhaustively, so that less room elsewhere may lead to a better order.
-func (l *life) isMixed(binds []cluster.Bind) bool {
+func (l *randomCluster) isMixed(binds []cluster.Bind) bool {
 	shapes := map[string]string{}
 	for _, b := range binds {
 		p := l.pods[b.Pod.Name]
@@ -370,7 +370,7 @@ func (l *life) isMixed(binds []cluster.Bind) bool {
 }
 
 // checkIdle: when all others are gone, a job that fits is bound.
-func (l *life) checkIdle(j judge) {
+func (l *randomCluster) checkIdle(j judge) {
 	for _, name := range names(l.pods) {
 		drop(l, l.pods, name)
 	}

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"encoding/json"
@@ -16,7 +16,10 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // chooser makes all random choices: it returns a number from 0 to n-1. Zero is the plainest choice.
@@ -24,11 +27,11 @@ type chooser func(n int) int
 
 func (choose chooser) oneOf(words ...string) string { return words[choose(len(words))] }
 
-// life is a small make-believe cluster that goes on between the cycles of a scheduler. What the scheduler hears is written
+// randomCluster is a small make-believe cluster that goes on between the cycles of a scheduler. What the scheduler hears is written
 // down, so that others can be told the same.
-type life struct {
+type randomCluster struct {
 	choose    chooser
-	scheduler *Scheduler
+	scheduler *scheduler.Scheduler
 	// configuration is the name of the one that the next cycle runs under.
 	configuration string
 
@@ -53,7 +56,7 @@ type turn struct {
 	decided       string // the decisions as JSON
 }
 
-// configurations are those that a life may be led under. Together they hold every action and plugin there is.
+// configurations are those that a randomCluster may be led under. Together they hold every action and plugin there is.
 var configurations = map[string]string{
 	"default": conf.DefaultYAML,
 	"capacity": `{actions: "enqueue, allocate, backfill", tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]},
@@ -62,7 +65,7 @@ var configurations = map[string]string{
 		{plugins: [{name: overcommit}, {name: predicates}, {name: capacity, enableHierarchy: true}, {name: binpack}]}]}`,
 	"drf tree": `{actions: "enqueue, allocate, backfill", tiers: [{plugins: [{name: priority}, {name: gang}]},
 		{plugins: [{name: drf, enableHierarchy: true}, {name: predicates}, {name: nodeorder}]}]}`,
-	"no door": `{actions: "allocate, backfill", tiers: [{plugins: [{name: priority}, {name: gang}]},
+	"no enqueue": `{actions: "allocate, backfill", tiers: [{plugins: [{name: priority}, {name: gang}]},
 		{plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]}]}`,
 	"no gang": `{actions: "enqueue, allocate, backfill", tiers: [{plugins: [{name: priority}, {name: overcommit}, {name: drf},
 		{name: predicates}, {name: proportion}, {name: binpack}]}]}`,
@@ -74,9 +77,9 @@ var (
 	groupNames = []string{"g0", "g1", "g2", "g3", "g4"}
 )
 
-// newLife begins under a configuration.
-func newLife(choose chooser, configuration string) *life {
-	l := &life{choose: choose, scheduler: newScheduler(), configuration: configuration, now: fixture.Birth.Add(time.Hour), nodes: map[string]*corev1.Node{},
+// newRandomCluster begins under a configuration.
+func newRandomCluster(choose chooser, configuration string) *randomCluster {
+	l := &randomCluster{choose: choose, scheduler: newScheduler(), configuration: configuration, now: fixture.Birth.Add(time.Hour), nodes: map[string]*corev1.Node{},
 		queues: map[string]*schedulingv1beta1.Queue{}, groups: map[string]*schedulingv1beta1.PodGroup{},
 		pods: map[string]*corev1.Pod{}, ranks: map[string]*schedulingv1.PriorityClass{}}
 	for _, name := range nodeNames[:3] {
@@ -91,18 +94,13 @@ func newLife(choose chooser, configuration string) *life {
 	return l
 }
 
-func newScheduler() *Scheduler {
-	return New(Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+func newScheduler() *scheduler.Scheduler {
+	return scheduler.New(scheduler.Options{Cluster: harness.ClusterOptions()})
 }
 
 // use puts a configuration in force; those in this file can be read.
-func use(s *Scheduler, name string) {
-	registry := NewRegistry()
-	parsed, err := conf.Parse([]byte(configurations[name]), registry.Catalogue())
-	if err != nil {
-		panic(err)
-	}
-	policy, err := registry.Build(parsed)
+func use(s *scheduler.Scheduler, name string) {
+	policy, err := loop.Policy(configurations[name])
 	if err != nil {
 		panic(err)
 	}
@@ -112,16 +110,16 @@ func use(s *Scheduler, name string) {
 }
 
 // identify gives a new object an identity and an age, which it may share with others.
-func (l *life) identify(o metav1.Object) {
+func (l *randomCluster) identify(o metav1.Object) {
 	l.births++
 	o.SetUID(types.UID(fmt.Sprintf("%s-%d", o.GetName(), l.births)))
 	o.SetCreationTimestamp(metav1.NewTime(fixture.Birth.Add(time.Duration(l.choose(3)) * time.Second)))
 }
 
-func (l *life) hear(events ...cluster.Event) { l.events = append(l.events, events...) }
+func (l *randomCluster) hear(events ...cluster.Event) { l.events = append(l.events, events...) }
 
 // set shows an object that is new or has changed.
-func set[T runtime.Object](l *life, all map[string]T, name string, object T) {
+func set[T runtime.Object](l *randomCluster, all map[string]T, name string, object T) {
 	all[name] = object
 	l.hear(cluster.Set{Object: object})
 }
@@ -130,7 +128,7 @@ func set[T runtime.Object](l *life, all map[string]T, name string, object T) {
 func change[T interface {
 	runtime.Object
 	DeepCopy() T
-}](l *life, all map[string]T, name string, how func(T)) {
+}](l *randomCluster, all map[string]T, name string, how func(T)) {
 	if object, ok := all[name]; ok {
 		object = object.DeepCopy()
 		how(object)
@@ -138,7 +136,7 @@ func change[T interface {
 	}
 }
 
-func drop[T runtime.Object](l *life, all map[string]T, name string) {
+func drop[T runtime.Object](l *randomCluster, all map[string]T, name string) {
 	if object, ok := all[name]; ok {
 		delete(all, name)
 		l.hear(cluster.Delete{Object: object})
@@ -148,16 +146,16 @@ func drop[T runtime.Object](l *life, all map[string]T, name string) {
 func names[T any](all map[string]T) []string { return slices.Sorted(maps.Keys(all)) }
 
 // anyOf returns the name of one of them, "" if there is none.
-func anyOf[T any](l *life, all map[string]T) string {
+func anyOf[T any](l *randomCluster, all map[string]T) string {
 	if len(all) == 0 {
 		return ""
 	}
 	return l.choose.oneOf(names(all)...)
 }
 
-func (l *life) reconfigure() { l.configuration = anyOf(l, configurations) }
+func (l *randomCluster) reconfigure() { l.configuration = anyOf(l, configurations) }
 
-func (l *life) makeNode(name string) {
+func (l *randomCluster) makeNode(name string) {
 	if l.nodes[name] != nil {
 		return
 	}
@@ -168,7 +166,7 @@ func (l *life) makeNode(name string) {
 }
 
 // changeNode has a node shrink, grow, lose contact, find it again, be cordoned or tainted, or opened again.
-func (l *life) changeNode() {
+func (l *randomCluster) changeNode() {
 	change(l, l.nodes, anyOf(l, l.nodes), func(n *corev1.Node) {
 		switch l.choose(5) {
 		case 0:
@@ -186,9 +184,9 @@ func (l *life) changeNode() {
 	})
 }
 
-func (l *life) dropNode() { drop(l, l.nodes, anyOf(l, l.nodes)) }
+func (l *randomCluster) dropNode() { drop(l, l.nodes, anyOf(l, l.nodes)) }
 
-func (l *life) makeQueue(name string) {
+func (l *randomCluster) makeQueue(name string) {
 	if l.queues[name] != nil {
 		return
 	}
@@ -199,7 +197,7 @@ func (l *life) makeQueue(name string) {
 }
 
 // vary gives a queue its place, its weight and its limits.
-func (l *life) vary(q *schedulingv1beta1.Queue) {
+func (l *randomCluster) vary(q *schedulingv1beta1.Queue) {
 	q.Generation++
 	q.Spec.Weight = int32(1 + l.choose(3))
 	q.Spec.Parent = l.choose.oneOf("", "root", "q0", "q1", "nowhere")
@@ -213,7 +211,7 @@ func (l *life) vary(q *schedulingv1beta1.Queue) {
 	}
 }
 
-func (l *life) changeQueue() {
+func (l *randomCluster) changeQueue() {
 	change(l, l.queues, anyOf(l, l.queues), func(q *schedulingv1beta1.Queue) {
 		if l.choose(2) == 0 {
 			l.vary(q)
@@ -223,9 +221,9 @@ func (l *life) changeQueue() {
 	})
 }
 
-func (l *life) dropQueue() { drop(l, l.queues, anyOf(l, l.queues)) }
+func (l *randomCluster) dropQueue() { drop(l, l.queues, anyOf(l, l.queues)) }
 
-func (l *life) changeRank() {
+func (l *randomCluster) changeRank() {
 	name := l.choose.oneOf("low", "high")
 	if l.choose(4) == 3 {
 		drop(l, l.ranks, name)
@@ -236,8 +234,8 @@ func (l *life) changeRank() {
 	set(l, l.ranks, name, rank)
 }
 
-// makeGroup makes a gang with its pods. At the door the pods may be there already, or come when it is admitted.
-func (l *life) makeGroup(name string) {
+// makeGroup makes a gang with its pods. Before it is admitted its pods may be there already, or come afterwards.
+func (l *randomCluster) makeGroup(name string) {
 	if l.groups[name] != nil {
 		return
 	}
@@ -263,7 +261,7 @@ func (l *life) makeGroup(name string) {
 	}
 }
 
-func (l *life) changeGroup() {
+func (l *randomCluster) changeGroup() {
 	change(l, l.groups, anyOf(l, l.groups), func(g *schedulingv1beta1.PodGroup) {
 		switch l.choose(3) {
 		case 0:
@@ -276,16 +274,16 @@ func (l *life) changeGroup() {
 	})
 }
 
-func (l *life) dropGroup() { drop(l, l.groups, anyOf(l, l.groups)) }
+func (l *randomCluster) dropGroup() { drop(l, l.groups, anyOf(l, l.groups)) }
 
 // morePods has a gang grow, or gives back what it lost, under the old names.
-func (l *life) morePods() {
+func (l *randomCluster) morePods() {
 	if name := anyOf(l, l.groups); name != "" {
 		l.makePod(fmt.Sprintf("%s-%d", name, l.choose(6)), name)
 	}
 }
 
-func (l *life) makePod(name, group string) {
+func (l *randomCluster) makePod(name, group string) {
 	if l.pods[name] != nil {
 		return
 	}
@@ -312,7 +310,7 @@ func (l *life) makePod(name, group string) {
 }
 
 // changePod has a pod lose its gates, finish, fail, or be deleted.
-func (l *life) changePod() {
+func (l *randomCluster) changePod() {
 	change(l, l.pods, anyOf(l, l.pods), func(p *corev1.Pod) {
 		switch l.choose(4) {
 		case 0:
@@ -330,10 +328,10 @@ func (l *life) changePod() {
 	})
 }
 
-func (l *life) dropPod() { drop(l, l.pods, anyOf(l, l.pods)) }
+func (l *randomCluster) dropPod() { drop(l, l.pods, anyOf(l, l.pods)) }
 
 // stranger is a pod of another scheduler that takes room.
-func (l *life) stranger() {
+func (l *randomCluster) stranger() {
 	name := l.choose.oneOf("s0", "s1")
 	if node := anyOf(l, l.nodes); l.pods[name] == nil && node != "" {
 		p := fixture.Pod(name, fixture.On(node))
@@ -344,7 +342,7 @@ func (l *life) stranger() {
 }
 
 // answer has the API server answer some of the bindings that are under way.
-func (l *life) answer() {
+func (l *randomCluster) answer() {
 	l.underway = slices.DeleteFunc(l.underway, func(b cluster.Bind) bool {
 		switch l.choose(4) {
 		case 0, 1:
@@ -359,7 +357,7 @@ func (l *life) answer() {
 }
 
 // bind has a binding succeed, if the pod is still the one that was meant and is not being deleted.
-func (l *life) bind(b cluster.Bind) {
+func (l *randomCluster) bind(b cluster.Bind) {
 	if p := l.pods[b.Pod.Name]; p != nil && p.UID == b.UID && p.DeletionTimestamp == nil {
 		change(l, l.pods, b.Pod.Name, func(p *corev1.Pod) {
 			p.Spec.NodeName = b.Node
@@ -371,11 +369,11 @@ func (l *life) bind(b cluster.Bind) {
 }
 
 // pass lets time go by.
-func (l *life) pass() { l.now = l.now.Add(time.Duration(l.choose(20)) * time.Second) }
+func (l *randomCluster) pass() { l.now = l.now.Add(time.Duration(l.choose(20)) * time.Second) }
 
 // cycle runs one cycle, on all that was not heard yet, and carries out what it decides except the bindings, which are then
 // under way.
-func (l *life) cycle() Result {
+func (l *randomCluster) cycle() scheduler.Result {
 	l.now = l.now.Add(time.Second)
 	t := turn{now: l.now, configuration: l.configuration, events: l.events}
 	l.events = nil
@@ -396,7 +394,7 @@ func (l *life) cycle() Result {
 }
 
 // run has a scheduler hear of a turn after others, and decide.
-func (t turn) run(s *Scheduler, before []turn) Result {
+func (t turn) run(s *scheduler.Scheduler, before []turn) scheduler.Result {
 	if len(before) == 0 || before[len(before)-1].configuration != t.configuration {
 		use(s, t.configuration)
 	}
@@ -413,7 +411,7 @@ func text(d *cluster.Decisions) string {
 }
 
 // steps are all that can happen, by name.
-func (l *life) steps() map[string]func() {
+func (l *randomCluster) steps() map[string]func() {
 	return map[string]func(){
 		"make node": func() { l.makeNode(l.choose.oneOf(nodeNames...)) }, "change node": l.changeNode, "drop node": l.dropNode,
 		"make queue": func() { l.makeQueue(l.choose.oneOf(queueNames...)) }, "change queue": l.changeQueue, "drop queue": l.dropQueue,

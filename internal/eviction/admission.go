@@ -2,8 +2,13 @@ package eviction
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/internal/eviction/victims"
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota"
@@ -11,15 +16,12 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Opens reports whether a job would be admitted after evictions that are lawful for it (law J4). Nothing is changed. If it would
-// not, why says what is in the way of them, to be told beside the refusal; nil if there is nothing to tell.
-func (f *Search) Opens(j *cluster.Job) (ok bool, why *verdict.Verdict) {
-	for _, scope := range [...]cluster.Scope{cluster.BetweenQueues, scopeInQueue(j)} {
-		if !f.rules.Scopes.Has(scope) {
-			continue
-		}
-		opens, refusal := f.opens(scope, j)
-		if opens {
+// CouldAdmit reports whether a job would be admitted after evictions that are allowed for it (rule J4). Nothing is changed. If it would
+// not be admitted, why says what is in the way of them, to be told beside the refusal; nil if there is nothing to tell.
+func (f *Search) CouldAdmit(j *cluster.Job) (ok bool, why *verdict.Verdict) {
+	for _, scope := range f.scopes(j) {
+		admits, refusal := f.admission.couldAdmit(scope, j)
+		if admits {
 			return true, nil
 		}
 		why = cmp.Or(why, refusal)
@@ -27,56 +29,54 @@ func (f *Search) Opens(j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	return false, why
 }
 
-// scopeInQueue is the scope in which a job takes from others of its queue: for a lone pod, from any (law A3).
-func scopeInQueue(j *cluster.Job) cluster.Scope {
-	if j.IsLone() {
-		return cluster.Anywhere
-	}
-	return cluster.BetweenJobs
+// admission is what a search has found out about jobs that are pending admission.
+type admission struct {
+	search  *Search
+	refused map[admissionShape][]*refusedRequest
+	asked   int // pods asked to leave, so far
 }
 
-func (f *Search) opens(scope cluster.Scope, j *cluster.Job) (ok bool, why *verdict.Verdict) {
-	s := f.session
-	if f.decided != decisions(s) {
-		f.forget()
-	}
-	if j.NeverPreempts || !f.hasGivers(scope, j) {
+func (m *admission) forget() { m.refused = map[admissionShape][]*refusedRequest{} }
+
+func (m *admission) couldAdmit(scope cluster.Scope, j *cluster.Job) (ok bool, why *verdict.Verdict) {
+	f := m.search
+	f.forgetIfDecided()
+	if j.NeverPreempts || !f.mayFindVictims(scope, j) {
 		return false, nil
 	}
-	if j.Count(cluster.Pending) > 0 && j.Valid() >= j.MinMember && !s.IsStarving(j) {
-		return false, nil // the action would evict nobody for it
+	if j.Count(cluster.Pending) > 0 && j.Valid() >= j.MinMember && !f.session.IsStarving(j) {
+		return false, nil // the action would evict no pods for it
 	}
-	c := f.admissionRequestOf(scope, j)
-	if why := f.neverFits(&c); why != "" {
+	request := m.requestOf(scope, j)
+	if why := m.neverFits(&request); why != "" {
 		return false, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helpsOf(j), Detail: why}
 	}
-	for _, r := range f.refused[c.shape] {
-		if r.covers(&c) {
+	for _, r := range m.refused[request.shape] {
+		if r.covers(&request) {
 			return false, r.why
 		}
 	}
-	if !f.mayAsk(j, scope) {
-		s.Cluster.Postpone(j, scope)
+	if !m.hasTime(j, scope) {
+		f.session.Cluster.Postpone(j, scope)
 		return false, nil
 	}
-	r := f.ask(&c)
+	r := m.try(&request)
 	if r == nil {
 		return true, nil
 	}
-	f.remember(&c, r)
+	m.remember(&request, r)
 	return false, r.why
 }
 
-// maxAsked bounds, in pods asked to leave, what one action finds out in one cycle about jobs that wait for admission and are like
-// none refused before: about a second. Jobs beyond it are asked about in the next cycle, and have half of it to themselves, see
-// [Search.hasTime].
+// maxAsked bounds, in pods asked to leave, what one action finds out in one cycle about jobs pending admission of different shapes:
+// about a second. Jobs beyond it are asked about in the next cycle, and have half of it to themselves, see [Search.hasTime].
 const maxAsked = 400_000
 
-func (f *Search) mayAsk(j *cluster.Job, scope cluster.Scope) bool {
+func (m *admission) hasTime(j *cluster.Job, scope cluster.Scope) bool {
 	if j.Postponed.Has(scope) {
-		return f.asked < maxAsked
+		return m.asked < maxAsked
 	}
-	return f.asked < maxAsked/2
+	return m.asked < maxAsked/2
 }
 
 // admissionRequest is what a job asks for at admission.
@@ -93,8 +93,8 @@ type admissionRequest struct {
 	named, has       resources.Vector
 }
 
-// admissionShape is what two jobs must have in common for the refusal of one to say anything of the other: on whose authority
-// they would take, and all that laws and votes read of them but amounts.
+// admissionShape is what two jobs must have in common for the refusal of one to say anything of the other: in which scope they would
+// preempt, and all that rules and votes read of them but amounts.
 type admissionShape struct {
 	scope    cluster.Scope
 	queue    *cluster.Queue
@@ -103,24 +103,25 @@ type admissionShape struct {
 	class    *cluster.Class // of the pod that others would leave for, nil if none waits
 }
 
-func (f *Search) admissionRequestOf(scope cluster.Scope, j *cluster.Job) admissionRequest {
-	c := admissionRequest{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
+func (m *admission) requestOf(scope cluster.Scope, j *cluster.Job) admissionRequest {
+	s := m.search.session
+	r := admissionRequest{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
 		members: j.MinMember, has: j.Usage.Request}
 	if !j.Usage.Allocated.IsZero() || !j.Gated.IsZero() {
-		c.lacks = make(resources.Vector, len(j.MinResources))
-		for d := range c.lacks {
-			c.lacks[d] = j.LacksResource(resources.Dim(d))
+		r.lacks = make(resources.Vector, len(j.MinResources))
+		for d := range r.lacks {
+			r.lacks[d] = j.LacksResource(resources.Dim(d))
 		}
 	}
 	if list := j.Group.Spec.MinResources; list != nil {
-		c.named = f.session.Cluster.Resources.Asked(*list)
+		r.named = s.Cluster.Resources.Asked(*list)
 	}
-	c.shape = admissionShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
+	r.shape = admissionShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j)}
 	if j.Count(cluster.Pending) > 0 {
-		c.first = f.session.Pending(j)[0]
-		c.shape.class = c.first.Class
+		r.first = s.Pending(j)[0]
+		r.shape.class = r.first.Class
 	}
-	return c
+	return r
 }
 
 func markOf(j *cluster.Job) string {
@@ -131,45 +132,45 @@ func markOf(j *cluster.Job) string {
 	return j.Group.Labels[key]
 }
 
-// refused is a job that was refused after all had left who may.
-type refused struct {
+// refusedRequest is a request that was refused after all pods had left that may.
+type refusedRequest struct {
 	admissionRequest
 	why *verdict.Verdict
-	// isAlone is set if laws protect every pod from jobs of its shape: then it does not matter what they ask for.
-	isAlone bool
-	// byAmounts is set if what is missing is an amount that the queues or the cluster lack, whoever asks for it.
+	// whatever is set if rules protect every pod from jobs of its shape: then it does not matter what they ask for.
+	whatever bool
+	// byAmounts is set if what is missing is an amount that the queues or the cluster lack, whichever job asks for it.
 	byAmounts bool
 }
 
-// covers reports whether another job of the same shape must be refused too: it asks for no less, in all that the refusal was
-// about. One that asks for something else besides may take from others.
-func (r *refused) covers(c *admissionRequest) bool {
-	if r.isAlone {
+// covers reports whether another request of the same shape must be refused too: it asks for no less, in all that the refusal was
+// about. One that asks for something else besides may preempt other pods.
+func (r *refusedRequest) covers(c *admissionRequest) bool {
+	if r.whatever {
 		return true
 	}
-	if !r.lacks.LessEqual(c.lacks) || !namesTheSame(r.lacks, c.lacks) {
+	if !r.lacks.LessEqual(c.lacks) || !nameTheSame(r.lacks, c.lacks) {
 		return false
 	}
 	return r.byAmounts || r.namespace == c.namespace && r.class == c.class && r.members <= c.members &&
 		r.named.LessEqual(c.named) && c.has.LessEqual(r.has)
 }
 
-// maxRefused bounds how many refused jobs of one shape are remembered: each asked for less of something than those before it,
+// maxRefused bounds how many refused requests of one shape are remembered: each asked for less of something than those before it,
 // so that there are few even in a long backlog.
 const maxRefused = 32
 
-func (f *Search) remember(c *admissionRequest, r *refused) {
-	r.admissionRequest = *c
-	r.has = c.has.Clone()
-	known := f.refused[c.shape]
+func (m *admission) remember(request *admissionRequest, r *refusedRequest) {
+	r.admissionRequest = *request
+	r.has = request.has.Clone()
+	known := m.refused[request.shape]
 	if len(known) == maxRefused {
 		known = known[1:]
 	}
-	f.refused[c.shape] = append(known, r)
+	m.refused[request.shape] = append(known, r)
 }
 
-// namesTheSame reports whether two amounts are of the same resources.
-func namesTheSame(v, w resources.Vector) bool {
+// nameTheSame reports whether two amounts are of the same resources.
+func nameTheSame(v, w resources.Vector) bool {
 	for i := range max(len(v), len(w)) {
 		if d := resources.Dim(i); (v.At(d) > 0) != (w.At(d) > 0) {
 			return false
@@ -178,40 +179,37 @@ func namesTheSame(v, w resources.Vector) bool {
 	return true
 }
 
-// ask lets pods leave, as laws and votes have it, until the job would be admitted. It returns nil then, and else what is in the
-// way.
-func (f *Search) ask(c *admissionRequest) *refused {
-	s, j := f.session, c.job
+// try evicts pods, as rules and votes allow, until the job would be admitted. It returns nil then, and else what is in the way.
+func (m *admission) try(request *admissionRequest) *refusedRequest {
+	s, j := m.search.session, request.job
 	x := s.Begin()
 	defer x.Undo()
-	a := f.attempt(c.shape.scope, j)
-	if c.first != nil {
-		a.need(c.first)
-	}
+	a := m.search.attempt(request.shape.scope, j)
+	a.rules.SetPod(request.first)
 	all := s.Cluster.TasksOnNodes()
-	f.asked += len(all)
+	m.asked += len(all)
 	var last *verdict.Verdict
-	opens := func() bool {
+	admits := func() bool {
 		if last = s.MayEnqueue(j); last == nil {
-			last = quota.OverCapability(s.Cluster.Resources, j.QuotaNode(), c.lacks)
+			last = quota.OverCapability(s.Cluster.Resources, j.QuotaNode(), request.lacks)
 		}
 		return last == nil
 	}
-	isAlone := true
-	if f.tiers(a, func() bool {
-		groups := a.groupByJob(all)
-		isAlone = isAlone && len(groups) == 0
-		return len(a.askUntil(x, groups, nil, opens)) > 0 && opens()
-	}) {
+	noneUnprotected := true
+	if a.rules.ByTiers(func() bool {
+		evicted := a.victims.Evict(x, all, victims.Options{Enough: admits})
+		noneUnprotected = noneUnprotected && evicted.NoneUnprotected
+		return len(evicted.Units) > 0 && admits()
+	}, a.mayAnyLeave) {
 		return nil
 	}
 	if last == nil {
-		last = s.MayEnqueue(j) // nobody was asked
+		last = s.MayEnqueue(j) // no pod was asked to leave
 	}
-	r := &refused{isAlone: isAlone, byAmounts: isAboutAmounts(last)}
+	r := &refusedRequest{whatever: noneUnprotected, byAmounts: isAboutAmounts(last)}
 	x.Undo()
-	if isAlone || r.byAmounts {
-		r.why = f.protected(a)
+	if r.whatever || r.byAmounts {
+		r.why = m.protected(a)
 	}
 	return r
 }
@@ -221,9 +219,9 @@ func isAboutAmounts(v *verdict.Verdict) bool {
 	return v != nil && slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}, v.Code)
 }
 
-// protected says who may not leave for the taker of an attempt, nil if everybody may.
-func (f *Search) protected(a *attempt) *verdict.Verdict {
-	if a.scope == cluster.BetweenQueues && a.taker.IsLone() && f.session.Policy.Evicts(cluster.Anywhere) {
+// protected says which pods may not leave for the preemptor of an attempt, nil if all may.
+func (m *admission) protected(a *attempt) *verdict.Verdict {
+	if a.rules.Scope == cluster.BetweenQueues && a.rules.Preemptor.IsLone() && m.search.session.Policy.Evicts(cluster.Anywhere) {
 		return nil // an action has looked at the same pods for it
 	}
 	spared := a.spared()
@@ -231,4 +229,54 @@ func (f *Search) protected(a *attempt) *verdict.Verdict {
 		return nil
 	}
 	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Looked: true, Spared: spared}
+}
+
+// neverFits says why a job that is pending admission could not start if no pod of another were there, "" if it may be able to. It is
+// asked before evictions count in its favour: what the job was admitted with would be kept from others for as long as it waits.
+func (m *admission) neverFits(request *admissionRequest) string {
+	s, j := m.search.session, request.job
+	names := s.Cluster.Resources
+	attainable := s.Cluster.Attainable(j.AwaitsPods())
+	for i, need := range request.lacks {
+		d := resources.Dim(i)
+		if have := attainable.At(d); need > have {
+			return fmt.Sprintf("evictions would not help: all nodes together have %s %s", names.Name(d), resources.Format(names.Name(d), have))
+		}
+	}
+	if pods := j.Pending(cluster.CompareTasks); len(pods) > 0 {
+		return m.neverFitAll(j, pods)
+	}
+	if !isBatchJob(j) || j.MinMember == 0 || len(j.Tasks()) > 0 {
+		return ""
+	}
+	// The controller adds up the pods that must start together: one of them requests no less than their average.
+	for i, all := range j.MinResources {
+		d := resources.Dim(i)
+		if one := (all + int64(j.MinMember) - 1) / int64(j.MinMember); one > m.search.capacity.largestNode().At(d) {
+			return fmt.Sprintf("evictions would not help: no node has as much %s as one of the %d pods requests at the least, %s",
+				names.Name(d), j.MinMember, resources.Format(names.Name(d), one))
+		}
+	}
+	return ""
+}
+
+// neverFitAll says which of the pods that wait no nodes could hold.
+func (m *admission) neverFitAll(j *cluster.Job, pods []*cluster.Task) string {
+	capacity := &m.search.capacity
+	lacks := min(max(j.LacksPromises(), 1), len(pods))
+	if capacity.couldHold(pods, lacks) {
+		return ""
+	}
+	for _, t := range cluster.OnePerClass(pods) {
+		if capacity.places(t, 1) == 0 {
+			return fmt.Sprintf("evictions would not help: no node could hold pod %s if it were empty", t.Pod.Name)
+		}
+	}
+	return fmt.Sprintf("evictions would not help: empty nodes could not hold %d of its pods at once", lacks)
+}
+
+// isBatchJob reports whether the PodGroup was made for a batch Job.
+func isBatchJob(j *cluster.Job) bool {
+	owner := metav1.GetControllerOfNoCopy(j.Group)
+	return owner != nil && owner.Kind == "Job" && owner.APIVersion == batchv1alpha1.SchemeGroupVersion.String()
 }

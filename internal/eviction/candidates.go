@@ -1,56 +1,229 @@
 package eviction
 
 import (
+	"container/heap"
+	"slices"
+
+	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Candidates are the pods that an action could evict for a job in one scope, as things stand. They need not be enough for it.
-type Candidates struct {
-	Scope   cluster.Scope
-	Leaving []*cluster.Task // may leave together, in the order in which they are asked
-	Spared  []verdict.Spared
-	// NotLookedAt is set if there are more pods than the caller wants looked at.
-	NotLookedAt bool
+// candidate is a node that evictions open for a pod, and what they cost as the plan stood when that was worked out.
+type candidate struct {
+	node    *cluster.Node
+	cost    victims.Cost
+	version int // of the plan
 }
 
-// Candidates says who could leave for a job that has a pod waiting, by each scope of the action that pods stand in. It looks at no
-// more than so many pods in each. Nothing is changed.
-func (f *Search) Candidates(j *cluster.Job, most int) []Candidates {
-	pending := f.session.Pending(j)
-	if len(pending) == 0 {
-		return nil
+// candidateHeap is the candidates for pods of one kind, the cheapest on top. A candidate that was overtaken by a later one for the
+// same node stays in the heap until it comes up.
+type candidateHeap struct {
+	rules  *framework.EvictionRules
+	pod    *cluster.Task // one of the kind
+	heap   []candidate
+	latest []int // by slot: the version of the candidate that counts, -1 if none does
+}
+
+func (h *candidateHeap) Len() int { return len(h.heap) }
+func (h *candidateHeap) Less(i, j int) bool {
+	return h.heap[i].cost.Compare(&h.heap[j].cost, h.rules) < 0
+}
+func (h *candidateHeap) Swap(i, j int) { h.heap[i], h.heap[j] = h.heap[j], h.heap[i] }
+func (h *candidateHeap) Push(x any)    { h.heap = append(h.heap, x.(candidate)) }
+func (h *candidateHeap) Pop() any {
+	last := h.heap[len(h.heap)-1]
+	h.heap = h.heap[:len(h.heap)-1]
+	return last
+}
+
+// add has a candidate count for its node.
+func (h *candidateHeap) add(c candidate) {
+	h.latest[c.node.Slot] = c.version
+	heap.Push(h, c)
+}
+
+// drop has a node be no candidate any more.
+func (h *candidateHeap) drop(n *cluster.Node) { h.latest[n.Slot] = -1 }
+
+// candidates are the nodes that evictions open for the pods of one preemptor.
+type candidates struct {
+	session *framework.Session
+	rules   *rules.Rules
+	victims *victims.Selector
+
+	byKind map[rules.Kind]*candidateHeap
+	all    []*candidateHeap // the same, in the order in which they were made
+	vetoed map[*cluster.Node]string
+}
+
+func newCandidates(r *rules.Rules, selector *victims.Selector) *candidates {
+	return &candidates{session: r.Session, rules: r, victims: selector, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
+}
+
+// reset forgets the candidates, before another plan is tried. Which nodes were vetoed is kept, for the verdict.
+func (c *candidates) reset() {
+	clear(c.byKind)
+	c.all = nil
+}
+
+// searchKey tells pods apart for which the search for a node may end differently.
+type searchKey struct {
+	kind rules.Kind
+}
+
+// keyOf returns the key of a pod.
+func (c *candidates) keyOf(t *cluster.Task) searchKey { return searchKey{kind: c.rules.KindOf(t)} }
+
+// of returns the candidates for the kind of a pod. All nodes are looked at once; after that only those that the plan has changed.
+func (c *candidates) of(t *cluster.Task) *candidateHeap {
+	kind := c.rules.KindOf(t)
+	h := c.byKind[kind]
+	if h != nil {
+		return h
 	}
-	var all []Candidates
-	for _, scope := range [...]cluster.Scope{cluster.BetweenQueues, scopeInQueue(j), cluster.WithinJob} {
-		if !f.rules.Scopes.Has(scope) || scope == cluster.WithinJob && j.Evictable() == 0 {
+	model := c.session.Cluster
+	h = &candidateHeap{rules: &c.rules.EvictionRules, pod: t, latest: make([]int, len(model.BySlot()))}
+	c.byKind[kind] = h
+	c.all = append(c.all, h)
+	for _, n := range model.Nodes() {
+		h.drop(n)
+		if c.rules.Scope == cluster.WithinJob && !c.standsOn(n) {
 			continue
 		}
-		a := f.attempt(scope, j)
-		a.need(pending[0])
-		pods := a.pods()
-		switch found := (Candidates{Scope: scope}); {
-		case len(pods) == 0:
-		case j.NeverPreempts:
-			found.Spared = []verdict.Spared{{Reason: preemptsNever, Pods: len(pods)}}
-			all = append(all, found)
-		case len(pods) > most:
-			found.NotLookedAt = true
-			all = append(all, found)
-		default:
-			found.Leaving, found.Spared = a.whoMayLeave(pods)
-			all = append(all, found)
+		if made, ok := c.tryNode(t, n); ok {
+			h.latest[n.Slot] = made.version
+			h.heap = append(h.heap, made)
 		}
 	}
-	return all
+	heap.Init(h)
+	return h
 }
 
-// Protects says which rule about queues protects all that a queue holds at the moment from the jobs of another that reclaim it, ""
-// if none does: rules about single jobs and pods may still.
-func Protects(s *framework.Session, taker *cluster.Queue, giver *quota.Node) string {
-	f := &Search{session: s}
-	f.byDefault, f.isStrict, f.upstream = compatibility(s)
-	return quota.Protects(f.queueRules(cluster.BetweenQueues, &cluster.Job{Queue: taker}), giver)
+// standsOn reports whether a pod of the preemptor is on a node.
+func (c *candidates) standsOn(n *cluster.Node) bool {
+	return slices.ContainsFunc(n.Tasks(), func(t *cluster.Task) bool { return t.Job == c.rules.Preemptor })
+}
+
+// tryNode works out what a node would cost. ok is false if no evictions that are allowed open it.
+func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, ok bool) {
+	if !c.session.Outlook.CanOpen(t, n) {
+		return candidate{}, false
+	}
+	defer c.rules.SetPod(c.rules.Pod())
+	c.rules.SetPod(t)
+	x := c.session.Begin()
+	units, ok := c.open(x, t, n, n)
+	made = candidate{node: n, version: c.victims.Version()}
+	x.Undo()
+	if ok {
+		made.cost = c.victims.Cost(units, n.Rank)
+	}
+	return made, ok
+}
+
+// open evicts all pods from a node that may leave, and gives back those that need not. ok is false if that does not make the pod fit;
+// what was evicted is for the caller to undo. local is as in [victims.Options].
+func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, ok bool) {
+	fits := func() bool { return c.rules.Fits(t, n) }
+	y := c.session.Begin()
+	evicted := c.victims.Evict(x, n.Tasks(), victims.Options{Local: local})
+	if !fits() {
+		if !evicted.WasRefused {
+			return nil, false
+		}
+		// Small units may have used up what a queue may lose, and left nothing for the one that is large enough.
+		y.Undo()
+		evicted = c.victims.Evict(x, n.Tasks(), victims.Options{Local: local, LargestFirst: true})
+		if !fits() {
+			return nil, false
+		}
+		c.victims.Sort(evicted.Units)
+	}
+	return c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() }), true
+}
+
+// openCheapest opens the cheapest node for a pod, and returns it with the units that leave for that. It returns nil if there is none.
+func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (n *cluster.Node, units []victims.Unit) {
+	h := c.of(t)
+	for h.Len() > 0 {
+		best := heap.Pop(h).(candidate)
+		n := best.node
+		if h.latest[n.Slot] != best.version {
+			continue
+		}
+		if best.version != c.victims.Version() {
+			// The plan has grown since: the node may cost more now.
+			made, ok := c.tryNode(t, n)
+			if !ok {
+				h.drop(n)
+				continue
+			}
+			h.latest[n.Slot] = made.version
+			if h.Len() > 0 && h.heap[0].cost.Compare(&made.cost, h.rules) < 0 {
+				heap.Push(h, made)
+				continue
+			}
+		}
+		y := c.session.Begin()
+		units, ok := c.open(y, t, n, nil)
+		if ok {
+			if why := c.session.Outlook.Veto(t, n); why != "" {
+				c.vetoed[n], ok = why, false
+			}
+		}
+		if ok {
+			return n, units
+		}
+		y.Undo()
+		h.drop(n)
+	}
+	return nil, nil
+}
+
+// renew works out the costs of nodes anew that the plan has changed: the node that was opened for a pod, and nodes elsewhere that
+// whole gangs leave.
+func (c *candidates) renew(t *cluster.Task, opened *cluster.Node, units []victims.Unit) {
+	for i := range units {
+		if !units[i].Whole {
+			continue
+		}
+		for _, v := range units[i].Tasks {
+			if v.Node != opened {
+				c.renewNode(v.Node)
+			}
+		}
+	}
+	h := c.of(t)
+	if made, ok := c.tryNode(t, opened); ok {
+		h.add(made)
+	} else {
+		h.drop(opened)
+	}
+}
+
+// renewNode works out what a node costs, for every kind that has candidates.
+func (c *candidates) renewNode(n *cluster.Node) {
+	for _, h := range c.all {
+		if h.latest[n.Slot] == c.victims.Version() {
+			continue
+		}
+		h.drop(n)
+		if made, ok := c.tryNode(h.pod, n); ok {
+			h.add(made)
+		}
+	}
+}
+
+// vetoes counts the nodes that evictions would open and that a plugin vetoes (rule K7), by what it says.
+func (c *candidates) vetoes() []verdict.NodeReason {
+	var reasons []verdict.NodeReason
+	for _, n := range c.session.Cluster.Nodes() {
+		if why := c.vetoed[n]; why != "" {
+			reasons = verdict.CountNode(reasons, why, n.Name)
+		}
+	}
+	return reasons
 }

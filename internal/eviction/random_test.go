@@ -117,7 +117,7 @@ func (f forgetful) Execute(s *framework.Session) {
 	queues := slices.Clone(s.Queues())
 	slices.SortFunc(queues, s.CompareQueues)
 	for _, q := range queues {
-		for _, j := range eviction.Takers(s, q) {
+		for _, j := range eviction.Preemptors(s, q) {
 			switch {
 			case !s.IsStarving(j):
 			case f.Name() == reclaim.Name:
@@ -137,7 +137,7 @@ func (m mindful) Execute(s *framework.Session) {
 	slices.SortFunc(queues, s.CompareQueues)
 	search := eviction.SearchOf(s, m)
 	for _, q := range queues {
-		for _, j := range eviction.Takers(s, q) {
+		for _, j := range eviction.Preemptors(s, q) {
 			switch {
 			case !s.IsStarving(j):
 			case m.Name() == reclaim.Name:

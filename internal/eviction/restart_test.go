@@ -34,7 +34,7 @@ func (a takeBack) MakeRoom(s *framework.Session, j *cluster.Job) {
 	}
 }
 func (a takeBack) AdmitsByEviction(s *framework.Session, j *cluster.Job) (bool, *verdict.Verdict) {
-	return eviction.SearchOf(s, a).Opens(j)
+	return eviction.SearchOf(s, a).CouldAdmit(j)
 }
 
 var takingBack = scheduler.WithAction(framework.ActionFactory{Name: takeBackName, Spec: conf.Spec{Arguments: eviction.Arguments()},

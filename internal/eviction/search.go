@@ -3,52 +3,59 @@ package eviction
 import (
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction/plans"
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Search looks for victims on behalf of the takers of one action in one session.
+// Search looks for victims on behalf of the preemptors of one action in one session.
 type Search struct {
-	session   *framework.Session
-	action    string // whose plans are made
-	rules     framework.EvictionRules
-	byDefault bool // what says nothing about being evicted may be
-	isStrict  bool // the priority of queues decides, and does not only order
-	upstream  bool // a tier of which nobody lets anybody go has not answered
+	session *framework.Session
+	rules   *rules.Action
 
-	lowest   map[*cluster.Job]int64
-	looks    int // at nodes, so far
-	failures map[preemptorShape]searchFailure
-	refused  map[admissionShape][]*refused // at admission
-	asked    int                           // pods on behalf of jobs at admission, so far
-	held     map[*cluster.Class]holding    // how many pods of a class empty nodes could hold
-	largest  resources.Vector              // the most that any node has of each resource, nil if not worked out
-	givers   map[*cluster.Queue]int32      // the lowest priority of a job of the queue that holds nodes
-	decided  int                           // decisions of the session when all this was found out
+	capacity  capacity
+	admission admission
+
+	looks     int // at nodes, so far
+	failures  map[preemptorShape]searchFailure
+	evictable map[*cluster.Queue]int32 // the lowest priority of a job of the queue that has pods to evict
+	decided   int                      // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
 func NewSearch(s *framework.Session, action framework.EvictingAction) *Search {
-	f := &Search{session: s, action: action.Name(), rules: action.EvictionRules(), lowest: map[*cluster.Job]int64{}, held: map[*cluster.Class]holding{}}
-	f.byDefault, f.isStrict, f.upstream = compatibility(s)
+	f := &Search{session: s, rules: rules.Of(s, action), capacity: newCapacity(s)}
+	f.admission.search = f
 	f.forget()
 	return f
+}
+
+// SearchOf returns the search of an action in a session: what it finds out is kept for the rest of the session.
+func SearchOf(s *framework.Session, action framework.EvictingAction) *Search {
+	return framework.Keep(s, action.Name(), func() *Search { return NewSearch(s, action) })
 }
 
 // forget drops what was found out before the model changed for good.
 func (f *Search) forget() {
 	f.decided = decisions(f.session)
 	f.failures = map[preemptorShape]searchFailure{}
-	f.refused = map[admissionShape][]*refused{}
-	f.givers = nil
+	f.admission.forget()
+	f.evictable = nil
+}
+
+// forgetIfDecided is forget if another action has changed the model for good.
+func (f *Search) forgetIfDecided() {
+	if f.decided != decisions(f.session) {
+		f.forget()
+	}
 }
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
-// preemptorShape is what two takers have in common of which the second has no hope if the first had none.
+// preemptorShape is what two preemptors have in common of which the second finds no victims if the first found none.
 type preemptorShape struct {
 	scope    cluster.Scope
 	queue    *cluster.Queue
@@ -64,22 +71,35 @@ type searchFailure struct {
 	waits  bool // for other plans to send their evictions
 }
 
-// Reclaim looks for room for a job in other queues.
-func (f *Search) Reclaim(j *cluster.Job) { f.take(cluster.BetweenQueues, j) }
+// Reclaim looks for victims for a job in other queues.
+func (f *Search) Reclaim(j *cluster.Job) { f.find(cluster.BetweenQueues, j) }
 
-// Preempt looks for room for a job in its own queue; for a lone pod, anywhere.
-func (f *Search) Preempt(j *cluster.Job) {
-	f.take(scopeInQueue(j), j)
+// Preempt looks for victims for a job in its own queue; for a lone pod, anywhere.
+func (f *Search) Preempt(j *cluster.Job) { f.find(scopeInQueue(j), j) }
+
+// PreemptWithin looks for victims for the pods of a job among the job's pods that rank lower.
+func (f *Search) PreemptWithin(j *cluster.Job) { f.find(cluster.WithinJob, j) }
+
+// scopeInQueue is the scope in which a job preempts others of its queue: a lone pod preempts pods of any queue (rule A3).
+func scopeInQueue(j *cluster.Job) cluster.Scope {
+	if j.IsLone() {
+		return cluster.Anywhere
+	}
+	return cluster.BetweenJobs
 }
 
-// PreemptWithin looks for room for the pods of a job among those of its own that rank lower.
-func (f *Search) PreemptWithin(j *cluster.Job) { f.take(cluster.WithinJob, j) }
+// scopes returns the scopes of the action in which a job may preempt others, in the order in which they are tried.
+func (f *Search) scopes(j *cluster.Job) []cluster.Scope {
+	return slices.DeleteFunc([]cluster.Scope{cluster.BetweenQueues, scopeInQueue(j)}, func(scope cluster.Scope) bool {
+		return !f.rules.Scopes.Has(scope)
+	})
+}
 
-// take makes a plan for a job if there is one; else the job's verdict says why not.
-func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
+// find makes a plan for a job if there is one; else the job's verdict says why not.
+func (f *Search) find(scope cluster.Scope, j *cluster.Job) {
 	s := f.session
-	tasks := bySubgroup(j, s.Pending(j))
-	if len(tasks) == 0 {
+	pods := plans.BySubgroup(j, s.Pending(j))
+	if len(pods) == 0 {
 		return
 	}
 	if scope != cluster.WithinJob {
@@ -88,32 +108,27 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 			return
 		}
 	}
-	if _, v := placement.RoomIn(s, j); v != nil {
+	domains, v := placement.RoomIn(s, j)
+	if v != nil {
 		s.AddVerdict(j, v)
 		return
 	}
-	takers := slices.DeleteFunc(slices.Clone(tasks), (*cluster.Task).NeverPreempts)
-	if len(takers) == 0 {
-		if f.hasRoomOnItsWay(scope, j) && f.plan(f.attempt(scope, j), nil, tasks) {
-			return
-		}
-		var spared []verdict.Spared
-		if pods := len(f.attempt(scope, j).pods()); pods > 0 {
-			spared = []verdict.Spared{{Reason: preemptsNever, Pods: pods}}
-		}
-		f.refuse(scope, j, searchFailure{spared: spared})
+	if most := f.rules.MaxDomains; most > 0 && len(domains) > most {
+		domains = domains[:most]
+	}
+	preempting := slices.DeleteFunc(slices.Clone(pods), (*cluster.Task).NeverPreempts)
+	if len(preempting) == 0 {
+		f.findFreeRoom(scope, j, domains, pods)
 		return
 	}
-	if len(takers) < len(tasks) {
-		// Those for which nobody leaves need the room that there is.
-		tasks = append(slices.DeleteFunc(tasks, func(t *cluster.Task) bool { return !t.NeverPreempts() }), takers...)
+	if len(preempting) < len(pods) {
+		// Pods that preempt none need the room that there is.
+		pods = append(slices.DeleteFunc(pods, func(t *cluster.Task) bool { return !t.NeverPreempts() }), preempting...)
 	}
-	if f.decided != decisions(s) {
-		f.forget() // another action has changed the model for good
-	}
-	like, isAlike := f.shapeOf(scope, j, tasks)
-	isAlike = isAlike && len(takers) == len(tasks)
-	if known, ok := f.failures[like]; isAlike && ok && j.Lacks() >= known.lacks {
+	f.forgetIfDecided()
+	shape, isComparable := f.shapeOf(scope, j, pods)
+	isComparable = isComparable && len(preempting) == len(pods)
+	if known, ok := f.failures[shape]; isComparable && ok && j.Lacks() >= known.lacks {
 		f.refuse(scope, j, known)
 		return
 	}
@@ -122,28 +137,39 @@ func (f *Search) take(scope cluster.Scope, j *cluster.Job) {
 		return
 	}
 	a := f.attempt(scope, j)
-	lower := a.lower()
+	lower, waits := a.lowerPlans()
 	why := searchFailure{lacks: j.Lacks()}
 	// Where the job would not fit if all pods left, it does not matter which of them may.
-	if a.couldHold(tasks, max(j.LacksPromises(), 1)) {
+	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
 		f.looks += len(s.Cluster.Nodes())
-		if (len(lower) > 0 || f.hasGivers(scope, j) || f.hasRoomOnItsWay(scope, j)) && f.plan(a, lower, tasks) {
+		if (len(lower) > 0 || f.mayFindVictims(scope, j) || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			return
 		}
-		a.need(takers[0])
-		why.spared, why.vetoed = a.spared(), a.vetoes()
+		a.rules.SetPod(preempting[0])
+		why.spared, why.vetoed = a.spared(), a.candidates.vetoes()
 	}
-	why.waits = a.waits
-	if isAlike {
-		f.failures[like] = why
+	why.waits = waits || a.victims.Waits()
+	if isComparable {
+		f.failures[shape] = why
 	}
 	f.refuse(scope, j, why)
 }
 
-// maxLooks bounds the search for room by one action in one cycle, in nodes looked at on behalf of takers that have no shape
-// to one before: some seconds on the largest clusters. Takers beyond it wait for the next cycle, and have half of that to
-// themselves, so that those before them in the order, which may be looked at anew with every pod that ends, do not use up every
-// cycle.
+// findFreeRoom promises room that is on its way to a job whose pods preempt none (rule P6).
+func (f *Search) findFreeRoom(scope cluster.Scope, j *cluster.Job, domains []*cluster.Domain, pods []*cluster.Task) {
+	if f.hasRoomOnItsWay(scope, j) && f.attempt(scope, j).planIn(domains, nil, pods) {
+		return
+	}
+	var spared []verdict.Spared
+	if count := len(f.attempt(scope, j).pods()); count > 0 {
+		spared = []verdict.Spared{{Reason: rules.NeverPreempts, Pods: count}}
+	}
+	f.refuse(scope, j, searchFailure{spared: spared})
+}
+
+// maxLooks bounds the search by one action in one cycle, in nodes looked at on behalf of preemptors of different shapes: some seconds
+// on the largest clusters. Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors before
+// them in the order may be looked at anew with every pod that ends, and must not use up every cycle.
 const maxLooks = 250_000
 
 func (f *Search) hasTime(j *cluster.Job, scope cluster.Scope) bool {
@@ -153,44 +179,46 @@ func (f *Search) hasTime(j *cluster.Job, scope cluster.Scope) bool {
 	return f.looks < maxLooks/2
 }
 
-// shapeOf describes a job whose pods are all alike and of which none is placed. For others every attempt is its own.
-func (f *Search) shapeOf(scope cluster.Scope, j *cluster.Job, tasks []*cluster.Task) (preemptorShape, bool) {
-	if len(cluster.OnePerClass(tasks)) > 1 {
+// shapeOf describes a job whose pods are all of one class and of which none is placed. For other jobs every attempt is its own.
+func (f *Search) shapeOf(scope cluster.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
+	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false
 	}
-	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, class: tasks[0].Class},
+	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, class: pods[0].Class},
 		scope != cluster.WithinJob && scope != cluster.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
-// hasRoomOnItsWay reports whether pods are leaving, whose room a job that can evict nobody may be promised in its turn (law P4): a
-// job that would not be served if the room were free is not promised it either.
+// goesAnywhere reports whether where a job may be placed depends on nothing but the classes of its pods.
+func goesAnywhere(j *cluster.Job) bool { return !j.Proximity.IsHard() && len(j.Subgroups()) == 0 }
+
+// hasRoomOnItsWay reports whether pods are leaving, whose room a job without victims may be promised in its turn (rule P4). A job that
+// would not be served if the room were free is not promised it either.
 func (f *Search) hasRoomOnItsWay(scope cluster.Scope, j *cluster.Job) bool {
 	s := f.session
 	return scope != cluster.WithinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
 }
 
-// hasGivers reports cheaply whether anybody could give at all.
-func (f *Search) hasGivers(scope cluster.Scope, j *cluster.Job) bool {
+// mayFindVictims reports cheaply whether there could be any victims.
+func (f *Search) mayFindVictims(scope cluster.Scope, j *cluster.Job) bool {
 	if scope == cluster.WithinJob {
 		return ranksItsPods(j)
 	}
-	if f.givers == nil {
-		f.givers = map[*cluster.Queue]int32{}
+	if f.evictable == nil {
+		f.evictable = map[*cluster.Queue]int32{}
 		for _, g := range f.session.Cluster.Jobs() {
 			if g.Queue == nil || g.IsForeign || g.Evictable() == 0 {
 				continue
 			}
-			if lowest, ok := f.givers[g.Queue]; !ok || g.Priority < lowest {
-				f.givers[g.Queue] = g.Priority
+			if lowest, ok := f.evictable[g.Queue]; !ok || g.Priority < lowest {
+				f.evictable[g.Queue] = g.Priority
 			}
 		}
 	}
+	lowest, own := f.evictable[j.Queue]
 	if scope == cluster.BetweenJobs {
-		lowest, ok := f.givers[j.Queue]
-		return ok && lowest < j.Priority
+		return own && lowest < j.Priority
 	}
-	_, own := f.givers[j.Queue]
-	return scope == cluster.Anywhere && own || len(f.givers) > btoi(own)
+	return scope == cluster.Anywhere && own || len(f.evictable) > btoi(own)
 }
 
 // ranksItsPods reports whether a pod of a job that waits ranks above one that has its node.
@@ -219,104 +247,27 @@ func btoi(b bool) int {
 	return 0
 }
 
-// planHere tries in turn what may make room where the taker may be, and puts the first plan in force that does.
-func (f *Search) planHere(a *attempt, lower []*cluster.Plan, tasks []*cluster.Task) bool {
-	x := f.session.Begin()
-	found := f.tiers(a, func() bool { return a.run(x, tasks) }) || f.overrule(a, x, lower, tasks)
-	if found && KeepsPromises(f.session, a.moved(), nil) {
-		a.finish(x)
-		return true
+// helps is what may turn the refusal of a preemptor around: any change of the nodes, the queues, the pods or itself.
+const helps = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob
+
+// helpsOf is what may turn the refusal of a job around. Volumes and devices belong to it for a job that needs them, since evictions
+// open no node that lacks them.
+func helpsOf(j *cluster.Job) verdict.Help {
+	if slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending && t.Class.NeedsSupplies() }) {
+		return helps | verdict.HelpSupply
 	}
-	x.Undo()
-	return false
+	return helps
 }
 
-// tiers runs an attempt with the votes of all tiers or, where an empty answer is no answer, with those of one tier after
-// the other until somebody may leave.
-func (f *Search) tiers(a *attempt, run func() bool) bool {
-	if !f.upstream {
-		return run()
+// refuse says of a job that no pods are evicted for it, and why.
+func (f *Search) refuse(scope cluster.Scope, j *cluster.Job, why searchFailure) {
+	spared := why.spared
+	if scope == cluster.BetweenQueues && j.IsLone() && f.session.Policy.Evicts(cluster.Anywhere) {
+		spared = nil // an action has looked at the same pods for it, and said so
 	}
-	for a.poll.From = 0; a.poll.From < max(a.poll.Tiers(), 1); a.poll.From++ {
-		if run() {
-			return true
-		}
-		if a.mayAnybodyLeave() {
-			return false
-		}
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}
+	if why.waits {
+		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
 	}
-	a.poll.From = 0
-	return false
-}
-
-// mayAnybodyLeave reports whether at least one unit may.
-func (a *attempt) mayAnybodyLeave() bool {
-	x := a.search.session.Begin()
-	defer x.Undo()
-	a.begin()
-	return a.clear(x, allLeave)
-}
-
-// SearchOf returns the search of an action in a session: what it finds out is kept for the rest of the session.
-func SearchOf(s *framework.Session, action framework.EvictingAction) *Search {
-	return framework.Keep(s, action.Name(), func() *Search { return NewSearch(s, action) })
-}
-
-// Takers returns the jobs of a queue that may look for room, in the order in which they are served: those that were admitted,
-// want nodes, and for which no room is being made.
-func Takers(s *framework.Session, q *cluster.Queue) []*cluster.Job {
-	var jobs []*cluster.Job
-	for _, j := range s.Jobs(q) {
-		if isTaker(s, j) {
-			jobs = append(jobs, j)
-		}
-	}
-	slices.SortFunc(jobs, s.CompareJobs)
-	return jobs
-}
-
-// InTurn looks for room for the starving: the queue whose turn it is by the order of queues has one of its jobs looked at, the first in
-// theirs. What is planned for that counts when the next queue is chosen, as in allocate: of queues that are equal otherwise the
-// one that has less comes next, whatever their names. It returns all takers, those that are not starving too, in the order in which
-// they had their turn.
-func InTurn(s *framework.Session, look func(j *cluster.Job)) (takers []*cluster.Job) {
-	left := map[*cluster.Queue][]*cluster.Job{}
-	var queues []*cluster.Queue
-	for _, q := range s.Queues() {
-		if left[q] = Takers(s, q); len(left[q]) > 0 {
-			queues = append(queues, q)
-		}
-	}
-	turn := framework.NewHeap(queues, s.CompareQueues)
-	for turn.Len() > 0 {
-		q := turn.First()
-		j, before := left[q][0], decisions(s)
-		left[q] = left[q][1:]
-		takers = append(takers, j)
-		if s.IsStarving(j) {
-			s.LookAt(j, func() { look(j) })
-		}
-		if len(left[q]) == 0 {
-			turn.Pop()
-		}
-		if decisions(s) != before {
-			turn.Reorder() // a plan changes what queues hold, the givers' too
-		}
-	}
-	return takers
-}
-
-func isTaker(s *framework.Session, j *cluster.Job) bool {
-	return !j.IsPendingAdmission() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil
-}
-
-// resume looks for other victims for those whose plan has failed after pods had left for it, before anybody else is served: the room
-// that is there already would go to those who replace the pods that left, and they would be evicted in turn (laws S1, S2).
-func resume(s *framework.Session) {
-	for _, p := range s.Cluster.TakeInterruptedPlans() {
-		action := s.Policy.EvictingAction(p.Action)
-		if j := p.Job; action != nil && isTaker(s, j) {
-			s.LookAt(j, func() { action.MakeRoom(s, j) })
-		}
-	}
+	f.session.AddVerdict(j, v)
 }

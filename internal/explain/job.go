@@ -102,7 +102,7 @@ func (m *Model) candidates(s *framework.Session, j *cluster.Job) []Candidates {
 		if !ok {
 			continue
 		}
-		for _, found := range eviction.NewSearch(s, action).Candidates(j, MaxCandidates) {
+		for _, found := range eviction.NewSearch(s, action).PossibleVictims(j, MaxCandidates) {
 			all = append(all, Candidates{Action: action.Name(), Scope: scopes[found.Scope], MayLeave: len(found.Leaving),
 				Pods: namesOf(found.Leaving), Protected: protected(found.Spared), NotLookedAt: found.NotLookedAt})
 		}

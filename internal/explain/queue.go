@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -48,9 +48,9 @@ func (m *Model) Queue(now time.Time, name string) (Queue, error) {
 			if other == q || other.Object == nil || len(other.Children) > 0 || len(answer.TakesFrom) == MaxListed {
 				continue
 			}
-			why := eviction.Protects(s, q, &other.Node)
+			why := rules.QueueProtection(s, q, &other.Node)
 			answer.TakesFrom = append(answer.TakesFrom, Relation{Queue: other.Name, May: why == "", Rule: why})
-			why = eviction.Protects(s, other, &q.Node)
+			why = rules.QueueProtection(s, other, &q.Node)
 			answer.GivesTo = append(answer.GivesTo, Relation{Queue: other.Name, May: why == "", Rule: why})
 		}
 	})

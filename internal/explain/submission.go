@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -117,9 +117,9 @@ func (t *trial) allocate() {
 			failed, why = append(failed, task.Class), why.With(v)
 		}
 	}
-	if !eviction.KeepsPromises(s, x.Tasks(), nil) {
+	if !plans.KeepPromises(s, x.Tasks(), nil) {
 		x.Undo()
-		s.AddVerdict(j, eviction.StandsBack())
+		s.AddVerdict(j, plans.BreaksPromises())
 		return
 	}
 	if x.Placed() == 0 {

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/placement"
@@ -195,10 +195,10 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 // upholdPlans looks after the plans of the cycles before this one, in the first cycle after those of the process before.
 func (s *Scheduler) upholdPlans(session *framework.Session) {
 	if !s.begun {
-		eviction.Recover(session)
+		plans.Recover(session)
 		session.OpenPlugins()
 	}
-	eviction.Uphold(session, s.renewed)
+	plans.Uphold(session, s.renewed)
 	s.begun, s.renewed = true, false
 }
 

@@ -3,7 +3,7 @@ package allocate
 import (
 	"slices"
 
-	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	"hekla.sh/hekla/pkg/cluster"
@@ -156,9 +156,9 @@ func (r *run) place(j *cluster.Job) bool {
 			return false
 		}
 	}
-	if !eviction.KeepsPromises(s, x.Tasks(), j.Plan) {
+	if !plans.KeepPromises(s, x.Tasks(), j.Plan) {
 		x.Undo()
-		s.AddVerdict(j, eviction.StandsBack())
+		s.AddVerdict(j, plans.BreaksPromises())
 		return false
 	}
 	x.Commit()
@@ -173,7 +173,7 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 	s, p := r.session, j.Plan
 	if _, isNext := r.pending[j]; !isNext {
 		x := s.Begin()
-		if eviction.Elsewhere(s, x, p, r.placeAll) {
+		if plans.PlaceElsewhere(s, x, p, r.placeAll) {
 			x.Commit()
 			s.Cluster.Fulfil(p)
 			s.AddVerdict(j, nil)
@@ -188,7 +188,7 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 	}
 	x := s.Begin()
 	tasks, v := r.placeNext(x, r.pending[j])
-	if v != nil || !eviction.KeepsPromises(s, x.Tasks(), nil) {
+	if v != nil || !plans.KeepPromises(s, x.Tasks(), nil) {
 		x.Undo()
 		return false
 	}

@@ -3,7 +3,7 @@ package backfill
 import (
 	"slices"
 
-	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -66,9 +66,9 @@ func fill(s *framework.Session, j *cluster.Job) {
 			s.AddVerdict(j, v)
 		}
 	}
-	if !eviction.KeepsPromises(s, x.Tasks(), nil) {
+	if !plans.KeepPromises(s, x.Tasks(), nil) {
 		x.Undo()
-		s.AddVerdict(j, eviction.StandsBack())
+		s.AddVerdict(j, plans.BreaksPromises())
 		return
 	}
 	x.Commit()

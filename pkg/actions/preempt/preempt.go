@@ -37,7 +37,7 @@ func (action) Name() string { return Name }
 func (p action) EvictionRules() framework.EvictionRules { return p.rules }
 
 func (p action) AdmitsByEviction(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
-	return eviction.SearchOf(s, p).Opens(j)
+	return eviction.SearchOf(s, p).CouldAdmit(j)
 }
 
 func (p action) MakeRoom(s *framework.Session, j *cluster.Job) {

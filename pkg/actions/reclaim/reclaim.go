@@ -26,7 +26,7 @@ func (action) Name() string { return Name }
 func (r action) EvictionRules() framework.EvictionRules { return r.rules }
 
 func (r action) AdmitsByEviction(s *framework.Session, j *cluster.Job) (ok bool, why *verdict.Verdict) {
-	return eviction.SearchOf(s, r).Opens(j)
+	return eviction.SearchOf(s, r).CouldAdmit(j)
 }
 
 func (r action) MakeRoom(s *framework.Session, j *cluster.Job) {

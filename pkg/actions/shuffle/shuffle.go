@@ -1,7 +1,7 @@
 package shuffle
 
 import (
-	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -31,4 +31,4 @@ func (action) AdmitsByEviction(*framework.Session, *cluster.Job) (bool, *verdict
 // MakeRoom makes none.
 func (action) MakeRoom(*framework.Session, *cluster.Job) {}
 
-func (action) Execute(s *framework.Session) { eviction.Shuffle(s, Name, s.ChooseVictims()) }
+func (action) Execute(s *framework.Session) { plans.Shuffle(s, Name, s.ChooseVictims()) }

@@ -1,4 +1,4 @@
-package eviction
+package plans
 
 import (
 	"cmp"
@@ -139,7 +139,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 		x.Undo()
 		return false
 	}
-	p.Deadline = deadline(s, p, p.Promised())
+	p.Deadline = Deadline(s, p, p.Promised())
 	if p.Job.LacksPromises() > 0 || len(p.Promised()) == 0 {
 		x.Undo()
 		s.Cluster.Disown(p, h.promised, h.victims, "the room that was promised is not there any more")
@@ -155,25 +155,25 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
 		s.Cluster.Disown(&cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
 	}
-	if _, why := ruler(s, p); why != "" && len(p.Unsent()) > 0 {
+	if _, why := actionOf(s, p); why != "" && len(p.Unsent()) > 0 {
 		cancel(s, p, why)
 		return true
 	}
-	judge(s, p)
+	ShowProgress(s, p)
 	return true
 }
 
 // promise promises the tasks their nodes again, in an order in which each fits beside those before it: the order in which they were
 // promised is not written down, but it is one in which they fit. If there is none, those that fit are promised theirs.
 func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) []*cluster.Task {
-	var promises []promise
-	for _, t := range bySubgroup(h.plan.Job, slices.SortedFunc(slices.Values(h.promised), s.CompareTasks)) {
+	var promises []Promise
+	for _, t := range BySubgroup(h.plan.Job, slices.SortedFunc(slices.Values(h.promised), s.CompareTasks)) {
 		n := s.Cluster.Node(t.Pod.Status.NominatedNodeName)
 		if n != nil && s.Outlook.CanOpen(t, n) {
-			promises = append(promises, promise{task: t, node: n})
+			promises = append(promises, Promise{Task: t, Node: n})
 		}
 	}
-	if order, ok := inSequence(s, x, promises); ok {
+	if order, ok := inOrder(s, x, promises); ok {
 		return order
 	}
 	// One may need another that comes after it.
@@ -181,9 +181,9 @@ func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) [
 	for again := true; again; {
 		again = false
 		for _, m := range promises {
-			if m.task.Status == cluster.Pending && s.Outlook.Fits(m.task, m.node) {
-				x.Pipeline(m.task, m.node)
-				order, again = append(order, m.task), true
+			if m.Task.Status == cluster.Pending && s.Outlook.Fits(m.Task, m.Node) {
+				x.Pipeline(m.Task, m.Node)
+				order, again = append(order, m.Task), true
 			}
 		}
 	}

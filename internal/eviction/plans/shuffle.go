@@ -1,4 +1,4 @@
-package eviction
+package plans
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Shuffle evicts pods that plugins have chosen, for nobody's sake.
+// Shuffle evicts pods that plugins have chosen.
 func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 	x := s.Begin()
 	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Action: action, Since: s.Now}
@@ -19,18 +19,18 @@ func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 			continue
 		}
 		if slices.ContainsFunc(s.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 }) {
-			continue // nobody needs the room so much
+			continue // no job waits for the room
 		}
 		x.Evict(t)
 		p.Victims = append(p.Victims, t)
 		planned.Evictions = append(planned.Evictions, cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID,
-			Plan: p.ID, Action: action, Message: fmt.Sprintf("%s %s", c.Why, mention(p.ID))})
+			Plan: p.ID, Action: action, Message: fmt.Sprintf("%s %s", c.Why, Mention(p.ID))})
 	}
 	if len(p.Victims) == 0 {
 		x.Undo()
 		return
 	}
 	p.Evictions = len(p.Victims)
-	p.Deadline = deadline(s, p, nil)
+	p.Deadline = Deadline(s, p, nil)
 	x.Promise(planned)
 }

@@ -1,0 +1,126 @@
+package plans
+
+import (
+	"fmt"
+	"slices"
+
+	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/victims"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// broken says why a plan cannot come true any more, "" if it may.
+func broken(s *framework.Session, p *cluster.Plan) string {
+	j, promised := p.Job, p.Promised()
+	switch {
+	case j.Queue == nil:
+		return "queue " + j.QueueName + " is gone"
+	case p.Lost != "":
+		return "node " + p.Lost + " is gone"
+	case len(promised) == 0, j.LacksPromises() > 0:
+		return "pods that room was made for are gone"
+	case !s.Now.Before(p.Deadline):
+		return "the room did not become free in time"
+	}
+	if v := s.Validate(j); v != nil {
+		return v.Sentence()
+	}
+	for _, t := range p.Victims {
+		if t.Status == cluster.Lingering {
+			return fmt.Sprintf("pod %s did not end within its grace period", t.Key())
+		}
+	}
+	for _, t := range promised {
+		if !s.Outlook.CanOpen(t, t.Node) {
+			return fmt.Sprintf("node %s does not take pod %s any more", t.Node.Name, t.Key())
+		}
+	}
+	return ""
+}
+
+// forbidsPlaces says why the queue of a plan's job may not have by now what was promised, "" if it may: a queue whose capability has
+// shrunk is not filled beyond it (rule Q4).
+func forbidsPlaces(s *framework.Session, p *cluster.Plan) string {
+	for _, t := range cluster.OnePerClass(p.Promised()) {
+		x := s.Begin()
+		x.Unpipeline(t)
+		v := rules.OverCapability(s, t)
+		x.Undo()
+		if v != nil {
+			return v.Sentence()
+		}
+	}
+	return ""
+}
+
+// forbidsVictims names the rule that protects a victim by now that was not told to leave, "" if all may still leave.
+func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.EvictingAction, unsent []*cluster.Task) string {
+	promised := p.Promised()
+	x := s.Begin()
+	defer x.Undo()
+	// When the first victim was chosen, none of the preemptor's pods was placed. What was placed when the others were chosen is not
+	// known any more, so the question is put as it was for the first: it is about what has changed outside.
+	promises := Withdraw(x, promised)
+	suspendLater(s, x, p)
+	for _, t := range unsent {
+		x.Spare(t)
+	}
+	r := rules.Of(s, action).For(p.Scope, p.Job)
+	r.SetPod(representative(p.Scope, promised))
+	var all resources.Vector
+	for _, t := range promised {
+		all.Add(t.Request())
+	}
+	r.SetWhole(all)
+	selector := victims.New(r)
+	var units []victims.Unit
+	var broken []*cluster.Task // one of each gang that leaves whole
+	for _, t := range unsent {
+		why := r.Protects(t)
+		if why == "" && t.Job.KeepsMinimum(t, cluster.Leaving{}) {
+			u := victims.OneTask(t)
+			why = selector.Objects(&u)
+		} else if why == "" && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {
+			if p.Scope == cluster.WithinJob {
+				return "pod " + t.Key().String() + " may not leave: " + rules.AtItsMinimum
+			}
+			u, ok := selector.WholeGang(t.Job)
+			if why = rules.AtItsMinimum; ok {
+				why = selector.Objects(&u)
+			}
+			broken = append(broken, t)
+		}
+		if why != "" {
+			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), why)
+		}
+		x.Evict(t)
+		units = append(units, victims.OneTask(t))
+	}
+	for _, t := range broken {
+		// What was to leave with it for another plan stays, or a pod of it has come since.
+		of := func(other *cluster.Task) bool { return other.Job != t.Job }
+		if t.Job.Ready() > 0 && (t.Job.Lacks() > 0 || !t.Job.KeptSubgroups(slices.DeleteFunc(slices.Clone(unsent), of))) {
+			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), rules.AtItsMinimum)
+		}
+	}
+	repromise(x, promises)
+	r.SetWhole(nil)
+	if !r.StaysWithinShare(x, selector.TakesByRight(units), promised) {
+		return "the plan takes more than the job's queue may any more: " + quota.HasItsShare
+	}
+	return ""
+}
+
+// representative returns the pod that the victims leave for: within a job the highest, else one that requests something.
+func representative(scope cluster.Scope, pods []*cluster.Task) *cluster.Task {
+	best := pods[0]
+	for _, t := range pods[1:] {
+		if scope == cluster.WithinJob && t.Priority > best.Priority || scope != cluster.WithinJob && best.BestEffort() && !t.BestEffort() {
+			best = t
+		}
+	}
+	return best
+}

@@ -1,0 +1,100 @@
+package eviction
+
+import (
+	"cmp"
+	"slices"
+
+	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/victims"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// PossibleVictims are the pods that an action could evict for a job in one scope, as things stand. They need not be enough for it.
+type PossibleVictims struct {
+	Scope   cluster.Scope
+	Leaving []*cluster.Task // may leave together, in the order in which they are asked
+	Spared  []verdict.Spared
+	// NotLookedAt is set if there are more pods than the caller wants looked at.
+	NotLookedAt bool
+}
+
+// PossibleVictims says which pods could leave for a job that has a pod waiting, by each scope of the action that pods stand in. It looks
+// at no more than so many pods in each. Nothing is changed.
+func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
+	pending := f.session.Pending(j)
+	if len(pending) == 0 {
+		return nil
+	}
+	scopes := f.scopes(j)
+	if f.rules.Scopes.Has(cluster.WithinJob) && j.Evictable() > 0 {
+		scopes = append(scopes, cluster.WithinJob)
+	}
+	var all []PossibleVictims
+	for _, scope := range scopes {
+		a := f.attempt(scope, j)
+		a.rules.SetPod(pending[0])
+		pods := a.pods()
+		switch found := (PossibleVictims{Scope: scope}); {
+		case len(pods) == 0:
+		case j.NeverPreempts:
+			found.Spared = []verdict.Spared{{Reason: rules.NeverPreempts, Pods: len(pods)}}
+			all = append(all, found)
+		case len(pods) > most:
+			found.NotLookedAt = true
+			all = append(all, found)
+		default:
+			found.Leaving, found.Spared = a.mayLeave(pods)
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// pods returns the pods that the scope is about.
+func (a *attempt) pods() []*cluster.Task {
+	all := a.rules.Preemptor.Tasks()
+	if a.rules.Scope != cluster.WithinJob {
+		all = a.search.session.Cluster.TasksOnNodes()
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.rules.Concerns(t) })
+}
+
+// spared counts the pods that may not leave for the preemptor, by rule, the most frequent first: those that a rule protects whatever
+// else leaves, and those that one protects once all have left that may. The pods that may leave are not counted; they would not be
+// enough.
+func (a *attempt) spared() []verdict.Spared {
+	_, spared := a.mayLeave(a.pods())
+	return spared
+}
+
+// mayLeave returns the pods that may leave together, by rules and votes, and counts the others by rule.
+func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spared []verdict.Spared) {
+	counts := map[string]int{}
+	var unprotected []*cluster.Task
+	for _, t := range pods {
+		if why := a.rules.Protects(t); why != "" {
+			counts[why]++
+		} else {
+			unprotected = append(unprotected, t)
+		}
+	}
+	x := a.search.session.Begin()
+	a.reset()
+	refused := map[*cluster.Task]string{}
+	leaving = victims.TasksOf(a.victims.Evict(x, unprotected, victims.Options{Why: refused}).Units)
+	for _, t := range unprotected {
+		if t.Status != cluster.Evicting {
+			counts[cmp.Or(refused[t], rules.AtItsMinimum)]++
+		}
+	}
+	x.Undo()
+	spared = make([]verdict.Spared, 0, len(counts))
+	for reason, pods := range counts {
+		spared = append(spared, verdict.Spared{Reason: reason, Pods: pods})
+	}
+	slices.SortFunc(spared, func(s, t verdict.Spared) int {
+		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
+	})
+	return leaving, spared
+}

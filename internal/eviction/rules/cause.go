@@ -1,0 +1,55 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Cause says which job preempts a victim, by which rule, with the numbers. placed are the pods of the preemptor in the plan.
+func (r *Rules) Cause(victim *cluster.Task, placed []*cluster.Task) (rule, message string) {
+	preemptor, j := r.Preemptor, victim.Job
+	switch {
+	case r.Scope == cluster.WithinJob:
+		highest := slices.MaxFunc(placed, func(t, v *cluster.Task) int { return cmp.Compare(t.Priority, v.Priority) })
+		return "P1", fmt.Sprintf("Preempted by pod %s (task priority %d) of the same job: higher task priority than %d (rule P1)",
+			highest.Pod.Name, highest.Priority, victim.Priority)
+	case r.Scope == cluster.Anywhere:
+		return "A3", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: a lone pod of higher priority than %d (rule A3)",
+			preemptor.Name(), preemptor.Priority, preemptor.QueueName, j.Priority)
+	case r.Scope == cluster.BetweenJobs:
+		return "J1", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: higher job priority than %d (rule J1)",
+			preemptor.Name(), preemptor.Priority, preemptor.QueueName, j.Priority)
+	case !r.NeedsRight(j):
+		return "Q1", fmt.Sprintf("Preempted by job %s in queue %s (queue priority %d): higher queue priority than %d of queue %s (rule Q1)",
+			preemptor.Name(), preemptor.QueueName, r.Queues.Priority(preemptor.QuotaNode()), r.Queues.Priority(j.QuotaNode()), j.QueueName)
+	}
+	message = fmt.Sprintf("Preempted by job %s in queue %s: queue %s holds more than it deserves (rule Q1)",
+		preemptor.Name(), preemptor.QueueName, j.QueueName)
+	if keeps := r.keeps(j.QuotaNode(), victim); keeps != "" {
+		message += "; it keeps " + keeps
+	}
+	return "Q1", message
+}
+
+// keeps says what a queue keeps of what it deserves, in the resources of a pod.
+func (r *Rules) keeps(q *quota.Node, t *cluster.Task) string {
+	standing := r.Queues.Standing(q)
+	var parts []string
+	for i, amount := range t.Request() {
+		d := resources.Dim(i)
+		limit, ok := standing.Deserved.At(d)
+		if amount <= 0 || !ok || d == resources.Pods {
+			continue
+		}
+		name := r.Session.Cluster.Resources.Name(d)
+		parts = append(parts, fmt.Sprintf("%s %s and deserves %s", name, resources.Format(name, standing.Held.At(d)),
+			resources.Format(name, limit)))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,243 @@
+package victims
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Options say how units are evicted.
+type Options struct {
+	// Local is the only node that matters, if not nil: of a gang that leaves whole only what stands there is evicted for the moment.
+	Local *cluster.Node
+	// LargestFirst evicts the units first that hold most of what is wanted.
+	LargestFirst bool
+	// Enough ends the eviction as soon as it is true; nil evicts all that may leave.
+	Enough func() bool
+	// Why is filled with the reasons why pods may not leave, unless it is nil.
+	Why map[*cluster.Task]string
+}
+
+// Evicted is what has left.
+type Evicted struct {
+	Units []Unit // in the order in which they left
+	// WasRefused is set if a unit might have left by itself, and not after those before it: in another order others would leave.
+	WasRefused bool
+	// NoneUnprotected is set if rules protect all pods whatever else leaves.
+	NoneUnprotected bool
+}
+
+// Evict evicts all of some pods that may leave, one unit after the other.
+func (s *Selector) Evict(x framework.Transaction, pods []*cluster.Task, o Options) Evicted {
+	r := round{Selector: s, Options: o}
+	groups := r.groupByJob(pods)
+	r.NoneUnprotected = len(groups) == 0
+	r.evict(x, groups)
+	return r.Evicted
+}
+
+// round is one call of [Selector.Evict].
+type round struct {
+	*Selector
+	Options
+	Evicted
+}
+
+// jobGroup is what may leave of one job, as long as it may: first its surplus, pod by pod, then all the rest.
+type jobGroup struct {
+	job     *cluster.Job
+	tasks   []*cluster.Task // that no rule protects, the least important first
+	tops    []importance    // of the tasks
+	at      int             // the first that was not tried
+	isWhole bool            // the rest was tried
+
+	next Unit // the unit that is tried next
+}
+
+// queueGroup is the groups of one queue that have a unit left to try, the one that is tried first on top.
+type queueGroup = framework.Heap[*jobGroup]
+
+func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
+	queueGroups := r.groupByQueue(groups)
+	for len(queueGroups) > 0 && (r.Enough == nil || !r.Enough()) {
+		first := 0
+		for i := range queueGroups {
+			if r.compare(&queueGroups[i].First().next, &queueGroups[first].First().next) < 0 {
+				first = i
+			}
+		}
+		groups := queueGroups[first]
+		h := groups.First()
+		u := h.next
+		if why := r.objects(&u); why == "" {
+			u.leave(x, r.Local)
+			r.Units = append(r.Units, u)
+		} else {
+			r.WasRefused = true
+			r.note(&u, why)
+		}
+		h.pass()
+		if r.advance(h) {
+			groups.FixFirst()
+		} else if groups.Pop(); groups.Len() == 0 {
+			queueGroups = slices.Delete(queueGroups, first, first+1)
+		}
+	}
+}
+
+// objects is [Selector.Objects], which is kept for a whole gang that is the first to leave.
+func (r *round) objects(u *Unit) string {
+	if len(r.Units) > 0 || !u.Whole || r.rules.Pod() == nil {
+		return r.Objects(u)
+	}
+	g := r.known(u.Job)
+	if kind := r.rules.KindOf(r.rules.Pod()); g.version != r.version || g.kind != kind {
+		g.answer, g.version, g.kind = r.Objects(u), r.version, kind
+	}
+	return g.answer
+}
+
+// note keeps why a unit may not leave, if the caller wants to know.
+func (r *round) note(u *Unit, why string) {
+	if r.Why == nil {
+		return
+	}
+	for _, t := range u.Tasks {
+		r.Why[t] = why
+	}
+}
+
+// groupByQueue sorts groups by queue, the queues in the order in which they appear.
+func (r *round) groupByQueue(groups []*jobGroup) []*queueGroup {
+	var queues []*cluster.Queue
+	var byQueue [][]*jobGroup
+	for _, h := range groups {
+		if !r.advance(h) {
+			continue
+		}
+		i := slices.Index(queues, h.job.Queue)
+		if i < 0 {
+			i = len(queues)
+			queues, byQueue = append(queues, h.job.Queue), append(byQueue, nil)
+		}
+		byQueue[i] = append(byQueue[i], h)
+	}
+	queueGroups := make([]*queueGroup, len(byQueue))
+	for i, groups := range byQueue {
+		queueGroups[i] = framework.NewHeap(groups, func(g, h *jobGroup) int { return r.compare(&g.next, &h.next) })
+	}
+	return queueGroups
+}
+
+// groupByJob sorts pods that may leave into groups, the jobs in the order in which they appear. Pods that a rule protects are left
+// out.
+func (r *round) groupByJob(pods []*cluster.Task) []*jobGroup {
+	var groups []*jobGroup
+	byJob := map[*cluster.Job]*jobGroup{}
+	for _, t := range pods {
+		if !r.rules.Concerns(t) || r.rules.Protects(t) != "" {
+			continue
+		}
+		h := byJob[t.Job]
+		if h == nil {
+			h = &jobGroup{job: t.Job}
+			byJob[t.Job] = h
+			groups = append(groups, h)
+		}
+		h.tasks = append(h.tasks, t)
+	}
+	for _, h := range groups {
+		r.sort(h)
+	}
+	return groups
+}
+
+// sort puts the pods of a group into the order in which they leave.
+func (r *round) sort(h *jobGroup) {
+	h.tops = make([]importance, len(h.tasks))
+	for i, t := range h.tasks {
+		h.tops[i] = r.importanceOf(t)
+	}
+	order := make([]int, len(h.tasks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		if r.LargestFirst {
+			if c := part(r.rules, h.tasks[j].Request()).Compare(part(r.rules, h.tasks[i].Request())); c != 0 {
+				return c
+			}
+		}
+		return h.tops[i].compare(&h.tops[j])
+	})
+	tasks, tops := make([]*cluster.Task, len(order)), make([]importance, len(order))
+	for to, from := range order {
+		tasks[to], tops[to] = h.tasks[from], h.tops[from]
+	}
+	h.tasks, h.tops = tasks, tops
+}
+
+// compare is the order in which units are evicted in the round.
+func (r *round) compare(u, v *Unit) int {
+	if r.LargestFirst {
+		if c := part(r.rules, v.requested()).Compare(part(r.rules, u.requested())); c != 0 {
+			return c
+		}
+	}
+	return r.Selector.compare(u, v)
+}
+
+// part is how much of what is wanted an amount is, in the resource of which it is least. More than enough counts as enough.
+func part(r *rules.Rules, amounts resources.Vector) resources.Ratio {
+	least := resources.Ratio{Num: 1, Den: 1}
+	for i, amount := range r.Wanted() {
+		if ratio := (resources.Ratio{Num: amounts.At(resources.Dim(i)), Den: amount}); amount > 0 && ratio.Compare(least) < 0 {
+			least = ratio
+		}
+	}
+	return least
+}
+
+// advance works out which unit of a group is tried next, and reports whether there is one.
+func (r *round) advance(h *jobGroup) bool {
+	var ok bool
+	h.next, ok = r.head(h)
+	return ok
+}
+
+// head returns the unit of a group that is tried next. ok is false if there is none left. It is the same until the group is told to
+// pass on.
+func (r *round) head(h *jobGroup) (u Unit, ok bool) {
+	keeps := false
+	for ; h.at < len(h.tasks); h.at++ {
+		t := h.tasks[h.at]
+		if t.Status == cluster.Evicting {
+			continue // with its whole gang, on account of another node
+		}
+		if h.job.KeepsMinimum(t, cluster.Leaving{}) {
+			u = Unit{Job: h.job, Tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}
+			u.top.endsJob = endsJob(h.job, 1)
+			return u, true
+		}
+		keeps = true
+	}
+	if !h.isWhole && r.rules.Scope != cluster.WithinJob {
+		u, ok = r.WholeGang(h.job)
+	}
+	if !ok && keeps && h.job.Count(cluster.Evicting) > 0 {
+		r.WasRefused = true // another pod of it might have left in place of one that did
+	}
+	return u, ok
+}
+
+// pass goes on to what comes after the head of the group.
+func (h *jobGroup) pass() {
+	if h.at < len(h.tasks) {
+		h.at++
+	} else {
+		h.isWhole = true
+	}
+}

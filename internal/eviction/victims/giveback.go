@@ -1,0 +1,211 @@
+package victims
+
+import (
+	"cmp"
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// GiveBack lets units stay that were evicted: those that violate a disruption budget first, then the most important, each if the
+// preemptor still fits with the unit back in its place. It returns the units that must leave, in the order given.
+func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster.Node, stillFits func(u *Unit) bool) []Unit {
+	order := lastFirst(gone)
+	if violations := s.violations(order); violations != nil {
+		slices.SortStableFunc(order, func(u, v *Unit) int { return min(violations[v], 1) - min(violations[u], 1) })
+	}
+	back := map[*Unit]bool{}
+	for _, u := range order {
+		if !u.Whole && leavesWhole(gone, back, u.Job) {
+			continue // what a broken gang has left is of no use to it
+		}
+		u.stay(x)
+		if stillFits(u) {
+			back[u] = true
+		} else {
+			u.leave(x, local)
+		}
+	}
+	kept := gone
+	if len(back) > 0 {
+		kept = nil
+		for i := range gone {
+			if !back[&gone[i]] {
+				kept = append(kept, gone[i])
+			}
+		}
+	}
+	singles := map[*cluster.Job][]*cluster.Task{}
+	for i := range kept {
+		if u := &kept[i]; !u.Whole {
+			singles[u.Job] = append(singles[u.Job], u.Tasks...)
+		}
+	}
+	for i := range kept {
+		u := &kept[i]
+		if !u.Whole || len(singles[u.Job]) == 0 && (local != nil || !hasSurplus(u)) {
+			continue // a part of the gang that stays is of no use
+		}
+		if needed, ok := s.shrink(x, u, singles[u.Job], stillFits); ok {
+			shrunk := slices.DeleteFunc(slices.Clone(kept), func(v Unit) bool { return v.Job == u.Job })
+			return s.GiveBack(x, append(shrunk, needed...), local, stillFits)
+		}
+	}
+	return kept
+}
+
+// shrink has some pods of a gang leave instead of all: which pods are its surplus was decided by importance, before it was known on
+// which nodes room is needed. singles are the pods that leave one by one beside it. ok says that the gang can stay with what need not
+// leave, and needed are the units that leave then; if not, nothing has changed.
+func (s *Selector) shrink(
+	x framework.Transaction, whole *Unit, singles []*cluster.Task, stillFits func(u *Unit) bool,
+) (needed []Unit, ok bool) {
+	j := whole.Job
+	leaving := slices.Concat(whole.gone, singles)
+	byImportance := func(t, v *cluster.Task) int {
+		i, k := s.importanceOf(t), s.importanceOf(v)
+		return k.compare(&i)
+	}
+	smallestFirst := func(t, v *cluster.Task) int {
+		// Of small pods more can stay, and a minimum is a number.
+		total := s.rules.Session.Cluster.Total
+		share, _ := resources.DominantShare(t.Request(), total)
+		other, _ := resources.DominantShare(v.Request(), total)
+		return cmp.Or(share.Compare(other), byImportance(t, v))
+	}
+	for _, order := range []func(t, v *cluster.Task) int{byImportance, smallestFirst} {
+		slices.SortFunc(leaving, func(t, v *cluster.Task) int {
+			// Without pods of a role that has a minimum the others are of no use.
+			return cmp.Or(btoi(hasMinimum(v))-btoi(hasMinimum(t)), order(t, v))
+		})
+		y := s.rules.Session.Begin()
+		needed = s.mustLeave(x, leaving, stillFits)
+		if j.Lacks() == 0 && len(needed) > 0 && j.KeptSubgroups(TasksOf(needed)) && s.mayLeaveAlone(x, needed) {
+			slices.Reverse(needed)
+			return needed, true
+		}
+		y.Undo()
+	}
+	return nil, false
+}
+
+// mustLeave lets pods that leave stay one by one, each if the preemptor still fits, and returns the others.
+func (s *Selector) mustLeave(x framework.Transaction, leaving []*cluster.Task, stillFits func(u *Unit) bool) (needed []Unit) {
+	for _, t := range leaving {
+		u := Unit{Job: t.Job, Tasks: []*cluster.Task{t}, top: s.importanceOf(t)}
+		x.Spare(t)
+		if !stillFits(&u) {
+			u.leave(x, nil)
+			needed = append(needed, u)
+		}
+	}
+	return needed
+}
+
+// mayLeaveAlone reports whether nothing forbids any of the units to leave beside the others.
+func (s *Selector) mayLeaveAlone(x framework.Transaction, units []Unit) bool {
+	for i := range units {
+		u := &units[i]
+		u.stay(x)
+		why := s.Objects(u)
+		u.leave(x, nil)
+		if why != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// hasSurplus reports whether a gang that leaves whole has a pod that it could do without: a pod of a role that has more than its
+// minimum, while the plan needs pods of a role that has not.
+func hasSurplus(u *Unit) bool {
+	j := u.Job
+	if j.Ready()+len(u.Tasks) <= j.MinMember {
+		return false
+	}
+	return slices.ContainsFunc(u.Tasks, func(t *cluster.Task) bool {
+		leaving := 0
+		for _, other := range u.Tasks {
+			leaving += btoi(other.Role == t.Role)
+		}
+		return !j.ChecksRoles() || !slices.ContainsFunc(j.RoleMinimums, func(r cluster.RoleMinimum) bool {
+			return r.Role == t.Role && j.RoleReady(r.Role)+leaving <= r.Minimum
+		})
+	})
+}
+
+// hasMinimum reports whether a pod is of a role of which its gang needs a number.
+func hasMinimum(t *cluster.Task) bool {
+	return t.Job.ChecksRoles() && slices.ContainsFunc(t.Job.RoleMinimums, func(r cluster.RoleMinimum) bool { return r.Role == t.Role })
+}
+
+// lastFirst returns units in the opposite order: the last to be evicted matters most, since units are evicted from the lowest queue
+// and the least important unit up.
+func lastFirst(units []Unit) []*Unit {
+	order := make([]*Unit, len(units))
+	for i := range units {
+		order[i] = &units[len(units)-1-i]
+	}
+	return order
+}
+
+// leavesWhole reports whether all that is left of a job leaves too.
+func leavesWhole(gone []Unit, back map[*Unit]bool, j *cluster.Job) bool {
+	for i := range gone {
+		if gone[i].Whole && gone[i].Job == j && !back[&gone[i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// violations returns how many pods of which units leave against a disruption budget, if the more important units, which come first,
+// use up what the budgets allow. It is nil if no budget covers any of them.
+func (s *Selector) violations(order []*Unit) map[*Unit]int {
+	if !s.rules.Budgets {
+		return nil
+	}
+	c := s.rules.Session.Cluster
+	var left map[*cluster.Budget]int
+	for _, u := range order {
+		if u.unbudgeted {
+			continue // it may be large, and is looked at for every node that it stands on
+		}
+		for _, t := range u.Tasks {
+			for _, b := range c.Budgets(t) {
+				if left == nil {
+					left = map[*cluster.Budget]int{}
+				}
+				if _, known := left[b]; !known {
+					left[b] = b.Left()
+				}
+				// The model shows them gone already.
+				if t.Status == cluster.Evicting {
+					left[b]++
+				}
+			}
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	violations := map[*Unit]int{}
+	for _, u := range order {
+		if u.unbudgeted {
+			continue
+		}
+		for _, t := range u.Tasks {
+			isViolating := false
+			for _, b := range c.Budgets(t) {
+				left[b]--
+				isViolating = isViolating || left[b] < 0
+			}
+			if isViolating {
+				violations[u]++
+			}
+		}
+	}
+	return violations
+}

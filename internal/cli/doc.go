@@ -1,6 +1,9 @@
 // Package cli is what a person types: the verbs of vcctl (job, queue, jobflow, jobtemplate, pod, version) and the
 // Slurm-like programs vsub, vjobs, vqueues, vcancel, vsuspend and vresume, with the habits of kubectl around them.
 //
+// The verbs about Jobs are in the package job, the others here. What all verbs share is in the package session: the connection, the
+// flags, the tables and the sentences about errors.
+//
 // AddCommands puts the verbs beside the other commands of hekla. ForName returns the program that a link to the same
 // executable is: vcctl, kubectl-hekla, and the Slurm-like ones.
 //

@@ -54,7 +54,7 @@ func runAll(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// program returns a program as a link of this name starts it.
+// Program returns a program as a link of this name starts it.
 func program(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	if command := cli.ForName(name, streams); command != nil {
 		return command
@@ -144,7 +144,7 @@ func normal(text string) string {
 	return strings.Trim(strings.Join(rows, "\n"), "\n")
 }
 
-// namespace makes a namespace for one test.
+// Namespace makes a namespace for one test.
 func namespace(t *testing.T) string {
 	t.Helper()
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -152,7 +152,7 @@ func namespace(t *testing.T) string {
 	return n.Name
 }
 
-// create creates objects for one test. Nobody here takes a namespace away, so they are deleted one by one.
+// Create creates objects for one test. Nobody here takes a namespace away, so they are deleted one by one.
 func create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {

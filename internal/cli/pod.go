@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"hekla.sh/hekla/internal/cli/session"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -27,7 +28,7 @@ type podFilter struct {
 	isWatch            bool
 }
 
-func newPodCommand(s *session) *cobra.Command {
+func newPodCommand(s *session.Session) *cobra.Command {
 	var filter podFilter
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the pods of all jobs, of one job, or of a queue", Args: cobra.NoArgs,
@@ -37,13 +38,13 @@ func newPodCommand(s *session) *cobra.Command {
 	flags.StringVarP(&filter.job, "job", "j", "", "only pods of this job")
 	flags.StringVarP(&filter.queue, "queue", "q", "", "only pods of this queue, those without a job too")
 	flags.StringVarP(&filter.labels, "selector", "l", "", "only pods with these labels")
-	s.addNamespaceFlag(list, vcctlShorthands)
-	s.addAllNamespacesFlag(list)
-	addWatchFlag(list, &filter.isWatch)
-	s.addTableFlags(list)
-	_ = list.RegisterFlagCompletionFunc("queue", s.completeQueues)
-	_ = list.RegisterFlagCompletionFunc("job", s.completeJobs)
-	return newGroup(s, "pod", []string{"pods"}, "List the pods of jobs and queues", list)
+	s.AddNamespaceFlag(list, session.VcctlShorthands)
+	s.AddAllNamespacesFlag(list)
+	session.AddWatchFlag(list, &filter.isWatch)
+	s.AddTableFlags(list)
+	_ = list.RegisterFlagCompletionFunc("queue", s.CompleteQueues)
+	_ = list.RegisterFlagCompletionFunc("job", s.CompleteJobs)
+	return session.NewGroup(s, "pod", []string{"pods"}, "List the pods of jobs and queues", list)
 }
 
 // selector is what the API server can select by.
@@ -61,27 +62,27 @@ func (f *podFilter) selector() string {
 	return strings.Join(terms, ",")
 }
 
-// keep reports whether a pod is in the queue that is meant: a Job's pod says so in a label, any other in an annotation.
+// Keep reports whether a pod is in the queue that is meant: a Job's pod says so in a label, any other in an annotation.
 func (f *podFilter) keep(pod metav1.Object) bool {
 	return f.queue == "" || pod.GetLabels()[batch.QueueNameKey] == f.queue || pod.GetAnnotations()[scheduling.QueueNameAnnotationKey] == f.queue
 }
 
-func listPods(ctx context.Context, s *session, f podFilter) error {
-	options, err := labelOption(f.selector())
+func listPods(ctx context.Context, s *session.Session, f podFilter) error {
+	options, err := session.LabelOption(f.selector())
 	if err != nil {
 		return err
 	}
-	if !s.output.isTable() {
-		return show(ctx, s, listing[*corev1.Pod]{
-			kind: "pod", list: &corev1.PodList{}, options: options, isWatch: f.isWatch, isNamespaced: true,
-			keep: func(pod *corev1.Pod) bool { return f.keep(pod) },
+	if !s.Output.IsTable() {
+		return session.Show(ctx, s, session.Listing[*corev1.Pod]{
+			Kind: "pod", List: &corev1.PodList{}, Options: options, IsWatch: f.isWatch, IsNamespaced: true,
+			Keep: func(pod *corev1.Pod) bool { return f.keep(pod) },
 		})
 	}
-	scope, err := s.scope()
+	scope, err := s.Scope()
 	if err != nil {
 		return err
 	}
-	api, err := s.tables()
+	api, err := tables(s)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func listPods(ctx context.Context, s *session, f podFilter) error {
 	}
 	table := &metav1.Table{}
 	if err := request(metav1.ListOptions{}).Do(ctx).Into(table); err != nil {
-		return s.explain(err)
+		return s.Explain(err)
 	}
 	written, err := newPodRows(s, scope, table.ColumnDefinitions)
 	if err != nil {
@@ -106,16 +107,16 @@ func listPods(ctx context.Context, s *session, f podFilter) error {
 	if err := written.addTable(s, table, f); err != nil {
 		return err
 	}
-	if err := written.flush(); err != nil {
+	if err := written.Flush(); err != nil {
 		return err
 	}
 	if !f.isWatch {
 		if !written.isAny {
-			return s.sayNothingFound("pod", scope)
+			return s.SayNothingFound("pod", scope)
 		}
 		return nil
 	}
-	return follow(ctx, s, table.ResourceVersion, func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return session.Follow(ctx, s, table.ResourceVersion, func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.Watch = true
 		return request(options).Watch(ctx)
 	}, func(object runtime.Object) error {
@@ -126,13 +127,13 @@ func listPods(ctx context.Context, s *session, f podFilter) error {
 		if err := written.addTable(s, change, f); err != nil {
 			return err
 		}
-		return written.flush()
+		return written.Flush()
 	})
 }
 
 // tables is a client of the core API that can read tables.
-func (s *session) tables() (*rest.RESTClient, error) {
-	config, err := s.config()
+func tables(s *session.Session) (*rest.RESTClient, error) {
+	config, err := s.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (s *session) tables() (*rest.RESTClient, error) {
 	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	api, err := rest.RESTClientFor(config)
-	return api, s.explain(err)
+	return api, s.Explain(err)
 }
 
 // podTitles are those of vcctl, by those of the API server.
@@ -152,7 +153,7 @@ var podTitles = map[string]string{"Restarts": "Restart"}
 
 // podRows writes rows that the API server has made.
 type podRows struct {
-	*rows
+	*session.Rows
 	isAny bool
 }
 
@@ -163,20 +164,20 @@ type podRow struct {
 	cells []any
 }
 
-func newPodRows(s *session, scope string, definitions []metav1.TableColumnDefinition) (*podRows, error) {
-	var columns []column[runtime.Object]
+func newPodRows(s *session.Session, scope string, definitions []metav1.TableColumnDefinition) (*podRows, error) {
+	var columns []session.Column[runtime.Object]
 	if scope == "" {
-		columns = append(columns, column[runtime.Object]{title: "Namespace", cell: func(o runtime.Object) string { return o.(podRow).pod.GetNamespace() }})
+		columns = append(columns, session.Column[runtime.Object]{Title: "Namespace", Cell: func(o runtime.Object) string { return o.(podRow).pod.GetNamespace() }})
 	}
 	for i, definition := range definitions {
-		if definition.Priority > 0 && s.output.format() != wideFormat {
+		if definition.Priority > 0 && s.Output.Format() != session.WideFormat {
 			continue
 		}
 		title := definition.Name
 		if other, ok := podTitles[title]; ok {
 			title = other
 		}
-		columns = append(columns, column[runtime.Object]{title: strings.ReplaceAll(title, " ", ""), cell: func(o runtime.Object) string {
+		columns = append(columns, session.Column[runtime.Object]{Title: strings.ReplaceAll(title, " ", ""), Cell: func(o runtime.Object) string {
 			if cells := o.(podRow).cells; i < len(cells) {
 				return fmt.Sprint(cells[i])
 			}
@@ -186,11 +187,11 @@ func newPodRows(s *session, scope string, definitions []metav1.TableColumnDefini
 	if !slices.ContainsFunc(definitions, func(d metav1.TableColumnDefinition) bool { return d.Name == "Name" }) {
 		return nil, errors.New("the API server shows pods without their names; try --output=name")
 	}
-	return &podRows{rows: newRows(s, columns, podSpace)}, nil
+	return &podRows{Rows: session.NewRows(s, columns, session.PodSpace)}, nil
 }
 
 // addTable adds those rows of a table whose pods are to be shown.
-func (r *podRows) addTable(s *session, table *metav1.Table, f podFilter) error {
+func (r *podRows) addTable(s *session.Session, table *metav1.Table, f podFilter) error {
 	for i := range table.Rows {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(table.Rows[i].Object.Raw); err != nil {
@@ -204,7 +205,7 @@ func (r *podRows) addTable(s *session, table *metav1.Table, f podFilter) error {
 			continue
 		}
 		r.isAny = true
-		if err := r.add(s, podRow{Object: object, pod: pod, cells: table.Rows[i].Cells}); err != nil {
+		if err := r.Add(s, podRow{Object: object, pod: pod, cells: table.Rows[i].Cells}); err != nil {
 			return err
 		}
 	}

@@ -11,19 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/cli/session"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-func newQueueCommand(s *session) *cobra.Command {
-	return newGroup(s, "queue", []string{"queues", "q"}, "Create, list, get, operate and delete queues",
+func newQueueCommand(s *session.Session) *cobra.Command {
+	return session.NewGroup(s, "queue", []string{"queues", "q"}, "Create, list, get, operate and delete queues",
 		newQueueCreateCommand(s), newQueueDeleteCommand(s), newQueueOperateCommand(s), newQueueListCommand(s), newQueueGetCommand(s))
 }
 
 // addQueueNameFlag adds the flag of a queue's name, which has the letter that other verbs have for the namespace: queues are
 // in none.
-func (s *session) addQueueNameFlag(command *cobra.Command) {
-	s.addNameFlag(command, "n", "name of the queue")
+func addQueueNameFlag(s *session.Session, command *cobra.Command) {
+	s.AddNameFlag(command, "n", "name of the queue")
 }
 
 // queueFlags describe a queue without a manifest.
@@ -33,16 +34,16 @@ type queueFlags struct {
 	isReclaimable                                  bool
 }
 
-func newQueueCreateCommand(s *session) *cobra.Command {
+func newQueueCreateCommand(s *session.Session) *cobra.Command {
 	var f queueFlags
 	command := &cobra.Command{
 		Use: "create [NAME]", Short: "Create a queue", Args: cobra.MaximumNArgs(1),
-		Example: "  " + s.program + " queue create research --deserved cpu=64,memory=256Gi --priority 10",
+		Example: "  " + s.Program + " queue create research --deserved cpu=64,memory=256Gi --priority 10",
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return createQueue(command.Context(), s, f, arguments)
 		},
 	}
-	s.addQueueNameFlag(command)
+	addQueueNameFlag(s, command)
 	flags := command.Flags()
 	flags.Int32VarP(&f.weight, "weight", "w", 1, "weight among its siblings, for the plugin proportion")
 	flags.StringVarP(&f.state, "state", "S", string(scheduling.QueueStateOpen), "Open or Closed")
@@ -52,18 +53,18 @@ func newQueueCreateCommand(s *session) *cobra.Command {
 	flags.StringVar(&f.guarantee, "guarantee", "", "floor: what is kept free for it")
 	flags.StringVar(&f.capability, "capability", "", "ceiling: what it never exceeds")
 	flags.BoolVar(&f.isReclaimable, "reclaimable", true, "whether other queues may take back what it holds above its share")
-	s.addDryRunFlag(command)
-	s.addOutputFlag(command, "")
-	_ = command.RegisterFlagCompletionFunc("parent", s.completeQueues)
+	s.AddDryRunFlag(command)
+	s.AddOutputFlag(command, "")
+	_ = command.RegisterFlagCompletionFunc("parent", s.CompleteQueues)
 	return command
 }
 
-func createQueue(ctx context.Context, s *session, f queueFlags, arguments []string) error {
-	names, err := s.names("queue", arguments)
+func createQueue(ctx context.Context, s *session.Session, f queueFlags, arguments []string) error {
+	names, err := s.Names("queue", arguments)
 	switch {
-	case err != nil && s.isVolcano && s.name == "":
+	case err != nil && s.IsVolcano && s.Name == "":
 		names = []string{"test"} // what vcctl calls it
-	case err != nil && s.name == "":
+	case err != nil && s.Name == "":
 		return errors.New("a queue needs a name, as an argument or by --name")
 	case err != nil:
 		return err
@@ -74,20 +75,20 @@ func createQueue(ctx context.Context, s *session, f queueFlags, arguments []stri
 	}
 	done := fmt.Sprintf("create queue %s successfully", queue.Name)
 	if f.state == string(scheduling.QueueStateOpen) {
-		return s.create(ctx, queue, done)
+		return s.Create(ctx, queue, done)
 	}
 	// The state of a new object is not taken from who creates it, so a queue is closed like any other.
-	return s.write(queue, done, func(api client.Client) error {
+	return s.Write(queue, done, func(api client.Client) error {
 		if err := api.Create(ctx, queue); err != nil {
 			return err
 		}
-		command, err := s.newCommand(queue, metav1.NamespaceDefault, bus.CloseQueueAction)
+		command, err := session.BusCommand(s, queue, metav1.NamespaceDefault, bus.CloseQueueAction)
 		if err == nil {
 			err = api.Create(ctx, command)
 		}
 		if err != nil {
-			return &explained{fmt.Sprintf("queue %q is created, but open: %s; close it with %q", queue.Name, message(err),
-				s.program+" queue operate "+queue.Name+" -a close"), err}
+			return &session.Explained{Sentence: fmt.Sprintf("queue %q is created, but open: %s; close it with %q", queue.Name, session.Message(err),
+				s.Program+" queue operate "+queue.Name+" -a close"), Cause: err}
 		}
 		return nil
 	})
@@ -97,15 +98,15 @@ func (f *queueFlags) queue(name string) (*scheduling.Queue, error) {
 	if f.state != string(scheduling.QueueStateOpen) && f.state != string(scheduling.QueueStateClosed) {
 		return nil, fmt.Errorf("--state=%s: it must be Open or Closed", f.state)
 	}
-	capability, err := parseResources("--capability", f.capability)
+	capability, err := session.ParseResources("--capability", f.capability)
 	if err != nil {
 		return nil, err
 	}
-	deserved, err := parseResources("--deserved", f.deserved)
+	deserved, err := session.ParseResources("--deserved", f.deserved)
 	if err != nil {
 		return nil, err
 	}
-	guarantee, err := parseResources("--guarantee", f.guarantee)
+	guarantee, err := session.ParseResources("--guarantee", f.guarantee)
 	if err != nil {
 		return nil, err
 	}
@@ -118,36 +119,36 @@ func (f *queueFlags) queue(name string) (*scheduling.Queue, error) {
 	}, nil
 }
 
-func newQueueDeleteCommand(s *session) *cobra.Command {
+func newQueueDeleteCommand(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
-		Use: "delete NAME...", Short: "Delete queues", ValidArgsFunction: s.completeQueues,
+		Use: "delete NAME...", Short: "Delete queues", ValidArgsFunction: s.CompleteQueues,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			names, err := s.names("queue", arguments)
+			names, err := s.Names("queue", arguments)
 			if err != nil {
 				return err
 			}
 			var problems []error
 			for _, name := range names {
 				queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}}
-				problems = append(problems, s.delete(command.Context(), queue, fmt.Sprintf("delete queue %s successfully", name)))
+				problems = append(problems, s.Delete(command.Context(), queue, fmt.Sprintf("delete queue %s successfully", name)))
 			}
 			return errors.Join(problems...)
 		},
 	}
-	s.addQueueNameFlag(command)
-	s.addDryRunFlag(command)
-	s.addOutputFlag(command, "")
+	addQueueNameFlag(s, command)
+	s.AddDryRunFlag(command)
+	s.AddOutputFlag(command, "")
 	return command
 }
 
-func newQueueOperateCommand(s *session) *cobra.Command {
+func newQueueOperateCommand(s *session.Session) *cobra.Command {
 	var weight int32
 	var action string
 	command := &cobra.Command{
-		Use: "operate NAME --action=open|close|update", Short: "Open or close queues, or change their weight", ValidArgsFunction: s.completeQueues,
-		Example: "  " + s.program + " queue operate research -a close\n  " + s.program + " queue operate research -a update -w 4",
+		Use: "operate NAME --action=open|close|update", Short: "Open or close queues, or change their weight", ValidArgsFunction: s.CompleteQueues,
+		Example: "  " + s.Program + " queue operate research -a close\n  " + s.Program + " queue operate research -a update -w 4",
 		RunE: func(command *cobra.Command, arguments []string) error {
-			names, err := s.names("queue", arguments)
+			names, err := s.Names("queue", arguments)
 			if err != nil {
 				return err
 			}
@@ -158,16 +159,16 @@ func newQueueOperateCommand(s *session) *cobra.Command {
 			return errors.Join(problems...)
 		},
 	}
-	s.addQueueNameFlag(command)
+	addQueueNameFlag(s, command)
 	command.Flags().Int32VarP(&weight, "weight", "w", 0, "new weight, for --action=update")
 	command.Flags().StringVarP(&action, "action", "a", "", "open, close or update")
-	s.addDryRunFlag(command)
-	s.addOutputFlag(command, "")
+	s.AddDryRunFlag(command)
+	s.AddOutputFlag(command, "")
 	_ = command.RegisterFlagCompletionFunc("action", cobra.FixedCompletions([]string{"open", "close", "update"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
-func operateQueue(ctx context.Context, s *session, name, action string, weight int32) error {
+func operateQueue(ctx context.Context, s *session.Session, name, action string, weight int32) error {
 	queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	done := fmt.Sprintf("%s queue %s successfully", action, name)
 	var command bus.Action
@@ -182,28 +183,28 @@ func operateQueue(ctx context.Context, s *session, name, action string, weight i
 		}
 		before := queue.DeepCopy()
 		queue.Spec.Weight = weight
-		return s.write(queue, done, func(api client.Client) error { return api.Patch(ctx, queue, client.MergeFrom(before)) })
+		return s.Write(queue, done, func(api client.Client) error { return api.Patch(ctx, queue, client.MergeFrom(before)) })
 	default:
 		return fmt.Errorf("queue %s: --action=%s: it must be open, close or update", name, action)
 	}
 	if weight != 0 {
 		return fmt.Errorf("queue %s: --weight=%d goes with --action=update only", name, weight)
 	}
-	api, err := s.client()
+	api, err := s.Client()
 	if err != nil {
 		return err
 	}
 	if err := api.Get(ctx, client.ObjectKeyFromObject(queue), queue); err != nil {
-		return s.explain(err)
+		return s.Explain(err)
 	}
-	request, err := s.newCommand(queue, metav1.NamespaceDefault, command)
+	request, err := session.BusCommand(s, queue, metav1.NamespaceDefault, command)
 	if err != nil {
 		return err
 	}
-	return s.create(ctx, request, done)
+	return s.Create(ctx, request, done)
 }
 
-func newQueueListCommand(s *session) *cobra.Command {
+func newQueueListCommand(s *session.Session) *cobra.Command {
 	var labels string
 	var isWatch bool
 	command := &cobra.Command{
@@ -213,81 +214,81 @@ func newQueueListCommand(s *session) *cobra.Command {
 		},
 	}
 	command.Flags().StringVarP(&labels, "selector", "l", "", "only queues with these labels")
-	addWatchFlag(command, &isWatch)
-	s.addTableFlags(command)
+	session.AddWatchFlag(command, &isWatch)
+	s.AddTableFlags(command)
 	return command
 }
 
-func newQueueGetCommand(s *session) *cobra.Command {
+func newQueueGetCommand(s *session.Session) *cobra.Command {
 	var isWatch bool
 	command := &cobra.Command{
-		Use: "get NAME", Short: "Show a queue", Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeQueues,
+		Use: "get NAME", Short: "Show a queue", Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.CompleteQueues,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			names, err := s.names("queue", arguments)
+			names, err := s.Names("queue", arguments)
 			if err != nil {
 				return err
 			}
 			return getQueue(command.Context(), s, names[0], isWatch)
 		},
 	}
-	s.addQueueNameFlag(command)
-	addWatchFlag(command, &isWatch)
-	s.addTableFlags(command)
+	addQueueNameFlag(s, command)
+	session.AddWatchFlag(command, &isWatch)
+	s.AddTableFlags(command)
 	return command
 }
 
-func getQueue(ctx context.Context, s *session, name string, isWatch bool) error {
-	api, err := s.client()
+func getQueue(ctx context.Context, s *session.Session, name string, isWatch bool) error {
+	api, err := s.Client()
 	if err != nil {
 		return err
 	}
 	queue := &scheduling.Queue{}
 	if err := api.Get(ctx, client.ObjectKey{Name: name}, queue); err != nil {
-		return s.explain(err)
+		return s.Explain(err)
 	}
-	if !s.output.isTable() && !isWatch {
-		return s.output.print(s, queue)
+	if !s.Output.IsTable() && !isWatch {
+		return s.Output.Print(s, queue)
 	}
 	return listQueues(ctx, s, name, "", isWatch)
 }
 
 // listQueues lists the queues with some labels, or the one of a name.
-func listQueues(ctx context.Context, s *session, name, labels string, isWatch bool) error {
-	options, err := labelOption(labels)
+func listQueues(ctx context.Context, s *session.Session, name, labels string, isWatch bool) error {
+	options, err := session.LabelOption(labels)
 	if err != nil {
 		return err
 	}
 	if name != "" {
 		options = append(options, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)})
 	}
-	return show(ctx, s, listing[*scheduling.Queue]{
-		kind: "queue", list: &scheduling.QueueList{}, columns: queueColumns, options: options, isWatch: isWatch,
+	return session.Show(ctx, s, session.Listing[*scheduling.Queue]{
+		Kind: "queue", List: &scheduling.QueueList{}, Columns: queueColumns, Options: options, IsWatch: isWatch,
 	})
 }
 
-var queueColumns = []column[*scheduling.Queue]{
-	{title: "Name", width: 25, cell: func(q *scheduling.Queue) string { return q.Name }},
-	{title: "Weight", width: 8, cell: func(q *scheduling.Queue) string { return number(q.Spec.Weight) }},
-	{title: "State", width: 8, cell: func(q *scheduling.Queue) string { return string(q.Status.State) }},
-	{title: "Parent", width: 8, cell: func(q *scheduling.Queue) string { return q.Spec.Parent }},
-	{title: "Inqueue", width: 8, cell: func(q *scheduling.Queue) string { return number(q.Status.Inqueue) }},
-	{title: "Pending", width: 8, cell: func(q *scheduling.Queue) string { return number(q.Status.Pending) }},
-	{title: "Running", width: 8, cell: func(q *scheduling.Queue) string { return number(q.Status.Running) }},
-	{title: "Unknown", width: 8, cell: func(q *scheduling.Queue) string { return number(q.Status.Unknown) }},
-	{title: "Completed", width: 8, cell: func(q *scheduling.Queue) string { return number(q.Status.Completed) }},
-	{title: "Priority", cell: func(q *scheduling.Queue) string { return number(q.Spec.Priority) }},
-	{title: "Share", cell: func(q *scheduling.Queue) string { return share(q) }},
-	{title: "Allocated", cell: func(q *scheduling.Queue) string { return amounts(q.Status.Allocated) }},
-	{title: "Deserved", cell: func(q *scheduling.Queue) string { return amounts(q.Spec.Deserved) }},
-	{title: "Guarantee", isWide: true, cell: func(q *scheduling.Queue) string { return amounts(q.Spec.Guarantee.Resource) }},
-	{title: "Capability", isWide: true, cell: func(q *scheduling.Queue) string { return amounts(q.Spec.Capability) }},
-	{title: "Reclaimable", isWide: true, cell: func(q *scheduling.Queue) string {
+var queueColumns = []session.Column[*scheduling.Queue]{
+	{Title: "Name", Width: 25, Cell: func(q *scheduling.Queue) string { return q.Name }},
+	{Title: "Weight", Width: 8, Cell: func(q *scheduling.Queue) string { return session.Number(q.Spec.Weight) }},
+	{Title: "State", Width: 8, Cell: func(q *scheduling.Queue) string { return string(q.Status.State) }},
+	{Title: "Parent", Width: 8, Cell: func(q *scheduling.Queue) string { return q.Spec.Parent }},
+	{Title: "Inqueue", Width: 8, Cell: func(q *scheduling.Queue) string { return session.Number(q.Status.Inqueue) }},
+	{Title: "Pending", Width: 8, Cell: func(q *scheduling.Queue) string { return session.Number(q.Status.Pending) }},
+	{Title: "Running", Width: 8, Cell: func(q *scheduling.Queue) string { return session.Number(q.Status.Running) }},
+	{Title: "Unknown", Width: 8, Cell: func(q *scheduling.Queue) string { return session.Number(q.Status.Unknown) }},
+	{Title: "Completed", Width: 8, Cell: func(q *scheduling.Queue) string { return session.Number(q.Status.Completed) }},
+	{Title: "Priority", Cell: func(q *scheduling.Queue) string { return session.Number(q.Spec.Priority) }},
+	{Title: "Share", Cell: func(q *scheduling.Queue) string { return share(q) }},
+	{Title: "Allocated", Cell: func(q *scheduling.Queue) string { return session.Amounts(q.Status.Allocated) }},
+	{Title: "Deserved", Cell: func(q *scheduling.Queue) string { return session.Amounts(q.Spec.Deserved) }},
+	{Title: "Guarantee", IsWide: true, Cell: func(q *scheduling.Queue) string { return session.Amounts(q.Spec.Guarantee.Resource) }},
+	{Title: "Capability", IsWide: true, Cell: func(q *scheduling.Queue) string { return session.Amounts(q.Spec.Capability) }},
+	{Title: "Reclaimable", IsWide: true, Cell: func(q *scheduling.Queue) string {
 		if q.Spec.Reclaimable != nil && !*q.Spec.Reclaimable {
 			return "false"
 		}
 		return "true"
 	}},
-	{title: "Age", isWide: true, cell: func(q *scheduling.Queue) string { return age(q.CreationTimestamp) }},
+	{Title: "Age", IsWide: true, Cell: func(q *scheduling.Queue) string { return session.Age(q.CreationTimestamp) }},
 }
 
 // share is how much of what it deserves a queue holds, of the resource of which it holds most; "" if it deserves nothing by

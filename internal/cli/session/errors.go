@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"context"
@@ -15,18 +15,21 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// explained is a sentence about what went wrong, with what caused it.
-type explained struct {
-	sentence string
-	cause    error
+// Explained is a sentence about what went wrong, with what caused it.
+type Explained struct {
+	Sentence string
+	Cause    error
 }
 
-func (e *explained) Error() string { return e.sentence }
-func (e *explained) Unwrap() error { return e.cause }
+// Error is the sentence.
+func (e *Explained) Error() string { return e.Sentence }
 
-// explain says of an error of the API server, or on the way there, what it means for the person and what to do next.
-func (s *session) explain(err error) error {
-	var known *explained
+// Unwrap is the cause.
+func (e *Explained) Unwrap() error { return e.Cause }
+
+// Explain says of an error of the API server, or on the way there, what it means for the person and what to do next.
+func (s *Session) Explain(err error) error {
+	var known *Explained
 	var network *net.OpError
 	var noHost *net.DNSError
 	var late net.Error
@@ -34,35 +37,35 @@ func (s *session) explain(err error) error {
 	case err == nil || errors.As(err, &known):
 		return err
 	case errors.Is(err, context.Canceled):
-		return &explained{"interrupted", err}
+		return &Explained{"interrupted", err}
 	case apierrors.IsNotFound(err):
-		return &explained{s.notFound(err), err}
+		return &Explained{s.notFound(err), err}
 	case apierrors.IsAlreadyExists(err):
-		return &explained{fmt.Sprintf("%s; choose another name, or delete it first", message(err)), err}
+		return &Explained{fmt.Sprintf("%s; choose another name, or delete it first", Message(err)), err}
 	case apierrors.IsForbidden(err):
-		return &explained{message(err) + "; ask an administrator of the cluster for the right, or use another --context or --namespace", err}
+		return &Explained{Message(err) + "; ask an administrator of the cluster for the right, or use another --context or --namespace", err}
 	case apierrors.IsUnauthorized(err):
-		return &explained{"the API server does not know who you are: log in again, or use another --context or --kubeconfig", err}
+		return &Explained{"the API server does not know who you are: log in again, or use another --context or --kubeconfig", err}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return &explained{message(err) + "; correct it and try again", err}
+		return &Explained{Message(err) + "; correct it and try again", err}
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		return &explained{"the API server has forgotten where this list was; start the command again", err}
+		return &Explained{"the API server has forgotten where this list was; start the command again", err}
 	case meta.IsNoMatchError(err):
-		return &explained{s.noMatch(err), err}
+		return &Explained{s.noMatch(err), err}
 	case errors.Is(err, clientcmd.ErrEmptyConfig), clientcmd.IsEmptyConfig(err):
-		return &explained{"no cluster is known: set KUBECONFIG, or give --kubeconfig or --master", err}
+		return &Explained{"no cluster is known: set KUBECONFIG, or give --kubeconfig or --master", err}
 	case errors.Is(err, os.ErrNotExist):
-		return &explained{fmt.Sprintf("%v; check --kubeconfig and KUBECONFIG", err), err}
+		return &Explained{fmt.Sprintf("%v; check --kubeconfig and KUBECONFIG", err), err}
 	case errors.As(err, &late) && late.Timeout():
-		return &explained{fmt.Sprintf("the API server does not answer in time: %v; try again, with a longer --request-timeout if you gave one", err), err}
+		return &Explained{fmt.Sprintf("the API server does not answer in time: %v; try again, with a longer --request-timeout if you gave one", err), err}
 	case errors.As(err, &noHost), errors.As(err, &network):
-		return &explained{fmt.Sprintf("the API server cannot be reached: %v; does the cluster run, and is it the one you mean (--context, --kubeconfig, --master)?", err), err}
+		return &Explained{fmt.Sprintf("the API server cannot be reached: %v; does the cluster run, and is it the one you mean (--context, --kubeconfig, --master)?", err), err}
 	}
 	return err
 }
 
-// message is what the API server says, without what wraps it.
-func message(err error) string {
+// Message is what the API server says, without what wraps it.
+func Message(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return strings.TrimSuffix(status.Status().Message, ".")
@@ -73,24 +76,24 @@ func message(err error) string {
 // verbs are how the kinds are called that can be listed.
 var verbs = map[string]string{"jobs": "job", "queues": "queue", "jobflows": "jobflow", "jobtemplates": "jobtemplate"}
 
-func (s *session) notFound(err error) string {
+func (s *Session) notFound(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		details := status.Status().Details
 		verb, ok := verbs[details.Kind]
 		if !ok || details.Name == "" {
-			return message(err)
+			return Message(err)
 		}
-		where, list := "", s.program+" "+verb+" list"
-		if namespace, problem := s.namespace(); verb != "queue" && problem == nil {
+		where, list := "", s.Program+" "+verb+" list"
+		if namespace, problem := s.Namespace(); verb != "queue" && problem == nil {
 			where, list = " in namespace "+namespace, list+" -n "+namespace
 		}
 		return fmt.Sprintf("there is no %s %q%s; %q lists those there are", verb, details.Name, where, list)
 	}
-	return message(err)
+	return Message(err)
 }
 
-func (s *session) noMatch(err error) string {
+func (s *Session) noMatch(err error) string {
 	kind, group := "the kind", "hekla"
 	var noKind *meta.NoKindMatchError
 	var noResource *meta.NoResourceMatchError

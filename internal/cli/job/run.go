@@ -1,33 +1,33 @@
-package cli
+package job
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"hekla.sh/hekla/internal/cli/session"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
-	"hekla.sh/hekla/pkg/apis/bounds"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 const (
-	defaultImage     = "busybox"
-	defaultScheduler = scheduling.DefaultSchedulerName
+	// DefaultImage is the image of a job that is made from flags, and DefaultScheduler its scheduler, as with vcctl.
+	DefaultImage     = "busybox"
+	DefaultScheduler = scheduling.DefaultSchedulerName
 	defaultResources = "cpu=1000m,memory=100Mi"
 
 	// jobLabel is put onto the pods of a job that is made from flags; scripts select by it.
 	jobLabel = "job.volcano.sh"
 )
 
-// runDefaults are those that vsub takes from the environment.
-type runDefaults struct{ image, scheduler string }
+// RunDefaults are those that vsub takes from the environment.
+type RunDefaults struct{ Image, Scheduler string }
 
 // runFlags describe a job without a manifest.
 type runFlags struct {
@@ -36,35 +36,36 @@ type runFlags struct {
 	minAvailable, replicas int64
 }
 
-func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cobra.Command {
+// NewRunCommand returns job run, with the defaults of the program and its shorthands.
+func NewRunCommand(s *session.Session, defaults RunDefaults, letters session.Shorthands) *cobra.Command {
 	var f runFlags
 	command := &cobra.Command{
 		Use: "run [NAME]", Short: "Run a job: from a file, or of one task from flags", Args: cobra.MaximumNArgs(1),
-		Example: "  " + s.program + " job run -f job.yaml\n  " + s.program + ` job run train -i trainer:1 -r 4 -m 4 -R cpu=2,memory=4Gi -L "" -c "python train.py"`,
+		Example: "  " + s.Program + " job run -f job.yaml\n  " + s.Program + ` job run train -i trainer:1 -r 4 -m 4 -R cpu=2,memory=4Gi -L "" -c "python train.py"`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if f.filename != "" {
-				s.warnOfUnused(command)
-				return s.runFile(command.Context(), f.filename, arguments)
+				warnOfUnused(s, command)
+				return runFile(command.Context(), s, f.filename, arguments)
 			}
 			return runJob(command.Context(), s, f, arguments)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&f.image, "image", "i", defaults.image, "container image")
+	flags.StringVarP(&f.image, "image", "i", defaults.Image, "container image")
 	flags.Int64VarP(&f.minAvailable, "min", "m", 1, "how many pods must start together")
 	flags.Int64VarP(&f.replicas, "replicas", "r", 1, "how many pods to run")
 	flags.StringVarP(&f.requests, "requests", "R", defaultResources, "what each pod requests")
 	flags.StringVarP(&f.limits, "limits", "L", defaultResources, `what each pod is limited to; "" does not limit it`)
-	flags.StringVarP(&f.scheduler, "scheduler", "S", defaults.scheduler, "scheduler")
+	flags.StringVarP(&f.scheduler, "scheduler", "S", defaults.Scheduler, "scheduler")
 	flags.StringVarP(&f.filename, "filename", "f", "", "file with jobs to run, - for the standard input")
 	flags.StringVarP(&f.queue, "queue", "q", "", `queue; without it "default"`)
 	flags.StringVar(&f.priorityClass, "priority-class", "", "PriorityClass")
 	flags.StringVarP(&f.command, "command", "c", "", "command to run instead of the image's, as words of a shell")
-	s.addNamespaceFlag(command, letters)
-	s.addNameFlag(command, letters.name, "name of the job")
-	s.addDryRunFlag(command)
-	s.addOutputFlag(command, "")
-	_ = command.RegisterFlagCompletionFunc("queue", s.completeQueues)
+	s.AddNamespaceFlag(command, letters)
+	s.AddNameFlag(command, letters.Name, "name of the job")
+	s.AddDryRunFlag(command)
+	s.AddOutputFlag(command, "")
+	_ = command.RegisterFlagCompletionFunc("queue", s.CompleteQueues)
 	return command
 }
 
@@ -72,7 +73,7 @@ func newJobRunCommand(s *session, defaults runDefaults, letters shorthands) *cob
 var podFlags = []string{"image", "min", "replicas", "requests", "limits", "scheduler", "queue", "priority-class", "command"}
 
 // warnOfUnused says which flags have no effect beside a file. vcctl leaves them unused as well, so this is no error.
-func (s *session) warnOfUnused(command *cobra.Command) {
+func warnOfUnused(s *session.Session, command *cobra.Command) {
 	for _, name := range podFlags {
 		if command.Flags().Changed(name) {
 			_, _ = fmt.Fprintf(s.ErrOut, "Warning: --%s has no effect, the file says it all\n", name)
@@ -81,13 +82,13 @@ func (s *session) warnOfUnused(command *cobra.Command) {
 }
 
 // runFile runs the jobs of a file, or checks that it has the one that is named.
-func (s *session) runFile(ctx context.Context, path string, arguments []string) error {
-	objects, err := s.readObjects(path, jobKind)
+func runFile(ctx context.Context, s *session.Session, path string, arguments []string) error {
+	objects, err := s.ReadObjects(path, session.JobKind)
 	if err != nil {
 		return err
 	}
-	if s.name != "" || len(arguments) > 0 {
-		names, err := s.names("job", arguments)
+	if s.Name != "" || len(arguments) > 0 {
+		names, err := s.Names("job", arguments)
 		if err != nil {
 			return err
 		}
@@ -95,20 +96,20 @@ func (s *session) runFile(ctx context.Context, path string, arguments []string) 
 			return fmt.Errorf("%s has other jobs than %q; leave out the name, or correct it", path, names[0])
 		}
 	}
-	return s.createAll(ctx, objects, func(o *unstructured.Unstructured) string {
+	return s.CreateAll(ctx, objects, func(o *unstructured.Unstructured) string {
 		return fmt.Sprintf("run job %s successfully", o.GetName())
 	})
 }
 
-func runJob(ctx context.Context, s *session, f runFlags, arguments []string) error {
-	if s.name == "" && len(arguments) == 0 {
+func runJob(ctx context.Context, s *session.Session, f runFlags, arguments []string) error {
+	if s.Name == "" && len(arguments) == 0 {
 		return errors.New("a job needs a name, as an argument or by --name, or a file, by --filename")
 	}
-	names, err := s.names("job", arguments)
+	names, err := s.Names("job", arguments)
 	if err != nil {
 		return err
 	}
-	namespace, err := s.namespace()
+	namespace, err := s.Namespace()
 	if err != nil {
 		return err
 	}
@@ -116,16 +117,16 @@ func runJob(ctx context.Context, s *session, f runFlags, arguments []string) err
 	if err != nil {
 		return err
 	}
-	return s.create(ctx, job, fmt.Sprintf("run job %s successfully", job.Name))
+	return s.Create(ctx, job, fmt.Sprintf("run job %s successfully", job.Name))
 }
 
 // job is what the flags describe.
 func (f *runFlags) job(namespace, name string) (*batch.Job, error) {
-	requests, err := parseResources("--requests", f.requests)
+	requests, err := session.ParseResources("--requests", f.requests)
 	if err != nil {
 		return nil, err
 	}
-	limits, err := parseResources("--limits", f.limits)
+	limits, err := session.ParseResources("--limits", f.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -161,32 +162,3 @@ func (f *runFlags) job(namespace, name string) (*batch.Job, error) {
 		},
 	}, nil
 }
-
-// parseResources reads cpu=1,memory=1Gi.
-func parseResources(flag, text string) (corev1.ResourceList, error) {
-	if text == "" {
-		return nil, nil
-	}
-	list := corev1.ResourceList{}
-	for part := range strings.SplitSeq(text, ",") {
-		name, amount, ok := strings.Cut(part, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("%s=%s: %q is not of the form RESOURCE=AMOUNT, such as cpu=2", flag, text, part)
-		}
-		quantity, err := bounds.ParseQuantity(amount)
-		if err != nil {
-			return nil, fmt.Errorf("%s=%s: %q is not an amount, such as 500m, 2 or 4Gi", flag, text, amount)
-		}
-		if quantity.Sign() < 0 {
-			return nil, fmt.Errorf("%s=%s: %s is negative", flag, text, amount)
-		}
-		if _, isThere := list[corev1.ResourceName(name)]; isThere {
-			return nil, fmt.Errorf("%s=%s: %s is there twice", flag, text, name)
-		}
-		list[corev1.ResourceName(name)] = quantity
-	}
-	return list, nil
-}
-
-// jobKind is the kind that job run -f takes.
-var jobKind = batch.SchemeGroupVersion.WithKind("Job")

@@ -1,4 +1,4 @@
-package cli
+package job
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -55,15 +54,5 @@ func TestATerminalObeysNobodyElse(t *testing.T) {
 	(&lines{out: &text}).line("Message:\t%s", "\x1b[2Jnothing to see")
 	if got := text.String(); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, "nothing to see\n") {
 		t.Errorf("it says %q", got)
-	}
-}
-
-func TestAmountsBeginWithCPUAndMemory(t *testing.T) {
-	list := corev1.ResourceList{}
-	for _, name := range []corev1.ResourceName{"pods", "nvidia.com/gpu", "memory", "cpu"} {
-		list[name] = resource.MustParse("1")
-	}
-	if got := amounts(list); got != "cpu=1,memory=1,nvidia.com/gpu=1,pods=1" {
-		t.Error(got)
 	}
 }

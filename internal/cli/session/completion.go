@@ -1,8 +1,10 @@
-package cli
+package session
 
 import (
 	"context"
 	"strings"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,32 +14,38 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-func (s *session) completeJobs(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(command.Context(), jobKind, true, begun)
+// JobKind is the kind of the Jobs of Volcano.
+var JobKind = batch.SchemeGroupVersion.WithKind("Job")
+
+// CompleteJobs completes names of Jobs.
+func (s *Session) CompleteJobs(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return s.complete(command.Context(), JobKind, true, begun)
 }
 
-func (s *session) completeQueues(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+// CompleteQueues completes names of Queues.
+func (s *Session) CompleteQueues(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return s.complete(command.Context(), scheduling.SchemeGroupVersion.WithKind("Queue"), false, begun)
 }
 
-func (s *session) completeFlows(f flow) cobra.CompletionFunc {
+// Completion completes the names of a kind.
+func (s *Session) Completion(kind schema.GroupVersionKind, isNamespaced bool) cobra.CompletionFunc {
 	return func(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return s.complete(command.Context(), f.kind, true, begun)
+		return s.complete(command.Context(), kind, isNamespaced, begun)
 	}
 }
 
 // complete returns the names of a kind that begin so. Whatever goes wrong completes nothing: a shell cannot show an error.
-func (s *session) complete(ctx context.Context, kind schema.GroupVersionKind, isNamespaced bool, begun string) ([]string, cobra.ShellCompDirective) {
+func (s *Session) complete(ctx context.Context, kind schema.GroupVersionKind, isNamespaced bool, begun string) ([]string, cobra.ShellCompDirective) {
 	const nothingElse = cobra.ShellCompDirectiveNoFileComp
 	var options []client.ListOption
 	if isNamespaced {
-		namespace, err := s.namespace()
+		namespace, err := s.Namespace()
 		if err != nil {
 			return nil, nothingElse
 		}
 		options = append(options, client.InNamespace(namespace))
 	}
-	api, err := s.client()
+	api, err := s.Client()
 	if err != nil {
 		return nil, nothingElse
 	}

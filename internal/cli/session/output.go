@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"cmp"
@@ -8,14 +8,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -25,26 +23,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// none stands in cells that would be empty, so that scripts which split rows at blanks find their column.
-const none = "-"
+// None stands in cells that would be empty, so that scripts which split rows at blanks find their column.
+const None = "-"
 
-// output is in which form something is shown.
-type output struct {
+// Output is in which form something is shown.
+type Output struct {
 	flags     *genericclioptions.PrintFlags
 	noHeaders bool
 	made      printers.ResourcePrinter // one for all objects: it puts a line between those that it prints as YAML
 }
 
-// wideFormat is the table with all its columns.
-const wideFormat = "wide"
+// WideFormat is the table with all its columns.
+const WideFormat = "wide"
 
-// addOutputFlag lets a verb show objects in the formats of kubectl. Without a format it shows what is its own: a table, a
+// AddOutputFlag lets a verb show objects in the formats of kubectl. Without a format it shows what is its own: a table, a
 // description, a sentence. A format that does not exist is refused before anything is sent.
-func (s *session) addOutputFlag(command *cobra.Command, byDefault string) *output {
-	o := &output{flags: genericclioptions.NewPrintFlags("")}
+func (s *Session) AddOutputFlag(command *cobra.Command, byDefault string) *Output {
+	o := &Output{flags: genericclioptions.NewPrintFlags("")}
 	o.flags.OutputFormat = nil // without its flag, which does not know of the wide table
 	o.flags.AddFlags(command)
-	formats := append(o.flags.AllowedFormats(), wideFormat)
+	formats := append(o.flags.AllowedFormats(), WideFormat)
 	for _, rare := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
 		_ = command.Flags().MarkHidden(rare)
 	}
@@ -52,8 +50,8 @@ func (s *session) addOutputFlag(command *cobra.Command, byDefault string) *outpu
 	o.flags.OutputFlagSpecified = func() bool { return command.Flag("output").Changed }
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	command.PreRunE = func(*cobra.Command, []string) error {
-		s.output = o
-		if o.isTable() {
+		s.Output = o
+		if o.IsTable() {
 			return nil
 		}
 		_, err := o.printer()
@@ -62,51 +60,53 @@ func (s *session) addOutputFlag(command *cobra.Command, byDefault string) *outpu
 	return o
 }
 
-func (s *session) addTableFlags(command *cobra.Command) {
-	o := s.addOutputFlag(command, "")
+// AddTableFlags adds the flags that say how a list is printed.
+func (s *Session) AddTableFlags(command *cobra.Command) {
+	o := s.AddOutputFlag(command, "")
 	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the titles of the table")
 }
 
-func (o *output) format() string { return *o.flags.OutputFormat }
+// Format is the format that was asked for, "" if none was.
+func (o *Output) Format() string { return *o.flags.OutputFormat }
 
-// isTable reports whether no format of kubectl was asked for.
-func (o *output) isTable() bool {
-	return (o.format() == "" || o.format() == wideFormat) && *o.flags.TemplatePrinterFlags.TemplateArgument == ""
+// IsTable reports whether no format of kubectl was asked for.
+func (o *Output) IsTable() bool {
+	return (o.Format() == "" || o.Format() == WideFormat) && *o.flags.TemplatePrinterFlags.TemplateArgument == ""
 }
 
-func (o *output) printer() (printers.ResourcePrinter, error) {
+func (o *Output) printer() (printers.ResourcePrinter, error) {
 	if o.made != nil {
 		return o.made, nil
 	}
 	printer, err := o.flags.ToPrinter()
 	switch {
 	case genericclioptions.IsNoCompatiblePrinterError(err):
-		return nil, fmt.Errorf("--output=%s: it must be one of %s", o.format(), strings.Join(append(o.flags.AllowedFormats(), wideFormat), ", "))
+		return nil, fmt.Errorf("--output=%s: it must be one of %s", o.Format(), strings.Join(append(o.flags.AllowedFormats(), WideFormat), ", "))
 	case err != nil:
-		return nil, fmt.Errorf("--output=%s: %w", o.format(), err)
+		return nil, fmt.Errorf("--output=%s: %w", o.Format(), err)
 	}
 	o.made = printer
 	return printer, nil
 }
 
-// print shows an object, or a list of them, in the format that was asked for.
-func (o *output) print(s *session, object runtime.Object) error {
+// Print shows an object, or a list of them, in the format that was asked for.
+func (o *Output) Print(s *Session, object runtime.Object) error {
 	printer, err := o.printer()
 	if err != nil {
 		return err
 	}
-	if err := setKinds(s.scheme, object); err != nil {
+	if err := SetKinds(s.Scheme, object); err != nil {
 		return err
 	}
-	if meta.IsListType(object) && o.format() == "name" {
+	if meta.IsListType(object) && o.Format() == "name" {
 		return meta.EachListItem(object, func(item runtime.Object) error { return printer.PrintObj(item, s.Out) })
 	}
 	return printer.PrintObj(object, s.Out)
 }
 
-// setKinds puts kind and version onto an object, and onto each of a list: answers of the API server lack them once they are
+// SetKinds puts kind and version onto an object, and onto each of a list: answers of the API server lack them once they are
 // decoded, and a reader needs them.
-func setKinds(scheme *runtime.Scheme, object runtime.Object) error {
+func SetKinds(scheme *runtime.Scheme, object runtime.Object) error {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
 		return err
@@ -115,124 +115,125 @@ func setKinds(scheme *runtime.Scheme, object runtime.Object) error {
 	if !meta.IsListType(object) {
 		return nil
 	}
-	return meta.EachListItem(object, func(item runtime.Object) error { return setKinds(scheme, item) })
+	return meta.EachListItem(object, func(item runtime.Object) error { return SetKinds(scheme, item) })
 }
 
-// column is one of a table about objects of one kind.
-type column[T any] struct {
-	title string
-	cell  func(T) string
-	// width is how wide vcctl makes the column; 0 as wide as what is in it.
-	width int
-	// isWide columns are shown with --output=wide only.
-	isWide bool
+// Column is one of a table about objects of one kind.
+type Column[T any] struct {
+	Title string
+	Cell  func(T) string
+	// Width is how wide vcctl makes the column; 0 as wide as what is in it.
+	Width int
+	// IsWide columns are shown with --output=wide only.
+	IsWide bool
 }
 
-// listing is what a verb shows as a table.
-type listing[T client.Object] struct {
-	kind    string // as in sentences
-	list    client.ObjectList
-	columns []column[T]
-	keep    func(T) bool // nil keeps all
-	options []client.ListOption
-	isWatch bool
-	space   int // as newRows takes it; 0 is that of jobs
-	// isNamespaced objects have their namespace as the first column when all namespaces are listed.
-	isNamespaced bool
-	// showsNamespace says that the namespace is among the columns in any case.
-	showsNamespace bool
+// Listing is what a verb shows as a table.
+type Listing[T client.Object] struct {
+	Kind    string // as in sentences
+	List    client.ObjectList
+	Columns []Column[T]
+	Keep    func(T) bool // nil keeps all
+	Options []client.ListOption
+	IsWatch bool
+	Space   int // as NewRows takes it; 0 is that of jobs
+	// IsNamespaced objects have their namespace as the first column when all namespaces are listed.
+	IsNamespaced bool
+	// ShowsNamespace says that the namespace is among the columns in any case.
+	ShowsNamespace bool
 }
 
-// addWatchFlag lets a list go on with what changes.
-func addWatchFlag(command *cobra.Command, isWatch *bool) {
+// AddWatchFlag lets a list go on with what changes.
+func AddWatchFlag(command *cobra.Command, isWatch *bool) {
 	command.Flags().BoolVarP(isWatch, "watch", "w", false, "go on with what changes, until interrupted")
 }
 
-// show lists the objects, and then, if that was asked for, each that changes.
-func show[T client.Object](ctx context.Context, s *session, l listing[T]) error {
+// Show lists the objects, and then, if that was asked for, each that changes.
+func Show[T client.Object](ctx context.Context, s *Session, l Listing[T]) error {
 	scope := ""
-	if l.isNamespaced {
+	if l.IsNamespaced {
 		var err error
-		if scope, err = s.scope(); err != nil {
+		if scope, err = s.Scope(); err != nil {
 			return err
 		}
-		l.options = append(l.options, client.InNamespace(scope))
+		l.Options = append(l.Options, client.InNamespace(scope))
 	}
-	api, err := s.client()
+	api, err := s.Client()
 	if err != nil {
 		return err
 	}
-	if err := api.List(ctx, l.list, l.options...); err != nil {
-		return s.explain(err)
+	if err := api.List(ctx, l.List, l.Options...); err != nil {
+		return s.Explain(err)
 	}
 	items, err := l.items()
 	if err != nil {
 		return err
 	}
 	// What was filtered out must not be in what other formats show either.
-	if err := meta.SetList(l.list, items); err != nil {
+	if err := meta.SetList(l.List, items); err != nil {
 		return err
 	}
-	rows := newRows(s, l.visible(s, scope), cmp.Or(l.space, jobSpace))
+	rows := NewRows(s, l.Visible(s, scope), cmp.Or(l.Space, jobSpace))
 	switch {
-	case !s.output.isTable() && !l.isWatch:
-		return s.output.print(s, l.list)
-	case len(items) == 0 && !l.isWatch:
-		return s.sayNothingFound(l.kind, scope)
+	case !s.Output.IsTable() && !l.IsWatch:
+		return s.Output.Print(s, l.List)
+	case len(items) == 0 && !l.IsWatch:
+		return s.SayNothingFound(l.Kind, scope)
 	}
 	for _, item := range items {
-		if err := rows.add(s, item); err != nil {
+		if err := rows.Add(s, item); err != nil {
 			return err
 		}
 	}
-	if err := rows.flush(); err != nil || !l.isWatch {
+	if err := rows.Flush(); err != nil || !l.IsWatch {
 		return err
 	}
-	return follow(ctx, s, l.list.GetResourceVersion(), func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-		empty := l.list.DeepCopyObject().(client.ObjectList)
-		return api.Watch(ctx, empty, append(l.options, &client.ListOptions{Raw: &options})...)
+	return Follow(ctx, s, l.List.GetResourceVersion(), func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		empty := l.List.DeepCopyObject().(client.ObjectList)
+		return api.Watch(ctx, empty, append(l.Options, &client.ListOptions{Raw: &options})...)
 	}, func(object runtime.Object) error {
 		item, ok := object.(T)
-		if !ok || l.keep != nil && !l.keep(item) {
+		if !ok || l.Keep != nil && !l.Keep(item) {
 			return nil
 		}
-		if err := rows.add(s, item); err != nil {
+		if err := rows.Add(s, item); err != nil {
 			return err
 		}
-		return rows.flush()
+		return rows.Flush()
 	})
 }
 
 // items are those objects of the list that are to be shown.
-func (l *listing[T]) items() ([]runtime.Object, error) {
-	all, err := meta.ExtractList(l.list)
+func (l *Listing[T]) items() ([]runtime.Object, error) {
+	all, err := meta.ExtractList(l.List)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(object runtime.Object) bool {
 		item, ok := object.(T)
-		return !ok || l.keep != nil && !l.keep(item)
+		return !ok || l.Keep != nil && !l.Keep(item)
 	}), nil
 }
 
-// visible are the columns to be shown.
-func (l *listing[T]) visible(s *session, scope string) []column[runtime.Object] {
-	var visible []column[runtime.Object]
-	if l.isNamespaced && scope == "" && !l.showsNamespace {
-		visible = append(visible, column[runtime.Object]{title: "Namespace", cell: func(object runtime.Object) string {
+// Visible are the columns to be shown.
+func (l *Listing[T]) Visible(s *Session, scope string) []Column[runtime.Object] {
+	var visible []Column[runtime.Object]
+	if l.IsNamespaced && scope == "" && !l.ShowsNamespace {
+		visible = append(visible, Column[runtime.Object]{Title: "Namespace", Cell: func(object runtime.Object) string {
 			return object.(client.Object).GetNamespace()
 		}})
 	}
-	for _, c := range l.columns {
-		if !c.isWide || s.output.format() == wideFormat {
-			visible = append(visible, column[runtime.Object]{title: c.title, width: c.width, cell: func(object runtime.Object) string { return c.cell(object.(T)) }})
+	for _, c := range l.Columns {
+		if !c.IsWide || s.Output.Format() == WideFormat {
+			visible = append(visible, Column[runtime.Object]{Title: c.Title, Width: c.Width, Cell: func(object runtime.Object) string { return c.Cell(object.(T)) }})
 		}
 	}
 	return visible
 }
 
-func (s *session) sayNothingFound(kind, scope string) error {
-	if s.isVolcano {
+// SayNothingFound says that a list has no objects.
+func (s *Session) SayNothingFound(kind, scope string) error {
+	if s.IsVolcano {
 		_, err := fmt.Fprintln(s.Out, "No resources found")
 		return err
 	}
@@ -245,37 +246,38 @@ func (s *session) sayNothingFound(kind, scope string) error {
 }
 
 // What vcctl leaves beside the names of jobs, of flows and their templates, and beside each column of pods.
-const jobSpace, flowSpace, podSpace = 3, 4, 8
+const jobSpace, FlowSpace, PodSpace = 3, 4, 8
 
-// rows writes a table row by row, or, in another format, object by object.
-type rows struct {
-	columns   []column[runtime.Object]
+// Rows writes a table row by row, or, in another format, object by object.
+type Rows struct {
+	columns   []Column[runtime.Object]
 	writer    io.Writer
-	flush     func() error
+	Flush     func() error
 	hasTitles bool
 }
 
-// newRows begins a table; space is how many blanks vcctl leaves at least beside a column that has no width of its own.
-func newRows(s *session, columns []column[runtime.Object], space int) *rows {
-	if s.isVolcano {
+// NewRows begins a table; space is how many blanks vcctl leaves at least beside a column that has no width of its own.
+func NewRows(s *Session, columns []Column[runtime.Object], space int) *Rows {
+	if s.IsVolcano {
 		writer := &paddedWriter{out: s.Out, space: space, widths: make([]int, len(columns))}
 		for i, c := range columns {
-			writer.widths[i] = c.width
+			writer.widths[i] = c.Width
 		}
-		return &rows{columns: columns, writer: writer, flush: writer.Flush, hasTitles: s.output.noHeaders}
+		return &Rows{columns: columns, writer: writer, Flush: writer.Flush, hasTitles: s.Output.noHeaders}
 	}
 	// This writer remembers the widths, so that rows which come later stand under the first ones.
 	writer := printers.GetNewTabWriter(s.Out)
-	return &rows{columns: columns, writer: writer, flush: writer.Flush, hasTitles: s.output.noHeaders}
+	return &Rows{columns: columns, writer: writer, Flush: writer.Flush, hasTitles: s.Output.noHeaders}
 }
 
-func (r *rows) add(s *session, object runtime.Object) error {
-	if !s.output.isTable() {
-		return s.output.print(s, object)
+// Add writes a row, or an object.
+func (r *Rows) Add(s *Session, object runtime.Object) error {
+	if !s.Output.IsTable() {
+		return s.Output.Print(s, object)
 	}
 	var titles, cells []string
 	for _, c := range r.columns {
-		titles, cells = append(titles, c.title), append(cells, orNone(printers.EscapeTerminal(c.cell(object))))
+		titles, cells = append(titles, c.Title), append(cells, OrNone(printers.EscapeTerminal(c.Cell(object))))
 	}
 	if !r.hasTitles {
 		r.hasTitles = true
@@ -333,8 +335,8 @@ func (w *paddedWriter) Flush() error {
 	return nil
 }
 
-// follow calls changed with each object that a watch brings, until the context ends.
-func follow(ctx context.Context, s *session, version string,
+// Follow calls changed with each object that a watch brings, until the context ends.
+func Follow(ctx context.Context, s *Session, version string,
 	start func(context.Context, metav1.ListOptions) (watch.Interface, error), changed func(runtime.Object) error) error {
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: start})
 	if err != nil {
@@ -352,7 +354,7 @@ func follow(ctx context.Context, s *session, version string,
 			case !isOpen:
 				return errors.New("the API server has ended the watch; start the command again")
 			case event.Type == watch.Error:
-				return s.explain(fmt.Errorf("watch: %w", statusError(event.Object)))
+				return s.Explain(fmt.Errorf("watch: %w", statusError(event.Object)))
 			case event.Type == watch.Bookmark:
 			default:
 				if err := changed(event.Object); err != nil {
@@ -362,12 +364,3 @@ func follow(ctx context.Context, s *session, version string,
 		}
 	}
 }
-
-func orNone(text string) string {
-	if text == "" {
-		return none
-	}
-	return text
-}
-
-func humanDuration(since time.Duration) string { return duration.HumanDuration(since) }

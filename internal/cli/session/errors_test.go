@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 func TestAnErrorSaysWhatToDoNext(t *testing.T) {
-	s := newSession("hekla", false, genericiooptions.NewTestIOStreamsDiscard())
+	s := New("hekla", false, genericiooptions.NewTestIOStreamsDiscard())
 	s.namespaceFlag = "n"
 	jobs, queues := schema.GroupResource{Group: "batch.volcano.sh", Resource: "jobs"}, schema.GroupResource{Group: "scheduling.volcano.sh", Resource: "queues"}
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
@@ -45,18 +45,18 @@ func TestAnErrorSaysWhatToDoNext(t *testing.T) {
 		{&url.Error{Op: "Get", URL: "u", Err: context.Canceled}, "interrupted"},
 		{errors.New("anything else"), "anything else"},
 	} {
-		got := s.explain(fmt.Errorf("around: %w", test.err))
+		got := s.Explain(fmt.Errorf("around: %w", test.err))
 		if got == nil || !strings.Contains(got.Error(), test.want) {
 			t.Errorf("%T is told as %q, want %q", test.err, got, test.want)
 		}
 		if !errors.Is(got, test.err) {
 			t.Errorf("%T is lost", test.err)
 		}
-		if again := s.explain(got); again.Error() != got.Error() {
+		if again := s.Explain(got); again.Error() != got.Error() {
 			t.Errorf("explained twice it is %q", again)
 		}
 	}
-	if s.explain(nil) != nil {
+	if s.Explain(nil) != nil {
 		t.Error("nothing is an error")
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"bufio"
@@ -16,17 +16,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// createAll creates objects. What one of them lacks does not stop the others.
-func (s *session) createAll(ctx context.Context, objects []*unstructured.Unstructured, done func(*unstructured.Unstructured) string) error {
+// CreateAll creates objects. What one of them lacks does not stop the others.
+func (s *Session) CreateAll(ctx context.Context, objects []*unstructured.Unstructured, done func(*unstructured.Unstructured) string) error {
 	var problems []error
 	for _, object := range objects {
-		problems = append(problems, s.create(ctx, object, done(object)))
+		problems = append(problems, s.Create(ctx, object, done(object)))
 	}
 	return errors.Join(problems...)
 }
 
-// readObjects reads a file of objects of one kind, and puts those that name no namespace into the one that is meant.
-func (s *session) readObjects(path string, kind schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
+// ReadObjects reads a file of objects of one kind, and puts those that name no namespace into the one that is meant.
+func (s *Session) ReadObjects(path string, kind schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	file := s.In
 	if path != "-" {
 		opened, err := os.Open(path)
@@ -61,7 +61,7 @@ func (s *session) readObjects(path string, kind schema.GroupVersionKind) ([]*uns
 }
 
 // readObject reads one document, nil if it holds nothing.
-func (s *session) readObject(document []byte, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+func (s *Session) readObject(document []byte, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return nil, err
@@ -78,14 +78,14 @@ func (s *session) readObject(document []byte, kind schema.GroupVersionKind) (*un
 }
 
 // adopt checks that an object of a file is of the kind that is meant, and has the namespace that is meant.
-func (s *session) adopt(object *unstructured.Unstructured, kind schema.GroupVersionKind) error {
+func (s *Session) adopt(object *unstructured.Unstructured, kind schema.GroupVersionKind) error {
 	if found := object.GroupVersionKind(); found != kind {
 		return fmt.Errorf("this is a %s of %s, and a %s of %s is needed; kubectl apply -f takes any kind",
 			cmp.Or(found.Kind, "kind without a name"), cmp.Or(found.GroupVersion().String(), "no group"), kind.Kind, kind.GroupVersion())
 	}
 	switch written := object.GetNamespace(); {
 	case written == "":
-		namespace, err := s.namespace()
+		namespace, err := s.Namespace()
 		if err != nil {
 			return err
 		}

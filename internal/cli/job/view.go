@@ -1,4 +1,4 @@
-package cli
+package job
 
 import (
 	"cmp"
@@ -16,25 +16,26 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/cli/session"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-func newJobViewCommand(s *session, letters shorthands) *cobra.Command {
+func newJobViewCommand(s *session.Session, letters session.Shorthands) *cobra.Command {
 	command := &cobra.Command{
 		Use: "view NAME", Aliases: []string{"describe"}, Short: "Show a job: what it runs, why it waits, who was evicted for it",
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeJobs,
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.CompleteJobs,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			names, err := s.names("job", arguments)
+			names, err := s.Names("job", arguments)
 			if err != nil {
 				return err
 			}
 			return viewJob(command.Context(), s, names[0])
 		},
 	}
-	s.addNamespaceFlag(command, letters)
-	s.addNameFlag(command, letters.name, "name of the job")
-	s.addOutputFlag(command, "")
+	s.AddNamespaceFlag(command, letters)
+	s.AddNameFlag(command, letters.Name, "name of the job")
+	s.AddOutputFlag(command, "")
 	return command
 }
 
@@ -48,23 +49,23 @@ type view struct {
 	unread                      []string // what could not be read, and why
 }
 
-func viewJob(ctx context.Context, s *session, name string) error {
-	namespace, err := s.namespace()
+func viewJob(ctx context.Context, s *session.Session, name string) error {
+	namespace, err := s.Namespace()
 	if err != nil {
 		return err
 	}
-	api, err := s.client()
+	api, err := s.Client()
 	if err != nil {
 		return err
 	}
 	job := &batch.Job{}
 	if err := api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job); err != nil {
-		return s.explain(err)
+		return s.Explain(err)
 	}
-	if !s.output.isTable() {
-		return s.output.print(s, job)
+	if !s.Output.IsTable() {
+		return s.Output.Print(s, job)
 	}
-	if err := setKinds(s.scheme, job); err != nil {
+	if err := session.SetKinds(s.Scheme, job); err != nil {
 		return err
 	}
 	v := &view{job: job}
@@ -82,7 +83,7 @@ func (v *view) read(ctx context.Context, api client.Client) {
 	case err == nil:
 		v.group = group
 	case !apierrors.IsNotFound(err):
-		v.unread = append(v.unread, "its PodGroup: "+message(err))
+		v.unread = append(v.unread, "its PodGroup: "+session.Message(err))
 	}
 	v.events = v.readEvents(ctx, api, v.job)
 	if v.group != nil {
@@ -101,7 +102,7 @@ func (v *view) readEvents(ctx context.Context, api client.Client, of client.Obje
 	var events corev1.EventList
 	err := api.List(ctx, &events, client.InNamespace(of.GetNamespace()), client.MatchingFields{"involvedObject.uid": string(of.GetUID())})
 	if err != nil {
-		v.unread = append(v.unread, "the Events of "+of.GetName()+": "+message(err))
+		v.unread = append(v.unread, "the Events of "+of.GetName()+": "+session.Message(err))
 	}
 	return events.Items
 }
@@ -134,7 +135,7 @@ func (v *view) readEvictions(ctx context.Context, api client.Client, group clien
 		err = api.List(ctx, &preempted, client.InNamespace(group.Namespace), client.MatchingFields{"reason": preemptedReason})
 	}
 	if err != nil {
-		v.unread = append(v.unread, "who was evicted: "+message(err))
+		v.unread = append(v.unread, "who was evicted: "+session.Message(err))
 	}
 	for _, e := range preempted.Items {
 		if by := e.Related; by != nil && by.Kind == "PodGroup" && by.Namespace == group.Namespace && by.Name == group.Name {
@@ -158,17 +159,17 @@ func lastSeen(e *corev1.Event) *metav1.Time {
 	return &e.CreationTimestamp
 }
 
-// write writes the view. The words before the colons are those of vcctl where it has them.
+// Write writes the view. The words before the colons are those of vcctl where it has them.
 func (v *view) write(out io.Writer) {
 	w := &lines{out: out}
 	job := v.job
 	w.line("Name:\t%s", job.Name)
 	w.line("Namespace:\t%s", job.Namespace)
-	w.line("Labels:\t%s", pairs(job.Labels))
-	w.line("Annotations:\t%s", pairs(job.Annotations))
+	w.line("Labels:\t%s", session.Pairs(job.Labels))
+	w.line("Annotations:\t%s", session.Pairs(job.Annotations))
 	w.line("API Version:\t%s", job.APIVersion)
 	w.line("Kind:\t%s", job.Kind)
-	w.line("Created:\t%s (%s ago)", job.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 MST"), age(job.CreationTimestamp))
+	w.line("Created:\t%s (%s ago)", job.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 MST"), session.Age(job.CreationTimestamp))
 	v.writeSpec(w)
 	v.writeStatus(w)
 	v.writeWhy(w)
@@ -186,12 +187,12 @@ func (v *view) write(out io.Writer) {
 func (v *view) writeSpec(w *lines) {
 	spec := &v.job.Spec
 	w.line("Spec:")
-	w.line("  Queue:\t%s", orNone(spec.Queue))
-	w.line("  Priority Class:\t%s", orNone(spec.PriorityClassName))
+	w.line("  Queue:\t%s", session.OrNone(spec.Queue))
+	w.line("  Priority Class:\t%s", session.OrNone(spec.PriorityClassName))
 	w.line("  Min Available:\t%d", cmp.Or(spec.MinAvailable, v.job.Status.MinAvailable))
-	w.line("  Scheduler Name:\t%s", orNone(spec.SchedulerName))
+	w.line("  Scheduler Name:\t%s", session.OrNone(spec.SchedulerName))
 	for _, name := range slices.Sorted(maps.Keys(spec.Plugins)) {
-		w.line("  Plugin %s:\t%s", name, orNone(strings.Join(spec.Plugins[name], " ")))
+		w.line("  Plugin %s:\t%s", name, session.OrNone(strings.Join(spec.Plugins[name], " ")))
 	}
 	w.line("Tasks:")
 	w.line("  Name\tReplicas\tMin\tImages\tRequests")
@@ -210,16 +211,16 @@ func (v *view) writeSpec(w *lines) {
 			}
 		}
 		w.line("  %s\t%d\t%d\t%s\t%s", cmp.Or(task.Name, fmt.Sprintf("%s%d", batch.DefaultTaskSpec, i)), task.Replicas, least,
-			orNone(strings.Join(images, ",")), amounts(requests))
+			session.OrNone(strings.Join(images, ",")), session.Amounts(requests))
 	}
 }
 
 func (v *view) writeStatus(w *lines) {
 	status := &v.job.Status
 	w.line("Status:")
-	w.line("  Phase:\t%s", orNone(string(status.State.Phase)))
+	w.line("  Phase:\t%s", session.OrNone(string(status.State.Phase)))
 	if !status.State.LastTransitionTime.IsZero() {
-		w.line("  Since:\t%s", age(status.State.LastTransitionTime))
+		w.line("  Since:\t%s", session.Age(status.State.LastTransitionTime))
 	}
 	if status.State.Reason != "" {
 		w.line("  Reason:\t%s", status.State.Reason)
@@ -247,9 +248,9 @@ func (v *view) writeStatus(w *lines) {
 	w.line("Conditions:")
 	w.line("  Status\tAge")
 	for _, c := range status.Conditions {
-		since := none
+		since := session.None
 		if c.LastTransitionTime != nil {
-			since = age(*c.LastTransitionTime)
+			since = session.Age(*c.LastTransitionTime)
 		}
 		w.line("  %s\t%s", c.Status, since)
 	}
@@ -262,7 +263,7 @@ func (v *view) writeWhy(w *lines) {
 	}
 	w.line("Scheduling:")
 	w.line("  PodGroup:\t%s", v.group.Name)
-	w.line("  Phase:\t%s", orNone(string(v.group.Status.Phase)))
+	w.line("  Phase:\t%s", session.OrNone(string(v.group.Status.Phase)))
 	for _, c := range v.group.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
@@ -271,7 +272,7 @@ func (v *view) writeWhy(w *lines) {
 		if c.Message != "" {
 			text += ": " + c.Message
 		}
-		w.line("  %s:\t%s (for %s)", c.Type, orNone(text), age(c.LastTransitionTime))
+		w.line("  %s:\t%s (for %s)", c.Type, session.OrNone(text), session.Age(c.LastTransitionTime))
 	}
 }
 
@@ -299,7 +300,7 @@ func (l *lines) evictions(title string, events []corev1.Event) {
 		if byReason[reason] == nil {
 			reasons = append(reasons, reason)
 		}
-		byReason[reason] = append(byReason[reason], fmt.Sprintf("%s/%s\t%s ago", e.InvolvedObject.Namespace, e.InvolvedObject.Name, age(*lastSeen(e))))
+		byReason[reason] = append(byReason[reason], fmt.Sprintf("%s/%s\t%s ago", e.InvolvedObject.Namespace, e.InvolvedObject.Name, session.Age(*lastSeen(e))))
 	}
 	for _, reason := range reasons {
 		pods := byReason[reason]
@@ -324,38 +325,13 @@ func (l *lines) events(events []corev1.Event) {
 	l.line("  Type\tReason\tAge\tFrom\tMessage")
 	for i := range events {
 		e := &events[i]
-		since, times := age(*lastSeen(e)), e.Count
+		since, times := session.Age(*lastSeen(e)), e.Count
 		if e.Series != nil {
 			times = e.Series.Count
 		}
 		if times > 1 {
 			since = fmt.Sprintf("%s (x%d)", since, times)
 		}
-		l.line("  %s\t%s\t%s\t%s\t%s", e.Type, e.Reason, since, orNone(cmp.Or(e.ReportingController, e.Source.Component)), strings.TrimSpace(e.Message))
+		l.line("  %s\t%s\t%s\t%s\t%s", e.Type, e.Reason, since, session.OrNone(cmp.Or(e.ReportingController, e.Source.Component)), strings.TrimSpace(e.Message))
 	}
-}
-
-// pairs writes labels or annotations in one line.
-func pairs(all map[string]string) string {
-	var texts []string
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if key != corev1.LastAppliedConfigAnnotation {
-			texts = append(texts, key+"="+all[key])
-		}
-	}
-	return cmp.Or(strings.Join(texts, ","), "<none>")
-}
-
-// amounts writes resources in one word: cpu and memory first.
-func amounts(list corev1.ResourceList) string {
-	rank := map[corev1.ResourceName]int{corev1.ResourceCPU: -2, corev1.ResourceMemory: -1}
-	names := slices.SortedFunc(maps.Keys(list), func(a, b corev1.ResourceName) int {
-		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
-	})
-	var texts []string
-	for _, name := range names {
-		amount := list[name]
-		texts = append(texts, string(name)+"="+amount.String())
-	}
-	return orNone(strings.Join(texts, ","))
 }

@@ -86,7 +86,7 @@ func (r *Reconciler) commanded(ctx context.Context, job *batch.Job) (*bus.Comman
 	for _, command := range commands {
 		ignored := whyIgnored(job, command)
 		if ignored == "" {
-			return command, []demand{{bus.Action(command.Action), nobody, nobody, batch.CommandIssuedReason, commandMessage(command)}}, nil
+			return command, []demand{commanded(bus.Action(command.Action), commandMessage(command))}, nil
 		}
 		if err := r.drop(ctx, name, command); err != nil {
 			return nil, nil, err

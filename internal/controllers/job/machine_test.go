@@ -109,7 +109,7 @@ func (m *machine) reconcile(t *rapid.T, command bus.Action, crash bool) {
 
 func (m *machine) asked(command bus.Action) []demand {
 	if _, follows := transition(m.job.Status.State.Phase, command); follows && !isPartial(command) {
-		return []demand{{command, nobody, nobody, batch.CommandIssuedReason, "asked"}}
+		return []demand{commanded(command, "asked")}
 	}
 	if !makesPods(m.job.Status.State.Phase) {
 		return nil

@@ -1,6 +1,11 @@
 package job
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/apis/batch/builder"
+	"hekla.sh/hekla/test/fixture"
+
 	"maps"
 	"slices"
 	"testing"
@@ -10,31 +15,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 func TestAnOlderVersionThanTheOneWrittenIsOutdated(t *testing.T) {
 	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
 	m := newMemory()
-	if m.outdated(name, "u1", "5", noon) {
+	if m.outdated(name, "u1", "5", start) {
 		t.Error("nothing was written, yet version 5 is outdated")
 	}
-	m.wrote(name, "u1", "10", noon)
+	m.wrote(name, "u1", "10", start)
 	for _, test := range []struct {
 		uid     types.UID
 		version string
 		at      time.Time
 		want    bool
 	}{
-		{"u1", "9", noon, true},
-		{"u1", "10", noon, false},
-		{"u1", "11", noon, false},
-		{"u1", "100", noon, false},
-		{"u1", "9", noon.Add(memoryLasts + time.Second), false},
-		{"u1", "not a number", noon, false},
+		{"u1", "9", start, true},
+		{"u1", "10", start, false},
+		{"u1", "11", start, false},
+		{"u1", "100", start, false},
+		{"u1", "9", start.Add(memoryLasts + time.Second), false},
+		{"u1", "not a number", start, false},
 	} {
 		if got := m.outdated(name, test.uid, test.version, test.at); got != test.want {
-			t.Errorf("version %s at %s: outdated is %t", test.version, test.at.Sub(noon), got)
+			t.Errorf("version %s at %s: outdated is %t", test.version, test.at.Sub(start), got)
 		}
 	}
-	if m.outdated(name, "u2", "9", noon) {
+	if m.outdated(name, "u2", "9", start) {
 		t.Error("a new Job under the name inherits the memory of the old one")
 	}
 }
@@ -49,9 +56,9 @@ func TestACreatedPodIsAwaitedUntilItIsSeenOrTooLongAgo(t *testing.T) {
 	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
 	m := newMemory()
 	for _, pod := range []string{"sim-a-0", "sim-a-1", "sim-a-2", "sim-a-3"} {
-		m.create(name, "u1", pod, noon)
+		m.create(name, "u1", pod, start)
 	}
-	m.create(name, "u1", "sim-a-4", noon.Add(time.Second))
+	m.create(name, "u1", "sim-a-4", start.Add(time.Second))
 	m.settle(name, "u1", "sim-a-1", "p1") // before the reply
 	m.created(name, "u1", "sim-a-0", "p0")
 	m.created(name, "u1", "sim-a-1", "p1")
@@ -59,17 +66,17 @@ func TestACreatedPodIsAwaitedUntilItIsSeenOrTooLongAgo(t *testing.T) {
 	m.settle(name, "u1", "sim-a-2", "p2") // after it
 	m.refused(name, "u1", "sim-a-3")
 	m.settle(name, "u2", "sim-a-0", "p0") // a pod of another Job of the name
-	if got, want := awaited(m, noon), []string{"sim-a-0", "sim-a-4"}; !slices.Equal(got, want) {
+	if got, want := awaited(m, start), []string{"sim-a-0", "sim-a-4"}; !slices.Equal(got, want) {
 		t.Errorf("awaited are %v, want %v", got, want)
 	}
-	if _, wait := m.unseen(name, "u1", noon); wait != memoryLasts {
+	if _, wait := m.unseen(name, "u1", start); wait != memoryLasts {
 		t.Errorf("the first is awaited for %s, want %s", wait, memoryLasts)
 	}
-	if got := awaited(m, noon.Add(memoryLasts)); !slices.Equal(got, []string{"sim-a-4"}) {
+	if got := awaited(m, start.Add(memoryLasts)); !slices.Equal(got, []string{"sim-a-4"}) {
 		t.Errorf("in the end %v are awaited", got)
 	}
 	m.forget(name)
-	if got := awaited(m, noon); len(got) > 0 {
+	if got := awaited(m, start); len(got) > 0 {
 		t.Errorf("of a forgotten Job %v are awaited", got)
 	}
 }
@@ -79,35 +86,44 @@ func TestACreatedPodIsAwaitedUntilItIsSeenOrTooLongAgo(t *testing.T) {
 func TestALateEventOfAnEarlierPodSettlesNoLaterOne(t *testing.T) {
 	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
 	m := newMemory()
-	m.create(name, "u1", "sim-a-0", noon)
+	m.create(name, "u1", "sim-a-0", start)
 	m.settle(name, "u1", "sim-a-0", "old") // before the reply
 	m.created(name, "u1", "sim-a-0", "new")
 	m.settle(name, "u1", "sim-a-0", "old") // after it
-	if got := awaited(m, noon); !slices.Equal(got, []string{"sim-a-0"}) {
+	if got := awaited(m, start); !slices.Equal(got, []string{"sim-a-0"}) {
 		t.Errorf("awaited are %v", got)
 	}
 	m.settle(name, "u1", "sim-a-0", "new")
-	if got := awaited(m, noon); len(got) > 0 {
+	if got := awaited(m, start); len(got) > 0 {
 		t.Errorf("it was seen, and awaited are %v", got)
 	}
 }
 
 func TestAnEvictionIsRememberedUntilItIsAnsweredOrThePodIsBack(t *testing.T) {
-	job := jobOf(task("a", 2, ""))
+	job := fixture.BatchJob(fixture.BatchTask("a", 2, ""))
+	pods := func(second corev1.PodPhase) []*corev1.Pod {
+		var pods []*corev1.Pod
+		for index, phase := range []corev1.PodPhase{corev1.PodRunning, second} {
+			pod := builder.Pod(job, &job.Spec.Tasks[0], index)
+			pod.Status.Phase = phase
+			pods = append(pods, pod)
+		}
+		return pods
+	}
 	r := &Reconciler{memory: newMemory()}
 	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
 	gone := eviction(job, 0, 1)
-	r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, noon)
-	if got := r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, noon.Add(time.Hour)); !got.Equal(noon) {
+	r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, start)
+	if got := r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, start.Add(time.Hour)); !got.Equal(start) {
 		t.Errorf("it began at %s", got)
 	}
-	if found := r.lasting(job, podsOf(job, 0, running, pending), nil); len(found) != 1 || found[0].what != gone.what {
+	if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 1 || found[0].what != gone.what {
 		t.Errorf("while the new pod waits, it is %v", found)
 	}
-	if found := r.lasting(job, podsOf(job, 0, running, running), nil); len(found) != 0 {
+	if found := r.lasting(job, pods(corev1.PodRunning), nil); len(found) != 0 {
 		t.Errorf("the pod is back, yet there is %v", found)
 	}
-	if found := r.lasting(job, podsOf(job, 0, running, pending), nil); len(found) != 0 {
+	if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 0 {
 		t.Errorf("what is over came back: %v", found)
 	}
 }

@@ -16,15 +16,15 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// nobody stands for no task, or no pod of the task, in an occurrence or demand.
-const nobody = -1
+// none stands for no task, or no pod of the task, in an occurrence or demand.
+const none = -1
 
 // occurrence is something that a lifecycle policy may answer. It is read off the present state and not off a stream of
-// events, so that nothing that happened while nobody listened is lost, and an answer that failed is tried again.
+// events, so that nothing is lost that happened while no controller ran, and an answer that failed is tried again.
 type occurrence struct {
 	event bus.Event
 
-	// task is the position in spec.tasks and index the number of the pod in it, or nobody.
+	// task is the position in spec.tasks and index the number of the pod in it, or none.
 	task, index int
 
 	// exitCodes are those of the containers of a failed pod that are not 0.
@@ -45,7 +45,7 @@ func occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], gr
 	}
 	var found []occurrence
 	if observed := job.Status.ObservedGeneration; observed != 0 && observed != job.Generation {
-		found = append(found, occurrence{event: bus.JobUpdatedEvent, task: nobody, index: nobody, what: "the spec of the Job was changed"})
+		found = append(found, occurrence{event: bus.JobUpdatedEvent, task: none, index: none, what: "the spec of the Job was changed"})
 	}
 	members, names := membersByTask(job, pods), slotsOf(job)
 	coming := make([][]int, len(job.Spec.Tasks))
@@ -55,7 +55,7 @@ func occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], gr
 		}
 	}
 	if group != nil && group.Status.Phase == scheduling.PodGroupUnknown && isTorn(members) {
-		found = append(found, occurrence{event: bus.JobUnknownEvent, task: nobody, index: nobody,
+		found = append(found, occurrence{event: bus.JobUnknownEvent, task: none, index: none,
 			what: "part of the gang runs, the rest cannot be placed"})
 	}
 	for t, members := range members {
@@ -185,12 +185,12 @@ func taskOccurrences(job *batch.Job, t int, members []member) []occurrence {
 	case task.Replicas == 0:
 		return nil
 	case succeeded == task.Replicas:
-		return []occurrence{{event: bus.TaskCompletedEvent, task: t, index: nobody, what: fmt.Sprintf("task %s completed", task.Name)}}
+		return []occurrence{{event: bus.TaskCompletedEvent, task: t, index: none, what: fmt.Sprintf("task %s completed", task.Name)}}
 	case restarts > task.MaxRetry:
-		return []occurrence{{event: bus.TaskFailedEvent, task: t, index: nobody,
+		return []occurrence{{event: bus.TaskFailedEvent, task: t, index: none,
 			what: fmt.Sprintf("containers of task %s were restarted %d times, its maxRetry is %d", task.Name, restarts, task.MaxRetry)}}
 	case succeeded+failed == task.Replicas:
-		return []occurrence{{event: bus.TaskFailedEvent, task: t, index: nobody,
+		return []occurrence{{event: bus.TaskFailedEvent, task: t, index: none,
 			what: fmt.Sprintf("task %s ended with %d of %d pods failed", task.Name, failed, task.Replicas)}}
 	}
 	return nil

@@ -19,6 +19,11 @@ type demand struct {
 	reason, message string
 }
 
+// commanded is what a Command demands, of the whole Job.
+func commanded(action bus.Action, message string) demand {
+	return demand{action, none, none, batch.CommandIssuedReason, message}
+}
+
 // isPartial says whether the action is for a part of the Job.
 func isPartial(action bus.Action) bool {
 	return action == bus.RestartTaskAction || action == bus.RestartPartitionAction || action == bus.RestartPodAction
@@ -30,7 +35,7 @@ func isPartial(action bus.Action) bool {
 //	Restarting             the same but Restart…
 //	Aborting, Aborted      ResumeJob → Restarting, TerminateJob → Terminating
 //
-// Completing, Terminating and the final phases follow nobody.
+// Completing, Terminating and the final phases follow no action.
 func transition(from batch.JobPhase, action bus.Action) (to batch.JobPhase, follows bool) {
 	switch from {
 	case "", batch.Pending, batch.Running, batch.Restarting:
@@ -58,7 +63,7 @@ func transition(from batch.JobPhase, action bus.Action) (to batch.JobPhase, foll
 // answer returns the policy that answers the occurrence, nil if there is none: the first that fits of the task's, and
 // only then of the Job's.
 func answer(job *batch.Job, o *occurrence) *batch.LifecyclePolicy {
-	if o.task != nobody {
+	if o.task != none {
 		if policy := firstFit(job.Spec.Tasks[o.task].Policies, o); policy != nil {
 			return policy
 		}
@@ -116,10 +121,10 @@ func demands(job *batch.Job, found []occurrence, since func(*occurrence) time.Ti
 func widened(d demand) demand {
 	switch {
 	case !isPartial(d.action):
-		d.task, d.index = nobody, nobody
-	case d.task == nobody:
+		d.task, d.index = none, none
+	case d.task == none:
 		d.action = bus.RestartJobAction
-	case d.index == nobody:
+	case d.index == none:
 		d.action = bus.RestartTaskAction
 	}
 	return d

@@ -108,7 +108,7 @@ func TestTheTaskIsAskedBeforeTheJobAndTheFirstPolicyDecides(t *testing.T) {
 		{"another event of the task", occurrence{event: bus.PodEvictedEvent, task: 0}, bus.AbortJobAction},
 		{"the Job's exit code", occurrence{event: bus.PodFailedEvent, task: 1, exitCodes: []int32{3}}, bus.TerminateJobAction},
 		{"the Job's event", occurrence{event: bus.PodFailedEvent, task: 1}, bus.AbortJobAction},
-		{"an event of no task", occurrence{event: bus.JobUpdatedEvent, task: nobody}, bus.AbortJobAction},
+		{"an event of no task", occurrence{event: bus.JobUpdatedEvent, task: none}, bus.AbortJobAction},
 	} {
 		if got := answer(job, &test.o); got == nil || got.Action != test.want {
 			t.Errorf("%s is answered by %+v, want %s", test.name, got, test.want)
@@ -174,7 +174,7 @@ func TestOnlyWhatIsMeantIsRestarted(t *testing.T) {
 		{"a partition of which one is going", demand{action: bus.RestartPartitionAction, task: 0, index: 2}, []string{"sim-a-3"}},
 		{"a task", demand{action: bus.RestartTaskAction, task: 1, index: 0}, []string{"sim-b-0", "sim-b-1"}},
 		{"an undivided task's partition", demand{action: bus.RestartPartitionAction, task: 1, index: 0}, []string{"sim-b-0", "sim-b-1"}},
-		{"the Job, by its version", demand{action: bus.RestartJobAction, task: nobody, index: nobody}, nil},
+		{"the Job, by its version", demand{action: bus.RestartJobAction, task: none, index: none}, nil},
 	} {
 		var got []string
 		for _, pod := range targets(job, pods, []demand{test.d}) {
@@ -189,9 +189,9 @@ func TestOnlyWhatIsMeantIsRestarted(t *testing.T) {
 func TestAnActionForMoreThanTheEventNamesIsWidened(t *testing.T) {
 	for _, test := range []struct{ asked, want demand }{
 		{demand{action: bus.RestartPodAction, task: 0, index: 1}, demand{action: bus.RestartPodAction, task: 0, index: 1}},
-		{demand{action: bus.RestartPodAction, task: 0, index: nobody}, demand{action: bus.RestartTaskAction, task: 0, index: nobody}},
-		{demand{action: bus.RestartTaskAction, task: nobody, index: nobody}, demand{action: bus.RestartJobAction, task: nobody, index: nobody}},
-		{demand{action: bus.AbortJobAction, task: 0, index: 1}, demand{action: bus.AbortJobAction, task: nobody, index: nobody}},
+		{demand{action: bus.RestartPodAction, task: 0, index: none}, demand{action: bus.RestartTaskAction, task: 0, index: none}},
+		{demand{action: bus.RestartTaskAction, task: none, index: none}, demand{action: bus.RestartJobAction, task: none, index: none}},
+		{demand{action: bus.AbortJobAction, task: 0, index: 1}, demand{action: bus.AbortJobAction, task: none, index: none}},
 	} {
 		if got := widened(test.asked); got != test.want {
 			t.Errorf("%v becomes %v, want %v", test.asked, got, test.want)

@@ -74,7 +74,7 @@ func TestCountsAlwaysAddUpToThePods(t *testing.T) {
 func TestWithoutChangeThePhaseComesToRestAndTheStatusStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, pods := drawPods(t)
-		_, _, surplus := missingAndSurplus(job, pods, nil, make([]string, len(job.Spec.Tasks)), maxAtATime)
+		_, _, surplus := missingAndSurplus(job, pods, nil, make([]string, len(job.Spec.Tasks)), 500)
 		marked := make([]*corev1.Pod, len(surplus))
 		for i, pod := range surplus {
 			marked[i] = pod.DeepCopy()

@@ -11,6 +11,7 @@ import (
 
 	controllermetrics "hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/internal/metrics"
 )
 
@@ -51,7 +52,7 @@ func TestEveryMetricIsOnItsPageWithItsLabelsAndNoOther(t *testing.T) {
 		t.Fatal("the page has no part about the controllers")
 	}
 	scheduler := metrics.New()
-	scheduler.Watch(func() edge.InboxStats { return edge.InboxStats{} }, func() edge.OutboxStats { return edge.OutboxStats{} })
+	scheduler.Watch(func() intake.Stats { return intake.Stats{} }, func() edge.OutboxStats { return edge.OutboxStats{} })
 	if diff := cmp.Diff(described(scheduler), documented(of)); diff != "" {
 		t.Errorf("of the scheduler (-there is +documented):\n%s", diff)
 	}

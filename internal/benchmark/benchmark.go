@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/localcluster"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -77,8 +77,8 @@ type bench struct {
 	cluster *localcluster.Cluster
 	// controlPlane is the processes of the cluster.
 	controlPlane []*localcluster.Process
-	clients      *edge.Clients // with all rights
-	binder       *edge.Clients // with those of the scheduler
+	clients      *apiserver.Clients // with all rights
+	binder       *apiserver.Clients // with those of the scheduler
 	nodes        []string
 	report       *Report
 }
@@ -124,14 +124,14 @@ func (b *bench) start(ctx context.Context) (err error) {
 
 func (b *bench) prepare(ctx context.Context) (err error) {
 	b.controlPlane = b.cluster.Processes()
-	if b.clients, err = edge.Connect(b.cluster.Config(), unlimited, unlimited); err != nil {
+	if b.clients, err = apiserver.Connect(b.cluster.Config(), unlimited, unlimited); err != nil {
 		return err
 	}
 	restricted, err := b.cluster.ServiceAccountConfig(ctx, b.ServiceAccount.Namespace, b.ServiceAccount.Name)
 	if err != nil {
 		return err
 	}
-	if b.binder, err = edge.Connect(restricted, unlimited, unlimited); err != nil {
+	if b.binder, err = apiserver.Connect(restricted, unlimited, unlimited); err != nil {
 		return err
 	}
 	if b.nodes, err = b.cluster.Nodes(ctx); err != nil {

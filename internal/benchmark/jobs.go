@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -89,14 +89,14 @@ func RunJobs(ctx context.Context, options JobOptions) (*JobReport, error) {
 // measureAll measures both contenders as often as asked, and begins with the one and the other in turn.
 func (b *jobBench) measureAll(ctx context.Context) (err error) {
 	b.controlPlane = b.cluster.Processes()
-	if b.clients, err = edge.Connect(b.cluster.Config(), unlimited, unlimited); err != nil {
+	if b.clients, err = apiserver.Connect(b.cluster.Config(), unlimited, unlimited); err != nil {
 		return err
 	}
 	restricted, err := b.cluster.ServiceAccountConfig(ctx, b.ServiceAccount.Namespace, b.ServiceAccount.Name)
 	if err != nil {
 		return err
 	}
-	if b.binder, err = edge.Connect(restricted, unlimited, unlimited); err != nil {
+	if b.binder, err = apiserver.Connect(restricted, unlimited, unlimited); err != nil {
 		return err
 	}
 	about, err := b.newReport()

@@ -17,14 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/config"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/binder"
+	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/internal/edge/leader"
+	"hekla.sh/hekla/internal/edge/status"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
 
 // space makes a namespace for one test.
-func space(t *testing.T, clients *Clients) string {
+func space(t *testing.T, clients *apiserver.Clients) string {
 	t.Helper()
 	made, err := clients.Core.CoreV1().Namespaces().Create(boundedContext(t),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
@@ -34,7 +40,7 @@ func space(t *testing.T, clients *Clients) string {
 	return made.Name
 }
 
-func createPod(t *testing.T, clients *Clients, namespace, name string, requests ...corev1.ResourceList) *corev1.Pod {
+func createPod(t *testing.T, clients *apiserver.Clients, namespace, name string, requests ...corev1.ResourceList) *corev1.Pod {
 	t.Helper()
 	var resources corev1.ResourceRequirements
 	for _, list := range requests {
@@ -52,14 +58,14 @@ func createPod(t *testing.T, clients *Clients, namespace, name string, requests 
 	return made
 }
 
-func deletePod(t *testing.T, clients *Clients, pod *corev1.Pod) {
+func deletePod(t *testing.T, clients *apiserver.Clients, pod *corev1.Pod) {
 	t.Helper()
 	if err := clients.Core.CoreV1().Pods(pod.Namespace).Delete(boundedContext(t), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func createGroup(t *testing.T, clients *Clients, namespace, name string) *schedulingv1beta1.PodGroup {
+func createGroup(t *testing.T, clients *apiserver.Clients, namespace, name string) *schedulingv1beta1.PodGroup {
 	t.Helper()
 	made, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Create(boundedContext(t), &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{MinMember: 1},
@@ -70,7 +76,7 @@ func createGroup(t *testing.T, clients *Clients, namespace, name string) *schedu
 	return made
 }
 
-func createQueue(t *testing.T, clients *Clients) *schedulingv1beta1.Queue {
+func createQueue(t *testing.T, clients *apiserver.Clients) *schedulingv1beta1.Queue {
 	t.Helper()
 	made, err := clients.Batch.SchedulingV1beta1().Queues().Create(boundedContext(t), &schedulingv1beta1.Queue{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Spec: schedulingv1beta1.QueueSpec{Weight: 3},
@@ -82,9 +88,9 @@ func createQueue(t *testing.T, clients *Clients) *schedulingv1beta1.Queue {
 }
 
 // startInbox starts an inbox and returns when its caches are complete.
-func startInbox(t *testing.T, clients *Clients, options InboxOptions) *Inbox {
+func startInbox(t *testing.T, clients *apiserver.Clients, options intake.Options) *intake.Inbox {
 	t.Helper()
-	inbox, err := NewInbox(clients, options)
+	inbox, err := intake.New(clients, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +105,7 @@ func startInbox(t *testing.T, clients *Clients, options InboxOptions) *Inbox {
 }
 
 // await takes events until one is as wanted.
-func await(t *testing.T, inbox *Inbox, what string, isIt func(cluster.Event) bool) cluster.Event {
+func await(t *testing.T, inbox *intake.Inbox, what string, isIt func(cluster.Event) bool) cluster.Event {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -117,7 +123,7 @@ func await(t *testing.T, inbox *Inbox, what string, isIt func(cluster.Event) boo
 }
 
 // isSet matches the state of an object that fulfils a condition.
-func isSet[T object](uid types.UID, condition func(T) bool) func(cluster.Event) bool {
+func isSet[T metav1.Object](uid types.UID, condition func(T) bool) func(cluster.Event) bool {
 	return func(e cluster.Event) bool {
 		set, ok := e.(cluster.Set)
 		if !ok {
@@ -161,16 +167,16 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	inbox := startInbox(t, clients, InboxOptions{})
-	first := map[types.UID]object{}
+	inbox := startInbox(t, clients, intake.Options{})
+	first := map[types.UID]metav1.Object{}
 	for _, e := range inbox.Take() {
-		o := e.(cluster.Set).Object.(object)
+		o := e.(cluster.Set).Object.(metav1.Object)
 		first[o.GetUID()] = o
 		if o.GetManagedFields() != nil {
 			t.Errorf("%T %s has managed fields", o, o.GetName())
 		}
 	}
-	for _, made := range []object{pod, group, queue, class, node, budget, quota, hyperNode} {
+	for _, made := range []metav1.Object{pod, group, queue, class, node, budget, quota, hyperNode} {
 		if first[made.GetUID()] == nil {
 			t.Errorf("%T %s is missing", made, made.GetName())
 		}
@@ -182,7 +188,7 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 	deletePod(t, clients, pod)
 	await(t, inbox, "the deletion", func(e cluster.Event) bool {
 		deletion, ok := e.(cluster.Delete)
-		return ok && deletion.Object.(object).GetUID() == pod.UID
+		return ok && deletion.Object.(metav1.Object).GetUID() == pod.UID
 	})
 	budgets := clients.Core.PolicyV1().PodDisruptionBudgets(namespace)
 	budget.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 3, DisruptedPods: map[string]metav1.Time{"a": metav1.Now()},
@@ -209,9 +215,9 @@ func TestNodesThatTheSelectorLeavesOutAreNotThere(t *testing.T) {
 		return node
 	}
 	inside, outside := create("in"), create("out")
-	inbox := startInbox(t, clients, InboxOptions{NodeSelector: []string{"zone: x", "pool: in"}})
+	inbox := startInbox(t, clients, intake.Options{NodeSelector: []string{"zone: x", "pool: in"}})
 	for _, e := range inbox.Take() {
-		if o := e.(cluster.Set).Object.(object); o.GetUID() == outside.UID {
+		if o := e.(cluster.Set).Object.(metav1.Object); o.GetUID() == outside.UID {
 			t.Error("a node without the label is there")
 		}
 	}
@@ -226,20 +232,20 @@ func TestNodesThatTheSelectorLeavesOutAreNotThere(t *testing.T) {
 	move(inside, "out")
 	await(t, inbox, "the node that left", func(e cluster.Event) bool {
 		deletion, ok := e.(cluster.Delete)
-		return ok && deletion.Object.(object).GetUID() == inside.UID
+		return ok && deletion.Object.(metav1.Object).GetUID() == inside.UID
 	})
-	if _, err := NewInbox(clients, InboxOptions{NodeSelector: []string{"pool"}}); err == nil || !strings.Contains(err.Error(), `"pool"`) {
+	if _, err := intake.New(clients, intake.Options{NodeSelector: []string{"pool"}}); err == nil || !strings.Contains(err.Error(), `"pool"`) {
 		t.Errorf("a selector without value: got %v", err)
 	}
 }
 
 // startOutbox starts an outbox and returns a channel with the result of each binding.
-func startOutbox(t *testing.T, clients *Clients) (*Outbox, <-chan BindResult) {
+func startOutbox(t *testing.T, clients *apiserver.Clients) (*Outbox, <-chan binder.Result) {
 	t.Helper()
-	results := make(chan BindResult, 100)
+	results := make(chan binder.Result, 100)
 	o := NewOutbox(clients, OutboxOptions{
 		Name: "volcano", Logger: logr.Discard(), Refuse: func(cluster.BindFailed) {},
-		Observe: func(outcome BindOutcome) { results <- outcome.Result },
+		Observe: func(outcome binder.Outcome) { results <- outcome.Result },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(o.Wait)
@@ -254,7 +260,7 @@ func bindOf(pod *corev1.Pod, node string) cluster.Decisions {
 	}}}
 }
 
-func expectResult(t *testing.T, results <-chan BindResult, want BindResult) {
+func expectResult(t *testing.T, results <-chan binder.Result, want binder.Result) {
 	t.Helper()
 	select {
 	case got := <-results:
@@ -266,7 +272,7 @@ func expectResult(t *testing.T, results <-chan BindResult, want BindResult) {
 	}
 }
 
-func nodeOf(t *testing.T, clients *Clients, pod *corev1.Pod) string {
+func nodeOf(t *testing.T, clients *apiserver.Clients, pod *corev1.Pod) string {
 	t.Helper()
 	live, err := clients.Core.CoreV1().Pods(pod.Namespace).Get(boundedContext(t), pod.Name, metav1.GetOptions{})
 	if err != nil {
@@ -281,27 +287,27 @@ func TestAPodIsBoundOnceAndNeverItsSuccessor(t *testing.T) {
 	o, results := startOutbox(t, clients)
 	pod := createPod(t, clients, namespace, "pod")
 	o.Do(bindOf(pod, "one"))
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 	o.Do(bindOf(pod, "one"))
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 	o.Do(bindOf(pod, "two"))
-	expectResult(t, results, Elsewhere)
+	expectResult(t, results, binder.Elsewhere)
 	if node := nodeOf(t, clients, pod); node != "one" {
 		t.Errorf("the pod is on %s", node)
 	}
 	deletePod(t, clients, pod)
 	o.Do(bindOf(pod, "one"))
-	expectResult(t, results, Gone)
+	expectResult(t, results, binder.Gone)
 	successor := createPod(t, clients, namespace, "pod")
 	o.Do(bindOf(pod, "one"))
-	expectResult(t, results, Gone)
+	expectResult(t, results, binder.Gone)
 	if node := nodeOf(t, clients, successor); node != "" {
 		t.Errorf("the successor was bound to %s", node)
 	}
 }
 
 // createHeldPod is createPod for a pod with the gate of queue admission and others.
-func createHeldPod(t *testing.T, clients *Clients, namespace, name string, others ...string) *corev1.Pod {
+func createHeldPod(t *testing.T, clients *apiserver.Clients, namespace, name string, others ...string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{SchedulerName: "volcano", Containers: []corev1.Container{{Name: "main", Image: "image"}}}}
@@ -358,14 +364,14 @@ func TestGatesOfQueueAdmissionAreTakenOffAndNoOthers(t *testing.T) {
 	bind := bindOf(successor, "one")
 	bind.Binds[0].IsHeld = true
 	o.Do(bind)
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 	if node := nodeOf(t, clients, successor); node != "one" {
 		t.Errorf("the pod is on %q", node)
 	}
 	bind = bindOf(both, "one")
 	bind.Binds[0].IsHeld = true
 	o.Do(bind)
-	expectResult(t, results, Refused)
+	expectResult(t, results, binder.Refused)
 }
 
 // eventually polls a condition until it returns "".
@@ -552,8 +558,8 @@ func TestOfAPodOneConditionIsWrittenAndNoneOnceItIsBound(t *testing.T) {
 	}
 	o.Do(decide(pod.UID, "still no room"))
 	o.Do(bindOf(pod, "node"))
-	expectResult(t, results, Bound)
-	time.Sleep(2 * statusRest)
+	expectResult(t, results, binder.Bound)
+	time.Sleep(2 * status.Rest)
 	want["PodScheduled"] = "True "
 	if diff := cmp.Diff(want, conditions()); diff != "" {
 		t.Errorf("conditions of the bound pod (-want +got):\n%s", diff)
@@ -584,7 +590,7 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 }
 
 // eventOf waits until there is one Event of a reason about an object, as kubectl lists them, and it has happened so often.
-func eventOf(t *testing.T, clients *Clients, namespace, name, reason string, count int32) *corev1.Event {
+func eventOf(t *testing.T, clients *apiserver.Clients, namespace, name, reason string, count int32) *corev1.Event {
 	t.Helper()
 	var found *corev1.Event
 	eventually(t, func(ctx context.Context) string {
@@ -609,7 +615,7 @@ func TestPodsGetTheEventsOfKubeScheduler(t *testing.T) {
 	o.Do(cluster.Decisions{Pods: []cluster.PodCondition{{Pod: nameOf(waits), UID: waits.UID, Note: "0/2 nodes are available: 2 Insufficient cpu",
 		Condition: corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}})
 	o.Do(bindOf(goes, "node"))
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 	failed := eventOf(t, clients, namespace, "waits", "FailedScheduling", 1)
 	if failed.Type != corev1.EventTypeWarning || failed.Message != "0/2 nodes are available: 2 Insufficient cpu" || failed.InvolvedObject.UID != waits.UID {
 		t.Errorf("the pod that waits has the Event %+v", failed)
@@ -628,7 +634,7 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 		t.Fatalf("read %d and %d rules from the package comment", len(clusterRules), len(rules))
 	}
 	config := confined(t, c, admin.Core, "confined", clusterRules, rules)
-	clients, err := Connect(config, 2000, 2000)
+	clients, err := apiserver.Connect(config, 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -641,21 +647,21 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	}
 	namespace := space(t, admin)
 	pod, group, queue := createPod(t, admin, namespace, "pod"), createGroup(t, admin, namespace, "group"), createQueue(t, admin)
-	election := defaultElection
+	election := electionSettings
 	election.ResourceName, election.ResourceNamespace = "volcano", "volcano-system"
-	e, err := NewElection(config, election)
+	e, err := leader.NewElection(config, election)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = e.Lead(boundedContext(t), func(context.Context) error {
-		startInbox(t, clients, InboxOptions{})
+		startInbox(t, clients, intake.Options{})
 		o, results := startOutbox(t, clients)
 		d := bindOf(pod, "node")
 		d.Groups = []cluster.GroupStatus{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID}}
 		d.Queues = []cluster.QueueStatus{{Queue: queue.Name, UID: queue.UID}}
 		d.Places = []cluster.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID, HyperNode: "s0"}}
 		o.Do(d)
-		expectResult(t, results, Bound)
+		expectResult(t, results, binder.Bound)
 		other := createPod(t, admin, namespace, "other")
 		o.Do(cluster.Decisions{Pods: []cluster.PodCondition{{
 			Pod: types.NamespacedName{Namespace: namespace, Name: "other"}, UID: other.UID,
@@ -693,11 +699,11 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 		t.Error(err)
 	}
 
-	blind, err := Connect(confined(t, c, admin.Core, "blind", nil, nil), 2000, 2000)
+	blind, err := apiserver.Connect(confined(t, c, admin.Core, "blind", nil, nil), 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox, err := NewInbox(blind, InboxOptions{})
+	inbox, err := intake.New(blind, intake.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -712,13 +718,21 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	inbox.Wait()
 }
 
+// electionSettings are those of a scheduler by default.
+var electionSettings = config.LeaderElectionConfiguration{
+	LeaderElect: true, ResourceName: "lease", ResourceNamespace: "default",
+	LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+	RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+	RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
+}
+
 func TestASecondProcessLeadsWhenTheFirstHasLostItsLease(t *testing.T) {
 	_, c := adminClients(t)
-	settings := defaultElection
+	settings := electionSettings
 	settings.ResourceName = "contested"
 	settings.LeaseDuration.Duration, settings.RenewDeadline.Duration, settings.RetryPeriod.Duration = 3*time.Second, 2*time.Second, 200*time.Millisecond
-	lead := func(name string) (election *Election, led <-chan struct{}, result <-chan error) {
-		election, err := NewElection(c.Config(), settings)
+	lead := func(name string) (election *leader.Election, led <-chan struct{}, result <-chan error) {
+		election, err := leader.NewElection(c.Config(), settings)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -756,7 +770,7 @@ func TestASecondProcessLeadsWhenTheFirstHasLostItsLease(t *testing.T) {
 	}
 	select {
 	case err := <-firstResult:
-		if !errors.Is(err, ErrLeadershipLost) {
+		if !errors.Is(err, leader.ErrLeadershipLost) {
 			t.Errorf("the first ended with %v", err)
 		}
 	case <-time.After(patience):

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -70,7 +72,7 @@ func TestAPodIsBoundOnceItsDevicesAreReady(t *testing.T) {
 	n := newNeedy(t)
 	_, c := adminClients(t)
 	clusterRules, rules := documentedRules(t)
-	clients, err := Connect(confined(t, c, n.admin.Core, "attacher", clusterRules, rules), 2000, 2000)
+	clients, err := apiserver.Connect(confined(t, c, n.admin.Core, "attacher", clusterRules, rules), 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func TestAPodIsBoundOnceItsDevicesAreReady(t *testing.T) {
 		t.Fatalf("the pod was bound to %s before its device was ready", node)
 	}
 	n.reports("device", attached)
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 }
 
 func TestDevicesThatDoNotGetReadyAreTakenBack(t *testing.T) {
@@ -126,7 +128,7 @@ func TestDevicesThatFailedArePassedOnToNobodyAndKeptByWhoeverHasThem(t *testing.
 	wanted := wantsAttached(claim)
 	results, _ := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
 	n.reports("device", attached)
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 	n.reports("device", broken)
 	n.pod = createPod(t, n.admin, n.namespace, "second")
 	results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
@@ -146,8 +148,8 @@ func TestAnOutboxThatIsClosedDoesNotWaitForDevices(t *testing.T) {
 	if err := o.Drain(boundedContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	expectResult(t, results, Unsent)
-	if claim := n.allocated("device"); !isReservedFor(claim, n.pod.UID) {
+	expectResult(t, results, binder.Unsent)
+	if claim := n.allocated("device"); !isReserved(claim, n.pod) {
 		t.Error("what the next leader is to wait for was taken back")
 	}
 }
@@ -178,17 +180,17 @@ func TestAClaimIsMadeForAPodAndThePodToldOfIt(t *testing.T) {
 	n := newNeedy(t).asks()
 	_, c := adminClients(t)
 	clusterRules, rules := documentedRules(t)
-	clients, err := Connect(confined(t, c, n.admin.Core, "maker", clusterRules, rules), 2000, 2000)
+	clients, err := apiserver.Connect(confined(t, c, n.admin.Core, "maker", clusterRules, rules), 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wanted := n.wantsMade()
 	results, reasons := n.hand(clients, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
-	if result := <-results; result != Bound {
+	if result := <-results; result != binder.Bound {
 		t.Fatalf("the pod is %s: %s", result, <-reasons)
 	}
 	claim := n.allocated(wanted.Claim.Name)
-	if !isReservedFor(claim, n.pod.UID) || !metav1.IsControlledBy(claim, n.pod) || claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
+	if !isReserved(claim, n.pod) || !metav1.IsControlledBy(claim, n.pod) || claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
 		t.Errorf("the claim is %+v", claim)
 	}
 	pod, err := n.admin.Core.CoreV1().Pods(n.namespace).Get(boundedContext(t), n.pod.Name, metav1.GetOptions{})
@@ -228,7 +230,7 @@ func TestAClaimThatWasMadeBeforeIsMadeAnewForOtherDevices(t *testing.T) {
 	wanted := n.wantsMade()
 	wanted.Allocation.Devices.Results[0].Device = "gpu-1"
 	results, _ := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 	if claim := n.allocated(wanted.Claim.Name); claim.UID == before.UID || claim.Status.Allocation.Devices.Results[0].Device != "gpu-1" {
 		t.Errorf("the claim is still %+v", claim)
 	}

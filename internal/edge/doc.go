@@ -1,48 +1,33 @@
 // Package edge stands between the Kubernetes API and the model: what the API shows becomes events, and decisions become
 // writes.
 //
-// Main types: [Clients] are the connections to the API server; [Inbox] watches and keeps the events that were not taken
-// yet; [Outbox] carries decisions out; [Lead] runs a function for as long as this process is the leader.
+// Its parts are packages of their own:
 //
-// Invariants:
+//   - apiserver: the connections to the API server, and how requests and answers are dealt with
+//   - intake: watches, and keeps the events that were not taken yet
+//   - leader: the election of one scheduler of several
+//   - binder: bindings, with the volumes and devices of a pod
+//   - plans: preemption plans, stage by stage
+//   - status: the statuses of PodGroups, queues and pods
+//   - load: how busy nodes are, from a metrics server
 //
-//  1. Nothing here waits for the API server on behalf of the loop: [Inbox.Take] and [Outbox.Do] only touch memory.
-//  2. The inbox holds at most two events per object, however long it is not emptied: that the object it replaced is gone,
-//     and what it is now. What was never taken and is outdated is never seen.
-//  3. The first Take after [Inbox.WaitSynced] returns the whole cluster, from lists that are no older than the call of
-//     [Inbox.Start]. Nothing may be decided before.
-//  4. A binding names the UID of its pod and the API server binds a pod only once, so no repetition, race or deposed
-//     leader binds a pod twice or binds one that was made anew under the same name.
-//  5. A binding ends in what the API server showed: the pod is bound, or gone, or a live read after the last attempt
-//     shows it without a node; only then [cluster.BindFailed] is reported. Time alone ends none.
-//  6. Statuses are coalesced: at most one waits per object, the newest; it is tried until it is written, replaced, or its
-//     object is gone. Only fields that are the scheduler's own are written, and never to another object of the same name.
-//  7. Binds go first. While any waits, plans get a part of the requests, and statuses pass at a trickle.
-//  8. When leadership is lost every request under way is broken off and none is started.
-//  9. A plan is written in stages, and none begins before the one before it is confirmed by the API server: the PodGroup says
-//     that there is a plan, the pods of the taker say which nodes they are promised and by which plan, every victim says that it is
-//     to leave, for which plan and why, and then the victims are told to. So whoever takes over in the middle finds all that was meant. Of a plan that has
-//     several victims the API server says, before the first is marked, whether it would evict each (a dry run): if one is refused,
-//     no other leaves in vain.
-//  10. Each of these steps names the UID of its pod and may be repeated: a lost reply is answered by sending it again. A step
-//     that is refused for good, or [maxBindRequests] times, ends the plan: nothing more of it is sent, and
-//     [cluster.PlanFailed] is reported when nothing of it is under way any more, with the victims that were refused.
-//  11. Of a plan that is cancelled nothing more is sent from that moment on. What was written is taken back in the reverse
-//     order, for each pod after the request that was under way, and only where a live read still shows it. That is tried
-//     until it is done or refused, for nobody else would do it.
-//  12. A disruption budget is passed over only where the eviction says so; then the pod is deleted without asking for one.
-//  13. An outbox that is drained begins no further step. The rest is for the next leader.
-//  14. What a pod takes of volumes and devices is written before its binding, and the binding is sent when the volumes are
-//     bound and the devices ready. A claim that is made for a pod is written under the name that was decided, so that making it
-//     may be repeated. A binding that is refused gives its devices back first. Who waits for volumes or devices holds up no
-//     stop.
-//  15. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those that say of each pod that it
-//     waits or has its node come after everything else: of a pod the newest, few while bindings wait, and beyond a number
-//     that may wait they are dropped and counted.
+// Main type of this package: the [Outbox] puts the writers together and carries decisions out. It also writes the Events.
 //
-// The caches are filled after leadership was won, not before. A standby then costs next to nothing, and the lists with
-// which a leader begins are newer than everything the leader before it wrote, because they are read through to etcd. The
-// price is the time of a list at take-over: about a second per 50,000 pods, after a wait of up to fifteen for the Lease.
+// Invariants, beside those of the parts:
+//
+//  1. Nothing here waits for the API server on behalf of the loop: [intake.Inbox.Take] and [Outbox.Do] only touch memory.
+//  2. Nothing may be decided before [intake.Inbox.WaitSynced] has returned.
+//  3. Binds go first. While any waits, plans get a part of the requests, and statuses pass at a trickle.
+//  4. When leadership is lost every request under way is broken off and none is started.
+//  5. No condition of a pod is written after its binding was sent.
+//  6. An outbox that is drained begins no further step. The next leader does the rest.
+//  7. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those that say of each pod that it
+//     waits or has its node come after everything else. Of a pod only the newest waits, few are written while bindings wait, and
+//     beyond a number that may wait they are dropped and counted.
+//
+// The caches are filled after leadership was won, not before. A standby then costs next to nothing. The lists with which a leader
+// begins are newer than everything the leader before it wrote, because they are read through to etcd. The price is the time of a
+// list at take-over: about a second per 50,000 pods, after up to fifteen seconds for the Lease.
 //
 // It must not know policy: package framework and all above it. Time is read here, the loop gets it as an argument.
 //

@@ -16,6 +16,8 @@ import (
 	eventutil "k8s.io/client-go/tools/record/util"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+
+	"hekla.sh/hekla/internal/edge/apiserver"
 )
 
 const (
@@ -79,7 +81,7 @@ func (w *eventWriter) start(ctx context.Context) {
 	context.AfterFunc(ctx, w.close)
 }
 
-// close has the workers end; what waits is dropped.
+// Close has the workers end; what waits is dropped.
 func (w *eventWriter) close() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -156,7 +158,7 @@ func (w *eventWriter) next(ctx context.Context) bool {
 	if err != nil || correlated.Skip {
 		return true
 	}
-	backOff := bindBackOff
+	backOff := apiserver.RequestBackOff
 	for requests := 1; ; requests++ {
 		written, err := w.send(ctx, correlated)
 		switch {
@@ -165,7 +167,7 @@ func (w *eventWriter) next(ctx context.Context) bool {
 			return true
 		case ctx.Err() != nil:
 			return true
-		case isFinal(err) || requests == maxEventRequests:
+		case apiserver.IsFinal(err) || requests == maxEventRequests:
 			w.logger.V(1).Info("An Event was not written", "object", e.InvolvedObject, "reason", e.Reason, "error", err.Error())
 			w.mutex.Lock()
 			w.dropped++
@@ -174,7 +176,7 @@ func (w *eventWriter) next(ctx context.Context) bool {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pauseAfter(err, &backOff)):
+		case <-time.After(apiserver.PauseAfter(err, &backOff)):
 		}
 	}
 }
@@ -202,7 +204,7 @@ func (w *eventWriter) take() (e *corev1.Event, isOfPod bool) {
 
 // send makes an Event, or counts one up that is there.
 func (w *eventWriter) send(ctx context.Context, c *record.EventCorrelateResult) (*corev1.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
 	events := w.events.Events(c.Event.Namespace)
 	if c.Event.Count > 1 {

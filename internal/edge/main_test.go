@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/localcluster"
 )
 
@@ -56,7 +57,7 @@ func startCluster() (*localcluster.Cluster, error) {
 }
 
 // adminClients returns clients with all rights, and the cluster.
-func adminClients(t *testing.T) (*Clients, *localcluster.Cluster) {
+func adminClients(t *testing.T) (*apiserver.Clients, *localcluster.Cluster) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -65,7 +66,7 @@ func adminClients(t *testing.T) (*Clients, *localcluster.Cluster) {
 	if realCluster.err != nil {
 		t.Fatal(realCluster.err)
 	}
-	clients, err := Connect(realCluster.cluster.Config(), 2000, 2000)
+	clients, err := apiserver.Connect(realCluster.cluster.Config(), 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,13 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/binder"
+	"hekla.sh/hekla/internal/edge/plans"
+	"hekla.sh/hekla/internal/edge/status"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -37,19 +42,21 @@ type OutboxOptions struct {
 	// Fail is told of plans that cannot be carried out; see [Inbox.Fail].
 	Fail func(cluster.PlanFailed)
 	// Observe is told how each binding ended. Nil observes nothing.
-	Observe func(BindOutcome)
+	Observe func(binder.Outcome)
 	// ObserveEviction is told how each eviction ended. Nil observes nothing.
-	ObserveEviction func(result EvictionResult)
+	ObserveEviction func(result plans.EvictionResult)
 	Logger          logr.Logger
+
+	backOff *wait.Backoff // of bindings, where a test does not want to wait; nil is the usual one
 }
 
 // Outbox carries decisions out.
 type Outbox struct {
 	options OutboxOptions
-	binder  *binder
-	plans   *planner
-	jobs    *statusWriter // PodGroups and queues
-	pods    *statusWriter
+	binder  *binder.Binder
+	plans   *plans.Executor
+	jobs    *status.Writer // PodGroups and queues
+	pods    *status.Writer
 
 	events        *eventWriter
 	eventLimit    flowcontrol.RateLimiter
@@ -60,34 +67,36 @@ type Outbox struct {
 }
 
 // NewOutbox returns an outbox that keeps what it is given until [Outbox.Start].
-func NewOutbox(clients *Clients, options OutboxOptions) *Outbox {
+func NewOutbox(clients *apiserver.Clients, options OutboxOptions) *Outbox {
 	o := &Outbox{
 		options:       options,
-		binder:        newBinder(clients.Core, options.Logger),
 		eventLimit:    flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
 		evictionLimit: flowcontrol.NewTokenBucketRateLimiter(evictionEventsPerSecond, evictionEventsAtOnce),
 		stop:          func() {},
 	}
-	trickle := flowcontrol.NewTokenBucketRateLimiter(max(clients.qps/busyShare, 1), 1)
-	isBusy := func() bool { return o.binder.queue.Len() > 0 }
-	o.events = newEventWriter(clients.Core.CoreV1(), options.Name, isBusy, options.Logger)
-	o.jobs = newStatusWriter(clients, trickle, isBusy, options.Logger)
-	o.pods = newStatusWriter(clients, trickle, isBusy, options.Logger)
-	o.binder.settle, o.binder.finished = o.settle, o.finished
-	planTrickle := flowcontrol.NewTokenBucketRateLimiter(max(clients.qps/busyPlanShare, 1), 1)
-	o.plans = newPlanner(planTrickle, isBusy, options.Logger)
-	o.plans.send, o.plans.fail, o.plans.evicted = messenger{clients}.do, options.Fail, o.evicted
-	o.plans.record = func(status cluster.GroupStatus, told attemptObserver) { o.jobs.attest(groupChange(status), told) }
+	backOff := apiserver.RequestBackOff
+	if options.backOff != nil {
+		backOff = *options.backOff
+	}
+	o.binder = binder.New(clients.Core, binder.Options{Settle: o.settle, Finished: o.finished, BackOff: backOff, Logger: options.Logger})
+	trickle := clients.Share(busyShare)
+	o.events = newEventWriter(clients.Core.CoreV1(), options.Name, o.binder.IsBusy, options.Logger)
+	o.jobs = status.New(clients, trickle, o.binder.IsBusy, options.Logger)
+	o.pods = status.New(clients, trickle, o.binder.IsBusy, options.Logger)
+	o.plans = plans.New(clients, plans.Options{
+		Record: func(group cluster.GroupStatus, told func(error) bool) { o.jobs.PutObserved(status.Group(group), told) },
+		Fail:   options.Fail, Evicted: o.evicted, IsBusy: o.binder.IsBusy, Logger: options.Logger,
+	})
 	return o
 }
 
 // Start begins to write. When the context ends, every request under way is broken off and none is started.
 func (o *Outbox) Start(ctx context.Context) {
 	ctx, o.stop = context.WithCancel(ctx)
-	o.binder.start(ctx)
-	o.plans.start(ctx)
-	o.jobs.start(ctx, statusWorkers)
-	o.pods.start(ctx, statusWorkers)
+	o.binder.Start(ctx)
+	o.plans.Start(ctx)
+	o.jobs.Start(ctx, statusWorkers)
+	o.pods.Start(ctx, statusWorkers)
 	o.events.start(ctx)
 }
 
@@ -97,36 +106,35 @@ func (o *Outbox) Do(d cluster.Decisions) {
 		return
 	}
 	for i := range d.Ended {
-		o.plans.end(&d.Ended[i])
+		o.plans.End(&d.Ended[i])
 	}
 	for _, c := range d.Groups {
-		o.jobs.put(groupChange(c))
+		o.jobs.Put(status.Group(c))
 	}
 	for _, c := range d.Places {
-		o.jobs.put(placeChange(c))
+		o.jobs.Put(status.Place(c))
 	}
 	// After the statuses, which are of the same cycle and not newer than a plan's.
 	for i := range d.Plans {
-		o.plans.begin(&d.Plans[i])
+		o.plans.Begin(&d.Plans[i])
 	}
 	for _, c := range d.Queues {
-		o.jobs.put(queueChange(c))
+		o.jobs.Put(status.Queue(c))
 	}
 	for _, c := range d.Pods {
-		o.pods.put(podChange(c))
+		o.pods.Put(status.Pod(c))
 		if c.Note != "" {
 			o.events.tell(c.Pod, c.UID, corev1.EventTypeWarning, "FailedScheduling", c.Note)
 		}
 	}
 	for _, c := range d.Gates {
-		o.pods.put(gateChange(c))
+		o.pods.Put(status.Gate(c))
 	}
 	for _, b := range d.Binds {
-		o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID)
-		o.pods.drop(key{gateKind, b.Pod.Namespace, b.Pod.Name}, b.UID)
-		o.plans.bound(b.UID)
+		o.pods.DropPod(b.Pod, b.UID)
+		o.plans.Bound(b.UID)
 	}
-	o.binder.add(d.Binds)
+	o.binder.Add(d.Binds)
 	for _, n := range d.Events {
 		o.Show(n)
 	}
@@ -142,11 +150,11 @@ func (o *Outbox) Show(n cluster.Notice) bool {
 	return true
 }
 
-// settle waits until neither a condition of a pod nor what it is promised is being written: one that arrived after the
+// Settle waits until neither a condition of a pod nor what it is promised is being written: one that arrived after the
 // binding would say of a pod that has its node that it has none.
 func (o *Outbox) settle(ctx context.Context, b cluster.Bind) {
 	for _, sending := range []<-chan struct{}{
-		o.pods.drop(key{podKind, b.Pod.Namespace, b.Pod.Name}, b.UID), o.plans.sending(b.UID),
+		o.pods.DropPod(b.Pod, b.UID), o.plans.Sending(b.UID),
 	} {
 		if sending == nil {
 			continue
@@ -158,12 +166,12 @@ func (o *Outbox) settle(ctx context.Context, b cluster.Bind) {
 	}
 }
 
-// evicted shows on a victim who takes its room, and why.
-func (o *Outbox) evicted(e *cluster.Eviction, result EvictionResult) {
+// Evicted shows on a victim who takes its room, and why.
+func (o *Outbox) evicted(e *cluster.Eviction, result plans.EvictionResult) {
 	if o.options.ObserveEviction != nil {
 		o.options.ObserveEviction(result)
 	}
-	if result != EvictionSent && result != EvictionForced {
+	if result != plans.EvictionSent && result != plans.EvictionForced {
 		return
 	}
 	if !o.evictionLimit.TryAccept() {
@@ -180,31 +188,27 @@ func (o *Outbox) evicted(e *cluster.Eviction, result EvictionResult) {
 	o.events.show(shown)
 }
 
-func (o *Outbox) finished(t *binding, result BindResult, err error) {
-	now := time.Now()
+// Finished shows how a binding ended.
+func (o *Outbox) finished(b cluster.Bind, outcome binder.Outcome) {
 	if o.options.Observe != nil {
-		outcome := BindOutcome{Result: result, Created: t.Created, Took: now.Sub(t.handed)}
-		if t.isPrepared {
-			outcome.Prepared = t.prepared.Sub(t.handed)
-		}
 		o.options.Observe(outcome)
 	}
-	if result == Bound {
-		o.events.tell(t.Pod, t.UID, corev1.EventTypeNormal, "Scheduled",
-			fmt.Sprintf("Successfully assigned %s/%s to %s", t.Pod.Namespace, t.Pod.Name, t.Node))
+	if outcome.Result == binder.Bound {
+		o.events.tell(b.Pod, b.UID, corev1.EventTypeNormal, "Scheduled",
+			fmt.Sprintf("Successfully assigned %s/%s to %s", b.Pod.Namespace, b.Pod.Name, b.Node))
 	}
-	if result != Refused {
+	if outcome.Result != binder.Refused {
 		return
 	}
 	isShown := o.Show(cluster.Notice{
-		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.UID},
-		Type:      corev1.EventTypeWarning, Reason: "FailedBinding", Message: fmt.Sprintf("binding to node %s: %v", t.Node, err),
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: b.Pod.Namespace, Name: b.Pod.Name, UID: b.UID},
+		Type:      corev1.EventTypeWarning, Reason: "FailedBinding", Message: fmt.Sprintf("binding to node %s: %v", b.Node, outcome.Err),
 	})
 	// What refuses one pod, a missing permission for instance, refuses thousands.
 	if isShown {
-		o.options.Logger.Error(err, "Binding was refused", "pod", t.Pod, "node", t.Node, "requests", t.requests)
+		o.options.Logger.Error(outcome.Err, "Binding was refused", "pod", b.Pod, "node", b.Node, "requests", outcome.Requests)
 	}
-	o.options.Refuse(cluster.BindFailed{Pod: t.Pod, UID: t.UID, At: now, Reason: err.Error()})
+	o.options.Refuse(cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: time.Now(), Reason: outcome.Err.Error()})
 }
 
 // Drain closes the outbox in good order: nothing new is begun, statuses are dropped, for the next leader works them out
@@ -213,12 +217,11 @@ func (o *Outbox) finished(t *binding, result BindResult, err error) {
 // is over, or with an error when the context ends before.
 func (o *Outbox) Drain(ctx context.Context) error {
 	o.isClosed.Store(true)
-	o.jobs.queue.ShutDown()
-	o.pods.queue.ShutDown()
-	o.plans.close()
-	o.binder.close()
+	o.jobs.Close()
+	o.pods.Close()
+	plansIdle, bindsIdle := o.plans.Close(), o.binder.Close()
 	var err error
-	for _, idle := range []<-chan struct{}{o.binder.idle, o.plans.idle} {
+	for _, idle := range []<-chan struct{}{bindsIdle, plansIdle} {
 		select {
 		case <-idle:
 			continue
@@ -236,10 +239,10 @@ func (o *Outbox) Drain(ctx context.Context) error {
 
 // Wait returns when the last worker has ended, after the context of Start did.
 func (o *Outbox) Wait() {
-	o.binder.workers.Wait()
-	o.plans.workers.Wait()
-	o.jobs.workers.Wait()
-	o.pods.workers.Wait()
+	o.binder.Wait()
+	o.plans.Wait()
+	o.jobs.Wait()
+	o.pods.Wait()
 	o.events.workers.Wait()
 }
 
@@ -262,19 +265,11 @@ type OutboxStats struct {
 
 // Stats returns the numbers at this moment.
 func (o *Outbox) Stats() OutboxStats {
-	o.binder.mutex.Lock()
-	outstanding := o.binder.outstanding
-	o.binder.mutex.Unlock()
-	inFlight := int(o.binder.inFlight.Load())
-	s := OutboxStats{
-		Waiting: max(outstanding-inFlight, 0), InFlight: inFlight,
-		Repeated:        int(o.binder.repeated.Load()),
-		StepsRepeated:   int(o.plans.repeated.Load()),
-		StatusesWaiting: o.jobs.waiting() + o.pods.waiting(), EventsDropped: o.droppedEvents.Load() + o.events.droppedCount(),
-	}
-	s.Plans, s.StepsWaiting, s.StepsInFlight = o.plans.stats()
-	for _, w := range []*statusWriter{o.jobs, o.pods} {
-		written, failed := w.counts()
+	s := OutboxStats{StatusesWaiting: o.jobs.Waiting() + o.pods.Waiting(), EventsDropped: o.droppedEvents.Load() + o.events.droppedCount()}
+	s.Waiting, s.InFlight, s.Repeated = o.binder.Stats()
+	s.Plans, s.StepsWaiting, s.StepsInFlight, s.StepsRepeated = o.plans.Stats()
+	for _, w := range []*status.Writer{o.jobs, o.pods} {
+		written, failed := w.Counts()
 		s.StatusesWritten += written
 		s.StatusesFailed += failed
 	}

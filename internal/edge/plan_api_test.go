@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/plans"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -86,21 +88,21 @@ func (w *tap) written() []string {
 type planning struct {
 	*tap
 	t         *testing.T
-	admin     *Clients
-	tapped    *Clients
+	admin     *apiserver.Clients
+	tapped    *apiserver.Clients
 	namespace string
 	outbox    *Outbox
 	group     *schedulingv1beta1.PodGroup
 
 	outcomes sync.Mutex
 	failures []cluster.PlanFailed
-	results  map[EvictionResult]int
+	results  map[plans.EvictionResult]int
 }
 
 func newPlanning(t *testing.T) *planning {
 	t.Helper()
 	admin, c := adminClients(t)
-	s := &planning{t: t, admin: admin, namespace: space(t, admin), results: map[EvictionResult]int{},
+	s := &planning{t: t, admin: admin, namespace: space(t, admin), results: map[plans.EvictionResult]int{},
 		tap: &tap{loses: map[string]bool{}, gate: map[string]chan struct{}{}, waits: make(chan string, 100)}}
 	config := rest.CopyConfig(c.Config())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -108,7 +110,7 @@ func newPlanning(t *testing.T) *planning {
 		return s.tap
 	})
 	var err error
-	if s.tapped, err = Connect(config, 2000, 2000); err != nil {
+	if s.tapped, err = apiserver.Connect(config, 2000, 2000); err != nil {
 		t.Fatal(err)
 	}
 	s.group = createGroup(t, admin, s.namespace, "taker")
@@ -132,7 +134,7 @@ func (s *planning) newOutbox() *Outbox {
 			defer s.outcomes.Unlock()
 			s.failures = append(s.failures, e)
 		},
-		ObserveEviction: func(result EvictionResult) {
+		ObserveEviction: func(result plans.EvictionResult) {
 			s.outcomes.Lock()
 			defer s.outcomes.Unlock()
 			s.results[result]++
@@ -204,7 +206,7 @@ func (s *planning) end(p cluster.PlanEnd) {
 	s.outbox.Do(cluster.Decisions{Ended: []cluster.PlanEnd{p}})
 }
 
-// settle waits until nothing is left to do.
+// Settle waits until nothing is left to do.
 func (s *planning) settle() {
 	s.t.Helper()
 	eventually(s.t, func(context.Context) string {
@@ -248,7 +250,7 @@ func (s *planning) expectMarks(want string, pods ...*corev1.Pod) {
 	}
 }
 
-func (s *planning) expectResults(want map[EvictionResult]int) {
+func (s *planning) expectResults(want map[plans.EvictionResult]int) {
 	s.t.Helper()
 	s.outcomes.Lock()
 	defer s.outcomes.Unlock()
@@ -323,7 +325,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 		t.Errorf("the taker is promised %q", node)
 	}
 	s.expectMarks(leaving, v, w, past)
-	s.expectResults(map[EvictionResult]int{EvictionSent: 2, EvictionForced: 1})
+	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: 2, plans.EvictionForced: 1})
 	eventually(t, func(ctx context.Context) string {
 		list, err := s.admin.Core.EventsV1().Events(s.namespace).List(ctx, metav1.ListOptions{})
 		switch {
@@ -356,21 +358,32 @@ func TestNobodyIsEvictedForANamesakeOrWhenThereIsNothingToTake(t *testing.T) {
 	if s.live(done).DeletionTimestamp != nil {
 		t.Error("a pod that is done was deleted")
 	}
-	s.expectResults(map[EvictionResult]int{EvictionNeedless: 4})
+	s.expectResults(map[plans.EvictionResult]int{plans.EvictionNeedless: 4})
 	if len(s.failures) != 0 {
 		t.Errorf("reported %v", s.failures)
 	}
 }
 
 func TestAnEvictionOfANamesakeIsNone(t *testing.T) {
-	s := newPlanning(t)
 	for _, pastBudget := range []bool{false, true} {
-		live := s.running(fmt.Sprintf("v-%t", pastBudget))
-		e := &podStep{of: &planExecution{}, step: evict, pod: nameOf(live), uid: "before", victim: &victim{Eviction: cluster.Eviction{PastBudget: pastBudget}}}
-		if result, err := (messenger{s.tapped}).do(boundedContext(t), e); result != EvictionNeedless || err != nil {
-			t.Errorf("past a budget %t: ended as %q with %v", pastBudget, result, err)
+		s := newPlanning(t)
+		preemptor, victim := createPod(t, s.admin, s.namespace, "a"), s.running("v")
+		plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{victim})
+		plan.Evictions[0].PastBudget = pastBudget
+		request := map[bool]string{false: "evict v", true: "delete v"}[pastBudget]
+		s.gate[request] = make(chan struct{})
+		s.begin(plan)
+		<-s.waits
+		// Between the mark and the eviction the pod ends, and another gets its name.
+		pods := s.admin.Core.CoreV1().Pods(s.namespace)
+		if err := pods.Delete(boundedContext(t), "v", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+			t.Fatal(err)
 		}
-		s.expectMarks("not marked", live)
+		namesake := s.running("v")
+		close(s.gate[request])
+		s.settle()
+		s.expectResults(map[plans.EvictionResult]int{plans.EvictionNeedless: 1})
+		s.expectMarks("not marked", namesake)
 	}
 }
 
@@ -381,7 +394,7 @@ func TestABudgetThatForbidsAnEvictionEndsThePlan(t *testing.T) {
 	s.begin(s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v}))
 	s.settle()
 	s.expectMarks("True PreemptionByScheduler: by rule J1 (plan p)", v)
-	s.expectResults(map[EvictionResult]int{EvictionRefused: 1})
+	s.expectResults(map[plans.EvictionResult]int{plans.EvictionRefused: 1})
 	s.expectFailure("disruption budget")
 	s.end(s.endOf("p", []*corev1.Pod{taker}, []*corev1.Pod{v}))
 	s.settle()
@@ -400,7 +413,7 @@ func TestABudgetIsSpentOrPassedOverAsThePlanSays(t *testing.T) {
 	s.begin(plan)
 	s.settle()
 	s.expectMarks(leaving, v, w)
-	s.expectResults(map[EvictionResult]int{EvictionSent: 1, EvictionForced: 1})
+	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: 1, plans.EvictionForced: 1})
 	budget, err := s.admin.Core.PolicyV1().PodDisruptionBudgets(s.namespace).Get(boundedContext(t), "budget", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -414,13 +427,13 @@ func TestAPlanThatIsCancelledInTheMiddleLeavesTheRestInPeace(t *testing.T) {
 	s := newPlanning(t)
 	taker := createPod(t, s.admin, s.namespace, "a")
 	var victims []*corev1.Pod
-	for _, name := range podNames("v", planWorkers+4) {
+	for _, name := range podNames("v", plans.Workers+4) {
 		victims = append(victims, s.running(name))
 		s.gate["evict "+name] = make(chan struct{})
 	}
 	s.begin(s.plan("p", []*corev1.Pod{taker}, victims))
 	underWay := map[string]bool{}
-	for range planWorkers {
+	for range plans.Workers {
 		underWay[<-s.waits] = true
 	}
 	var spared []*corev1.Pod
@@ -447,7 +460,7 @@ func TestAPlanThatIsCancelledInTheMiddleLeavesTheRestInPeace(t *testing.T) {
 	if node := s.live(taker).Status.NominatedNodeName; node != "" {
 		t.Errorf("the taker is still promised %q", node)
 	}
-	s.expectResults(map[EvictionResult]int{EvictionSent: planWorkers, EvictionDropped: 4})
+	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: plans.Workers, plans.EvictionDropped: 4})
 }
 
 func TestALostReplyIsAnsweredByAskingAgain(t *testing.T) {
@@ -465,7 +478,7 @@ func TestALostReplyIsAnsweredByAskingAgain(t *testing.T) {
 		t.Errorf("not sent: %v", s.loses)
 	}
 	s.expectMarks(leaving, v, w)
-	s.expectResults(map[EvictionResult]int{EvictionSent: 1, EvictionForced: 1})
+	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: 1, plans.EvictionForced: 1})
 	if node := s.live(taker).Status.NominatedNodeName; node != "node" {
 		t.Errorf("the taker is promised %q", node)
 	}

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,16 +16,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/binder"
+	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
 // needy is a pod whose claims are written and bound, by the test in the place of the controllers that are not there.
 type needy struct {
 	*testing.T
-	admin     *Clients
+	admin     *apiserver.Clients
 	namespace string
 	pod       *corev1.Pod
 }
@@ -90,7 +95,7 @@ func wantsDevice(claim *resourcev1.ResourceClaim) cluster.DeviceReservation {
 			{Request: "gpu", Driver: "gpus.example.com", Pool: "node", Device: "gpu-0"}}}}}
 }
 
-// bound plays the controller of volumes: it binds a claim to a volume.
+// Bound plays the controller of volumes: it binds a claim to a volume.
 func (n *needy) bound(name, volume string) {
 	n.Helper()
 	claims := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace)
@@ -106,7 +111,7 @@ func (n *needy) bound(name, volume string) {
 }
 
 // hand gives an outbox the binding of the pod, and returns how it ends, and why.
-func (n *needy) hand(clients *Clients, r cluster.Reservation) (<-chan BindResult, <-chan string) {
+func (n *needy) hand(clients *apiserver.Clients, r cluster.Reservation) (<-chan binder.Result, <-chan string) {
 	n.Helper()
 	o, results, reasons := outboxThatSays(n.T, clients)
 	if r.Patience == 0 {
@@ -119,13 +124,14 @@ func (n *needy) hand(clients *Clients, r cluster.Reservation) (<-chan BindResult
 }
 
 // outboxThatSays is startOutbox for who wants to know why a binding was refused.
-func outboxThatSays(t *testing.T, clients *Clients) (*Outbox, <-chan BindResult, <-chan string) {
+func outboxThatSays(t *testing.T, clients *apiserver.Clients) (*Outbox, <-chan binder.Result, <-chan string) {
 	t.Helper()
-	results, reasons := make(chan BindResult, 10), make(chan string, 10)
-	o := NewOutbox(clients, OutboxOptions{Name: "volcano",
+	results, reasons := make(chan binder.Result, 10), make(chan string, 10)
+	backOff := apiserver.RequestBackOff
+	backOff.Duration = 10 * time.Millisecond
+	o := NewOutbox(clients, OutboxOptions{Name: "volcano", backOff: &backOff,
 		Refuse:  func(e cluster.BindFailed) { reasons <- e.Reason },
-		Observe: func(outcome BindOutcome) { results <- outcome.Result }})
-	o.binder.backOff.Duration = 10 * time.Millisecond
+		Observe: func(outcome binder.Outcome) { results <- outcome.Result }})
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(o.Wait)
 	t.Cleanup(cancel)
@@ -133,9 +139,9 @@ func outboxThatSays(t *testing.T, clients *Clients) (*Outbox, <-chan BindResult,
 	return o, results, reasons
 }
 
-func (n *needy) refused(results <-chan BindResult, reasons <-chan string, want string) {
+func (n *needy) refused(results <-chan binder.Result, reasons <-chan string, want string) {
 	n.Helper()
-	expectResult(n.T, results, Refused)
+	expectResult(n.T, results, binder.Refused)
 	if got := <-reasons; !strings.Contains(got, want) {
 		n.Errorf("the reason is %q, want %q", got, want)
 	}
@@ -149,7 +155,7 @@ func TestAPodIsBoundOnceItsVolumesAreAndItsDevicesAreWritten(t *testing.T) {
 	n := newNeedy(t)
 	_, c := adminClients(t)
 	clusterRules, rules := documentedRules(t)
-	clients, err := Connect(confined(t, c, n.admin.Core, "binder", clusterRules, rules), 2000, 2000)
+	clients, err := apiserver.Connect(confined(t, c, n.admin.Core, "binder", clusterRules, rules), 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,12 +177,12 @@ func TestAPodIsBoundOnceItsVolumesAreAndItsDevicesAreWritten(t *testing.T) {
 	})
 	n.bound("existing", existing.Name)
 	n.bound("made", n.volume().Name)
-	expectResult(t, results, Bound)
+	expectResult(t, results, binder.Bound)
 	given, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), "device", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := given.Status.Allocation; a == nil || a.Devices.Results[0].Device != "gpu-0" || !isReservedFor(given, n.pod.UID) {
+	if a := given.Status.Allocation; a == nil || a.Devices.Results[0].Device != "gpu-0" || !isReserved(given, n.pod) {
 		t.Errorf("the claim of devices says %+v", given.Status)
 	}
 }
@@ -246,7 +252,7 @@ func TestAPodThatGoesWhileItsVolumeIsMadeIsWaitedForNoLonger(t *testing.T) {
 	n := newNeedy(t)
 	results, _ := n.hand(n.admin, cluster.Reservation{Volumes: []cluster.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
 	deletePod(t, n.admin, n.pod)
-	expectResult(t, results, Gone)
+	expectResult(t, results, binder.Gone)
 }
 
 func TestAnOutboxThatIsClosedDoesNotWaitForVolumes(t *testing.T) {
@@ -258,7 +264,7 @@ func TestAnOutboxThatIsClosedDoesNotWaitForVolumes(t *testing.T) {
 	if err := o.Drain(boundedContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	expectResult(t, results, Unsent)
+	expectResult(t, results, binder.Unsent)
 }
 
 // taintRule makes a rule that taints no device there is.
@@ -296,16 +302,32 @@ func (s silent) ServerResourcesForGroupVersion(version string) (*metav1.APIResou
 	return &metav1.APIResourceList{}, nil
 }
 
+// isReserved reports whether a claim is reserved for a pod.
+func isReserved(claim *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod.UID })
+}
+
+// withoutRules are clients of such an API server.
+type withoutRules struct {
+	kubernetes.Interface
+	version bool
+}
+
+func (w withoutRules) Discovery() discovery.DiscoveryInterface {
+	return silent{w.Interface.Discovery(), w.version}
+}
+
 func TestWithoutTaintRulesTheDevicesAreWatchedAllTheSame(t *testing.T) {
 	for name, version := range map[string]bool{"their version is not served": true, "the version is served without them": false} {
 		t.Run(name, func(t *testing.T) {
 			n := newNeedy(t)
 			device, rule := n.devices("device"), n.taintRule()
-			inbox, err := NewInbox(n.admin, InboxOptions{})
+			clients := *n.admin
+			clients.Core = withoutRules{clients.Core, version}
+			inbox, err := intake.New(&clients, intake.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			inbox.api = silent{inbox.api, version}
 			ctx, cancel := context.WithCancel(t.Context())
 			t.Cleanup(inbox.Wait)
 			t.Cleanup(cancel)
@@ -315,7 +337,7 @@ func TestWithoutTaintRulesTheDevicesAreWatchedAllTheSame(t *testing.T) {
 			}
 			seen := map[types.UID]bool{}
 			for _, e := range inbox.Take() {
-				seen[e.(cluster.Set).Object.(object).GetUID()] = true
+				seen[e.(cluster.Set).Object.(metav1.Object).GetUID()] = true
 			}
 			if !seen[device.UID] || seen[rule.UID] {
 				t.Errorf("the claim is seen: %t, the rule: %t", seen[device.UID], seen[rule.UID])
@@ -327,12 +349,12 @@ func TestWithoutTaintRulesTheDevicesAreWatchedAllTheSame(t *testing.T) {
 func TestVolumesAndDevicesAreDelivered(t *testing.T) {
 	n := newNeedy(t)
 	claim, volume, device, rule := n.claim("claim"), n.volume(), n.devices("device"), n.taintRule()
-	inbox := startInbox(t, n.admin, InboxOptions{})
+	inbox := startInbox(t, n.admin, intake.Options{})
 	seen := map[types.UID]bool{}
 	for _, e := range inbox.Take() {
-		seen[e.(cluster.Set).Object.(object).GetUID()] = true
+		seen[e.(cluster.Set).Object.(metav1.Object).GetUID()] = true
 	}
-	for _, made := range []object{claim, volume, device, rule} {
+	for _, made := range []metav1.Object{claim, volume, device, rule} {
 		if !seen[made.GetUID()] {
 			t.Errorf("%T %s is missing", made, made.GetName())
 		}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/edge/plans"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -88,7 +89,7 @@ func TestNobodyLeavesBesideAPodThatAPolicyKeeps(t *testing.T) {
 			s.begin(plan)
 			s.settle()
 			s.expectMarks("not marked", v, kept)
-			s.expectResults(map[EvictionResult]int{EvictionDropped: 1, EvictionRefused: 1})
+			s.expectResults(map[plans.EvictionResult]int{plans.EvictionDropped: 1, plans.EvictionRefused: 1})
 			failed := s.failure()
 			if refusedNames(failed) != "w" || failed.Sent != 0 || !strings.Contains(failed.Reason, "the pod is kept by a policy") {
 				t.Errorf("reported %+v", failed)
@@ -121,7 +122,7 @@ func TestWhatABudgetRefusesInTheMiddleIsTold(t *testing.T) {
 	s.budget(1) // which each of them would have, asked alone
 	s.begin(s.plan("p", nil, []*corev1.Pod{v, w}))
 	s.settle()
-	s.expectResults(map[EvictionResult]int{EvictionSent: 1, EvictionRefused: 1})
+	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: 1, plans.EvictionRefused: 1})
 	if failed := s.failure(); len(failed.Refused) != 1 || failed.Sent != 1 || !failed.Refused[0].ByBudget {
 		t.Errorf("reported %+v", failed)
 	}

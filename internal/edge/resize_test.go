@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -34,7 +35,7 @@ func TestAResizeInPlaceIsDeliveredAndCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox := startInbox(t, clients, InboxOptions{})
+	inbox := startInbox(t, clients, intake.Options{})
 	model := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
 	counts := func(want int64) {
 		t.Helper()

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -85,7 +87,7 @@ func deletedMeanwhile(w *wire, pod *corev1.Pod, _ string) *metav1.Status {
 
 // recreatedMeanwhile puts another pod in its place; the UID in the binding does not match then.
 func recreatedMeanwhile(w *wire, pod *corev1.Pod, _ string) *metav1.Status {
-	w.pods[pod.Name] = newPod(pod.Name, "successor", "")
+	w.pods[pod.Name] = podOf(pod.Name, "successor")
 	return statusOf(apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, pod.Name, nil))
 }
 
@@ -155,39 +157,49 @@ func send(reply http.ResponseWriter, code int, object any) {
 	_ = json.NewEncoder(reply).Encode(object)
 }
 
+// podOf makes a pod without a node.
+func podOf(name string, uid types.UID) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid}}
+}
+
 // outcome is what came of bindings.
 type outcome struct {
 	mutex   sync.Mutex
-	results []BindResult
+	results []binder.Result
 	refused []types.UID
 }
 
 // startWire starts an outbox that talks to the wire. It ends, and leaves nothing behind, with the test.
 func startWire(t *testing.T, w *wire) (*Outbox, *outcome) {
 	t.Helper()
+	return startBehind(t, w)
+}
+
+// startBehind is startWire with what answers the requests.
+func startBehind(t *testing.T, answers http.Handler) (*Outbox, *outcome) {
+	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	server := httptest.NewServer(w)
+	server := httptest.NewServer(answers)
 	t.Cleanup(server.Close)
-	clients, err := Connect(&rest.Config{Host: server.URL}, 2000, 2000)
+	clients, err := apiserver.Connect(&rest.Config{Host: server.URL}, 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &outcome{}
 	o := NewOutbox(clients, OutboxOptions{
-		Name: "test", Logger: logr.Discard(),
+		Name: "test", Logger: logr.Discard(), backOff: &wait.Backoff{Duration: time.Millisecond, Factor: 1.5, Steps: 10},
 		Refuse: func(e cluster.BindFailed) {
 			out.mutex.Lock()
 			defer out.mutex.Unlock()
 			out.refused = append(out.refused, e.UID)
 		},
-		Observe: func(outcome BindOutcome) {
+		Observe: func(outcome binder.Outcome) {
 			out.mutex.Lock()
 			defer out.mutex.Unlock()
 			out.results = append(out.results, outcome.Result)
 		},
 	})
-	o.binder.backOff = wait.Backoff{Duration: time.Millisecond, Factor: 1.5, Steps: 10}
 	o.Start(t.Context())
 	t.Cleanup(o.Wait)
 	return o, out
@@ -224,7 +236,7 @@ func bindsOf(job string, pods ...string) []cluster.Bind {
 func newWire(pods ...string) *wire {
 	w := &wire{pods: map[string]*corev1.Pod{}, arrivals: make(chan string, 1000)}
 	for _, name := range pods {
-		w.pods[name] = newPod(name, types.UID("uid-"+name), "")
+		w.pods[name] = podOf(name, types.UID("uid-"+name))
 	}
 	return w
 }
@@ -240,27 +252,27 @@ func repeat(a answer, times int) []answer {
 func TestABindingEndsInWhatTheAPIServerShows(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []answer
-		want   BindResult
+		want   binder.Result
 		sent   int
 		reads  int
 	}{
-		"bound at once":                         {nil, Bound, 1, 0},
-		"the pod is gone":                       {[]answer{deletedMeanwhile}, Gone, 1, 1},
-		"another pod has its name":              {[]answer{recreatedMeanwhile}, Gone, 1, 1},
-		"the pod is being deleted":              {[]answer{deletingMeanwhile}, Gone, 1, 1},
-		"somebody else was faster":              {[]answer{boundMeanwhile}, Elsewhere, 1, 1},
-		"bound, and the reply was lost":         {[]answer{replyLost}, Bound, 1, 1},
-		"not bound, and the request was lost":   {[]answer{requestLost}, Bound, 2, 1},
-		"a conflict with another write":         {[]answer{replyWith(409, metav1.StatusReasonConflict)}, Bound, 2, 1},
-		"too many requests":                     {[]answer{replyWith(429, metav1.StatusReasonTooManyRequests)}, Bound, 2, 0},
-		"unavailable for a while":               {repeat(replyWith(503, metav1.StatusReasonServiceUnavailable), 3), Bound, 4, 3},
-		"a time-out of the server":              {[]answer{replyWith(504, metav1.StatusReasonTimeout)}, Bound, 2, 1},
-		"not authorized until the token is new": {[]answer{replyWith(401, metav1.StatusReasonUnauthorized)}, Bound, 2, 1},
-		"forbidden":                             {repeat(replyWith(403, metav1.StatusReasonForbidden), 9), Refused, 1, 1},
-		"invalid":                               {repeat(replyWith(422, metav1.StatusReasonInvalid), 9), Refused, 1, 1},
-		"not understood":                        {repeat(replyWith(400, metav1.StatusReasonBadRequest), 9), Refused, 1, 1},
-		"broken for good":                       {repeat(replyWith(500, metav1.StatusReasonInternalError), 99), Refused, maxBindRequests, maxBindRequests},
-		"lost again and again, bound at last":   {append(repeat(requestLost, 3), replyLost), Bound, 4, 4},
+		"bound at once":                         {nil, binder.Bound, 1, 0},
+		"the pod is gone":                       {[]answer{deletedMeanwhile}, binder.Gone, 1, 1},
+		"another pod has its name":              {[]answer{recreatedMeanwhile}, binder.Gone, 1, 1},
+		"the pod is being deleted":              {[]answer{deletingMeanwhile}, binder.Gone, 1, 1},
+		"somebody else was faster":              {[]answer{boundMeanwhile}, binder.Elsewhere, 1, 1},
+		"bound, and the reply was lost":         {[]answer{replyLost}, binder.Bound, 1, 1},
+		"not bound, and the request was lost":   {[]answer{requestLost}, binder.Bound, 2, 1},
+		"a conflict with another write":         {[]answer{replyWith(409, metav1.StatusReasonConflict)}, binder.Bound, 2, 1},
+		"too many requests":                     {[]answer{replyWith(429, metav1.StatusReasonTooManyRequests)}, binder.Bound, 2, 0},
+		"unavailable for a while":               {repeat(replyWith(503, metav1.StatusReasonServiceUnavailable), 3), binder.Bound, 4, 3},
+		"a time-out of the server":              {[]answer{replyWith(504, metav1.StatusReasonTimeout)}, binder.Bound, 2, 1},
+		"not authorized until the token is new": {[]answer{replyWith(401, metav1.StatusReasonUnauthorized)}, binder.Bound, 2, 1},
+		"forbidden":                             {repeat(replyWith(403, metav1.StatusReasonForbidden), 9), binder.Refused, 1, 1},
+		"invalid":                               {repeat(replyWith(422, metav1.StatusReasonInvalid), 9), binder.Refused, 1, 1},
+		"not understood":                        {repeat(replyWith(400, metav1.StatusReasonBadRequest), 9), binder.Refused, 1, 1},
+		"broken for good":                       {repeat(replyWith(500, metav1.StatusReasonInternalError), 99), binder.Refused, apiserver.MaxRequests, apiserver.MaxRequests},
+		"lost again and again, bound at last":   {append(repeat(requestLost, 3), replyLost), binder.Bound, 4, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire("p0")
@@ -268,13 +280,13 @@ func TestABindingEndsInWhatTheAPIServerShows(t *testing.T) {
 			o, out := startWire(t, w)
 			o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
 			finish(t, o)
-			if diff := cmp.Diff([]BindResult{test.want}, out.results); diff != "" {
+			if diff := cmp.Diff([]binder.Result{test.want}, out.results); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if len(w.sent) != test.sent || w.reads != test.reads {
 				t.Errorf("%d requests and %d reads, want %d and %d", len(w.sent), w.reads, test.sent, test.reads)
 			}
-			if wantRefused := test.want == Refused; wantRefused != (len(out.refused) == 1) {
+			if wantRefused := test.want == binder.Refused; wantRefused != (len(out.refused) == 1) {
 				t.Errorf("refusals reported: %v", out.refused)
 			}
 		})
@@ -286,24 +298,17 @@ func TestAnUnknownOutcomeIsReadUntilItIsKnown(t *testing.T) {
 	var failures int
 	proxy := http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
 		// The API server is away for longer than the requests for a binding would be repeated.
-		if request.Method == http.MethodGet && failures < 3*maxBindRequests {
+		if request.Method == http.MethodGet && failures < 3*apiserver.MaxRequests {
 			failures++
 			panic(http.ErrAbortHandler)
 		}
 		w.ServeHTTP(reply, request)
 	})
 	w.script = []answer{replyLost}
-	o, out := startWire(t, w)
-	server := httptest.NewServer(proxy)
-	defer server.Close()
-	clients, err := Connect(&rest.Config{Host: server.URL}, 2000, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.binder.pods = clients.Core.CoreV1()
+	o, out := startBehind(t, proxy)
 	o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
 	finish(t, o)
-	if diff := cmp.Diff([]BindResult{Bound}, out.results); diff != "" || len(w.sent) != 1 {
+	if diff := cmp.Diff([]binder.Result{binder.Bound}, out.results); diff != "" || len(w.sent) != 1 {
 		t.Errorf("sent %d times, result (-want +got):\n%s", len(w.sent), diff)
 	}
 }
@@ -317,18 +322,18 @@ func podNames(prefix string, count int) []string {
 }
 
 func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
-	names := podNames("p", bindWorkers+10)
+	names := podNames("p", binder.Workers+10)
 	w := newWire(names...)
 	w.gate = make(chan struct{})
 	o, _ := startWire(t, w)
 	o.Do(cluster.Decisions{Binds: bindsOf("job", names...)})
 	first := map[string]bool{}
-	for range bindWorkers {
+	for range binder.Workers {
 		first[<-w.arrivals] = true
 	}
-	for _, name := range names[:bindWorkers] {
+	for _, name := range names[:binder.Workers] {
 		if !first[name] {
-			t.Errorf("%s is not among the first %d", name, bindWorkers)
+			t.Errorf("%s is not among the first %d", name, binder.Workers)
 		}
 	}
 	select {
@@ -336,7 +341,7 @@ func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
 		t.Errorf("%s is under way as well", name)
 	case <-time.After(20 * time.Millisecond):
 	}
-	if s := o.Stats(); s.InFlight != bindWorkers || s.Waiting != len(names)-bindWorkers {
+	if s := o.Stats(); s.InFlight != binder.Workers || s.Waiting != len(names)-binder.Workers {
 		t.Errorf("%d under way and %d waiting", s.InFlight, s.Waiting)
 	}
 	close(w.gate)
@@ -344,7 +349,7 @@ func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
 }
 
 func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
-	first, second, third := podNames("f", bindWorkers-2), podNames("s", 10), podNames("t", 10)
+	first, second, third := podNames("f", binder.Workers-2), podNames("s", 10), podNames("t", 10)
 	w := newWire(append(append(append([]string{}, first...), second...), third...)...)
 	w.gate = make(chan struct{})
 	o, out := startWire(t, w)
@@ -353,7 +358,7 @@ func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
 	binds = append(binds, bindsOf("second", second...)...)
 	binds = append(binds, bindsOf("third", third...)...)
 	o.Do(cluster.Decisions{Binds: binds})
-	for range bindWorkers {
+	for range binder.Workers {
 		<-w.arrivals
 	}
 	drained := make(chan error)
@@ -377,7 +382,7 @@ func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
 	}
 	unsent := 0
 	for _, result := range out.results {
-		if result == Unsent {
+		if result == binder.Unsent {
 			unsent++
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/binder"
+	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/internal/edge/plans"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -66,7 +69,7 @@ func New() *Metrics {
 	m.attempts = m.counter(volcano, "schedule_attempts_total",
 		"Attempts to schedule pods by result: scheduled, unschedulable, or error if the API server refused.", "result")
 	m.binds = m.counter(hekla, "binds_total", "Bindings by how they ended.", "result")
-	for _, result := range edge.BindResults {
+	for _, result := range binder.Results {
 		m.binds.WithLabelValues(string(result))
 	}
 	m.victims = m.gauge(volcano, "pod_preemption_victims", "Victims of the newest plan.")
@@ -76,7 +79,7 @@ func New() *Metrics {
 		[]float64{0, 1, 2, 5, 10, 20, 50}).With(nil))
 	m.transactions = m.counter(volcano, "eviction_transactions_total", "Plans with evictions, by action.", "action")
 	m.evictions = m.counter(hekla, "evictions_total", "Evictions by how they ended.", "result")
-	for _, result := range edge.EvictionResults {
+	for _, result := range plans.EvictionResults {
 		m.evictions.WithLabelValues(string(result))
 	}
 	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans that began.").With(nil)
@@ -149,17 +152,17 @@ func (m *Metrics) taskStage(stage string, after time.Duration) {
 }
 
 // Bind counts a binding; it is edge.OutboxOptions.Observe.
-func (m *Metrics) Bind(outcome edge.BindOutcome) {
+func (m *Metrics) Bind(outcome binder.Outcome) {
 	m.binds.WithLabelValues(string(outcome.Result)).Inc()
 	switch outcome.Result {
-	case edge.Bound:
+	case binder.Bound:
 		m.attempts.WithLabelValues("scheduled").Inc()
 		since := time.Since(outcome.Created)
 		m.taskStage("PreBound", since-outcome.Took+outcome.Prepared)
 		m.taskStage("Bound", since)
 		m.stageLatency.WithLabelValues("PreBind").Observe(inMilliseconds(outcome.Prepared))
 		m.stageLatency.WithLabelValues("Bind").Observe(inMilliseconds(outcome.Took - outcome.Prepared))
-	case edge.Refused:
+	case binder.Refused:
 		m.attempts.WithLabelValues("error").Inc()
 	}
 }
@@ -186,7 +189,7 @@ func (m *Metrics) Plans(started []cluster.PlanStart, ended []cluster.PlanEnd) {
 }
 
 // Eviction counts an eviction; it is edge.OutboxOptions.ObserveEviction.
-func (m *Metrics) Eviction(result edge.EvictionResult) {
+func (m *Metrics) Eviction(result plans.EvictionResult) {
 	m.evictions.WithLabelValues(string(result)).Inc()
 }
 
@@ -224,7 +227,7 @@ func (m *Metrics) Leading(isLeader bool) {
 }
 
 // Watch shows the state of the edge, read whenever the metrics are asked for. It is called once.
-func (m *Metrics) Watch(inbox func() edge.InboxStats, outbox func() edge.OutboxStats) {
+func (m *Metrics) Watch(inbox func() intake.Stats, outbox func() edge.OutboxStats) {
 	gauge := func(name, help string, value func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: hekla, Name: name, Help: help}, value))
 	}

@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/binder"
+	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/internal/edge/plans"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
@@ -106,8 +109,8 @@ func TestWhatIsGoneIsNotShownAnyMore(t *testing.T) {
 func TestBindingsAreCountedByResult(t *testing.T) {
 	m := New()
 	created := time.Now().Add(-time.Minute)
-	for _, result := range []edge.BindResult{edge.Bound, edge.Bound, edge.Refused} {
-		m.Bind(edge.BindOutcome{Result: result, Created: created, Prepared: time.Second, Took: 3 * time.Second})
+	for _, result := range []binder.Result{binder.Bound, binder.Bound, binder.Refused} {
+		m.Bind(binder.Outcome{Result: result, Created: created, Prepared: time.Second, Took: 3 * time.Second})
 	}
 	m.Cycle(false, 7)
 	expect(t, m, "hekla_binds_total", map[string]string{
@@ -145,7 +148,7 @@ func TestThePartsOfACycleAreTimed(t *testing.T) {
 func TestTheEdgeIsReadWhenAsked(t *testing.T) {
 	m := New()
 	waiting := 1
-	m.Watch(func() edge.InboxStats { return edge.InboxStats{Waiting: waiting, Coalesced: 2} },
+	m.Watch(func() intake.Stats { return intake.Stats{Waiting: waiting, Coalesced: 2} },
 		func() edge.OutboxStats { return edge.OutboxStats{Waiting: 3, InFlight: 4, StatusesWaiting: 5} })
 	for _, want := range []string{"1", "7"} {
 		if got := shown(t, m, "hekla_inbox_objects")["hekla_inbox_objects"]; got != want {
@@ -174,7 +177,7 @@ func TestPlansAndEvictionsAreCounted(t *testing.T) {
 		{Job: job, Action: "preempt", Scope: cluster.BetweenJobs},
 		{Action: "shuffle", Evictions: make([]cluster.Eviction, 3)},
 	}, []cluster.PlanEnd{{}})
-	m.Eviction(edge.EvictionSent)
+	m.Eviction(plans.EvictionSent)
 	expect(t, m, "volcano_pod_preemption_victims", map[string]string{"volcano_pod_preemption_victims": "2"})
 	expect(t, m, "volcano_total_preemption_attempts", map[string]string{"volcano_total_preemption_attempts": "2"})
 	expect(t, m, "volcano_eviction_transactions_total", map[string]string{
@@ -184,7 +187,7 @@ func TestPlansAndEvictionsAreCounted(t *testing.T) {
 	expect(t, m, "volcano_total_reclaim_attempts", map[string]string{"volcano_total_reclaim_attempts": "1"})
 	expect(t, m, "volcano_pod_reclaim_victims_sum", map[string]string{"volcano_pod_reclaim_victims_sum": "2"})
 	expect(t, m, "hekla_plans_", map[string]string{"hekla_plans_started_total": "4", "hekla_plans_cancelled_total": "1"})
-	if got := shown(t, m, "hekla_evictions_total"); got[`hekla_evictions_total{result="evicted"}`] != "1" || len(got) != len(edge.EvictionResults) {
+	if got := shown(t, m, "hekla_evictions_total"); got[`hekla_evictions_total{result="evicted"}`] != "1" || len(got) != len(plans.EvictionResults) {
 		t.Errorf("shown: %v", got)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/leader"
 	"hekla.sh/hekla/internal/metrics"
 	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/internal/version"
@@ -63,7 +64,7 @@ func (o *options) run(command *cobra.Command, registry *framework.Registry) erro
 		return fmt.Errorf("no way to the API server (--kubeconfig=%q, --master=%q): %w", o.kubeconfig, o.master, err)
 	}
 	restConfig.UserAgent = "hekla-scheduler/" + version.Version
-	clients, err := edge.Connect(restConfig, o.qps, o.burst)
+	clients, err := apiserver.Connect(restConfig, o.qps, o.burst)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (o *options) printTo(command *cobra.Command, src source, registry *framewor
 }
 
 // schedule serves, waits for leadership, and leads.
-func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients *edge.Clients, src source,
+func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients *apiserver.Clients, src source,
 	registry *framework.Registry, logger logr.Logger) error {
 	numbers := metrics.New()
 	chosen := &policies{registry: registry, catalogue: registry.Catalogue(), logger: logger.WithName("configuration"),
@@ -125,7 +126,7 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 	isAlive := r.isAlive
 	lead := func(ctx context.Context) error { return r.lead(ctx, context.WithoutCancel(ctx)) }
 	if o.election.LeaderElect {
-		election, err := edge.NewElection(restConfig, o.election.LeaderElectionConfiguration)
+		election, err := leader.NewElection(restConfig, o.election.LeaderElectionConfiguration)
 		if err != nil {
 			return err
 		}

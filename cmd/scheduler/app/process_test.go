@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 
-	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/leader"
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
@@ -268,7 +268,7 @@ func TestLosingTheLeaseEndsTheProcessWithAnError(t *testing.T) {
 		}
 		return err
 	})
-	if err := w.ends(p); !errors.Is(err, edge.ErrLeadershipLost) {
+	if err := w.ends(p); !errors.Is(err, leader.ErrLeadershipLost) {
 		t.Errorf("got %v, want that leadership was lost", err)
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/internal/edge/leader"
 	"hekla.sh/hekla/internal/edge/load"
 	"hekla.sh/hekla/internal/metrics"
 	"hekla.sh/hekla/internal/process"
@@ -39,12 +42,12 @@ const (
 // runner is the scheduler from the moment it leads.
 type runner struct {
 	options   *options
-	clients   *edge.Clients
+	clients   *apiserver.Clients
 	source    source
 	policies  *policies
 	metrics   *metrics.Metrics
 	logger    logr.Logger
-	inbox     *edge.Inbox
+	inbox     *intake.Inbox
 	outbox    *edge.Outbox
 	scheduler *scheduler.Scheduler
 	meter     *load.Meter
@@ -58,10 +61,10 @@ type runner struct {
 }
 
 // newRunner puts the parts together. Nothing runs yet.
-func newRunner(o *options, clients *edge.Clients, src source, p *policies, m *metrics.Metrics, logger logr.Logger) (*runner, error) {
+func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, m *metrics.Metrics, logger logr.Logger) (*runner, error) {
 	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger}
 	var err error
-	r.inbox, err = edge.NewInbox(clients, edge.InboxOptions{
+	r.inbox, err = intake.New(clients, intake.Options{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
 		Unreadable: func(n cluster.Notice) { r.outbox.Show(n) },
 	})
@@ -132,7 +135,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	pace := scheduler.Pace{Coalesce: coalesce, Period: r.options.schedulePeriod}
 	r.scheduler.Run(running, clock.RealClock{}, taker{r}, reporter{r}, pace)
 	if leading.Err() != nil {
-		return edge.ErrLeadershipLost
+		return leader.ErrLeadershipLost
 	}
 	r.logger.Info("Stopping", "bindsToFinish", r.outbox.Stats().InFlight)
 	patience, cancel := context.WithTimeout(leading, drainPatience)

@@ -19,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/metrics"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -28,7 +28,7 @@ import (
 // idleRunner is a runner whose parts are made and do not run.
 func idleRunner(t *testing.T) (*runner, *record) {
 	t.Helper()
-	clients, err := edge.Connect(&rest.Config{Host: "https://127.0.0.1:1"}, 1, 1)
+	clients, err := apiserver.Connect(&rest.Config{Host: "https://127.0.0.1:1"}, 1, 1)
 	must(t, err)
 	p, r := newPolicies(false)
 	made, err := newRunner(parse(t), clients, noSource{}, p, metrics.New(), logr.Discard())

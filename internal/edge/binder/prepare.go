@@ -1,4 +1,4 @@
-package edge
+package binder
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -65,7 +66,7 @@ func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
 
 // volume gives a claim to a volume, or a node to a claim, and reports whether the claim is bound.
 func (p preparer) volume(ctx context.Context, b *cluster.Bind, v *cluster.VolumeReservation, isWritten bool) (isBound bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
 	claims := p.client.CoreV1().PersistentVolumeClaims(v.Claim.Namespace)
 	claim, err := claims.Get(ctx, v.Claim.Name, metav1.GetOptions{})

@@ -1,4 +1,4 @@
-package edge
+package plans
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -88,9 +89,9 @@ type victim struct {
 }
 
 // messenger does podSteps.
-type messenger struct{ clients *Clients }
+type messenger struct{ clients *apiserver.Clients }
 
-// do does a step once. errObjectGone says that the pod does not exist any more, or does not matter any more. The result
+// do does a step once. ErrObjectGone says that the pod does not exist any more, or does not matter any more. The result
 // is that of an eviction, "" while it is not known.
 func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 	switch e.step {
@@ -116,10 +117,10 @@ func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 
 // patch changes the status of a pod and the record beside it, in one request: of this one, not of its namesake, and, if a version is given, only if nothing has
 // happened to it since. Into takes what it is then; nil is nowhere.
-func (m messenger) patch(ctx context.Context, e *podStep, version string, change podWrite, into *corev1.Pod) error {
+func (m messenger) patch(ctx context.Context, e *podStep, version string, change apiserver.PodWrite, into *corev1.Pod) error {
 	core := m.clients.Core.CoreV1()
-	result := sendPatch(ctx, core.RESTClient(), "pods", key{podKind, e.pod.Namespace, e.pod.Name}, types.StrategicMergePatchType,
-		podPatch(e.uid, version, change))
+	result := apiserver.PatchStatus(ctx, core.RESTClient(), "pods", e.pod, types.StrategicMergePatchType,
+		apiserver.PodPatch(e.uid, version, change))
 	err := result.Error()
 	if err == nil && into != nil {
 		err = result.Into(into)
@@ -127,48 +128,40 @@ func (m messenger) patch(ctx context.Context, e *podStep, version string, change
 	if err == nil {
 		return nil
 	}
-	return explain(err, e.uid, func() (metav1.Object, error) { return readPod(ctx, core, e.pod) })
+	return apiserver.ExplainRefusal(err, e.uid, func() (metav1.Object, error) { return apiserver.ReadPod(ctx, core, e.pod) })
 }
 
 func (m messenger) nominate(ctx context.Context, e *podStep) error {
 	err := m.patch(ctx, e, "", promised(e.node, e.record), nil)
-	if err == nil || !isFinal(err) {
+	if err == nil || !apiserver.IsFinal(err) {
 		return err
 	}
 	// A pod that has a node is promised none, and needs no promise.
-	if live, problem := readPod(ctx, m.clients.Core.CoreV1(), e.pod); problem == nil && live.Spec.NodeName != "" {
+	if live, problem := apiserver.ReadPod(ctx, m.clients.Core.CoreV1(), e.pod); problem == nil && live.Spec.NodeName != "" {
 		return nil
 	}
 	return err
 }
 
 // promised has a pod be promised a node, none if it is "".
-func promised(node, record string) podWrite {
-	return podWrite{status: map[string]any{"nominatedNodeName": orNull(node)}, annotations: map[string]any{schedulingv1beta1.PromiseRecordKey: orNull(record)}}
+func promised(node, record string) apiserver.PodWrite {
+	return apiserver.PodWrite{Status: map[string]any{"nominatedNodeName": apiserver.OrNull(node)}, Annotations: map[string]any{schedulingv1beta1.PromiseRecordKey: apiserver.OrNull(record)}}
 }
 
 // disruption has a pod say whether it is to leave.
-func disruption(status corev1.ConditionStatus, reason, message, record string, at metav1.Time) podWrite {
-	return podWrite{
-		status: map[string]any{"conditions": []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: reason,
+func disruption(status corev1.ConditionStatus, reason, message, record string, at metav1.Time) apiserver.PodWrite {
+	return apiserver.PodWrite{
+		Status: map[string]any{"conditions": []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: reason,
 			Message: message, LastTransitionTime: at}}},
-		annotations: map[string]any{schedulingv1beta1.EvictionRecordKey: orNull(record)},
+		Annotations: map[string]any{schedulingv1beta1.EvictionRecordKey: apiserver.OrNull(record)},
 	}
-}
-
-// orNull is a value in a patch; null takes the field away.
-func orNull(value string) any {
-	if value == "" {
-		return nil
-	}
-	return value
 }
 
 func (m messenger) mark(ctx context.Context, e *podStep) error {
 	var live corev1.Pod
 	leaves := disruption(corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.victim.Message, e.victim.Record(), e.of.marked)
 	err := m.patch(ctx, e, "", leaves, &live)
-	if err == errObjectGone || err == nil && isOut(&live) {
+	if err == apiserver.ErrObjectGone || err == nil && isOut(&live) {
 		e.victim.isOut = true
 	}
 	return err
@@ -199,7 +192,7 @@ func (m messenger) evict(ctx context.Context, e *podStep, isDryRun bool) (Evicti
 	if isDryRun {
 		request.Param("dryRun", metav1.DryRunAll) // so that webhooks and policies are told, too
 	}
-	err := request.Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
+	err := request.Timeout(apiserver.RequestTimeout).MaxRetries(0).Do(ctx).Error()
 	switch {
 	case err == nil && isDryRun, isDryRun && cannotTell(err):
 		return "", nil
@@ -208,11 +201,11 @@ func (m messenger) evict(ctx context.Context, e *podStep, isDryRun bool) (Evicti
 		return result, nil
 	case apierrors.IsNotFound(err):
 		return EvictionNeedless, nil
-	case !isFinal(err) && !forbids(err) && !apierrors.IsConflict(err):
+	case !apiserver.IsFinal(err) && !forbids(err) && !apierrors.IsConflict(err):
 		return "", err
 	}
 	// The refusal may be of another pod of the same name, or of a repetition.
-	live, problem := readPod(ctx, core, e.pod)
+	live, problem := apiserver.ReadPod(ctx, core, e.pod)
 	switch {
 	case apierrors.IsNotFound(problem) || problem == nil && (live.UID != e.uid || isOut(live)):
 		return EvictionNeedless, nil
@@ -271,11 +264,11 @@ func (m messenger) withdraw(ctx context.Context, e *podStep) error {
 	return m.patch(ctx, e, live.ResourceVersion, promised("", ""), nil)
 }
 
-// live reads a pod; errObjectGone says that it is gone or leaves.
+// live reads a pod; ErrObjectGone says that it is gone or leaves.
 func (m messenger) live(ctx context.Context, e *podStep) (*corev1.Pod, error) {
-	live, err := readPod(ctx, m.clients.Core.CoreV1(), e.pod)
+	live, err := apiserver.ReadPod(ctx, m.clients.Core.CoreV1(), e.pod)
 	if apierrors.IsNotFound(err) || err == nil && (live.UID != e.uid || live.DeletionTimestamp != nil) {
-		return nil, errObjectGone
+		return nil, apiserver.ErrObjectGone
 	}
 	return live, err
 }

@@ -1,4 +1,4 @@
-package edge
+package status
 
 import (
 	"context"
@@ -10,48 +10,50 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
+
+	"hekla.sh/hekla/internal/edge/apiserver"
 )
 
-// change is a status that is to be written.
-type change interface {
+// Change is a status that is to be written.
+type Change interface {
 	// key names the object.
 	key() key
 	uid() types.UID
 	// urgent reports whether somebody waits for this change after the one written last.
-	urgent(last change) bool
-	// write writes it; errObjectGone says that the object it is for does not exist any more.
-	write(ctx context.Context, clients *Clients) error
+	urgent(last Change) bool
+	// write writes it; ErrObjectGone says that the object it is for does not exist any more.
+	write(ctx context.Context, clients *apiserver.Clients) error
 }
 
-// attemptObserver is told how an attempt to write a change, or a newer one of the same object, ended. It returns whether it wants to
+// AttemptObserver is told how an attempt to write a change, or a newer one of the same object, ended. It returns whether it wants to
 // be told of the next attempt, if this one failed.
-type attemptObserver func(error) bool
+type AttemptObserver func(error) bool
 
 const (
-	// statusRest is how long an object rests after its status was written, unless somebody waits for the next one. The
+	// Rest is how long an object rests after its status was written, unless somebody waits for the next one. The
 	// pods of a gang of a hundred start one by one; nobody needs a hundred numbers for that.
-	statusRest = time.Second
+	Rest = time.Second
 	// The back-off of a status that could not be written.
 	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute
 )
 
 // slot is what is known of an object whose status waits, is being written, or was written a moment ago.
 type slot struct {
-	next      change        // what to write next, nil if nothing
-	last      change        // what was written last, nil if that failed
+	next      Change        // what to write next, nil if nothing
+	last      Change        // what was written last, nil if that failed
 	isResting bool          // it is looked at again without being asked
 	isVoid    bool          // what is being written must not be tried again
 	sending   chan struct{} // closed when the request under way has returned; nil while there is none
 
-	attemptObservers []attemptObserver // of next
-	present          []attemptObserver // of what is being written
+	attemptObservers []AttemptObserver // of next
+	present          []AttemptObserver // of what is being written
 }
 
-// statusWriter writes statuses, for each object one at a time and the newest.
-type statusWriter struct {
-	clients *Clients
+// Writer writes statuses, for each object one at a time and the newest.
+type Writer struct {
+	clients *apiserver.Clients
 	queue   workqueue.TypedRateLimitingInterface[key]
-	// trickle bounds the writes while isBusy; it is shared by all writers.
+	// trickle bounds the writes while IsBusy; it is shared by all writers.
 	trickle flowcontrol.RateLimiter
 	isBusy  func() bool
 	logger  logr.Logger
@@ -63,15 +65,18 @@ type statusWriter struct {
 	failed  uint64
 }
 
-func newStatusWriter(clients *Clients, trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *statusWriter {
-	return &statusWriter{
+// New returns a writer that keeps what it is given until [Writer.Start]. The trickle bounds its writes while isBusy is true; several
+// writers share it.
+func New(clients *apiserver.Clients, trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *Writer {
+	return &Writer{
 		clients: clients, trickle: trickle, isBusy: isBusy, logger: logger, slots: map[key]*slot{},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstStatusRetry, lastStatusRetry)),
 	}
 }
 
-func (w *statusWriter) start(ctx context.Context, workers int) {
+// Start begins to write, until the context ends.
+func (w *Writer) Start(ctx context.Context, workers int) {
 	for range workers {
 		w.workers.Go(func() {
 			for w.next(ctx) {
@@ -81,15 +86,15 @@ func (w *statusWriter) start(ctx context.Context, workers int) {
 	context.AfterFunc(ctx, w.queue.ShutDown)
 }
 
-// put makes a change the one to be written next for its object.
-func (w *statusWriter) put(c change) {
+// Put makes a change the one to be written next for its object.
+func (w *Writer) Put(c Change) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.take(c)
 }
 
-// attest is put for a change that somebody waits for.
-func (w *statusWriter) attest(c change, told attemptObserver) {
+// PutObserved is put for a change whose attempts are observed. It is written without a rest.
+func (w *Writer) PutObserved(c Change, told AttemptObserver) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.take(c)
@@ -99,7 +104,7 @@ func (w *statusWriter) attest(c change, told attemptObserver) {
 	}
 }
 
-func (w *statusWriter) take(c change) *slot {
+func (w *Writer) take(c Change) *slot {
 	k := c.key()
 	s := w.slots[k]
 	if s == nil {
@@ -113,8 +118,15 @@ func (w *statusWriter) take(c change) *slot {
 	return s
 }
 
+// DropPod forgets what waits for a pod, and returns what closes when a condition of it has been written, nil if none is being
+// written.
+func (w *Writer) DropPod(pod types.NamespacedName, uid types.UID) <-chan struct{} {
+	w.drop(key{ofGate, pod}, uid)
+	return w.drop(key{ofPod, pod}, uid)
+}
+
 // drop forgets what waits for an object, and returns what closes when a write under way has returned, nil if none is.
-func (w *statusWriter) drop(k key, uid types.UID) <-chan struct{} {
+func (w *Writer) drop(k key, uid types.UID) <-chan struct{} {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.slots[k]
@@ -129,7 +141,7 @@ func (w *statusWriter) drop(k key, uid types.UID) <-chan struct{} {
 }
 
 // next writes one status. It returns false when there will be nothing more.
-func (w *statusWriter) next(ctx context.Context) bool {
+func (w *Writer) next(ctx context.Context) bool {
 	k, isOver := w.queue.Get()
 	if isOver {
 		return false
@@ -148,15 +160,15 @@ func (w *statusWriter) next(ctx context.Context) bool {
 	return true
 }
 
-func (w *statusWriter) hasNext(k key) bool {
+func (w *Writer) hasNext(k key) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.slots[k]
 	return s != nil && s.next != nil
 }
 
-// begin returns what is to be written for an object, nil if nothing is, and what to close when the request has returned.
-func (w *statusWriter) begin(k key) (change, chan struct{}) {
+// Begin returns what is to be written for an object, nil if nothing is, and what to close when the request has returned.
+func (w *Writer) begin(k key) (Change, chan struct{}) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.slots[k]
@@ -175,17 +187,17 @@ func (w *statusWriter) begin(k key) (change, chan struct{}) {
 }
 
 // tell tells those who wait for a write how it ended, and returns who waits on.
-func (w *statusWriter) tell(k key, err error) []attemptObserver {
+func (w *Writer) tell(k key, err error) []AttemptObserver {
 	w.mutex.Lock()
 	s := w.slots[k]
 	present := s.present
 	s.present = nil
 	w.mutex.Unlock()
-	return slices.DeleteFunc(present, func(told attemptObserver) bool { return !told(err) || err == nil })
+	return slices.DeleteFunc(present, func(told AttemptObserver) bool { return !told(err) || err == nil })
 }
 
-// end decides how it goes on with an object after a write.
-func (w *statusWriter) end(ctx context.Context, k key, c change, err error, waiting []attemptObserver) {
+// End decides how it goes on with an object after a write.
+func (w *Writer) end(ctx context.Context, k key, c Change, err error, waiting []AttemptObserver) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	s := w.slots[k]
@@ -199,15 +211,14 @@ func (w *statusWriter) end(ctx context.Context, k key, c change, err error, wait
 		if s.next != nil && (len(s.attemptObservers) > 0 || s.next.urgent(c)) {
 			w.queue.Add(k)
 		} else {
-			w.queue.AddAfter(k, statusRest)
+			w.queue.AddAfter(k, Rest)
 		}
-	case err == errObjectGone:
+	case err == apiserver.ErrObjectGone:
 		w.queue.Forget(k)
 		w.queue.Add(k)
 	case ctx.Err() == nil:
 		w.failed++
-		w.logger.V(1).Info("Status was not written; it will be tried again", "kind", k.kind.String(), "namespace", k.namespace,
-			"name", k.name, "error", err)
+		w.logger.V(1).Info("Status was not written; it will be tried again", "what", k.what, "name", k.name, "error", err)
 		if s.next == nil && !s.isVoid {
 			s.next = c
 		}
@@ -215,8 +226,8 @@ func (w *statusWriter) end(ctx context.Context, k key, c change, err error, wait
 	}
 }
 
-// waiting is how many objects have a status that is not written yet.
-func (w *statusWriter) waiting() int {
+// Waiting is how many objects have a status that is not written yet.
+func (w *Writer) Waiting() int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	count := 0
@@ -228,7 +239,14 @@ func (w *statusWriter) waiting() int {
 	return count
 }
 
-func (w *statusWriter) counts() (written, failed uint64) {
+// Close ends the intake, and drops what waits.
+func (w *Writer) Close() { w.queue.ShutDown() }
+
+// Wait returns when the last worker has ended, after the context of start did.
+func (w *Writer) Wait() { w.workers.Wait() }
+
+// Counts returns how many statuses were written so far, and how many attempts have failed.
+func (w *Writer) Counts() (written, failed uint64) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.written, w.failed

@@ -1,4 +1,4 @@
-package edge
+package intake
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
@@ -26,8 +27,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// InboxOptions say what is watched.
-type InboxOptions struct {
+// Options say what is watched.
+type Options struct {
 	// NodeSelector limits the nodes to those that carry one of these labels, each as "key:value"; empty takes all. What
 	// runs on other nodes counts for its queue, and nothing is placed there.
 	NodeSelector []string
@@ -69,8 +70,8 @@ type watchedKind struct {
 	problem error // why it could not be listed or watched, last
 }
 
-// NewInbox returns an inbox that watches nothing before [Inbox.Start].
-func NewInbox(clients *Clients, options InboxOptions) (*Inbox, error) {
+// New returns an inbox that watches nothing before [Inbox.Start].
+func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 	i := &Inbox{
 		queue: newEventQueue(), api: clients.Core.Discovery(), devices: make(chan struct{}), observe: options.Observe, tell: options.Unreadable,
 		core: informers.NewSharedInformerFactoryWithOptions(clients.Core, 0,
@@ -327,21 +328,21 @@ func (i *Inbox) Take() []cluster.Event { return i.queue.take() }
 
 // Refuse reports to the taker that a binding was refused for good; it is for [OutboxOptions].
 func (i *Inbox) Refuse(e cluster.BindFailed) {
-	i.queue.add(key{refusalKind, e.Pod.Namespace, e.Pod.Name}, e, false)
+	i.queue.add(objectKey{refusalKind, e.Pod.Namespace, e.Pod.Name}, e, false)
 }
 
 // Fail reports to the taker that a plan cannot be carried out; it is for [OutboxOptions].
-func (i *Inbox) Fail(e cluster.PlanFailed) { i.queue.add(key{planKind, "", e.Plan}, e, false) }
+func (i *Inbox) Fail(e cluster.PlanFailed) { i.queue.add(objectKey{planKind, "", e.Plan}, e, false) }
 
 // Measure reports to the taker how busy nodes were found.
 func (i *Inbox) Measure(measured ...cluster.Measured) {
 	for _, e := range measured {
-		i.queue.add(key{loadKind, "", e.Node}, e, false)
+		i.queue.add(objectKey{loadKind, "", e.Node}, e, false)
 	}
 }
 
-// InboxStats are what an inbox has been through.
-type InboxStats struct {
+// Stats are what an inbox has been through.
+type Stats struct {
 	// Waiting is how many objects have events that were not taken yet.
 	Waiting int
 	// Coalesced is how many events took the place of another that was not taken yet.
@@ -349,6 +350,6 @@ type InboxStats struct {
 }
 
 // Stats returns the numbers at this moment.
-func (i *Inbox) Stats() InboxStats {
-	return InboxStats{Waiting: i.queue.length(), Coalesced: i.queue.coalescedCount()}
+func (i *Inbox) Stats() Stats {
+	return Stats{Waiting: i.queue.length(), Coalesced: i.queue.coalescedCount()}
 }

@@ -1,4 +1,4 @@
-package edge
+package plans
 
 import (
 	"context"
@@ -20,13 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
 // stage is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes a
 // second.
 type stage struct {
-	*planner
+	*Executor
 	begun time.Time
 
 	mutex    sync.Mutex
@@ -35,8 +36,8 @@ type stage struct {
 	failures []cluster.PlanFailed
 	results  []string
 
-	told    attemptObserver // of the plan that is being recorded
-	records bool            // at once
+	told    func(error) bool // of the plan that is being recorded
+	records bool             // at once
 }
 
 var stepNames = [...]string{nominate: "nominate", ask: "ask", mark: "mark", evict: "evict", restate: "restate", spare: "spare", withdraw: "withdraw"}
@@ -75,19 +76,20 @@ func acting(t *testing.T, test func(t *testing.T, s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stage{begun: time.Now(), answers: map[string][]error{}, records: true}
-		s.planner = newPlanner(flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return false }, logr.Discard())
+		s.Executor = newExecutor(s.answer, Options{
+			Fail: func(e cluster.PlanFailed) { s.failures = append(s.failures, e) },
+			Evicted: func(e *cluster.Eviction, result EvictionResult) {
+				s.results = append(s.results, e.Pod.Name+" "+string(result))
+			},
+			Record: func(_ cluster.GroupStatus, told func(error) bool) {
+				if s.told = told; s.records {
+					told(nil)
+				}
+			},
+			IsBusy: func() bool { return false }, Logger: logr.Discard(),
+		})
 		s.backOff.Jitter = 0
-		s.send = s.answer
-		s.fail = func(e cluster.PlanFailed) { s.failures = append(s.failures, e) }
-		s.evicted = func(e *cluster.Eviction, result EvictionResult) {
-			s.results = append(s.results, e.Pod.Name+" "+string(result))
-		}
-		s.record = func(_ cluster.GroupStatus, told attemptObserver) {
-			if s.told = told; s.records {
-				told(nil)
-			}
-		}
-		s.start(ctx)
+		s.Start(ctx)
 		test(t, s)
 		cancel()
 		s.workers.Wait()
@@ -169,7 +171,7 @@ func errBudget(retryAfter int) error {
 func TestNoStageOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.records = false
-		s.begin(planOf("p", []string{"a", "b"}, []string{"v", "!w"}))
+		s.Begin(planOf("p", []string{"a", "b"}, []string{"v", "!w"}))
 		elapse(2 * time.Second)
 		s.expect(t)
 		s.told(nil)
@@ -183,7 +185,7 @@ func TestNoStageOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
 func TestOneThatIsSlowHoldsUpTheNextStageForAll(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.answers["mark v"] = []error{errLost, errLost}
-		s.begin(planOf("p", nil, []string{"!v", "!w"}))
+		s.Begin(planOf("p", nil, []string{"!v", "!w"}))
 		elapse(time.Minute)
 		s.expect(t, "1s ask v", "1s ask w", "2s mark v: no", "2s mark w", "3s mark v: no", "4s mark v", "5s evict v", "5s evict w")
 		s.expectRest(t)
@@ -195,7 +197,7 @@ func TestEvictionsForNobodyNeedNoRecord(t *testing.T) {
 		s.records = false
 		p := planOf("p", nil, []string{"!v"})
 		p.Job = cluster.JobID{}
-		s.begin(p)
+		s.Begin(p)
 		elapse(time.Minute)
 		s.expect(t, "1s mark v", "2s evict v")
 		if s.told != nil {
@@ -220,7 +222,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 			[]string{"v refused", "w unsent"}, "v", 0},
 		"an eviction that a budget would forbid": {"ask v", []error{errBudget(0)}, []string{"1s nominate a n", "2s ask v: no", "2s ask w"},
 			[]string{"v refused", "w unsent"}, "v by budget", 0},
-		"a question that is not answered": {"ask v", slices.Repeat([]error{errLost}, maxBindRequests),
+		"a question that is not answered": {"ask v", slices.Repeat([]error{errLost}, apiserver.MaxRequests),
 			[]string{"10s ask v: no", "14s ask v: no", "1s nominate a n", "21s ask v: no", "2s ask v: no", "2s ask w", "3s ask v: no",
 				"4s ask v: no", "5s ask v: no", "7s ask v: no"}, []string{"v unsent", "w unsent"}, "", 0},
 		"an eviction that a budget forbids": {"evict v", []error{errBudget(0)},
@@ -230,7 +232,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			acting(t, func(t *testing.T, s *stage) {
 				s.answers[test.what] = test.answers
-				s.begin(planOf("p", []string{"a"}, []string{"v", "w"}))
+				s.Begin(planOf("p", []string{"a"}, []string{"v", "w"}))
 				elapse(time.Minute)
 				s.expect(t, test.want...)
 				s.expectResults(t, test.results...)
@@ -249,7 +251,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 				}
 				s.expectRest(t)
 				s.lines = nil
-				s.end(endOf("p", []string{"a"}, []string{"v"}))
+				s.End(endOf("p", []string{"a"}, []string{"v"}))
 				elapse(time.Minute)
 				if len(s.lines) != 2 {
 					t.Errorf("of a plan that failed is taken back %q", s.lines)
@@ -263,20 +265,20 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 func TestWhatMayBeAnsweredOtherwiseNextTimeIsRepeatedWithinABound(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.answers["evict v"] = []error{errBudget(1), errLost}
-		s.begin(planOf("p", nil, []string{"!v"}))
+		s.Begin(planOf("p", nil, []string{"!v"}))
 		elapse(time.Minute)
 		s.expectResults(t, "v evicted")
 		if got := s.repeated.Load(); got != 2 {
 			t.Errorf("repeated %d times", got)
 		}
 		s.lines, s.results = nil, nil
-		for range 2 * maxBindRequests {
+		for range 2 * apiserver.MaxRequests {
 			s.answers["evict v"] = append(s.answers["evict v"], errLost)
 		}
-		s.begin(planOf("q", nil, []string{"!v"}))
+		s.Begin(planOf("q", nil, []string{"!v"}))
 		elapse(10 * time.Minute)
 		s.expectResults(t, "v refused")
-		if len(s.lines) != 1+maxBindRequests || len(s.failures) != 1 {
+		if len(s.lines) != 1+apiserver.MaxRequests || len(s.failures) != 1 {
 			t.Errorf("sent %q, reported %v", s.lines, s.failures)
 		}
 		s.expectRest(t)
@@ -287,11 +289,11 @@ func TestARecordThatIsNotWrittenEndsThePlan(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer error
 		times  int
-	}{"forbidden": {errForbidden, 1}, "the PodGroup is gone": {errObjectGone, 1}, "no answer": {errLost, maxBindRequests}} {
+	}{"forbidden": {errForbidden, 1}, "the PodGroup is gone": {apiserver.ErrObjectGone, 1}, "no answer": {errLost, apiserver.MaxRequests}} {
 		t.Run(name, func(t *testing.T) {
 			acting(t, func(t *testing.T, s *stage) {
 				s.records = false
-				s.begin(planOf("p", []string{"a"}, []string{"v"}))
+				s.Begin(planOf("p", []string{"a"}, []string{"v"}))
 				attempts := 1
 				for s.told(test.answer) {
 					attempts++
@@ -322,9 +324,9 @@ func TestACancelledPlanSendsNothingMoreAndIsTakenBackAfterWhatIsUnderWay(t *test
 		t.Run(name, func(t *testing.T) {
 			acting(t, func(t *testing.T, s *stage) {
 				s.records = test.after > 0
-				s.begin(planOf("p", []string{"a"}, []string{"v"}))
+				s.Begin(planOf("p", []string{"a"}, []string{"v"}))
 				elapse(test.after)
-				s.end(endOf("p", []string{"a"}, []string{"v"}))
+				s.End(endOf("p", []string{"a"}, []string{"v"}))
 				if !s.records {
 					s.told(nil)
 				}
@@ -339,9 +341,9 @@ func TestACancelledPlanSendsNothingMoreAndIsTakenBackAfterWhatIsUnderWay(t *test
 func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.answers["evict v"] = []error{errLost, errLost, errLost}
-		s.begin(planOf("p", nil, []string{"v", "w"}))
+		s.Begin(planOf("p", nil, []string{"v", "w"}))
 		elapse(2500 * time.Millisecond)
-		s.end(endOf("p", nil, []string{"v"}))
+		s.End(endOf("p", nil, []string{"v"}))
 		elapse(time.Minute)
 		s.expect(t, "1s ask v", "1s ask w", "2s mark v", "2s mark w", "3s evict v: no", "3s evict w", "4s spare v")
 		s.expectResults(t, "v unknown", "w evicted")
@@ -351,10 +353,10 @@ func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
 
 func TestTheNewestPromiseToAPodIsTheLastThatIsWritten(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
-		s.begin(planOf("p", []string{"a", "b"}, []string{"v"}))
+		s.Begin(planOf("p", []string{"a", "b"}, []string{"v"}))
 		elapse(500 * time.Millisecond)
-		s.end(endOf("p", []string{"a", "b"}, []string{"v"}))
-		s.begin(planOf("q", []string{"a"}, []string{"v"}))
+		s.End(endOf("p", []string{"a", "b"}, []string{"v"}))
+		s.Begin(planOf("q", []string{"a"}, []string{"v"}))
 		elapse(time.Minute)
 		s.expect(t, "1s nominate a n", "1s nominate b n", "1s spare v", "2s nominate a n", "2s withdraw b", "3s mark v", "4s evict v",
 			"5s restate v")
@@ -364,13 +366,13 @@ func TestTheNewestPromiseToAPodIsTheLastThatIsWritten(t *testing.T) {
 
 func TestWhatIsTakenBackIsTriedUntilItIsDoneOrRefused(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
-		for range 3 * maxBindRequests {
+		for range 3 * apiserver.MaxRequests {
 			s.answers["spare v"] = append(s.answers["spare v"], errLost)
 		}
 		s.answers["withdraw a"] = []error{errForbidden}
-		s.end(endOf("p", []string{"a"}, []string{"v"}))
+		s.End(endOf("p", []string{"a"}, []string{"v"}))
 		elapse(time.Hour)
-		if got, want := len(s.lines), 3*maxBindRequests+2; got != want {
+		if got, want := len(s.lines), 3*apiserver.MaxRequests+2; got != want {
 			t.Errorf("%d requests, want %d", got, want)
 		}
 		if len(s.failures) != 0 {
@@ -383,13 +385,13 @@ func TestWhatIsTakenBackIsTriedUntilItIsDoneOrRefused(t *testing.T) {
 func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
 		s.records = false
-		s.begin(planOf("p", []string{"a", "b"}, []string{"!v"}))
-		s.bound("a")
+		s.Begin(planOf("p", []string{"a", "b"}, []string{"!v"}))
+		s.Bound("a")
 		s.told(nil)
 		elapse(500 * time.Millisecond)
-		sending := s.sending("b")
-		s.bound("b")
-		if s.sending("a") != nil || sending == nil {
+		sending := s.Sending("b")
+		s.Bound("b")
+		if s.Sending("a") != nil || sending == nil {
 			t.Fatal("it is not known what is under way")
 		}
 		<-sending
@@ -404,17 +406,17 @@ func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
 
 func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {
 	acting(t, func(t *testing.T, s *stage) {
-		s.begin(planOf("p", nil, []string{"v", "w"}))
+		s.Begin(planOf("p", nil, []string{"v", "w"}))
 		elapse(500 * time.Millisecond)
-		s.close()
+		s.Close()
 		select {
 		case <-s.idle:
 			t.Error("it is idle while a request is under way")
 		default:
 		}
 		<-s.idle
-		s.begin(planOf("q", nil, []string{"x"}))
-		s.end(endOf("p", nil, []string{"v"}))
+		s.Begin(planOf("q", nil, []string{"x"}))
+		s.End(endOf("p", nil, []string{"v"}))
 		elapse(time.Minute)
 		s.expect(t, "1s ask v", "1s ask w")
 	})
@@ -424,39 +426,17 @@ func TestPlansTrickleWhileBindsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stage{begun: time.Now()}
-		s.planner = newPlanner(flowcontrol.NewTokenBucketRateLimiter(0.25, 1), func() bool { return true }, logr.Discard())
-		s.send, s.evicted = s.answer, func(*cluster.Eviction, EvictionResult) {}
-		s.start(ctx)
+		s.Executor = newExecutor(s.answer, Options{
+			Evicted: func(*cluster.Eviction, EvictionResult) {}, IsBusy: func() bool { return true }, Logger: logr.Discard(),
+		})
+		s.trickle = flowcontrol.NewTokenBucketRateLimiter(0.25, 1)
+		s.Start(ctx)
 		p := planOf("p", nil, []string{"!v"})
 		p.Job = cluster.JobID{}
-		s.begin(p)
+		s.Begin(p)
 		elapse(time.Minute)
 		s.expect(t, "1s mark v", "5s evict v")
 		cancel()
 		s.workers.Wait()
-	})
-}
-
-func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
-		n.answers = []error{nil, errors.New("no")}
-		heard := 0
-		w.put(note{name: "a", text: "1", written: n})
-		elapse(100 * time.Millisecond)
-		w.attest(note{name: "a", text: "2", written: n}, func(err error) bool {
-			if err == nil {
-				n.lines = append(n.lines, "recorded")
-			}
-			heard++
-			return true
-		})
-		elapse(100 * time.Millisecond)
-		w.put(note{name: "a", text: "3", written: n})
-		elapse(time.Minute)
-		// Without the wait of an object whose status was written a moment ago; and after the failure the newer one counts.
-		expectNotes(t, n, "0s 1", "100ms 2: no", "600ms 3", "recorded")
-		if heard != 2 {
-			t.Errorf("heard %d times", heard)
-		}
 	})
 }

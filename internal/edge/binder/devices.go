@@ -1,4 +1,4 @@
-package edge
+package binder
 
 import (
 	"context"
@@ -16,12 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
 // devices gives devices to a claim, and the claim to the pod, and reports whether the devices are ready.
 func (p preparer) devices(ctx context.Context, t *binding, d *cluster.DeviceReservation) (areReady bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	claim, err := claims.Get(ctx, d.Claim.Name, metav1.GetOptions{})
@@ -194,7 +195,7 @@ func (p preparer) release(ctx context.Context, b *cluster.Bind) error {
 }
 
 func (p preparer) releaseDevices(ctx context.Context, b *cluster.Bind, d *cluster.DeviceReservation) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	claim, err := claims.Get(ctx, d.Claim.Name, metav1.GetOptions{})

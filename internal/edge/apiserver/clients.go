@@ -1,4 +1,4 @@
-package edge
+package apiserver
 
 import (
 	"fmt"
@@ -20,6 +20,11 @@ type Clients struct {
 
 	qps    float32
 	config *rest.Config
+}
+
+// Share returns a limiter of one in n of the requests that are allowed, and of one a second at least.
+func (c *Clients) Share(n float32) flowcontrol.RateLimiter {
+	return flowcontrol.NewTokenBucketRateLimiter(max(c.qps/n, 1), 1)
 }
 
 // API says where the API server is and who asks there.

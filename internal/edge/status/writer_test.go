@@ -1,4 +1,4 @@
-package edge
+package status
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"hekla.sh/hekla/internal/edge/apiserver"
 )
 
 // note is a change that is written into a log.
@@ -35,10 +37,12 @@ type notes struct {
 	busy    atomic.Int32
 }
 
-func (n note) key() key           { return key{groupKind, "default", n.name} }
+func (n note) key() key {
+	return key{ofGroup, types.NamespacedName{Namespace: "default", Name: n.name}}
+}
 func (n note) uid() types.UID     { return n.life }
-func (n note) urgent(change) bool { return n.isNews }
-func (n note) write(ctx context.Context, _ *Clients) error {
+func (n note) urgent(Change) bool { return n.isNews }
+func (n note) write(ctx context.Context, _ *apiserver.Clients) error {
 	if n.written.busy.Add(1) > 1 {
 		return errors.New("two writes at once")
 	}
@@ -63,11 +67,11 @@ func (n note) write(ctx context.Context, _ *Clients) error {
 }
 
 // writing runs a test with a writer on a clock that stands still while anything is busy.
-func writing(t *testing.T, isBusy *bool, test func(t *testing.T, w *statusWriter, n *notes)) {
+func writing(t *testing.T, isBusy *bool, test func(t *testing.T, w *Writer, n *notes)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		w := newStatusWriter(nil, flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return *isBusy }, logr.Discard())
-		w.start(ctx, 2)
+		w := New(nil, flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return *isBusy }, logr.Discard())
+		w.Start(ctx, 2)
 		test(t, w, &notes{begin: time.Now()})
 		cancel()
 		w.workers.Wait()
@@ -85,11 +89,11 @@ func expectNotes(t *testing.T, n *notes, want ...string) {
 }
 
 func TestOnlyTheNewestStatusIsWrittenAfterARest(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
-		w.put(note{name: "a", text: "1", written: n})
+	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		w.Put(note{name: "a", text: "1", written: n})
 		for i := 2; i <= 15; i++ {
 			time.Sleep(130 * time.Millisecond)
-			w.put(note{name: "a", text: fmt.Sprint(i), written: n})
+			w.Put(note{name: "a", text: fmt.Sprint(i), written: n})
 		}
 		time.Sleep(time.Minute)
 		expectNotes(t, n, "0s 1", "1s 8", "2s 15")
@@ -100,53 +104,53 @@ func TestOnlyTheNewestStatusIsWrittenAfterARest(t *testing.T) {
 }
 
 func TestAStatusThatSomebodyWaitsForDoesNotRest(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
 		n.takes = 200 * time.Millisecond
-		w.put(note{name: "a", text: "1", written: n})
+		w.Put(note{name: "a", text: "1", written: n})
 		time.Sleep(300 * time.Millisecond)
-		w.put(note{name: "a", text: "2", isNews: true, written: n})
+		w.Put(note{name: "a", text: "2", isNews: true, written: n})
 		time.Sleep(100 * time.Millisecond)
-		w.put(note{name: "a", text: "3", isNews: true, written: n}) // while 2 is under way
+		w.Put(note{name: "a", text: "3", isNews: true, written: n}) // while 2 is under way
 		time.Sleep(time.Minute)
 		expectNotes(t, n, "200ms 1", "500ms 2", "700ms 3")
 	})
 }
 
 func TestAStatusThatFailsIsTriedUntilItIsReplaced(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
 		failure := errors.New("no")
 		n.answers = []error{failure, failure, failure}
-		w.put(note{name: "a", text: "1", written: n})
+		w.Put(note{name: "a", text: "1", written: n})
 		time.Sleep(time.Second)
-		w.put(note{name: "a", text: "2", isNews: true, written: n})
+		w.Put(note{name: "a", text: "2", isNews: true, written: n})
 		time.Sleep(time.Minute)
 		expectNotes(t, n, "0s 1: no", "500ms 1: no", "1.5s 2: no", "3.5s 2")
-		if written, failed := w.counts(); written != 1 || failed != 3 {
+		if written, failed := w.Counts(); written != 1 || failed != 3 {
 			t.Errorf("counted %d writes and %d failures", written, failed)
 		}
 	})
 }
 
 func TestAStatusOfAnObjectThatIsGoneIsForgotten(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
-		n.answers = []error{errObjectGone}
-		w.put(note{name: "a", text: "1", written: n})
+	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		n.answers = []error{apiserver.ErrObjectGone}
+		w.Put(note{name: "a", text: "1", written: n})
 		time.Sleep(time.Minute)
 		expectNotes(t, n, "0s 1: the object is gone")
 		if len(w.slots) > 0 {
 			t.Errorf("%d objects are remembered", len(w.slots))
 		}
-		w.put(note{name: "a", life: "next", text: "2", written: n})
+		w.Put(note{name: "a", life: "next", text: "2", written: n})
 		time.Sleep(time.Minute)
 		expectNotes(t, n, "0s 1: the object is gone", "1m0s 2")
 	})
 }
 
 func TestAStatusThatWasDroppedIsNotTriedAgain(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *statusWriter, n *notes) {
+	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
 		n.takes = time.Second
 		n.answers = []error{errors.New("no")}
-		w.put(note{name: "a", life: "1", text: "1", written: n})
+		w.Put(note{name: "a", life: "1", text: "1", written: n})
 		synctest.Wait()
 		sending := w.drop(note{name: "a"}.key(), "1")
 		begin := time.Now()
@@ -164,9 +168,9 @@ func TestAStatusThatWasDroppedIsNotTriedAgain(t *testing.T) {
 
 func TestStatusesTrickleWhileBindsWait(t *testing.T) {
 	isBusy := true
-	writing(t, &isBusy, func(t *testing.T, w *statusWriter, n *notes) {
+	writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
 		for _, name := range []string{"a", "b", "c"} {
-			w.put(note{name: name, text: "1", written: n}) // which worker is quicker does not matter
+			w.Put(note{name: name, text: "1", written: n}) // which worker is quicker does not matter
 		}
 		time.Sleep(time.Minute)
 		expectNotes(t, n, "0s 1", "1s 1", "2s 1")
@@ -176,14 +180,44 @@ func TestStatusesTrickleWhileBindsWait(t *testing.T) {
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		w := newStatusWriter(nil, nil, func() bool { return false }, logr.Discard())
-		w.start(ctx, 2)
+		w := New(nil, nil, func() bool { return false }, logr.Discard())
+		w.Start(ctx, 2)
 		n := &notes{begin: time.Now(), takes: time.Second}
-		w.put(note{name: "a", text: "1", written: n})
+		w.Put(note{name: "a", text: "1", written: n})
 		synctest.Wait()
 		cancel()
 		w.workers.Wait()
-		w.put(note{name: "b", text: "2", written: n})
+		w.Put(note{name: "b", text: "2", written: n})
 		expectNotes(t, n)
+	})
+}
+
+// pass lets time pass until all workers have come to a stop.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
+	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		n.answers = []error{nil, errors.New("no")}
+		heard := 0
+		w.Put(note{name: "a", text: "1", written: n})
+		pass(100 * time.Millisecond)
+		w.PutObserved(note{name: "a", text: "2", written: n}, func(err error) bool {
+			if err == nil {
+				n.lines = append(n.lines, "recorded")
+			}
+			heard++
+			return true
+		})
+		pass(100 * time.Millisecond)
+		w.Put(note{name: "a", text: "3", written: n})
+		pass(time.Minute)
+		// Without the wait of an object whose status was written a moment ago; and after the failure the newer one counts.
+		expectNotes(t, n, "0s 1", "100ms 2: no", "600ms 3", "recorded")
+		if heard != 2 {
+			t.Errorf("heard %d times", heard)
+		}
 	})
 }

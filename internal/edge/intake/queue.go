@@ -1,4 +1,4 @@
-package edge
+package intake
 
 import (
 	"sync"
@@ -28,8 +28,6 @@ const (
 	budgetKind
 	quotaKind
 	hyperNodeKind
-	placeKind // where the pods of a PodGroup are
-	gateKind  // the gate of queue admission of a pod
 	refusalKind
 	planKind
 	loadKind
@@ -37,7 +35,7 @@ const (
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"HyperNode", "PodGroup's HyperNode", "Pod's gate", "refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume",
+	"HyperNode", "refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume",
 	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass",
 	"DeviceTaintRule"}
 
@@ -76,12 +74,12 @@ type object interface {
 	metav1.Object
 }
 
-type key struct {
+type objectKey struct {
 	kind            kind
 	namespace, name string
 }
 
-func keyOf(o object) key { return key{kindOf(o), o.GetNamespace(), o.GetName()} }
+func keyOf(o object) objectKey { return objectKey{kindOf(o), o.GetNamespace(), o.GetName()} }
 
 // news is what happened to one object since the events were taken last.
 type news struct {
@@ -96,19 +94,19 @@ type news struct {
 type eventQueue struct {
 	mutex     sync.Mutex
 	entries   []news
-	positions map[key]int
+	positions map[objectKey]int
 	coalesced uint64
 	wake      chan struct{}
 }
 
 func newEventQueue() *eventQueue {
-	return &eventQueue{positions: map[key]int{}, wake: make(chan struct{}, 1)}
+	return &eventQueue{positions: map[objectKey]int{}, wake: make(chan struct{}, 1)}
 }
 
 func (q *eventQueue) set(o object)    { q.add(keyOf(o), cluster.Set{Object: o}, false) }
 func (q *eventQueue) delete(o object) { q.add(keyOf(o), cluster.Delete{Object: o}, true) }
 
-func (q *eventQueue) add(k key, e cluster.Event, isDeletion bool) {
+func (q *eventQueue) add(k objectKey, e cluster.Event, isDeletion bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	position, known := q.positions[k]
@@ -159,7 +157,7 @@ func (q *eventQueue) take() []cluster.Event {
 	clear(q.positions)
 	// After the first lists the buffers are as large as the cluster; from then on a handful of events is the rule.
 	if cap(q.entries) > retainedEntries && len(events) < cap(q.entries)/4 {
-		q.entries, q.positions = nil, map[key]int{}
+		q.entries, q.positions = nil, map[objectKey]int{}
 	}
 	return events
 }

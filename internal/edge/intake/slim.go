@@ -1,4 +1,4 @@
-package edge
+package intake
 
 import (
 	corev1 "k8s.io/api/core/v1"

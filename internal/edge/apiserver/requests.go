@@ -1,0 +1,149 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+const (
+	// RequestTimeout bounds one request, here and at the server. A healthy server answers within a second.
+	RequestTimeout = 15 * time.Second
+	// MaxRequests is how often a binding, or a step of a plan, is sent. With the back-off it outlasts a restart of the API
+	// server. Then it is better to place the job again than to wait longer for a node that was good half a minute ago.
+	MaxRequests = 8
+	// longestPause bounds the back-off and what a server may ask for with Retry-After.
+	longestPause = 10 * time.Second
+)
+
+// RequestBackOff is the pause after a request that has to be repeated.
+var RequestBackOff = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 20, Cap: longestPause}
+
+// ErrObjectGone says that the object of a request does not exist any more. Another object of the same name may exist.
+var ErrObjectGone = errors.New("the object is gone")
+
+// Operation is one step of a JSON patch.
+type Operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// Add sets a field, whether it is there or not.
+func Add(path string, value any) Operation { return Operation{"add", path, value} }
+
+// OnlyIf keeps a patch from applying to another object of the same name. The API server ignores metadata in a write to
+// the status of a custom resource, so a UID there would check nothing.
+func OnlyIf(uid types.UID) Operation { return Operation{"test", "/metadata/uid", uid} }
+
+// PatchStatus sends a patch of the status of an object.
+func PatchStatus(ctx context.Context, client rest.Interface, resource string, name types.NamespacedName, kind types.PatchType, body any) rest.Result {
+	return PatchTo(ctx, client, resource, []string{"status"}, name, kind, body)
+}
+
+// PatchTo sends a patch of an object, or of one of its subresources.
+func PatchTo(ctx context.Context, client rest.Interface, resource string, subresource []string, name types.NamespacedName, kind types.PatchType,
+	body any) rest.Result {
+	// A body that cannot be encoded is a defect here. The API server refuses it, since it is no valid JSON.
+	encoded, _ := json.Marshal(body)
+	return client.Patch(kind).NamespaceIfScoped(name.Namespace, name.Namespace != "").Resource(resource).Name(name.Name).
+		SubResource(subresource...).Body(encoded).Timeout(RequestTimeout).MaxRetries(0).Do(ctx)
+}
+
+// ExplainRefusal turns the refusal of a write into ErrObjectGone, if the object of that UID does not exist any more. look reads
+// the object that has its name now.
+func ExplainRefusal(refusal error, uid types.UID, look func() (metav1.Object, error)) error {
+	if apierrors.IsNotFound(refusal) {
+		return ErrObjectGone
+	}
+	if !IsFinal(refusal) && !apierrors.IsConflict(refusal) {
+		return refusal
+	}
+	live, err := look()
+	if apierrors.IsNotFound(err) || err == nil && live.GetUID() != uid {
+		return ErrObjectGone
+	}
+	return refusal
+}
+
+// ReadPod reads a pod itself, past all caches.
+func ReadPod(ctx context.Context, pods typedcorev1.CoreV1Interface, name types.NamespacedName) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := pods.RESTClient().Get().Namespace(name.Namespace).Resource("pods").Name(name.Name).
+		VersionedParams(&metav1.GetOptions{}, scheme.ParameterCodec).
+		Timeout(RequestTimeout).MaxRetries(0).Do(ctx).Into(pod)
+	return pod, err
+}
+
+// IsFinal reports whether the API server has understood a request, and would give the same error again. It is false if there was no
+// answer, if the API server was not able to answer, and for a conflict, which may be with an older write.
+func IsFinal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly,
+		http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500
+	}
+}
+
+// PauseAfter is how long to wait after an error: as long as the server asks for, but not less than the back-off.
+func PauseAfter(err error, backOff *wait.Backoff) time.Duration {
+	pause := backOff.Step()
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		pause = max(pause, time.Duration(seconds)*time.Second)
+	}
+	return min(pause, longestPause)
+}
+
+// PodWrite is what is to be written on a pod. The API server takes annotations in a write to the status of a pod, so both are there
+// or neither is.
+type PodWrite struct {
+	Status      map[string]any
+	Annotations map[string]any // null takes one away
+}
+
+// PodPatch changes a pod of a UID, if a version is given only while it is that.
+func PodPatch(uid types.UID, version string, write PodWrite) map[string]any {
+	metadata := map[string]any{"uid": uid}
+	if write.Annotations != nil {
+		metadata["annotations"] = write.Annotations
+	}
+	if version != "" {
+		metadata["resourceVersion"] = version
+	}
+	return map[string]any{"metadata": metadata, "status": write.Status}
+}
+
+// OpenGate takes the gate of queue admission off a pod. If it has none, nothing changes.
+func OpenGate(ctx context.Context, pods typedcorev1.CoreV1Interface, pod types.NamespacedName, uid types.UID) error {
+	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": map[string]any{
+		"schedulingGates": []any{map[string]any{"$patch": "delete", "name": schedulingv1beta1.QueueAllocationGateKey}}}})
+	return pods.RESTClient().Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+		Body(body).Timeout(RequestTimeout).MaxRetries(0).Do(ctx).Error()
+}
+
+// OrNull is a value in a patch; null takes the field away.
+func OrNull(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}

@@ -181,7 +181,7 @@ func requestingFirst(pods []*cluster.Task) []*cluster.Task {
 // pod that requests nothing is placed, those are given back that need not have.
 func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Task, cleared bool) bool {
 	j, s := a.rules.Preemptor, a.search.session
-	failed := map[searchKey]bool{}
+	failed := failures{kinds: map[rules.Kind]bool{}, pods: map[*cluster.Task]bool{}}
 	giveBackFor := func(next *cluster.Task) {
 		if cleared && next.BestEffort() {
 			a.giveBack(x, d)
@@ -193,29 +193,40 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 			break
 		}
 		giveBackFor(t)
-		if key := a.candidates.keyOf(t); j.WantsPromise(t.Role) && !failed[key] {
-			failed[key] = !a.place(x, d, t)
+		if j.WantsPromise(t.Role) && !failed.covers(a.rules, t) {
+			a.place(x, d, t, &failed)
 		}
 	}
 	if j.LacksPromises() > 0 {
 		return false
 	}
 	for _, t := range pods {
-		key := a.candidates.keyOf(t)
-		if t.Status != cluster.Pending || failed[key] {
+		if t.Status != cluster.Pending || failed.covers(a.rules, t) {
 			continue
 		}
 		if a.rules.Scope != cluster.WithinJob && !s.IsStarving(j) {
 			break
 		}
 		giveBackFor(t)
-		failed[key] = !a.place(x, d, t)
+		a.place(x, d, t, &failed)
 	}
 	return len(d.placed) > 0 && j.KeepsSubgroupsWhole()
 }
 
-// place finds a node for a pod: one that it fits on as the plan stands, or else the cheapest that evictions open.
-func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task) bool {
+// failures are the pods for which no node was found: all of some kinds, and some pods for which plugins vetoed nodes.
+type failures struct {
+	kinds map[rules.Kind]bool
+	pods  map[*cluster.Task]bool
+}
+
+// covers reports whether no node is found for a pod either.
+func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
+	return f.kinds[r.KindOf(t)] || f.pods[t]
+}
+
+// place finds a node for a pod: one that it fits on as the plan stands, or else the cheapest that evictions open. If there is none,
+// it notes that.
+func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
 	a.rules.SetPod(t)
 	s := a.search.session
 	if a.rules.MayPlace(t) {
@@ -224,21 +235,24 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task) bool
 			x.Pipeline(t, n)
 			d.placed = append(d.placed, t)
 			a.victims.PlanChanged()
-			return true
+			return
 		}
 	}
-	if t.NeverPreempts() {
-		return false
+	var cheapest opened
+	if !t.NeverPreempts() {
+		cheapest = a.candidates.openCheapest(x, t)
 	}
-	n, units := a.candidates.openCheapest(x, t)
-	if n == nil {
-		return false
+	switch n := cheapest.node; {
+	case n != nil:
+		x.Pipeline(t, n)
+		d.units, d.placed = append(d.units, cheapest.units...), append(d.placed, t)
+		a.victims.PlanChanged()
+		a.candidates.renew(t, n, cheapest.units)
+	case cheapest.wasVetoed, a.candidates.fitsWithoutVetoes(t):
+		failed.pods[t] = true // for another pod of the kind the plugin may agree
+	default:
+		failed.kinds[a.rules.KindOf(t)] = true
 	}
-	x.Pipeline(t, n)
-	d.units, d.placed = append(d.units, units...), append(d.placed, t)
-	a.victims.PlanChanged()
-	a.candidates.renew(t, n, units)
-	return true
 }
 
 // giveBack lets pods stay that need not leave, now that the preemptor's pods have their nodes (rule K4).

@@ -55,9 +55,14 @@ type candidates struct {
 	victims *victims.Selector
 
 	byKind map[rules.Kind]*candidateHeap
-	all    []*candidateHeap // the same, in the order in which they were made
-	vetoed map[*cluster.Node]string
+	all    []*candidateHeap         // the same, in the order in which they were made
+	vetoed map[*cluster.Node]string // why, for the verdict
+	vetoes int                      // so far
 }
+
+// maxVetoes bounds how many nodes are opened in vain for one preemptor since a plugin vetoes them. Plugins may veto a node for one pod
+// and not for another of its class, so each pod is asked about. Beyond the bound a veto counts for all pods of the class.
+const maxVetoes = 10_000
 
 func newCandidates(r *rules.Rules, selector *victims.Selector) *candidates {
 	return &candidates{session: r.Session, rules: r, victims: selector, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
@@ -68,14 +73,6 @@ func (c *candidates) reset() {
 	clear(c.byKind)
 	c.all = nil
 }
-
-// searchKey tells pods apart for which the search for a node may end differently.
-type searchKey struct {
-	kind rules.Kind
-}
-
-// keyOf returns the key of a pod.
-func (c *candidates) keyOf(t *cluster.Task) searchKey { return searchKey{kind: c.rules.KindOf(t)} }
 
 // of returns the candidates for the kind of a pod. All nodes are looked at once; after that only those that the plan has changed.
 func (c *candidates) of(t *cluster.Task) *candidateHeap {
@@ -145,9 +142,25 @@ func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cl
 	return c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() }), true
 }
 
-// openCheapest opens the cheapest node for a pod, and returns it with the units that leave for that. It returns nil if there is none.
-func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (n *cluster.Node, units []victims.Unit) {
+// opened is a node that was opened for a pod.
+type opened struct {
+	node  *cluster.Node // nil if there is none
+	units []victims.Unit
+	// wasVetoed is set if a plugin vetoed nodes for the pod: for another pod of its class it may not.
+	wasVetoed bool
+}
+
+// openCheapest opens the cheapest node for a pod.
+func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (result opened) {
 	h := c.of(t)
+	var vetoed []candidate
+	defer func() {
+		// Other pods of the kind are asked about them.
+		for _, v := range vetoed {
+			heap.Push(h, v)
+		}
+		result.wasVetoed = len(vetoed) > 0
+	}()
 	for h.Len() > 0 {
 		best := heap.Pop(h).(candidate)
 		n := best.node
@@ -161,7 +174,7 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (n *
 				h.drop(n)
 				continue
 			}
-			h.latest[n.Slot] = made.version
+			h.latest[n.Slot], best = made.version, made
 			if h.Len() > 0 && h.heap[0].cost.Compare(&made.cost, h.rules) < 0 {
 				heap.Push(h, made)
 				continue
@@ -169,18 +182,33 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (n *
 		}
 		y := c.session.Begin()
 		units, ok := c.open(y, t, n, nil)
+		why := ""
 		if ok {
-			if why := c.session.Outlook.Veto(t, n); why != "" {
-				c.vetoed[n], ok = why, false
-			}
+			why = c.session.Outlook.Veto(t, n)
 		}
-		if ok {
-			return n, units
+		if ok && why == "" {
+			return opened{node: n, units: units}
 		}
 		y.Undo()
-		h.drop(n)
+		if why == "" {
+			h.drop(n)
+			continue
+		}
+		c.vetoed[n] = why
+		if c.vetoes++; c.vetoes <= maxVetoes {
+			vetoed = append(vetoed, best)
+		} else {
+			h.drop(n)
+		}
 	}
-	return nil, nil
+	return opened{}
+}
+
+// fitsWithoutVetoes reports whether a pod fits on a node as it will be, vetoes left out.
+func (c *candidates) fitsWithoutVetoes(t *cluster.Task) bool {
+	s := c.session
+	return len(s.Policy.Vetoers) > 0 && c.rules.MayPlace(t) &&
+		slices.ContainsFunc(s.Cluster.Nodes(), func(n *cluster.Node) bool { return s.Outlook.Fits(t, n) })
 }
 
 // renew works out the costs of nodes anew that the plan has changed: the node that was opened for a pod, and nodes elsewhere that
@@ -217,8 +245,8 @@ func (c *candidates) renewNode(n *cluster.Node) {
 	}
 }
 
-// vetoes counts the nodes that evictions would open and that a plugin vetoes (rule K7), by what it says.
-func (c *candidates) vetoes() []verdict.NodeReason {
+// vetoReasons counts the nodes that evictions would open and that a plugin vetoes (rule K7), by what it says.
+func (c *candidates) vetoReasons() []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range c.session.Cluster.Nodes() {
 		if why := c.vetoed[n]; why != "" {

@@ -146,7 +146,7 @@ func (f *Search) find(scope cluster.Scope, j *cluster.Job) {
 			return
 		}
 		a.rules.SetPod(preempting[0])
-		why.spared, why.vetoed = a.spared(), a.candidates.vetoes()
+		why.spared, why.vetoed = a.spared(), a.candidates.vetoReasons()
 	}
 	why.waits = waits || a.victims.Waits()
 	if isComparable {
@@ -179,13 +179,14 @@ func (f *Search) hasTime(j *cluster.Job, scope cluster.Scope) bool {
 	return f.looks < maxLooks/2
 }
 
-// shapeOf describes a job whose pods are all of one class and of which none is placed. For other jobs every attempt is its own.
+// shapeOf describes a job whose pods are all of one class and of which none is placed. For other jobs every attempt is its own, and
+// for all jobs if there are plugins that veto nodes: they look at the pod itself, and not at its class.
 func (f *Search) shapeOf(scope cluster.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
 	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false
 	}
 	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, class: pods[0].Class},
-		scope != cluster.WithinJob && scope != cluster.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
+		len(f.session.Policy.Vetoers) == 0 && scope != cluster.WithinJob && scope != cluster.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
 // goesAnywhere reports whether where a job may be placed depends on nothing but the classes of its pods.

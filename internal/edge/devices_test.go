@@ -22,7 +22,7 @@ import (
 const attached, broken = "gpus.example.com/Attached", "gpus.example.com/Broken"
 
 // wantsAttached is a claim of a device that has to be attached to its node first.
-func wantsAttached(claim *resourcev1.ResourceClaim) cluster.DeviceReservation {
+func wantsAttached(claim *resourcev1.ResourceClaim) supplies.DeviceReservation {
 	d := wantsDevice(claim)
 	d.Allocation.Devices.Results[0].BindingConditions = []string{attached}
 	d.Allocation.Devices.Results[0].BindingFailureConditions = []string{broken}
@@ -76,7 +76,7 @@ func TestAPodIsBoundOnceItsDevicesAreReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, _ := n.hand(clients, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}})
+	results, _ := n.hand(clients, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}})
 	if claim := n.allocated("device"); claim.Status.Allocation.AllocationTimestamp == nil {
 		t.Error("nobody can tell since when the device is waited for")
 	}
@@ -90,14 +90,14 @@ func TestAPodIsBoundOnceItsDevicesAreReady(t *testing.T) {
 func TestDevicesThatDoNotGetReadyAreTakenBack(t *testing.T) {
 	t.Run("since they fail", func(t *testing.T) {
 		n := newNeedy(t)
-		results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}})
 		n.reports("device", broken)
 		n.refused(results, reasons, fmt.Sprintf("device gpus.example.com/node/gpu-0 of ResourceClaim %s/device has failed: %s, Said: by the driver", n.namespace, broken))
 		n.isFree("device")
 	})
 	t.Run("since they take too long", func(t *testing.T) {
 		n := newNeedy(t)
-		results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: time.Second, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: time.Second, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}})
 		n.refused(results, reasons, fmt.Sprintf("the devices of ResourceClaim %s/device were not ready within 1s", n.namespace))
 		n.isFree("device")
 	})
@@ -116,7 +116,7 @@ func TestDevicesThatDoNotGetReadyAreTakenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.reports("other", broken)
-		results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wantsAttached(claim)}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wantsAttached(claim)}})
 		n.refused(results, reasons, "has failed")
 		n.isFree("other")
 	})
@@ -126,12 +126,12 @@ func TestDevicesThatFailedArePassedOnToNobodyAndKeptByWhoeverHasThem(t *testing.
 	n := newNeedy(t)
 	claim := n.devices("device")
 	wanted := wantsAttached(claim)
-	results, _ := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	results, _ := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
 	n.reports("device", attached)
 	expectResult(t, results, binder.Bound)
 	n.reports("device", broken)
 	n.pod = createPod(t, n.admin, n.namespace, "second")
-	results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
 	n.refused(results, reasons, "has failed")
 	if now := n.allocated("device"); len(now.Status.ReservedFor) != 1 || now.Status.ReservedFor[0].Name != "pod" {
 		t.Errorf("the claim is for %v, want the pod that runs with it", now.Status.ReservedFor)
@@ -142,7 +142,7 @@ func TestAnOutboxThatIsClosedDoesNotWaitForDevices(t *testing.T) {
 	n := newNeedy(t)
 	o, results, _ := outboxThatSays(t, n.admin)
 	d := bindOf(n.pod, "node")
-	d.Binds[0].Reservation = &cluster.Reservation{Patience: time.Hour, DevicePatience: time.Hour, Devices: []cluster.DeviceReservation{wantsAttached(n.devices("device"))}}
+	d.Binds[0].Reservation = &supplies.Reservation{Patience: time.Hour, DevicePatience: time.Hour, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}}
 	o.Do(d)
 	n.allocated("device")
 	if err := o.Drain(boundedContext(t)); err != nil {
@@ -163,7 +163,7 @@ func (n *needy) asks() *needy {
 }
 
 // wantsMade is a claim that is to be made for the pod, of a resource that its container requests.
-func (n *needy) wantsMade() cluster.DeviceReservation {
+func (n *needy) wantsMade() supplies.DeviceReservation {
 	made := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "pod-extended-resources-1",
 		Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}, Finalizers: []string{resourcev1.Finalizer},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: n.pod.Name, UID: n.pod.UID, Controller: ptr.To(true)}}},
@@ -207,7 +207,7 @@ func TestAClaimThatWasMadeForAPodGoesWhenThePodIsNotBound(t *testing.T) {
 	n := newNeedy(t).asks()
 	made, gone := n.wantsMade(), wantsDevice(n.devices("gone"))
 	gone.UID = "another"
-	results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{made, gone}})
+	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{made, gone}})
 	n.refused(results, reasons, "ResourceClaim "+n.namespace+"/gone is gone")
 	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), made.Claim.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the claim is left: %v", err)
@@ -239,7 +239,7 @@ func TestAClaimThatWasMadeBeforeIsMadeAnewForOtherDevices(t *testing.T) {
 func TestAClaimOfTheSameNameThatIsNotThePodsIsLeftAlone(t *testing.T) {
 	n := newNeedy(t).asks()
 	foreign := n.devices("pod-extended-resources-1")
-	results, reasons := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{n.wantsMade()}})
+	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{n.wantsMade()}})
 	n.refused(results, reasons, "is not that of the pod")
 	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), foreign.Name, metav1.GetOptions{}); err != nil {
 		t.Error(err)

@@ -24,6 +24,7 @@ import (
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // needy is a pod whose claims are written and bound, by the test in the place of the controllers that are not there.
@@ -81,16 +82,16 @@ func (n *needy) devices(name string) *resourcev1.ResourceClaim {
 	return made
 }
 
-func wantsVolume(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) cluster.VolumeReservation {
-	v := cluster.VolumeReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID}
+func wantsVolume(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) supplies.VolumeReservation {
+	v := supplies.VolumeReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID}
 	if volume != nil {
 		v.Volume, v.VolumeUID = volume.Name, volume.UID
 	}
 	return v
 }
 
-func wantsDevice(claim *resourcev1.ResourceClaim) cluster.DeviceReservation {
-	return cluster.DeviceReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID,
+func wantsDevice(claim *resourcev1.ResourceClaim) supplies.DeviceReservation {
+	return supplies.DeviceReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID,
 		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
 			{Request: "gpu", Driver: "gpus.example.com", Pool: "node", Device: "gpu-0"}}}}}
 }
@@ -160,9 +161,9 @@ func TestAPodIsBoundOnceItsVolumesAreAndItsDevicesAreWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	existing, claim, made, device := n.volume(), n.claim("existing"), n.claim("made"), n.devices("device")
-	results, _ := n.hand(clients, cluster.Reservation{
-		Volumes: []cluster.VolumeReservation{wantsVolume(claim, existing), wantsVolume(made, nil)},
-		Devices: []cluster.DeviceReservation{wantsDevice(device)},
+	results, _ := n.hand(clients, supplies.Reservation{
+		Volumes: []supplies.VolumeReservation{wantsVolume(claim, existing), wantsVolume(made, nil)},
+		Devices: []supplies.DeviceReservation{wantsDevice(device)},
 	})
 	eventually(t, func(ctx context.Context) string {
 		volume, err := n.admin.Core.CoreV1().PersistentVolumes().Get(ctx, existing.Name, metav1.GetOptions{})
@@ -195,26 +196,26 @@ func TestWhatCannotBeHadForAPodIsSaid(t *testing.T) {
 		if _, err := n.admin.Core.CoreV1().PersistentVolumes().Update(boundedContext(t), taken.Take(volume), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		results, reasons := n.hand(n.admin, cluster.Reservation{Volumes: []cluster.VolumeReservation{wantsVolume(second, volume)}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(second, volume)}})
 		n.refused(results, reasons, fmt.Sprintf("PersistentVolume %s was taken by another claim", volume.Name))
 	})
 	t.Run("a claim that is gone", func(t *testing.T) {
 		n := newNeedy(t)
 		v := wantsVolume(n.claim("claim"), nil)
 		v.UID = "another"
-		results, reasons := n.hand(n.admin, cluster.Reservation{Volumes: []cluster.VolumeReservation{v}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{v}})
 		n.refused(results, reasons, "PersistentVolumeClaim "+n.namespace+"/claim is gone")
 	})
 	t.Run("a volume that takes too long", func(t *testing.T) {
 		n := newNeedy(t)
-		results, reasons := n.hand(n.admin, cluster.Reservation{Patience: 200 * time.Millisecond,
-			Volumes: []cluster.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{Patience: 200 * time.Millisecond,
+			Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
 		n.refused(results, reasons, "its volumes were not bound within 200ms")
 	})
 	t.Run("a volume that cannot be made", func(t *testing.T) {
 		n := newNeedy(t)
 		claims := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace)
-		results, reasons := n.hand(n.admin, cluster.Reservation{Volumes: []cluster.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
 		eventually(t, func(ctx context.Context) string {
 			claim, err := claims.Get(ctx, "claim", metav1.GetOptions{})
 			if err != nil || claim.Annotations[storagehelpers.AnnSelectedNode] == "" {
@@ -234,7 +235,7 @@ func TestDevicesAreTakenBackFromAPodThatIsNotBound(t *testing.T) {
 	n := newNeedy(t)
 	mine, gone := n.devices("mine"), wantsDevice(n.devices("gone"))
 	gone.UID = "another"
-	results, reasons := n.hand(n.admin, cluster.Reservation{Devices: []cluster.DeviceReservation{wantsDevice(mine), gone}})
+	results, reasons := n.hand(n.admin, supplies.Reservation{Devices: []supplies.DeviceReservation{wantsDevice(mine), gone}})
 	n.refused(results, reasons, "ResourceClaim "+n.namespace+"/gone is gone")
 	claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), "mine", metav1.GetOptions{})
 	if err != nil {
@@ -250,7 +251,7 @@ func TestDevicesAreTakenBackFromAPodThatIsNotBound(t *testing.T) {
 
 func TestAPodThatGoesWhileItsVolumeIsMadeIsWaitedForNoLonger(t *testing.T) {
 	n := newNeedy(t)
-	results, _ := n.hand(n.admin, cluster.Reservation{Volumes: []cluster.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
+	results, _ := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
 	deletePod(t, n.admin, n.pod)
 	expectResult(t, results, binder.Gone)
 }
@@ -259,7 +260,7 @@ func TestAnOutboxThatIsClosedDoesNotWaitForVolumes(t *testing.T) {
 	n := newNeedy(t)
 	o, results, _ := outboxThatSays(t, n.admin)
 	d := bindOf(n.pod, "node")
-	d.Binds[0].Reservation = &cluster.Reservation{Patience: time.Hour, Volumes: []cluster.VolumeReservation{wantsVolume(n.claim("claim"), nil)}}
+	d.Binds[0].Reservation = &supplies.Reservation{Patience: time.Hour, Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}}
 	o.Do(d)
 	if err := o.Drain(boundedContext(t)); err != nil {
 		t.Fatal(err)

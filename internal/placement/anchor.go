@@ -9,6 +9,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -58,8 +59,8 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 // sharing returns those of some tasks that use the same claim, in their order: of the claims that are bound to nothing and that several
 // of them use, the first that one of them names.
 func sharing(c *cluster.Cluster, tasks []*cluster.Task) []*cluster.Task {
-	var order []cluster.SupplyKey
-	users := map[cluster.SupplyKey][]*cluster.Task{}
+	var order []supplies.Key
+	users := map[supplies.Key][]*cluster.Task{}
 	for _, t := range tasks {
 		if t.Status != cluster.Pending || !t.Class.NeedsSupplies() {
 			continue
@@ -72,7 +73,7 @@ func sharing(c *cluster.Cluster, tasks []*cluster.Task) []*cluster.Task {
 		}
 	}
 	for _, key := range order {
-		if len(users[key]) > 1 && isUnbound(c.Supply(key)) {
+		if len(users[key]) > 1 && isUnbound(c.Supplies().Get(key)) {
 			return users[key]
 		}
 	}
@@ -80,26 +81,26 @@ func sharing(c *cluster.Cluster, tasks []*cluster.Task) []*cluster.Task {
 }
 
 // claimsOf returns the claims that a pod names, those that are made for it alone left out.
-func claimsOf(pod *corev1.Pod) []cluster.SupplyKey {
-	var keys []cluster.SupplyKey
-	name := func(kind cluster.SupplyKind, name string) {
-		keys = append(keys, cluster.SupplyKey{Kind: kind, NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
+func claimsOf(pod *corev1.Pod) []supplies.Key {
+	var keys []supplies.Key
+	name := func(kind supplies.Kind, name string) {
+		keys = append(keys, supplies.Key{Kind: kind, NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
 	}
 	for i := range pod.Spec.Volumes {
 		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
-			name(cluster.VolumeClaim, claim.ClaimName)
+			name(supplies.VolumeClaim, claim.ClaimName)
 		}
 	}
 	for i := range pod.Spec.ResourceClaims {
 		if claim := pod.Spec.ResourceClaims[i].ResourceClaimName; claim != nil {
-			name(cluster.DeviceClaim, *claim)
+			name(supplies.DeviceClaim, *claim)
 		}
 	}
 	return keys
 }
 
 // isUnbound reports whether a claim has no volume and no device yet, nor a node that was chosen for it.
-func isUnbound(claim cluster.Supply) bool {
+func isUnbound(claim supplies.Object) bool {
 	switch claim := claim.(type) {
 	case *corev1.PersistentVolumeClaim:
 		return claim.Spec.VolumeName == "" && claim.Annotations[storagehelpers.AnnSelectedNode] == ""

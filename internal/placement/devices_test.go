@@ -14,6 +14,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -33,7 +34,7 @@ func TestAGangThatSharesAClaimIsPlacedWhereItsDevicesAre(t *testing.T) {
 	w.set(gangOf("g", 2, fixture.Using("c"))...)
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: c=n1/gpu-0", "g-1: c=n1/gpu-0")
-	shared := w.cluster.Supply(cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: fixture.Key("c")}).(*resourcev1.ResourceClaim)
+	shared := w.cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("c")}).(*resourcev1.ResourceClaim)
 	if len(shared.Status.ReservedFor) != 2 {
 		t.Errorf("the claim is for %v", shared.Status.ReservedFor)
 	}
@@ -50,7 +51,7 @@ func TestAGangThatFindsTooFewDevicesHoldsNone(t *testing.T) {
 		t.Fatalf("the verdict is %v", v)
 	}
 	expectReserved(t, w, "g")
-	claim := w.cluster.Supply(cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: fixture.Key("c0")}).(*resourcev1.ResourceClaim)
+	claim := w.cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("c0")}).(*resourcev1.ResourceClaim)
 	if claim.Status.Allocation != nil {
 		t.Error("the claim of the first is left with its device")
 	}
@@ -197,7 +198,7 @@ func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 			d.Made.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
 			t.Errorf("the claim to be made is %+v", d.Made.ObjectMeta)
 		}
-		if seen, ok := w.cluster.Supply(cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: d.Claim}).(*resourcev1.ResourceClaim); !ok || seen.Status.Allocation == nil {
+		if seen, ok := w.cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: d.Claim}).(*resourcev1.ResourceClaim); !ok || seen.Status.Allocation == nil {
 			t.Error("nobody sees that the devices are taken")
 		}
 	}
@@ -209,8 +210,8 @@ func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 	if w.cluster.Undo(0); len(reserved(w, "g")) > 0 {
 		t.Errorf("after all is undone %v is reserved", reserved(w, "g"))
 	}
-	for _, key := range w.cluster.SupplyKeys() {
-		if key.Kind == cluster.DeviceClaim {
+	for _, key := range w.cluster.Supplies().Keys() {
+		if key.Kind == supplies.DeviceClaim {
 			t.Errorf("claim %s is left", key.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -172,7 +173,7 @@ func (e *Engine) score(r *ranking, s *supplied) {
 }
 
 // Reserve returns what a task takes on a node besides room, nil if nothing. ok is false if the node does not have it.
-func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *cluster.Reservation, ok bool) {
+func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *supplies.Reservation, ok bool) {
 	if !t.Class.NeedsSupplies() {
 		return nil, true
 	}

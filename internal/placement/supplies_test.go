@@ -16,6 +16,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -105,8 +106,8 @@ func TestAGangThatFindsTooFewVolumesHoldsNone(t *testing.T) {
 		t.Errorf("the verdict differs (-want +got):\n%s", diff)
 	}
 	expectReserved(t, w, "g")
-	for _, key := range w.cluster.SupplyKeys() {
-		if volume, ok := w.cluster.Supply(key).(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
+	for _, key := range w.cluster.Supplies().Keys() {
+		if volume, ok := w.cluster.Supplies().Get(key).(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
 			t.Errorf("volume %s is left to %s", volume.Name, volume.Spec.ClaimRef.Name)
 		}
 	}
@@ -320,11 +321,11 @@ func supplyWorld(t *rapid.T) *world {
 	return w
 }
 
-// supplies are all volumes and devices as they are seen.
-func supplies(c *cluster.Cluster) map[cluster.SupplyKey]cluster.Supply {
-	seen := map[cluster.SupplyKey]cluster.Supply{}
-	for _, key := range c.SupplyKeys() {
-		seen[key] = c.Supply(key)
+// allSupplies are all volumes and devices as they are seen.
+func allSupplies(c *cluster.Cluster) map[supplies.Key]supplies.Object {
+	seen := map[supplies.Key]supplies.Object{}
+	for _, key := range c.Supplies().Keys() {
+		seen[key] = c.Supplies().Get(key)
 	}
 	return seen
 }
@@ -334,7 +335,7 @@ func TestNothingStaysReservedForAGangThatFailsAndNothingIsReservedTwice(t *testi
 		w := supplyWorld(t)
 		s := w.open()
 		for _, j := range w.cluster.Jobs() {
-			before := supplies(w.cluster)
+			before := allSupplies(w.cluster)
 			x := s.Begin()
 			if placement.Gang(s, j, s.Pending(j)) == nil {
 				if rapid.Bool().Draw(t, "keep") {
@@ -343,7 +344,7 @@ func TestNothingStaysReservedForAGangThatFailsAndNothingIsReservedTwice(t *testi
 				}
 				x.Undo()
 			}
-			if diff := cmp.Diff(before, supplies(w.cluster)); diff != "" {
+			if diff := cmp.Diff(before, allSupplies(w.cluster)); diff != "" {
 				t.Fatalf("after gang %s failed or was undone (-before +after):\n%s", j.ID, diff)
 			}
 			if held := reserved(w, j.ID.Name); len(held) > 0 {

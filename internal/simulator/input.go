@@ -20,7 +20,7 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // Input is the cluster that a simulation starts with, with all defaults filled in that an API server would.
@@ -40,7 +40,7 @@ type Input struct {
 	budgets []*budget
 	quotas  []*corev1.ResourceQuota
 
-	supplies  []cluster.Supply // volumes and devices
+	supplies  []supplies.Object // volumes and devices
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 
 	namespaces map[string]*corev1.Namespace
@@ -148,7 +148,7 @@ func (in *Input) add(o object) error {
 		in.others = append(in.others, decoded)
 	case *resourcev1.ResourceClaimTemplate:
 		in.templates[keyOf(decoded)] = decoded
-	case cluster.Supply:
+	case supplies.Object:
 		in.supplies = append(in.supplies, decoded)
 	}
 	return nil

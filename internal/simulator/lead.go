@@ -14,6 +14,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -136,8 +137,8 @@ func (l *Led) Set(o runtime.Object) error {
 		}
 		s.quotas = append(without(s.quotas, o, quotaKey), &quota{object: o, beside: beside})
 	default:
-		if cluster.SupplyKindOf(o) != cluster.NoSupply {
-			s.supplies.known[supplyKey(o.(cluster.Supply))] = o.(cluster.Supply)
+		if supplies.KindOf(o) != supplies.None {
+			s.supplies.known[supplyKey(o.(supplies.Object))] = o.(supplies.Object)
 			s.supplies.bindAll()
 		}
 	}
@@ -161,8 +162,8 @@ func (l *Led) Delete(o runtime.Object) {
 		s.quotas = without(s.quotas, o, quotaKey)
 		s.drop(o)
 	default:
-		if cluster.SupplyKindOf(o) != cluster.NoSupply {
-			delete(s.supplies.known, supplyKey(o.(cluster.Supply)))
+		if supplies.KindOf(o) != supplies.None {
+			delete(s.supplies.known, supplyKey(o.(supplies.Object)))
 		}
 		s.drop(o)
 	}

@@ -71,7 +71,7 @@ type simulation struct {
 	quotas   []*quota
 	managed  map[cluster.JobID]bool       // PodGroups of Jobs of the input, whose pods come back
 	returned map[types.NamespacedName]int // how often a pod came back
-	supplies *supplies
+	supplies *provisioner
 	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
 	crash    *crash                      // nil if none is to come
 	loads    []cluster.Measured          // of nodes, as they were measured last; told before every cycle
@@ -123,7 +123,7 @@ func newSimulation(input *Input, policy *framework.Policy, options Options) (*si
 		returned:  map[types.NamespacedName]int{},
 		overdue:   map[types.UID]time.Duration{},
 	}
-	s.supplies = newSupplies(s)
+	s.supplies = newProvisioner(s)
 	if s.now.IsZero() {
 		s.now = input.Newest
 	}

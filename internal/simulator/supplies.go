@@ -15,57 +15,58 @@ import (
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// supplies are the volumes and devices of a simulation, and play those who make and bind them.
-type supplies struct {
-	set    func(cluster.Supply)
-	remove func(cluster.Supply)
-	known  map[cluster.SupplyKey]cluster.Supply
+// provisioner holds the volumes and devices of a simulation, and stands in for the controllers that make and bind them.
+type provisioner struct {
+	set    func(supplies.Object)
+	remove func(supplies.Object)
+	known  map[supplies.Key]supplies.Object
 	// templates are what claims of devices are made from.
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 }
 
-func newSupplies(s *simulation) *supplies {
-	return &supplies{known: map[cluster.SupplyKey]cluster.Supply{}, templates: s.input.templates,
-		set:    func(o cluster.Supply) { s.set(o) },
-		remove: func(o cluster.Supply) { s.drop(o) }}
+func newProvisioner(s *simulation) *provisioner {
+	return &provisioner{known: map[supplies.Key]supplies.Object{}, templates: s.input.templates,
+		set:    func(o supplies.Object) { s.set(o) },
+		remove: func(o supplies.Object) { s.drop(o) }}
 }
 
-func supplyKey(o cluster.Supply) cluster.SupplyKey {
-	return cluster.SupplyKey{Kind: cluster.SupplyKindOf(o), NamespacedName: keyOf(o)}
+func supplyKey(o supplies.Object) supplies.Key {
+	return supplies.Key{Kind: supplies.KindOf(o), NamespacedName: keyOf(o)}
 }
 
 // put shows an object as it is now.
-func (s *supplies) put(o cluster.Supply) {
+func (s *provisioner) put(o supplies.Object) {
 	s.known[supplyKey(o)] = o
 	s.set(o)
 }
 
-func (s *supplies) drop(o cluster.Supply) {
+func (s *provisioner) drop(o supplies.Object) {
 	delete(s.known, supplyKey(o))
 	s.remove(o)
 }
 
-func get[T cluster.Supply](s *supplies, kind cluster.SupplyKind, name types.NamespacedName) (o T, ok bool) {
-	o, ok = s.known[cluster.SupplyKey{Kind: kind, NamespacedName: name}].(T)
+func get[T supplies.Object](s *provisioner, kind supplies.Kind, name types.NamespacedName) (o T, ok bool) {
+	o, ok = s.known[supplies.Key{Kind: kind, NamespacedName: name}].(T)
 	return o, ok
 }
 
 // begin takes in what the input has, and binds the claims that wait for nobody.
-func (s *supplies) begin(input []cluster.Supply) {
+func (s *provisioner) begin(input []supplies.Object) {
 	for _, o := range input {
-		s.put(o.DeepCopyObject().(cluster.Supply))
+		s.put(o.DeepCopyObject().(supplies.Object))
 	}
 	for _, o := range input {
-		if claim, ok := get[*corev1.PersistentVolumeClaim](s, cluster.VolumeClaim, keyOf(o)); ok && cluster.SupplyKindOf(o) == cluster.VolumeClaim {
+		if claim, ok := get[*corev1.PersistentVolumeClaim](s, supplies.VolumeClaim, keyOf(o)); ok && supplies.KindOf(o) == supplies.VolumeClaim {
 			s.bindEarly(claim)
 		}
 	}
 }
 
 // make makes a claim as a controller would, with the default StorageClass if it names none.
-func (s *supplies) make(namespace, name string, owner types.UID, spec *corev1.PersistentVolumeClaimSpec) {
+func (s *provisioner) make(namespace, name string, owner types.UID, spec *corev1.PersistentVolumeClaimSpec) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
 		UID: types.UID("PersistentVolumeClaim " + name + " of " + string(owner))}, Spec: *spec.DeepCopy()}
 	if _, exists := s.known[supplyKey(claim)]; exists {
@@ -78,7 +79,7 @@ func (s *supplies) make(namespace, name string, owner types.UID, spec *corev1.Pe
 	s.bindEarly(claim)
 }
 
-func (s *supplies) defaultClass() *string {
+func (s *provisioner) defaultClass() *string {
 	var found *string
 	for _, o := range s.known {
 		if class, ok := o.(*storagev1.StorageClass); ok && class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" &&
@@ -90,7 +91,7 @@ func (s *supplies) defaultClass() *string {
 }
 
 // bindAll binds the claims that wait for nobody any more.
-func (s *supplies) bindAll() {
+func (s *provisioner) bindAll() {
 	for _, key := range s.sortedKeys() {
 		if claim, ok := s.known[key].(*corev1.PersistentVolumeClaim); ok {
 			s.bindEarly(claim)
@@ -99,9 +100,9 @@ func (s *supplies) bindAll() {
 }
 
 // bindEarly binds a claim whose class has volumes made at once.
-func (s *supplies) bindEarly(claim *corev1.PersistentVolumeClaim) {
+func (s *provisioner) bindEarly(claim *corev1.PersistentVolumeClaim) {
 	name := types.NamespacedName{Name: storagehelpers.GetPersistentVolumeClaimClass(claim)}
-	class, ok := get[*storagev1.StorageClass](s, cluster.StorageClass, name)
+	class, ok := get[*storagev1.StorageClass](s, supplies.StorageClass, name)
 	if ok && claim.Spec.VolumeName == "" && class.Provisioner != storagehelpers.NotSupportedProvisioner &&
 		(class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate) {
 		s.bind(claim, "")
@@ -109,9 +110,9 @@ func (s *supplies) bindEarly(claim *corev1.PersistentVolumeClaim) {
 }
 
 // bind binds a claim to a volume; with "" one is made for it, which can be used anywhere.
-func (s *supplies) bind(claim *corev1.PersistentVolumeClaim, name string) {
+func (s *provisioner) bind(claim *corev1.PersistentVolumeClaim, name string) {
 	claim = claim.DeepCopy()
-	volume, ok := get[*corev1.PersistentVolume](s, cluster.Volume, types.NamespacedName{Name: name})
+	volume, ok := get[*corev1.PersistentVolume](s, supplies.Volume, types.NamespacedName{Name: name})
 	if ok {
 		volume = volume.DeepCopy()
 	} else {
@@ -130,12 +131,12 @@ func (s *supplies) bind(claim *corev1.PersistentVolumeClaim, name string) {
 }
 
 // prepare makes the claims of a pod that controllers make, and notes those of devices in its status.
-func (s *supplies) prepare(pod *corev1.Pod) {
+func (s *provisioner) prepare(pod *corev1.Pod) {
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 			name := ephemeral.VolumeClaimName(pod, v)
 			s.make(pod.Namespace, name, pod.UID, &v.Ephemeral.VolumeClaimTemplate.Spec)
-			s.own(cluster.VolumeClaim, types.NamespacedName{Namespace: pod.Namespace, Name: name}, pod)
+			s.own(supplies.VolumeClaim, types.NamespacedName{Namespace: pod.Namespace, Name: name}, pod)
 		}
 	}
 	for i := range pod.Spec.ResourceClaims {
@@ -151,24 +152,24 @@ func (s *supplies) prepare(pod *corev1.Pod) {
 		name := pod.Name + "-" + c.Name
 		s.put(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: name,
 			UID: types.UID("ResourceClaim " + name + " of " + string(pod.UID))}, Spec: *template.Spec.Spec.DeepCopy()})
-		s.own(cluster.DeviceClaim, types.NamespacedName{Namespace: pod.Namespace, Name: name}, pod)
+		s.own(supplies.DeviceClaim, types.NamespacedName{Namespace: pod.Namespace, Name: name}, pod)
 		pod.Status.ResourceClaimStatuses = append(pod.Status.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: c.Name, ResourceClaimName: &name})
 	}
 }
 
 // own makes a claim that was made for a pod the pod's own.
-func (s *supplies) own(kind cluster.SupplyKind, name types.NamespacedName, pod *corev1.Pod) {
-	claim := s.known[cluster.SupplyKey{Kind: kind, NamespacedName: name}]
+func (s *provisioner) own(kind supplies.Kind, name types.NamespacedName, pod *corev1.Pod) {
+	claim := s.known[supplies.Key{Kind: kind, NamespacedName: name}]
 	if metav1.GetControllerOfNoCopy(claim) != nil {
 		return
 	}
-	claim = claim.DeepCopyObject().(cluster.Supply)
+	claim = claim.DeepCopyObject().(supplies.Object)
 	claim.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))})
 	s.put(claim)
 }
 
 // prepareJob makes the claims that a Job asks for.
-func (s *supplies) prepareJob(j *batchv1alpha1.Job) {
+func (s *provisioner) prepareJob(j *batchv1alpha1.Job) {
 	for v := range j.Spec.Volumes {
 		if spec := j.Spec.Volumes[v].VolumeClaim; spec != nil {
 			s.make(j.Namespace, builder.ClaimName(j, v), j.UID, spec)
@@ -177,22 +178,22 @@ func (s *supplies) prepareJob(j *batchv1alpha1.Job) {
 }
 
 // carryOut writes what a pod takes besides room.
-func (s *supplies) carryOut(b *cluster.Bind) {
+func (s *provisioner) carryOut(b *cluster.Bind) {
 	if b.Reservation == nil {
 		return
 	}
 	for i := range b.Reservation.Volumes {
 		v := &b.Reservation.Volumes[i]
-		if claim, ok := get[*corev1.PersistentVolumeClaim](s, cluster.VolumeClaim, v.Claim); ok && claim.Spec.VolumeName == "" {
+		if claim, ok := get[*corev1.PersistentVolumeClaim](s, supplies.VolumeClaim, v.Claim); ok && claim.Spec.VolumeName == "" {
 			s.bind(claim, v.Volume)
 		}
 	}
 	for i := range b.Reservation.Devices {
 		d := &b.Reservation.Devices[i]
-		if _, ok := get[*resourcev1.ResourceClaim](s, cluster.DeviceClaim, d.Claim); !ok && d.Made != nil {
+		if _, ok := get[*resourcev1.ResourceClaim](s, supplies.DeviceClaim, d.Claim); !ok && d.Made != nil {
 			s.put(d.Made.DeepCopy())
 		}
-		if claim, ok := get[*resourcev1.ResourceClaim](s, cluster.DeviceClaim, d.Claim); ok {
+		if claim, ok := get[*resourcev1.ResourceClaim](s, supplies.DeviceClaim, d.Claim); ok {
 			claim = claim.DeepCopy()
 			claim.Status.Allocation = cmp.Or(claim.Status.Allocation, d.Allocation)
 			claim.Status.ReservedFor = append(claim.Status.ReservedFor,
@@ -204,7 +205,7 @@ func (s *supplies) carryOut(b *cluster.Bind) {
 
 // giveBack gives back what a pod had that is gone: what was made for it goes with it, and devices that nobody else uses are
 // free.
-func (s *supplies) giveBack(pod *corev1.Pod) {
+func (s *provisioner) giveBack(pod *corev1.Pod) {
 	for _, key := range s.sortedKeys() {
 		o := s.known[key]
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.UID == pod.UID {
@@ -224,14 +225,14 @@ func (s *supplies) giveBack(pod *corev1.Pod) {
 	}
 }
 
-func (s *supplies) sortedKeys() []cluster.SupplyKey {
-	keys := make([]cluster.SupplyKey, 0, len(s.known))
+func (s *provisioner) sortedKeys() []supplies.Key {
+	keys := make([]supplies.Key, 0, len(s.known))
 	for key := range s.known {
-		if key.Kind == cluster.VolumeClaim || key.Kind == cluster.DeviceClaim {
+		if key.Kind == supplies.VolumeClaim || key.Kind == supplies.DeviceClaim {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, func(a, b cluster.SupplyKey) int {
+	slices.SortFunc(keys, func(a, b supplies.Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cluster.CompareNames(a.NamespacedName, b.NamespacedName))
 	})
 	return keys

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -36,10 +37,10 @@ func TestNodesHaveWhatAClassStandsForAsLongAsOneDoes(t *testing.T) {
 		want, implicit int64
 	}{
 		{"without a class", cluster.Set{Object: fixture.Node("n0", "cpu=8")}, 0, 0},
-		{"with a class", cluster.Set{Object: first}, cluster.Boundless, cluster.Boundless},
-		{"with two", cluster.Set{Object: second}, cluster.Boundless, cluster.Boundless},
-		{"with the second alone", cluster.Delete{Object: first}, cluster.Boundless, 0},
-		{"with a node that comes later", cluster.Set{Object: fixture.Node("n1", "cpu=8 example.com/gpu=2")}, cluster.Boundless, 0},
+		{"with a class", cluster.Set{Object: first}, supplies.Boundless, supplies.Boundless},
+		{"with two", cluster.Set{Object: second}, supplies.Boundless, supplies.Boundless},
+		{"with the second alone", cluster.Delete{Object: first}, supplies.Boundless, 0},
+		{"with a node that comes later", cluster.Set{Object: fixture.Node("n1", "cpu=8 example.com/gpu=2")}, supplies.Boundless, 0},
 		{"with a second that stands for nothing", cluster.Set{Object: func() *resourcev1.DeviceClass {
 			plain := fixture.Devices("second")
 			plain.ResourceVersion = "2"
@@ -92,7 +93,7 @@ func newMaking(t *testing.T) (*supplied, *resourcev1.ResourceClaim) {
 	made.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: s.pod.Name, UID: s.pod.UID, Controller: new(true)}}
 	task := s.Task(fixture.Key("g-0"))
 	s.Place(task, s.Node(theNode))
-	s.Reserve(task, &cluster.Reservation{Devices: []cluster.DeviceReservation{{Claim: fixture.Key("made"), UID: "anything", Made: made,
+	s.Reserve(task, &supplies.Reservation{Devices: []supplies.DeviceReservation{{Claim: fixture.Key("made"), UID: "anything", Made: made,
 		Allocation: given("gpu-0")}}})
 	s.Commit(task)
 	s.Keep()
@@ -108,8 +109,8 @@ func given(device string) *resourcev1.AllocationResult {
 func (s *supplied) expectMade(when, want string) {
 	s.Helper()
 	got := ""
-	key := cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: fixture.Key("made")}
-	if claim, ok := s.Supply(key).(*resourcev1.ResourceClaim); ok && claim.Status.Allocation != nil && len(claim.Status.ReservedFor) == 1 {
+	key := supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("made")}
+	if claim, ok := s.Supplies().Get(key).(*resourcev1.ResourceClaim); ok && claim.Status.Allocation != nil && len(claim.Status.ReservedFor) == 1 {
 		got = claim.Status.Allocation.Devices.Results[0].Device
 	}
 	if got != want {

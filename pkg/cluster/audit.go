@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -314,7 +315,7 @@ func (c *Cluster) countLabelKeys() int {
 
 // auditReservations holds what is reserved of volumes and devices against what the tasks hold.
 func (c *Cluster) auditReservations(a *audit) {
-	fresh := map[SupplyKey]int{}
+	reserved := map[supplies.Key]int{}
 	for _, t := range c.tasks {
 		if t.Reservation == nil {
 			continue
@@ -322,17 +323,13 @@ func (c *Cluster) auditReservations(a *audit) {
 		if !t.Status.Assumed() {
 			a.found = append(a.found, fmt.Sprintf("task %s is %s and holds a reservation", t.Key(), t.Status))
 		}
-		c.eachReserved(t, t.Reservation, func(key SupplyKey, _ holder) { fresh[key]++ })
-	}
-	for key, r := range c.supplies.reserved {
-		held := 0
-		for _, h := range r.holders {
-			if !h.isOver {
-				held++
-			}
+		for _, key := range t.Reservation.Keys() {
+			reserved[key]++
 		}
-		a.int(fmt.Sprintf("number of holders of %s", key.NamespacedName), held, fresh[key])
-		delete(fresh, key)
 	}
-	a.int("things reserved that nothing is known of", len(fresh), 0)
+	for key, holders := range c.supplies.Holders() {
+		a.int(fmt.Sprintf("number of holders of %s", key.NamespacedName), holders, reserved[key])
+		delete(reserved, key)
+	}
+	a.int("objects that are reserved and have no holder", len(reserved), 0)
 }

@@ -13,6 +13,8 @@ import (
 
 	"hekla.sh/hekla/internal/topology"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/internal/changelog"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -80,8 +82,9 @@ type Cluster struct {
 
 	namespacesGeneration uint64
 
-	supplies supplies
-	served   served
+	supplies   *supplies.Store
+	served     *supplies.Served
+	claimUsers map[types.NamespacedName][]*Task // of PersistentVolumeClaims: the tasks whose pods name them
 
 	strangers  map[types.NamespacedName]stranger
 	questioned []*Job // whose owner may have changed
@@ -94,10 +97,8 @@ type Cluster struct {
 
 	log        []operation
 	trial      *trial // nil while none is under way
-	undone     undone
 	generation uint64
-	changes    []int32 // slots of nodes in the order in which they changed; see Changes
-	dropped    uint64  // how many changes were forgotten
+	changes    changelog.Log[int32] // slots of nodes
 	world      stamp
 
 	ranksAreStale, classesAreStale bool
@@ -127,15 +128,16 @@ func New(options Options) *Cluster {
 		requoted:   map[string]struct{}{},
 		backOffs:   map[string]BackOff{},
 		taints:     map[taint]*taintedNodes{}, tolerations: map[toleration]int{},
-		plans:     map[string]*Plan{},
-		leaving:   map[types.NamespacedName]*Task{},
-		refused:   map[types.NamespacedName]*Task{},
-		strangers: map[types.NamespacedName]stranger{},
-		supplies: supplies{shown: map[SupplyKey]Supply{}, reserved: map[SupplyKey]*reserved{},
-			users: map[types.NamespacedName][]*Task{}, made: map[*Task]SupplyKey{}},
-		served:   served{},
-		topology: topology.New(),
+		plans:      map[string]*Plan{},
+		leaving:    map[types.NamespacedName]*Task{},
+		refused:    map[types.NamespacedName]*Task{},
+		strangers:  map[types.NamespacedName]stranger{},
+		changes:    changelog.New[int32](maxChanges),
+		supplies:   supplies.New(),
+		claimUsers: map[types.NamespacedName][]*Task{},
+		topology:   topology.New(),
 	}
+	c.served = supplies.NewServed(c.Resources)
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Node: quota.Node{
 		Name: schedulingv1beta1.RootQueue, Terms: quota.Terms{Weight: 1, Reclaimable: true}}}
 	return c
@@ -355,14 +357,7 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 // Changes returns the slots of the nodes that changed since a position, oldest first, and the position to ask from next.
 // ok is false if that is too long ago to tell: then any node may have changed. The slots are good until the next operation.
 func (c *Cluster) Changes(since uint64) (slots []int32, next uint64, ok bool) {
-	next = c.dropped + uint64(len(c.changes))
-	if since == c.undone.from && c.trial == nil {
-		since = max(since, c.undone.to)
-	}
-	if since < c.dropped {
-		return nil, next, false
-	}
-	return c.changes[since-c.dropped:], next, true
+	return c.changes.Since(since)
 }
 
 // maxChanges bounds the list of changes: twice a hundred thousand placements in a cycle, one megabyte.
@@ -376,12 +371,7 @@ func (c *Cluster) changed(n *Node) {
 	}
 	c.generation++
 	n.Generation = c.generation
-	if len(c.changes) >= maxChanges {
-		half := len(c.changes) / 2
-		c.dropped += uint64(half)
-		c.changes = append(c.changes[:0], c.changes[half:]...)
-	}
-	c.changes = append(c.changes, int32(n.Slot))
+	c.changes.Add(int32(n.Slot))
 }
 
 // TouchJob has TakeTouchedJobs return a job although nothing has happened to it.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // Decisions are what a cycle wants done outside. Each part is in the order in which it was decided.
@@ -39,7 +40,7 @@ type Bind struct {
 	// IsHeld is set if the gate of queue admission is to be taken off before.
 	IsHeld bool
 	// Reservation is what is to be written of volumes and devices before, nil if nothing.
-	Reservation *Reservation
+	Reservation *supplies.Reservation
 }
 
 // PlanStart says that room is to be made for a job, in this order: the job is told, the plan is recorded on its pods with the nodes

@@ -12,6 +12,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -71,8 +72,8 @@ func (e Set) apply(c *Cluster) {
 			c.note(NamespaceShown)
 		}
 	default:
-		if kind := SupplyKindOf(object); kind != NoSupply {
-			c.setSupply(kind, object.(Supply))
+		if kind := supplies.KindOf(object); kind != supplies.None {
+			c.setSupply(kind, object.(supplies.Object))
 		}
 	}
 }
@@ -113,8 +114,8 @@ func (e Delete) apply(c *Cluster) {
 			c.note(NamespaceShown)
 		}
 	default:
-		if kind := SupplyKindOf(object); kind != NoSupply {
-			c.dropSupply(kind, object.(Supply))
+		if kind := supplies.KindOf(object); kind != supplies.None {
+			c.dropSupply(kind, object.(supplies.Object))
 		}
 	}
 }
@@ -371,9 +372,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.countTerms(t, t.Pod, false)
 	c.tolerate(t, nil)
 	c.enroll(t, t.Pod, false)
-	if key, ok := c.supplies.made[t]; ok {
-		c.dropOver(key)
-	}
+	c.supplies.Forget(supplies.Pod{NamespacedName: t.Key(), UID: t.UID()})
 	c.outlive(t)
 	c.leaveJob(t)
 	c.setClass(t, nil)

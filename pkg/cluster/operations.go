@@ -4,6 +4,7 @@ import (
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -14,7 +15,7 @@ type operation struct {
 	status Status
 	node   *Node
 
-	reservation *Reservation
+	reservation *supplies.Reservation
 
 	job   *Job
 	phase schedulingv1beta1.PodGroupPhase

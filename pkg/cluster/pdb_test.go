@@ -1,8 +1,9 @@
 package cluster
 
 import (
-	"hekla.sh/hekla/pkg/verdict"
 	"testing"
+
+	"hekla.sh/hekla/pkg/verdict"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"

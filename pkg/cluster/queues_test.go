@@ -1,8 +1,9 @@
 package cluster
 
 import (
-	"hekla.sh/hekla/pkg/verdict"
 	"testing"
+
+	"hekla.sh/hekla/pkg/verdict"
 
 	"github.com/google/go-cmp/cmp"
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -31,9 +32,9 @@ func newSupplied(t *testing.T) *supplied {
 		fixture.DeviceClaim("device", "gpu", 1), s.pod)
 	task := s.Task(fixture.Key("g-0"))
 	s.Place(task, s.Node(theNode))
-	s.Reserve(task, &cluster.Reservation{Volumes: []cluster.VolumeReservation{
+	s.Reserve(task, &supplies.Reservation{Volumes: []supplies.VolumeReservation{
 		{Claim: fixture.Key("bound"), UID: "bound-uid", Volume: "v", VolumeUID: "v-uid"}, {Claim: fixture.Key("made"), UID: "made-uid"},
-	}, Devices: []cluster.DeviceReservation{{Claim: fixture.Key("device"), UID: "device-uid", Allocation: &resourcev1.AllocationResult{}}}})
+	}, Devices: []supplies.DeviceReservation{{Claim: fixture.Key("device"), UID: "device-uid", Allocation: &resourcev1.AllocationResult{}}}})
 	s.Commit(task)
 	s.Keep()
 	return s
@@ -50,17 +51,17 @@ func (s *supplied) set(objects ...runtime.Object) {
 func (s *supplied) expect(when string, want [3]string) {
 	s.Helper()
 	var got [3]string
-	if v, ok := s.Supply(cluster.SupplyKey{Kind: cluster.Volume, NamespacedName: fixture.Key("v")}).(*corev1.PersistentVolume); ok {
+	if v, ok := s.Supplies().Get(supplies.Key{Kind: supplies.Volume, NamespacedName: fixture.Key("v")}).(*corev1.PersistentVolume); ok {
 		s.Fatalf("a volume is found in namespace %q", v.Namespace)
 	}
-	volumeKey := cluster.SupplyKey{Kind: cluster.Volume}
+	volumeKey := supplies.Key{Kind: supplies.Volume}
 	volumeKey.Name = "v"
-	if v := s.Supply(volumeKey).(*corev1.PersistentVolume); v.Spec.ClaimRef != nil {
+	if v := s.Supplies().Get(volumeKey).(*corev1.PersistentVolume); v.Spec.ClaimRef != nil {
 		got[0] = v.Spec.ClaimRef.Name
 	}
-	claim := s.Supply(cluster.SupplyKey{Kind: cluster.VolumeClaim, NamespacedName: fixture.Key("made")}).(*corev1.PersistentVolumeClaim)
+	claim := s.Supplies().Get(supplies.Key{Kind: supplies.VolumeClaim, NamespacedName: fixture.Key("made")}).(*corev1.PersistentVolumeClaim)
 	got[1] = claim.Annotations["volume.kubernetes.io/selected-node"]
-	device := s.Supply(cluster.SupplyKey{Kind: cluster.DeviceClaim, NamespacedName: fixture.Key("device")}).(*resourcev1.ResourceClaim)
+	device := s.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("device")}).(*resourcev1.ResourceClaim)
 	if device.Status.Allocation != nil && len(device.Status.ReservedFor) == 1 {
 		got[2] = device.Status.ReservedFor[0].Name
 	}
@@ -115,7 +116,7 @@ func TestAReservationIsUndoneWithThePlacement(t *testing.T) {
 	s := newSupplied(t)
 	s.Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: s.pod.UID, At: fixture.Birth.Add(time.Hour)})
 	task := s.Task(fixture.Key("g-0"))
-	made := &cluster.Reservation{Volumes: []cluster.VolumeReservation{{Claim: fixture.Key("made"), UID: "made-uid"}}}
+	made := &supplies.Reservation{Volumes: []supplies.VolumeReservation{{Claim: fixture.Key("made"), UID: "made-uid"}}}
 	s.Pipeline(task, s.Node(theNode))
 	s.Reserve(task, made)
 	s.expect("after it was promised", [3]string{"", theNode, ""})
@@ -167,23 +168,23 @@ func TestAPodWhoseClaimIsMadeComesToBeOfAnotherClass(t *testing.T) {
 
 func TestTheChangesOfVolumesAndDevicesAreTold(t *testing.T) {
 	s := newSupplied(t)
-	_, at, _ := s.SupplyChanges(0)
+	_, at, _ := s.Supplies().Changes(0)
 	s.set(fixture.Claim("made", "late")) // as it was
-	if keys, _, ok := s.SupplyChanges(at); !ok || len(keys) != 0 {
+	if keys, _, ok := s.Supplies().Changes(at); !ok || len(keys) != 0 {
 		t.Errorf("told are %v", keys)
 	}
 	s.Apply(cluster.Delete{Object: fixture.Claim("made", "late")})
-	want := cluster.SupplyKey{Kind: cluster.VolumeClaim, NamespacedName: fixture.Key("made")}
-	if keys, _, ok := s.SupplyChanges(at); !ok || len(keys) == 0 || keys[0] != want {
+	want := supplies.Key{Kind: supplies.VolumeClaim, NamespacedName: fixture.Key("made")}
+	if keys, _, ok := s.Supplies().Changes(at); !ok || len(keys) == 0 || keys[0] != want {
 		t.Errorf("told are %v, %t", keys, ok)
 	}
-	if s.Supply(want) != nil {
+	if s.Supplies().Get(want) != nil {
 		t.Error("it is still seen")
 	}
 	for range 1 << 17 {
 		s.Apply(cluster.Set{Object: fixture.EarlyClass("c", "")})
 	}
-	if _, _, ok := s.SupplyChanges(at); ok {
+	if _, _, ok := s.Supplies().Changes(at); ok {
 		t.Error("nothing was forgotten")
 	}
 }

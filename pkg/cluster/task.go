@@ -10,6 +10,7 @@ import (
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -32,7 +33,7 @@ type Task struct {
 	Told string
 
 	// Reservation is what it takes on its node besides room and is not seen in the API yet, nil if nothing.
-	Reservation *Reservation
+	Reservation *supplies.Reservation
 
 	// Evicts is the plan that the task leaves for, nil if none does.
 	Evicts *Plan

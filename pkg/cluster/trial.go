@@ -19,13 +19,8 @@ type trial struct {
 	classesAreStale                     bool
 	waiting, touchedJobs, touchedQueues int
 	generations                         map[*Node]uint64 // of nodes that were changed, as they were before
-	changes                             uint64           // where Cluster.Changes stood
 	isOutdated                          bool             // plugins say other things of nodes
 }
-
-// undone is a part of the list of changes in which trials have changed nodes and changed them back. For whoever has followed the
-// list to its beginning nothing has happened in it.
-type undone struct{ from, to uint64 }
 
 // Try runs a function that may try on the model whatever is logged, and leaves the model as it was: what was tried is undone; causes
 // that were noted wake no job; jobs and queues do not count as changed; nodes have the generations that they had, so that whoever
@@ -36,8 +31,8 @@ func (c *Cluster) Try(try func()) {
 		c.Settle()
 	}
 	c.trial = &trial{world: c.world, planned: c.planned, classesAreStale: c.classesAreStale, waiting: len(c.waiting),
-		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{},
-		changes: c.dropped + uint64(len(c.changes))}
+		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{}}
+	c.changes.BeginTrial()
 	defer c.endTrial()
 	try()
 }
@@ -64,13 +59,7 @@ func (c *Cluster) endTrial() {
 	for n, generation := range t.generations {
 		n.Generation = generation
 	}
-	if t.isOutdated {
-		return
-	}
-	if c.undone.to != t.changes {
-		c.undone.from = t.changes
-	}
-	c.undone.to = c.dropped + uint64(len(c.changes))
+	c.changes.EndTrial(!t.isOutdated)
 }
 
 // Suppose is Try with a PodGroup and pods of it that do not exist, as if they had just been submitted. They are taken into the model

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -36,7 +37,7 @@ type Outlook interface {
 // Supplier knows which volumes and devices tasks take. The placement engine implements it.
 type Supplier interface {
 	// Reserve returns what a task takes on a node besides room, nil if nothing. ok is false if the node does not have it.
-	Reserve(t *cluster.Task, n *cluster.Node) (r *cluster.Reservation, ok bool)
+	Reserve(t *cluster.Task, n *cluster.Node) (r *supplies.Reservation, ok bool)
 	// Lacking says which volumes or devices keep a task from its place, a clause; empty if none do.
 	Lacking(t *cluster.Task) string
 }

@@ -1,6 +1,9 @@
 package framework
 
-import "hekla.sh/hekla/pkg/cluster"
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
+)
 
 // Transaction brackets what an action tries. It ends with [Transaction.Undo] or, if it is not inside another, with
 // [Transaction.Commit] or [Transaction.Promise].
@@ -42,7 +45,7 @@ func (x Transaction) Pipeline(t *cluster.Task, n *cluster.Node) {
 }
 
 // reservation asks a placer what a task takes on a node besides room.
-func reservation(placer Placer, t *cluster.Task, n *cluster.Node) (r *cluster.Reservation, ok bool) {
+func reservation(placer Placer, t *cluster.Task, n *cluster.Node) (r *supplies.Reservation, ok bool) {
 	if supplier, asks := placer.(Supplier); asks && t.Class.NeedsSupplies() {
 		return supplier.Reserve(t, n)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // devices gives devices to a claim, and the claim to the pod, and reports whether the devices are ready.
@@ -59,7 +60,7 @@ func (p preparer) devices(ctx context.Context, t *binding, d *cluster.DeviceRese
 
 // makeClaim makes a claim for the resources of a pod, if there is none: it was found, or why not. One that was made before and has
 // other devices is deleted first.
-func (p preparer) makeClaim(ctx context.Context, t *binding, d *cluster.DeviceReservation, found *resourcev1.ResourceClaim,
+func (p preparer) makeClaim(ctx context.Context, t *binding, d *supplies.DeviceReservation, found *resourcev1.ResourceClaim,
 	err error) (*resourcev1.ResourceClaim, error) {
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	switch {
@@ -99,7 +100,7 @@ func (p preparer) unmake(ctx context.Context, claim *resourcev1.ResourceClaim) e
 
 // tell writes into the status of a pod which claim was made for it, and which request of that serves which container: the kubelet
 // hands the devices over by that.
-func (p preparer) tell(ctx context.Context, t *binding, d *cluster.DeviceReservation) error {
+func (p preparer) tell(ctx context.Context, t *binding, d *supplies.DeviceReservation) error {
 	if d.Made == nil {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (p preparer) tell(ctx context.Context, t *binding, d *cluster.DeviceReserva
 }
 
 // giveDevices writes into a claim what devices it has, if it has none, and that the pod may use them.
-func (p preparer) giveDevices(ctx context.Context, t *binding, d *cluster.DeviceReservation,
+func (p preparer) giveDevices(ctx context.Context, t *binding, d *supplies.DeviceReservation,
 	claim *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
 	if claim.Status.Allocation == nil {

@@ -13,6 +13,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // preparer writes what a pod takes besides room before the pod is bound: its volumes, and its devices. Each write may be
@@ -118,7 +119,7 @@ func (p preparer) reaches(ctx context.Context, b *cluster.Bind, claim *corev1.Pe
 }
 
 // take gives a volume to a claim. Who binds the claim to it is the controller of volumes.
-func (p preparer) take(ctx context.Context, v *cluster.VolumeReservation) error {
+func (p preparer) take(ctx context.Context, v *supplies.VolumeReservation) error {
 	volumes := p.client.CoreV1().PersistentVolumes()
 	volume, err := volumes.Get(ctx, v.Volume, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && volume.UID != v.VolumeUID {

@@ -12,6 +12,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // kind tells the lanes of the queue apart.
@@ -62,7 +63,7 @@ func kindOf(object runtime.Object) kind {
 	case *topologyv1alpha1.HyperNode:
 		return hyperNodeKind
 	}
-	if supply := cluster.SupplyKindOf(object); supply != cluster.NoSupply {
+	if supply := supplies.KindOf(object); supply != supplies.None {
 		return supplyKinds + kind(supply)
 	}
 	return unknownKind

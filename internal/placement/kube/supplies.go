@@ -21,6 +21,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // Supplies is what the plugins for volumes and devices are asked on behalf of a class that needs some. It is good for as
@@ -141,12 +142,12 @@ func (s *Supplies) mayDiffer(scorer *scorer) bool {
 // Reserve returns what a pod of the class takes on a node besides room, nil if nothing. Refusal must have been empty for the
 // node. What the plugins reserve they are made to forget again: what stands is in the model. The words are those of a plugin
 // that cannot reserve after all.
-func (s *Supplies) Reserve(n *cluster.Node) (*cluster.Reservation, string) {
+func (s *Supplies) Reserve(n *cluster.Node) (*supplies.Reservation, string) {
 	p := s.plugins
 	p.mirror.shelf.Follow()
 	p.mirror.shelf.Devices().Ask(s.pod)
 	info := p.mirror.of(n).info
-	reservation := &cluster.Reservation{Patience: p.patience, DevicePatience: p.devicePatience}
+	reservation := &supplies.Reservation{Patience: p.patience, DevicePatience: p.devicePatience}
 	for _, filter := range p.filters[looksAtSupplies] {
 		reserves, ok := filter.(fwk.ReservePlugin)
 		if !ok {
@@ -184,26 +185,26 @@ func (s *Supplies) Reserve(n *cluster.Node) (*cluster.Reservation, string) {
 }
 
 // readLedger reads which volumes and claims were to be written.
-func (s *Supplies) readLedger(r *cluster.Reservation) {
+func (s *Supplies) readLedger(r *supplies.Reservation) {
 	volumes, claims := s.plugins.mirror.ledger.Take()
-	add := func(v cluster.VolumeReservation) {
+	add := func(v supplies.VolumeReservation) {
 		if !slices.Contains(r.Volumes, v) { // a pod may mount a claim twice
 			r.Volumes = append(r.Volumes, v)
 		}
 	}
 	for _, volume := range volumes {
 		ref := volume.Spec.ClaimRef
-		add(cluster.VolumeReservation{Claim: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, UID: ref.UID,
+		add(supplies.VolumeReservation{Claim: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, UID: ref.UID,
 			Volume: volume.Name, VolumeUID: volume.UID})
 	}
 	for _, claim := range claims {
-		add(cluster.VolumeReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID})
+		add(supplies.VolumeReservation{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, UID: claim.UID})
 	}
 }
 
 // readDevices reads what the pod's claims are given, and what those have that others were given already. The words are those of
 // the plugin if it cannot say what it would write.
-func (s *Supplies) readDevices(r *cluster.Reservation, state fwk.CycleState, n *cluster.Node) string {
+func (s *Supplies) readDevices(r *supplies.Reservation, state fwk.CycleState, n *cluster.Node) string {
 	m := s.plugins.mirror
 	given := m.shelf.Devices().Take()
 	for _, claim := range m.deviceClaims(s.pod) {
@@ -211,7 +212,7 @@ func (s *Supplies) readDevices(r *cluster.Reservation, state fwk.CycleState, n *
 			claim = given[i]
 		}
 		if claim.Status.Allocation != nil {
-			r.Devices = append(r.Devices, cluster.DeviceReservation{UID: claim.UID, Allocation: claim.Status.Allocation,
+			r.Devices = append(r.Devices, supplies.DeviceReservation{UID: claim.UID, Allocation: claim.Status.Allocation,
 				Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
 		}
 	}
@@ -230,7 +231,7 @@ func (s *Supplies) readDevices(r *cluster.Reservation, state fwk.CycleState, n *
 	}
 	made := given[i].DeepCopy()
 	made.UID, made.Status = "", resourcev1.ResourceClaimStatus{}
-	r.Devices = append(r.Devices, cluster.DeviceReservation{Claim: types.NamespacedName{Namespace: made.Namespace, Name: made.Name},
+	r.Devices = append(r.Devices, supplies.DeviceReservation{Claim: types.NamespacedName{Namespace: made.Namespace, Name: made.Name},
 		UID: given[i].UID, Allocation: given[i].Status.Allocation, Made: made, Requests: requests})
 	return ""
 }
@@ -297,7 +298,7 @@ func (s *Supplies) Lacking() string {
 // lacks says what keeps a claim from having a volume, "" if it has one.
 func (s *Supplies) lacks(name types.NamespacedName) string {
 	c := s.plugins.mirror.cluster
-	claim, ok := c.Supply(cluster.SupplyKey{Kind: cluster.VolumeClaim, NamespacedName: name}).(*corev1.PersistentVolumeClaim)
+	claim, ok := c.Supplies().Get(supplies.Key{Kind: supplies.VolumeClaim, NamespacedName: name}).(*corev1.PersistentVolumeClaim)
 	switch {
 	case !ok:
 		return "does not exist"
@@ -305,7 +306,7 @@ func (s *Supplies) lacks(name types.NamespacedName) string {
 		return ""
 	}
 	className := storagehelpers.GetPersistentVolumeClaimClass(claim)
-	class, ok := c.Supply(cluster.SupplyKey{Kind: cluster.StorageClass, NamespacedName: types.NamespacedName{Name: className}}).(*storagev1.StorageClass)
+	class, ok := c.Supplies().Get(supplies.Key{Kind: supplies.StorageClass, NamespacedName: types.NamespacedName{Name: className}}).(*storagev1.StorageClass)
 	switch {
 	case className == "":
 		return "is not bound and names no StorageClass"

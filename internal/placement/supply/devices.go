@@ -20,7 +20,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // Devices are the resource claims, slices and classes of a model, in the form that the plugin for them asks for.
@@ -77,7 +77,7 @@ func (d *Devices) forget() {
 }
 
 // see takes in a claim as it is now, nil if it is gone.
-func (d *Devices) see(name types.NamespacedName, now cluster.Supply) {
+func (d *Devices) see(name types.NamespacedName, now supplies.Object) {
 	if claim, ok := now.(*resourcev1.ResourceClaim); ok && claim.Status.Allocation != nil {
 		d.allocated[name] = claim
 	} else {
@@ -121,7 +121,7 @@ func (d *Devices) DeviceClasses() fwk.DeviceClassLister { return (*classes)(d) }
 func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver {
 	if d.resolver == nil {
 		d.resolver = extendedresourcecache.NewExtendedResourceCache(logr.Discard())
-		for _, class := range sorted[*resourcev1.DeviceClass](d.shelf.stores[cluster.DeviceClass]) {
+		for _, class := range sorted[*resourcev1.DeviceClass](d.shelf.stores[supplies.DeviceClass]) {
 			d.resolver.OnAdd(class, true)
 		}
 	}
@@ -135,8 +135,8 @@ func (d *Devices) PodGroups() fwk.PodGroupLister { return nil }
 // those of the DeviceTaintRules, by name.
 func (d *Devices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
 	if d.slices == nil {
-		d.slices = sorted[*resourcev1.ResourceSlice](d.shelf.stores[cluster.DeviceSlice])
-		rules := sorted[*resourcev1beta2.DeviceTaintRule](d.shelf.stores[cluster.DeviceTaintRule])
+		d.slices = sorted[*resourcev1.ResourceSlice](d.shelf.stores[supplies.DeviceSlice])
+		rules := sorted[*resourcev1beta2.DeviceTaintRule](d.shelf.stores[supplies.DeviceTaintRule])
 		for i := range d.slices {
 			d.slices[i] = taint(d.slices[i], rules)
 		}
@@ -174,7 +174,7 @@ func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaint
 // it is when nothing was given to it. (That is what the tracker lists; those of the other listers are methods of their own
 // types.)
 func (d *Devices) List() ([]*resourcev1.ResourceClaim, error) {
-	all := slices.DeleteFunc(sorted[*resourcev1.ResourceClaim](d.shelf.stores[cluster.DeviceClaim]), IsMade)
+	all := slices.DeleteFunc(sorted[*resourcev1.ResourceClaim](d.shelf.stores[supplies.DeviceClaim]), IsMade)
 	if d.asking != nil {
 		all = append(all, d.special())
 	}
@@ -183,7 +183,7 @@ func (d *Devices) List() ([]*resourcev1.ResourceClaim, error) {
 
 // Get returns a claim.
 func (d *Devices) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
-	o, ok, err := d.shelf.stores[cluster.DeviceClaim].GetByKey(namespace + "/" + name)
+	o, ok, err := d.shelf.stores[supplies.DeviceClaim].GetByKey(namespace + "/" + name)
 	if err != nil || !ok {
 		return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), name)
 	}
@@ -249,12 +249,12 @@ type classes Devices
 
 // List returns all classes by name.
 func (c *classes) List() ([]*resourcev1.DeviceClass, error) {
-	return sorted[*resourcev1.DeviceClass](c.shelf.stores[cluster.DeviceClass]), nil
+	return sorted[*resourcev1.DeviceClass](c.shelf.stores[supplies.DeviceClass]), nil
 }
 
 // Get returns a class.
 func (c *classes) Get(name string) (*resourcev1.DeviceClass, error) {
-	o, ok, err := c.shelf.stores[cluster.DeviceClass].GetByKey(name)
+	o, ok, err := c.shelf.stores[supplies.DeviceClass].GetByKey(name)
 	if err != nil || !ok {
 		return nil, apierrors.NewNotFound(resourcev1.Resource("deviceclasses"), name)
 	}

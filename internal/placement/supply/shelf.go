@@ -13,34 +13,35 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // Shelf keeps the listers of a factory filled with the volumes and devices of a model.
 type Shelf struct {
 	cluster  *cluster.Cluster
-	stores   map[cluster.SupplyKind]cache.Indexer
+	stores   map[supplies.Kind]cache.Indexer
 	csiNodes storagelisters.CSINodeLister
 	devices  *Devices
 
-	seen   uint64 // how far Cluster.SupplyChanges has been followed
+	seen   uint64 // how far Store.Changes has been followed
 	filled bool
 }
 
 // NewShelf returns a shelf for the listers of a factory. They are empty before [Shelf.Follow].
 func NewShelf(c *cluster.Cluster, factory informers.SharedInformerFactory) *Shelf {
 	core, storage, resource := factory.Core().V1(), factory.Storage().V1(), factory.Resource().V1()
-	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[cluster.SupplyKind]cache.Indexer{
-		cluster.VolumeClaim:     core.PersistentVolumeClaims().Informer().GetIndexer(),
-		cluster.Volume:          core.PersistentVolumes().Informer().GetIndexer(),
-		cluster.StorageClass:    storage.StorageClasses().Informer().GetIndexer(),
-		cluster.CSINode:         storage.CSINodes().Informer().GetIndexer(),
-		cluster.CSIDriver:       storage.CSIDrivers().Informer().GetIndexer(),
-		cluster.CSICapacity:     storage.CSIStorageCapacities().Informer().GetIndexer(),
-		cluster.Attachment:      storage.VolumeAttachments().Informer().GetIndexer(),
-		cluster.DeviceClaim:     resource.ResourceClaims().Informer().GetIndexer(),
-		cluster.DeviceSlice:     resource.ResourceSlices().Informer().GetIndexer(),
-		cluster.DeviceClass:     resource.DeviceClasses().Informer().GetIndexer(),
-		cluster.DeviceTaintRule: factory.Resource().V1beta2().DeviceTaintRules().Informer().GetIndexer(),
+	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[supplies.Kind]cache.Indexer{
+		supplies.VolumeClaim:     core.PersistentVolumeClaims().Informer().GetIndexer(),
+		supplies.Volume:          core.PersistentVolumes().Informer().GetIndexer(),
+		supplies.StorageClass:    storage.StorageClasses().Informer().GetIndexer(),
+		supplies.CSINode:         storage.CSINodes().Informer().GetIndexer(),
+		supplies.CSIDriver:       storage.CSIDrivers().Informer().GetIndexer(),
+		supplies.CSICapacity:     storage.CSIStorageCapacities().Informer().GetIndexer(),
+		supplies.Attachment:      storage.VolumeAttachments().Informer().GetIndexer(),
+		supplies.DeviceClaim:     resource.ResourceClaims().Informer().GetIndexer(),
+		supplies.DeviceSlice:     resource.ResourceSlices().Informer().GetIndexer(),
+		supplies.DeviceClass:     resource.DeviceClasses().Informer().GetIndexer(),
+		supplies.DeviceTaintRule: factory.Resource().V1beta2().DeviceTaintRules().Informer().GetIndexer(),
 	}}
 	s.devices = newDevices(s)
 	return s
@@ -48,7 +49,7 @@ func NewShelf(c *cluster.Cluster, factory informers.SharedInformerFactory) *Shel
 
 // Follow brings the listers up to date. It returns a number that is another whenever they have changed.
 func (s *Shelf) Follow() uint64 {
-	keys, next, ok := s.cluster.SupplyChanges(s.seen)
+	keys, next, ok := s.cluster.Supplies().Changes(s.seen)
 	if ok && len(keys) == 0 && s.filled {
 		return next
 	}
@@ -59,7 +60,7 @@ func (s *Shelf) Follow() uint64 {
 			must(store.Replace(nil, ""))
 		}
 		s.devices.forget()
-		keys = s.cluster.SupplyKeys()
+		keys = s.cluster.Supplies().Keys()
 	}
 	for _, key := range keys {
 		s.show(key)
@@ -68,11 +69,11 @@ func (s *Shelf) Follow() uint64 {
 }
 
 // show puts an object on the shelf as it is now, or takes it off.
-func (s *Shelf) show(key cluster.SupplyKey) {
+func (s *Shelf) show(key supplies.Key) {
 	store, name := s.stores[key.Kind], cache.ObjectName(key.NamespacedName).String()
 	before, known, err := store.GetByKey(name)
 	must(err)
-	now := s.cluster.Supply(key)
+	now := s.cluster.Supplies().Get(key)
 	switch {
 	case now != nil && (!known || before != any(now)):
 		must(store.Update(withoutConditions(now)))
@@ -82,18 +83,18 @@ func (s *Shelf) show(key cluster.SupplyKey) {
 		return
 	}
 	switch key.Kind {
-	case cluster.DeviceClaim:
+	case supplies.DeviceClaim:
 		s.devices.see(key.NamespacedName, now)
-	case cluster.DeviceSlice, cluster.DeviceTaintRule:
+	case supplies.DeviceSlice, supplies.DeviceTaintRule:
 		s.devices.slices = nil
-	case cluster.DeviceClass:
+	case supplies.DeviceClass:
 		s.devices.resolver = nil
 	}
 }
 
 // withoutConditions returns an object without what drivers say of devices that were given out. The plugin would leave a pod
 // alone for ever whose devices have failed; here they are taken back by who writes, and the pod is placed anew.
-func withoutConditions(o cluster.Supply) cluster.Supply {
+func withoutConditions(o supplies.Object) supplies.Object {
 	claim, ok := o.(*resourcev1.ResourceClaim)
 	if !ok || len(claim.Status.Devices) == 0 {
 		return o
@@ -123,7 +124,7 @@ func (s *Shelf) List() ([]*storagev1.CSINode, error) { return s.csiNodes.List(la
 func (s *Shelf) Get(name string) (*storagev1.CSINode, error) { return s.csiNodes.Get(name) }
 
 // sorted returns what a store holds by name: a store lists in any order.
-func sorted[T cluster.Supply](store cache.Indexer) []T {
+func sorted[T supplies.Object](store cache.Indexer) []T {
 	objects := store.List()
 	all := make([]T, len(objects))
 	for i, o := range objects {

@@ -20,6 +20,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -63,7 +64,7 @@ func TestAShelfThatFollowsIsLikeOneThatIsNew(t *testing.T) {
 		following := supply.NewShelf(c, factory)
 		for step := range rapid.IntRange(1, 30).Draw(t, "steps") {
 			name := fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "name"))
-			var o cluster.Supply
+			var o supplies.Object
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
 				o = fixture.Volume(name, "class", "1Gi", "key", "value", fixture.OfClaim(fmt.Sprint("claim", step)))

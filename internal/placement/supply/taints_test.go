@@ -19,6 +19,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -120,7 +121,7 @@ func TestADeviceIsFreeOfATaintOnceItsRuleIsGone(t *testing.T) {
 	if len(untouched.Spec.Devices[0].Taints) > 0 {
 		t.Error("the object of the model was changed")
 	}
-	if cluster.SupplyKindOf(&resourcev1beta2.DeviceTaintRule{}) != cluster.DeviceTaintRule {
+	if supplies.KindOf(&resourcev1beta2.DeviceTaintRule{}) != supplies.DeviceTaintRule {
 		t.Error("a rule is of another kind")
 	}
 }

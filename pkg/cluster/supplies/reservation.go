@@ -1,4 +1,4 @@
-package cluster
+package supplies
 
 import (
 	"slices"
@@ -51,138 +51,148 @@ func (r *DeviceReservation) IsOf(claim *resourcev1.ResourceClaim, pod types.UID)
 	return owner != nil && owner.UID == pod
 }
 
+// Pod names a pod that holds a reservation.
+type Pod struct {
+	types.NamespacedName
+	UID types.UID
+}
+
 // reserved is what is reserved of one object.
 type reserved struct {
 	holders []holder // never none, in the order in which they came
-	overlay Supply   // the object with all of it; nil if the API shows no such object, or all of it already
+	overlay Object   // the object with all of it; nil if the API server shows no such object, or all of it already
 }
 
-// holder is one task that holds something of an object.
+// holder is one pod that holds something of an object.
 type holder struct {
-	task   *Task
-	pod    resourcev1.ResourceClaimConsumerReference
+	pod    Pod
 	node   string
 	volume *VolumeReservation
 	device *DeviceReservation
-	// isOver is set once the task is bound: what it holds was written before. It stands until the API shows the object anew.
-	isOver bool
+	// isWritten is set once the pod is bound: what it holds was written before. It stands until the API server shows the object anew.
+	isWritten bool
 }
 
-// Reserve notes what a task that was placed, or was promised a node, takes there besides room. It is undone with it.
-func (c *Cluster) Reserve(t *Task, r *Reservation) {
-	invariant(t.Status == Allocated || t.Status == Pipelined, "task %s reserves volumes or devices while %s", t.Key(), t.Status)
-	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node, reservation: t.Reservation})
-	c.hold(t, r)
+// Hold notes what a pod that was placed on a node, or is promised it, takes there.
+func (s *Store) Hold(pod Pod, node string, r *Reservation) {
+	r.each(pod, node, func(key Key, h holder) {
+		held := s.reserved[key]
+		if held == nil {
+			held = &reserved{}
+			s.reserved[key] = held
+		}
+		held.holders = append(held.holders, h)
+		s.overlay(key, held)
+	})
 }
 
-// hold makes a reservation the one of a task, instead of the one it had. Nil is none.
-func (c *Cluster) hold(t *Task, r *Reservation) {
-	if t.Reservation == r {
-		return
-	}
-	if t.Reservation != nil {
-		c.eachReserved(t, t.Reservation, func(key SupplyKey, _ holder) {
-			if held := c.supplies.reserved[key]; held != nil {
-				held.holders = slices.DeleteFunc(held.holders, func(h holder) bool { return h.task == t && !h.isOver })
-				c.overlay(key, held)
+// Release gives back what a pod holds and what was not written.
+func (s *Store) Release(pod Pod, r *Reservation) {
+	r.each(pod, "", func(key Key, _ holder) {
+		if held := s.reserved[key]; held != nil {
+			held.holders = slices.DeleteFunc(held.holders, func(h holder) bool { return h.pod == pod && !h.isWritten })
+			s.overlay(key, held)
+		}
+	})
+}
+
+// Write says that all that a pod holds was written: the pod has its node. What of it the API server does not show yet stands until it
+// does.
+func (s *Store) Write(pod Pod, r *Reservation) {
+	r.each(pod, "", func(key Key, _ holder) {
+		held := s.reserved[key]
+		for i := range held.holders {
+			if h := &held.holders[i]; h.pod == pod {
+				h.isWritten = true
 			}
-		})
-	}
-	t.Reservation = r
-	if r != nil {
-		c.eachReserved(t, r, func(key SupplyKey, h holder) {
-			held := c.supplies.reserved[key]
-			if held == nil {
-				held = &reserved{}
-				c.supplies.reserved[key] = held
-			}
-			held.holders = append(held.holders, h)
-			c.overlay(key, held)
-		})
+		}
+		if s.shown[key] == nil && held.overlay != nil {
+			s.made[pod] = key
+		}
+		// Nothing is to be seen over an object that shows it all: then it need not be awaited.
+		if held.overlay == nil {
+			held.holders = slices.DeleteFunc(held.holders, func(h holder) bool { return h.isWritten })
+			s.overlay(key, held)
+		}
+	})
+}
+
+// Forget says that a pod is gone. A claim that was made for it, and was never shown, is gone with it.
+func (s *Store) Forget(pod Pod) {
+	if key, ok := s.made[pod]; ok {
+		s.dropWritten(key)
 	}
 }
 
-// letGo ends a reservation after what happened outside. If the pod has its node, all was written before; else it is free.
-func (c *Cluster) letGo(t *Task, isBound bool) {
-	if t.Reservation == nil {
-		return
-	}
-	if isBound {
-		c.eachReserved(t, t.Reservation, func(key SupplyKey, _ holder) {
-			held := c.supplies.reserved[key]
-			for i := range held.holders {
-				if h := &held.holders[i]; h.task == t {
-					h.isOver = true
-				}
-			}
-			if c.supplies.shown[key] == nil && held.overlay != nil {
-				c.supplies.made[t] = key
-			}
-			// Nothing is to be seen over an object that shows it all: then it need not be awaited.
-			if held.overlay == nil {
-				held.holders = slices.DeleteFunc(held.holders, func(h holder) bool { return h.isOver })
-				c.overlay(key, held)
-			}
-		})
-		t.Reservation = nil
-		return
-	}
-	c.hold(t, nil)
-	c.note(SupplyFreed)
-}
-
-// dropOver drops what was held of an object by tasks that are bound: the API shows it now, or that it is gone.
-func (c *Cluster) dropOver(key SupplyKey) {
-	r := c.supplies.reserved[key]
+// dropWritten drops what was held of an object by pods that are bound: the API server shows it now, or that it is gone.
+func (s *Store) dropWritten(key Key) {
+	r := s.reserved[key]
 	if r == nil {
 		return
 	}
 	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool {
-		if h.isOver {
-			delete(c.supplies.made, h.task)
+		if h.isWritten {
+			delete(s.made, h.pod)
 		}
-		return h.isOver
+		return h.isWritten
 	})
-	c.overlay(key, r)
+	s.overlay(key, r)
 }
 
-// eachReserved calls a function for each object that a reservation of a task is about.
-func (c *Cluster) eachReserved(t *Task, r *Reservation, do func(SupplyKey, holder)) {
-	h := holder{task: t, pod: resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: t.Pod.Name, UID: t.UID()}}
-	if t.Node != nil {
-		h.node = t.Node.Name
+// Keys returns the keys of the objects that the reservation is about, one for each part of it.
+func (r *Reservation) Keys() []Key {
+	var keys []Key
+	r.each(Pod{}, "", func(key Key, _ holder) { keys = append(keys, key) })
+	return keys
+}
+
+// Holders returns, of each object of which something is reserved and not written, how many reservations are about it.
+func (s *Store) Holders() map[Key]int {
+	holders := map[Key]int{}
+	for key, r := range s.reserved {
+		for _, h := range r.holders {
+			if !h.isWritten {
+				holders[key]++
+			}
+		}
 	}
+	return holders
+}
+
+// each calls a function for each object that a reservation of a pod is about.
+func (r *Reservation) each(pod Pod, node string, do func(Key, holder)) {
+	h := holder{pod: pod, node: node}
 	for i := range r.Volumes {
 		v := &r.Volumes[i]
 		h.volume = v
 		if v.Volume != "" {
-			do(SupplyKey{Volume, types.NamespacedName{Name: v.Volume}}, h)
+			do(Key{Volume, types.NamespacedName{Name: v.Volume}}, h)
 		} else {
-			do(SupplyKey{VolumeClaim, v.Claim}, h)
+			do(Key{VolumeClaim, v.Claim}, h)
 		}
 	}
 	h.volume = nil
 	for i := range r.Devices {
 		h.device = &r.Devices[i]
-		do(SupplyKey{DeviceClaim, r.Devices[i].Claim}, h)
+		do(Key{DeviceClaim, r.Devices[i].Claim}, h)
 	}
 }
 
 // overlay lays over an object what is reserved of it.
-func (c *Cluster) overlay(key SupplyKey, held *reserved) {
+func (s *Store) overlay(key Key, held *reserved) {
 	held.overlay = nil
-	c.supplies.changed(key)
+	s.changes.Add(key)
 	if len(held.holders) == 0 {
-		delete(c.supplies.reserved, key)
+		delete(s.reserved, key)
 		return
 	}
 	for i := range held.holders {
 		h := &held.holders[i]
-		now := c.Supply(key)
+		now := s.Get(key)
 		if now == nil && h.device != nil && h.device.Made != nil {
 			now = h.device.Made
 		}
-		var next Supply
+		var next Object
 		switch o := now.(type) {
 		case *corev1.PersistentVolumeClaim:
 			next = h.overClaim(o)
@@ -198,7 +208,7 @@ func (c *Cluster) overlay(key SupplyKey, held *reserved) {
 }
 
 // overClaim returns a claim for which a volume is made for the node, nil if it says so already or has got one.
-func (h *holder) overClaim(claim *corev1.PersistentVolumeClaim) Supply {
+func (h *holder) overClaim(claim *corev1.PersistentVolumeClaim) Object {
 	if claim.UID != h.volume.UID || claim.Spec.VolumeName != "" || claim.Annotations[storagehelpers.AnnSelectedNode] == h.node {
 		return nil
 	}
@@ -208,7 +218,7 @@ func (h *holder) overClaim(claim *corev1.PersistentVolumeClaim) Supply {
 }
 
 // overVolume returns a volume that is the claim's, nil if it is already, or somebody else's.
-func (h *holder) overVolume(volume *corev1.PersistentVolume) Supply {
+func (h *holder) overVolume(volume *corev1.PersistentVolume) Object {
 	if next := h.volume.Take(volume); next != nil {
 		return next
 	}
@@ -232,7 +242,7 @@ func (r *VolumeReservation) Take(volume *corev1.PersistentVolume) *corev1.Persis
 }
 
 // overDevices returns a claim that is allocated and may be used by the pod, nil if it says so already.
-func (h *holder) overDevices(claim *resourcev1.ResourceClaim) Supply {
+func (h *holder) overDevices(claim *resourcev1.ResourceClaim) Object {
 	if !h.device.IsOf(claim, h.pod.UID) {
 		return nil
 	}
@@ -248,7 +258,8 @@ func (h *holder) overDevices(claim *resourcev1.ResourceClaim) Supply {
 		claim.Status.Allocation = h.device.Allocation
 	}
 	if !mayUse {
-		claim.Status.ReservedFor = append(claim.Status.ReservedFor, h.pod)
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor,
+			resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: h.pod.Name, UID: h.pod.UID})
 	}
 	return claim
 }

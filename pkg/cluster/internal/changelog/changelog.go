@@ -1,0 +1,64 @@
+// Package changelog keeps a bounded list of what has changed, so that each of several followers learns what has changed since it
+// looked last, at the cost of the changes alone.
+//
+// Invariants:
+//
+//  1. Positions only grow. An entry keeps its position.
+//  2. A follower that has fallen behind the bound is told so; it must take everything for changed.
+package changelog
+
+// Log is a list of changes. It is made by [New].
+type Log[T any] struct {
+	entries []T
+	dropped uint64 // how many entries were forgotten
+	bound   int
+
+	undoneFrom, undoneTo uint64 // the last part in which trials have changed things and changed them back
+	inTrial              bool
+	trialFrom            uint64
+}
+
+// New returns a list that keeps at most so many entries, and at least half of them.
+func New[T any](bound int) Log[T] { return Log[T]{bound: bound} }
+
+// Add appends a change.
+func (l *Log[T]) Add(entry T) {
+	if len(l.entries) >= l.bound {
+		half := len(l.entries) / 2
+		l.dropped += uint64(half)
+		l.entries = append(l.entries[:0], l.entries[half:]...)
+	}
+	l.entries = append(l.entries, entry)
+}
+
+// End is the position behind the last entry.
+func (l *Log[T]) End() uint64 { return l.dropped + uint64(len(l.entries)) }
+
+// Since returns the entries from a position on, oldest first, and the position to ask from next. ok is false if some of them are
+// forgotten. The entries are valid until the next call of Add.
+func (l *Log[T]) Since(position uint64) (entries []T, next uint64, ok bool) {
+	next = l.End()
+	if position == l.undoneFrom && !l.inTrial {
+		position = max(position, l.undoneTo)
+	}
+	if position < l.dropped {
+		return nil, next, false
+	}
+	return l.entries[position-l.dropped:], next, true
+}
+
+// BeginTrial says that what is added from now on may be undone.
+func (l *Log[T]) BeginTrial() { l.inTrial, l.trialFrom = true, l.End() }
+
+// EndTrial ends a trial. If all of it was undone, a follower that stands where it began need not hear of it. Trials that follow each
+// other directly are one.
+func (l *Log[T]) EndTrial(isUndone bool) {
+	l.inTrial = false
+	if !isUndone {
+		return
+	}
+	if l.undoneTo != l.trialFrom {
+		l.undoneFrom = l.trialFrom
+	}
+	l.undoneTo = l.End()
+}

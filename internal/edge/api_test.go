@@ -26,6 +26,7 @@ import (
 	"hekla.sh/hekla/internal/edge/status"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -254,8 +255,8 @@ func startOutbox(t *testing.T, clients *apiserver.Clients) (*Outbox, <-chan bind
 	return o, results
 }
 
-func bindOf(pod *corev1.Pod, node string) cluster.Decisions {
-	return cluster.Decisions{Binds: []cluster.Bind{{
+func bindOf(pod *corev1.Pod, node string) decision.Decisions {
+	return decision.Decisions{Binds: []decision.Bind{{
 		Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID, Node: node,
 	}}}
 }
@@ -327,7 +328,7 @@ func TestGatesOfQueueAdmissionAreTakenOffAndNoOthers(t *testing.T) {
 	o, results := startOutbox(t, clients)
 	open := func(pod *corev1.Pod) {
 		name := types.NamespacedName{Namespace: namespace, Name: pod.Name}
-		o.Do(cluster.Decisions{Gates: []cluster.GateOpening{{Pod: name, UID: pod.UID}}})
+		o.Do(decision.Decisions{Gates: []decision.GateOpening{{Pod: name, UID: pod.UID}}})
 	}
 	gatesOf := func(ctx context.Context, pod *corev1.Pod) string {
 		live, err := clients.Core.CoreV1().Pods(namespace).Get(ctx, pod.Name, metav1.GetOptions{})
@@ -414,7 +415,7 @@ func TestThePodGroupGetsItsWholeStatusAndItsNamesakeNone(t *testing.T) {
 	}}}
 	write := func(uid types.UID, status schedulingv1beta1.PodGroupStatus) schedulingv1beta1.PodGroupStatus {
 		t.Helper()
-		o.Do(cluster.Decisions{Groups: []cluster.GroupStatus{{
+		o.Do(decision.Decisions{Groups: []decision.GroupStatus{{
 			Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, Status: status,
 		}}})
 		settled(t, o)
@@ -438,7 +439,7 @@ func TestThePodGroupGetsItsWholeStatusAndItsNamesakeNone(t *testing.T) {
 	if err := groups.Delete(boundedContext(t), "group", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	o.Do(cluster.Decisions{Groups: []cluster.GroupStatus{{
+	o.Do(decision.Decisions{Groups: []decision.GroupStatus{{
 		Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID, Status: status,
 	}}})
 	settled(t, o)
@@ -454,7 +455,7 @@ func TestThePodGroupIsToldWhereItIsAndItsNamesakeIsNot(t *testing.T) {
 	group := createGroup(t, clients, namespace, "group")
 	write := func(uid types.UID, hyperNode string) string {
 		t.Helper()
-		o.Do(cluster.Decisions{Places: []cluster.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, HyperNode: hyperNode}}})
+		o.Do(decision.Decisions{Places: []decision.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, HyperNode: hyperNode}}})
 		settled(t, o)
 		live, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Get(boundedContext(t), "group", metav1.GetOptions{})
 		if err != nil {
@@ -487,7 +488,7 @@ func TestOfAQueueOnlyWhatItHoldsIsWritten(t *testing.T) {
 	write := func(uid types.UID, allocated corev1.ResourceList) schedulingv1beta1.QueueStatus {
 		t.Helper()
 		for _, hasStatus := range []bool{false, true} { // whatever the scheduler has seen
-			o.Do(cluster.Decisions{Queues: []cluster.QueueStatus{{Queue: queue.Name, UID: uid, Allocated: allocated, HasStatus: hasStatus}}})
+			o.Do(decision.Decisions{Queues: []decision.QueueStatus{{Queue: queue.Name, UID: uid, Allocated: allocated, HasStatus: hasStatus}}})
 			settled(t, o)
 		}
 		live, err := queues.Get(boundedContext(t), queue.Name, metav1.GetOptions{})
@@ -529,8 +530,8 @@ func TestOfAPodOneConditionIsWrittenAndNoneOnceItIsBound(t *testing.T) {
 	if _, err := pods.Patch(boundedContext(t), "pod", types.StrategicMergePatchType, foreign, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
-	decide := func(uid types.UID, message string) cluster.Decisions {
-		return cluster.Decisions{Pods: []cluster.PodCondition{{
+	decide := func(uid types.UID, message string) decision.Decisions {
+		return decision.Decisions{Pods: []decision.PodCondition{{
 			Pod: types.NamespacedName{Namespace: namespace, Name: "pod"}, UID: uid,
 			Condition: corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message},
 		}}}
@@ -571,11 +572,11 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 	namespace := space(t, clients)
 	o, _ := startOutbox(t, clients)
 	pod := createPod(t, clients, namespace, "pod")
-	notice := cluster.Notice{
+	notice := decision.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "pod", UID: pod.UID},
 		Type:      corev1.EventTypeWarning, Reason: "Waiting", Message: strings.Repeat("é", 1000),
 	}
-	o.Do(cluster.Decisions{Events: []cluster.Notice{notice}})
+	o.Do(decision.Decisions{Events: []decision.Notice{notice}})
 	e := eventOf(t, clients, namespace, "pod", "Waiting", 1)
 	if e.Source.Component != "volcano" || e.ReportingController != "volcano" || e.InvolvedObject.UID != pod.UID || !strings.HasSuffix(e.Message, "é…") {
 		t.Errorf("the event is %+v", e)
@@ -583,7 +584,7 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 	if e.FirstTimestamp.IsZero() || e.LastTimestamp.IsZero() {
 		t.Errorf("it happened from %s to %s", e.FirstTimestamp, e.LastTimestamp)
 	}
-	o.Do(cluster.Decisions{Events: []cluster.Notice{notice}})
+	o.Do(decision.Decisions{Events: []decision.Notice{notice}})
 	if again := eventOf(t, clients, namespace, "pod", "Waiting", 2); again.Name != e.Name || again.LastTimestamp.Before(&e.LastTimestamp) {
 		t.Errorf("what happened again is %+v", again)
 	}
@@ -612,7 +613,7 @@ func TestPodsGetTheEventsOfKubeScheduler(t *testing.T) {
 	namespace := space(t, clients)
 	o, results := startOutbox(t, clients)
 	waits, goes := createPod(t, clients, namespace, "waits"), createPod(t, clients, namespace, "goes")
-	o.Do(cluster.Decisions{Pods: []cluster.PodCondition{{Pod: nameOf(waits), UID: waits.UID, Note: "0/2 nodes are available: 2 Insufficient cpu",
+	o.Do(decision.Decisions{Pods: []decision.PodCondition{{Pod: nameOf(waits), UID: waits.UID, Note: "0/2 nodes are available: 2 Insufficient cpu",
 		Condition: corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}})
 	o.Do(bindOf(goes, "node"))
 	expectResult(t, results, binder.Bound)
@@ -657,26 +658,26 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 		startInbox(t, clients, intake.Options{})
 		o, results := startOutbox(t, clients)
 		d := bindOf(pod, "node")
-		d.Groups = []cluster.GroupStatus{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID}}
-		d.Queues = []cluster.QueueStatus{{Queue: queue.Name, UID: queue.UID}}
-		d.Places = []cluster.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID, HyperNode: "s0"}}
+		d.Groups = []decision.GroupStatus{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID}}
+		d.Queues = []decision.QueueStatus{{Queue: queue.Name, UID: queue.UID}}
+		d.Places = []decision.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: group.UID, HyperNode: "s0"}}
 		o.Do(d)
 		expectResult(t, results, binder.Bound)
 		other := createPod(t, admin, namespace, "other")
-		o.Do(cluster.Decisions{Pods: []cluster.PodCondition{{
+		o.Do(decision.Decisions{Pods: []decision.PodCondition{{
 			Pod: types.NamespacedName{Namespace: namespace, Name: "other"}, UID: other.UID,
 			Condition: corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse},
 		}}})
-		o.Show(cluster.Notice{
+		o.Show(decision.Notice{
 			Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "other"}, Type: corev1.EventTypeNormal, Reason: "Test",
 		})
 		settled(t, o)
 		deleted, evicted := createPod(t, admin, namespace, "deleted"), createPod(t, admin, namespace, "evicted")
-		plan := cluster.PlanStart{ID: "p"}
+		plan := decision.PlanStart{ID: "p"}
 		for _, victim := range []*corev1.Pod{deleted, evicted} {
-			plan.Evictions = append(plan.Evictions, cluster.Eviction{Pod: nameOf(victim), UID: victim.UID, PastBudget: victim == deleted})
+			plan.Evictions = append(plan.Evictions, decision.Eviction{Pod: nameOf(victim), UID: victim.UID, PastBudget: victim == deleted})
 		}
-		o.Do(cluster.Decisions{Plans: []cluster.PlanStart{plan}})
+		o.Do(decision.Decisions{Plans: []decision.PlanStart{plan}})
 		eventually(t, func(ctx context.Context) string {
 			if list, err := admin.Core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) != 2 {
 				return "the victims were not evicted"

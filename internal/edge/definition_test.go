@@ -17,6 +17,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/definitions"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // changeDefinition patches the definition of PodGroups and waits until the API server serves it.
@@ -62,7 +63,7 @@ func TestAStatusIsWrittenWhereItIsNoSubresource(t *testing.T) {
 	o, _ := startOutbox(t, clients)
 	group := createGroup(t, clients, namespace, "group")
 	write := func(uid types.UID, status schedulingv1beta1.PodGroupStatus) error {
-		o.Do(cluster.Decisions{Groups: []cluster.GroupStatus{{
+		o.Do(decision.Decisions{Groups: []decision.GroupStatus{{
 			Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, Status: status,
 		}}})
 		settled(t, o)

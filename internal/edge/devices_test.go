@@ -16,7 +16,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/binder"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 const attached, broken = "gpus.example.com/Attached", "gpus.example.com/Broken"
@@ -185,7 +185,7 @@ func TestAClaimIsMadeForAPodAndThePodToldOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := n.wantsMade()
-	results, reasons := n.hand(clients, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	results, reasons := n.hand(clients, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
 	if result := <-results; result != binder.Bound {
 		t.Fatalf("the pod is %s: %s", result, <-reasons)
 	}
@@ -229,7 +229,7 @@ func TestAClaimThatWasMadeBeforeIsMadeAnewForOtherDevices(t *testing.T) {
 	}
 	wanted := n.wantsMade()
 	wanted.Allocation.Devices.Results[0].Device = "gpu-1"
-	results, _ := n.hand(n.admin, cluster.Reservation{DevicePatience: patience, Devices: []cluster.DeviceReservation{wanted}})
+	results, _ := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
 	expectResult(t, results, binder.Bound)
 	if claim := n.allocated(wanted.Claim.Name); claim.UID == before.UID || claim.Status.Allocation.Devices.Results[0].Device != "gpu-1" {
 		t.Errorf("the claim is still %+v", claim)

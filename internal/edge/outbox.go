@@ -17,6 +17,7 @@ import (
 	"hekla.sh/hekla/internal/edge/status"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 const (
@@ -84,7 +85,7 @@ func NewOutbox(clients *apiserver.Clients, options OutboxOptions) *Outbox {
 	o.jobs = status.New(clients, trickle, o.binder.IsBusy, options.Logger)
 	o.pods = status.New(clients, trickle, o.binder.IsBusy, options.Logger)
 	o.plans = plans.New(clients, plans.Options{
-		Record: func(group cluster.GroupStatus, told func(error) bool) { o.jobs.PutObserved(status.Group(group), told) },
+		Record: func(group decision.GroupStatus, told func(error) bool) { o.jobs.PutObserved(status.Group(group), told) },
 		Fail:   options.Fail, Evicted: o.evicted, IsBusy: o.binder.IsBusy, Logger: options.Logger,
 	})
 	return o
@@ -101,7 +102,7 @@ func (o *Outbox) Start(ctx context.Context) {
 }
 
 // Do takes over decisions. It never waits; after [Outbox.Drain] it does nothing.
-func (o *Outbox) Do(d cluster.Decisions) {
+func (o *Outbox) Do(d decision.Decisions) {
 	if o.isClosed.Load() {
 		return
 	}
@@ -141,7 +142,7 @@ func (o *Outbox) Do(d cluster.Decisions) {
 }
 
 // Show writes an event and returns true, unless there were too many lately.
-func (o *Outbox) Show(n cluster.Notice) bool {
+func (o *Outbox) Show(n decision.Notice) bool {
 	if !o.eventLimit.TryAccept() {
 		o.droppedEvents.Add(1)
 		return false
@@ -152,7 +153,7 @@ func (o *Outbox) Show(n cluster.Notice) bool {
 
 // Settle waits until neither a condition of a pod nor what it is promised is being written: one that arrived after the
 // binding would say of a pod that has its node that it has none.
-func (o *Outbox) settle(ctx context.Context, b cluster.Bind) {
+func (o *Outbox) settle(ctx context.Context, b decision.Bind) {
 	for _, sending := range []<-chan struct{}{
 		o.pods.DropPod(b.Pod, b.UID), o.plans.Sending(b.UID),
 	} {
@@ -167,7 +168,7 @@ func (o *Outbox) settle(ctx context.Context, b cluster.Bind) {
 }
 
 // Evicted shows on a victim who takes its room, and why.
-func (o *Outbox) evicted(e *cluster.Eviction, result plans.EvictionResult) {
+func (o *Outbox) evicted(e *decision.Eviction, result plans.EvictionResult) {
 	if o.options.ObserveEviction != nil {
 		o.options.ObserveEviction(result)
 	}
@@ -189,7 +190,7 @@ func (o *Outbox) evicted(e *cluster.Eviction, result plans.EvictionResult) {
 }
 
 // Finished shows how a binding ended.
-func (o *Outbox) finished(b cluster.Bind, outcome binder.Outcome) {
+func (o *Outbox) finished(b decision.Bind, outcome binder.Outcome) {
 	if o.options.Observe != nil {
 		o.options.Observe(outcome)
 	}
@@ -200,7 +201,7 @@ func (o *Outbox) finished(b cluster.Bind, outcome binder.Outcome) {
 	if outcome.Result != binder.Refused {
 		return
 	}
-	isShown := o.Show(cluster.Notice{
+	isShown := o.Show(decision.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: b.Pod.Namespace, Name: b.Pod.Name, UID: b.UID},
 		Type:      corev1.EventTypeWarning, Reason: "FailedBinding", Message: fmt.Sprintf("binding to node %s: %v", b.Node, outcome.Err),
 	})

@@ -25,6 +25,7 @@ import (
 	"hekla.sh/hekla/internal/edge/plans"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // tap is between an outbox and the real API server. It keeps what was written, in the order of the answers, and can stop or
@@ -167,29 +168,29 @@ func (s *planning) running(name string) *corev1.Pod {
 	return pod
 }
 
-func (s *planning) plan(id string, takers, victims []*corev1.Pod) cluster.PlanStart {
+func (s *planning) plan(id string, takers, victims []*corev1.Pod) decision.PlanStart {
 	job := cluster.JobID{Namespace: s.namespace, Name: "taker"}
-	p := cluster.PlanStart{ID: id, Job: job, UID: s.group.UID, Group: cluster.GroupStatus{Job: job, UID: s.group.UID,
+	p := decision.PlanStart{ID: id, Job: job, UID: s.group.UID, Group: decision.GroupStatus{Job: job, UID: s.group.UID,
 		Status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{{
 			Type: schedulingv1beta1.PodGroupNominatedType, Status: corev1.ConditionTrue, TransitionID: id, LastTransitionTime: metav1.Now().Rfc3339Copy(),
 		}}}}}
 	for _, pod := range takers {
-		p.Nominations = append(p.Nominations, cluster.Nomination{Pod: nameOf(pod), UID: pod.UID, Node: "node", Job: job})
+		p.Nominations = append(p.Nominations, decision.Nomination{Pod: nameOf(pod), UID: pod.UID, Node: "node", Job: job})
 	}
 	for _, pod := range victims {
-		p.Evictions = append(p.Evictions, cluster.Eviction{Pod: nameOf(pod), UID: pod.UID, Node: "node", For: job, Action: "preempt", Law: "J1",
+		p.Evictions = append(p.Evictions, decision.Eviction{Pod: nameOf(pod), UID: pod.UID, Node: "node", For: job, Action: "preempt", Law: "J1",
 			Message: "by rule J1 (plan " + id + ")"})
 	}
 	return p
 }
 
-func (s *planning) endOf(id string, takers, spared []*corev1.Pod) cluster.PlanEnd {
-	p := cluster.PlanEnd{ID: id, Job: cluster.JobID{Namespace: s.namespace, Name: "taker"}, Why: "the test says so"}
+func (s *planning) endOf(id string, takers, spared []*corev1.Pod) decision.PlanEnd {
+	p := decision.PlanEnd{ID: id, Job: cluster.JobID{Namespace: s.namespace, Name: "taker"}, Why: "the test says so"}
 	for _, pod := range takers {
-		p.Nominations = append(p.Nominations, cluster.Nomination{Pod: nameOf(pod), UID: pod.UID, Job: p.Job})
+		p.Nominations = append(p.Nominations, decision.Nomination{Pod: nameOf(pod), UID: pod.UID, Job: p.Job})
 	}
 	for _, pod := range spared {
-		p.Spared = append(p.Spared, cluster.Spared{Pod: nameOf(pod), UID: pod.UID})
+		p.Spared = append(p.Spared, decision.Spared{Pod: nameOf(pod), UID: pod.UID})
 	}
 	return p
 }
@@ -198,12 +199,12 @@ func nameOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-func (s *planning) begin(p cluster.PlanStart) {
-	s.outbox.Do(cluster.Decisions{Plans: []cluster.PlanStart{p}})
+func (s *planning) begin(p decision.PlanStart) {
+	s.outbox.Do(decision.Decisions{Plans: []decision.PlanStart{p}})
 }
 
-func (s *planning) end(p cluster.PlanEnd) {
-	s.outbox.Do(cluster.Decisions{Ended: []cluster.PlanEnd{p}})
+func (s *planning) end(p decision.PlanEnd) {
+	s.outbox.Do(decision.Decisions{Ended: []decision.PlanEnd{p}})
 }
 
 // Settle waits until nothing is left to do.
@@ -301,7 +302,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 	older := plan.Group
 	older.Status.Conditions = nil
 	s.outbox = s.newOutbox()
-	s.outbox.Do(cluster.Decisions{Groups: []cluster.GroupStatus{older}, Plans: []cluster.PlanStart{plan}})
+	s.outbox.Do(decision.Decisions{Groups: []decision.GroupStatus{older}, Plans: []decision.PlanStart{plan}})
 	s.start(s.outbox)
 	s.settle()
 	got := s.written()

@@ -112,7 +112,7 @@ func (n *needy) bound(name, volume string) {
 }
 
 // hand gives an outbox the binding of the pod, and returns how it ends, and why.
-func (n *needy) hand(clients *apiserver.Clients, r cluster.Reservation) (<-chan binder.Result, <-chan string) {
+func (n *needy) hand(clients *apiserver.Clients, r supplies.Reservation) (<-chan binder.Result, <-chan string) {
 	n.Helper()
 	o, results, reasons := outboxThatSays(n.T, clients)
 	if r.Patience == 0 {

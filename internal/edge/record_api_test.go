@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // expectRecords compares what is recorded on a pod with what should be, "" if nothing should.
@@ -27,7 +27,7 @@ func TestAPlanIsRecordedWithTheStatusItBelongsTo(t *testing.T) {
 	taker, v := createPod(t, s.admin, s.namespace, "a"), s.running("v")
 	s.budget(0)
 	plan := s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v})
-	plan.Action, plan.Scope, plan.Since = "preempt", cluster.BetweenJobs, s.group.CreationTimestamp.Time
+	plan.Action, plan.Scope, plan.Since = "preempt", decision.BetweenJobs, s.group.CreationTimestamp.Time
 	plan.Evictions[0].Plan = "p"
 	s.begin(plan)
 	s.settle()

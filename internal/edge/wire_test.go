@@ -25,6 +25,7 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // wire is an API server for the pods p0, p1 …, reduced to what goes over the wire for a binding, which answers as a script
@@ -222,10 +223,10 @@ func finish(t *testing.T, o *Outbox) {
 	}
 }
 
-func bindsOf(job string, pods ...string) []cluster.Bind {
-	var binds []cluster.Bind
+func bindsOf(job string, pods ...string) []decision.Bind {
+	var binds []decision.Bind
 	for _, name := range pods {
-		binds = append(binds, cluster.Bind{
+		binds = append(binds, decision.Bind{
 			Pod: types.NamespacedName{Namespace: "default", Name: name}, UID: types.UID("uid-" + name), Node: "node",
 			Job: cluster.JobID{Namespace: "default", Name: job},
 		})
@@ -278,7 +279,7 @@ func TestABindingEndsInWhatTheAPIServerShows(t *testing.T) {
 			w := newWire("p0")
 			w.script = test.script
 			o, out := startWire(t, w)
-			o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
+			o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
 			finish(t, o)
 			if diff := cmp.Diff([]binder.Result{test.want}, out.results); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
@@ -306,7 +307,7 @@ func TestAnUnknownOutcomeIsReadUntilItIsKnown(t *testing.T) {
 	})
 	w.script = []answer{replyLost}
 	o, out := startBehind(t, proxy)
-	o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
+	o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
 	finish(t, o)
 	if diff := cmp.Diff([]binder.Result{binder.Bound}, out.results); diff != "" || len(w.sent) != 1 {
 		t.Errorf("sent %d times, result (-want +got):\n%s", len(w.sent), diff)
@@ -326,7 +327,7 @@ func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
 	w := newWire(names...)
 	w.gate = make(chan struct{})
 	o, _ := startWire(t, w)
-	o.Do(cluster.Decisions{Binds: bindsOf("job", names...)})
+	o.Do(decision.Decisions{Binds: bindsOf("job", names...)})
 	first := map[string]bool{}
 	for range binder.Workers {
 		first[<-w.arrivals] = true
@@ -353,11 +354,11 @@ func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
 	w := newWire(append(append(append([]string{}, first...), second...), third...)...)
 	w.gate = make(chan struct{})
 	o, out := startWire(t, w)
-	var binds []cluster.Bind
+	var binds []decision.Bind
 	binds = append(binds, bindsOf("first", first...)...)
 	binds = append(binds, bindsOf("second", second...)...)
 	binds = append(binds, bindsOf("third", third...)...)
-	o.Do(cluster.Decisions{Binds: binds})
+	o.Do(decision.Decisions{Binds: binds})
 	for range binder.Workers {
 		<-w.arrivals
 	}
@@ -370,7 +371,7 @@ func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
 	if err := <-drained; err != nil {
 		t.Fatal(err)
 	}
-	o.Do(cluster.Decisions{Binds: bindsOf("late", first[0])})
+	o.Do(decision.Decisions{Binds: bindsOf("late", first[0])})
 	bound := map[bool]int{}
 	for name, pod := range w.pods {
 		if pod.Spec.NodeName != "" {
@@ -395,7 +396,7 @@ func TestADrainGivesUpWhenItsTimeIsOver(t *testing.T) {
 	w := newWire("p0")
 	w.gate = make(chan struct{})
 	o, _ := startWire(t, w)
-	o.Do(cluster.Decisions{Binds: bindsOf("job", "p0")})
+	o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
 	<-w.arrivals
 	defer close(w.gate)
 	expired, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -38,7 +39,7 @@ type admission struct {
 
 func (m *admission) forget() { m.refused = map[admissionShape][]*refusedRequest{} }
 
-func (m *admission) couldAdmit(scope cluster.Scope, j *cluster.Job) (ok bool, why *verdict.Verdict) {
+func (m *admission) couldAdmit(scope decision.Scope, j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	f := m.search
 	f.forgetIfDecided()
 	if j.NeverPreempts || !f.mayFindVictims(scope, j) {
@@ -72,7 +73,7 @@ func (m *admission) couldAdmit(scope cluster.Scope, j *cluster.Job) (ok bool, wh
 // about a second. Jobs beyond it are asked about in the next cycle, and have half of it to themselves, see [Search.hasTime].
 const maxAsked = 400_000
 
-func (m *admission) hasTime(j *cluster.Job, scope cluster.Scope) bool {
+func (m *admission) hasTime(j *cluster.Job, scope decision.Scope) bool {
 	if j.Postponed.Has(scope) {
 		return m.asked < maxAsked
 	}
@@ -96,14 +97,14 @@ type admissionRequest struct {
 // admissionShape is what two jobs must have in common for the refusal of one to say anything of the other: in which scope they would
 // preempt, and all that rules and votes read of them but amounts.
 type admissionShape struct {
-	scope    cluster.Scope
+	scope    decision.Scope
 	queue    *cluster.Queue
 	priority int32
 	mark     string
 	class    *cluster.Class // of the pod that others would leave for, nil if none waits
 }
 
-func (m *admission) requestOf(scope cluster.Scope, j *cluster.Job) admissionRequest {
+func (m *admission) requestOf(scope decision.Scope, j *cluster.Job) admissionRequest {
 	s := m.search.session
 	r := admissionRequest{job: j, lacks: j.MinResources, namespace: j.ID.Namespace, class: j.Group.Spec.PriorityClassName,
 		members: j.MinMember, has: j.Usage.Request}
@@ -221,7 +222,7 @@ func isAboutAmounts(v *verdict.Verdict) bool {
 
 // protected says which pods may not leave for the preemptor of an attempt, nil if all may.
 func (m *admission) protected(a *attempt) *verdict.Verdict {
-	if a.rules.Scope == cluster.BetweenQueues && a.rules.Preemptor.IsLone() && m.search.session.Policy.Evicts(cluster.Anywhere) {
+	if a.rules.Scope == decision.BetweenQueues && a.rules.Preemptor.IsLone() && m.search.session.Policy.Evicts(decision.Anywhere) {
 		return nil // an action has looked at the same pods for it
 	}
 	spared := a.spared()

@@ -3,7 +3,7 @@ package eviction
 import (
 	"errors"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -50,7 +50,7 @@ func isPositive(value any) error {
 }
 
 // NewRules reads the rules of an action that evicts in some scopes from its arguments.
-func NewRules(scopes cluster.Scopes, arguments conf.Arguments) framework.EvictionRules {
+func NewRules(scopes decision.Scopes, arguments conf.Arguments) framework.EvictionRules {
 	isNow := arguments.String(presetKey) == presetNow
 	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Ends: isNow, Starts: isNow,
 		MaxDomains: arguments.Int(domainsKey)}

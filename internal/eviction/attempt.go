@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -20,7 +21,7 @@ type attempt struct {
 	candidates *candidates
 }
 
-func (f *Search) attempt(scope cluster.Scope, j *cluster.Job) *attempt {
+func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	r := f.rules.For(scope, j)
 	selector := victims.New(r)
 	return &attempt{search: f, rules: r, victims: selector, candidates: newCandidates(r, selector)}
@@ -118,7 +119,7 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 		if slices.ContainsFunc(pods, (*cluster.Task).NeverPreempts) {
 			break // for a pod that preempts none, none leave
 		}
-		if a.rules.Scope == cluster.WithinJob {
+		if a.rules.Scope == decision.WithinJob {
 			orders = [][]*cluster.Task{pods[:1]} // which pods may leave depends on the pod that they leave for
 		}
 	}
@@ -204,7 +205,7 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 		if t.Status != cluster.Pending || failed.covers(a.rules, t) {
 			continue
 		}
-		if a.rules.Scope != cluster.WithinJob && !s.IsStarving(j) {
+		if a.rules.Scope != decision.WithinJob && !s.IsStarving(j) {
 			break
 		}
 		giveBackFor(t)

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -87,7 +88,7 @@ func (c *candidates) of(t *cluster.Task) *candidateHeap {
 	c.all = append(c.all, h)
 	for _, n := range model.Nodes() {
 		h.drop(n)
-		if c.rules.Scope == cluster.WithinJob && !c.standsOn(n) {
+		if c.rules.Scope == decision.WithinJob && !c.standsOn(n) {
 			continue
 		}
 		if made, ok := c.tryNode(t, n); ok {

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 )
@@ -15,7 +16,7 @@ import (
 // not sent is not on its way: without the plan the victims stay, and there is no room to take. waits says that there is such a plan.
 // What a gang was promised that runs below its minimum is not taken either: it would be left broken (rule J2).
 func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
-	if a.rules.Scope == cluster.WithinJob {
+	if a.rules.Scope == decision.WithinJob {
 		return nil, false
 	}
 	for _, p := range a.search.session.Cluster.Plans() {
@@ -30,7 +31,7 @@ func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 	}
 	queues := a.rules.Queues
 	slices.SortStableFunc(lower, func(p, q *cluster.Plan) int {
-		if a.rules.Scope != cluster.BetweenJobs {
+		if a.rules.Scope != decision.BetweenJobs {
 			if c := cmp.Compare(queues.Priority(p.Job.QuotaNode()), queues.Priority(q.Job.QuotaNode())); c != 0 {
 				return c
 			}

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -104,11 +105,11 @@ func fitNow(placed []*cluster.Task) bool {
 }
 
 // eviction is what is to be written about a victim.
-func (a *attempt) eviction(p *cluster.Plan, d *draft, u *victims.Unit, t *cluster.Task) cluster.Eviction {
+func (a *attempt) eviction(p *cluster.Plan, d *draft, u *victims.Unit, t *cluster.Task) decision.Eviction {
 	rule, message := a.rules.Cause(t, d.placed)
 	if u.Whole && len(u.Tasks) > 1 {
 		message += "; its gang cannot run without it and is evicted as a whole (rule J2)"
 	}
-	return cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: a.rules.Preemptor.ID, Plan: p.ID,
+	return decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: a.rules.Preemptor.ID, Plan: p.ID,
 		Action: p.Action, Law: rule, Message: fmt.Sprintf("%s %s", message, plans.Mention(p.ID)), PastBudget: a.pastBudget(t)}
 }

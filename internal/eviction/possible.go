@@ -7,12 +7,13 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
 // PossibleVictims are the pods that an action could evict for a job in one scope, as things stand. They need not be enough for it.
 type PossibleVictims struct {
-	Scope   cluster.Scope
+	Scope   decision.Scope
 	Leaving []*cluster.Task // may leave together, in the order in which they are asked
 	Spared  []verdict.Spared
 	// NotLookedAt is set if there are more pods than the caller wants looked at.
@@ -27,8 +28,8 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 		return nil
 	}
 	scopes := f.scopes(j)
-	if f.rules.Scopes.Has(cluster.WithinJob) && j.Evictable() > 0 {
-		scopes = append(scopes, cluster.WithinJob)
+	if f.rules.Scopes.Has(decision.WithinJob) && j.Evictable() > 0 {
+		scopes = append(scopes, decision.WithinJob)
 	}
 	var all []PossibleVictims
 	for _, scope := range scopes {
@@ -54,7 +55,7 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 // pods returns the pods that the scope is about.
 func (a *attempt) pods() []*cluster.Task {
 	all := a.rules.Preemptor.Tasks()
-	if a.rules.Scope != cluster.WithinJob {
+	if a.rules.Scope != decision.WithinJob {
 		all = a.search.session.Cluster.TasksOnNodes()
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.rules.Concerns(t) })

@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/actions/preempt"
 	"hekla.sh/hekla/pkg/actions/reclaim"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -100,9 +101,9 @@ func (w *world) live(objects []runtime.Object) string {
 type forgetful struct{ framework.Action }
 
 func (f forgetful) EvictionRules() framework.EvictionRules {
-	scopes := cluster.ScopesOf(cluster.BetweenJobs, cluster.Anywhere)
+	scopes := decision.ScopesOf(decision.BetweenJobs, decision.Anywhere)
 	if f.Name() == reclaim.Name {
-		scopes = cluster.ScopesOf(cluster.BetweenQueues)
+		scopes = decision.ScopesOf(decision.BetweenQueues)
 	}
 	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: true, Budgets: true, Starts: true}
 }

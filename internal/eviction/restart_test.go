@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/internal/simulator"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -39,7 +40,7 @@ func (a takeBack) AdmitsByEviction(s *framework.Session, j *cluster.Job) (bool, 
 
 var takingBack = scheduler.WithAction(framework.ActionFactory{Name: takeBackName, Spec: conf.Spec{Arguments: eviction.Arguments()},
 	New: func(arguments conf.Arguments) (framework.Action, error) {
-		return takeBack{eviction.NewRules(cluster.ScopesOf(cluster.BetweenQueues), arguments)}, nil
+		return takeBack{eviction.NewRules(decision.ScopesOf(decision.BetweenQueues), arguments)}, nil
 	}})
 
 // story is a world led through a simulator, whose scheduler may end between any two writes of a plan.
@@ -70,7 +71,7 @@ func lead(t *testing.T, configuration string, objects []runtime.Object, crash *s
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := simulator.Options{SchedulerNames: []string{"volcano"}, Grace: true, Observe: func(d *cluster.Decisions) {
+	options := simulator.Options{SchedulerNames: []string{"volcano"}, Grace: true, Observe: func(d *decision.Decisions) {
 		s.cycles++
 		if text := tell(d); text != "" {
 			s.text, s.lastly = append(s.text, text), s.cycles

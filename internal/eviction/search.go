@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -57,7 +58,7 @@ func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
 // preemptorShape is what two preemptors have in common of which the second finds no victims if the first found none.
 type preemptorShape struct {
-	scope    cluster.Scope
+	scope    decision.Scope
 	queue    *cluster.Queue
 	priority int32
 	class    *cluster.Class
@@ -72,37 +73,37 @@ type searchFailure struct {
 }
 
 // Reclaim looks for victims for a job in other queues.
-func (f *Search) Reclaim(j *cluster.Job) { f.find(cluster.BetweenQueues, j) }
+func (f *Search) Reclaim(j *cluster.Job) { f.find(decision.BetweenQueues, j) }
 
 // Preempt looks for victims for a job in its own queue; for a lone pod, anywhere.
 func (f *Search) Preempt(j *cluster.Job) { f.find(scopeInQueue(j), j) }
 
 // PreemptWithin looks for victims for the pods of a job among the job's pods that rank lower.
-func (f *Search) PreemptWithin(j *cluster.Job) { f.find(cluster.WithinJob, j) }
+func (f *Search) PreemptWithin(j *cluster.Job) { f.find(decision.WithinJob, j) }
 
 // scopeInQueue is the scope in which a job preempts others of its queue: a lone pod preempts pods of any queue (rule A3).
-func scopeInQueue(j *cluster.Job) cluster.Scope {
+func scopeInQueue(j *cluster.Job) decision.Scope {
 	if j.IsLone() {
-		return cluster.Anywhere
+		return decision.Anywhere
 	}
-	return cluster.BetweenJobs
+	return decision.BetweenJobs
 }
 
 // scopes returns the scopes of the action in which a job may preempt others, in the order in which they are tried.
-func (f *Search) scopes(j *cluster.Job) []cluster.Scope {
-	return slices.DeleteFunc([]cluster.Scope{cluster.BetweenQueues, scopeInQueue(j)}, func(scope cluster.Scope) bool {
+func (f *Search) scopes(j *cluster.Job) []decision.Scope {
+	return slices.DeleteFunc([]decision.Scope{decision.BetweenQueues, scopeInQueue(j)}, func(scope decision.Scope) bool {
 		return !f.rules.Scopes.Has(scope)
 	})
 }
 
 // find makes a plan for a job if there is one; else the job's verdict says why not.
-func (f *Search) find(scope cluster.Scope, j *cluster.Job) {
+func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	s := f.session
 	pods := plans.BySubgroup(j, s.Pending(j))
 	if len(pods) == 0 {
 		return
 	}
-	if scope != cluster.WithinJob {
+	if scope != decision.WithinJob {
 		if v := s.HeldUp(j); v != nil {
 			s.AddVerdict(j, v)
 			return
@@ -156,7 +157,7 @@ func (f *Search) find(scope cluster.Scope, j *cluster.Job) {
 }
 
 // findFreeRoom promises room that is on its way to a job whose pods preempt none (rule P6).
-func (f *Search) findFreeRoom(scope cluster.Scope, j *cluster.Job, domains []*cluster.Domain, pods []*cluster.Task) {
+func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*cluster.Domain, pods []*cluster.Task) {
 	if f.hasRoomOnItsWay(scope, j) && f.attempt(scope, j).planIn(domains, nil, pods) {
 		return
 	}
@@ -172,7 +173,7 @@ func (f *Search) findFreeRoom(scope cluster.Scope, j *cluster.Job, domains []*cl
 // them in the order may be looked at anew with every pod that ends, and must not use up every cycle.
 const maxLooks = 250_000
 
-func (f *Search) hasTime(j *cluster.Job, scope cluster.Scope) bool {
+func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
 	if j.Postponed.Has(scope) {
 		return f.looks < maxLooks
 	}
@@ -181,12 +182,12 @@ func (f *Search) hasTime(j *cluster.Job, scope cluster.Scope) bool {
 
 // shapeOf describes a job whose pods are all of one class and of which none is placed. For other jobs every attempt is its own, and
 // for all jobs if there are plugins that veto nodes: they look at the pod itself, and not at its class.
-func (f *Search) shapeOf(scope cluster.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
+func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
 	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false
 	}
 	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, class: pods[0].Class},
-		len(f.session.Policy.Vetoers) == 0 && scope != cluster.WithinJob && scope != cluster.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
+		len(f.session.Policy.Vetoers) == 0 && scope != decision.WithinJob && scope != decision.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
 // goesAnywhere reports whether where a job may be placed depends on nothing but the classes of its pods.
@@ -194,14 +195,14 @@ func goesAnywhere(j *cluster.Job) bool { return !j.Proximity.IsHard() && len(j.S
 
 // hasRoomOnItsWay reports whether pods are leaving, whose room a job without victims may be promised in its turn (rule P4). A job that
 // would not be served if the room were free is not promised it either.
-func (f *Search) hasRoomOnItsWay(scope cluster.Scope, j *cluster.Job) bool {
+func (f *Search) hasRoomOnItsWay(scope decision.Scope, j *cluster.Job) bool {
 	s := f.session
-	return scope != cluster.WithinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
+	return scope != decision.WithinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
 }
 
 // mayFindVictims reports cheaply whether there could be any victims.
-func (f *Search) mayFindVictims(scope cluster.Scope, j *cluster.Job) bool {
-	if scope == cluster.WithinJob {
+func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
+	if scope == decision.WithinJob {
 		return ranksItsPods(j)
 	}
 	if f.evictable == nil {
@@ -216,10 +217,10 @@ func (f *Search) mayFindVictims(scope cluster.Scope, j *cluster.Job) bool {
 		}
 	}
 	lowest, own := f.evictable[j.Queue]
-	if scope == cluster.BetweenJobs {
+	if scope == decision.BetweenJobs {
 		return own && lowest < j.Priority
 	}
-	return scope == cluster.Anywhere && own || len(f.evictable) > btoi(own)
+	return scope == decision.Anywhere && own || len(f.evictable) > btoi(own)
 }
 
 // ranksItsPods reports whether a pod of a job that waits ranks above one that has its node.
@@ -261,9 +262,9 @@ func helpsOf(j *cluster.Job) verdict.Help {
 }
 
 // refuse says of a job that no pods are evicted for it, and why.
-func (f *Search) refuse(scope cluster.Scope, j *cluster.Job, why searchFailure) {
+func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure) {
 	spared := why.spared
-	if scope == cluster.BetweenQueues && j.IsLone() && f.session.Policy.Evicts(cluster.Anywhere) {
+	if scope == decision.BetweenQueues && j.IsLone() && f.session.Policy.Evicts(decision.Anywhere) {
 		spared = nil // an action has looked at the same pods for it, and said so
 	}
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}

@@ -14,6 +14,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -46,7 +47,7 @@ type world struct {
 	tb         testing.TB
 	extensions []scheduler.Extension
 	now        time.Time
-	decided    cluster.Decisions // in the last cycle
+	decided    decision.Decisions // in the last cycle
 }
 
 // newWorld returns a world with a configuration. The queue default exists, and PriorityClasses low, mid and high.
@@ -128,7 +129,7 @@ func (w *world) expect(want string) *world {
 
 // tell says what was decided of pods: "v-0 leaves n1 for t by J1" of each victim, "t-0 is promised n1", "t-0 goes to n1",
 // "the plan of t ends: why, v-0 stays, t-0 waits".
-func tell(d *cluster.Decisions) string {
+func tell(d *decision.Decisions) string {
 	var said []string
 	say := func(format string, arguments ...any) { said = append(said, fmt.Sprintf(format, arguments...)) }
 	for _, b := range d.Binds {

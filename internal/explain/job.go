@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -111,8 +112,8 @@ func (m *Model) candidates(s *framework.Session, j *cluster.Job) []Candidates {
 }
 
 // scopes in words.
-var scopes = map[cluster.Scope]string{cluster.BetweenQueues: "between queues", cluster.BetweenJobs: "between jobs of the queue",
-	cluster.Anywhere: "anywhere", cluster.WithinJob: "within the job"}
+var scopes = map[decision.Scope]string{decision.BetweenQueues: "between queues", decision.BetweenJobs: "between jobs of the queue",
+	decision.Anywhere: "anywhere", decision.WithinJob: "within the job"}
 
 // planOf is a plan as plain data, nil for nil.
 func planOf(p *cluster.Plan) *Plan {

@@ -11,6 +11,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -28,8 +29,8 @@ func world(jobs ...string) *cluster.Cluster {
 	return c
 }
 
-func bind(job, pod string) cluster.Bind {
-	return cluster.Bind{Pod: fixture.Key(pod), Job: fixture.Key(job), Node: "n"}
+func bind(job, pod string) decision.Bind {
+	return decision.Bind{Pod: fixture.Key(pod), Job: fixture.Key(job), Node: "n"}
 }
 
 // lines are entries in short.
@@ -46,11 +47,11 @@ func TestWhatIsDecidedIsFoundByJobPodAndQueue(t *testing.T) {
 	taker := c.Job(fixture.Key("taker"))
 	l := New(DefaultLimits)
 	c.SetVerdict(taker, &verdict.Verdict{Code: verdict.Preempting, Fitting: []string{"taker-0"}})
-	l.Cycle(1, at, c, &cluster.Decisions{Plans: []cluster.PlanStart{{ID: "p", Job: taker.ID, Evictions: []cluster.Eviction{
+	l.Cycle(1, at, c, &decision.Decisions{Plans: []decision.PlanStart{{ID: "p", Job: taker.ID, Evictions: []decision.Eviction{
 		{Pod: fixture.Key("giver-0"), Node: "n", Giver: fixture.Key("giver"), For: taker.ID, Action: "preempt", Law: "J1", Message: "why"}}}}}, []*cluster.Job{taker})
-	l.Cycle(2, at.Add(time.Second), c, &cluster.Decisions{}, nil)
+	l.Cycle(2, at.Add(time.Second), c, &decision.Decisions{}, nil)
 	c.SetVerdict(taker, nil)
-	l.Cycle(3, at.Add(2*time.Second), c, &cluster.Decisions{Binds: []cluster.Bind{bind("taker", "taker-0")}}, []*cluster.Job{taker})
+	l.Cycle(3, at.Add(2*time.Second), c, &decision.Decisions{Binds: []decision.Bind{bind("taker", "taker-0")}}, []*cluster.Job{taker})
 	for name, test := range map[string]struct {
 		got  []Entry
 		want []string
@@ -75,9 +76,9 @@ func TestAPlanThatIsCancelledIsNotFulfilled(t *testing.T) {
 	c := world("j")
 	j := c.Job(fixture.Key("j"))
 	l := New(DefaultLimits)
-	l.Cycle(1, at, c, &cluster.Decisions{Plans: []cluster.PlanStart{{ID: "p", Job: j.ID}}}, []*cluster.Job{j})
-	l.Cycle(2, at, c, &cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: j.ID, Why: "node n is gone"}}}, []*cluster.Job{j})
-	l.Cycle(3, at, c, &cluster.Decisions{}, []*cluster.Job{j})
+	l.Cycle(1, at, c, &decision.Decisions{Plans: []decision.PlanStart{{ID: "p", Job: j.ID}}}, []*cluster.Job{j})
+	l.Cycle(2, at, c, &decision.Decisions{Ended: []decision.PlanEnd{{ID: "p", Job: j.ID, Why: "node n is gone"}}}, []*cluster.Job{j})
+	l.Cycle(3, at, c, &decision.Decisions{}, []*cluster.Job{j})
 	entries := l.OfJob(j.ID, 10)
 	if got, want := lines(entries), []string{"1 PlanBegun j", "2 PlanCancelled j"}; !slices.Equal(got, want) || entries[1].Message != "node n is gone" {
 		t.Errorf("the entries are %q, want %q", got, want)
@@ -91,12 +92,12 @@ func TestAdmissionsAreNotedAsTheyHappen(t *testing.T) {
 	c.Settle()
 	l := New(DefaultLimits)
 	touched := []*cluster.Job{c.Job(fixture.Key("new")), c.Job(fixture.Key("old"))}
-	l.Cycle(1, at, c, &cluster.Decisions{}, touched)
+	l.Cycle(1, at, c, &decision.Decisions{}, touched)
 	c.SetPhase(touched[0], schedulingv1beta1.PodGroupInqueue)
-	l.Cycle(2, at, c, &cluster.Decisions{}, touched)
-	l.Cycle(3, at, c, &cluster.Decisions{}, touched)
+	l.Cycle(2, at, c, &decision.Decisions{}, touched)
+	l.Cycle(3, at, c, &decision.Decisions{}, touched)
 	c.SetPhase(touched[0], schedulingv1beta1.PodGroupPending)
-	l.Cycle(4, at, c, &cluster.Decisions{}, touched)
+	l.Cycle(4, at, c, &decision.Decisions{}, touched)
 	if got, want := lines(l.All(10)), []string{"2 Admitted new", "4 SentBack new"}; !slices.Equal(got, want) {
 		t.Errorf("the entries are %q, want %q", got, want)
 	}
@@ -105,9 +106,9 @@ func TestAdmissionsAreNotedAsTheyHappen(t *testing.T) {
 func TestANoisyJobPushesOutNoOther(t *testing.T) {
 	c := world("noisy", "quiet")
 	l := New(Limits{Entries: 50, PerJob: 10, Bytes: 1 << 20})
-	l.Cycle(1, at, c, &cluster.Decisions{Binds: []cluster.Bind{bind("quiet", "quiet-0")}}, nil)
+	l.Cycle(1, at, c, &decision.Decisions{Binds: []decision.Bind{bind("quiet", "quiet-0")}}, nil)
 	for cycle := range uint64(1000) {
-		l.Cycle(cycle+2, at, c, &cluster.Decisions{Binds: []cluster.Bind{bind("noisy", fmt.Sprint("noisy-", cycle))}}, nil)
+		l.Cycle(cycle+2, at, c, &decision.Decisions{Binds: []decision.Bind{bind("noisy", fmt.Sprint("noisy-", cycle))}}, nil)
 	}
 	if got := len(l.OfJob(fixture.Key("noisy"), 100)); got != 10 {
 		t.Errorf("of the noisy job there are %d entries, want 10", got)
@@ -127,7 +128,7 @@ func TestTheJournalIsASuffixWithinItsLimits(t *testing.T) {
 		var model []string // job and cycle, the oldest first
 		for cycle := range uint64(rapid.IntRange(0, 100).Draw(t, "cycles")) {
 			job := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "job")
-			l.Cycle(cycle, at, c, &cluster.Decisions{Binds: []cluster.Bind{bind(job, "p")}}, nil)
+			l.Cycle(cycle, at, c, &decision.Decisions{Binds: []decision.Bind{bind(job, "p")}}, nil)
 			of := func(line string) bool { return strings.HasPrefix(line, job+" ") }
 			if n := len(slices.DeleteFunc(slices.Clone(model), func(line string) bool { return !of(line) })); n >= limits.PerJob {
 				first := slices.IndexFunc(model, of)
@@ -156,7 +157,7 @@ func TestACycleInWhichNothingChangesCostsNothing(t *testing.T) {
 	j := c.Job(fixture.Key("j"))
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources})
 	l := New(DefaultLimits)
-	touched, nothing := []*cluster.Job{j}, &cluster.Decisions{}
+	touched, nothing := []*cluster.Job{j}, &decision.Decisions{}
 	l.Cycle(1, at, c, nothing, touched)
 	if allocations := testing.AllocsPerRun(100, func() { l.Cycle(2, at, c, nothing, touched) }); allocations > 0 {
 		t.Errorf("it allocates %g times", allocations)
@@ -169,7 +170,7 @@ func TestACycleInWhichNothingChangesCostsNothing(t *testing.T) {
 // BenchmarkBinds notes a thousand binds of a hundred jobs.
 func BenchmarkBinds(b *testing.B) {
 	var names []string
-	d := &cluster.Decisions{}
+	d := &decision.Decisions{}
 	for i := range 100 {
 		names = append(names, fmt.Sprint("job-", i))
 		for k := range 10 {

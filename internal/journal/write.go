@@ -5,11 +5,12 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Cycle notes what a cycle has decided, with the model as it has left it. touched are the jobs to which something has happened, by name.
-func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *cluster.Decisions, touched []*cluster.Job) {
+func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *decision.Decisions, touched []*cluster.Job) {
 	l.cycle, l.now = cycle, now
 	for i := range d.Ended {
 		p := &d.Ended[i]
@@ -35,7 +36,7 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *clus
 }
 
 // begin notes a plan and its evictions.
-func (l *Journal) begin(c *cluster.Cluster, p *cluster.PlanStart) {
+func (l *Journal) begin(c *cluster.Cluster, p *decision.PlanStart) {
 	r := record{kind: PlanBegun, of: p.Job, job: p.Job, queue: queueOf(c, p.Job), plan: p.ID}
 	if len(p.Evictions) > 0 {
 		r.action, r.law = p.Evictions[0].Action, p.Evictions[0].Law

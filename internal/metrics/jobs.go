@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/drf"
 	"hekla.sh/hekla/pkg/resources"
@@ -81,7 +82,7 @@ func (s *jobs) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // Placed times the pods that got nodes in a cycle, and their jobs. It runs on the goroutine that owns the model.
-func (m *Metrics) Placed(c *cluster.Cluster, binds []cluster.Bind, now time.Time) {
+func (m *Metrics) Placed(c *cluster.Cluster, binds []decision.Bind, now time.Time) {
 	assumed := m.taskLatency.WithLabelValues("Assumed")
 	for i := range binds {
 		assumed.Observe(max(inMilliseconds(now.Sub(binds[i].Created)), 0))

@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/internal/edge/plans"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // The prefixes of the names.
@@ -168,7 +169,7 @@ func (m *Metrics) Bind(outcome binder.Outcome) {
 }
 
 // Plans counts the plans of a cycle.
-func (m *Metrics) Plans(started []cluster.PlanStart, ended []cluster.PlanEnd) {
+func (m *Metrics) Plans(started []decision.PlanStart, ended []decision.PlanEnd) {
 	m.plansStarted.Add(float64(len(started)))
 	m.plansCancelled.Add(float64(len(ended)))
 	for i := range started {
@@ -180,7 +181,7 @@ func (m *Metrics) Plans(started []cluster.PlanStart, ended []cluster.PlanEnd) {
 		if p.Job != (cluster.JobID{}) {
 			m.preemptions.Inc()
 			m.victims.Set(float64(len(p.Evictions)))
-			if p.Scope == cluster.BetweenQueues {
+			if p.Scope == decision.BetweenQueues {
 				m.reclaims.Inc()
 				m.reclaimVictims.Observe(float64(len(p.Evictions)))
 			}

@@ -18,6 +18,7 @@ import (
 	"hekla.sh/hekla/internal/edge/plans"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -171,12 +172,12 @@ func TestConfigurationsAreCounted(t *testing.T) {
 
 func TestPlansAndEvictionsAreCounted(t *testing.T) {
 	m, job := New(), cluster.JobID{Namespace: "default", Name: "job"}
-	m.Plans([]cluster.PlanStart{
-		{Job: job, Action: "preempt", Scope: cluster.BetweenJobs, Evictions: make([]cluster.Eviction, 5)},
-		{Job: job, Action: "example.com/reclaim", Scope: cluster.BetweenQueues, Evictions: make([]cluster.Eviction, 2)},
-		{Job: job, Action: "preempt", Scope: cluster.BetweenJobs},
-		{Action: "shuffle", Evictions: make([]cluster.Eviction, 3)},
-	}, []cluster.PlanEnd{{}})
+	m.Plans([]decision.PlanStart{
+		{Job: job, Action: "preempt", Scope: decision.BetweenJobs, Evictions: make([]decision.Eviction, 5)},
+		{Job: job, Action: "example.com/reclaim", Scope: decision.BetweenQueues, Evictions: make([]decision.Eviction, 2)},
+		{Job: job, Action: "preempt", Scope: decision.BetweenJobs},
+		{Action: "shuffle", Evictions: make([]decision.Eviction, 3)},
+	}, []decision.PlanEnd{{}})
 	m.Eviction(plans.EvictionSent)
 	expect(t, m, "volcano_pod_preemption_victims", map[string]string{"volcano_pod_preemption_victims": "2"})
 	expect(t, m, "volcano_total_preemption_attempts", map[string]string{"volcano_total_preemption_attempts": "2"})

@@ -12,6 +12,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // Fate is what becomes of an eviction. The zero value is the usual: the pod is told to end, and is gone when its time is up.
@@ -35,7 +36,7 @@ const (
 
 // beginPlan carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. If it has several
 // evictions, the API server is asked about all before the first; it stops at the first that is refused.
-func (s *simulation) beginPlan(p *cluster.PlanStart) {
+func (s *simulation) beginPlan(p *decision.PlanStart) {
 	if p.Job != (cluster.JobID{}) {
 		s.setGroupStatus(&p.Group, true)
 	}
@@ -72,12 +73,12 @@ func (s *simulation) beginPlan(p *cluster.PlanStart) {
 	}
 }
 
-func refusal(e *cluster.Eviction, reason string) cluster.Refused {
+func refusal(e *decision.Eviction, reason string) cluster.Refused {
 	return cluster.Refused{Pod: e.Pod, UID: e.UID, Reason: reason, ByBudget: strings.HasPrefix(reason, budgetForbids)}
 }
 
 // forbids says why the API server refuses to evict a pod, "" if it does not. isAsked says that it is only asked whether it would.
-func (s *simulation) forbids(e *cluster.Eviction, pod *corev1.Pod, isAsked bool) string {
+func (s *simulation) forbids(e *decision.Eviction, pod *corev1.Pod, isAsked bool) string {
 	if s.options.Fate != nil {
 		if fate := s.options.Fate(*e); fate.Refused != "" && !(fate.Late && isAsked) {
 			return fate.Refused
@@ -92,7 +93,7 @@ func (s *simulation) forbids(e *cluster.Eviction, pod *corev1.Pod, isAsked bool)
 }
 
 // endPlan takes back what was written of a plan that is cancelled.
-func (s *simulation) endPlan(p *cluster.PlanEnd) {
+func (s *simulation) endPlan(p *decision.PlanEnd) {
 	for _, n := range p.Nominations {
 		s.nominate(n, "")
 	}
@@ -100,7 +101,7 @@ func (s *simulation) endPlan(p *cluster.PlanEnd) {
 		if pod := s.livePod(spared.Pod, spared.UID); pod != nil && pod.DeletionTimestamp == nil && s.mayWrite(true) {
 			reason, why := preemptionCancelled, p.Why
 			if spared.Refused != "" {
-				reason, why = cluster.EvictionRefused, spared.Refused
+				reason, why = decision.EvictionRefused, spared.Refused
 			}
 			s.markTarget(pod, corev1.ConditionFalse, reason, why, spared.Record())
 			s.setPod(pod)
@@ -109,7 +110,7 @@ func (s *simulation) endPlan(p *cluster.PlanEnd) {
 }
 
 // nominate writes on a pod which node it is promised, and the record of that, or that it is promised none. It reports whether that was written.
-func (s *simulation) nominate(n cluster.Nomination, record string) bool {
+func (s *simulation) nominate(n decision.Nomination, record string) bool {
 	pod := s.livePod(n.Pod, n.UID)
 	if pod == nil || !s.mayWrite(true) {
 		return false
@@ -122,7 +123,7 @@ func (s *simulation) nominate(n cluster.Nomination, record string) bool {
 
 // evict tells a pod to end. It returns why the API server refuses that for good, "" if it does not. A pod that is gone
 // already, or is leaving, needs no eviction.
-func (s *simulation) evict(e *cluster.Eviction) (refused string) {
+func (s *simulation) evict(e *decision.Eviction) (refused string) {
 	pod := s.livePod(e.Pod, e.UID)
 	if pod == nil || pod.DeletionTimestamp != nil || !s.mayWrite(true) {
 		return ""

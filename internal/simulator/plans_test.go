@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -75,18 +76,18 @@ func work(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "work", Name: name}
 }
 
-func evictionOf(name string) cluster.Eviction {
-	return cluster.Eviction{Pod: work(name), UID: types.UID(name), Node: "n1", For: taker, Action: "preempt", Law: "J1", Message: "for the better"}
+func evictionOf(name string) decision.Eviction {
+	return decision.Eviction{Pod: work(name), UID: types.UID(name), Node: "n1", For: taker, Action: "preempt", Law: "J1", Message: "for the better"}
 }
 
-func planOf(names ...string) *cluster.Decisions {
-	p := cluster.PlanStart{ID: "p", Job: taker, UID: "t", Group: cluster.GroupStatus{Job: taker, UID: "t"},
-		Nominations: []cluster.Nomination{{Pod: work("x"), UID: "x", Node: "n1", Job: taker}}}
+func planOf(names ...string) *decision.Decisions {
+	p := decision.PlanStart{ID: "p", Job: taker, UID: "t", Group: decision.GroupStatus{Job: taker, UID: "t"},
+		Nominations: []decision.Nomination{{Pod: work("x"), UID: "x", Node: "n1", Job: taker}}}
 	p.Group.Status.Phase = "Inqueue"
 	for _, name := range names {
 		p.Evictions = append(p.Evictions, evictionOf(name))
 	}
-	return &cluster.Decisions{Plans: []cluster.PlanStart{p}}
+	return &decision.Decisions{Plans: []decision.PlanStart{p}}
 }
 
 // pass lets a second pass without a cycle of the scheduler.
@@ -97,7 +98,7 @@ func (s *simulation) pass() {
 }
 
 // do carries out decisions and has controllers count.
-func (s *simulation) do(d *cluster.Decisions) {
+func (s *simulation) do(d *decision.Decisions) {
 	s.carryOut(d)
 	s.count()
 }
@@ -227,7 +228,7 @@ func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 	if status := s.budgets[0].object.Status; allowed() != 1 || status.ExpectedPods != 3 {
 		t.Errorf("with one that came back and waits it is %+v", status)
 	}
-	s.do(&cluster.Decisions{Binds: []cluster.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
+	s.do(&decision.Decisions{Binds: []decision.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
 	if allowed() != 2 {
 		t.Errorf("with that running again it allows %d", allowed())
 	}
@@ -254,7 +255,7 @@ func TestBudgetsInPercentRoundUp(t *testing.T) {
 func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
 	fates := map[string]Fate{"a": {Overdue: Never}, "b": {Overdue: 2 * time.Second}, "c": {Refused: "no", Late: true}}
 	s := started(t, contested+victim("a", "")+victim("b", "")+victim("c", "")+victim("d", ""), Options{
-		Fate: func(e cluster.Eviction) Fate { return fates[e.Pod.Name] }})
+		Fate: func(e decision.Eviction) Fate { return fates[e.Pod.Name] }})
 	s.do(planOf("a", "b", "c", "d"))
 	if s.pod("c").DeletionTimestamp != nil || s.pod("d").DeletionTimestamp != nil {
 		t.Error("what is refused, and what comes after it, is evicted")
@@ -276,10 +277,10 @@ func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
 }
 
 func TestAPlanThatEndsTakesBackWhatWasWritten(t *testing.T) {
-	s := started(t, contested+victim("a", ""), Options{Fate: func(cluster.Eviction) Fate { return Fate{Refused: "no"} }})
+	s := started(t, contested+victim("a", ""), Options{Fate: func(decision.Eviction) Fate { return Fate{Refused: "no"} }})
 	s.do(planOf("a"))
-	s.do(&cluster.Decisions{Ended: []cluster.PlanEnd{{ID: "p", Job: taker, Why: "no",
-		Nominations: []cluster.Nomination{{Pod: work("x"), UID: "x", Job: taker}}, Spared: []cluster.Spared{{Pod: work("a"), UID: "a"}}}}})
+	s.do(&decision.Decisions{Ended: []decision.PlanEnd{{ID: "p", Job: taker, Why: "no",
+		Nominations: []decision.Nomination{{Pod: work("x"), UID: "x", Job: taker}}, Spared: []decision.Spared{{Pod: work("a"), UID: "a"}}}}})
 	if node := s.pod("x").Status.NominatedNodeName; node != "" {
 		t.Errorf("the nominated node is %q", node)
 	}

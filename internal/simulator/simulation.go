@@ -18,6 +18,8 @@ import (
 	schedulingbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -34,15 +36,15 @@ type Options struct {
 	Grace          bool      // pods that are being deleted live out their grace period
 
 	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
-	Fate func(cluster.Eviction) Fate
+	Fate func(decision.Eviction) Fate
 	// RefuseBinding says why the API server refuses a binding, "" if it does not; nil: it refuses none. It is for tests.
-	RefuseBinding func(cluster.Bind) string
+	RefuseBinding func(decision.Bind) string
 	// Observe is told what each cycle decided, before it is carried out; nil observes nothing. It is for tests.
-	Observe func(*cluster.Decisions)
+	Observe func(*decision.Decisions)
 	// Before is called before each cycle, by its number from 1: what happens in the world outside; nil: nothing. It is for tests.
 	Before func(cycle int, l *Led) error
 	// Overlook is that of [cluster.Options]. It is for tests.
-	Overlook func(cluster.Cause) bool
+	Overlook func(wake.Cause) bool
 }
 
 // ErrNotStable says that the most cycles passed without two in a row that decide nothing.
@@ -300,7 +302,7 @@ func (s *simulation) cycle() (bool, error) {
 
 // carryOut does what was decided: bound pods run before the next cycle. Plans end before new ones begin, which may want the
 // same pods.
-func (s *simulation) carryOut(d *cluster.Decisions) {
+func (s *simulation) carryOut(d *decision.Decisions) {
 	for i := range d.Ended {
 		s.endPlan(&d.Ended[i])
 	}
@@ -324,7 +326,7 @@ func (s *simulation) count() {
 	s.countQuotas()
 }
 
-func (s *simulation) bind(b cluster.Bind) {
+func (s *simulation) bind(b decision.Bind) {
 	if !s.mayWrite(false) {
 		return
 	}
@@ -344,7 +346,7 @@ func (s *simulation) bind(b cluster.Bind) {
 	s.setPod(pod)
 }
 
-func (s *simulation) setGroupStatus(g *cluster.GroupStatus, forPlan bool) {
+func (s *simulation) setGroupStatus(g *decision.GroupStatus, forPlan bool) {
 	if group := s.groups[g.Job]; group != nil && group.UID == g.UID && s.mayWrite(forPlan) {
 		group = group.DeepCopy()
 		group.Status = g.Status
@@ -353,7 +355,7 @@ func (s *simulation) setGroupStatus(g *cluster.GroupStatus, forPlan bool) {
 	}
 }
 
-func (s *simulation) setPlace(p *cluster.GroupPlace) {
+func (s *simulation) setPlace(p *decision.GroupPlace) {
 	group := s.groups[p.Job]
 	if group == nil || group.UID != p.UID || !s.mayWrite(false) {
 		return

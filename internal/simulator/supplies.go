@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
@@ -178,7 +179,7 @@ func (s *provisioner) prepareJob(j *batchv1alpha1.Job) {
 }
 
 // carryOut writes what a pod takes besides room.
-func (s *provisioner) carryOut(b *cluster.Bind) {
+func (s *provisioner) carryOut(b *decision.Bind) {
 	if b.Reservation == nil {
 		return
 	}

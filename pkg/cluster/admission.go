@@ -6,6 +6,7 @@ import (
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -51,7 +52,7 @@ func (j *Job) ClaimsBeyondPods() bool {
 func (c *Cluster) Clip(j *Job) {
 	j.Admission.clipped = true
 	c.settleJob(j)
-	c.note(UsageFreed)
+	c.world.Note(wake.UsageFreed)
 }
 
 // Revisit has a cycle run at a time though nothing may have happened by then, on account of a job that waits.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // gangs are pods in gangs of twenty of one shape each, twenty shapes.
@@ -113,9 +115,9 @@ func BenchmarkPlacingAndUndoing(b *testing.B) {
 
 func BenchmarkPlacingAndCommitting(b *testing.B) {
 	c, tasks := placeable()
-	binds := make([]Bind, len(tasks))
+	binds := make([]decision.Bind, len(tasks))
 	for i, t := range tasks {
-		binds[i] = Bind{Pod: t.Key(), UID: t.UID()}
+		binds[i] = decision.Bind{Pod: t.Key(), UID: t.UID()}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

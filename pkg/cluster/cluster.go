@@ -13,8 +13,10 @@ import (
 
 	"hekla.sh/hekla/internal/topology"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -30,7 +32,7 @@ type Options struct {
 
 	// Overlook says of a cause whether it wakes nobody, as if it had been forgotten; nil: none is. It is for tests, which show
 	// with it that they find such a mistake.
-	Overlook func(Cause) bool
+	Overlook func(wake.Cause) bool
 }
 
 // Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.
@@ -99,7 +101,7 @@ type Cluster struct {
 	trial      *trial // nil while none is under way
 	generation uint64
 	changes    changelog.Log[int32] // slots of nodes
-	world      stamp
+	world      wake.World
 
 	ranksAreStale, classesAreStale bool
 
@@ -260,7 +262,7 @@ func (c *Cluster) Settle() {
 	if c.sharesMore {
 		// What queues share is worked out when a session begins: who was refused after the placement was refused by what it was before.
 		c.sharesMore = false
-		c.note(ShareChanged)
+		c.world.Note(wake.ShareChanged)
 	}
 	c.settleOwners()
 	c.settlePriorities()
@@ -303,7 +305,7 @@ func (c *Cluster) Settle() {
 // with time, or could not be found out before.
 func (c *Cluster) Touch(n *Node) {
 	c.Outdate(n)
-	c.note(NodeTouched)
+	c.world.Note(wake.NodeTouched)
 }
 
 // Outdate counts a node as changed for whoever keeps answers about it: what a plugin says of it rests on other nodes too, and
@@ -318,7 +320,7 @@ func (c *Cluster) Outdate(n *Node) {
 
 // Postpone has a job looked at again in the next cycle, whatever else is said of it in this one: there is no time to look
 // for room for it in a scope.
-func (c *Cluster) Postpone(j *Job, scope Scope) { j.postponed |= ScopesOf(scope) }
+func (c *Cluster) Postpone(j *Job, scope decision.Scope) { j.postponed |= decision.ScopesOf(scope) }
 
 // Reconsider makes every judged job worth another look: the rules have changed.
 func (c *Cluster) Reconsider() {

@@ -18,10 +18,10 @@ var unordered = []string{"Node.tasks"}
 
 // leftOut are the fields that undo does not restore: they only grow, or are lists of what is to be looked at again.
 var leftOut = []string{
-	"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.undone", "Cluster.log", "Cluster.touchedJobs",
+	"Cluster.generation", "Cluster.changes", "Cluster.log", "Cluster.touchedJobs",
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Node.touched",
-	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "stamp.kinds", "Task.inNode", "Task.budgets",
-	"Task.budgetsWhen", "Budget.selector", "supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology",
+	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "Task.inNode", "Task.budgets",
+	"Task.budgetsWhen", "Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "Cluster.topology",
 	"Cluster.talliedAt", "Cluster.sharesMore", "Cluster.ungrouped", "Node.tallied", "Node.talliedUsed",
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // samePod reports whether nothing that a decision rests on differs between two states of a pod, but perhaps its node and
@@ -23,12 +24,12 @@ func samePod(a, b *corev1.Pod) bool {
 func sameAnnotations(a, b map[string]string) bool {
 	count := len(b)
 	for key := range b {
-		if isRecord(key) {
+		if decision.IsRecord(key) {
 			count--
 		}
 	}
 	for key, value := range a {
-		if isRecord(key) {
+		if decision.IsRecord(key) {
 			continue
 		}
 		if other, ok := b[key]; !ok || other != value {

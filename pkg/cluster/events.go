@@ -13,6 +13,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -69,7 +70,7 @@ func (e Set) apply(c *Cluster) {
 				c.reconsider(func(t *Task) bool { return t.Pod.Namespace == object.Name })
 			}
 			c.namespacesGeneration++
-			c.note(NamespaceShown)
+			c.world.Note(wake.NamespaceShown)
 		}
 	default:
 		if kind := supplies.KindOf(object); kind != supplies.None {
@@ -111,7 +112,7 @@ func (e Delete) apply(c *Cluster) {
 		if before := c.namespaces[object.Name]; before != nil && before.UID == object.UID {
 			delete(c.namespaces, object.Name)
 			c.namespacesGeneration++
-			c.note(NamespaceShown)
+			c.world.Note(wake.NamespaceShown)
 		}
 	default:
 		if kind := supplies.KindOf(object); kind != supplies.None {
@@ -224,9 +225,9 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	}
 	switch {
 	case status.Evictable() && !was.Evictable(), status.Holds() && from != node:
-		c.note(PodPlaced)
+		c.world.Note(wake.PodPlaced)
 	case (status.Holds() || status == Pipelined) && t.Pod != nil && !c.leavesAlike(t.Pod, pod):
-		c.note(PodRelabelled)
+		c.world.Note(wake.PodRelabelled)
 	}
 	if t.Status == Evicting {
 		c.spend(t, false)
@@ -293,7 +294,7 @@ func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
 		return
 	}
 	if status.Evictable() && !t.Status.Evictable() {
-		c.note(PodPlaced) // a taker may look at it now
+		c.world.Note(wake.PodPlaced) // a taker may look at it now
 	}
 	assumed := t.Status.Assumed()
 	c.move(t, status, t.Node)
@@ -378,7 +379,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
 	delete(c.refused, t.Key())
-	c.note(UsageFreed) // its queue asks for less, which may leave more to others
+	c.world.Note(wake.UsageFreed) // its queue asks for less, which may leave more to others
 }
 
 // jobNamed returns a job, a placeholder if its PodGroup is not known yet.
@@ -412,7 +413,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		j.NotBefore = time.Time{}
 	}
 	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !c.givesTheSame(j.Group, group) {
-		c.note(GiverChanged) // its pods may be evicted now, or no more
+		c.world.Note(wake.VictimsChanged) // its pods may be evicted now, or no more
 	}
 	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.SchedulerNameKey] != group.Annotations[schedulingv1beta1.SchedulerNameKey] {
 		c.questionOwner(j)
@@ -421,7 +422,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 	j.read(c, group)
 	c.followPhase(j)
 	if !needed.LessEqual(j.MinResources) {
-		c.note(UsageFreed) // less of its queue is spoken for
+		c.world.Note(wake.UsageFreed) // less of its queue is spoken for
 	}
 	queue := group.Spec.Queue
 	if queue == "" {
@@ -448,7 +449,7 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	j.forgive()
 	c.belong(j)
 	c.settleJob(j)
-	c.note(UsageFreed)
+	c.world.Note(wake.UsageFreed)
 	c.dropIfEmpty(j)
 }
 
@@ -461,7 +462,7 @@ func (c *Cluster) assignQueue(j *Job, name string) {
 	if old := j.Queue; old != nil {
 		c.quota.BookAll(&old.Node, &j.Usage, -1)
 		old.Jobs--
-		c.note(UsageFreed)
+		c.world.Note(wake.UsageFreed)
 	}
 	j.QueueName, j.Queue = name, q
 	if q != nil {

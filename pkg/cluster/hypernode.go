@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -83,7 +84,7 @@ func (c *Cluster) growTopology() {
 		n.retally()
 	}
 	_, c.talliedAt, _ = c.Changes(0)
-	c.note(HyperNodeShown)
+	c.world.Note(wake.HyperNodeShown)
 	for _, j := range c.jobs {
 		if j.Group != nil && j.IsPlaced() {
 			c.touch(j) // it may be in another now

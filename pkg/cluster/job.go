@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -82,13 +84,13 @@ type Job struct {
 	ranks   []rank    // its pods by their priorities, the lowest first
 	counts  [statuses]int
 	roles   map[string]*[statuses]int
-	version uint64 // grows with every change of the job or its pods from outside
-	judged  stamp  // what the world looked like when Verdict was given
+	version uint64     // grows with every change of the job or its pods from outside
+	judged  wake.Stamp // what the world looked like when Verdict was given
 
 	lookedAt time.Time // when Hopeful said yes last
 	// Postponed are the scopes in which the cycle before had no time to look for room for the job, postponed those in which this
 	// one has none.
-	Postponed, postponed Scopes
+	Postponed, postponed decision.Scopes
 
 	policies  []*SubgroupPolicy
 	subgroups []*Subgroup

@@ -282,10 +282,10 @@ func TestGatedPodsClaimNothingUntilTheyAreOpenedOneByOne(t *testing.T) {
 		sound(t, c)
 	}
 	check("without pods", "cpu=2", "")
-	freed := c.world.of(verdict.HelpQueue)
+	freed := countOf(c.world.Counts, verdict.HelpQueue)
 	c.Apply(Set{pod("a", in("g"), gated)})
 	check("one is held", "cpu=1", "")
-	if c.world.of(verdict.HelpQueue) == freed {
+	if countOf(c.world.Counts, verdict.HelpQueue) == freed {
 		t.Error("what it claims no more wakes nobody")
 	}
 	c.Apply(Set{pod("b", in("g"), gated)})

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // nodeNamed returns a node, a placeholder if its object is not known yet.
@@ -46,7 +48,7 @@ func (c *Cluster) showNode(n *Node, object *corev1.Node) {
 	c.count(n, +1)
 	c.changed(n)
 	n.SpecGeneration = n.Generation
-	c.note(NodeShown)
+	c.world.Note(wake.NodeShown)
 }
 
 func (c *Cluster) dropNode(object *corev1.Node) {

@@ -136,16 +136,16 @@ func TestWhatLeavesHoldsItsRoomAndMayBePromised(t *testing.T) {
 func TestAPromiseKeptElsewhereIsRoomThatHelps(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=4")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("h", "")}, Set{pod("q", in("h"))})
 	c.promise("p", "n")
-	before := c.world.of(verdict.HelpNode)
+	before := countOf(c.world.Counts, verdict.HelpNode)
 	c.Apply(Set{pod("p", in("g"), on("m"))})
-	if c.world.of(verdict.HelpNode) == before {
+	if countOf(c.world.Counts, verdict.HelpNode) == before {
 		t.Error("the room promised on the node is free, and nobody who waits for room will look")
 	}
 	sound(t, c)
 	c.promise("q", "n")
-	before = c.world.of(verdict.HelpNode)
+	before = countOf(c.world.Counts, verdict.HelpNode)
 	c.Apply(Set{pod("q", in("h"), labelled("a", "b"))})
-	if c.world.of(verdict.HelpNode) != before {
+	if countOf(c.world.Counts, verdict.HelpNode) != before {
 		t.Error("a promise that stands as it was is taken for room")
 	}
 }
@@ -159,13 +159,13 @@ func TestARequestForNothingFitsOnAFullNode(t *testing.T) {
 
 func TestAHeartbeatChangesNothing(t *testing.T) {
 	c := oneOnN()
-	generation, world := c.Node("n").Generation, c.world
+	generation, world := c.Node("n").Generation, c.world.Counts
 	_, since, _ := c.Changes(0)
 	beat := node("n", "cpu=4000m pods=10")
 	beat.ResourceVersion = "2"
 	beat.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	c.Apply(Set{beat})
-	if slots, _, _ := c.Changes(since); len(slots) != 0 || c.Node("n").Generation != generation || c.world != world {
+	if slots, _, _ := c.Changes(since); len(slots) != 0 || c.Node("n").Generation != generation || c.world.Counts != world {
 		t.Error("a heartbeat counts as a change of the node")
 	}
 	if c.Node("n").Object != beat {

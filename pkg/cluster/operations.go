@@ -4,7 +4,9 @@ import (
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -86,12 +88,12 @@ func (c *Cluster) Spare(t *Task) {
 func (c *Cluster) Commit(t *Task) {
 	invariant(t.Status == Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, Binding, t.Node)
-	c.note(PodPlaced)
+	c.world.Note(wake.PodPlaced)
 	c.sharesMore = c.sharesMore || t.Node.standing != usable
 }
 
 // TakeBack frees tasks whose binding was decided at a time and never handed out.
-func (c *Cluster) TakeBack(binds []Bind, now time.Time) {
+func (c *Cluster) TakeBack(binds []decision.Bind, now time.Time) {
 	for _, b := range binds {
 		if t := c.tasks[b.Pod]; t != nil && t.UID() == b.UID && t.Status == Binding {
 			c.release(t, Pending)
@@ -119,7 +121,7 @@ func (c *Cluster) do(t *Task, status Status, n *Node) {
 func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 	invariant(len(c.log) == 0, "the phase of job %s is set inside a transaction", j.ID)
 	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
-		c.note(UsageFreed) // what was kept for it is free for others
+		c.world.Note(wake.UsageFreed) // what was kept for it is free for others
 	}
 	wasPending := j.IsPendingAdmission()
 	c.setPhase(j, phase)
@@ -258,16 +260,16 @@ func (c *Cluster) noteWeight(t *Task, was weight) {
 		was.status == Evicting && now != Evicting || // Usage.Unsettled is: what was decided is sent, or taken back
 		now == Gated && was.status != Gated // Job.Gated is more, and none of it is claimed
 	if isFreed {
-		c.note(UsageFreed)
+		c.world.Note(wake.UsageFreed)
 	}
 	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
-		c.note(PodGrown)
+		c.world.Note(wake.PodGrown)
 	}
 	if n := t.Node; n != nil && n.standing != usable && t.isHeld() && (was.node != n || !was.status.Counts() || !request.LessEqual(was.request)) {
-		c.note(ShareChanged) // what is held where nobody else can go is shared beside what can be used: see Shared
+		c.world.Note(wake.ShareChanged) // what is held where nobody else can go is shared beside what can be used: see Shared
 	}
 	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
-		c.note(RoomFreed)
+		c.world.Note(wake.RoomFreed)
 	}
 }
 

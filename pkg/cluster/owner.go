@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // members is how many pods of a PodGroup, placed or not, name a scheduler.
@@ -113,7 +114,7 @@ func (c *Cluster) handOver(j *Job, isForeign bool) {
 	}
 	j.version++
 	// Its pods may leave for others now, or no more.
-	c.note(GiverChanged)
+	c.world.Note(wake.VictimsChanged)
 	c.list(j)
 }
 

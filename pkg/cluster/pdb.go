@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // Budget is a PodDisruptionBudget: how many of the pods it covers may be evicted.
@@ -72,7 +74,7 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 		before := b.object
 		b.object = object
 		if object.Status.DisruptionsAllowed > before.Status.DisruptionsAllowed {
-			c.note(BudgetFreed)
+			c.world.Note(wake.BudgetFreed)
 		}
 		if object.Status.DisruptionsAllowed != before.Status.DisruptionsAllowed {
 			c.reconsider(b.Covers)
@@ -88,7 +90,7 @@ func (c *Cluster) setBudget(object *policyv1.PodDisruptionBudget) {
 	if found {
 		c.reconsider(list[i].Covers)
 		list[i] = b
-		c.note(BudgetFreed)
+		c.world.Note(wake.BudgetFreed)
 	} else {
 		c.budgets[object.Namespace] = slices.Insert(list, i, b)
 	}
@@ -108,7 +110,7 @@ func (c *Cluster) dropBudget(object *policyv1.PodDisruptionBudget) {
 	default:
 		c.budgets[object.Namespace] = after
 	}
-	c.note(BudgetFreed)
+	c.world.Note(wake.BudgetFreed)
 	c.reconsider(func(t *Task) bool { return t.Pod.Namespace == object.Namespace })
 	c.recount(object.Namespace)
 }
@@ -143,7 +145,7 @@ func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
 		rationed = !rationsAlike(list[i], object)
 		list[i] = object
 	}
-	c.note(QuotaShown)
+	c.world.Note(wake.QuotaShown)
 	if rationed {
 		c.requoted[object.Namespace] = struct{}{}
 	}
@@ -162,6 +164,6 @@ func (c *Cluster) dropQuota(object *corev1.ResourceQuota) {
 	default:
 		c.quotas[object.Namespace] = after
 	}
-	c.note(QuotaShown)
+	c.world.Note(wake.QuotaShown)
 	c.requoted[object.Namespace] = struct{}{}
 }

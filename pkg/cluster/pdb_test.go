@@ -154,7 +154,7 @@ func TestQuotasAreListedByNameAndNamespace(t *testing.T) {
 		{"it is gone", Delete{quota("a", "")}, true, map[string]string{"b": "1"}},
 		{"all are gone", Delete{quota("b", "")}, true, map[string]string{}},
 	} {
-		before := c.world.of(verdict.HelpQueue)
+		before := countOf(c.world.Counts, verdict.HelpQueue)
 		c.Apply(step.event)
 		have, last := map[string]string{}, ""
 		for _, q := range c.Quotas(namespace) {
@@ -167,7 +167,7 @@ func TestQuotasAreListedByNameAndNamespace(t *testing.T) {
 		if diff := cmp.Diff(step.want, have); diff != "" {
 			t.Errorf("%s (-want +have):\n%s", step.what, diff)
 		}
-		if wakes := c.world.of(verdict.HelpQueue) != before; wakes != step.wakes {
+		if wakes := countOf(c.world.Counts, verdict.HelpQueue) != before; wakes != step.wakes {
 			t.Errorf("%s: those who wait for a quota hear of it: %t", step.what, wakes)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -17,7 +19,7 @@ type Plan struct {
 	ID     string // unique for the life of the cluster
 	Job    *Job   // the taker, nil if there is none
 	Action string // that made it, by its name in the configuration
-	Scope  Scope
+	Scope  decision.Scope
 	Law    string // that allowed the first of its evictions; "" if nobody has to leave
 
 	Since time.Time
@@ -45,7 +47,7 @@ type Plan struct {
 	nominated []*Task // that were promised a node when it began
 	hasTerms  bool    // some of them have terms about other pods
 	isInForce bool
-	seen      stamp // what the world looked like when room elsewhere was looked for last
+	seen      wake.Stamp // what the world looked like when room elsewhere was looked for last
 }
 
 // IsInForce reports whether the plan has begun and has not ended.
@@ -154,7 +156,7 @@ func (c *Cluster) Adopt(p *Plan) {
 	if p.hasTerms {
 		c.plansWithTerms = append(c.plansWithTerms, p)
 	}
-	c.note(PlanAdopted)
+	c.world.Note(wake.PlanAdopted)
 	for _, t := range p.Victims {
 		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
 		t.Evicts = p
@@ -199,7 +201,7 @@ func (c *Cluster) Cancel(p *Plan, why string) {
 	for _, t := range p.Victims {
 		if t.Status == Evicting {
 			c.move(t, t.was, t.Node)
-			c.note(PodPlaced)
+			c.world.Note(wake.PodPlaced)
 			p.Spared = append(p.Spared, t)
 		}
 	}
@@ -250,7 +252,7 @@ func (c *Cluster) TakeCancelledPlans() []*Plan {
 	c.ended = nil
 	if len(ended) > 0 {
 		// What those have had that were looked at since, plugins may have told from the state before.
-		c.note(PlanEnded)
+		c.world.Note(wake.PlanEnded)
 	}
 	return ended
 }

@@ -171,7 +171,7 @@ func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
 	p := c.promise("p", "n", "starting", "runs", "leaves", "gone")
 	c.Apply(Set{pod("starting", in("giver"), on("n"), running)}, Set{pod("leaves", in("giver"), on("n"), running, deleting)}, Delete{pod("gone")})
 	c.Apply(Delete{pod("p2")})
-	world := c.world
+	world := c.world.Counts
 	c.Cancel(p, "the queue was closed")
 	c.Settle()
 	sound(t, c)
@@ -188,7 +188,7 @@ func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"p"}, {"starting", "runs"}}, [][]string{names(p.Unpromised), names(p.Spared)}); diff != "" {
 		t.Errorf("who lost a promise, and who was spared (-want +have):\n%s", diff)
 	}
-	if c.world.of(verdict.HelpNode) == world.of(verdict.HelpNode) || c.world.of(verdict.HelpPod) == world.of(verdict.HelpPod) {
+	if countOf(c.world.Counts, verdict.HelpNode) == countOf(world, verdict.HelpNode) || countOf(c.world.Counts, verdict.HelpPod) == countOf(world, verdict.HelpPod) {
 		t.Error("nobody hears that the room is not promised any more, or that pods may be evicted again")
 	}
 	if ended := c.TakeCancelledPlans(); len(ended) != 1 || ended[0] != p || p.Why != "the queue was closed" || p.Job.Plan != nil {

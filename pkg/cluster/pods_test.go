@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // TestAPodStandsWhereTheAPISaysItDoes covers what is read from a pod that nothing is assumed of.
@@ -200,7 +201,7 @@ func TestTakeBackFreesWhatWasDecidedAndNeverHandedOut(t *testing.T) {
 	c.Settle()
 	c.bind("q", "n")
 	c.Apply(Set{pod("q", in("g"), on("n"))})
-	c.TakeBack([]Bind{{Pod: key("p"), UID: "p-uid"}, {Pod: key("q"), UID: "q-uid"}, {Pod: key("gone")}}, birth)
+	c.TakeBack([]decision.Bind{{Pod: key("p"), UID: "p-uid"}, {Pod: key("q"), UID: "q-uid"}, {Pod: key("gone")}}, birth)
 	status(t, c, "p", Pending, "")
 	status(t, c, "q", Bound, "n")
 	if j := c.Job(key("g")); !j.NotBefore.IsZero() {
@@ -214,7 +215,7 @@ func TestAPodThatIsNotBoundLosesWhatIsWrittenOfItsPromise(t *testing.T) {
 	nominated := func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }
 	for name, fails := range map[string]func(c *Cluster){
 		"refused":    func(c *Cluster) { c.Apply(BindFailed{Pod: key("p"), UID: "p-uid", At: birth}) },
-		"taken back": func(c *Cluster) { c.TakeBack([]Bind{{Pod: key("p"), UID: "p-uid"}}, birth) },
+		"taken back": func(c *Cluster) { c.TakeBack([]decision.Bind{{Pod: key("p"), UID: "p-uid"}}, birth) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := assumed()

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -16,12 +17,12 @@ func TestAPostponedJobIsLookedAtInTheNextCycleAndOnlyThen(t *testing.T) {
 		c.Hopeful(other, now)
 		c.SetVerdict(other, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	}
-	c.Postpone(j, BetweenJobs)
+	c.Postpone(j, decision.BetweenJobs)
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	if next := c.NextDeadline(now); next.IsZero() || next.Sub(now) > time.Second {
 		t.Errorf("the next cycle is due at %s", next)
 	}
-	if !c.Hopeful(j, now) || j.Postponed != ScopesOf(BetweenJobs) {
+	if !c.Hopeful(j, now) || j.Postponed != decision.ScopesOf(decision.BetweenJobs) {
 		t.Error("what was put off is not looked at")
 	}
 	c.SetVerdict(j, j.Verdict)

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // rank is how many pods of a job have a priority.
@@ -125,13 +127,13 @@ func (c *Cluster) prioritize(j *Job) {
 	}
 	j.Priority, j.NeverPreempts = priority, never
 	j.version++
-	c.note(ClassShown) // other jobs come first
+	c.world.Note(wake.ClassShown) // other jobs come first
 }
 
 // reprioritize gives every job the priority its class has now.
 func (c *Cluster) reprioritize() {
 	// Who may take from whom has changed, also where it shows in no job yet: which came first, job or class, must not matter.
-	c.note(ClassShown)
+	c.world.Note(wake.ClassShown)
 	for _, j := range c.jobs {
 		c.prioritize(j)
 	}

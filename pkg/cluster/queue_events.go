@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 )
 
@@ -23,7 +24,7 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 	}
 	q.read(c, object)
 	c.quota.Stale()
-	c.note(QueueShown)
+	c.world.Note(wake.QueueShown)
 	c.quota.Touch(&q.Node)
 	if isNew {
 		for _, j := range c.jobs {
@@ -58,5 +59,5 @@ func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
 		}
 	}
 	c.quota.Stale()
-	c.note(QueueShown)
+	c.world.Note(wake.QueueShown)
 }

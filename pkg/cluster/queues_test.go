@@ -226,10 +226,10 @@ func TestAnUpdateOfAQueueThatNoDecisionRestsOnDisturbsNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(Set{first()})
-			before := c.world.of(verdict.HelpQueue)
+			before := countOf(c.world.Counts, verdict.HelpQueue)
 			c.Apply(Set{test.next})
-			if (c.world.of(verdict.HelpQueue) != before) != test.matters || c.Queue("q").Object != test.next {
-				t.Errorf("the change is heard: %t, want %t", c.world.of(verdict.HelpQueue) != before, test.matters)
+			if (countOf(c.world.Counts, verdict.HelpQueue) != before) != test.matters || c.Queue("q").Object != test.next {
+				t.Errorf("the change is heard: %t, want %t", countOf(c.world.Counts, verdict.HelpQueue) != before, test.matters)
 			}
 		})
 	}

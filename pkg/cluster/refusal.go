@@ -4,13 +4,11 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// EvictionRefused is the reason of the condition DisruptionTarget of a pod that the API server refused to evict. Its status is
-// False, and the time of its transition is when that was. How often it has been refused is in the [EvictionRecord].
-const EvictionRefused = "EvictionRefused"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/wake"
+)
 
 // The back-off of a pod that the API server refused to evict: a policy or a webhook can change its answer without the scheduler seeing
 // anything of it, so the pod is asked for again; but each time a plan is made for it and cancelled. Half a minute, doubled by each
@@ -72,11 +70,11 @@ func (c *Cluster) recall(t *Task) {
 	if !t.Status.Evictable() {
 		return
 	}
-	condition := disruptionTarget(t.Pod)
-	if condition == nil || condition.Status != corev1.ConditionFalse || condition.Reason != EvictionRefused {
+	times, condition := decision.RefusalOf(t.Pod)
+	if condition == nil {
 		return
 	}
-	r := &Refusal{Times: max(evictionRecordOf(t.Pod).Refusals, 1), Why: condition.Message}
+	r := &Refusal{Times: times, Why: condition.Message}
 	r.until = condition.LastTransitionTime.Add(pause(r.Times))
 	t.Refusal = r
 	c.refused[t.Key()] = t
@@ -88,7 +86,7 @@ func (c *Cluster) reconsider(which func(t *Task) bool) {
 		if which(t) {
 			t.Refusal.until = time.Time{}
 			delete(c.refused, key)
-			c.note(RefusalOver)
+			c.world.Note(wake.RefusalOver)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // condemned is a pod that runs, of which a plan that has failed wanted the room.
@@ -30,7 +31,7 @@ func writes(record string, at time.Time) podOption {
 		if record != "" {
 			annotated(schedulingv1beta1.EvictionRecordKey, record)(p)
 		}
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse, Reason: EvictionRefused,
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse, Reason: decision.EvictionRefused,
 			Message: "no", LastTransitionTime: metav1.NewTime(at)}}
 	}
 }
@@ -100,7 +101,7 @@ func TestARefusalThatTheBudgetsShowAlreadyIsNotRemembered(t *testing.T) {
 }
 
 func TestTheNextProcessKnowsWhatWasRefused(t *testing.T) {
-	once, thrice := Spared{Refused: "no", Refusals: 1}, Spared{Refused: "no", Refusals: 3}
+	once, thrice := decision.Spared{Refused: "no", Refusals: 1}, decision.Spared{Refused: "no", Refusals: 3}
 	for name, test := range map[string]struct {
 		pod   *corev1.Pod
 		times int

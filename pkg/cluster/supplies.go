@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // Supplies returns the volumes and devices.
@@ -18,14 +19,14 @@ func (c *Cluster) Users(claim types.NamespacedName) []*Task { return c.claimUser
 func (c *Cluster) setSupply(kind supplies.Kind, o supplies.Object) {
 	if before, isNew := c.supplies.Set(kind, o); isNew {
 		c.serve(before, o)
-		c.note(SupplyShown)
+		c.world.Note(wake.SupplyShown)
 	}
 }
 
 func (c *Cluster) dropSupply(kind supplies.Kind, o supplies.Object) {
 	if before := c.supplies.Delete(kind, o); before != nil {
 		c.serve(before, nil)
-		c.note(SupplyShown)
+		c.world.Note(wake.SupplyShown)
 	}
 }
 
@@ -98,6 +99,6 @@ func (c *Cluster) letGo(t *Task, isBound bool) {
 		t.Reservation = nil
 	default:
 		c.hold(t, nil)
-		c.note(SupplyFreed)
+		c.world.Note(wake.SupplyFreed)
 	}
 }

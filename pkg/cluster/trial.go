@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // trial is what a trial restores beside what the undo log does.
 type trial struct {
-	world                               stamp
+	world                               wake.Counts
 	planned                             uint64
 	classesAreStale                     bool
 	waiting, touchedJobs, touchedQueues int
@@ -30,7 +31,7 @@ func (c *Cluster) Try(try func()) {
 	if c.isStale() {
 		c.Settle()
 	}
-	c.trial = &trial{world: c.world, planned: c.planned, classesAreStale: c.classesAreStale, waiting: len(c.waiting),
+	c.trial = &trial{world: c.world.Counts, planned: c.planned, classesAreStale: c.classesAreStale, waiting: len(c.waiting),
 		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{}}
 	c.changes.BeginTrial()
 	defer c.endTrial()
@@ -46,7 +47,7 @@ func (c *Cluster) endTrial() {
 	c.Undo(0)
 	t := c.trial
 	c.trial = nil
-	c.world, c.planned, c.classesAreStale, c.questioned = t.world, t.planned, t.classesAreStale, nil
+	c.world.Counts, c.planned, c.classesAreStale, c.questioned = t.world, t.planned, t.classesAreStale, nil
 	for _, j := range c.waiting[t.waiting:] {
 		j.waiting = false
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -207,5 +208,5 @@ func (c *Cluster) restand(n *Node) {
 	c.count(n, -1)
 	n.standing = now
 	c.count(n, +1)
-	c.note(NodeShown)
+	c.world.Note(wake.NodeShown)
 }

@@ -66,14 +66,14 @@ func TestANodeCountsFromTheFirstPodThatToleratesItUntilTheLast(t *testing.T) {
 	c := newCluster(Set{n}, Set{group("waits", "")})
 	check := func(when string, total int64, event Event) {
 		t.Helper()
-		before := c.world.of(verdict.HelpNode)
+		before := countOf(c.world.Counts, verdict.HelpNode)
 		was := c.Total.At(resources.CPU)
 		c.Apply(event)
 		c.Settle()
 		if got := c.Total.At(resources.CPU); got != total {
 			t.Errorf("%s: %d counts, should %d", when, got, total)
 		}
-		if was != total && before == c.world.of(verdict.HelpNode) {
+		if was != total && before == countOf(c.world.Counts, verdict.HelpNode) {
 			t.Errorf("%s: nobody who waits for nodes is looked at again", when)
 		}
 		sound(t, c)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -507,7 +508,7 @@ func (w *world) setPhase() {
 func (w *world) takeBack() {
 	if tasks := w.sorted(func(t *Task) bool { return t.Status == Binding }); len(tasks) > 0 {
 		t := tasks[w.choose(len(tasks))]
-		w.model.TakeBack([]Bind{{Pod: t.Key(), UID: t.UID()}}, birth)
+		w.model.TakeBack([]decision.Bind{{Pod: t.Key(), UID: t.UID()}}, birth)
 	}
 }
 

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -26,7 +27,7 @@ type EvictingAction interface {
 type EvictionRules struct {
 	// Scopes are those that plans of the action for a job may have; none if it makes room for no job. The scope of a plan says which
 	// laws protect its victims.
-	Scopes cluster.Scopes
+	Scopes decision.Scopes
 	// AllowWholeGang lets a gang at its minimum leave as a whole (law J2); without it such a gang gives nothing.
 	AllowWholeGang bool
 	// Budgets, Ends and Starts are what the choice of victims looks at beside priorities (law K3): disruption budgets, how many
@@ -48,7 +49,7 @@ func (p *Policy) EvictingAction(name string) EvictingAction {
 }
 
 // Evicts reports whether the pipeline holds an action that evicts in a scope.
-func (p *Policy) Evicts(scope cluster.Scope) bool {
+func (p *Policy) Evicts(scope decision.Scope) bool {
 	for _, a := range p.Actions {
 		if evicting, ok := a.(EvictingAction); ok && evicting.EvictionRules().Scopes.Has(scope) {
 			return true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -61,7 +62,7 @@ type Session struct {
 	Now     time.Time
 
 	// Binds are the decisions of the session in the order in which they were made, gangs together.
-	Binds []cluster.Bind
+	Binds []decision.Bind
 
 	// Subject is the job that is being looked at, nil if none is, for telling whose fault a panic is; see LookAt.
 	Subject *cluster.Job

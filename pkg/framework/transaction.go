@@ -2,6 +2,7 @@ package framework
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
@@ -110,7 +111,7 @@ func (x Transaction) Commit() {
 		if !s.trial {
 			s.Cluster.Commit(t)
 		}
-		s.Binds = append(s.Binds, cluster.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
+		s.Binds = append(s.Binds, decision.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
 			Created: t.Created(), IsHeld: t.IsHeld(), Reservation: t.Reservation})
 	}
 	x.mustBePlanned()
@@ -129,7 +130,7 @@ func (s *Session) keep() {
 // takes the room of has no job.
 type Planned struct {
 	Plan      *cluster.Plan
-	Evictions []cluster.Eviction
+	Evictions []decision.Eviction
 }
 
 // Promise turns what was promised and evicted into a plan that is in force.

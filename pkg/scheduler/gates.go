@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
@@ -15,7 +16,7 @@ import (
 // nothing but one. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may hold:
 // pods whose gates were opened before count as held by their queues, and of a gang the gates are opened together or not at all.
 // Pods that got a node need no decision: their gates are opened when they are bound.
-func openGates(s *framework.Session, d *cluster.Decisions) {
+func openGates(s *framework.Session, d *decision.Decisions) {
 	x := s.Begin()
 	defer x.Undo()
 	var held []*cluster.Job
@@ -48,7 +49,7 @@ func openGates(s *framework.Session, d *cluster.Decisions) {
 }
 
 // openGatesOf opens the gates of those pods of a job that its queue has room for, if it has for as many as must start together.
-func openGatesOf(s *framework.Session, j *cluster.Job, d *cluster.Decisions) {
+func openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
 	x := s.Begin()
 	var opened []*cluster.Task
 	for _, t := range s.Pending(j) {
@@ -71,9 +72,9 @@ func openGatesOf(s *framework.Session, j *cluster.Job, d *cluster.Decisions) {
 	}
 }
 
-func open(t *cluster.Task, d *cluster.Decisions) {
+func open(t *cluster.Task, d *decision.Decisions) {
 	t.IsOpened = true
-	d.Gates = append(d.Gates, cluster.GateOpening{Pod: t.Key(), UID: t.UID()})
+	d.Gates = append(d.Gates, decision.GateOpening{Pod: t.Key(), UID: t.UID()})
 }
 
 // isUnderCapability reports whether a task fits under what its queue, and those above it, say that they may hold.

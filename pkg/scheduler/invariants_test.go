@@ -15,6 +15,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -69,7 +70,7 @@ func groupOf(p *corev1.Pod) string {
 }
 
 // checkGangs: of a job below its minimum nothing is newly bound (S5).
-func (l *randomCluster) checkGangs(j judge, binds []cluster.Bind) {
+func (l *randomCluster) checkGangs(j judge, binds []decision.Bind) {
 	if l.configuration == "no gang" {
 		return
 	}
@@ -99,7 +100,7 @@ func (l *randomCluster) checkGangs(j judge, binds []cluster.Bind) {
 }
 
 // checkPlace: the node can hold the pod, and what it asks for is not over-committed there (S5).
-func (l *randomCluster) checkPlace(j judge, b cluster.Bind) {
+func (l *randomCluster) checkPlace(j judge, b decision.Bind) {
 	p, n := l.pods[b.Pod.Name], l.nodes[b.Node]
 	var wrong string
 	switch {
@@ -170,7 +171,7 @@ func requests(p *corev1.Pod) map[corev1.ResourceName]int64 {
 
 // checkCapability: no queue comes to hold more than its capability of what the pod asks for, with the tree at any level
 // (Q4).
-func (l *randomCluster) checkCapability(j judge, b cluster.Bind) {
+func (l *randomCluster) checkCapability(j judge, b decision.Bind) {
 	if l.configuration == "drf tree" {
 		return // nobody there has a say on capabilities
 	}
@@ -301,7 +302,7 @@ func (l *randomCluster) settle(j judge) {
 		// What time alone decides while the rest is looked at is no unrest.
 		due := l.scheduler.Cluster().NextDeadline(l.now)
 		isLong := due.IsZero() || due.After(l.now.Add((furtherCycles+1)*time.Second))
-		if quiet++; len(l.events) > 0 || before == 0 || !isLong || l.turns[before].decided != text(&cluster.Decisions{}) {
+		if quiet++; len(l.events) > 0 || before == 0 || !isLong || l.turns[before].decided != text(&decision.Decisions{}) {
 			quiet = 0
 		}
 		if quiet == 2 { // what a job is kept at admission may end in one cycle, and be given to others in the next
@@ -355,7 +356,7 @@ func (l *randomCluster) checkRestart(j judge) {
 
 // isMixed reports whether pods of several shapes were placed for one job. What order finds them all a place is not searched
 // for exhaustively, so that less room elsewhere may lead to a better order.
-func (l *randomCluster) isMixed(binds []cluster.Bind) bool {
+func (l *randomCluster) isMixed(binds []decision.Bind) bool {
 	shapes := map[string]string{}
 	for _, b := range binds {
 		p := l.pods[b.Pod.Name]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 )
 
@@ -18,7 +19,7 @@ type Inbox interface {
 
 // Outbox is where decisions go. Neither call waits for the API server.
 type Outbox interface {
-	Do(decisions cluster.Decisions)
+	Do(decisions decision.Decisions)
 	// Report is told of every cycle: what it did beside its decisions, and of a policy that could not be used.
 	Report(result Result, refused error)
 }

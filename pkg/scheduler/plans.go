@@ -2,27 +2,28 @@ package scheduler
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 )
 
 // writePlans adds what is to be written of the plans that began and of those that were cancelled. A plan that did both in
 // one cycle was never heard of.
-func writePlans(c *cluster.Cluster, began []*framework.Planned, d *cluster.Decisions) {
+func writePlans(c *cluster.Cluster, began []*framework.Planned, d *decision.Decisions) {
 	for _, planned := range began {
 		if p := planned.Plan; p.IsInForce() {
 			d.Plans = append(d.Plans, start(p, planned.Evictions))
 		}
 	}
 	for _, p := range c.TakeCancelledPlans() {
-		end := cluster.PlanEnd{ID: p.ID, Why: p.Why}
+		end := decision.PlanEnd{ID: p.ID, Why: p.Why}
 		if p.Job != nil {
 			end.Job = p.Job.ID
 		}
 		for _, t := range p.Unpromised {
-			end.Nominations = append(end.Nominations, cluster.Nomination{Pod: t.Key(), UID: t.UID(), Job: end.Job})
+			end.Nominations = append(end.Nominations, decision.Nomination{Pod: t.Key(), UID: t.UID(), Job: end.Job})
 		}
 		for _, t := range p.Spared {
-			spared := cluster.Spared{Pod: t.Key(), UID: t.UID()}
+			spared := decision.Spared{Pod: t.Key(), UID: t.UID()}
 			if !t.MayBeAsked() {
 				spared.Refused, spared.Refusals = t.Refusal.Why, t.Refusal.Times
 			}
@@ -32,8 +33,8 @@ func writePlans(c *cluster.Cluster, began []*framework.Planned, d *cluster.Decis
 	}
 }
 
-func start(p *cluster.Plan, evictions []cluster.Eviction) cluster.PlanStart {
-	s := cluster.PlanStart{ID: p.ID, Action: p.Action, Scope: p.Scope, Since: p.Since, Evictions: evictions}
+func start(p *cluster.Plan, evictions []decision.Eviction) decision.PlanStart {
+	s := decision.PlanStart{ID: p.ID, Action: p.Action, Scope: p.Scope, Since: p.Since, Evictions: evictions}
 	j := p.Job
 	if j == nil {
 		return s
@@ -43,9 +44,9 @@ func start(p *cluster.Plan, evictions []cluster.Eviction) cluster.PlanStart {
 	if j.Decided != nil {
 		status = j.Decided
 	}
-	s.Group = cluster.GroupStatus{Job: j.ID, UID: j.UID(), Status: *status}
+	s.Group = decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: *status}
 	for _, t := range p.Promised() {
-		s.Nominations = append(s.Nominations, cluster.Nomination{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: j.ID})
+		s.Nominations = append(s.Nominations, decision.Nomination{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: j.ID})
 	}
 	return s
 }

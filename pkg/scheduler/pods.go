@@ -10,6 +10,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/plugins/gang"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -17,7 +18,7 @@ import (
 // writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,
 // so that is said only where nodes would help, and not of pods that have a place unless the plugin gang is told to. The numbers are on the PodGroup: repeating them here would write every pod
 // of a job again whenever one of them changes.
-func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *cluster.Decisions) {
+func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *decision.Decisions) {
 	if j.Count(cluster.Pending) == 0 {
 		return
 	}
@@ -48,13 +49,13 @@ func (w *statusWriter) fitting(j *cluster.Job, reason string) sets.Set[string] {
 }
 
 // tellPod gives a pod a condition that says why it waits, unless it has it.
-func tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *cluster.Decisions) {
+func tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *decision.Decisions) {
 	// What was decided last counts: the pod may not show it yet.
 	if t.Told == message || t.Told == "" && says(t.Pod, reason, message) {
 		return
 	}
 	t.Told = message
-	d.Pods = append(d.Pods, cluster.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
+	d.Pods = append(d.Pods, decision.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	}})

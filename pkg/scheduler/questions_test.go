@@ -14,6 +14,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
@@ -41,7 +42,7 @@ func (m *mailbox) Take() ([]cluster.Event, *framework.Policy) {
 	}
 }
 
-func (m *mailbox) Do(cluster.Decisions)          {}
+func (m *mailbox) Do(decision.Decisions)         {}
 func (m *mailbox) Report(result Result, _ error) { m.cycles <- result }
 
 // send has events taken in.

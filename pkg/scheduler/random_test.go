@@ -15,6 +15,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
@@ -43,7 +44,7 @@ type randomCluster struct {
 	pods   map[string]*corev1.Pod
 	ranks  map[string]*schedulingv1.PriorityClass
 
-	underway []cluster.Bind  // bindings that were decided and whose outcome is open
+	underway []decision.Bind // bindings that were decided and whose outcome is open
 	events   []cluster.Event // what the scheduler has not heard yet
 	turns    []turn
 }
@@ -343,7 +344,7 @@ func (l *randomCluster) stranger() {
 
 // answer has the API server answer some of the bindings that are under way.
 func (l *randomCluster) answer() {
-	l.underway = slices.DeleteFunc(l.underway, func(b cluster.Bind) bool {
+	l.underway = slices.DeleteFunc(l.underway, func(b decision.Bind) bool {
 		switch l.choose(4) {
 		case 0, 1:
 			l.bind(b)
@@ -357,7 +358,7 @@ func (l *randomCluster) answer() {
 }
 
 // bind has a binding succeed, if the pod is still the one that was meant and is not being deleted.
-func (l *randomCluster) bind(b cluster.Bind) {
+func (l *randomCluster) bind(b decision.Bind) {
 	if p := l.pods[b.Pod.Name]; p != nil && p.UID == b.UID && p.DeletionTimestamp == nil {
 		change(l, l.pods, b.Pod.Name, func(p *corev1.Pod) {
 			p.Spec.NodeName = b.Node
@@ -402,7 +403,7 @@ func (t turn) run(s *scheduler.Scheduler, before []turn) scheduler.Result {
 }
 
 // text is what was decided, byte for byte.
-func text(d *cluster.Decisions) string {
+func text(d *decision.Decisions) string {
 	decided, err := json.Marshal(d)
 	if err != nil {
 		panic(err)

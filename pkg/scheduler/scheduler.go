@@ -10,6 +10,7 @@ import (
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -87,7 +88,7 @@ func (s *Scheduler) Cluster() *cluster.Cluster { return s.cluster }
 
 // Result is what comes out of a cycle.
 type Result struct {
-	Decisions cluster.Decisions
+	Decisions decision.Decisions
 	// Wake is when the next cycle is due although nothing may have happened by then; zero if time alone changes nothing.
 	Wake time.Time
 	// Unplaced is how many pods, admitted and without a node, the jobs have that were looked at in vain.

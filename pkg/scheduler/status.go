@@ -12,6 +12,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/gang"
 )
@@ -48,7 +49,7 @@ func (w *statusWriter) use(policy *framework.Policy, c *cluster.Cluster) {
 
 // write adds to the decisions every status that differs from what was decided last. Only jobs and queues that something
 // has happened to are looked at.
-func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *cluster.Decisions) {
+func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
 	w.cycle++
 	w.touchArrived(c, now)
 	w.writeUngrouped(c, now, d)
@@ -115,7 +116,7 @@ func terminating(j *cluster.Job) int {
 	return scheduled
 }
 
-func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *cluster.Decisions) {
+func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *decision.Decisions) {
 	last := &j.Group.Status
 	if j.Decided != nil {
 		last = j.Decided
@@ -132,12 +133,12 @@ func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, 
 	}
 	w.announce(j, last.Conditions, status.Conditions, d)
 	j.Decided = &status
-	d.Groups = append(d.Groups, cluster.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
+	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
 }
 
 // writePlace notes on a PodGroup that says where its pods must be in which HyperNode they are. While none has a node it says
 // where they were: should they come back, they are placed there if they can be.
-func (w *statusWriter) writePlace(j *cluster.Job, d *cluster.Decisions) {
+func (w *statusWriter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	if !j.IsPlaced() {
 		return
 	}
@@ -155,7 +156,7 @@ func (w *statusWriter) writePlace(j *cluster.Job, d *cluster.Decisions) {
 	}
 	if place != last {
 		j.Place = &place
-		d.Places = append(d.Places, cluster.GroupPlace{Job: j.ID, UID: j.UID(), HyperNode: place})
+		d.Places = append(d.Places, decision.GroupPlace{Job: j.ID, UID: j.UID(), HyperNode: place})
 	}
 }
 
@@ -210,7 +211,7 @@ func nominated(p *cluster.Plan) string {
 }
 
 // announce makes an Event when the kind of statement about a job changes, not with every number.
-func (w *statusWriter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *cluster.Decisions) {
+func (w *statusWriter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *decision.Decisions) {
 	for _, c := range next {
 		if !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {
 			return old.Type == c.Type && old.Reason == c.Reason
@@ -220,8 +221,8 @@ func (w *statusWriter) announce(j *cluster.Job, last, next []schedulingv1beta1.P
 	}
 }
 
-func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) cluster.Notice {
-	notice := cluster.Notice{
+func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) decision.Notice {
+	notice := decision.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup",
 			Namespace: j.ID.Namespace, Name: j.ID.Name, UID: j.UID()},
 		Type: corev1.EventTypeNormal, Reason: string(c.Type), Message: c.Message,
@@ -236,7 +237,7 @@ func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) cluster.Not
 	return notice
 }
 
-func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *cluster.Decisions) {
+func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *decision.Decisions) {
 	allocated := c.Resources.List(q.Subtree.Allocated)
 	last := q.Object.Status.Allocated
 	if q.Decided != nil {
@@ -247,5 +248,5 @@ func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *clust
 	}
 	q.Decided = allocated
 	hasStatus := !equality.Semantic.DeepEqual(&q.Object.Status, &schedulingv1beta1.QueueStatus{})
-	d.Queues = append(d.Queues, cluster.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated, HasStatus: hasStatus})
+	d.Queues = append(d.Queues, decision.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated, HasStatus: hasStatus})
 }

@@ -8,13 +8,14 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // story tells all turns so far to whoever has to find out what went wrong.
 func (l *randomCluster) story() string {
 	var b strings.Builder
 	for i, t := range l.turns {
-		if len(t.events) == 0 && t.decided == text(&cluster.Decisions{}) {
+		if len(t.events) == 0 && t.decided == text(&decision.Decisions{}) {
 			continue
 		}
 		fmt.Fprintf(&b, "\ncycle %d, %s, under %q\n", i, t.now.Format("15:04:05"), t.configuration)

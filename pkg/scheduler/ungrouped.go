@@ -6,6 +6,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // ungrouped is a pod that names no PodGroup, and when it is to be said that nobody has made one for it.
@@ -25,7 +26,7 @@ const (
 
 // writeUngrouped tells pods that name no PodGroup that nobody has made one for them. They belong to no job, so nothing else is
 // said of them.
-func (w *statusWriter) writeUngrouped(c *cluster.Cluster, now time.Time, d *cluster.Decisions) {
+func (w *statusWriter) writeUngrouped(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
 	for _, t := range c.TakeUngrouped() {
 		w.ungrouped = append(w.ungrouped, ungrouped{task: t, due: now.Add(groupingPause)})
 	}

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // The variables that say how many worlds are led, which is the first, and where failures are written as scenarios.
@@ -54,7 +54,7 @@ func (s *tally) add(l *life) {
 }
 
 // leadAll leads the worlds of some seeds, on all cores, and returns those that fail, in order.
-func leadAll(first, count uint64, sum *tally, overlook func(cluster.Cause) bool) []uint64 {
+func leadAll(first, count uint64, sum *tally, overlook func(wake.Cause) bool) []uint64 {
 	var group sync.WaitGroup
 	var mutex sync.Mutex
 	var failed []uint64

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/test/fixture"
 )
 
 // event is one thing that happens, and a state in which the pod taker-0 finds its place by that alone.
 type event struct {
 	kind   string // of the object, as the watches of the edge name it; "" if it is none
-	causes []cluster.Cause
+	causes []wake.Cause
 	// objects are there besides the stage; they replace those of the same kind and name.
 	objects []runtime.Object
 	happens func(*life)
@@ -94,7 +94,7 @@ func gangOf(name, class string, least int32, options ...func(*schedulingv1beta1.
 }
 
 // run plays an event on a stage: was is whether the taker had its place before, is whether it has it after.
-func (e event) run(t *testing.T, s stage, overlook func(cluster.Cause) bool) (was, is bool, l *life) {
+func (e event) run(t *testing.T, s stage, overlook func(wake.Cause) bool) (was, is bool, l *life) {
 	t.Helper()
 	c := configuration{actions: e.actions, plugins: e.plugins, sharer: e.sharer, whole: !e.never}
 	if c.actions == "" {
@@ -139,7 +139,7 @@ func TestEveryKindOfEventWakes(t *testing.T) {
 				if len(test.causes) == 0 {
 					return // the job itself has changed, or the rules have
 				}
-				if _, is, l := test.run(t, s, func(c cluster.Cause) bool { return slices.Contains(test.causes, c) }); is {
+				if _, is, l := test.run(t, s, func(c wake.Cause) bool { return slices.Contains(test.causes, c) }); is {
 					t.Errorf("the taker has its place though the causes are overlooked\n%s", l.tell())
 				}
 			})

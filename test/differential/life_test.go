@@ -12,6 +12,7 @@ import (
 	"hekla.sh/hekla/internal/simulator"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -50,7 +51,7 @@ type happening struct {
 }
 
 // options are how every simulation of a world is run.
-func options(observe func(*cluster.Decisions)) simulator.Options {
+func options(observe func(*decision.Decisions)) simulator.Options {
 	return simulator.Options{SchedulerNames: []string{"volcano"}, Now: beginning, Grace: true, Observe: observe}
 }
 
@@ -63,10 +64,10 @@ func begin(w *world) *life {
 	}
 	options := options(l.observe)
 	options.Overlook = w.overlook
-	options.Fate = func(e cluster.Eviction) simulator.Fate {
+	options.Fate = func(e decision.Eviction) simulator.Fate {
 		return simulator.Fate{Refused: l.refuse(e.Pod.Name), Overdue: l.overdue[e.Pod.Name]}
 	}
-	options.RefuseBinding = func(b cluster.Bind) string { return l.refuse(b.Pod.Name) }
+	options.RefuseBinding = func(b decision.Bind) string { return l.refuse(b.Pod.Name) }
 	if l.led, err = simulator.Lead(input, w.configuration.policy(), options); err != nil {
 		panic(err)
 	}
@@ -122,14 +123,14 @@ func (l *life) kind() string {
 	return kind
 }
 
-func (l *life) observe(d *cluster.Decisions) {
+func (l *life) observe(d *decision.Decisions) {
 	l.decided = append(l.decided, decisions(d, l.led)...)
 	l.binds += len(d.Binds)
 	l.plans += len(d.Plans)
 }
 
 // decisions are what of a cycle's decisions is more than a word on how things stand.
-func decisions(d *cluster.Decisions, led *simulator.Led) (all []string) {
+func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
 	for _, e := range d.Ended {
 		all = append(all, fmt.Sprintf("end the plan of %s: %s", e.Job.Name, e.Why))
 	}
@@ -160,8 +161,8 @@ func decisions(d *cluster.Decisions, led *simulator.Led) (all []string) {
 
 // isWritten reports whether a plan only promises what the pods say that they are promised: a scheduler that starts makes such a
 // plan anew instead of taking it up.
-func isWritten(p *cluster.PlanStart, led *simulator.Led) bool {
-	return len(p.Evictions) == 0 && !slices.ContainsFunc(p.Nominations, func(n cluster.Nomination) bool {
+func isWritten(p *decision.PlanStart, led *simulator.Led) bool {
+	return len(p.Evictions) == 0 && !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool {
 		pod, ok := led.Get(&corev1.Pod{}, n.Pod.Namespace, n.Pod.Name).(*corev1.Pod)
 		return !ok || pod.Status.NominatedNodeName != n.Node
 	})
@@ -217,7 +218,7 @@ func (l *life) askAnew() []string {
 	}
 	var decided []string
 	var anew *simulator.Led
-	options := options(func(d *cluster.Decisions) { decided = append(decided, decisions(d, anew)...) })
+	options := options(func(d *decision.Decisions) { decided = append(decided, decisions(d, anew)...) })
 	options.Now = l.led.Now()
 	if anew, err = simulator.Lead(input, l.configuration.policy(), options); err != nil {
 		panic(err)

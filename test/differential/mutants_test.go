@@ -3,7 +3,7 @@ package differential
 import (
 	"testing"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // Random worlds show, too, when the model does not wake a job: some of them fail for each of these causes. Causes that seldom come without
@@ -12,12 +12,12 @@ func TestForgottenCausesAreFound(t *testing.T) {
 	const most, step = 10_000, 100
 	for _, test := range []struct {
 		name  string
-		cause cluster.Cause
-	}{{"a node changes", cluster.NodeShown}, {"room becomes free", cluster.RoomFreed}, {"a queue changes", cluster.QueueShown}} {
+		cause wake.Cause
+	}{{"a node changes", wake.NodeShown}, {"room becomes free", wake.RoomFreed}, {"a queue changes", wake.QueueShown}} {
 		t.Run(test.name, func(t *testing.T) {
 			var sum tally
 			for first := uint64(1); first < most; first += step {
-				if failed := leadAll(first, step, &sum, func(c cluster.Cause) bool { return c == test.cause }); len(failed) > 0 {
+				if failed := leadAll(first, step, &sum, func(c wake.Cause) bool { return c == test.cause }); len(failed) > 0 {
 					t.Logf("shown by seed %d", failed[0])
 					return
 				}

@@ -14,7 +14,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -34,7 +34,7 @@ func node(options ...func(*corev1.Node)) *corev1.Node { return fixture.Node("n1"
 
 func objects(all ...runtime.Object) []runtime.Object { return all }
 
-func causes(all ...cluster.Cause) []cluster.Cause { return all }
+func causes(all ...wake.Cause) []wake.Cause { return all }
 
 // events are all kinds of events, each with a state in which nothing else is missing.
 func events() map[string]event {
@@ -48,7 +48,7 @@ func events() map[string]event {
 }
 
 func eventsOfNodes() map[string]event {
-	shown := causes(cluster.NodeShown)
+	shown := causes(wake.NodeShown)
 	return map[string]event{
 		"a node has a label": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Selecting("zone", "a"))),
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["zone"] = "a" })},
@@ -66,12 +66,12 @@ func eventsOfNodes() map[string]event {
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = fixture.List("cpu=2")["cpu"] })},
 		"a node joins": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))), stages: []stage{free, full},
 			happens: come(fixture.Node("n9", "cpu=2"))},
-		"a HyperNode comes": {kind: "hypernodes", causes: causes(cluster.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
+		"a HyperNode comes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
 			objects: objects(gangOf("taker", "high", 1, fixture.Within(1))), happens: come(fixture.HyperNode("late", 1, "n1"))},
-		"a HyperNode changes": {kind: "hypernodes", causes: causes(cluster.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
+		"a HyperNode changes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
 			objects: objects(gangOf("taker", "high", 1, fixture.Within(1)), fixture.HyperNode("late", 2, "n1")),
 			happens: alter(&topologyv1alpha1.HyperNode{}, "late", func(h *topologyv1alpha1.HyperNode) { h.Spec.Tier = 1 })},
-		"a namespace has a label": {kind: "namespaces", causes: causes(cluster.NamespaceShown), stages: []stage{free},
+		"a namespace has a label": {kind: "namespaces", causes: causes(wake.NamespaceShown), stages: []stage{free},
 			objects: objects(taker(nearTeam("b")), fixture.Node("n1", "cpu=2"), fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x"))),
 			happens: alter(&corev1.Namespace{}, fixture.Namespace, func(n *corev1.Namespace) { n.Labels = map[string]string{"team": "b"} })},
 	}
@@ -87,7 +87,7 @@ func nearTeam(team string) func(*corev1.Pod) {
 }
 
 func eventsOfVolumes() map[string]event {
-	shown := causes(cluster.SupplyShown)
+	shown := causes(wake.SupplyShown)
 	capacity := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "room", UID: "room"}, StorageClassName: "late",
 		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelHostname: "n1"}}, Capacity: new(fixture.List("storage=5Gi")["storage"])}
 	counting := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disks.example.com", UID: "driver"}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}
@@ -132,13 +132,13 @@ func attached(volume, node string) *storagev1.VolumeAttachment {
 }
 
 func eventsOfDevices() map[string]event {
-	shown := causes(cluster.SupplyShown)
+	shown := causes(wake.SupplyShown)
 	using := taker(fixture.Using("d"))
 	rule := fixture.TaintRule("broken", "", "")
 	return map[string]event{
-		"a class of devices comes": {kind: "deviceclasses", causes: causes(cluster.SupplyShown, cluster.NodeShown),
+		"a class of devices comes": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
 			objects: objects(fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using), happens: come(fixture.Devices("gpu"))},
-		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(cluster.SupplyShown, cluster.NodeShown),
+		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
 			objects: objects(fixture.Slice("n1", 1), taker(fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1"))), happens: come(fixture.Devices("gpu"))},
 		"a claim of devices comes": {kind: "resourceclaims", causes: shown, objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), using),
 			happens: come(fixture.DeviceClaim("d", "gpu", 1))},
@@ -162,7 +162,7 @@ func taken(name string) *resourcev1.ResourceClaim {
 }
 
 func eventsOfQueues() map[string]event {
-	shown := causes(cluster.QueueShown)
+	shown := causes(wake.QueueShown)
 	queue := func(how func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue { return fixture.Queue("q", how) }
 	alterQueue := func(how func(*schedulingv1beta1.Queue)) func(*life) {
 		return alter(&schedulingv1beta1.Queue{}, "q", how)
@@ -195,11 +195,11 @@ func eventsOfQueues() map[string]event {
 			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=1") })},
 		"another queue deserves less": {kind: "queues", causes: shown, sharer: "capacity", stages: []stage{full}, objects: deserve("cpu=1", "cpu=1"),
 			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = nil })},
-		"a queue weighs more": {kind: "queues", causes: causes(cluster.QueueShown, cluster.ShareChanged), sharer: "proportion", stages: []stage{full},
+		"a queue weighs more": {kind: "queues", causes: causes(wake.QueueShown, wake.ShareChanged), sharer: "proportion", stages: []stage{full},
 			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 9 }), fixture.Node("n1", "cpu=2"), giver(marked),
 				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n1"), marked, aLongEnd)),
 			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 9 })},
-		"others ask for more, and a share shrinks": {kind: "pods", causes: causes(cluster.ShareChanged), sharer: "proportion", stages: []stage{full},
+		"others ask for more, and a share shrinks": {kind: "pods", causes: causes(wake.ShareChanged), sharer: "proportion", stages: []stage{full},
 			// Of four CPUs a holds three, which it deserves as long as c wants nothing; the one that is free is on n9.
 			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 2 }), fixture.Node("n1", "cpu=3"), fixture.Node("n9", "cpu=1"),
 				taker(fixture.Selecting(corev1.LabelHostname, "n1")), giver(marked), fixture.Queue("c", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 2 }),
@@ -217,9 +217,9 @@ func eventsOfQueues() map[string]event {
 				b.Spec.Deserved, a.Spec.Guarantee.Resource = fixture.List("cpu=1"), fixture.List("cpu=1")
 			}),
 			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Guarantee.Resource = nil })},
-		"a quota allows more": {kind: "resourcequotas", causes: causes(cluster.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
+		"a quota allows more": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
 			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: come(quota("quota", "requests.cpu=8"))},
-		"a quota goes": {kind: "resourcequotas", causes: causes(cluster.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
+		"a quota goes": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
 			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: leave(&corev1.ResourceQuota{}, "quota")},
 	}
 }
@@ -229,35 +229,35 @@ func eventsOfGivers() map[string]event {
 	shield := budget("shield", 1, "x")
 	shielded := giver(marked, fixture.Labelled("app", "x"))
 	cooling := giver(marked, fixture.Annotated(schedulingv1beta1.CooldownTimeKey, "100h"))
-	freed := causes(cluster.RoomFreed, cluster.UsageFreed)
+	freed := causes(wake.RoomFreed, wake.UsageFreed)
 	alterGiver := func(how func(*schedulingv1beta1.PodGroup)) func(*life) {
 		return alter(&schedulingv1beta1.PodGroup{}, "giver", how)
 	}
 	return map[string]event{
-		"a victim is marked": {kind: "pods", causes: causes(cluster.PodRelabelled), stages: evicts, objects: objects(giver()),
+		"a victim is marked": {kind: "pods", causes: causes(wake.PodRelabelled), stages: evicts, objects: objects(giver()),
 			happens: alter(&corev1.Pod{}, "giver-0", marked)},
-		"a cool-down is taken off": {kind: "pods", causes: causes(cluster.PodRelabelled), stages: evicts, plugins: []string{"cdp"}, objects: objects(cooling),
+		"a cool-down is taken off": {kind: "pods", causes: causes(wake.PodRelabelled), stages: evicts, plugins: []string{"cdp"}, objects: objects(cooling),
 			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.CooldownTimeKey) })},
-		"a budget covers it no more": {kind: "pods", causes: causes(cluster.PodRelabelled, cluster.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+		"a budget covers it no more": {kind: "pods", causes: causes(wake.PodRelabelled, wake.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Labels["app"] = "y" })},
-		"a budget allows more": {kind: "poddisruptionbudgets", causes: causes(cluster.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+		"a budget allows more": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: come(budget("shield", 0, "x"))},
-		"a budget goes": {kind: "poddisruptionbudgets", causes: causes(cluster.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+		"a budget goes": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: leave(&policyv1.PodDisruptionBudget{}, "shield")},
-		"a gang that gives is marked": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, objects: objects(giver()),
+		"a gang that gives is marked": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, objects: objects(giver()),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Annotations[schedulingv1beta1.PreemptableKey] = "true" })},
-		"a gang joins the queue": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, objects: objects(gangOf("giver", "low", 0, inQueue("nowhere"))),
+		"a gang joins the queue": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, objects: objects(gangOf("giver", "low", 0, inQueue("nowhere"))),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "q" })},
-		"a gang needs fewer": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, never: true, objects: objects(gangOf("giver", "low", 1)),
+		"a gang needs fewer": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, never: true, objects: objects(gangOf("giver", "low", 1)),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 0 })},
-		"a gang gives up its parts": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, never: true,
+		"a gang gives up its parts": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, never: true,
 			objects: objects(gangOf("giver", "low", 0, fixture.Parts("part", 1, 1, nil)), giver(marked, fixture.Labelled("part", "0"))),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.SubGroupPolicy = nil })},
-		"a gang has a lower class": {kind: "podgroups", causes: causes(cluster.GiverChanged), stages: evicts, objects: objects(gangOf("giver", "high", 0)),
+		"a gang has a lower class": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, objects: objects(gangOf("giver", "high", 0)),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "low" })},
-		"a class is worth less": {kind: "priorityclasses", causes: causes(cluster.ClassShown), stages: evicts,
+		"a class is worth less": {kind: "priorityclasses", causes: causes(wake.ClassShown), stages: evicts,
 			objects: objects(fixture.PriorityClass("low", 20)), happens: alter(&schedulingv1.PriorityClass{}, "low", func(c *schedulingv1.PriorityClass) { c.Value = 0 })},
-		"a class is bounded by a quota and its pods do not carry it": {kind: "resourcequotas", causes: causes(cluster.QuotaShown, cluster.ClassShown),
+		"a class is bounded by a quota and its pods do not carry it": {kind: "resourcequotas", causes: causes(wake.QuotaShown, wake.ClassShown),
 			stages: evicts, objects: objects(gangOf("giver", "high", 0), taker(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
 		"a pod is deleted": {kind: "pods", causes: freed, stages: []stage{full}, objects: objects(giver()),
 			happens: func(l *life) { edit(l, &corev1.Pod{}, "giver-0", ending(l, 5)) }},
@@ -266,7 +266,7 @@ func eventsOfGivers() map[string]event {
 			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
 		"a pod shrinks": {kind: "pods", causes: freed, stages: []stage{full, inHyperNode}, objects: objects(giver(), taker(fixture.Asks("cpu=500m"))),
 			happens: alter(&corev1.Pod{}, "giver-0", fixture.Asks("cpu=500m"))},
-		"a pod grows above the share of its queue": {kind: "pods", causes: causes(cluster.PodGrown), stages: []stage{full}, sharer: "capacity",
+		"a pod grows above the share of its queue": {kind: "pods", causes: causes(wake.PodGrown), stages: []stage{full}, sharer: "capacity",
 			objects: objects(fixture.Node("n8", "cpu=2"), fixture.Queue("a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }),
 				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }), taker(fixture.Selecting(corev1.LabelHostname, "n1")),
 				gangOf("giver", "low", 0, func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "a" }), giver(marked),
@@ -302,11 +302,11 @@ func eventsOfJobs() map[string]event {
 				panic(err)
 			}
 		}},
-		"a plan is adopted, which frees quota": {causes: causes(cluster.PlanAdopted, cluster.UsageFreed), stages: []stage{full}, sharer: "capacity",
+		"a plan is adopted, which frees quota": {causes: causes(wake.PlanAdopted, wake.UsageFreed), stages: []stage{full}, sharer: "capacity",
 			objects: append(vip(), fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") }),
 				gangOf("taker", "low", 1)),
 			happens: come(gangOf("vip", "high", 1, inQueue("vip")), fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1"), important))},
-		"a plan ends, which had promised a node": {actions: actionLists[4], causes: causes(cluster.PlanEnded, cluster.RoomFreed, cluster.UsageFreed), stages: []stage{full},
+		"a plan ends, which had promised a node": {actions: actionLists[4], causes: causes(wake.PlanEnded, wake.RoomFreed, wake.UsageFreed), stages: []stage{full},
 			objects: append(vip(), gangOf("taker", "low", 1), taker(fixture.Selecting(corev1.LabelHostname, "n9")), gangOf("vip", "high", 2, inQueue("vip")),
 				fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1")),
 				fixture.Pod("vip-1", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n9"))),
@@ -315,10 +315,10 @@ func eventsOfJobs() map[string]event {
 				drop(l, &corev1.Pod{}, "vip-0")
 				drop(l, &corev1.Pod{}, "vip-1")
 			}},
-		"a pod is labelled": {kind: "pods", causes: causes(cluster.PodRelabelled), stages: []stage{free},
+		"a pod is labelled": {kind: "pods", causes: causes(wake.PodRelabelled), stages: []stage{free},
 			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x")), fixture.Pod("mate", fixture.On("n1"))),
 			happens: alter(&corev1.Pod{}, "mate", fixture.Labelled("app", "x"))},
-		"a pod that attracts is bound": {kind: "pods", causes: causes(cluster.PodPlaced), stages: []stage{free},
+		"a pod that attracts is bound": {kind: "pods", causes: causes(wake.PodPlaced), stages: []stage{free},
 			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x"))),
 			happens: come(fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x")))},
 	}

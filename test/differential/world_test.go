@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -24,7 +24,7 @@ type world struct {
 	objects       []runtime.Object
 	changes       []timed
 	// overlook makes the model forget causes to wake jobs; nil forgets none.
-	overlook func(cluster.Cause) bool
+	overlook func(wake.Cause) bool
 }
 
 // change is something that happens in the world outside. What it is about may be gone by then: then nothing happens.

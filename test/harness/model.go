@@ -11,6 +11,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -193,7 +194,7 @@ func (m *Model) RemovePods(names ...string) *Model {
 }
 
 // StartPods has pods run that were bound.
-func (m *Model) StartPods(binds []cluster.Bind) *Model {
+func (m *Model) StartPods(binds []decision.Bind) *Model {
 	m.tb.Helper()
 	for _, b := range binds {
 		p := m.PodNamed(b.Pod.Name)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // level is on whose authority a pod leaves (A1).
@@ -44,7 +44,7 @@ func levelOf(action string, taker *job, victim *pod) level {
 // hearing judges one plan.
 type hearing struct {
 	*judge
-	decision      cluster.PlanStart
+	decision      decision.PlanStart
 	plan          *plan
 	before, after *picture
 	divided       []*share // as the cluster was divided when the cycle began; any of them will do
@@ -169,7 +169,7 @@ func (p *picture) protects(action string, taker *job, v *pod) (law, why string) 
 	return "", ""
 }
 
-func (h *hearing) victim(v *pod, e cluster.Eviction) {
+func (h *hearing) victim(v *pod, e decision.Eviction) {
 	if law, why := h.before.protects(h.plan.action, h.taker, v); law != "" {
 		h.breach(law, "plan %s of %s evicts %s: %s", h.plan.id, h.taker.name, v.name, why)
 	}

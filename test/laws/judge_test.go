@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // judge walks through what a scheduler decides.
@@ -34,12 +34,12 @@ func (j *judge) breach(law, format string, arguments ...any) {
 
 // cycle judges the decisions of a cycle in the order in which they were made: plans of earlier cycles end or are fulfilled
 // first, then the actions have their turns.
-func (j *judge) cycle(d *cluster.Decisions, at *picture) {
+func (j *judge) cycle(d *decision.Decisions, at *picture) {
 	var divided []*share
 	if len(d.Plans) > 0 {
 		divided = append(divided, at.shares())
 	}
-	j.fleeting = slices.ContainsFunc(d.Ended, func(e cluster.PlanEnd) bool { return j.memory.plans[e.ID] == nil })
+	j.fleeting = slices.ContainsFunc(d.Ended, func(e decision.PlanEnd) bool { return j.memory.plans[e.ID] == nil })
 	j.overruled(d.Ended, at)
 	for _, e := range d.Ended {
 		j.end(e)
@@ -63,7 +63,7 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 		}
 		binds = binds[count:]
 	}
-	kept := slices.IndexFunc(binds, func(b cluster.Bind) bool { return !promises(earlier, b.UID) })
+	kept := slices.IndexFunc(binds, func(b decision.Bind) bool { return !promises(earlier, b.UID) })
 	if kept < 0 {
 		kept = len(binds)
 	}
@@ -93,15 +93,15 @@ func (j *judge) cycle(d *cluster.Decisions, at *picture) {
 
 // forsake judges that a scheduler either goes on with what one before it has written down, or takes it back: nobody else
 // will.
-func (j *judge) forsake(d *cluster.Decisions) {
+func (j *judge) forsake(d *decision.Decisions) {
 	for id, p := range j.memory.plans {
 		if p.action != "" {
 			continue
 		}
 		delete(j.memory.plans, id)
 		for uid, node := range p.nominated {
-			taken := slices.ContainsFunc(d.Ended, func(e cluster.PlanEnd) bool {
-				return slices.ContainsFunc(e.Nominations, func(n cluster.Nomination) bool { return n.UID == uid })
+			taken := slices.ContainsFunc(d.Ended, func(e decision.PlanEnd) bool {
+				return slices.ContainsFunc(e.Nominations, func(n decision.Nomination) bool { return n.UID == uid })
 			})
 			if !taken && !promises(j.memory.plans, uid) && !isBound(d.Binds, uid) && j.exists(uid) {
 				j.breach("K5", "%s was promised %s by a scheduler before, which is neither kept nor taken back", uid, node)
@@ -111,8 +111,8 @@ func (j *judge) forsake(d *cluster.Decisions) {
 }
 
 // isBound reports whether a pod is bound in a cycle.
-func isBound(binds []cluster.Bind, uid types.UID) bool {
-	return slices.ContainsFunc(binds, func(b cluster.Bind) bool { return b.UID == uid })
+func isBound(binds []decision.Bind, uid types.UID) bool {
+	return slices.ContainsFunc(binds, func(b decision.Bind) bool { return b.UID == uid })
 }
 
 // exists reports whether a pod is still there.
@@ -137,7 +137,7 @@ func promises(plans map[string]*plan, uid types.UID) bool {
 
 // before returns how many of some binds were made before a plan. The lists of decisions do not say, since actions that make
 // plans may find that there is room; so as few as make it lawful, none if nothing does.
-func (j *judge) before(d cluster.PlanStart, all *cluster.Decisions, binds []cluster.Bind, at *picture, divided []*share) int {
+func (j *judge) before(d decision.PlanStart, all *decision.Decisions, binds []decision.Bind, at *picture, divided []*share) int {
 	for count := range len(binds) + 1 {
 		trial := &judge{setting: j.setting, objects: j.objects, hasTerms: j.hasTerms,
 			memory: &memory{bound: maps.Clone(j.memory.bound), plans: maps.Clone(j.memory.plans)}}
@@ -165,7 +165,7 @@ func (j *judge) with(p *plan, at *picture) *picture {
 // allocates returns how many of some binds, the first ones, are of allocate: up to the last that backfill cannot have made,
 // since the pod requests something, and beyond that those without which their job could not start; but none that its queue has
 // room for only once pods have been chosen to leave.
-func (j *judge) allocates(binds []cluster.Bind, at *picture) int {
+func (j *judge) allocates(binds []decision.Bind, at *picture) int {
 	last := 0
 	for i, b := range binds {
 		if t := at.pods[b.Pod.Name]; t == nil || !t.bestEffort() {
@@ -187,7 +187,7 @@ func (j *judge) allocates(binds []cluster.Bind, at *picture) int {
 	return len(binds)
 }
 
-func (j *judge) end(e cluster.PlanEnd) {
+func (j *judge) end(e decision.PlanEnd) {
 	j.cancelled++
 	if e.Why == "" {
 		j.breach("S4", "plan %s ends for no reason", e.ID)
@@ -203,7 +203,7 @@ func (j *judge) end(e cluster.PlanEnd) {
 }
 
 // bind judges that a pod gets its node: S5, K5.
-func (j *judge) bind(b cluster.Bind, d *cluster.Decisions, at *picture) {
+func (j *judge) bind(b decision.Bind, d *decision.Decisions, at *picture) {
 	j.binds++
 	before := j.look(at)
 	t := before.pods[b.Pod.Name]
@@ -257,14 +257,14 @@ func (j *judge) settled(t *pod, before *picture) {
 
 // elsewhere judges that a pod gets another node than it was promised: then all that its plan promises is bound in the cycle, since
 // room has become free sooner (K5).
-func (j *judge) elsewhere(t *pod, b cluster.Bind, d *cluster.Decisions) {
+func (j *judge) elsewhere(t *pod, b decision.Bind, d *decision.Decisions) {
 	for id, p := range j.memory.plans {
 		if p.nominated[t.uid()] == "" {
 			continue
 		}
 		delete(j.memory.plans, id)
 		for uid := range p.nominated {
-			if !slices.ContainsFunc(d.Binds, func(other cluster.Bind) bool { return other.UID == uid }) {
+			if !slices.ContainsFunc(d.Binds, func(other decision.Bind) bool { return other.UID == uid }) {
 				j.breach("K5", "pod %s is bound to %s and was promised %s, and others of plan %s wait", t.name, b.Node, t.node, p.id)
 				return
 			}
@@ -291,7 +291,7 @@ func (j *judge) fulfil(id string, p *plan, uid types.UID) {
 }
 
 // gangs judges that no part of a gang starts: S5.
-func (j *judge) gangs(binds []cluster.Bind, at *picture) {
+func (j *judge) gangs(binds []decision.Bind, at *picture) {
 	if len(binds) == 0 {
 		return
 	}
@@ -305,9 +305,9 @@ func (j *judge) gangs(binds []cluster.Bind, at *picture) {
 }
 
 // inherited returns the plan of a scheduler before this one that a plan goes on with: one that promises the same pods.
-func (j *judge) inherited(d cluster.PlanStart) (*plan, bool) {
+func (j *judge) inherited(d decision.PlanStart) (*plan, bool) {
 	for _, p := range j.memory.plans {
-		if p.action == "" && slices.ContainsFunc(d.Nominations, func(n cluster.Nomination) bool { return p.nominated[n.UID] != "" }) {
+		if p.action == "" && slices.ContainsFunc(d.Nominations, func(n decision.Nomination) bool { return p.nominated[n.UID] != "" }) {
 			return p, true
 		}
 	}
@@ -315,7 +315,7 @@ func (j *judge) inherited(d cluster.PlanStart) (*plan, bool) {
 }
 
 // planOf reads a plan.
-func planOf(d cluster.PlanStart) *plan {
+func planOf(d decision.PlanStart) *plan {
 	p := &plan{id: d.ID, taker: d.Job.Name, victims: map[types.UID]string{}, nominated: map[types.UID]string{}}
 	for _, e := range d.Evictions {
 		p.victims[e.UID], p.action = e.Pod.Name, e.Action
@@ -330,8 +330,8 @@ func planOf(d cluster.PlanStart) *plan {
 }
 
 // goOn judges the plans that go on with those of a scheduler before this one, and returns the others. They hold together.
-func (j *judge) goOn(all []cluster.PlanStart, at *picture, divided []*share) []cluster.PlanStart {
-	var heirs, others []cluster.PlanStart
+func (j *judge) goOn(all []decision.PlanStart, at *picture, divided []*share) []decision.PlanStart {
+	var heirs, others []decision.PlanStart
 	for _, d := range all {
 		if last, ok := j.inherited(d); ok {
 			j.continued++
@@ -354,14 +354,14 @@ func (j *judge) goOn(all []cluster.PlanStart, at *picture, divided []*share) []c
 }
 
 // plan judges one plan, and remembers it.
-func (j *judge) plan(d cluster.PlanStart, at *picture, divided []*share) {
+func (j *judge) plan(d decision.PlanStart, at *picture, divided []*share) {
 	j.plans++
 	j.evictions += len(d.Evictions)
 	j.hear(d, at, divided, false)
 }
 
 // hear judges a plan. isHeir says that it was decided before, and goes on.
-func (j *judge) hear(d cluster.PlanStart, at *picture, divided []*share, isHeir bool) {
+func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isHeir bool) {
 	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isHeir: isHeir}
 	c.after = j.with(c.plan, at)
 	c.hear()

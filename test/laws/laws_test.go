@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // worldsEnv is the variable that says how many random worlds are led; without it there are plainWorlds. seedEnv says which
@@ -190,7 +191,7 @@ func (w *world) rest() {
 	}
 }
 
-func decidesAnything(d *cluster.Decisions) bool { return len(d.Binds)+len(d.Plans)+len(d.Ended) > 0 }
+func decidesAnything(d *decision.Decisions) bool { return len(d.Binds)+len(d.Plans)+len(d.Ended) > 0 }
 
 // replay judges that the same events give the same decisions, byte for byte, also if the first objects come in another
 // order (S3).

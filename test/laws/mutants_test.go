@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
 
 // trial is a world with one decision that is put before the judge. As newTrial makes it, it is lawful.
 type trial struct {
 	*world
-	decisions cluster.Decisions
+	decisions decision.Decisions
 }
 
 // newTrial is a node of two CPUs, full of the two pods of job a, one of which may go, and the pod of job t that waits.
@@ -64,22 +64,22 @@ func newTrial(kind string) *trial {
 	if kind == "reclaim" {
 		action = kind
 	}
-	t.decisions.Plans = []cluster.PlanStart{{ID: "p", Job: fixture.Key(owner), Nominations: []cluster.Nomination{nomination("t-0", "n1")},
-		Evictions: []cluster.Eviction{eviction("a-1", "a", owner, action)}}}
+	t.decisions.Plans = []decision.PlanStart{{ID: "p", Job: fixture.Key(owner), Nominations: []decision.Nomination{nomination("t-0", "n1")},
+		Evictions: []decision.Eviction{eviction("a-1", "a", owner, action)}}}
 	return t
 }
 
-func nomination(pod, node string) cluster.Nomination {
-	return cluster.Nomination{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node}
+func nomination(pod, node string) decision.Nomination {
+	return decision.Nomination{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node}
 }
 
-func eviction(pod, giver, taker, action string) cluster.Eviction {
-	return cluster.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", Giver: fixture.Key(giver), For: fixture.Key(taker),
+func eviction(pod, giver, taker, action string) decision.Eviction {
+	return decision.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", Giver: fixture.Key(giver), For: fixture.Key(taker),
 		Action: action, Law: "some", Message: "for a reason"}
 }
 
-func bind(pod, node, job string) cluster.Bind {
-	return cluster.Bind{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node, Job: fixture.Key(job)}
+func bind(pod, node, job string) decision.Bind {
+	return decision.Bind{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node, Job: fixture.Key(job)}
 }
 
 func (w *world) queue(name string, how func(*schedulingv1beta1.Queue)) { how(w.queues[name]) }
@@ -212,7 +212,7 @@ func TestTheJudgeRejectsWhatEachLawForbids(t *testing.T) {
 		{"there is no room although the victim leaves", "reclaim", "S1", func(t *trial) { t.pod("t-0", fixture.Asks("cpu=2")) }},
 		{"the room is promised to another", "reclaim", "S1", func(t *trial) {
 			t.set(fixture.Pod("x", fixture.In("a")))
-			t.judge.memory.plans["before"] = planOf(cluster.PlanStart{ID: "before", Job: fixture.Key("a"), Nominations: []cluster.Nomination{nomination("x", "n1")}})
+			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: fixture.Key("a"), Nominations: []decision.Nomination{nomination("x", "n1")}})
 		}},
 		{"the victim is never going to leave", "reclaim", "S1", func(t *trial) {
 			t.pod("a-1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: t.now.Add(-lingersAfter)} })
@@ -220,30 +220,30 @@ func TestTheJudgeRejectsWhatEachLawForbids(t *testing.T) {
 		}},
 		{"no law is named", "reclaim", "S4", func(t *trial) { t.decisions.Plans[0].Evictions[0].Law = "" }},
 		{"a pod is bound where there is no room", "reclaim", "S5", func(t *trial) {
-			t.decisions = cluster.Decisions{Binds: []cluster.Bind{bind("t-0", "n1", "t")}}
+			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},
 		{"a pod is bound that has a node", "reclaim", "S5", func(t *trial) {
-			t.decisions = cluster.Decisions{Binds: []cluster.Bind{bind("a-0", "n2", "a")}}
+			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("a-0", "n2", "a")}}
 		}},
 		{"a part of a gang is bound", "reclaim", "S5", func(t *trial) {
 			t.nodes["n1"].Status.Allocatable = fixture.List("cpu=9 pods=9")
 			t.group("t", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 2 })
-			t.decisions = cluster.Decisions{Binds: []cluster.Bind{bind("t-0", "n1", "t")}}
+			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},
 		{"a pod is bound into promised room", "reclaim", "K5", func(t *trial) {
 			t.nodes["n1"].Status.Allocatable = fixture.List("cpu=3 pods=9")
 			t.set(fixture.Pod("x", fixture.In("a")))
-			t.judge.memory.plans["before"] = planOf(cluster.PlanStart{ID: "before", Job: fixture.Key("a"), Nominations: []cluster.Nomination{nomination("x", "n1")}})
-			t.decisions = cluster.Decisions{Binds: []cluster.Bind{bind("t-0", "n1", "t")}}
+			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: fixture.Key("a"), Nominations: []decision.Nomination{nomination("x", "n1")}})
+			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},
 		{"a plan is fulfilled while a victim waits for its end", "reclaim", "S1", func(t *trial) {
 			t.nodes["n1"].Status.Allocatable = fixture.List("cpu=3 pods=9")
 			t.judge.memory.plans["p"] = planOf(t.decisions.Plans[0])
-			t.decisions = cluster.Decisions{Binds: []cluster.Bind{bind("t-0", "n1", "t")}}
+			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},
 		{"what a scheduler before has promised is forgotten", "reclaim", "K5", func(t *trial) {
 			t.pod("t-0", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n1" })
-			t.judge.memory, t.decisions = t.written(), cluster.Decisions{}
+			t.judge.memory, t.decisions = t.written(), decision.Decisions{}
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -204,13 +204,13 @@ func fits(room, wants amounts) bool {
 
 // hear puts a plan before a judge.
 func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string) *hearing {
-	d := cluster.PlanStart{ID: "oracle", Job: fixture.Key(t.name)}
+	d := decision.PlanStart{ID: "oracle", Job: fixture.Key(t.name)}
 	for _, v := range victims {
-		d.Evictions = append(d.Evictions, cluster.Eviction{Pod: fixture.Key(v.name), UID: v.uid(), Node: v.node, Giver: fixture.Key(v.job.name),
+		d.Evictions = append(d.Evictions, decision.Eviction{Pod: fixture.Key(v.name), UID: v.uid(), Node: v.node, Giver: fixture.Key(v.job.name),
 			For: d.Job, Action: action, Law: "any", Message: "tried", PastBudget: true})
 	}
 	for i, p := range comers {
-		d.Nominations = append(d.Nominations, cluster.Nomination{Pod: fixture.Key(p.name), UID: p.uid(), Node: on[i], Job: d.Job})
+		d.Nominations = append(d.Nominations, decision.Nomination{Pod: fixture.Key(p.name), UID: p.uid(), Node: on[i], Job: d.Job})
 	}
 	j := &judge{setting: o.judge.setting, objects: o.judge.objects, memory: o.judge.memory}
 	h := &hearing{judge: j, decision: d, plan: planOf(d), before: o.at, divided: []*share{o.at.shares()}}

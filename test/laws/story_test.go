@@ -10,6 +10,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // story tells all turns to whoever has to find out what went wrong.
@@ -33,7 +34,7 @@ func (w *world) story() string {
 	return b.String()
 }
 
-func tellDecisions(b *strings.Builder, d *cluster.Decisions) {
+func tellDecisions(b *strings.Builder, d *decision.Decisions) {
 	for _, e := range d.Ended {
 		fmt.Fprintf(b, "  => plan %s of %s ends: %s\n", e.ID, e.Job.Name, e.Why)
 	}

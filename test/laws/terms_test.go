@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // Worlds in which pods have terms about each other, gangs have subgroups, and pods take long to end. The judge does not know what
@@ -85,7 +85,7 @@ func (w *world) skip() {
 }
 
 // parts judges that no part of a subgroup starts (S5).
-func (j *judge) parts(binds []cluster.Bind, at *picture) {
+func (j *judge) parts(binds []decision.Bind, at *picture) {
 	if len(binds) == 0 {
 		return
 	}
@@ -108,7 +108,7 @@ func (j *judge) parts(binds []cluster.Bind, at *picture) {
 }
 
 // overruled judges that no gang is left broken whose promise another job takes (J2).
-func (j *judge) overruled(ended []cluster.PlanEnd, at *picture) {
+func (j *judge) overruled(ended []decision.PlanEnd, at *picture) {
 	for _, e := range ended {
 		g := at.jobs[e.Job.Name]
 		if g == nil || !strings.Contains(e.Why, "takes the room that was promised") || j.memory.plans[e.ID] == nil {

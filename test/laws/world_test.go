@@ -17,6 +17,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -41,7 +42,7 @@ type world struct {
 
 	events  []cluster.Event // that the scheduler has not heard yet
 	letters []*letter       // plans that are being carried out
-	binds   []cluster.Bind  // that are under way
+	binds   []decision.Bind // that are under way
 	deaths  map[types.UID]time.Time
 
 	// willing is set if nothing is refused and every pod dies that is told to; calm, if moreover everything is done at once.
@@ -60,14 +61,14 @@ type turn struct {
 	events  []cluster.Event
 	crash   bool // a new scheduler begins with it
 	decided string
-	story   *cluster.Decisions
+	story   *decision.Decisions
 }
 
 // letter is a plan that is being carried out: how far.
 type letter struct {
-	plan     cluster.PlanStart
-	step     int                // 0 nothing, 1 recorded, 2 nominated, 3 marked
-	unsent   []cluster.Eviction // in the order in which they are sent
+	plan     decision.PlanStart
+	step     int                 // 0 nothing, 1 recorded, 2 nominated, 3 marked
+	unsent   []decision.Eviction // in the order in which they are sent
 	finished bool
 }
 
@@ -133,7 +134,7 @@ func (w *world) change(key types.NamespacedName, uid types.UID, how func(*corev1
 }
 
 // cycle runs one cycle on all that was not heard yet, has it judged, and sets out to do what was decided.
-func (w *world) cycle() *cluster.Decisions {
+func (w *world) cycle() *decision.Decisions {
 	w.now = w.now.Add(time.Second)
 	t := turn{now: w.now, events: w.events}
 	w.events = nil
@@ -155,7 +156,7 @@ func (w *world) cycle() *cluster.Decisions {
 }
 
 // text is what was decided, byte for byte.
-func text(d *cluster.Decisions) string {
+func text(d *decision.Decisions) string {
 	decided, err := json.Marshal(d)
 	if err != nil {
 		panic(err)
@@ -164,7 +165,7 @@ func text(d *cluster.Decisions) string {
 }
 
 // heed takes in what was decided. Plans that end come first, as in an outbox that never sends what was taken back.
-func (w *world) heed(d *cluster.Decisions) {
+func (w *world) heed(d *decision.Decisions) {
 	for _, e := range d.Ended {
 		w.letters = slices.DeleteFunc(w.letters, func(l *letter) bool { return l.plan.ID == e.ID })
 		for _, n := range e.Nominations {
@@ -191,7 +192,7 @@ func (w *world) heed(d *cluster.Decisions) {
 	}
 }
 
-func (w *world) setStatus(g cluster.GroupStatus) {
+func (w *world) setStatus(g decision.GroupStatus) {
 	if object := w.groups[g.Job.Name]; object != nil && object.UID == g.UID {
 		object = object.DeepCopy()
 		object.Status = g.Status
@@ -217,7 +218,7 @@ func disrupt(p *corev1.Pod, status corev1.ConditionStatus, message, value string
 
 // goOn has the outside world do some of what is under way.
 func (w *world) goOn() {
-	w.binds = slices.DeleteFunc(w.binds, func(b cluster.Bind) bool {
+	w.binds = slices.DeleteFunc(w.binds, func(b decision.Bind) bool {
 		if !w.calm && w.choose.once(4) {
 			return false // takes longer
 		}
@@ -241,7 +242,7 @@ func (w *world) goOn() {
 }
 
 // land has a binding succeed.
-func (w *world) land(b cluster.Bind) {
+func (w *world) land(b decision.Bind) {
 	ok := w.pods[b.Pod.Name] != nil && w.pods[b.Pod.Name].DeletionTimestamp == nil && w.nodes[b.Node] != nil
 	landed := ok && w.change(b.Pod, b.UID, func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Status.Phase = b.Node, corev1.PodRunning
@@ -286,7 +287,7 @@ func (w *world) carryOn(l *letter) {
 }
 
 // evict tells a pod to end, unless a budget forbids it or somebody refuses.
-func (w *world) evict(e cluster.Eviction) bool {
+func (w *world) evict(e decision.Eviction) bool {
 	p := w.pods[e.Pod.Name]
 	if p == nil || p.UID != e.UID || p.DeletionTimestamp != nil {
 		return true // gone already

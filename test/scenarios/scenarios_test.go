@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/simulator"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -169,7 +169,7 @@ func (s *scenario) options() (simulator.Options, error) {
 		}
 		return nil
 	}
-	options.Fate = func(e cluster.Eviction) simulator.Fate { return fates[e.Pod.String()] }
+	options.Fate = func(e decision.Eviction) simulator.Fate { return fates[e.Pod.String()] }
 	return options, nil
 }
 

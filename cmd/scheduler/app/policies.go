@@ -9,7 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -41,7 +41,7 @@ type policies struct {
 	logger    logr.Logger
 	judge     judge
 	offer     func(*framework.Policy) // hands a policy to the loop
-	show      func(cluster.Notice)
+	show      func(decision.Notice)
 	isStrict  bool // there is no default
 	// self is the pod that this process runs in, nil if it is not known. On it is shown what is wrong with a file.
 	self *corev1.ObjectReference
@@ -193,7 +193,7 @@ func (p *policies) refuse(d document, err error, instead string) {
 		verb = "stays"
 	}
 	if regarding != nil {
-		p.show(cluster.Notice{
+		p.show(decision.Notice{
 			Regarding: *regarding, Type: corev1.EventTypeWarning, Reason: "InvalidConfiguration",
 			Message: fmt.Sprintf("%s %s in force. %s: %s", upperFirst(instead), verb, what, err),
 		})

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -30,7 +30,7 @@ const (
 type record struct {
 	used, refused int
 	offered       []string // the actions of each policy
-	shown         []cluster.Notice
+	shown         []decision.Notice
 }
 
 func (r *record) ConfigurationUsed()    { r.used++ }
@@ -44,7 +44,7 @@ func newPolicies(isStrict bool) (*policies, *record) {
 		offer: func(policy *framework.Policy) {
 			r.offered = append(r.offered, strings.Join(policy.Configuration.Actions, " "))
 		},
-		show: func(n cluster.Notice) { r.shown = append(r.shown, n) },
+		show: func(n decision.Notice) { r.shown = append(r.shown, n) },
 	}, r
 }
 

@@ -23,6 +23,7 @@ import (
 	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/pkg/client/definitions"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -66,7 +67,7 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 	var err error
 	r.inbox, err = intake.New(clients, intake.Options{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
-		Unreadable: func(n cluster.Notice) { r.outbox.Show(n) },
+		Unreadable: func(n decision.Notice) { r.outbox.Show(n) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--node-selector: %w", err)
@@ -80,7 +81,7 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]}, Observe: m.Observe,
 	})
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
-	p.offer, p.show = r.offer, func(n cluster.Notice) { r.outbox.Show(n) }
+	p.offer, p.show = r.offer, func(n decision.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
 	return r, nil
 }
@@ -150,7 +151,7 @@ func (r *runner) lacksStatus(resource schema.GroupVersionResource) {
 		message += "; the scheduler writes statuses into the PodGroups themselves meanwhile"
 	}
 	r.logger.Error(errors.New(message), "A definition cannot hold statuses")
-	r.outbox.Show(cluster.Notice{Regarding: definitions.Reference(resource), Type: corev1.EventTypeWarning, Reason: definitions.Reason, Message: message})
+	r.outbox.Show(decision.Notice{Regarding: definitions.Reference(resource), Type: corev1.EventTypeWarning, Reason: definitions.Reason, Message: message})
 }
 
 // sync waits for the caches.
@@ -201,7 +202,7 @@ func (t taker) Take() ([]cluster.Event, *framework.Policy) {
 // reporter is the outbox as the loop sees it. It runs on the goroutine that owns the model.
 type reporter struct{ *runner }
 
-func (r reporter) Do(decisions cluster.Decisions) {
+func (r reporter) Do(decisions decision.Decisions) {
 	r.metrics.Plans(decisions.Plans, decisions.Ended)
 	r.metrics.Placed(r.scheduler.Cluster(), decisions.Binds, time.Now())
 	r.outbox.Do(decisions)

@@ -21,7 +21,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/metrics"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
@@ -124,8 +124,8 @@ func TestAPolicyWakesTheLoopAndIsTakenOnce(t *testing.T) {
 func TestAPolicyThatIsRefusedByTheLoopIsReported(t *testing.T) {
 	r, counts := idleRunner(t)
 	must(t, r.policies.begin(inAPI(goodConfiguration)))
-	var shown []cluster.Notice
-	r.policies.show = func(n cluster.Notice) { shown = append(shown, n) }
+	var shown []decision.Notice
+	r.policies.show = func(n decision.Notice) { shown = append(shown, n) }
 	reporter{r}.Report(scheduler.Result{}, errors.New("no such node plugin"))
 	if counts.refused != 1 || len(shown) != 1 || shown[0].Type != corev1.EventTypeWarning {
 		t.Errorf("refused %d times, shown %v", counts.refused, shown)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"hekla.sh/hekla/internal/edge/apiserver"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // Result is how a binding ended.
@@ -62,7 +62,7 @@ const (
 
 // binding is one pod on its way to its node.
 type binding struct {
-	cluster.Bind
+	decision.Bind
 	gang    *gang
 	handed  time.Time
 	backOff wait.Backoff
@@ -101,9 +101,9 @@ type Binder struct {
 // Options are what a binder needs beside the connection.
 type Options struct {
 	// Settle waits until no other write to the pod is under way.
-	Settle func(context.Context, cluster.Bind)
+	Settle func(context.Context, decision.Bind)
 	// Finished is told how each binding ended.
-	Finished func(cluster.Bind, Outcome)
+	Finished func(decision.Bind, Outcome)
 	// BackOff is the pause before a request is repeated.
 	BackOff wait.Backoff
 	Logger  logr.Logger
@@ -127,7 +127,7 @@ func (b *Binder) Start(ctx context.Context) {
 }
 
 // Add takes over bindings. After Close it takes none.
-func (b *Binder) Add(binds []cluster.Bind) {
+func (b *Binder) Add(binds []decision.Bind) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.isClosed {

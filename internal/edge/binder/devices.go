@@ -17,12 +17,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/internal/edge/apiserver"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // devices gives devices to a claim, and the claim to the pod, and reports whether the devices are ready.
-func (p preparer) devices(ctx context.Context, t *binding, d *cluster.DeviceReservation) (areReady bool, err error) {
+func (p preparer) devices(ctx context.Context, t *binding, d *supplies.DeviceReservation) (areReady bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
@@ -186,7 +186,7 @@ func isReservedFor(claim *resourcev1.ResourceClaim, pod types.UID) bool {
 
 // release takes back what devices were given for a pod that is not bound after all, in the reverse order. Volumes stay: the
 // claim has been promised one. What cannot be taken back now is tried again with the pod's next binding, or goes with the pod.
-func (p preparer) release(ctx context.Context, b *cluster.Bind) error {
+func (p preparer) release(ctx context.Context, b *decision.Bind) error {
 	for _, d := range slices.Backward(b.Reservation.Devices) {
 		if err := p.releaseDevices(ctx, b, &d); err != nil {
 			return err
@@ -195,7 +195,7 @@ func (p preparer) release(ctx context.Context, b *cluster.Bind) error {
 	return nil
 }
 
-func (p preparer) releaseDevices(ctx context.Context, b *cluster.Bind, d *cluster.DeviceReservation) error {
+func (p preparer) releaseDevices(ctx context.Context, b *decision.Bind, d *supplies.DeviceReservation) error {
 	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)

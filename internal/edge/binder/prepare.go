@@ -12,7 +12,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"hekla.sh/hekla/internal/edge/apiserver"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
@@ -66,7 +66,7 @@ func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
 }
 
 // volume gives a claim to a volume, or a node to a claim, and reports whether the claim is bound.
-func (p preparer) volume(ctx context.Context, b *cluster.Bind, v *cluster.VolumeReservation, isWritten bool) (isBound bool, err error) {
+func (p preparer) volume(ctx context.Context, b *decision.Bind, v *supplies.VolumeReservation, isWritten bool) (isBound bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
 	claims := p.client.CoreV1().PersistentVolumeClaims(v.Claim.Namespace)
@@ -99,7 +99,7 @@ func (p preparer) volume(ctx context.Context, b *cluster.Bind, v *cluster.Volume
 }
 
 // reaches makes sure that the volume that a claim was bound to can be used on the node: it may be another than was foreseen.
-func (p preparer) reaches(ctx context.Context, b *cluster.Bind, claim *corev1.PersistentVolumeClaim) error {
+func (p preparer) reaches(ctx context.Context, b *decision.Bind, claim *corev1.PersistentVolumeClaim) error {
 	volume, err := p.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
 		return err

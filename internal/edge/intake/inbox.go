@@ -25,6 +25,7 @@ import (
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/client/informers/externalversions"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // Options say what is watched.
@@ -38,7 +39,7 @@ type Options struct {
 	Observe func(*corev1.Pod)
 	// Unreadable is told of each object that is stored in a form that cannot be decoded, with an Event that says so. For the
 	// taker there is no such object. Nil is told nothing.
-	Unreadable func(cluster.Notice)
+	Unreadable func(decision.Notice)
 }
 
 // Inbox watches the cluster and keeps what happened until it is taken.
@@ -46,7 +47,7 @@ type Inbox struct {
 	queue   *eventQueue
 	nodes   []label
 	observe func(*corev1.Pod)
-	tell    func(cluster.Notice)
+	tell    func(decision.Notice)
 
 	core  informers.SharedInformerFactory
 	batch externalversions.SharedInformerFactory
@@ -170,7 +171,7 @@ func (i *Inbox) seen(o object) {
 // unreadableReason is the reason of the Event of an object that counts as if it were not there, because it cannot be decoded.
 const unreadableReason = "Unreadable"
 
-func unreadable(o object, why string) cluster.Notice {
+func unreadable(o object, why string) decision.Notice {
 	apiVersion, kind := "", ""
 	switch o.(type) {
 	case *schedulingv1beta1.PodGroup:
@@ -180,7 +181,7 @@ func unreadable(o object, why string) cluster.Notice {
 	case *topologyv1alpha1.HyperNode:
 		apiVersion, kind = topologyv1alpha1.SchemeGroupVersion.String(), "HyperNode"
 	}
-	return cluster.Notice{
+	return decision.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()},
 		Type:      corev1.EventTypeWarning, Reason: unreadableReason,
 		Message: "counts as if it were not there, because it was stored in a form that cannot be read: " + why,

@@ -17,6 +17,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 const (
@@ -79,11 +80,11 @@ type Executor struct {
 type Options struct {
 	// Record writes the status of a PodGroup, or a newer one, and tells how each attempt ended. It tells of the next one as
 	// long as it is told so.
-	Record func(cluster.GroupStatus, func(error) bool)
+	Record func(decision.GroupStatus, func(error) bool)
 	// Fail is told of plans that cannot be carried out.
 	Fail func(cluster.PlanFailed)
 	// Evicted is told of the end of each eviction.
-	Evicted func(*cluster.Eviction, EvictionResult)
+	Evicted func(*decision.Eviction, EvictionResult)
 	// IsBusy reports whether bindings wait. As long as it does, plans get a part of the requests only.
 	IsBusy func() bool
 	Logger logr.Logger
@@ -117,7 +118,7 @@ func (x *Executor) Start(ctx context.Context) {
 }
 
 // Begin takes over a plan. After close it takes none.
-func (x *Executor) Begin(start *cluster.PlanStart) {
+func (x *Executor) Begin(start *decision.PlanStart) {
 	plan := &planExecution{id: start.ID, job: start.Job, marked: metav1.Now().Rfc3339Copy()}
 	nominations, marks := make([]*podStep, len(start.Nominations)), make([]*podStep, len(start.Evictions))
 	record := start.PromiseRecord()
@@ -164,7 +165,7 @@ func (x *Executor) Begin(start *cluster.PlanStart) {
 
 // End drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that whoever
 // takes over in the middle still finds to which plan the rest belongs. The plan need not be one that began here.
-func (x *Executor) End(end *cluster.PlanEnd) {
+func (x *Executor) End(end *decision.PlanEnd) {
 	plan := &planExecution{id: end.ID, job: end.Job, isEnd: true, why: end.Why}
 	spared, withdrawn := make([]*podStep, len(end.Spared)), make([]*podStep, len(end.Nominations))
 	for i, s := range end.Spared {

@@ -22,6 +22,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // stage is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes a
@@ -78,10 +79,10 @@ func acting(t *testing.T, test func(t *testing.T, s *stage)) {
 		s := &stage{begun: time.Now(), answers: map[string][]error{}, records: true}
 		s.Executor = newExecutor(s.answer, Options{
 			Fail: func(e cluster.PlanFailed) { s.failures = append(s.failures, e) },
-			Evicted: func(e *cluster.Eviction, result EvictionResult) {
+			Evicted: func(e *decision.Eviction, result EvictionResult) {
 				s.results = append(s.results, e.Pod.Name+" "+string(result))
 			},
-			Record: func(_ cluster.GroupStatus, told func(error) bool) {
+			Record: func(_ decision.GroupStatus, told func(error) bool) {
 				if s.told = told; s.records {
 					told(nil)
 				}
@@ -131,28 +132,28 @@ func podKey(name string) types.NamespacedName {
 }
 
 // planOf is a plan for job "taker": takers get node n, victims leave. A victim that begins with "!" passes over its budget.
-func planOf(id string, takers, victims []string) *cluster.PlanStart {
-	p := &cluster.PlanStart{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, UID: "taker"}
+func planOf(id string, takers, victims []string) *decision.PlanStart {
+	p := &decision.PlanStart{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, UID: "taker"}
 	for _, name := range takers {
-		p.Nominations = append(p.Nominations, cluster.Nomination{Pod: podKey(name), UID: types.UID(name), Node: "n", Job: p.Job})
+		p.Nominations = append(p.Nominations, decision.Nomination{Pod: podKey(name), UID: types.UID(name), Node: "n", Job: p.Job})
 	}
 	for _, name := range victims {
 		isPast := name[0] == '!'
 		if isPast {
 			name = name[1:]
 		}
-		p.Evictions = append(p.Evictions, cluster.Eviction{Pod: podKey(name), UID: types.UID(name), Node: "n", For: p.Job, PastBudget: isPast})
+		p.Evictions = append(p.Evictions, decision.Eviction{Pod: podKey(name), UID: types.UID(name), Node: "n", For: p.Job, PastBudget: isPast})
 	}
 	return p
 }
 
-func endOf(id string, takers, spared []string) *cluster.PlanEnd {
-	p := &cluster.PlanEnd{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, Why: "test"}
+func endOf(id string, takers, spared []string) *decision.PlanEnd {
+	p := &decision.PlanEnd{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, Why: "test"}
 	for _, name := range takers {
-		p.Nominations = append(p.Nominations, cluster.Nomination{Pod: podKey(name), UID: types.UID(name), Job: p.Job})
+		p.Nominations = append(p.Nominations, decision.Nomination{Pod: podKey(name), UID: types.UID(name), Job: p.Job})
 	}
 	for _, name := range spared {
-		p.Spared = append(p.Spared, cluster.Spared{Pod: podKey(name), UID: types.UID(name)})
+		p.Spared = append(p.Spared, decision.Spared{Pod: podKey(name), UID: types.UID(name)})
 	}
 	return p
 }
@@ -427,7 +428,7 @@ func TestPlansTrickleWhileBindsWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stage{begun: time.Now()}
 		s.Executor = newExecutor(s.answer, Options{
-			Evicted: func(*cluster.Eviction, EvictionResult) {}, IsBusy: func() bool { return true }, Logger: logr.Discard(),
+			Evicted: func(*decision.Eviction, EvictionResult) {}, IsBusy: func() bool { return true }, Logger: logr.Discard(),
 		})
 		s.trickle = flowcontrol.NewTokenBucketRateLimiter(0.25, 1)
 		s.Start(ctx)

@@ -14,7 +14,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // EvictionResult is how an eviction ended.
@@ -82,7 +82,7 @@ type podStep struct {
 
 // victim is a pod that is to leave, through all steps.
 type victim struct {
-	cluster.Eviction
+	decision.Eviction
 	isOut       bool // there is nobody to evict any more
 	isRewritten bool // the API server has put its own reason on it
 	isRefused   bool // the API server will not have it evicted
@@ -247,7 +247,7 @@ func (m messenger) spare(ctx context.Context, e *podStep) error {
 		}
 	}
 	if e.refusal != "" {
-		reason, message = cluster.EvictionRefused, e.refusal
+		reason, message = decision.EvictionRefused, e.refusal
 	} else if !isMarked {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // The kinds of changes, as logs show them.
@@ -30,7 +30,7 @@ type key struct {
 }
 
 // Group writes the whole status of a PodGroup: all of it is the scheduler's.
-type Group cluster.GroupStatus
+type Group decision.GroupStatus
 
 func (c Group) key() key       { return key{ofGroup, c.Job} }
 func (c Group) uid() types.UID { return c.UID }
@@ -65,7 +65,7 @@ func (c Group) write(ctx context.Context, clients *apiserver.Clients) error {
 }
 
 // Place writes in which HyperNode the pods of a PodGroup are.
-type Place cluster.GroupPlace
+type Place decision.GroupPlace
 
 func (c Place) key() key                { return key{ofPlace, c.Job} }
 func (c Place) uid() types.UID          { return c.UID }
@@ -89,7 +89,7 @@ func (c Place) write(ctx context.Context, clients *apiserver.Clients) error {
 }
 
 // Gate takes the gate of queue admission off a pod.
-type Gate cluster.GateOpening
+type Gate decision.GateOpening
 
 func (c Gate) key() key                { return key{ofGate, c.Pod} }
 func (c Gate) uid() types.UID          { return c.UID }
@@ -105,7 +105,7 @@ func (c Gate) write(ctx context.Context, clients *apiserver.Clients) error {
 }
 
 // Queue writes what a queue holds. The rest of its status is the controllers'.
-type Queue cluster.QueueStatus
+type Queue decision.QueueStatus
 
 func (c Queue) key() key                { return key{ofQueue, types.NamespacedName{Name: c.Queue}} }
 func (c Queue) uid() types.UID          { return c.UID }
@@ -156,7 +156,7 @@ func (c Queue) begin(ctx context.Context, clients *apiserver.Clients) error {
 }
 
 // Pod writes one condition of a pod.
-type Pod cluster.PodCondition
+type Pod decision.PodCondition
 
 func (c Pod) key() key                { return key{ofPod, c.Pod} }
 func (c Pod) uid() types.UID          { return c.UID }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 )
 
@@ -30,7 +31,7 @@ func Recover(s *framework.Session) {
 	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises nobody anything
 	for _, j := range jobs {
 		for _, t := range j.Tasks() {
-			r, ok := t.EvictionRecord()
+			r, ok := decision.EvictionOf(t.Pod)
 			if i, inForce := byID[r.Plan]; ok && inForce {
 				recovered[i].victims = append(recovered[i].victims, t)
 			} else if ok && t.Status.Evictable() {
@@ -92,12 +93,12 @@ func readPlan(s *framework.Session, j *cluster.Job) (recoveredPlan, bool) {
 	}
 	h.plan = &cluster.Plan{Job: j, Since: s.Now}
 	for _, t := range h.promised {
-		r, ok := t.PromiseRecord()
+		r, ok := decision.PromiseOf(t.Pod)
 		if !ok {
 			continue
 		}
 		// A promise of an earlier plan that was to be taken back may be there still.
-		p := cluster.Plan{ID: r.Plan, Job: j, Action: r.Action, Scope: cluster.ParseScope(r.Scope), Since: r.Since.Time}
+		p := cluster.Plan{ID: r.Plan, Job: j, Action: r.Action, Scope: decision.ParseScope(r.Scope), Since: r.Since.Time}
 		if h.plan.ID == "" || compareAge(&p, h.plan) > 0 {
 			h.plan = &p
 		}
@@ -191,9 +192,9 @@ func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) [
 }
 
 // eviction repeats what was written about a victim.
-func (h *recoveredPlan) eviction(t *cluster.Task) cluster.Eviction {
-	r, _ := t.EvictionRecord()
-	e := cluster.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
+func (h *recoveredPlan) eviction(t *cluster.Task) decision.Eviction {
+	r, _ := decision.EvictionOf(t.Pod)
+	e := decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
 		Action: h.plan.Action, Law: r.Law, PastBudget: r.PastBudget}
 	for i := range t.Pod.Status.Conditions {
 		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {

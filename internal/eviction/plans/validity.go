@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
@@ -84,7 +85,7 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.Evic
 			u := victims.OneTask(t)
 			why = selector.Objects(&u)
 		} else if why == "" && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {
-			if p.Scope == cluster.WithinJob {
+			if p.Scope == decision.WithinJob {
 				return "pod " + t.Key().String() + " may not leave: " + rules.AtItsMinimum
 			}
 			u, ok := selector.WholeGang(t.Job)
@@ -115,10 +116,10 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.Evic
 }
 
 // representative returns the pod that the victims leave for: within a job the highest, else one that requests something.
-func representative(scope cluster.Scope, pods []*cluster.Task) *cluster.Task {
+func representative(scope decision.Scope, pods []*cluster.Task) *cluster.Task {
 	best := pods[0]
 	for _, t := range pods[1:] {
-		if scope == cluster.WithinJob && t.Priority > best.Priority || scope != cluster.WithinJob && best.BestEffort() && !t.BestEffort() {
+		if scope == decision.WithinJob && t.Priority > best.Priority || scope != decision.WithinJob && best.BestEffort() && !t.BestEffort() {
 			best = t
 		}
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -23,11 +24,11 @@ func Of(s *framework.Session, action framework.EvictingAction) *Action {
 }
 
 // For returns the rules for a preemptor in a scope, as the ledger of queues stands.
-func (a *Action) For(scope cluster.Scope, preemptor *cluster.Job) *Rules {
+func (a *Action) For(scope decision.Scope, preemptor *cluster.Job) *Rules {
 	r := &Rules{Action: a, Scope: scope, Preemptor: preemptor, Queues: betweenQueues(a.Session, scope, preemptor),
 		markedByDefault: a.Session.Policy.Configuration.Compatibility.PreemptableByDefault}
 	r.isEntitled = r.mayTake
-	if scope == cluster.BetweenQueues {
+	if scope == decision.BetweenQueues {
 		r.poll = a.Session.PollReclaim()
 	} else {
 		r.poll = a.Session.PollPreempt()
@@ -51,16 +52,16 @@ func (a *Action) LowestTaskPriority(j *cluster.Job) int64 {
 
 // betweenQueues are the rules about queues for a preemptor in a scope. Queues that are equal otherwise give only what is above their
 // shares, unless a lone pod preempts, which counts with its priority (rule A3).
-func betweenQueues(s *framework.Session, scope cluster.Scope, preemptor *cluster.Job) quota.Rules {
+func betweenQueues(s *framework.Session, scope decision.Scope, preemptor *cluster.Job) quota.Rules {
 	orderOnly := s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
 	return quota.NewBetween(s.Cluster.Quota(), quota.Between{Taker: preemptor.QuotaNode(), Shares: s.Policy.Shares(),
-		OrderOnly: orderOnly, SurplusOnly: scope == cluster.BetweenQueues}, scope.CrossesQueues())
+		OrderOnly: orderOnly, SurplusOnly: scope == decision.BetweenQueues}, scope.CrossesQueues())
 }
 
 // QueueProtection names the rule about queues that protects all that a queue holds at the moment from jobs of another queue that
 // reclaim it. It is "" if none does: rules about single jobs and pods may still protect them.
 func QueueProtection(s *framework.Session, from *cluster.Queue, victims *quota.Node) string {
-	return quota.Protects(betweenQueues(s, cluster.BetweenQueues, &cluster.Job{Queue: from}), victims)
+	return quota.Protects(betweenQueues(s, decision.BetweenQueues, &cluster.Job{Queue: from}), victims)
 }
 
 // OverCapability says why the queue of a pod may not have the pod, whatever its share: a capability forbids it (rule Q4). Nil means

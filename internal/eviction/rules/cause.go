@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -15,14 +16,14 @@ import (
 func (r *Rules) Cause(victim *cluster.Task, placed []*cluster.Task) (rule, message string) {
 	preemptor, j := r.Preemptor, victim.Job
 	switch {
-	case r.Scope == cluster.WithinJob:
+	case r.Scope == decision.WithinJob:
 		highest := slices.MaxFunc(placed, func(t, v *cluster.Task) int { return cmp.Compare(t.Priority, v.Priority) })
 		return "P1", fmt.Sprintf("Preempted by pod %s (task priority %d) of the same job: higher task priority than %d (rule P1)",
 			highest.Pod.Name, highest.Priority, victim.Priority)
-	case r.Scope == cluster.Anywhere:
+	case r.Scope == decision.Anywhere:
 		return "A3", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: a lone pod of higher priority than %d (rule A3)",
 			preemptor.Name(), preemptor.Priority, preemptor.QueueName, j.Priority)
-	case r.Scope == cluster.BetweenJobs:
+	case r.Scope == decision.BetweenJobs:
 		return "J1", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: higher job priority than %d (rule J1)",
 			preemptor.Name(), preemptor.Priority, preemptor.QueueName, j.Priority)
 	case !r.NeedsRight(j):

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -25,7 +26,7 @@ const (
 // Rules are the rules of an action for one preemptor in one scope.
 type Rules struct {
 	*Action
-	Scope     cluster.Scope
+	Scope     decision.Scope
 	Preemptor *cluster.Job
 	Queues    quota.Rules // which queues victims may be of, and what the preemptor's queue may take
 
@@ -54,7 +55,7 @@ type Kind struct {
 
 // KindOf returns the kind of a pod.
 func (r *Rules) KindOf(t *cluster.Task) Kind {
-	if r.Scope == cluster.WithinJob {
+	if r.Scope == decision.WithinJob {
 		return Kind{class: t.Class, priority: t.Priority}
 	}
 	return Kind{class: t.Class}
@@ -68,11 +69,11 @@ func (r *Rules) Concerns(t *cluster.Task) bool {
 		return false
 	}
 	switch r.Scope {
-	case cluster.WithinJob:
+	case decision.WithinJob:
 		return j == r.Preemptor
-	case cluster.BetweenJobs:
+	case decision.BetweenJobs:
 		return j != r.Preemptor && j.Queue == r.Preemptor.Queue
-	case cluster.BetweenQueues:
+	case decision.BetweenQueues:
 		return j.Queue != r.Preemptor.Queue
 	}
 	return j != r.Preemptor
@@ -80,7 +81,7 @@ func (r *Rules) Concerns(t *cluster.Task) bool {
 
 // Protects names the rule that protects a pod for as long as the objects stay as they are, "" if none does.
 func (r *Rules) Protects(t *cluster.Task) string {
-	if r.Scope == cluster.WithinJob && r.pod != nil && t.Priority >= r.pod.Priority {
+	if r.Scope == decision.WithinJob && r.pod != nil && t.Priority >= r.pod.Priority {
 		return notLowerTask
 	}
 	if why := r.protectsJob(t.Job); why != "" {
@@ -103,10 +104,10 @@ func (r *Rules) protectsJob(j *cluster.Job) string {
 	if j.IsForeign {
 		return ofAnother
 	}
-	if r.Scope == cluster.WithinJob {
+	if r.Scope == decision.WithinJob {
 		return ""
 	}
-	if r.Scope != cluster.BetweenQueues && j.Priority >= r.Preemptor.Priority {
+	if r.Scope != decision.BetweenQueues && j.Priority >= r.Preemptor.Priority {
 		return notLowerJob
 	}
 	if j.Queue == r.Preemptor.Queue {
@@ -189,9 +190,9 @@ func (r *Rules) Outranks(j *cluster.Job) bool {
 		return false
 	}
 	switch r.Scope {
-	case cluster.BetweenJobs:
+	case decision.BetweenJobs:
 		return j.Queue == r.Preemptor.Queue && j.Priority < r.Preemptor.Priority
-	case cluster.Anywhere:
+	case decision.Anywhere:
 		return j.Priority < r.Preemptor.Priority && r.Queues.Forbids(j.QuotaNode()) == ""
 	}
 	return j.Queue != r.Preemptor.Queue && !r.Queues.NeedsRight(j.QuotaNode()) && r.Queues.Forbids(j.QuotaNode()) == ""

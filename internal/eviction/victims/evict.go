@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -224,7 +225,7 @@ func (r *round) head(h *jobGroup) (u Unit, ok bool) {
 		}
 		keeps = true
 	}
-	if !h.isWhole && r.rules.Scope != cluster.WithinJob {
+	if !h.isWhole && r.rules.Scope != decision.WithinJob {
 		u, ok = r.WholeGang(h.job)
 	}
 	if !ok && keeps && h.job.Count(cluster.Evicting) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -82,7 +83,7 @@ type roomMaker string
 func (roomMaker) Name() string               { return "roomMaker" }
 func (roomMaker) Execute(*framework.Session) {}
 func (roomMaker) EvictionRules() framework.EvictionRules {
-	return framework.EvictionRules{Scopes: cluster.ScopesOf(cluster.BetweenJobs)}
+	return framework.EvictionRules{Scopes: decision.ScopesOf(decision.BetweenJobs)}
 }
 
 func (roomMaker) MakeRoom(*framework.Session, *cluster.Job) {}

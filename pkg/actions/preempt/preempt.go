@@ -3,6 +3,7 @@ package preempt
 import (
 	"hekla.sh/hekla/internal/eviction"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -25,7 +26,7 @@ func Factory() framework.ActionFactory {
 		conf.Argument{Name: "maxCandidateNodesAbsolute", Kind: conf.Int, NoEffect: noSampling, Doc: "Volcano's sample of nodes."})
 	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: arguments},
 		New: func(arguments conf.Arguments) (framework.Action, error) {
-			scopes := cluster.ScopesOf(cluster.BetweenJobs, cluster.Anywhere, cluster.WithinJob)
+			scopes := decision.ScopesOf(decision.BetweenJobs, decision.Anywhere, decision.WithinJob)
 			return action{rules: eviction.NewRules(scopes, arguments)}, nil
 		}}
 }

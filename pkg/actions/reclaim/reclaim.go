@@ -3,6 +3,7 @@ package reclaim
 import (
 	"hekla.sh/hekla/internal/eviction"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -15,7 +16,7 @@ const Name = "reclaim"
 func Factory() framework.ActionFactory {
 	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: eviction.Arguments()},
 		New: func(arguments conf.Arguments) (framework.Action, error) {
-			return action{rules: eviction.NewRules(cluster.ScopesOf(cluster.BetweenQueues), arguments)}, nil
+			return action{rules: eviction.NewRules(decision.ScopesOf(decision.BetweenQueues), arguments)}, nil
 		}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -63,7 +64,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 		moved = moved || moves(q, was, p.view.Of(&q.Node).Deserved)
 	}
 	if moved {
-		p.cluster.Note(cluster.ShareChanged)
+		p.cluster.Note(wake.ShareChanged)
 	}
 }
 

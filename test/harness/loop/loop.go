@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -22,7 +23,7 @@ type Loop struct {
 	// Result is what the last cycle came to.
 	Result scheduler.Result
 	// Groups are the statuses of PodGroups as decided last.
-	Groups map[cluster.JobID]cluster.GroupStatus
+	Groups map[cluster.JobID]decision.GroupStatus
 
 	tb harness.TB
 }
@@ -37,7 +38,7 @@ func New(tb harness.TB, configuration string, extensions ...scheduler.Extension)
 func NewWith(tb harness.TB, options cluster.Options, configuration string, extensions ...scheduler.Extension) *Loop {
 	tb.Helper()
 	s := scheduler.New(scheduler.Options{Cluster: options})
-	l := &Loop{Model: harness.On(tb, s.Cluster(), nil), Scheduler: s, Groups: map[cluster.JobID]cluster.GroupStatus{}, tb: tb}
+	l := &Loop{Model: harness.On(tb, s.Cluster(), nil), Scheduler: s, Groups: map[cluster.JobID]decision.GroupStatus{}, tb: tb}
 	return l.Configure(configuration, extensions...)
 }
 
@@ -102,13 +103,13 @@ func (l *Loop) StartBound() *Loop {
 }
 
 // Cycle runs a cycle a second after the one before, and returns what it decides.
-func (l *Loop) Cycle() *cluster.Decisions {
+func (l *Loop) Cycle() *decision.Decisions {
 	l.tb.Helper()
 	return l.CycleAfter(time.Second)
 }
 
 // CycleAfter runs a cycle so long after the one before.
-func (l *Loop) CycleAfter(pause time.Duration) *cluster.Decisions {
+func (l *Loop) CycleAfter(pause time.Duration) *decision.Decisions {
 	l.tb.Helper()
 	l.Now = l.Now.Add(pause)
 	l.Result = l.Scheduler.Cycle(l.Now, nil)
@@ -179,7 +180,7 @@ func (l *Loop) Condition(name string) (reason, message string) {
 
 // Describe writes what was decided of pods: "t-0 is bound to n1", "the plan for t ends: why, v-0 stays, t-0 waits", "v-0 leaves n1 for
 // t by J1" of each victim, "t-0 is nominated to n1".
-func Describe(d *cluster.Decisions) string {
+func Describe(d *decision.Decisions) string {
 	var parts []string
 	say := func(format string, arguments ...any) { parts = append(parts, fmt.Sprintf(format, arguments...)) }
 	for _, b := range d.Binds {

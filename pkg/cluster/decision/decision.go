@@ -1,4 +1,4 @@
-package cluster
+package decision
 
 import (
 	"time"
@@ -29,12 +29,12 @@ func (d *Decisions) IsEmpty() bool {
 }
 
 // Bind says that a pod is to be bound to a node. Its outcome comes back as events: the pod with its node, or
-// [BindFailed].
+// an event that says that it failed.
 type Bind struct {
 	Pod  types.NamespacedName
 	UID  types.UID
 	Node string
-	Job  JobID
+	Job  types.NamespacedName
 	// Created is when the pod was.
 	Created time.Time
 	// IsHeld is set if the gate of queue admission is to be taken off before.
@@ -45,14 +45,14 @@ type Bind struct {
 
 // PlanStart says that room is to be made for a job, in this order: the job is told, the plan is recorded on its pods with the nodes
 // that they are promised, then on its victims, and only when all that is written, the evictions are sent. Its outcome comes back as events: the
-// victims being deleted and gone, or [PlanFailed] when a step is refused for good.
+// victims being deleted and gone, or an event that says so when a step is refused for good.
 type PlanStart struct {
 	ID     string
 	Action string
 	Scope  Scope
-	Since  time.Time // when it was made
-	Job    JobID     // the taker; zero if the evictions are for nobody
-	UID    types.UID // of the taker's PodGroup
+	Since  time.Time            // when it was made
+	Job    types.NamespacedName // the taker; zero if the evictions are for nobody
+	UID    types.UID            // of the taker's PodGroup
 	// Group is the status of the taker's PodGroup that tells its owner of the plan, whole.
 	Group       GroupStatus
 	Nominations []Nomination
@@ -62,7 +62,7 @@ type PlanStart struct {
 // PlanEnd says that a plan is cancelled: what of it was not sent must not be, and what was written is taken back.
 type PlanEnd struct {
 	ID  string
-	Job JobID
+	Job types.NamespacedName
 	Why string // a clause
 	// Nominations are the pods that lose their promise; Node is empty.
 	Nominations []Nomination
@@ -75,7 +75,7 @@ type Nomination struct {
 	Pod  types.NamespacedName
 	UID  types.UID
 	Node string
-	Job  JobID
+	Job  types.NamespacedName
 }
 
 // Eviction says that a pod is to be evicted.
@@ -83,8 +83,8 @@ type Eviction struct {
 	Pod    types.NamespacedName
 	UID    types.UID
 	Node   string
-	Giver  JobID // the pod's job
-	For    JobID // the taker
+	Giver  types.NamespacedName // the pod's job
+	For    types.NamespacedName // the taker
 	Plan   string
 	Action string
 	Law    string
@@ -108,7 +108,7 @@ type Spared struct {
 // GroupStatus is what the status of a PodGroup is to be, whole. A newer one replaces an older one that is not written
 // yet.
 type GroupStatus struct {
-	Job    JobID
+	Job    types.NamespacedName
 	UID    types.UID
 	Status schedulingv1beta1.PodGroupStatus
 }
@@ -116,7 +116,7 @@ type GroupStatus struct {
 // GroupPlace says in which HyperNode the pods of a PodGroup are, the lowest that holds them all; "" if none does. A newer one
 // replaces an older one that is not written yet.
 type GroupPlace struct {
-	Job       JobID
+	Job       types.NamespacedName
 	UID       types.UID
 	HyperNode string
 }

@@ -1,4 +1,4 @@
-package cluster
+package decision
 
 // Scope says between whom a plan moves room, and so which laws its evictions are under (law A1). The search that makes a plan sets
 // it, it is recorded with the plan, and whoever checks the plan later goes by it, whatever the name of the action that made it.

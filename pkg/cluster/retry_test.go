@@ -1,39 +1,16 @@
 package cluster
 
 import (
+	"math/bits"
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// of is how often a kind of change has happened.
-func (s stamp) of(kind verdict.Help) uint64 {
-	for i := range s.kinds {
-		if kind == 1<<i {
-			return s.kinds[i]
-		}
-	}
-	panic("one kind at a time")
-}
-
-func TestEveryCauseHelpsAndEveryHopeHasACause(t *testing.T) {
-	// Of the others the job itself and the clock take care.
-	hopes := verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpSupply
-	var served verdict.Help
-	for cause := range causes {
-		if helps[cause] == 0 || helps[cause]&^hopes != 0 {
-			t.Errorf("cause %d gives hope to %b", cause, helps[cause])
-		}
-		served |= helps[cause]
-	}
-	if served != hopes {
-		t.Errorf("causes serve %b of %b", served, hopes)
-	}
-}
-
 func TestOnlyWhatCouldHelpWakesAJob(t *testing.T) {
-	for cause := range causes {
+	for cause := range wake.NumCauses {
 		for i := range 6 {
 			hope := verdict.Help(1 << i)
 			if hope == verdict.HelpTime {
@@ -43,8 +20,8 @@ func TestOnlyWhatCouldHelpWakesAJob(t *testing.T) {
 			c.Settle()
 			j := c.Job(key("g"))
 			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: hope})
-			c.note(cause)
-			if have, want := c.isHelped(j), helps[cause]&hope != 0; have != want {
+			c.world.Note(cause)
+			if have, want := c.isHelped(j), wake.Helps[cause]&hope != 0; have != want {
 				t.Errorf("after cause %d a job that hopes for %b is looked at: %t", cause, hope, have)
 			}
 		}
@@ -56,16 +33,16 @@ func TestWhatHappensBetweenTwoRefusalsHelpsTheFirst(t *testing.T) {
 	c.Settle()
 	j := c.Job(key("g"))
 	for _, test := range []struct {
-		between Cause
+		between wake.Cause
 		want    bool
-	}{{PlanAdopted, true}, {PodPlaced, false}, {SupplyShown, false}} {
+	}{{wake.PlanAdopted, true}, {wake.PodPlaced, false}, {wake.SupplyShown, false}} {
 		c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpQueue})
-		c.note(test.between)
+		c.world.Note(test.between)
 		c.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod | verdict.HelpSupply})
 		if have := c.isHelped(j); have != test.want {
 			t.Errorf("after cause %d between the refusals the job is looked at: %t", test.between, have)
 		}
-		c.note(PodPlaced)
+		c.world.Note(wake.PodPlaced)
 		if !c.isHelped(j) {
 			t.Error("what the second refusal hopes for does not help")
 		}
@@ -77,12 +54,17 @@ func TestWhatACycleDoesForAJobThatItHasRefusedIsSeenInTheNext(t *testing.T) {
 	c.Settle()
 	j, now := c.Job(key("g")), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpQueue})
-	c.note(PodPlaced)
+	c.world.Note(wake.PodPlaced)
 	if next := c.NextDeadline(now); !next.IsZero() {
 		t.Errorf("the next cycle is due at %s though nothing has helped", next)
 	}
-	c.note(UsageFreed)
+	c.world.Note(wake.UsageFreed)
 	if next := c.NextDeadline(now); !next.Equal(now.Add(postponement)) {
 		t.Errorf("the next cycle is due at %s", next)
 	}
+}
+
+// countOf is how often a kind of change has happened.
+func countOf(counts wake.Counts, kind verdict.Help) uint64 {
+	return counts[bits.TrailingZeros8(uint8(kind))]
 }

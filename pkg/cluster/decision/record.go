@@ -1,4 +1,4 @@
-package cluster
+package decision
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 )
 
 // A plan is recorded on the pods that it is about, as annotations in JSON, each in the same request as what it belongs to in the
-// status of the pod: an [PromiseRecord] with the nominated node, an [EvictionRecord] with the condition DisruptionTarget. Without
-// that status a record says nothing, so that whoever may write annotations only cannot have a pod evicted or keep it from it. The
+// status of the pod: a [PromiseRecord] with the nominated node, an [EvictionRecord] with the condition DisruptionTarget. Without
+// that status a record says nothing, so that a user who may only write annotations can neither have a pod evicted nor protect it. The
 // messages of conditions are for people: nothing is read back from them.
 
 // PromiseRecord is what is recorded on a pod of which status.nominatedNodeName is the node that a plan promises it.
@@ -56,31 +56,43 @@ func (s *Spared) Record() string {
 
 func encode(record any) string {
 	text, err := json.Marshal(record)
-	invariant(err == nil, "a record cannot be encoded: %v", err)
+	if err != nil {
+		panic("invariant: a record cannot be encoded: " + err.Error())
+	}
 	return string(text)
 }
 
-// PromiseRecord returns what is recorded on the task's pod about the node that it is promised; ok is false if nothing is that can
-// be read, or it is promised none.
-func (t *Task) PromiseRecord() (r PromiseRecord, ok bool) {
-	text, ok := t.Pod.Annotations[schedulingv1beta1.PromiseRecordKey]
-	ok = ok && t.Pod.Status.NominatedNodeName != "" && json.Unmarshal([]byte(text), &r) == nil && r.Plan != ""
+// PromiseOf returns what is recorded on a pod about the node that it is promised; ok is false if nothing is that can be read, or it is
+// promised none.
+func PromiseOf(pod *corev1.Pod) (r PromiseRecord, ok bool) {
+	text, ok := pod.Annotations[schedulingv1beta1.PromiseRecordKey]
+	ok = ok && pod.Status.NominatedNodeName != "" && json.Unmarshal([]byte(text), &r) == nil && r.Plan != ""
 	return r, ok
 }
 
-// EvictionRecord returns what is recorded on the task's pod about its eviction for a plan; ok is false if nothing is that can be
-// read, or its condition DisruptionTarget does not say that it is to leave.
-func (t *Task) EvictionRecord() (r EvictionRecord, ok bool) {
-	c := disruptionTarget(t.Pod)
+// EvictionOf returns what is recorded on a pod about its eviction for a plan; ok is false if nothing is that can be read, or its
+// condition DisruptionTarget does not say that it is to leave.
+func EvictionOf(pod *corev1.Pod) (r EvictionRecord, ok bool) {
+	c := disruptionTarget(pod)
 	if c == nil || c.Status != corev1.ConditionTrue {
 		return r, false
 	}
-	r = evictionRecordOf(t.Pod)
+	r = readEviction(pod)
 	return r, r.Plan != ""
 }
 
-// evictionRecordOf returns what is recorded on a pod, the zero value if nothing is that can be read.
-func evictionRecordOf(pod *corev1.Pod) (r EvictionRecord) {
+// RefusalOf returns how often in a row the API server has refused to evict a pod, at least once, and the condition that says so; nil if
+// it has not.
+func RefusalOf(pod *corev1.Pod) (times int, condition *corev1.PodCondition) {
+	c := disruptionTarget(pod)
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != EvictionRefused {
+		return 0, nil
+	}
+	return max(readEviction(pod).Refusals, 1), c
+}
+
+// readEviction returns what is recorded on a pod, the zero value if nothing is that can be read.
+func readEviction(pod *corev1.Pod) (r EvictionRecord) {
 	if json.Unmarshal([]byte(pod.Annotations[schedulingv1beta1.EvictionRecordKey]), &r) != nil {
 		return EvictionRecord{}
 	}
@@ -96,8 +108,12 @@ func disruptionTarget(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// isRecord reports whether an annotation of a pod is one of the records: the scheduler writes them, and no decision about a pod that
+// EvictionRefused is the reason of the condition DisruptionTarget of a pod that the API server refused to evict. Its status is
+// False, and the time of its transition is when that was. How often it has been refused is in the [EvictionRecord].
+const EvictionRefused = "EvictionRefused"
+
+// IsRecord reports whether an annotation of a pod is one of the records: the scheduler writes them, and no decision about a pod that
 // waits rests on them.
-func isRecord(key string) bool {
+func IsRecord(key string) bool {
 	return key == schedulingv1beta1.PromiseRecordKey || key == schedulingv1beta1.EvictionRecordKey
 }

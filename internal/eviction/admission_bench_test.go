@@ -39,18 +39,18 @@ func BenchmarkABacklogAtAdmission(b *testing.B) {
 			admitted := 0
 			for b.Loop() {
 				b.StopTimer()
-				w := newWorld(b, backlogged)
+				w := start(b, backlogged)
 				for i := range 10 {
-					w.set(queue(fmt.Sprintf("q%d", i), 0, "cpu=1000", "", ""))
+					w.Set(queue(fmt.Sprintf("q%d", i), 0, "cpu=1000", "", ""))
 				}
 				for i := range 100 {
 					quota := &corev1.ResourceQuota{}
 					quota.Name, quota.Namespace, quota.UID = "tight", fmt.Sprintf("tight%d", i), types.UID(fmt.Sprintf("tight%d", i))
 					quota.Spec.Hard = fixture.List("pods=10 requests.cpu=1")
-					w.set(quota)
+					w.Set(quota)
 				}
 				for n := range nodes {
-					w.set(fixture.Node(fmt.Sprintf("n%04d", n), "cpu=30 memory=256Gi"))
+					w.Set(fixture.Node(fmt.Sprintf("n%04d", n), "cpu=30 memory=256Gi"))
 				}
 				for i := range nodes * perNode {
 					name := fmt.Sprintf("g%04d", i/30)
@@ -60,25 +60,25 @@ func BenchmarkABacklogAtAdmission(b *testing.B) {
 						if !test.protected {
 							group.Annotations[schedulingv1beta1.PreemptableKey] = "true"
 						}
-						w.set(group)
+						w.Set(group)
 					}
-					w.set(fixture.Pod(fmt.Sprintf("%s-%d", name, i%30), fixture.In(name), fixture.On(fmt.Sprintf("n%04d", i%nodes))))
+					w.Set(fixture.Pod(fmt.Sprintf("%s-%d", name, i%30), fixture.In(name), fixture.On(fmt.Sprintf("n%04d", i%nodes))))
 				}
 				for i := range jobs {
 					queue, namespace, class, wants := test.waits(i)
 					group := fixture.Group(fmt.Sprintf("w%05d", i), queue, 1, fixture.PendingAdmission, fixture.Wanting(wants))
 					group.Namespace, group.Spec.PriorityClassName = namespace, class
-					w.set(group)
+					w.Set(group)
 				}
 				b.StartTimer()
-				w.now = w.now.Add(time.Second)
-				result := w.Cycle(w.now, nil)
+				w.Now = w.Now.Add(time.Second)
+				result := w.Scheduler.Cycle(w.Now, nil)
 				b.StopTimer()
 				if result.Panic != "" {
 					b.Fatal(result.Panic)
 				}
 				admitted = 0
-				for _, j := range w.Cluster().Jobs() {
+				for _, j := range w.Jobs() {
 					if j.Phase == schedulingv1beta1.PodGroupInqueue && len(j.Tasks()) == 0 {
 						admitted++
 					}

@@ -19,12 +19,12 @@ func knocking(name, queue, class, wants string, options ...option) *schedulingv1
 	return group
 }
 
-// A cluster of two cpus, all held by job giver; who is admitted though the cluster is full?
+// A cluster of two cpus, all held by job victim; who is admitted though the cluster is full?
 func TestTheDoorOpensForWhatLawfulEvictionsCouldMakeRoomFor(t *testing.T) {
 	never := fixture.PriorityClass("never", 100)
 	policy := corev1.PreemptNever
 	never.PreemptionPolicy = &policy
-	giver := job("giver", "default", "low", 0, "n1 n1")
+	victim := job("victim", "default", "low", 0, "n1 n1")
 	for name, test := range map[string]struct {
 		configuration string
 		things        []any
@@ -51,19 +51,19 @@ func TestTheDoorOpensForWhatLawfulEvictionsCouldMakeRoomFor(t *testing.T) {
 			if test.configuration != "" {
 				configuration = test.configuration
 			}
-			w := newWorld(t, configuration).set(never, fixture.Node("n1", "cpu=2"), giver).set(test.things...).set(test.knocks).expect("")
-			if got := !w.Cluster().Job(fixture.Key("k")).IsPendingAdmission(); got != test.want {
-				t.Errorf("it is let in: %t, should be %t: %s", got, test.want, w.why("k"))
+			w := start(t, configuration).Set(never, fixture.Node("n1", "cpu=2"), victim).Set(test.things...).Set(test.knocks).Expect("")
+			if got := !w.Job(fixture.Key("k")).IsPendingAdmission(); got != test.want {
+				t.Errorf("it is let in: %t, should be %t: %s", got, test.want, w.Why("k"))
 			}
 		})
 	}
 }
 
 func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoWantsLess(t *testing.T) {
-	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=2"), job("giver", "default", "low", 0, "n1"), job("stays", "default", "high", 0, "n1"),
-		knocking("a", "default", "high", "cpu=2"), knocking("b", "default", "high", "cpu=2"), knocking("c", "default", "high", "cpu=1")).expect("")
+	w := start(t, everything).Set(fixture.Node("n1", "cpu=2"), job("victim", "default", "low", 0, "n1"), job("stays", "default", "high", 0, "n1"),
+		knocking("a", "default", "high", "cpu=2"), knocking("b", "default", "high", "cpu=2"), knocking("c", "default", "high", "cpu=1")).Expect("")
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
-		if got := w.Cluster().Job(fixture.Key(name)).IsPendingAdmission(); got != want {
+		if got := w.Job(fixture.Key(name)).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
 		}
 	}
@@ -72,10 +72,10 @@ func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoWantsLess(t *testing.T) {
 func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoMayTakeFromOthers(t *testing.T) {
 	// Queue theirs has cpu above its share only in pods that hold devices too: they leave for whoever wants a device.
 	things := []any{fixture.Node("n1", "cpu=2 nvidia.com/gpu=2"), queue("theirs", 0, "cpu=2 nvidia.com/gpu=1", "", ""), queue("ours", 0, "cpu=2 nvidia.com/gpu=2", "", ""),
-		job("giver", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}
-	w := newWorld(t, everything).set(things...).set(knocking("a", "ours", "low", "cpu=1"), knocking("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).expect("")
+		job("victim", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}
+	w := start(t, everything).Set(things...).Set(knocking("a", "ours", "low", "cpu=1"), knocking("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).Expect("")
 	for name, want := range map[string]bool{"a": true, "b": false} {
-		if got := w.Cluster().Job(fixture.Key(name)).IsPendingAdmission(); got != want {
+		if got := w.Job(fixture.Key(name)).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // A cycle does not search for as long as it takes; who had no turn has it in one of the next cycles, though nothing happens.
 func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
-	const nodes, takers = 2000, 150
+	const nodes, preemptors = 2000, 150
 	s, now := full(t, nodes, nil)
 	var objects []runtime.Object
 	for n := 1; n < nodes; n++ { // only on the first node anybody may leave
@@ -22,8 +22,8 @@ func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
 				fixture.On(node), fixture.Asks("cpu=4 memory=16Gi nvidia.com/gpu=1")))
 		}
 	}
-	last := fmt.Sprintf("w%03d", takers-1)
-	for i := range takers {
+	last := fmt.Sprintf("w%03d", preemptors-1)
+	for i := range preemptors {
 		name := fmt.Sprintf("w%03d", i)
 		group := fixture.Group(name, "low", 2)
 		if name == last {
@@ -32,7 +32,7 @@ func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
 		group.Spec.PriorityClassName = "high"
 		objects = append(objects, group)
 		for k := range int(group.Spec.MinMember) {
-			// Each shape is another, so that no taker speaks for the next.
+			// Each shape is another, so that no preemptor speaks for the next.
 			objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.As("worker", k),
 				fixture.Asks(fmt.Sprintf("cpu=1 memory=%dMi nvidia.com/gpu=8", i+1))))
 		}
@@ -49,8 +49,8 @@ func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
 			return
 		}
 		if result.Wake.IsZero() || result.Wake.Sub(now) > time.Second {
-			t.Fatalf("after cycle %d nobody looks for the last taker before %s", cycle, result.Wake)
+			t.Fatalf("after cycle %d nobody looks for the last preemptor before %s", cycle, result.Wake)
 		}
 	}
-	t.Error("the last taker was never looked at")
+	t.Error("the last preemptor was never looked at")
 }

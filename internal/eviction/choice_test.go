@@ -11,7 +11,7 @@ import (
 
 func budgeted(p *corev1.Pod) { p.Labels["app"] = "guarded" }
 
-// Two nodes of one cpu, each full of what one giver has there; taker takes one of them. The list of rule K3, item by item: each
+// Two nodes of one cpu, each full of what one victim has there; preemptor takes one of them. The list of rule K3, item by item: each
 // case differs in one item, and all later ones speak for n1.
 func TestAmongNodesTheListDecidesItemByItem(t *testing.T) {
 	const old = "configurations: [{name: preempt, arguments: {preset: kube-1.8}}]\n"
@@ -21,25 +21,25 @@ func TestAmongNodesTheListDecidesItemByItem(t *testing.T) {
 		want          string
 	}{
 		"no victim at all": {things: []any{fixture.Node("n3", "cpu=1"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2"), job("c", "default", "low", 0, "n3", each(leaving))},
-			want: "taker-0 is promised n3"},
+			want: "preemptor-0 is nominated to n3"},
 		"fewer violations of budgets": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n2"), budget("b", "guarded", 0)},
-			want: "b-0 leaves n2 for taker by J1; taker-0 is promised n2"},
+			want: "b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2"},
 		"budgets do not count as they did not then": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n2"), budget("b", "guarded", 0)},
-			configuration: old, want: "a-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"},
+			configuration: old, want: "a-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1"},
 		"the most important victim matters less": {things: []any{job("a", "default", "mid", 0, "n1"), job("b", "default", "low", 0, "n2 n2", asking("cpu=500m"))},
-			want: "b-1 leaves n2 for taker by J1; b-0 leaves n2 for taker by J1; taker-0 is promised n2"},
+			want: "b-1 leaves n2 for preemptor by J1; b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2"},
 		"the sum is smaller": {things: []any{job("a", "default", "mid", 0, "n1", asking("cpu=500m")), job("c", "default", "low", 0, "n1", asking("cpu=500m")), job("b", "default", "mid", 0, "n2")},
-			want: "b-0 leaves n2 for taker by J1; taker-0 is promised n2"},
+			want: "b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2"},
 		"later start of the most important": {things: []any{job("a", "default", "low", 0, "n1", one(0, startedAt(1))), job("b", "default", "low", 0, "n2", one(0, startedAt(2)))},
-			want: "b-0 leaves n2 for taker by J1; taker-0 is promised n2"},
+			want: "b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2"},
 		"starts do not count as they did not then": {things: []any{job("a", "default", "low", 0, "n1", one(0, startedAt(1))), job("b", "default", "low", 0, "n2", one(0, startedAt(2)))},
-			configuration: old, want: "a-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"},
+			configuration: old, want: "a-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1"},
 		"the name": {things: []any{job("a", "default", "low", 0, "n2"), job("b", "default", "low", 0, "n1")},
-			want: "b-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything+test.configuration).set(nodes("cpu=1", "n1", "n2")).set(test.things...).set(job("taker", "default", "high", 1, "-"))
-			w.expect(test.want)
+			w := start(t, everything+test.configuration).Set(nodes("cpu=1", "n1", "n2")).Set(test.things...).Set(job("preemptor", "default", "high", 1, "-"))
+			w.Expect(test.want)
 		})
 	}
 }
@@ -57,49 +57,49 @@ func TestWhatComesBackFirst(t *testing.T) {
 		want   string
 	}{
 		"the most important": {things: []any{job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1")},
-			want: "a-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+			want: "a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 		"the pod of a higher task priority": {things: []any{job("a", "default", "low", 0, "n1 n1", one(0, ranking("1")), one(1, ranking("2")))},
-			want: "a-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+			want: "a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 		"what breaks a budget, though it matters less": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n1"), budget("b", "guarded", 0)},
-			want: "b-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 		"what the more important leave no budget for": {things: []any{job("a", "default", "low", 0, "n1 n1", each(budgeted)), budget("b", "guarded", 1)},
-			want: "a-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+			want: "a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 		"a small pod, where a large one must go anyway": {things: []any{job("a", "default", "low", 0, "n1", asking("cpu=500m")), job("b", "default", "mid", 0, "n1", asking("cpu=1500m"))},
-			want: "b-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 		"a gang that breaks a budget, before its own surplus": {things: []any{job("a", "default", "low", 1, "n1 n1", asking("cpu=500m"), each(budgeted)), job("b", "default", "mid", 0, "n1"), budget("b", "guarded", 0)},
-			want: "b-0 leaves n1 for taker by J1; taker-0 is promised n1"},
+			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			newWorld(t, everything).set(nodes("cpu=2", "n1")).set(test.things...).set(job("taker", "default", "high", 1, "-")).expect(test.want)
+			start(t, everything).Set(nodes("cpu=2", "n1")).Set(test.things...).Set(job("preemptor", "default", "high", 1, "-")).Expect(test.want)
 		})
 	}
 }
 
 func TestNoOtherVictimIsLeftThatCouldCoverABudget(t *testing.T) {
 	// All have to go: the budget is broken knowingly, and that is said.
-	w := newWorld(t, everything).set(nodes("cpu=2", "n1"), job("a", "default", "low", 0, "n1 n1", each(budgeted)), budget("b", "guarded", 1),
-		job("taker", "default", "high", 1, "-", asking("cpu=2")))
-	w.expect("a-1 leaves n1 for taker by J1 past its budget; a-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1")
+	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("a", "default", "low", 0, "n1 n1", each(budgeted)), budget("b", "guarded", 1),
+		job("preemptor", "default", "high", 1, "-", asking("cpu=2")))
+	w.Expect("a-1 leaves n1 for preemptor by J1 past its budget; a-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1")
 }
 
 func TestTheQueueOfLowestPriorityGivesFirstThenTheOneFurthestAboveItsShare(t *testing.T) {
 	ours := queue("ours", 2, "cpu=4", "", "")
 	for name, test := range map[string]struct {
-		things []any
-		taker  string
-		want   string
+		things    []any
+		preemptor string
+		want      string
 	}{
-		"the lowest, though its jobs matter more": {taker: "-", things: []any{queue("low", 0, "", "", ""), queue("mid", 1, "", "", ""), job("a", "low", "high", 0, "n1"), job("b", "mid", "low", 0, "n1 n1 n1")},
+		"the lowest, though its jobs matter more": {preemptor: "-", things: []any{queue("low", 0, "", "", ""), queue("mid", 1, "", "", ""), job("a", "low", "high", 0, "n1"), job("b", "mid", "low", 0, "n1 n1 n1")},
 			want: "a-0 leaves n1"},
-		"of equals the one that holds more of what it deserves": {taker: "-", things: []any{queue("a", 0, "cpu=1", "", ""), queue("b", 0, "cpu=1", "", ""), job("a", "a", "low", 0, "n1"), job("b", "b", "high", 0, "n1 n1 n1")},
+		"of equals the one that holds more of what it deserves": {preemptor: "-", things: []any{queue("a", 0, "cpu=1", "", ""), queue("b", 0, "cpu=1", "", ""), job("a", "a", "low", 0, "n1"), job("b", "b", "high", 0, "n1 n1 n1")},
 			want: "b-2 leaves n1"},
-		"which changes as the plan grows": {taker: "- - -", things: []any{queue("a", 0, "cpu=1", "", ""), queue("b", 0, "cpu=1", "", ""), job("a", "a", "low", 0, "n1"), job("b", "b", "high", 0, "n1 n1 n1")},
+		"which changes as the plan grows": {preemptor: "- - -", things: []any{queue("a", 0, "cpu=1", "", ""), queue("b", 0, "cpu=1", "", ""), job("a", "a", "low", 0, "n1"), job("b", "b", "high", 0, "n1 n1 n1")},
 			want: "a-0 leaves n1; b-1 leaves n1; b-2 leaves n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything).set(nodes("cpu=4", "n1"), ours).set(test.things...).set(job("taker", "ours", "low", len(test.taker+" ")/2, test.taker))
-			w.cycle()
-			if got := w.victims(); got != test.want {
+			w := start(t, everything).Set(nodes("cpu=4", "n1"), ours).Set(test.things...).Set(job("preemptor", "ours", "low", len(test.preemptor+" ")/2, test.preemptor))
+			w.Cycle()
+			if got := victims(w); got != test.want {
 				t.Errorf("the victims are %s, should be %s", got, test.want)
 			}
 		})
@@ -109,59 +109,59 @@ func TestTheQueueOfLowestPriorityGivesFirstThenTheOneFurthestAboveItsShare(t *te
 func TestAGangsVictimsAreGivenBackOverTheWholePlan(t *testing.T) {
 	// For the first pod alone n1 is the cheapest by the name; once the gang that stands on all nodes has left for the second,
 	// nobody else need leave.
-	w := newWorld(t, everything).set(nodes("cpu=2", "n1", "n2"), job("wide", "default", "low", 2, "n1 n2"), job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"),
-		job("taker", "default", "high", 2, "- -"))
-	w.expect("wide-1 leaves n2 for taker by J1; wide-0 leaves n1 for taker by J1; taker-0 is promised n1; taker-1 is promised n2")
+	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), job("wide", "default", "low", 2, "n1 n2"), job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"),
+		job("preemptor", "default", "high", 2, "- -"))
+	w.Expect("wide-1 leaves n2 for preemptor by J1; wide-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
 }
 
 func TestRoomThatIsOnItsWayIsPlannedForWithoutVictims(t *testing.T) {
-	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1", each(leaving)), job("other", "default", "low", 0, "n2"),
-		job("taker", "default", "high", 1, "-")).expect("taker-0 is promised n1")
-	if got := w.why("taker"); got != "Preempting: pods are leaving the nominated nodes; they were being deleted before, and no pod is evicted for it" {
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1", each(leaving)), job("other", "default", "low", 0, "n2"),
+		job("preemptor", "default", "high", 1, "-")).Expect("preemptor-0 is nominated to n1")
+	if got := w.Why("preemptor"); got != "Preempting: pods are leaving the nominated nodes; they were being deleted before, and no pod is evicted for it" {
 		t.Error(got)
 	}
 	// Who comes later gets what is left, and nobody the promised room.
-	w.set(job("later", "default", "mid", 1, "-")).expect("other-0 leaves n2 for later by J1; later-0 is promised n2")
-	w.die("gone-0").expect("taker-0 goes to n1")
+	w.Set(job("later", "default", "mid", 1, "-")).Expect("other-0 leaves n2 for later by J1; later-0 is nominated to n2")
+	w.RemovePods("gone-0").Expect("preemptor-0 is bound to n1")
 }
 
 func TestRoomThatIsThereIsLeftToAllocate(t *testing.T) {
-	w := newWorld(t, with(everything, "allocate, preempt, reclaim", "preempt, allocate")).set(nodes("cpu=1", "n1", "n2"), job("other", "default", "low", 0, "n2"),
-		job("taker", "default", "high", 1, "-"))
-	w.expect("taker-0 goes to n1")
+	w := start(t, with(everything, "allocate, preempt, reclaim", "preempt, allocate")).Set(nodes("cpu=1", "n1", "n2"), job("other", "default", "low", 0, "n2"),
+		job("preemptor", "default", "high", 1, "-"))
+	w.Expect("preemptor-0 is bound to n1")
 }
 
 func TestNothingOfAnAttemptThatFailedIsLeft(t *testing.T) {
-	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 1, "n2", each(unmarked)),
-		job("taker", "default", "high", 2, "- -"))
-	w.expect("")
-	before := w.dump()
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 1, "n2", each(unmarked)),
+		job("preemptor", "default", "high", 2, "- -"))
+	w.Expect("")
+	before := w.Dump()
 	// One that is looked at again finds the same, and changes nothing.
-	w.set(fixture.Node("n3", "cpu=500m")).expect("").remove(fixture.Node("n3", "cpu=500m"))
-	w.expect("")
-	if after := w.dump(); after != before {
+	w.Set(fixture.Node("n3", "cpu=500m")).Expect("").Remove(fixture.Node("n3", "cpu=500m"))
+	w.Expect("")
+	if after := w.Dump(); after != before {
 		t.Errorf("the model was\n%s\nand is\n%s", before, after)
 	}
 }
 
 func TestPodsThatRequestNothingTakeAPlaceFromTheirLikeOnly(t *testing.T) {
 	nothing := asking("")
-	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=8 pods=2"), job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", nothing),
-		job("taker", "default", "high", 1, "-", nothing))
-	w.expect("b-0 leaves n1 for taker by J1; taker-0 is promised n1")
+	w := start(t, everything).Set(fixture.Node("n1", "cpu=8 pods=2"), job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", nothing),
+		job("preemptor", "default", "high", 1, "-", nothing))
+	w.Expect("b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
 }
 
 func TestANodeThatIsVetoedIsPassedOverForTheNextBest(t *testing.T) {
-	w := newWorld(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).set(nodes("cpu=1", "n1", "n2"),
-		job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"), job("taker", "default", "high", 1, "-"))
-	w.expect("b-0 leaves n2 for taker by J1; taker-0 is promised n2")
+	w := start(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).Set(nodes("cpu=1", "n1", "n2"),
+		job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"), job("preemptor", "default", "high", 1, "-"))
+	w.Expect("b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
 }
 
 func TestWhoeverRefusesTheNodesThatEvictionsWouldOpenIsNamed(t *testing.T) {
-	w := newWorld(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).set(nodes("cpu=1", "n1"),
-		job("a", "default", "low", 0, "n1"), job("taker", "default", "high", 1, "-"))
-	w.expect("")
-	if got, want := w.why("taker"), "; refused although evictions would make room: 1 node(s) were vetoed (such as n1)"; !strings.HasSuffix(got, want) {
-		t.Errorf("the taker waits because %s; it should say %s", got, want)
+	w := start(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).Set(nodes("cpu=1", "n1"),
+		job("a", "default", "low", 0, "n1"), job("preemptor", "default", "high", 1, "-"))
+	w.Expect("")
+	if got, want := w.Why("preemptor"), "; refused although evictions would make room: 1 node(s) were vetoed (such as n1)"; !strings.HasSuffix(got, want) {
+		t.Errorf("the preemptor waits because %s; it should say %s", got, want)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// Two switches with a full node each; nobody may leave the first, which is tried first. A taker of one pod must stay behind one.
+// Two switches with a full node each; nobody may leave the first, which is tried first. A preemptor of one pod must stay behind one.
 func TestRoomIsSoughtInAsManyHyperNodesAsIsSaid(t *testing.T) {
-	const found = "giver-0 leaves n2"
+	const found = "victim-0 leaves n2"
 	within := func(group *schedulingv1beta1.PodGroup, _ *corev1.Pod) { fixture.Within(1)(group) }
 	for name, test := range map[string]struct{ action, plugin, want string }{
 		"eight if nothing is said":    {"", "", found},
@@ -25,11 +25,11 @@ func TestRoomIsSoughtInAsManyHyperNodesAsIsSaid(t *testing.T) {
 			configuration := with(everything, "- plugins:\n  - name: priority\n",
 				"- plugins:\n  - {name: network-topology-aware, arguments: {"+test.plugin+"}}\n  - name: priority\n") +
 				"configurations: [{name: preempt, arguments: {" + test.action + "}}]\n"
-			w := newWorld(t, configuration).set(nodes("cpu=1", "n1", "n2"), fixture.HyperNode("s1", 1, "n1"), fixture.HyperNode("s2", 1, "n2"),
-				job("stays", "default", "low", 1, "n1", each(unmarked)), job("giver", "default", "low", 1, "n2"),
-				job("taker", "default", "high", 1, "-", within))
-			w.cycle()
-			if got := w.victims(); got != test.want {
+			w := start(t, configuration).Set(nodes("cpu=1", "n1", "n2"), fixture.HyperNode("s1", 1, "n1"), fixture.HyperNode("s2", 1, "n2"),
+				job("stays", "default", "low", 1, "n1", each(unmarked)), job("victim", "default", "low", 1, "n2"),
+				job("preemptor", "default", "high", 1, "-", within))
+			w.Cycle()
+			if got := victims(w); got != test.want {
 				t.Errorf("the victims are %q, should be %q", got, test.want)
 			}
 		})

@@ -11,30 +11,31 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // promised returns a world of one full node of which the room was promised to job mid, at low's cost.
-func promised(t *testing.T, configuration string, extensions ...scheduler.Extension) *world {
-	w := newWorld(t, configuration, extensions...).set(nodes("cpu=1", "n1"), job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-"))
-	return w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1")
+func promised(t *testing.T, configuration string, extensions ...scheduler.Extension) *loop.Loop {
+	w := start(t, configuration, extensions...).Set(nodes("cpu=1", "n1"), job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-"))
+	return w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1")
 }
 
 func TestAPromiseIsOverruledByAHigherJobOnceItsVictimsAreOnTheirWay(t *testing.T) {
-	w := promised(t, everything).set(job("high", "default", "high", 1, "-"))
-	w.expect("")
-	w.leave("low-0").expect("the plan of mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is promised n1")
-	w.expect("")
-	w.die("low-0").expect("high-0 goes to n1")
+	w := promised(t, everything).Set(job("high", "default", "high", 1, "-"))
+	w.Expect("")
+	w.Terminate("low-0").Expect("the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is nominated to n1")
+	w.Expect("")
+	w.RemovePods("low-0").Expect("high-0 is bound to n1")
 }
 
 func TestAPromiseIsOverruledWhateverTheVotesTakeFor(t *testing.T) {
-	w := promised(t, everything+"compatibility: {victimVote: upstream}\n").leave("low-0").set(job("high", "default", "high", 1, "-"))
-	w.expect("the plan of mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is promised n1")
+	w := promised(t, everything+"compatibility: {victimVote: upstream}\n").Terminate("low-0").Set(job("high", "default", "high", 1, "-"))
+	w.Expect("the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is nominated to n1")
 }
 
 func TestAPromiseIsNotOverruledByEquals(t *testing.T) {
-	w := promised(t, everything).leave("low-0").set(job("other", "default", "mid", 1, "-"))
-	w.expect("").die("low-0").expect("mid-0 goes to n1")
+	w := promised(t, everything).Terminate("low-0").Set(job("other", "default", "mid", 1, "-"))
+	w.Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
 }
 
 func TestAHigherQueueOverrulesALowerOneAndNotAnotherWay(t *testing.T) {
@@ -43,33 +44,33 @@ func TestAHigherQueueOverrulesALowerOneAndNotAnotherWay(t *testing.T) {
 		options      []func(*corev1.Pod)
 		want         string
 	}{
-		"higher": {1, 2, nil, "the plan of mid ends: job work/taker of higher priority takes the room that was promised, mid-0 waits; taker-0 is promised n1"},
+		"higher": {1, 2, nil, "the plan for mid ends: job work/preemptor of higher priority takes the room that was promised, mid-0 waits; preemptor-0 is nominated to n1"},
 		"equal":  {1, 1, nil, ""},
 		"lower":  {2, 1, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything).set(nodes("cpu=1", "n1"), queue("theirs", test.theirs, "", "", ""), queue("ours", test.ours, "cpu=1", "", ""),
+			w := start(t, everything).Set(nodes("cpu=1", "n1"), queue("theirs", test.theirs, "", "", ""), queue("ours", test.ours, "cpu=1", "", ""),
 				job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
-			w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1").leave("low-0").set(job("taker", "ours", "low", 1, "-"))
-			w.expect(test.want)
+			w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0").Set(job("preemptor", "ours", "low", 1, "-"))
+			w.Expect(test.want)
 		})
 	}
 }
 
 func TestALonePodOverrulesLowerJobsOfAnyQueue(t *testing.T) {
-	w := newWorld(t, everything).set(nodes("cpu=1", "n1"), queue("theirs", 0, "", "", ""), job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
-	w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1").leave("low-0").set(job("alone", "default", "high", 1, "-", lone))
-	w.expect("the plan of mid ends: job work/alone of higher priority takes the room that was promised, mid-0 waits; alone-0 is promised n1")
+	w := start(t, everything).Set(nodes("cpu=1", "n1"), queue("theirs", 0, "", "", ""), job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
+	w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0").Set(job("alone", "default", "high", 1, "-", lone))
+	w.Expect("the plan for mid ends: job work/alone of higher priority takes the room that was promised, mid-0 waits; alone-0 is nominated to n1")
 }
 
 func TestOnlyThePlansThatAreInTheWayAreOverruled(t *testing.T) {
 	// mid is the lower of the two and would be asked first, but its room is too small.
-	w := newWorld(t, everything).set(nodes("cpu=1", "n1"), nodes("cpu=2", "n2"), fixture.PriorityClass("middle", 60),
+	w := start(t, everything).Set(nodes("cpu=1", "n1"), nodes("cpu=2", "n2"), fixture.PriorityClass("middle", 60),
 		job("low", "default", "low", 1, "n1"), job("large", "default", "low", 1, "n2", asking("cpu=2")),
 		job("mid", "default", "mid", 1, "-"), job("middle", "default", "middle", 1, "-", asking("cpu=2")))
-	w.expect("large-0 leaves n2 for middle by J1; middle-0 is promised n2; low-0 leaves n1 for mid by J1; mid-0 is promised n1")
-	w.leave("low-0", "large-0").set(job("high", "default", "high", 1, "-", asking("cpu=2")))
-	w.expect("the plan of middle ends: job work/high of higher priority takes the room that was promised, middle-0 waits; high-0 is promised n2")
+	w.Expect("large-0 leaves n2 for middle by J1; middle-0 is nominated to n2; low-0 leaves n1 for mid by J1; mid-0 is nominated to n1")
+	w.Terminate("low-0", "large-0").Set(job("high", "default", "high", 1, "-", asking("cpu=2")))
+	w.Expect("the plan for middle ends: job work/high of higher priority takes the room that was promised, middle-0 waits; high-0 is nominated to n2")
 }
 
 // chooser is a plugin that names pods to leave for nobody, once.
@@ -96,33 +97,33 @@ func choosing(c *chooser) scheduler.Extension {
 
 func TestWhatLeavesForNobodyIsNotOverruled(t *testing.T) {
 	c := &chooser{pods: []string{"other-0"}}
-	w := newWorld(t, with(everything, "backfill", "shuffle", "- name: predicates", "- name: predicates\n  - name: chooser"), choosing(c))
-	w.set(nodes("cpu=1", "n1", "n2"), job("other", "default", "high", 1, "n1"), job("last", "default", "high", 1, "n2", each(unmarked)))
-	w.expect("other-0 leaves n1 for  by ").leave("other-0").set(job("high", "default", "high", 1, "-", asking("cpu=2"))).expect("")
+	w := start(t, with(everything, "backfill", "shuffle", "- name: predicates", "- name: predicates\n  - name: chooser"), choosing(c))
+	w.Set(nodes("cpu=1", "n1", "n2"), job("other", "default", "high", 1, "n1"), job("last", "default", "high", 1, "n2", each(unmarked)))
+	w.Expect("other-0 leaves n1 for  by ").Terminate("other-0").Set(job("high", "default", "high", 1, "-", asking("cpu=2"))).Expect("")
 }
 
 func TestAPromiseIsNotOverruledThatKeepsAQueueAtWhatItIsGuaranteed(t *testing.T) {
 	for guarantee, want := range map[string]string{
-		"":      "the plan of taker ends: job work/boss of higher priority takes the room that was promised, taker-0 waits; boss-0 is promised n1",
+		"":      "the plan for preemptor ends: job work/boss of higher priority takes the room that was promised, preemptor-0 waits; boss-0 is nominated to n1",
 		"cpu=1": "",
 	} {
-		w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2", "n3"), queue("poor", 0, "", guarantee, ""), queue("rich", 1, "", "", ""),
-			job("other", "default", "", 1, "n2 n3", each(unmarked)), job("giver", "poor", "low", 0, "n1"), job("taker", "poor", "high", 1, "-"))
-		w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").leave("giver-0")
-		w.set(job("boss", "rich", "high", 1, "-")).expect(want)
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), queue("poor", 0, "", guarantee, ""), queue("rich", 1, "", "", ""),
+			job("other", "default", "", 1, "n2 n3", each(unmarked)), job("victim", "poor", "low", 0, "n1"), job("preemptor", "poor", "high", 1, "-"))
+		w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0")
+		w.Set(job("boss", "rich", "high", 1, "-")).Expect(want)
 	}
 }
 
 func TestAPlanIsCancelledWhenWithWhatElseItsQueueHasLostItTakesItBelowItsGuarantee(t *testing.T) {
-	w := newWorld(t, everything).set(nodes("cpu=2", "n1", "n2"), queue("poor", 0, "", "cpu=2", ""),
-		job("giver", "poor", "low", 1, "n1", asking("cpu=2")), job("other", "poor", "high", 1, "n2", asking("cpu=2")), job("taker", "poor", "high", 1, "-"))
-	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").expect("")
-	w.remove(w.pod("other-0")).expect("taker-0 goes to n2; the plan of taker ends: pod work/giver-0 may not leave any more: rule Q2 " +
-		"(guaranteed to their queue), giver-0 stays, taker-0 waits")
+	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), queue("poor", 0, "", "cpu=2", ""),
+		job("victim", "poor", "low", 1, "n1", asking("cpu=2")), job("other", "poor", "high", 1, "n2", asking("cpu=2")), job("preemptor", "poor", "high", 1, "-"))
+	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Expect("")
+	w.Remove(w.PodNamed("other-0")).Expect("preemptor-0 is bound to n2; the plan for preemptor ends: pod work/victim-0 may not leave any more: rule Q2 " +
+		"(guaranteed to their queue), victim-0 stays, preemptor-0 waits")
 }
 
 // The job that is overruled would fit beside the one that takes its room. But with its pod there the other would not.
-func TestAPromiseDoesNotComeBackThatKeepsTheTakerAway(t *testing.T) {
+func TestAPromiseDoesNotComeBackThatKeepsThePreemptorAway(t *testing.T) {
 	tainted := fixture.Node("n2", "cpu=1")
 	tainted.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
 	spread := func(p *corev1.Pod) {
@@ -130,9 +131,9 @@ func TestAPromiseDoesNotComeBackThatKeepsTheTakerAway(t *testing.T) {
 			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
 	}
 	x := each(fixture.Labelled("app", "x"))
-	w := newWorld(t, everything).set(nodes("cpu=1", "n1"), tainted, job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-", x))
-	w.expect("low-0 leaves n1 for mid by J1; mid-0 is promised n1").leave("low-0")
-	w.set(job("high", "default", "high", 1, "-", x, each(spread), asking("")))
-	w.expect("high-0 goes to n1; the plan of mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits")
-	w.expect("mid-0 is promised n1").expect("").die("low-0").expect("mid-0 goes to n1")
+	w := start(t, everything).Set(nodes("cpu=1", "n1"), tainted, job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-", x))
+	w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0")
+	w.Set(job("high", "default", "high", 1, "-", x, each(spread), asking("")))
+	w.Expect("high-0 is bound to n1; the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits")
+	w.Expect("mid-0 is nominated to n1").Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
 }

@@ -19,6 +19,7 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // drawWorld draws up to four nodes full of jobs of three queues, and up to ten jobs that wait.
@@ -73,23 +74,23 @@ func drawWorld(t *rapid.T) []runtime.Object {
 }
 
 // live runs a few cycles: what is bound runs, what is evicted is gone after the next cycle. It returns what was decided.
-func (w *world) live(objects []runtime.Object) string {
-	w.set(objects)
+func live(w *loop.Loop, objects []runtime.Object) string {
+	w.Set(objects)
 	var story []string
 	for range 6 {
-		story = append(story, w.cycle())
-		w.run()
-		for _, p := range w.decided.Plans {
+		story = append(story, loop.Describe(w.Cycle()))
+		w.StartBound()
+		for _, p := range w.Result.Decisions.Plans {
 			for _, e := range p.Evictions {
-				w.leave(e.Pod.Name)
+				w.Terminate(e.Pod.Name)
 			}
 		}
-		story = append(story, w.cycle())
-		w.run()
-		for _, j := range w.Cluster().Jobs() {
+		story = append(story, loop.Describe(w.Cycle()))
+		w.StartBound()
+		for _, j := range w.Jobs() {
 			for _, t := range slices.Clone(j.Tasks()) {
 				if t.Status == cluster.Releasing {
-					w.remove(t.Pod)
+					w.Remove(t.Pod)
 				}
 			}
 		}
@@ -97,7 +98,7 @@ func (w *world) live(objects []runtime.Object) string {
 	return strings.Join(story, "\n")
 }
 
-// forgetful is preempt or reclaim with a search of its own for each taker, which knows nothing of those before.
+// forgetful is preempt or reclaim with a search of its own for each preemptor, which knows nothing of those before.
 type forgetful struct{ framework.Action }
 
 func (f forgetful) EvictionRules() framework.EvictionRules {
@@ -164,13 +165,13 @@ func acting(wrap func(framework.Action) framework.Action) []scheduler.Extension 
 	return extensions
 }
 
-func TestWhatIsRememberedOfHopelessTakersChangesNoDecision(t *testing.T) {
+func TestWhatIsRememberedOfHopelessPreemptorsChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)
 		// Were the highest served first, those after it could hope for less anyway.
 		byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
-		mindful := newWorld(t, byAge, acting(func(a framework.Action) framework.Action { return mindful{forgetful{a}} })...).live(objects)
-		forgetful := newWorld(t, byAge, acting(func(a framework.Action) framework.Action { return forgetful{a} })...).live(objects)
+		mindful := live(start(t, byAge, acting(func(a framework.Action) framework.Action { return mindful{forgetful{a}} })...), objects)
+		forgetful := live(start(t, byAge, acting(func(a framework.Action) framework.Action { return forgetful{a} })...), objects)
 		if mindful != forgetful {
 			r.Fatalf("with what is remembered:\n%s\nwithout:\n%s", mindful, forgetful)
 		}
@@ -181,19 +182,19 @@ func TestTheOrderInWhichObjectsArriveChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)
 		other := rapid.Permutation(objects).Draw(r, "order")
-		if a, b := newWorld(t, everything).live(objects), newWorld(t, everything).live(other); a != b {
+		if a, b := live(start(t, everything), objects), live(start(t, everything), other); a != b {
 			r.Fatalf("in one order:\n%s\nin another:\n%s", a, b)
 		}
 	})
 }
 
-// A taker that fails must leave no trace: who comes after it is served as if it had never been.
-func TestATakerThatFailsLeavesNoTrace(t *testing.T) {
+// A preemptor that fails must leave no trace: who comes after it is served as if it had never been.
+func TestAPreemptorThatFailsLeavesNoTrace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)
 		failures := job("failures", "qa", "high", 3, "- - -", each(fixture.Selecting("no", "such")))
 		rich := job("rich", "qb", "high", 1, "-", asking("cpu=9"))
-		if a, b := newWorld(t, everything).live(objects), newWorld(t, everything).live(append(append(failures, rich...), objects...)); a != b {
+		if a, b := live(start(t, everything), objects), live(start(t, everything), append(append(failures, rich...), objects...)); a != b {
 			r.Fatalf("without it:\n%s\nwith it:\n%s", a, b)
 		}
 	})
@@ -201,7 +202,7 @@ func TestATakerThatFailsLeavesNoTrace(t *testing.T) {
 
 func TestAPlanMakesHopefulWhoHadNoHope(t *testing.T) {
 	byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
-	w := newWorld(t, byAge).set(nodes("cpu=1", "n1", "n2", "n3"), job("giver", "default", "mid", 2, "n1 n2"), job("stays", "default", "low", 1, "n3", each(unmarked)),
+	w := start(t, byAge).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "mid", 2, "n1 n2"), job("stays", "default", "low", 1, "n3", each(unmarked)),
 		job("a", "default", "mid", 1, "-"), job("b", "default", "high", 1, "-"), job("c", "default", "mid", 1, "-"))
-	w.expect("giver-1 leaves n2 for b by J1; giver-0 leaves n1 for b by J1; b-0 is promised n1; c-0 is promised n2")
+	w.Expect("victim-1 leaves n2 for b by J1; victim-0 leaves n1 for b by J1; b-0 is nominated to n1; c-0 is nominated to n2")
 }

@@ -39,75 +39,75 @@ func told(plan string) func(*corev1.Pod) {
 }
 
 func TestAPlanOfAnEarlierProcessIsTakenUpWhereverItStopped(t *testing.T) {
-	const resent = "giver-1 leaves n2 for taker by J1; giver-0 leaves n1 for taker by J1; taker-0 is promised n1; taker-1 is promised n2"
+	const resent = "victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2"
 	const afresh = resent
 	bothNominated := []option{recorded("p1", "preempt"), one(0, nominated("n1")), one(1, nominated("n2"))}
 	for name, test := range map[string]struct {
-		giver, taker  []option
-		configuration string
-		want          string
+		victim, preemptor []option
+		configuration     string
+		want              string
 	}{
 		"nothing was written": {want: afresh},
 		// What was recorded and promised to nobody is no plan.
-		"only recorded": {taker: []option{recorded("p1", "preempt")}, want: afresh},
-		"half nominated": {taker: []option{recorded("p1", "preempt"), one(0, nominated("n1"))},
-			want: "the plan of taker ends: the room that was promised is not there any more, taker-0 waits; " + afresh},
-		"nominated, and one victim told": {taker: bothNominated, giver: []option{one(0, told("p1"))},
-			want: "the plan of taker ends: the room that was promised is not there any more, giver-0 stays, taker-0 waits, taker-1 waits; " + afresh},
-		"nominated and told": {taker: bothNominated, giver: []option{each(told("p1"))},
-			want: "giver-0 leaves n1 for taker by J1; giver-1 leaves n2 for taker by J1; taker-0 is promised n1; taker-1 is promised n2"},
-		"one is on its way": {taker: bothNominated, giver: []option{each(told("p1")), one(1, leaving)},
-			want: "giver-0 leaves n1 for taker by J1; taker-0 is promised n1; taker-1 is promised n2"},
-		"all are on their way": {taker: bothNominated, giver: []option{each(told("p1")), each(leaving)}, want: "taker-0 is promised n1; taker-1 is promised n2"},
-		"told for a plan that was ended": {giver: []option{each(told("p0"))},
-			want: "the plan of  ends: its plan is not in force any more, giver-0 stays, giver-1 stays; " + afresh},
-		"the action is not there any more": {taker: bothNominated, giver: []option{each(told("p1"))}, configuration: with(everything, "preempt, ", ""),
-			want: "the plan of taker ends: action preempt is not in the configuration any more, giver-0 stays, giver-1 stays, taker-0 waits, taker-1 waits"},
-		"a node is gone": {taker: []option{recorded("p1", "preempt"), one(0, nominated("n1")), one(1, nominated("n9"))}, giver: []option{each(told("p1"))},
-			want: "the plan of taker ends: the room that was promised is not there any more, giver-0 stays, giver-1 stays, taker-0 waits, taker-1 waits; " + afresh},
+		"only recorded": {preemptor: []option{recorded("p1", "preempt")}, want: afresh},
+		"half nominated": {preemptor: []option{recorded("p1", "preempt"), one(0, nominated("n1"))},
+			want: "the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits; " + afresh},
+		"nominated, and one victim told": {preemptor: bothNominated, victim: []option{one(0, told("p1"))},
+			want: "the plan for preemptor ends: the room that was promised is not there any more, victim-0 stays, preemptor-0 waits, preemptor-1 waits; " + afresh},
+		"nominated and told": {preemptor: bothNominated, victim: []option{each(told("p1"))},
+			want: "victim-0 leaves n1 for preemptor by J1; victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2"},
+		"one is on its way": {preemptor: bothNominated, victim: []option{each(told("p1")), one(1, leaving)},
+			want: "victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2"},
+		"all are on their way": {preemptor: bothNominated, victim: []option{each(told("p1")), each(leaving)}, want: "preemptor-0 is nominated to n1; preemptor-1 is nominated to n2"},
+		"told for a plan that was ended": {victim: []option{each(told("p0"))},
+			want: "the plan for  ends: its plan is not in force any more, victim-0 stays, victim-1 stays; " + afresh},
+		"the action is not there any more": {preemptor: bothNominated, victim: []option{each(told("p1"))}, configuration: with(everything, "preempt, ", ""),
+			want: "the plan for preemptor ends: action preempt is not in the configuration any more, victim-0 stays, victim-1 stays, preemptor-0 waits, preemptor-1 waits"},
+		"a node is gone": {preemptor: []option{recorded("p1", "preempt"), one(0, nominated("n1")), one(1, nominated("n9"))}, victim: []option{each(told("p1"))},
+			want: "the plan for preemptor ends: the room that was promised is not there any more, victim-0 stays, victim-1 stays, preemptor-0 waits, preemptor-1 waits; " + afresh},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configuration := everything
 			if test.configuration != "" {
 				configuration = test.configuration
 			}
-			w := newWorld(t, configuration).set(nodes("cpu=1", "n1", "n2"), job("giver", "default", "low", 0, "n1 n2", test.giver...),
-				job("taker", "default", "high", 2, "- -", test.taker...))
-			w.expect(test.want)
+			w := start(t, configuration).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1 n2", test.victim...),
+				job("preemptor", "default", "high", 2, "- -", test.preemptor...))
+			w.Expect(test.want)
 			if test.configuration != "" {
 				return
 			}
-			for _, p := range w.Cluster().Plans() {
+			for _, p := range w.Plans() {
 				if p.Action != "preempt" {
 					t.Errorf("plan %s is of action %q", p.ID, p.Action)
 				}
 			}
-			w.expect("").leave("giver-0", "giver-1").die("giver-0", "giver-1").expect("taker-0 goes to n1; taker-1 goes to n2")
+			w.Expect("").Terminate("victim-0", "victim-1").RemovePods("victim-0", "victim-1").Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2")
 		})
 	}
 }
 
 func TestAPromiseWithoutAnyPlanHoldsIfThereIsRoom(t *testing.T) {
-	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("taker", "default", "low", 1, "-", one(0, nominated("n2"))))
-	w.expect("taker-0 goes to n2")
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("preemptor", "default", "low", 1, "-", one(0, nominated("n2"))))
+	w.Expect("preemptor-0 is bound to n2")
 }
 
 func TestTwoPlansOfOneNameAreTwo(t *testing.T) {
-	w := newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1 n2", each(leaving)),
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1 n2", each(leaving)),
 		job("a", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))),
 		job("b", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n2"))))
-	w.expect("a-0 is promised n1; b-0 is promised n2").die("gone-0", "gone-1").expect("a-0 goes to n1; b-0 goes to n2")
+	w.Expect("a-0 is nominated to n1; b-0 is nominated to n2").RemovePods("gone-0", "gone-1").Expect("a-0 is bound to n1; b-0 is bound to n2")
 }
 
 // The pod that the first is to be near leaves for the second, whose pod takes its place: neither order of the names matters.
 func TestAPlanThatRestsOnALaterOneIsTakenUp(t *testing.T) {
 	app := func(name string) option { return each(fixture.Labelled("app", name)) }
 	for _, first := range []string{"a", "z"} {
-		w := newWorld(t, everything).set(nodes("cpu=2", "n1"), job("g0", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
+		w := start(t, everything).Set(nodes("cpu=2", "n1"), job("g0", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
 			job("g1", "default", "low", 0, "n1", app("x"), each(told("p2")), each(leaving)),
 			job(first, "default", "high", 1, "-", each(fixture.Near("app", "x")), recorded("p1", "preempt"), one(0, nominated("n1"))),
 			job("m", "default", "high", 1, "-", app("x"), recorded("p2", "preempt"), one(0, nominated("n1"))))
-		w.expect("m-0 is promised n1; " + first + "-0 is promised n1").die("g0-0").expect(first + "-0 goes to n1").die("g1-0").expect("m-0 goes to n1")
+		w.Expect("m-0 is nominated to n1; " + first + "-0 is nominated to n1").RemovePods("g0-0").Expect(first + "-0 is bound to n1").RemovePods("g1-0").Expect("m-0 is bound to n1")
 	}
 }
 
@@ -122,13 +122,13 @@ func TestThePodThatMustComeFirstIsFound(t *testing.T) {
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
 			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
 	}))
-	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=7 memory=8Gi"), fixture.Node("n2", "cpu=1 memory=8Gi"), job("other", "default", "high", 0, "n2"),
-		job("giver", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
-		job("taker", "default", "high", pods, strings.Repeat("- ", pods), options...))
-	w.expect("taker-0 is promised n1; taker-1 is promised n1; taker-2 is promised n1; taker-3 is promised n1; taker-4 is promised n1; " +
-		"taker-5 is promised n1; taker-6 is promised n1").die("giver-0")
-	w.expect("taker-6 goes to n1; taker-0 goes to n1; taker-1 goes to n1; taker-2 goes to n1; taker-3 goes to n1; taker-4 goes to n1; " +
-		"taker-5 goes to n1")
+	w := start(t, everything).Set(fixture.Node("n1", "cpu=7 memory=8Gi"), fixture.Node("n2", "cpu=1 memory=8Gi"), job("other", "default", "high", 0, "n2"),
+		job("victim", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
+		job("preemptor", "default", "high", pods, strings.Repeat("- ", pods), options...))
+	w.Expect("preemptor-0 is nominated to n1; preemptor-1 is nominated to n1; preemptor-2 is nominated to n1; preemptor-3 is nominated to n1; preemptor-4 is nominated to n1; " +
+		"preemptor-5 is nominated to n1; preemptor-6 is nominated to n1").RemovePods("victim-0")
+	w.Expect("preemptor-6 is bound to n1; preemptor-0 is bound to n1; preemptor-1 is bound to n1; preemptor-2 is bound to n1; preemptor-3 is bound to n1; preemptor-4 is bound to n1; " +
+		"preemptor-5 is bound to n1")
 }
 
 // What is promised on a node that is cordoned counts in what queues share, as it does for the scheduler that made the plan.
@@ -139,23 +139,23 @@ func TestAPlanOnACordonedNodeIsTakenUp(t *testing.T) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
 	})
 	objects := func(written ...option) []any {
-		return []any{cordoned, job("giver", "default", "low", 0, "n1", written[0]), job("taker", "default", "high", 1, "-", written[1:]...)}
+		return []any{cordoned, job("victim", "default", "low", 0, "n1", written[0]), job("preemptor", "default", "high", 1, "-", written[1:]...)}
 	}
 	for name, configuration := range map[string]string{"capacity": everything, "proportion": with(everything, "capacity", "proportion")} {
 		t.Run(name, func(t *testing.T) {
 			as := each(func(*corev1.Pod) {})
-			w := newWorld(t, configuration).set(objects(as, tolerant)...)
-			w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").leave("giver-0").expect("")
-			w = newWorld(t, configuration).set(objects(func(g *schedulingv1beta1.PodGroup, p *corev1.Pod) { each(told("p1"))(g, p); each(leaving)(g, p) },
+			w := start(t, configuration).Set(objects(as, tolerant)...)
+			w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0").Expect("")
+			w = start(t, configuration).Set(objects(func(g *schedulingv1beta1.PodGroup, p *corev1.Pod) { each(told("p1"))(g, p); each(leaving)(g, p) },
 				tolerant, recorded("p1", "preempt"), one(0, nominated("n1")))...)
-			w.expect("taker-0 is promised n1").expect("").die("giver-0").expect("taker-0 goes to n1")
+			w.Expect("preemptor-0 is nominated to n1").Expect("").RemovePods("victim-0").Expect("preemptor-0 is bound to n1")
 		})
 	}
 }
 
 // It was decided when the plan was made: what the budget says by now may count victims of the same plan.
 func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
-	const kept, broken = "giver-0 leaves n1 for taker by J1; taker-0 is promised n1", "giver-0 leaves n1 for taker by J1 past its budget; taker-0 is promised n1"
+	const kept, broken = "victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1", "victim-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1"
 	for name, test := range map[string]struct {
 		allowed int32
 		past    bool
@@ -172,9 +172,9 @@ func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
 				e := decision.Eviction{Plan: "p1", Law: "J1", PastBudget: test.past}
 				p.Annotations[schedulingv1beta1.EvictionRecordKey] = e.Record()
 			}
-			w := newWorld(t, everything).set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
-				job("giver", "default", "low", 0, "n1", each(budgeted), each(marked)), job("taker", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
-			w.expect(test.want)
+			w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
+				job("victim", "default", "low", 0, "n1", each(budgeted), each(marked)), job("preemptor", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
+			w.Expect(test.want)
 		})
 	}
 }

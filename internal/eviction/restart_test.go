@@ -19,6 +19,7 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // takeBack is a third evicting action: the code of reclaim under another name.
@@ -43,7 +44,7 @@ var takingBack = scheduler.WithAction(framework.ActionFactory{Name: takeBackName
 		return takeBack{eviction.NewRules(decision.ScopesOf(decision.BetweenQueues), arguments)}, nil
 	}})
 
-// story is a world led through a simulator, whose scheduler may end between any two writes of a plan.
+// story is a simulated cluster whose scheduler may end between any two writes of a plan.
 type story struct {
 	t        *testing.T
 	text     []string
@@ -56,12 +57,7 @@ type story struct {
 func lead(t *testing.T, configuration string, objects []runtime.Object, crash *simulator.CrashPlan) *story {
 	t.Helper()
 	s := &story{t: t, policies: func() *framework.Policy {
-		registry := scheduler.NewRegistry(takingBack)
-		parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())
-		if err != nil {
-			t.Fatal(err)
-		}
-		policy, err := registry.Build(parsed)
+		policy, err := loop.Policy(configuration, takingBack)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +69,7 @@ func lead(t *testing.T, configuration string, objects []runtime.Object, crash *s
 	}
 	options := simulator.Options{SchedulerNames: []string{"volcano"}, Grace: true, Observe: func(d *decision.Decisions) {
 		s.cycles++
-		if text := tell(d); text != "" {
+		if text := loop.Describe(d); text != "" {
 			s.text, s.lastly = append(s.text, text), s.cycles
 		}
 	}}
@@ -115,7 +111,7 @@ func betweenQueues() []runtime.Object {
 		}
 	}
 	add([]runtime.Object{fixture.PriorityClass("low", 10), fixture.PriorityClass("high", 100), queue("ours", 0, "cpu=2", "", ""), queue("theirs", 0, "cpu=2", "", "")},
-		nodes("cpu=2", "n1", "n2"), job("giver", "theirs", "low", 0, "n1 n1 n2 n2"), job("taker", "ours", "low", 2, "- -"))
+		nodes("cpu=2", "n1", "n2"), job("victim", "theirs", "low", 0, "n1 n1 n2 n2"), job("preemptor", "ours", "low", 2, "- -"))
 	return objects
 }
 
@@ -174,11 +170,11 @@ func TestRecoveryReadsNoMessages(t *testing.T) {
 	for name, objects := range map[string][]runtime.Object{
 		"between queues": betweenQueues(),
 		"between jobs": join([]runtime.Object{fixture.Queue("default"), low, high}, nodes("cpu=1", "n1", "n2"),
-			job("giver", "default", "low", 0, "n1 n2"), job("taker", "default", "high", 2, "- -")),
+			job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 2, "- -")),
 		"a lone pod": join([]runtime.Object{queue("ours", 0, "cpu=1", "", ""), queue("theirs", 0, "cpu=1", "", ""), low, high}, nodes("cpu=1", "n1"),
-			job("giver", "theirs", "low", 0, "n1"), job("taker", "ours", "high", 1, "-", lone)),
+			job("victim", "theirs", "low", 0, "n1"), job("preemptor", "ours", "high", 1, "-", lone)),
 		"within a job": join([]runtime.Object{fixture.Queue("default"), low}, nodes("cpu=1", "n1"),
-			job("giver", "default", "low", 0, "n1 -", one(1, ranking("9")))),
+			job("victim", "default", "low", 0, "n1 -", one(1, ranking("9")))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for writes := range 9 {
@@ -198,9 +194,9 @@ func TestRecoveryReadsNoMessages(t *testing.T) {
 }
 
 func TestWhatIsRecordedIsJSONOfASchema(t *testing.T) {
-	w := newWorld(t, everything).set(fixture.Node("n1", "cpu=1"), job("giver", "default", "low", 0, "n1"), job("taker", "default", "high", 1, "-"))
-	w.cycle()
-	p := w.decided.Plans[0]
+	w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), job("victim", "default", "low", 0, "n1"), job("preemptor", "default", "high", 1, "-"))
+	w.Cycle()
+	p := w.Result.Decisions.Plans[0]
 	var promise, evicted map[string]any
 	if json.Unmarshal([]byte(p.PromiseRecord()), &promise) != nil || json.Unmarshal([]byte(p.Evictions[0].Record()), &evicted) != nil {
 		t.Fatalf("%s and %s are no JSON", p.PromiseRecord(), p.Evictions[0].Record())

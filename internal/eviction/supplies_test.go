@@ -8,60 +8,61 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // mounting has each pod of a job mount claims.
 func mounting(claims ...string) option { return each(fixture.Mounting(claims...)) }
 
-// twoFullNodes is a world with a job giver of a pod on each of two nodes, which are full.
-func twoFullNodes(t *testing.T) *world {
-	return newWorld(t, everything).set(nodes("cpu=1", "n1", "n2"), job("giver", "default", "low", 0, "n1 n2"), fixture.LateClass("local", ""))
+// twoFullNodes is a world with a job victim of a pod on each of two nodes, which are full.
+func twoFullNodes(t *testing.T) *loop.Loop {
+	return start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1 n2"), fixture.LateClass("local", ""))
 }
 
-func TestRoomIsMadeWhereTheVolumeOfTheTakerIs(t *testing.T) {
-	w := twoFullNodes(t).set(fixture.Claim("c", "local", fixture.BoundTo("v")), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
-		job("taker", "default", "high", 1, "-", mounting("c")))
-	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").die("giver-0")
-	w.expect("taker-0 goes to n1")
+func TestRoomIsMadeWhereTheVolumeOfThePreemptorIs(t *testing.T) {
+	w := twoFullNodes(t).Set(fixture.Claim("c", "local", fixture.BoundTo("v")), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
+		job("preemptor", "default", "high", 1, "-", mounting("c")))
+	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").RemovePods("victim-0")
+	w.Expect("preemptor-0 is bound to n1")
 }
 
 func TestAVolumeIsKeptForThePodThatIsPromisedANode(t *testing.T) {
-	w := twoFullNodes(t).set(fixture.Claim("c", "local"), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2"),
-		job("taker", "default", "high", 1, "-", mounting("c")))
-	w.expect("giver-1 leaves n2 for taker by J1; taker-0 is promised n2")
+	w := twoFullNodes(t).Set(fixture.Claim("c", "local"), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2"),
+		job("preemptor", "default", "high", 1, "-", mounting("c")))
+	w.Expect("victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
 	// Somebody else with a claim of the class finds room at once, and no volume.
-	w.set(fixture.Node("n3", "cpu=1"), fixture.Claim("d", "local"), job("other", "default", "high", 1, "-", mounting("d"))).expect("")
-	w.die("giver-1").expect("taker-0 goes to n2")
-	bound := w.decided.Binds[0].Reservation
+	w.Set(fixture.Node("n3", "cpu=1"), fixture.Claim("d", "local"), job("other", "default", "high", 1, "-", mounting("d"))).Expect("")
+	w.RemovePods("victim-1").Expect("preemptor-0 is bound to n2")
+	bound := w.Result.Decisions.Binds[0].Reservation
 	if bound == nil || len(bound.Volumes) != 1 || bound.Volumes[0].Volume != "v" {
 		t.Errorf("the binding takes %+v", bound)
 	}
 }
 
 func TestAPlanEndsWhoseVolumeSomebodyElseTook(t *testing.T) {
-	w := twoFullNodes(t).set(fixture.Claim("c", "local"), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2"),
-		job("taker", "default", "high", 1, "-", mounting("c")))
-	w.expect("giver-1 leaves n2 for taker by J1; taker-0 is promised n2")
-	w.set(fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2", fixture.OfClaim("another")))
-	if got := w.cycle(); !strings.HasPrefix(got, "the plan of taker ends: ") || !strings.HasSuffix(got, "giver-1 stays, taker-0 waits") {
+	w := twoFullNodes(t).Set(fixture.Claim("c", "local"), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2"),
+		job("preemptor", "default", "high", 1, "-", mounting("c")))
+	w.Expect("victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
+	w.Set(fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2", fixture.OfClaim("another")))
+	if got := loop.Describe(w.Cycle()); !strings.HasPrefix(got, "the plan for preemptor ends: ") || !strings.HasSuffix(got, "victim-1 stays, preemptor-0 waits") {
 		t.Errorf("the cycle decides %s", got)
 	}
 }
 
 func TestNobodyLeavesForAVolumeOrADeviceThatAnotherClaimHas(t *testing.T) {
-	w := twoFullNodes(t).set(fixture.Claim("mine", "local"), fixture.Claim("c", "local", fixture.BoundTo("v")),
+	w := twoFullNodes(t).Set(fixture.Claim("mine", "local"), fixture.Claim("c", "local", fixture.BoundTo("v")),
 		fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
-		job("holder", "default", "low", 0, "n1", mounting("c")), job("taker", "default", "high", 1, "-", mounting("mine")))
-	w.expect("")
-	if j := w.Cluster().Job(fixture.Key("taker")); j.Count(cluster.Pending) != 1 || j.Plan != nil {
+		job("holder", "default", "low", 0, "n1", mounting("c")), job("preemptor", "default", "high", 1, "-", mounting("mine")))
+	w.Expect("")
+	if j := w.Job(fixture.Key("preemptor")); j.Count(cluster.Pending) != 1 || j.Plan != nil {
 		t.Error("it does not wait")
 	}
 }
 
 func TestAPodLeavesForTheClaimThatItAloneMayUse(t *testing.T) {
-	w := newWorld(t, everything).set(nodes("cpu=2", "n1"), fixture.LateClass("local", ""),
+	w := start(t, everything).Set(nodes("cpu=2", "n1"), fixture.LateClass("local", ""),
 		fixture.Claim("c", "local", fixture.ForOnePod, fixture.BoundTo("v")), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
-		job("giver", "default", "low", 0, "n1", mounting("c")), job("taker", "default", "high", 1, "-", mounting("c")))
-	w.expect("giver-0 leaves n1 for taker by J1; taker-0 is promised n1").leave("giver-0").expect("")
-	w.die("giver-0").expect("taker-0 goes to n1")
+		job("victim", "default", "low", 0, "n1", mounting("c")), job("preemptor", "default", "high", 1, "-", mounting("c")))
+	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0").Expect("")
+	w.RemovePods("victim-0").Expect("preemptor-0 is bound to n1")
 }

@@ -39,19 +39,19 @@ func TestAVetoForOnePodIsNoneForAnotherOfItsClass(t *testing.T) {
 		"the cheapest node goes to the other pod": {things: []any{nodes("cpu=1", "n1", "n2", "n3"), job("a", "default", "low", 0, "n1"),
 			job("b", "default", "mid", 0, "n2", each(startedAt(9))), job("c", "default", "mid", 0, "n3", each(startedAt(1))),
 			job("high", "default", "high", 2, "- -", one(0, avoid("n1")))},
-			want: "a-0 leaves n1 for high by J1; b-0 leaves n2 for high by J1; high-0 is promised n2; high-1 is promised n1"},
+			want: "a-0 leaves n1 for high by J1; b-0 leaves n2 for high by J1; high-0 is nominated to n2; high-1 is nominated to n1"},
 		"one pod finds no node and the other does": {things: []any{nodes("cpu=1", "n1"), job("a", "default", "low", 0, "n1"),
 			job("high", "default", "high", 1, "- -", one(0, avoid("all")))},
-			want: "a-0 leaves n1 for high by J1; high-1 is promised n1"},
+			want: "a-0 leaves n1 for high by J1; high-1 is nominated to n1"},
 		"one job finds no node and the next does": {things: []any{nodes("cpu=1", "n1"), job("a", "default", "low", 0, "n1"),
 			job("h1", "default", "high", 1, "-", one(0, avoid("all"))), job("h2", "default", "high", 1, "-")},
-			want: "a-0 leaves n1 for h2 by J1; h2-0 is promised n1"},
+			want: "a-0 leaves n1 for h2 by J1; h2-0 is nominated to n1"},
 		"a node on its way is vetoed for one pod only": {things: []any{nodes("cpu=1", "n1"), job("a", "default", "low", 0, "n1", each(leaving)),
 			job("high", "default", "high", 1, "- -", one(0, avoid("all")))},
-			want: "high-1 is promised n1"},
+			want: "high-1 is nominated to n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			newWorld(t, configuration, avoiding).set(test.things...).expect(test.want)
+			start(t, configuration, avoiding).Set(test.things...).Expect(test.want)
 		})
 	}
 }

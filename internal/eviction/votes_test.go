@@ -45,22 +45,22 @@ tiers:
 func TestAnEmptyAnswerIsANoUnlessTheVotesAreTakenAsUpstreamTakesThem(t *testing.T) {
 	const upstream = "compatibility: {victimVote: upstream}\n"
 	for name, test := range map[string]struct {
-		configuration, first, second, taker string
-		want, spared                        string
+		configuration, first, second, preemptor string
+		want, spared                            string
 	}{
-		"the first tier decides":               {first: "a", second: "b", taker: "-", want: "a-0 leaves n1"},
-		"nobody of the first tier is a no":     {first: "nobody", second: "b", taker: "-", spared: "2 by first wants them"},
-		"and upstream no answer":               {configuration: upstream, first: "nobody", second: "b", taker: "-", want: "b-0 leaves n2"},
-		"somebody is an answer, not enough":    {configuration: upstream, first: "a", second: "b", taker: "- -", spared: "1 by first wants them"},
-		"nobody of any tier is a no":           {configuration: upstream, first: "nobody", second: "no one", taker: "-", spared: "2 by first wants them"},
-		"upstream the first tier decides, too": {configuration: upstream, first: "a", second: "b", taker: "-", want: "a-0 leaves n1"},
+		"the first tier decides":               {first: "a", second: "b", preemptor: "-", want: "a-0 leaves n1"},
+		"nobody of the first tier is a no":     {first: "nobody", second: "b", preemptor: "-", spared: "2 by first wants them"},
+		"and upstream no answer":               {configuration: upstream, first: "nobody", second: "b", preemptor: "-", want: "b-0 leaves n2"},
+		"somebody is an answer, not enough":    {configuration: upstream, first: "a", second: "b", preemptor: "- -", spared: "1 by first wants them"},
+		"nobody of any tier is a no":           {configuration: upstream, first: "nobody", second: "no one", preemptor: "-", spared: "2 by first wants them"},
+		"upstream the first tier decides, too": {configuration: upstream, first: "a", second: "b", preemptor: "-", want: "a-0 leaves n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, twoTiers+test.configuration, voting("first", test.first), voting("second", test.second)).set(nodes("cpu=1", "n1", "n2"),
-				job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2"), job("taker", "default", "high", len(test.taker+" ")/2, test.taker))
-			w.cycle()
-			if got := w.victims(); got != test.want || w.spared("taker") != test.spared {
-				t.Errorf("the victims are %q, should be %q; spared are %q, should be %q", got, test.want, w.spared("taker"), test.spared)
+			w := start(t, twoTiers+test.configuration, voting("first", test.first), voting("second", test.second)).Set(nodes("cpu=1", "n1", "n2"),
+				job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2"), job("preemptor", "default", "high", len(test.preemptor+" ")/2, test.preemptor))
+			w.Cycle()
+			if got := victims(w); got != test.want || protected(w, "preemptor") != test.spared {
+				t.Errorf("the victims are %q, should be %q; spared are %q, should be %q", got, test.want, protected(w, "preemptor"), test.spared)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ tiers:
 func newAsker(tb testing.TB, configuration string, objects ...runtime.Object) *asker {
 	tb.Helper()
 	l := loop.New(tb, configuration)
-	l.Set(objects...)
+	l.Set(objects)
 	return &asker{l, tb}
 }
 

@@ -144,10 +144,20 @@ func (m *Model) Placing() *Model {
 	return m
 }
 
-// Set shows objects to the scheduler as a watch would.
-func (m *Model) Set(objects ...runtime.Object) *Model {
-	for _, object := range objects {
-		m.Apply(cluster.Set{Object: object})
+// Set shows objects to the scheduler as a watch would; each thing is an object or a list of them.
+func (m *Model) Set(things ...any) *Model {
+	m.tb.Helper()
+	for _, thing := range things {
+		switch thing := thing.(type) {
+		case runtime.Object:
+			m.Apply(cluster.Set{Object: thing})
+		case []runtime.Object:
+			for _, object := range thing {
+				m.Apply(cluster.Set{Object: object})
+			}
+		default:
+			m.tb.Fatalf("a %T is no object", thing)
+		}
 	}
 	return m
 }
@@ -169,7 +179,7 @@ func (m *Model) Measure(node string, at time.Time, cpu, memory float64) *Model {
 
 // Gang adds a PodGroup that was admitted, with as many pods, of which a minimum must start together.
 func (m *Model) Gang(name, queue string, minimum, size int, request string) *Model {
-	return m.Set(fixture.Gang(name, queue, minimum, size, fixture.Asks(request))...)
+	return m.Set(fixture.Gang(name, queue, minimum, size, fixture.Asks(request)))
 }
 
 // Terminate has pods being deleted, with thirty seconds to end.

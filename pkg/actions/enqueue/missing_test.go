@@ -39,7 +39,7 @@ func (l *timeline) set(objects ...runtime.Object) *timeline {
 			l.shown[g.Name] = g
 		}
 	}
-	l.Set(objects...)
+	l.Set(objects)
 	return l
 }
 

@@ -29,7 +29,7 @@ func newStage(t *testing.T, nodes int, plugins ...framework.Plugin) *harness.Mod
 	s.Set(fixture.Queue("low"), ranking("qa", 1), ranking("qb", 1))
 	for i := range nodes {
 		node := fmt.Sprintf("n%d", i)
-		s.Set(fixture.Node(node, "cpu=1")).Set(job(fmt.Sprintf("low%d", i), "low", fixture.On(node))...)
+		s.Set(fixture.Node(node, "cpu=1")).Set(job(fmt.Sprintf("low%d", i), "low", fixture.On(node)))
 	}
 	return s
 }
@@ -47,9 +47,9 @@ func TestTheQueuesTakeTurnsAndTheirOrderFollowsWhatTheyAreGiven(t *testing.T) {
 	// Both hold nothing at first; who was given something comes after who was not.
 	s := newStage(t, 3, &harness.Limits{})
 	for _, name := range []string{"a1", "a2", "a3"} {
-		s.Set(job(name, "qa")...)
+		s.Set(job(name, "qa"))
 	}
-	s.Set(job("b1", "qb")...)
+	s.Set(job("b1", "qb"))
 	s.Run(reclaim.Name)
 	if diff := cmp.Diff([]string{"low0-0 for a1", "low1-0 for b1", "low2-0 for a2"}, s.Planned); diff != "" {
 		t.Errorf("the plans differ (-want +got):\n%s", diff)
@@ -60,7 +60,7 @@ func TestTheQueuesTakeTurnsAndTheirOrderFollowsWhatTheyAreGiven(t *testing.T) {
 }
 
 func TestAJobThatFailsOrIsSatisfiedHidesNoneBehindIt(t *testing.T) {
-	s := newStage(t, 1, &harness.Limits{}, satisfied{"a1": true}).Set(job("a1", "qa")...).Set(job("a2", "qa", fixture.Asks("cpu=2"))...).Set(job("a3", "qa")...)
+	s := newStage(t, 1, &harness.Limits{}, satisfied{"a1": true}).Set(job("a1", "qa")).Set(job("a2", "qa", fixture.Asks("cpu=2"))).Set(job("a3", "qa"))
 	s.Run(reclaim.Name)
 	if diff := cmp.Diff([]string{"low0-0 for a3"}, s.Planned); diff != "" {
 		t.Error(diff)
@@ -71,7 +71,7 @@ func TestAJobTakesNothingInsideItsOwnQueue(t *testing.T) {
 	s := newStage(t, 1).Set(fixture.PriorityClass("high", 100))
 	a := job("a", "low")
 	a[0].(*schedulingv1beta1.PodGroup).Spec.PriorityClassName = "high"
-	s.Set(a...).Run(reclaim.Name)
+	s.Set(a).Run(reclaim.Name)
 	if len(s.Planned) > 0 {
 		t.Errorf("it takes %v", s.Planned)
 	}

@@ -26,7 +26,7 @@ func score(t testing.TB, arguments, node, held, asked string) int64 {
 
 func scoreIn(t testing.TB, w *harness.Model, objects []runtime.Object) int64 {
 	t.Helper()
-	s := w.Set(objects...).Open()
+	s := w.Set(objects).Open()
 	return s.Policy.Scorers[0].ScoreNode(w.TaskNamed("p").Class, w.Node("n0"))
 }
 

@@ -51,7 +51,7 @@ func TestTheShareIsTheWorstRatioToWhatIsDeserved(t *testing.T) {
 	for queue, asks := range map[string]string{"qa": "cpu=1 memory=1Gi", "qb": "cpu=3 memory=2Gi", "qc": "cpu=1 memory=3Gi",
 		"cpu-only": "cpu=1 memory=9Gi", "without": "cpu=1", "guaranteed-only": "cpu=1", "guaranteed": "cpu=1", "capped": "cpu=1",
 		"no-right-to-devices": "nvidia.com/gpu=1"} {
-		w.Set(running("in-"+queue, queue, asks)...)
+		w.Set(running("in-"+queue, queue, asks))
 	}
 	s := w.Open()
 	for queue, want := range map[string]resources.Ratio{"qa": {Num: 1, Den: 2}, "qb": {Num: 3, Den: 2}, "qc": {Num: 3, Den: 4},
@@ -70,7 +70,7 @@ func TestQueuesAreServedByPriorityThenByShareThenThoseThatDeserveSomething(t *te
 		fixture.Queue("high", fixture.Deserving("cpu=100m"), fixture.Ranking(7)))
 	order := []string{"high", "quarter", "half", "as-deserved", "nothing", "double"}
 	for _, queue := range order {
-		w.Set(running("in-"+queue, queue, "cpu=1")...)
+		w.Set(running("in-"+queue, queue, "cpu=1"))
 	}
 	s := w.Open()
 	for i, queue := range order {
@@ -111,8 +111,8 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 				Shortages: []verdict.Shortage{{Resource: "cpu", Need: 4000, Have: 3000}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi")).Set(test.queues...)
-			w.Set(running("held", "q", "cpu=2 memory=2Gi")...).Set(test.pod...)
+			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=32Gi")).Set(test.queues)
+			w.Set(running("held", "q", "cpu=2 memory=2Gi")).Set(test.pod)
 			if diff := cmp.Diff(test.want, w.Open().MayAllocate(w.TaskNamed("j-0"))); diff != "" {
 				t.Error(diff)
 			}
@@ -123,7 +123,7 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 func TestTheDoorLooksAtWhatIsAskedFor(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", fixture.Capped("cpu=2 memory=2Gi")),
 		knocking("cpu", "q", "cpu=1"), knocking("memory", "q", "cpu=1 memory=1Gi"), knocking("nothing", "q", ""))
-	w.Set(running("held", "q", "cpu=1 memory=3Gi")...)
+	w.Set(running("held", "q", "cpu=1 memory=3Gi"))
 	s := w.Open()
 	for job, want := range map[string]string{"cpu": "", "nothing": "",
 		"memory": "OverCapability q: memory: needs 1Gi, has 0, short by 1Gi"} {
@@ -160,7 +160,7 @@ func TestOneOfTwoChildrenPassesTheParentsDoor(t *testing.T) {
 func TestTheHighestQueueThatIsFullIsNamed(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("top", fixture.Capped("cpu=2")),
 		fixture.Queue("middle", fixture.Below("top")), fixture.Queue("leaf", fixture.Below("middle"), fixture.Capped("cpu=1")))
-	w.Set(pending("j", "leaf", "cpu=3")...).Set(pending("k", "leaf", "cpu=2")...)
+	w.Set(pending("j", "leaf", "cpu=3")).Set(pending("k", "leaf", "cpu=2"))
 	s := w.Open()
 	for task, want := range map[string]string{
 		"j-0": "TooLargeForQueue top: cpu: needs 3, has 2, short by 1",
@@ -176,7 +176,7 @@ func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=20"), fixture.Queue("a"),
 		fixture.Queue("b", fixture.Capped("cpu=10")), fixture.Queue("b1", fixture.Below("b"), fixture.Guaranteed("cpu=3")),
 		fixture.Queue("b2", fixture.Below("b"), fixture.Deserving("cpu=9")))
-	w.Set(pending("ja", "a", "cpu=20")...).Set(pending("jb", "b2", "cpu=8")...).Set(pending("jc", "b1", "cpu=10")...)
+	w.Set(pending("ja", "a", "cpu=20")).Set(pending("jb", "b2", "cpu=8")).Set(pending("jc", "b1", "cpu=10"))
 	s := w.Open()
 	// Three of the twenty are b1's: a may have seventeen, b its ten, and of them b2 seven.
 	for task, have := range map[string]int64{"ja-0": 17000, "jb-0": 7000} {
@@ -198,7 +198,7 @@ func TestAJobInAQueueWithChildrenIsRefusedAndNoOther(t *testing.T) {
 	for _, queue := range []string{"parent", "child", "other"} {
 		objects = append(objects, pending("in-"+queue, queue, "cpu=1")...)
 	}
-	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(objects...)
+	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(objects)
 	s := w.Open()
 	want := &verdict.Verdict{Code: verdict.QueueNotLeaf, Subject: "parent", Help: verdict.HelpQueue}
 	if diff := cmp.Diff(want, w.JobNamed("in-parent").Verdict); diff != "" {
@@ -207,7 +207,7 @@ func TestAJobInAQueueWithChildrenIsRefusedAndNoOther(t *testing.T) {
 	if len(s.Jobs(w.Queue("parent"))) != 0 || len(s.Jobs(w.Queue("child"))) != 1 || len(s.Jobs(w.Queue("other"))) != 1 {
 		t.Error("not the jobs of the leaves, and they alone, are looked at")
 	}
-	if w = harness.ForPlugin(t, Factory(), "").Set(objects...); len(w.Open().Queues()) != 3 {
+	if w = harness.ForPlugin(t, Factory(), "").Set(objects); len(w.Open().Queues()) != 3 {
 		t.Error("without the hierarchy a queue with children is a queue like others")
 	}
 }
@@ -215,8 +215,8 @@ func TestAJobInAQueueWithChildrenIsRefusedAndNoOther(t *testing.T) {
 func TestABrokenQueueStopsNoOther(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("orphan", fixture.Below("nowhere"),
 		fixture.Deserving("cpu=2"), fixture.Guaranteed("cpu=1")), fixture.Queue("x", fixture.Below("y")), fixture.Queue("y", fixture.Below("x")), fixture.Queue("fine"))
-	w.Set(running("held", "orphan", "cpu=1")...).Set(pending("a", "orphan", "cpu=1")...).Set(pending("b", "x", "cpu=1")...).
-		Set(pending("c", "fine", "cpu=7")...)
+	w.Set(running("held", "orphan", "cpu=1")).Set(pending("a", "orphan", "cpu=1")).Set(pending("b", "x", "cpu=1")).
+		Set(pending("c", "fine", "cpu=7"))
 	s := w.Open()
 	if got := s.Queues(); len(got) != 1 || got[0].Name != "fine" {
 		t.Errorf("queues %v are looked at", got)
@@ -232,7 +232,7 @@ func TestABrokenQueueStopsNoOther(t *testing.T) {
 func TestTheRootDeservesWhatItsChildrenDo(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"), fixture.Queue("root"),
 		fixture.Queue("a", fixture.Deserving("cpu=2")), fixture.Queue("a1", fixture.Below("a"), fixture.Deserving("cpu=1")), fixture.Queue("b", fixture.Deserving("cpu=4 memory=1Gi")))
-	w.Set(running("j", "a1", "cpu=3")...)
+	w.Set(running("j", "a1", "cpu=3"))
 	deserved, got := share(w, w.Open(), "root")
 	if diff := cmp.Diff(fixture.List("cpu=6 memory=1Gi"), deserved); diff != "" {
 		t.Error(diff)
@@ -249,7 +249,7 @@ func TestBranchesAreComparedWhereTheyPart(t *testing.T) {
 		fixture.Queue("rich-and-busy", fixture.Below("rich"), fixture.Deserving("cpu=2")),
 		fixture.Queue("poor-and-busy", fixture.Below("poor"), fixture.Deserving("cpu=1")),
 		fixture.Queue("urgent", fixture.Below("rich"), fixture.Ranking(1)))
-	w.Set(running("j", "rich-and-busy", "cpu=3")...).Set(running("k", "poor-and-busy", "cpu=2")...)
+	w.Set(running("j", "rich-and-busy", "cpu=3")).Set(running("k", "poor-and-busy", "cpu=2"))
 	s := w.Open()
 	// The leaf that holds twice its share is before the idle one, because its parent is further below.
 	order := []string{"urgent", "poor-and-busy", "rich-and-idle", "rich-and-busy", "poor", "rich"}
@@ -303,7 +303,7 @@ func benchmarkSession(b *testing.B, on ...conf.Switch) (*harness.Model, *framewo
 		}
 		w.Set(fixture.Queue(name, options...))
 		if i >= 100 {
-			w.Set(pending("in-"+name, name, "cpu=1 memory=1Gi nvidia.com/gpu=1")...)
+			w.Set(pending("in-"+name, name, "cpu=1 memory=1Gi nvidia.com/gpu=1"))
 		}
 	}
 	return w, w.Open()

@@ -51,7 +51,7 @@ func TestWhateverIsAcceptedNoQueueExceedsItsCeilingAtAnyLevel(t *testing.T) {
 	for _, switches := range [][]conf.Switch{nil, {conf.EnableHierarchy}} {
 		t.Run(fmt.Sprint(switches), func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
-				w := harness.ForPlugin(t, Factory(), "", switches...).Set(drawTree(r)...)
+				w := harness.ForPlugin(t, Factory(), "", switches...).Set(drawTree(r))
 				s := w.Open()
 				x := s.Begin()
 				for range rapid.IntRange(0, 40).Draw(r, "steps") {
@@ -122,7 +122,7 @@ func TestTheOrderOfQueuesIsAStrictWeakOrder(t *testing.T) {
 	for _, switches := range [][]conf.Switch{nil, {conf.EnableHierarchy}} {
 		t.Run(fmt.Sprint(switches), func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
-				w := harness.ForPlugin(t, Factory(), "", switches...).Set(drawTree(r)...)
+				w := harness.ForPlugin(t, Factory(), "", switches...).Set(drawTree(r))
 				s := w.Open()
 				x := s.Begin()
 				for range rapid.IntRange(0, 20).Draw(r, "steps") {

@@ -25,7 +25,7 @@ func pods(name, queue string, count int, asks string) []runtime.Object {
 func flatWorld(tb testing.TB, taker, giver []fixture.QueueOption) *harness.Model {
 	return harness.ForPlugin(tb, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi nvidia.com/gpu=8"),
 		fixture.Queue("taker", taker...), fixture.Queue("giver", giver...)).
-		Set(pending("t", "taker", "cpu=1")...).Set(pods("g", "giver", 2, "cpu=1 memory=1Gi")...)
+		Set(pending("t", "taker", "cpu=1")).Set(pods("g", "giver", 2, "cpu=1 memory=1Gi"))
 }
 
 func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
@@ -67,14 +67,14 @@ func TestWherePriorityOnlyOrdersItGivesNoRightToAShare(t *testing.T) {
 }
 
 func TestInsideAQueueSharesHaveNoSay(t *testing.T) {
-	w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=2")}).Set(pending("sibling", "giver", "cpu=1")...)
+	w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=2")}).Set(pending("sibling", "giver", "cpu=1"))
 	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "sibling", For: "sibling-0", Victims: "g-0"}); got != "" {
 		t.Errorf("the answer is %q", got)
 	}
 }
 
 func TestPodsThatHoldNothingWantedStay(t *testing.T) {
-	w := flatWorld(t, nil, nil).Set(pods("gpu", "giver", 1, "nvidia.com/gpu=1")...)
+	w := flatWorld(t, nil, nil).Set(pods("gpu", "giver", 1, "nvidia.com/gpu=1"))
 	s := w.Open()
 	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "gpu-0"}
 	if got := w.Vote(question); got != notWanted {
@@ -118,7 +118,7 @@ func TestAQueueTakesWithinItsShare(t *testing.T) {
 		"more pods than it deserves": {"cpu=9 pods=0", "cpu=1", "OverShare taker: pods: needs 1, has 0, short by 1"},
 	} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi"), fixture.Queue("taker", fixture.Deserving(test.deserved))).
-			Set(pending("t", "taker", test.asks)...)
+			Set(pending("t", "taker", test.asks))
 		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -156,8 +156,8 @@ func treeWorld(tb testing.TB, levels int, protected, lent string) *harness.Model
 		fixture.Queue("cousin", fixture.Below("takers"), fixture.Deserving("cpu=1")),
 		fixture.Queue("above-givers", fixture.Deserving(protected)), fixture.Queue("givers", fixture.Below("above-givers"), fixture.Deserving("cpu=1")),
 		fixture.Queue("giver", fixture.Below("givers"), fixture.Deserving("cpu=1")))
-	return w.Set(pods("own", "taker", 2, "cpu=1")...).Set(pods("g", "giver", 2, "cpu=1")...).Set(pods("c", "cousin", 2, "cpu=1")...).
-		Set(pending("t", "taker", "cpu=1")...)
+	return w.Set(pods("own", "taker", 2, "cpu=1")).Set(pods("g", "giver", 2, "cpu=1")).Set(pods("c", "cousin", 2, "cpu=1")).
+		Set(pending("t", "taker", "cpu=1"))
 }
 
 func TestQueuesAboveProtectWithTheirShareUpToALevel(t *testing.T) {
@@ -208,8 +208,8 @@ func TestTheGuaranteeOfAParentProtectsItsChildrenTogether(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=20"),
 		fixture.Queue("dept", fixture.Guaranteed("cpu=3")), fixture.Queue("a", fixture.Below("dept")), fixture.Queue("b", fixture.Below("dept")),
 		fixture.Queue("urgent", fixture.Ranking(10)), fixture.Queue("urgent-sibling", fixture.Below("dept"), fixture.Ranking(10))).
-		Set(pods("in-a", "a", 2, "cpu=1")...).Set(pods("in-b", "b", 2, "cpu=1")...).
-		Set(pending("t", "urgent", "cpu=1")...).Set(pending("sibling", "urgent-sibling", "cpu=1")...)
+		Set(pods("in-a", "a", 2, "cpu=1")).Set(pods("in-b", "b", 2, "cpu=1")).
+		Set(pending("t", "urgent", "cpu=1")).Set(pending("sibling", "urgent-sibling", "cpu=1"))
 	s := w.Open()
 	x := s.Begin()
 	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "in-a-0"}

@@ -29,7 +29,7 @@ func TestTheJobWithTheSmallerDominantShareIsServedFirst(t *testing.T) {
 		"what-nobody-has":       "cpu=2500m example.com/ghost=9",
 	}
 	for name, asks := range jobs {
-		w.Set(running(name, asks)...)
+		w.Set(running(name, asks))
 	}
 	w.Set(fixture.Group("nothing", "q", 1))
 	s := w.Open()
@@ -48,7 +48,7 @@ func TestTheJobWithTheSmallerDominantShareIsServedFirst(t *testing.T) {
 
 func TestJobsWithEqualSharesAreLeftToOthersToOrder(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=3 memory=9"), fixture.Queue("q"))
-	w.Set(running("a", "cpu=1")...).Set(running("b", "memory=3")...)
+	w.Set(running("a", "cpu=1")).Set(running("b", "memory=3"))
 	p := &flat{}
 	p.OpenSession(w.Open())
 	if p.CompareJobs(w.JobNamed("a"), w.JobNamed("b")) != 0 {
@@ -98,7 +98,7 @@ func TestQueuesAreOrderedOnlyWithTheHierarchy(t *testing.T) {
 
 func BenchmarkCompareJobs(b *testing.B) {
 	w := harness.ForPlugin(b, Factory(), "").Set(fixture.Node("n1", "cpu=64 memory=256Gi nvidia.com/gpu=8"), fixture.Queue("q"))
-	w.Set(running("a", "cpu=1 memory=3Gi nvidia.com/gpu=1")...).Set(running("b", "cpu=2 memory=1Gi nvidia.com/gpu=1")...)
+	w.Set(running("a", "cpu=1 memory=3Gi nvidia.com/gpu=1")).Set(running("b", "cpu=2 memory=1Gi nvidia.com/gpu=1"))
 	s := w.Open()
 	x, y := w.JobNamed("a"), w.JobNamed("b")
 	b.ReportAllocs()

@@ -38,7 +38,7 @@ func wanting(name, queue string, pods int, asks string) []runtime.Object {
 func treeOf(tb testing.TB, objects ...[]runtime.Object) *harness.Model {
 	w := harness.ForPlugin(tb, Factory(), "", conf.EnableHierarchy)
 	for _, list := range objects {
-		w.Set(list...)
+		w.Set(list)
 	}
 	return w
 }
@@ -315,7 +315,7 @@ func drawWorld(t *rapid.T, tb testing.TB) *harness.Model {
 		w.Set(at(name, path, weights))
 		for k := range rapid.IntRange(1, 2).Draw(t, "jobs") {
 			w.Set(wanting(fmt.Sprintf("%s-j%d", name, k), name, rapid.IntRange(0, 4).Draw(t, "pods"),
-				rapid.SampledFrom([]string{"cpu=1", "memory=1Gi", "cpu=1 memory=2Gi", "nvidia.com/gpu=1 cpu=500m"}).Draw(t, "asks"))...)
+				rapid.SampledFrom([]string{"cpu=1", "memory=1Gi", "cpu=1 memory=2Gi", "nvidia.com/gpu=1 cpu=500m"}).Draw(t, "asks")))
 		}
 	}
 	return w
@@ -395,7 +395,7 @@ func BenchmarkReorderingAfterAPlacementAmongAThousandQueues(b *testing.B) {
 		name := fmt.Sprintf("q%d", i)
 		w.Set(at(name, fmt.Sprintf("root/d%d/g%d/%s", i/100, i/10, name), "1/1/2/3"))
 		for k := range 10 {
-			w.Set(wanting(fmt.Sprintf("%s-j%d", name, k), name, 1, "cpu=1 memory=1Gi")...)
+			w.Set(wanting(fmt.Sprintf("%s-j%d", name, k), name, 1, "cpu=1 memory=1Gi"))
 		}
 	}
 	s := w.Open()
@@ -418,7 +418,7 @@ func BenchmarkMakingTheTreeOfAThousandQueuesAndTenThousandJobs(b *testing.B) {
 		name := fmt.Sprintf("q%d", i)
 		w.Set(at(name, fmt.Sprintf("root/d%d/g%d/%s", i/100, i/10, name), "1/1/2/3"))
 		for k := range 10 {
-			w.Set(wanting(fmt.Sprintf("%s-j%d", name, k), name, 1, "cpu=1 memory=1Gi")...)
+			w.Set(wanting(fmt.Sprintf("%s-j%d", name, k), name, 1, "cpu=1 memory=1Gi"))
 		}
 	}
 	s := w.Open()

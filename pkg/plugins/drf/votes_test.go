@@ -37,7 +37,7 @@ func TestAJobGivesAsLongAsItHasNoLessThanTheTaker(t *testing.T) {
 		"together they would have less": {1, 4, "g-r0 g-r1 g-r2", smallerJob},
 	} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
-			Set(job("t", "q", test.taker, 1, "cpu=1")...).Set(job("g", "q", test.giver, 0, "cpu=1")...)
+			Set(job("t", "q", test.taker, 1, "cpu=1")).Set(job("g", "q", test.giver, 0, "cpu=1"))
 		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: test.victims}); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -46,7 +46,7 @@ func TestAJobGivesAsLongAsItHasNoLessThanTheTaker(t *testing.T) {
 
 func TestTheSumOfAPlanCountsForTheShares(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
-		Set(job("t", "q", 0, 3, "cpu=1")...).Set(job("g", "q", 4, 0, "cpu=1")...)
+		Set(job("t", "q", 0, 3, "cpu=1")).Set(job("g", "q", 4, 0, "cpu=1"))
 	s := w.Open()
 	x := s.Begin()
 	for i, want := range []string{"yes", "yes", smallerJob} {
@@ -62,14 +62,14 @@ func TestTheSumOfAPlanCountsForTheShares(t *testing.T) {
 
 func TestTheLargestPartOfAnyResourceDecides(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100"), fixture.Queue("q")).
-		Set(job("t", "q", 0, 1, "cpu=1 memory=30")...).Set(job("g", "q", 3, 0, "cpu=1 memory=10")...)
+		Set(job("t", "q", 0, 1, "cpu=1 memory=30")).Set(job("g", "q", 3, 0, "cpu=1 memory=10"))
 	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != smallerJob {
 		t.Errorf("a fifth stays and three tenths come: %q", got)
 	}
 }
 
 func TestInsideAJobSharesHaveNoSay(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10"), fixture.Queue("q")).Set(job("t", "q", 2, 1, "cpu=1")...)
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10"), fixture.Queue("q")).Set(job("t", "q", 2, 1, "cpu=1"))
 	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "t-r0"}); got != "" {
 		t.Errorf("the answer is %q", got)
 	}
@@ -78,7 +78,7 @@ func TestInsideAJobSharesHaveNoSay(t *testing.T) {
 func TestAJobAtTheDoorCountsWithItsMinimum(t *testing.T) {
 	for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
-			fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1")...)
+			fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1"))
 		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "door", Victims: "g-r0"}); got != want {
 			t.Errorf("%s against three: %q, want %q", minimum, got, want)
 		}
@@ -88,7 +88,7 @@ func TestAJobAtTheDoorCountsWithItsMinimum(t *testing.T) {
 func TestOnlyTheHierarchyHasASayBetweenQueues(t *testing.T) {
 	for on, want := range map[conf.Switch]string{conf.EnableJobOrder: "", conf.EnableHierarchy: "yes"} {
 		w := harness.ForPlugin(t, Factory(), "", on).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b")).
-			Set(job("t", "a", 0, 1, "cpu=1")...).Set(job("g", "b", 4, 0, "cpu=1")...)
+			Set(job("t", "a", 0, 1, "cpu=1")).Set(job("g", "b", 4, 0, "cpu=1"))
 		if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != want {
 			t.Errorf("with %s: %q, want %q", on, got, want)
 		}

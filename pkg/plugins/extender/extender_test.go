@@ -99,7 +99,7 @@ func asking(t *testing.T, arguments string, objects ...runtime.Object) *harness.
 	return harness.ForPlugin(t, extender.Factory(), arguments).Set(fixture.Queue("q"), fixture.Node("n", "cpu=4 nvidia.com/gpu=8"),
 		fixture.Group("g", "q", 1), fixture.Pod("v", fixture.In("g"), fixture.On("n")), fixture.Pod("w", fixture.In("g"), fixture.On("n")),
 		fixture.Group("preemptor", "q", 1, fixture.Wanting("cpu=2")),
-		fixture.Pod("t", fixture.In("preemptor"), fixture.Asks("cpu=2 nvidia.com/gpu=1"))).Set(objects...)
+		fixture.Pod("t", fixture.In("preemptor"), fixture.Asks("cpu=2 nvidia.com/gpu=1"))).Set(objects)
 }
 
 func veto(m *harness.Model, task string) string {

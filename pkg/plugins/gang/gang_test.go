@@ -74,7 +74,7 @@ func TestAJobOfWhichTooFewPodsExistIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := harness.ForPlugin(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=9"),
-				fixture.Group("g", "default", test.minimum, test.options...)).Set(members(test.members...)...)
+				fixture.Group("g", "default", test.minimum, test.options...)).Set(members(test.members...))
 			w.Open()
 			if diff := cmp.Diff(test.want, w.JobNamed("g").Verdict); diff != "" {
 				t.Errorf("the verdict differs (-want +got):\n%s", diff)
@@ -109,7 +109,7 @@ func TestAJobIsReadyOnceItsMinimumsArePlaced(t *testing.T) {
 			g := fixture.Group("g", "default", test.minimum)
 			g.Spec.MinTaskMember = test.roles
 			w := harness.ForPlugin(t, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=9"), g).
-				Set(members(of("master", ""), of("worker", ""), of("worker", ""))...)
+				Set(members(of("master", ""), of("worker", ""), of("worker", "")))
 			s := w.Open()
 			x := s.Begin()
 			for _, i := range test.place {

@@ -16,7 +16,7 @@ func giving(tb testing.TB, minimum int32, roles map[string]int32, words ...[2]st
 	g := fixture.Group("g", "default", minimum)
 	g.Spec.MinTaskMember = roles
 	return harness.ForPlugin(tb, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=99"), g,
-		fixture.Group("taker", "default", 1), fixture.Pod("t0", fixture.In("taker"))).Set(members(words...)...)
+		fixture.Group("taker", "default", 1), fixture.Pod("t0", fixture.In("taker"))).Set(members(words...))
 }
 
 func TestAGangKeepsItsMinimumOrLeavesWhole(t *testing.T) {

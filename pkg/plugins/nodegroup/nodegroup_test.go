@@ -55,7 +55,7 @@ func fourGroups(w *harness.Model, queues ...runtime.Object) *framework.Session {
 		w.Set(fixture.Node("n"+name, "cpu=8", inGroup("g"+name)))
 	}
 	w.Set(fixture.Node("n5", "cpu=8"), fixture.Group("g", "q", 1), fixture.Pod("p", fixture.In("g"), fixture.Asks("cpu=1")))
-	return w.Set(queues...).Open()
+	return w.Set(queues).Open()
 }
 
 // refusals are what the nodes n1 to n5 say, by number: "yes", or a word of why not.

@@ -22,7 +22,7 @@ func knocking(name, minimum string) runtime.Object {
 
 func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *harness.Model {
 	return harness.ForPlugin(tb, Factory(), arguments).Set(fixture.Node("n1", "cpu=2 memory=4Gi"), fixture.Node("n2", "cpu=4 memory=16Gi"),
-		fixture.Queue("q")).Set(objects...)
+		fixture.Queue("q")).Set(objects)
 }
 
 func TestTheDoorIsOpenALittleWiderThanTheCluster(t *testing.T) {

@@ -101,7 +101,7 @@ func TestQueuesDeserve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := harness.ForPlugin(t, Factory(), "")
 			for _, objects := range test.objects {
-				w.Set(objects...)
+				w.Set(objects)
 			}
 			s := w.Open()
 			for queue, want := range test.want {
@@ -126,7 +126,7 @@ func TestTheOrderInWhichObjectsArriveChangesNoShare(t *testing.T) {
 		read := func(seed uint64) string {
 			random := rand.New(rand.NewPCG(seed, 0))
 			random.Shuffle(len(objects), func(i, k int) { objects[i], objects[k] = objects[k], objects[i] })
-			w := harness.ForPlugin(t, Factory(), "").Set(objects...)
+			w := harness.ForPlugin(t, Factory(), "").Set(objects)
 			s := w.Open()
 			var b strings.Builder
 			for i := range queues {
@@ -144,9 +144,9 @@ func TestTheOrderInWhichObjectsArriveChangesNoShare(t *testing.T) {
 func TestQueuesAreServedByPriorityThenByShare(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("half"), fixture.Queue("third"),
 		fixture.Queue("full-and-first", fixture.Ranking(1)))
-	w.Set(holding("half", 2, "cpu=1", "n1")...).Set(fixture.Pod("h", fixture.In("of-half"), fixture.Asks("cpu=2")))
-	w.Set(holding("third", 1, "cpu=1", "n1")...).Set(fixture.Pod("t", fixture.In("of-third"), fixture.Asks("cpu=2")))
-	w.Set(holding("full-and-first", 4, "cpu=1", "n1")...)
+	w.Set(holding("half", 2, "cpu=1", "n1")).Set(fixture.Pod("h", fixture.In("of-half"), fixture.Asks("cpu=2")))
+	w.Set(holding("third", 1, "cpu=1", "n1")).Set(fixture.Pod("t", fixture.In("of-third"), fixture.Asks("cpu=2")))
+	w.Set(holding("full-and-first", 4, "cpu=1", "n1"))
 	s := w.Open()
 	for _, pair := range [][2]string{{"full-and-first", "third"}, {"third", "half"}, {"full-and-first", "half"}} {
 		if a, b := w.Queue(pair[0]), w.Queue(pair[1]); s.CompareQueues(a, b) >= 0 || s.CompareQueues(b, a) <= 0 {
@@ -157,7 +157,7 @@ func TestQueuesAreServedByPriorityThenByShare(t *testing.T) {
 
 func TestAQueueThatHoldsWhatItDoesNotDeserveIsServedLast(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("guest"), fixture.Queue("owner", fixture.Guaranteed("cpu=4")))
-	w.Set(holding("guest", 1, "cpu=1", "n1")...).Set(holding("owner", 3, "cpu=1", "n1")...)
+	w.Set(holding("guest", 1, "cpu=1", "n1")).Set(holding("owner", 3, "cpu=1", "n1"))
 	s := w.Open()
 	if s.CompareQueues(w.Queue("owner"), w.Queue("guest")) >= 0 {
 		t.Error("the guest is served before the owner")
@@ -166,7 +166,7 @@ func TestAQueueThatHoldsWhatItDoesNotDeserveIsServedLast(t *testing.T) {
 
 func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Queue("q1"), fixture.Queue("q2"))
-	w.Set(wanting("q1", 3, "cpu=1500m")...).Set(wanting("q2", 4, "cpu=1")...)
+	w.Set(wanting("q1", 3, "cpu=1500m")).Set(wanting("q2", 4, "cpu=1"))
 	s := w.Open()
 	first, second := w.TaskNamed("q1-0"), w.TaskNamed("q1-1")
 	if v := s.MayAllocate(first); v != nil {
@@ -187,7 +187,7 @@ func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
 
 func TestAQueueWithAllItDeservesIsHeldBackOnlyIfItWantsMore(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=2 pods=2"), fixture.Queue("q1"), fixture.Queue("q2"))
-	w.Set(holding("q1", 1, "cpu=1", "n1")...).Set(holding("q2", 1, "cpu=1", "n1")...)
+	w.Set(holding("q1", 1, "cpu=1", "n1")).Set(holding("q2", 1, "cpu=1", "n1"))
 	w.Set(fixture.Pod("more", fixture.In("of-q1"), fixture.Asks("cpu=1")))
 	s := w.Open()
 	if v := s.Overused(w.Queue("q1")); harness.Describe(v) != "OverShare q1; it deserves cpu 1, pods 1" {
@@ -200,7 +200,7 @@ func TestAQueueWithAllItDeservesIsHeldBackOnlyIfItWantsMore(t *testing.T) {
 
 func TestAJobIsLookedAtAgainWhenOthersWantLess(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=2"), fixture.Queue("q1"), fixture.Queue("q2"))
-	w.Set(wanting("q1", 1, "cpu=2")...).Set(wanting("q2", 1, "cpu=2")...)
+	w.Set(wanting("q1", 1, "cpu=2")).Set(wanting("q2", 1, "cpu=2"))
 	s := w.Open()
 	s.AddVerdict(w.JobNamed("of-q1"), s.MayAllocate(w.TaskNamed("q1-0")))
 	s.AddVerdict(w.JobNamed("of-q2"), s.MayAllocate(w.TaskNamed("q2-0")))
@@ -256,7 +256,7 @@ func TestTheDoor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), capped, fixture.Queue("other"),
 				fixture.Queue("safe", fixture.Guaranteed("cpu=4")))
-			w.Set(test.objects...).Set(test.job)
+			w.Set(test.objects).Set(test.job)
 			if diff := cmp.Diff(test.want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 				t.Error(diff)
 			}
@@ -281,7 +281,7 @@ func TestAJobThatIsLetInLeavesLessForTheNext(t *testing.T) {
 func TestTheRootMayGoAway(t *testing.T) {
 	root := fixture.Queue("root", fixture.Guaranteed("cpu=1"))
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=2"), root, fixture.Queue("q"))
-	w.Set(wanting("q", 2, "cpu=1")...)
+	w.Set(wanting("q", 2, "cpu=1"))
 	w.Remove(root)
 	if got := deserved(w, w.Open(), "q", "cpu"); got != 2000 {
 		t.Errorf("the queue deserves %d, should deserve all 2000", got)
@@ -296,7 +296,7 @@ func benchmarkWorld(b *testing.B) *harness.Model {
 	for i := range 1000 {
 		name := fmt.Sprintf("q%d", i)
 		w.Set(fixture.Queue(name, fixture.Weighing(int32(1+i%7)), fixture.Guaranteed(fmt.Sprintf("cpu=%d", i%3))))
-		w.Set(wanting(name, 1+i%20, fmt.Sprintf("cpu=%d memory=%dGi nvidia.com/gpu=1", 1+i%32, 1+i%100))...)
+		w.Set(wanting(name, 1+i%20, fmt.Sprintf("cpu=%d memory=%dGi nvidia.com/gpu=1", 1+i%32, 1+i%100)))
 	}
 	w.Open()
 	return w

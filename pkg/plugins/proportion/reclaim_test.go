@@ -14,7 +14,7 @@ import (
 func halves(tb testing.TB, taker, giver []fixture.QueueOption) *harness.Model {
 	return harness.ForPlugin(tb, Factory(), "").Set(fixture.Node("n1", "cpu=4"),
 		fixture.Queue("taker", taker...), fixture.Queue("giver", giver...)).
-		Set(wanting("taker", 3, "cpu=1")...).Set(holding("giver", 4, "cpu=1", "n1")...)
+		Set(wanting("taker", 3, "cpu=1")).Set(holding("giver", 4, "cpu=1", "n1"))
 }
 
 func TestAQueueGivesAsLongAsItIsAboveItsShare(t *testing.T) {
@@ -87,7 +87,7 @@ func TestARefusalIsOverShareOnlyWithinTheCeiling(t *testing.T) {
 		"beyond a ceiling below its guarantee": {[]fixture.QueueOption{fixture.Capped("cpu=1"), fixture.Guaranteed("cpu=2")}, "cpu=1", "OverCapability taker: cpu: needs 1, has 500m, short by 500m"},
 	} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("taker", test.taker...), fixture.Queue("other")).
-			Set(wanting("taker", 1, test.asks)...).Set(wanting("other", 4, "cpu=1")...)
+			Set(wanting("taker", 1, test.asks)).Set(wanting("other", 4, "cpu=1"))
 		if len(test.taker) > 0 {
 			w.Set(fixture.Pod("half", fixture.In("of-taker"), fixture.Asks("cpu=500m"), fixture.On("n1")))
 		}

@@ -34,7 +34,7 @@ func moving(tb testing.TB, arguments string, objects ...runtime.Object) *harness
 		harness.Entry{Factory: predicates.Factory()}).Placing()
 	// The root as it is in a cluster: it has nobody outside of it to keep anything from.
 	root := fixture.Queue(schedulingv1beta1.RootQueue, func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = new(bool) })
-	return m.Set(root, fixture.Queue("q"), fixture.Group("g", "q", 1)).Set(objects...)
+	return m.Set(root, fixture.Queue("q"), fixture.Group("g", "q", 1)).Set(objects)
 }
 
 // measured shows the CPU load of nodes, "a=90 b=10".

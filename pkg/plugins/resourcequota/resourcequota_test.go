@@ -52,7 +52,7 @@ func letIn(name, minimum string) runtime.Object {
 }
 
 func newWorld(tb testing.TB, objects ...runtime.Object) *harness.Model {
-	return harness.ForPlugin(tb, resourcequota.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=100")).Set(objects...)
+	return harness.ForPlugin(tb, resourcequota.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=100")).Set(objects)
 }
 
 func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
 		"for a class, with a deadline": {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeTerminating), selecting(corev1.ScopeSelectorOpExists))), "cpu=1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, knocking("j", test.want, class)).Set(test.quotas...)
+			w := newWorld(t, knocking("j", test.want, class)).Set(test.quotas)
 			if diff := cmp.Diff(test.verdict, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 				t.Error(diff)
 			}

@@ -25,7 +25,7 @@ func put(tb testing.TB, arguments, node, held, asked string, options ...func(*co
 	if held != "" {
 		objects = append(objects, fixture.Pod("held", fixture.On("n"), fixture.Asks(held)))
 	}
-	return w, w.Set(objects...).Open()
+	return w, w.Set(objects).Open()
 }
 
 func score(tb testing.TB, arguments, node, held, asked string, options ...func(*corev1.Pod)) int64 {

@@ -84,7 +84,7 @@ func TestANodeIsWorthTheCompanyItOffers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := harness.ForPlugin(t, tasktopology.Factory(), "")
 			w.Set(fixture.Queue("q"), fixture.Group("g", "q", 1, says(test.affinity, test.anti, "")), fixture.Node("n", "cpu=9"), fixture.Node("m", "cpu=9"))
-			s := w.Set(pods("worker0", "")...).Set(test.there...).Open()
+			s := w.Set(pods("worker0", "")).Set(test.there).Open()
 			if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("worker0").Class, w.Node("n")); got != test.want {
 				t.Errorf("the score is %d thousandths, want %d", got, test.want)
 			}
@@ -114,7 +114,7 @@ func TestANodeWithRoomForThoseWhoAreToComeIsBetter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := harness.ForPlugin(t, tasktopology.Factory(), "")
 			w.Set(fixture.Queue("q"), fixture.Group("g", "q", 1, says(test.affinity, "", "")), fixture.Node("n", test.node), fixture.Node("m", "cpu=9"))
-			s := w.Set(pods("worker0", "")...).Set(test.others...).Open()
+			s := w.Set(pods("worker0", "")).Set(test.others).Open()
 			if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("worker0").Class, w.Node("n")); got != test.want {
 				t.Errorf("the score is %d thousandths, want %d", got, test.want)
 			}
@@ -125,7 +125,7 @@ func TestANodeWithRoomForThoseWhoAreToComeIsBetter(t *testing.T) {
 func TestTheWeightIsThatOfTheArgument(t *testing.T) {
 	for argument, want := range map[string]int64{"": 50_000, "task-topology.weight: 10": 500_000, "task-topology.weight: 0": 0} {
 		w := harness.ForPlugin(t, tasktopology.Factory(), argument)
-		s := w.Set(fixture.Group("g", "q", 1, says("ps,worker", "", "")), fixture.Node("n", "cpu=9")).Set(pods("ps0", "n")...).Set(pods("worker0", "")...).Open()
+		s := w.Set(fixture.Group("g", "q", 1, says("ps,worker", "", "")), fixture.Node("n", "cpu=9")).Set(pods("ps0", "n")).Set(pods("worker0", "")).Open()
 		if got := s.Policy.Scorers[0].ScoreNode(w.TaskNamed("worker0").Class, w.Node("n")); got != want {
 			t.Errorf("%q: the score is %d, want %d", argument, got, want)
 		}
@@ -165,7 +165,7 @@ func TestWhoIsJoinedComesBeforeWhoJoins(t *testing.T) {
 
 func TestTheOrderIsReadAnewInEachSession(t *testing.T) {
 	w := harness.ForPlugin(t, tasktopology.Factory(), "")
-	w.Set(fixture.Queue("q")).Set(pods("ps0 worker0", "")...)
+	w.Set(fixture.Queue("q")).Set(pods("ps0 worker0", ""))
 	for _, first := range []string{"worker", "ps", "worker"} {
 		w.Set(fixture.Group("g", "q", 1, says("", "", first)))
 		if got := w.Open().Pending(w.JobNamed("g"))[0].Role; got != first {

@@ -21,7 +21,7 @@ import (
 // zones is a model with the plugin and a queue.
 func zones(tb testing.TB, arguments string, objects ...runtime.Object) *harness.Model {
 	tb.Helper()
-	return harness.ForPlugin(tb, tdm.Factory(), arguments).Set(objects...).Set(fixture.Queue("q"))
+	return harness.ForPlugin(tb, tdm.Factory(), arguments).Set(objects).Set(fixture.Queue("q"))
 }
 
 func clock(text string) time.Time {

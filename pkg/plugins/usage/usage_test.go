@@ -25,7 +25,7 @@ func loaded(tb testing.TB, arguments string, objects ...runtime.Object) *harness
 	tb.Helper()
 	m := harness.ForPlugin(tb, usage.Factory(), arguments).Placing()
 	m.Policy.Configuration.Metrics = map[string]string{"interval": "1m"}
-	return m.Set(objects...).Set(fixture.Queue("q"), fixture.Group("g", "q", 1), fixture.Pod("waits", fixture.In("g")))
+	return m.Set(objects).Set(fixture.Queue("q"), fixture.Group("g", "q", 1), fixture.Pod("waits", fixture.In("g")))
 }
 
 // best is the node that the pod that waits would get.

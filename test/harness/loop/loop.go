@@ -69,9 +69,10 @@ func (l *Loop) Configure(configuration string, extensions ...scheduler.Extension
 	return l
 }
 
-// Set shows objects to the scheduler.
-func (l *Loop) Set(objects ...runtime.Object) *Loop {
-	l.Model.Set(objects...)
+// Set shows objects to the scheduler; each thing is an object or a list of them.
+func (l *Loop) Set(things ...any) *Loop {
+	l.tb.Helper()
+	l.Model.Set(things...)
 	return l
 }
 

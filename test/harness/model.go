@@ -155,6 +155,8 @@ func (m *Model) Set(things ...any) *Model {
 			for _, object := range thing {
 				m.Apply(cluster.Set{Object: object})
 			}
+		case []any:
+			m.Set(thing...)
 		default:
 			m.tb.Fatalf("a %T is no object", thing)
 		}

@@ -46,10 +46,9 @@ func NewDomain(nodes []*Node) *Domain {
 }
 
 // Holds reports whether a node is in the set.
-func (d *Domain) Holds(n *Node) bool {
-	if d == nil {
-		return true
-	}
+func (d *Domain) Holds(n *Node) bool { return d == nil || d.has(n) } // short enough to be inlined where the set is that of all nodes
+
+func (d *Domain) has(n *Node) bool {
 	i, ok := slices.BinarySearchFunc(d.words, n.Slot/wordSize, func(w word, index int) int { return cmp.Compare(w.index, index) })
 	return ok && d.words[i].slots&(1<<(n.Slot%wordSize)) != 0
 }

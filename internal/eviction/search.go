@@ -5,7 +5,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -109,7 +109,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 			return
 		}
 	}
-	domains, v := placement.RoomIn(s, j)
+	domains, v := gang.EvictionDomains(s, j)
 	if v != nil {
 		s.AddVerdict(j, v)
 		return

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/eviction/plans"
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -102,7 +102,7 @@ func (t *trial) allocate() {
 	x := s.Begin()
 	tasks := s.Pending(j)
 	if !s.IsReady(j) {
-		if v := placement.Gang(s, j, tasks); v != nil {
+		if v := gang.Place(s, j, tasks); v != nil {
 			s.AddVerdict(j, v)
 			return
 		}
@@ -113,7 +113,7 @@ func (t *trial) allocate() {
 		if task.Status != cluster.Pending || slices.Contains(failed, task.Class) {
 			continue
 		}
-		if v := placement.Next(s, x, task, tasks); v != nil {
+		if v := gang.PlaceNext(s, x, task, tasks); v != nil {
 			failed, why = append(failed, task.Class), why.With(v)
 		}
 	}

@@ -52,7 +52,7 @@ func newAnswers(e *Engine, k *cluster.Class) *answers {
 			if dim == resources.Pods {
 				text = "Too many pods"
 			}
-			a.needs = append(a.needs, need{dim: dim, amount: amount, short: e.reason(text)})
+			a.needs = append(a.needs, need{dim: dim, amount: amount, short: e.reasons.of(text)})
 		}
 	}
 	return a
@@ -131,7 +131,7 @@ func (a *answers) readObject(e *Engine, slot int, n *cluster.Node) {
 	case !n.Ready():
 		a.static[slot] = notReady
 	default:
-		a.static[slot] = e.reason(a.question.Refusal(n))
+		a.static[slot] = e.reasons.of(a.question.Refusal(n))
 	}
 }
 
@@ -219,7 +219,7 @@ func (a *answers) judgePods(e *Engine, n *cluster.Node) reason {
 	}
 	for _, filter := range e.filters {
 		if text := filter.RefuseNode(a.class, e.seen(n)); text != "" {
-			return e.reason(text)
+			return e.reasons.of(text)
 		}
 	}
 	if !a.class.HasPorts {
@@ -229,7 +229,7 @@ func (a *answers) judgePods(e *Engine, n *cluster.Node) reason {
 	if text == "" && e.later != nil && !n.Promised.IsZero() {
 		text = a.laterQuestion(e).Ports(n)
 	}
-	return e.reason(text)
+	return e.reasons.of(text)
 }
 
 func (a *answers) laterQuestion(e *Engine) *kube.Question {

@@ -6,9 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -99,52 +97,9 @@ func BenchmarkGangWithClaims(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := s.Begin()
-		if v := placement.Gang(s, j, tasks); v != nil {
+		if v := gang.Place(s, j, tasks); v != nil {
 			b.Fatal(v.Sentence())
 		}
 		x.Undo()
-	}
-}
-
-// One operation places a gang of 64 pods, and takes that back, in a cluster of switches with 16 nodes of eight CPUs each. Every
-// switch but the last lacks the room for one of the pods, so all are tried; plain is the same gang without a bound.
-func BenchmarkAGangThatIsToBeClose(b *testing.B) {
-	for _, nodes := range []int{512, 4096} {
-		w := newWorld(b, "gang", "predicates", "nodeorder", "network-topology-aware")
-		for i := range nodes {
-			name := fmt.Sprintf("s%03d-%02d", i/16, i%16)
-			w.set(fixture.Node(name, "cpu=8 memory=64Gi"))
-			// Together the nodes of a switch have enough, and one by one those of the last alone.
-			held := "cpu=3500m"
-			if i < nodes-16 {
-				held = "cpu=3900m"
-			}
-			w.set(fixture.Pod("held-"+name, fixture.On(name), fixture.Asks(held)))
-			if i%16 == 0 {
-				w.set(fixture.HyperNode(name[:4], 1, "~^"+name[:4]))
-			}
-		}
-		for kind, options := range map[string]func(*schedulingv1beta1.PodGroup){"plain": func(*schedulingv1beta1.PodGroup) {}, "close": fixture.Within(1)} {
-			w.set(fixture.Group("g-"+kind, "default", 64, options))
-			for i := range 64 {
-				asks := "cpu=1 memory=1Gi"
-				if i == 0 {
-					asks = "cpu=1500m memory=1Gi"
-				}
-				w.set(fixture.Pod(fmt.Sprintf("g-%s-%d", kind, i), fixture.In("g-"+kind), fixture.As("worker", i), fixture.Asks(asks)))
-			}
-		}
-		s := w.open()
-		for _, kind := range []string{"plain", "close"} {
-			b.Run(fmt.Sprintf("%s/nodes=%d", kind, nodes), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if v := placement.Gang(s, w.job("g-"+kind), s.Pending(w.job("g-"+kind))); v != nil {
-						b.Fatal(v.Sentence())
-					}
-					w.cluster.Undo(0)
-				}
-			})
-		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
@@ -80,7 +80,7 @@ func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
 	w.set(fixture.Group("g", "default", 1), fixture.DeviceClaim("strict", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("strict")))
 	w.set(fixture.Group("h", "default", 1), tolerating(fixture.DeviceClaim("lenient", "gpu", 1)), fixture.Pod("h-0", fixture.In("h"), fixture.Using("lenient")))
 	s := w.open()
-	s.AddVerdict(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	s.AddVerdict(w.job("g"), gang.Place(s, w.job("g"), s.Pending(w.job("g"))))
 	expectReserved(t, w, "g")
 	x := s.Begin()
 	placeAll(t, w, "h")
@@ -174,7 +174,7 @@ func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1), fixture.Slice("n1", 2))
 	w.set(gangOf("g", 2, asking("1"))...).set(gangOf("h", 2, asking("1"))...)
 	s := w.open()
-	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
 	held := map[string]bool{}
@@ -203,7 +203,7 @@ func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 		}
 	}
 	// The third device alone is not enough for two.
-	v := placement.Gang(s, w.job("h"), s.Pending(w.job("h")))
+	v := gang.Place(s, w.job("h"), s.Pending(w.job("h")))
 	if v == nil || !strings.Contains(v.Sentence(), "no node has the devices of DeviceClass gpu free that example.com/gpu stands for") {
 		t.Errorf("the verdict on the next gang is %v", v)
 	}
@@ -233,11 +233,11 @@ func TestANodeWithDevicesOfItsOwnServesARequestItself(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8 example.com/gpu=1"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
 	w.set(gangOf("g", 1, asking("1"))...).set(gangOf("h", 1, asking("1"))...)
 	s := w.open()
-	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
 	expectReserved(t, w, "g")
-	if v := placement.Gang(s, w.job("h"), s.Pending(w.job("h"))); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
+	if v := gang.Place(s, w.job("h"), s.Pending(w.job("h"))); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Errorf("the verdict on a second pod is %v", v)
 	}
 }
@@ -246,7 +246,7 @@ func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Slice("n0", 1))
 	w.set(gangOf("g", 1, asking("1"))...)
 	s := w.open()
-	s.AddVerdict(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	s.AddVerdict(w.job("g"), gang.Place(s, w.job("g"), s.Pending(w.job("g"))))
 	if v := w.job("g").Verdict; v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Fatalf("without a class the verdict is %v", v)
 	}

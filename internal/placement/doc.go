@@ -1,7 +1,7 @@
 // Package placement finds out where pods can go and where they go best.
 //
-// Main types: [Engine] answers for single tasks and keeps, per class of equal pods, what it knows of every node; [Gang]
-// places as much of a job as must start together, or nothing.
+// Main type: [Engine] answers for single tasks and keeps, per class of equal pods, what it knows of every node. Package gang
+// places whole jobs with it.
 //
 // There are two engines for a model. [New] makes the session's Placer: what leaves is still in the way, and what is
 // promised keeps its room, its ports and its distance, and draws nobody to it. [NewOutlook] makes the session's Outlook,
@@ -18,7 +18,7 @@
 // Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take the nodes that pass the rest and
 // put them to the kube-scheduler's plugins each time; see package kube.
 //
-// Plugins whose answers about a node rest on others as well are framework.Outdaters: each time before answers are used they have
+// Plugins whose answers about a node rest on others as well are [framework.NodeInvalidator]s: each time before answers are used they have
 // those nodes looked at again of which they would say something else now.
 //
 // Vetoers are asked about a node only when it is to be chosen. What they say is kept until the node changes; a node that
@@ -31,8 +31,7 @@
 //  2. Answers depend on the model alone, not on what was asked before. Among equally good nodes the name decides.
 //  3. What an outlook says, the other engine says once all that leaves has left and all that is promised has come.
 //  4. Fits says of a node what Best would hold of it, vetoers left out, between any two operations on the model.
-//  5. Nothing here changes the model except through the session's transactions.
+//  5. Nothing here changes the model.
 //
-// It must not know queues, shares or the order of jobs: whether a task may be placed on account of its queue is the
-// session's answer.
+// The package must not know sessions and transactions, nor queues, shares or the order of jobs. A test in test/imports holds that.
 package placement

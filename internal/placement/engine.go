@@ -12,15 +12,15 @@ import (
 // Engine answers where a task can go: now, or as an outlook once what leaves has left and what is promised has come. It
 // keeps what it has found out, so it lives as long as its policy.
 type Engine struct {
-	cluster *cluster.Cluster
-	ahead   bool // it is an outlook
-	filters []framework.NodeFilter
-	vetoers []framework.NodeVetoer
-	vetoes  vetoes
-	scorers []framework.NodeScorer
-	outdate []framework.NodeInvalidator // among filters and scorers
-	kube    *kube.Plugins
-	later   *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
+	cluster      *cluster.Cluster
+	ahead        bool // it is an outlook
+	filters      []framework.NodeFilter
+	vetoers      []framework.NodeVetoer
+	vetoes       vetoes
+	scorers      []framework.NodeScorer
+	invalidators []framework.NodeInvalidator // among filters and scorers
+	kube         *kube.Plugins
+	later        *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
 
 	domain *cluster.Domain // where nodes are found, nil where any node will do
 
@@ -30,8 +30,7 @@ type Engine struct {
 	supplied map[*cluster.Class]*supplied // of those that need volumes or devices
 	last     *answers                     // that were asked for last
 	asked    uint64                       // counts questions, to tell which answers were used last
-	reasons  []string                     // why a node refuses; the index is what answers hold
-	byText   map[string]reason
+	reasons  reasons                      // why nodes refuse
 }
 
 var (
@@ -67,12 +66,12 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 		return nil, err
 	}
 	e := &Engine{cluster: c, ahead: ahead, filters: policy.Filters, vetoers: policy.Vetoers, scorers: policy.Scorers,
-		kube: plugins, answers: map[*cluster.Class]*answers{}, supplied: map[*cluster.Class]*supplied{}, byText: map[string]reason{}}
+		kube: plugins, answers: map[*cluster.Class]*answers{}, supplied: map[*cluster.Class]*supplied{}, reasons: reasons{byText: map[string]reason{}}}
 	for _, filter := range e.filters {
-		e.addOutdater(filter)
+		e.invalidators = appendInvalidator(e.invalidators, filter)
 	}
 	for _, scorer := range e.scorers {
-		e.addOutdater(scorer)
+		e.invalidators = appendInvalidator(e.invalidators, scorer)
 	}
 	if !ahead {
 		e.later = plugins
@@ -81,45 +80,18 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 		}
 	}
 	for _, text := range []string{"", "node(s) are unknown", "node(s) were not ready", "node(s) were refused for a reason of their own"} {
-		e.reason(text)
+		e.reasons.of(text)
 	}
 	return e, nil
 }
 
-// addOutdater notes a plugin whose answers rest on more than the node asked about. One that filters and scores is called twice,
+// appendInvalidator adds a plugin whose answers rest on more than the node asked about. One that filters and scores is called twice,
 // the second time for nothing.
-func (e *Engine) addOutdater(plugin any) {
+func appendInvalidator(list []framework.NodeInvalidator, plugin any) []framework.NodeInvalidator {
 	if o, ok := plugin.(framework.NodeInvalidator); ok {
-		e.outdate = append(e.outdate, o)
+		list = append(list, o)
 	}
-}
-
-// reason is why a node refuses a class.
-type reason uint16
-
-// The reasons that every engine has.
-const (
-	fits reason = iota
-	unknownNode
-	notReady
-	manyReasons
-)
-
-// maxReasons bounds the texts that are kept. There are a few dozen, unless a plugin puts numbers or names into its own:
-// then what is beyond is not told apart.
-const maxReasons = 1 << 12
-
-func (e *Engine) reason(text string) reason {
-	r, ok := e.byText[text]
-	if !ok {
-		if len(e.reasons) >= maxReasons {
-			return manyReasons
-		}
-		r = reason(len(e.reasons))
-		e.reasons = append(e.reasons, text)
-		e.byText[text] = r
-	}
-	return r
+	return list
 }
 
 // Best returns the best node that a task fits on and nobody vetoes, nil if there is none.
@@ -209,7 +181,7 @@ const maxAnswers = 256
 // current returns the answers for a class, up to date with the model.
 func (e *Engine) current(k *cluster.Class) *answers {
 	a := e.of(k)
-	for _, plugin := range e.outdate {
+	for _, plugin := range e.invalidators {
 		plugin.InvalidateNodes()
 	}
 	a.catchUp(e)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -51,7 +53,7 @@ func (l *life) setNode(*rapid.T) {
 	l.outside()
 	name := l.one("node", "n0", "n1", "n2", "n3", "n4")
 	n := fixture.Node(name, l.one("room", "cpu=4 memory=8Gi", "cpu=2 memory=4Gi pods=3", "cpu=8 memory=2Gi nvidia.com/gpu=1"),
-		inZone(l.one("zone", "a", "b")))
+		fixture.InZone(l.one("zone", "a", "b")))
 	if old := l.nodes[name]; old != nil {
 		n.UID = old.UID
 	} else {
@@ -101,7 +103,7 @@ func (l *life) setPod(*rapid.T) {
 			Weight: 50, PodAffinityTerm: p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]}}}
 		p.Spec.Affinity.PodAntiAffinity = nil
 	case "spread":
-		spreading("zone", "a")(p)
+		fixture.Spreading("zone", "a")(p)
 	case "tolerant":
 		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}
@@ -313,5 +315,28 @@ func TestNodesThatGoAndComeLeaveTheOrderRight(t *testing.T) {
 	w.check(w.task("g-0"))
 	if n := w.engine.Best(w.task("g-0")); n.Name != "a0" {
 		t.Errorf("it is %s, want the new node that is first by name", n.Name)
+	}
+}
+
+func TestExplainCountsEveryNodeOnceAndSaysWhatIsShort(t *testing.T) {
+	w := newWorld(t).set(
+		fixture.Node("a", "cpu=2 memory=4Gi"), fixture.Node("b", "cpu=3 memory=1Gi"), fixture.Node("c", "cpu=16 memory=64Gi", tainted),
+		fixture.Node("d", "cpu=16 memory=64Gi", notReady), fixture.Node("e", "cpu=16 memory=64Gi", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
+	w.set(fixture.Pod("other", fixture.On("b"), fixture.Asks("cpu=500m")))
+	w.set(gangOf("g", 1, fixture.Asks("cpu=4 memory=2Gi"))...)
+	w.open()
+	reasons, shortages := w.engine.Explain(w.task("g-0"))
+	want := []verdict.NodeReason{
+		{Reason: "Insufficient cpu", Nodes: 2, Example: "a"},
+		{Reason: "node(s) had untolerated taint(s)", Nodes: 1, Example: "c"},
+		{Reason: "node(s) were not ready", Nodes: 1, Example: "d"},
+		{Reason: "node(s) were unschedulable", Nodes: 1, Example: "e"},
+	}
+	if diff := cmp.Diff(want, reasons); diff != "" {
+		t.Errorf("the reasons differ (-want +got):\n%s", diff)
+	}
+	// Of the nodes of the right kind the best has 2,500 thousandths; the tainted one would have enough and does not count.
+	if diff := cmp.Diff([]verdict.Shortage{{Resource: "cpu", Need: 4000, Have: 2500}}, shortages); diff != "" {
+		t.Errorf("the shortages differ (-want +got):\n%s", diff)
 	}
 }

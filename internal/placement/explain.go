@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -30,7 +29,7 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 		return a.reasons, a.short
 	}
 	around := e.refusalsAround(a)
-	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons[e.vetoed(t, n)]) })
+	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons.text(e.vetoed(t, n))) })
 	short := e.shortages(a)
 	if e.domain == nil {
 		a.reasons, a.short, a.explained = reasons, short, true
@@ -55,7 +54,7 @@ func (e *Engine) refusalsAround(a *answers) map[*cluster.Node]string {
 func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range e.area() {
-		text := e.reasons[a.why[n.Slot]]
+		text := e.reasons.text(a.why[n.Slot])
 		if a.why[n.Slot] == fits {
 			text = other(n)
 		}
@@ -84,18 +83,4 @@ func (e *Engine) shortages(a *answers) []verdict.Shortage {
 		}
 	}
 	return short
-}
-
-// refusal is the verdict on a task that found no node.
-func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
-	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode}
-	if s.Cluster.DependsOnPods(t.Class) {
-		v.Help |= verdict.HelpPod
-	}
-	v.Nodes, v.Shortages = s.Placer.Explain(t)
-	if supplier, ok := s.Placer.(framework.Supplier); ok && t.Class.NeedsSupplies() {
-		v.Help |= verdict.HelpSupply
-		v.Detail = supplier.Lacking(t)
-	}
-	return v
 }

@@ -151,11 +151,11 @@ func TestAPodFollowsAnotherWhenThatHasCome(t *testing.T) {
 }
 
 func TestAnOutlookSpreadsOverWhatWillBeThere(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("a0", "cpu=4", inZone("a")), fixture.Node("b0", "cpu=4", inZone("b")), fixture.Group("g", "default", 1))
+	w := newWorld(t).set(fixture.Node("a0", "cpu=4", fixture.InZone("a")), fixture.Node("b0", "cpu=4", fixture.InZone("b")), fixture.Group("g", "default", 1))
 	w.set(fixture.Pod("stays", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")),
 		fixture.Pod("leaves", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")))
 	w.set(fixture.Pod("comes", fixture.In("g"), fixture.Labelled("app", "g")))
-	w.set(fixture.Pod("taker", fixture.In("g"), fixture.Labelled("app", "g"), spreading("zone", "g")))
+	w.set(fixture.Pod("taker", fixture.In("g"), fixture.Labelled("app", "g"), fixture.Spreading("zone", "g")))
 	x := w.open().Begin()
 	w.expect("taker", "a0", "a0")
 	x.Pipeline(w.task("comes"), w.cluster.Node("a0"))

@@ -146,7 +146,7 @@ func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 func (e *Engine) bestRanked(a *answers, s *supplied, t *cluster.Task) *cluster.Node {
 	r := e.rank(a)
 	if s.question.AreScored() {
-		e.score(r, s)
+		r.addVolumeScores(e, s)
 	}
 	for heap.Init(r); r.Len() > 0; {
 		n := heap.Pop(r).(*cluster.Node)
@@ -157,8 +157,8 @@ func (e *Engine) bestRanked(a *answers, s *supplied, t *cluster.Task) *cluster.N
 	return nil
 }
 
-// score adds how the volumes of a class are scored. All nodes have to be asked for that.
-func (e *Engine) score(r *ranking, s *supplied) {
+// addVolumeScores adds how the volumes of a class are scored. All nodes have to be asked for that.
+func (r *ranking) addVolumeScores(e *Engine, s *supplied) {
 	kept := 0
 	for i, n := range r.nodes {
 		if s.refuses(e, n) == "" {

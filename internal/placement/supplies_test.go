@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -42,7 +43,7 @@ func gangWithClaims(name string, size int, class string, options ...func(*corev1
 func try(w *world, job string) *verdict.Verdict {
 	s := w.open()
 	j := w.job(job)
-	return placement.Gang(s, j, s.Pending(j))
+	return gang.Place(s, j, s.Pending(j))
 }
 
 // reserved is what the tasks of a job hold besides room, "g-0: g-0=v1" or, for a volume that is to be made, "g-0: g-0 on n0".
@@ -117,7 +118,7 @@ func TestAJobThatLacksAVolumeIsLookedAtAgainWhenOneComes(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""))
 	w.set(gangWithClaims("g", 1, "local")...)
 	s := w.open()
-	s.AddVerdict(w.job("g"), placement.Gang(s, w.job("g"), s.Pending(w.job("g"))))
+	s.AddVerdict(w.job("g"), gang.Place(s, w.job("g"), s.Pending(w.job("g"))))
 	if w.cluster.Hopeful(w.job("g"), s.Now) {
 		t.Error("it is looked at again though nothing has come")
 	}
@@ -337,7 +338,7 @@ func TestNothingStaysReservedForAGangThatFailsAndNothingIsReservedTwice(t *testi
 		for _, j := range w.cluster.Jobs() {
 			before := allSupplies(w.cluster)
 			x := s.Begin()
-			if placement.Gang(s, j, s.Pending(j)) == nil {
+			if gang.Place(s, j, s.Pending(j)) == nil {
 				if rapid.Bool().Draw(t, "keep") {
 					x.Commit()
 					continue

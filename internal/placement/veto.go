@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/framework"
 )
 
 // vetoes is what the vetoers have said of nodes, of each for one pod: they are shown the pod itself, and may look at all of it, so
@@ -27,7 +26,7 @@ const maxVetoes = 1 << 16
 
 // Veto puts a node that is to be chosen for a task to the vetoers, and returns why one of them refuses it, "" if all agree.
 // What they say stands until the node or the pod changes.
-func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string { return e.reasons[e.vetoOf(t, n)] }
+func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string { return e.reasons.text(e.vetoOf(t, n)) }
 
 // vetoOf returns what the vetoers say of a node as it is now.
 func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
@@ -43,7 +42,7 @@ func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
 	why := fits
 	for _, vetoer := range e.vetoers {
 		if text := vetoer.VetoNode(t, e.seen(n)); text != "" {
-			why = e.reason(text)
+			why = e.reasons.of(text)
 			break
 		}
 	}
@@ -81,15 +80,4 @@ func (e *Engine) best(a *answers, t *cluster.Task) *cluster.Node {
 		}
 	}
 	return nil
-}
-
-// HasFailedAlike reports whether tasks that found no node say of another that it finds none either: one of them is of its class. With
-// vetoers, each of which may look at the whole of a pod, a task speaks for itself alone.
-func HasFailedAlike(s *framework.Session, failed []*cluster.Task, t *cluster.Task) bool {
-	for _, f := range failed {
-		if f == t || f.Class == t.Class && len(s.Policy.Vetoers) == 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -8,16 +8,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/binpack"
-	"hekla.sh/hekla/pkg/plugins/gang"
+	gangplugin "hekla.sh/hekla/pkg/plugins/gang"
 	"hekla.sh/hekla/pkg/plugins/networktopology"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/predicates"
@@ -87,7 +87,7 @@ func newWorld(t tb, plugins ...string) *world {
 		plugins = []string{"gang", "predicates", "nodeorder"}
 	}
 	registry := framework.NewRegistry([]framework.ActionFactory{{Name: "none", New: func(conf.Arguments) (framework.Action, error) { return none{}, nil }}},
-		[]framework.PluginFactory{gang.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(), networktopology.Factory(),
+		[]framework.PluginFactory{gangplugin.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(), networktopology.Factory(),
 			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }},
 			{Name: "content", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return content{}, nil }},
 			{Name: "picky", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return picky{}, nil }}})
@@ -312,16 +312,6 @@ func (w *world) describe(answers map[*cluster.Node]answer) string {
 	return b.String()
 }
 
-// spreading keeps the pods with a label evenly over the values of a label of the nodes.
-func spreading(key, app string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{MaxSkew: 1,
-			TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}})
-	}
-}
-
-func inZone(zone string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels["zone"] = zone } }
-
 func tainted(n *corev1.Node) {
 	n.Spec.Taints = []corev1.Taint{{Key: "kept", Value: "free", Effect: corev1.TaintEffectNoSchedule}}
 }
@@ -344,7 +334,7 @@ func placeAll(t *testing.T, w *world, job string) map[string]string {
 	t.Helper()
 	s := w.open()
 	j := w.job(job)
-	if v := placement.Gang(s, j, s.Pending(j)); v != nil {
+	if v := gang.Place(s, j, s.Pending(j)); v != nil {
 		t.Fatalf("%s is refused: %s", job, v.Sentence())
 	}
 	places := map[string]string{}
@@ -354,4 +344,12 @@ func placeAll(t *testing.T, w *world, job string) map[string]string {
 		}
 	}
 	return places
+}
+
+func distinct(places map[string]string) int {
+	nodes := map[string]bool{}
+	for _, n := range places {
+		nodes[n] = true
+	}
+	return len(nodes)
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -55,7 +55,7 @@ func openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
 	for _, t := range s.Pending(j) {
 		v := s.MayAllocate(t)
 		// What the queue may hold of a cluster of this size grows with it; what somebody wrote does not.
-		if v != nil && (!placement.IsPartOfCluster(v) || !isUnderCapability(t)) {
+		if v != nil && (!gang.IsPartOfCluster(v) || !isUnderCapability(t)) {
 			continue
 		}
 		x.Claim(t)

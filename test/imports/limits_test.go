@@ -23,8 +23,6 @@ var overLimit = map[string]string{
 	"pkg/cluster.Cluster":            "being split with its package",
 	"pkg/cluster.Job":                "being split with its package",
 	"pkg/framework.Session":          "being split: what plugins are asked, and what actions do",
-	"internal/placement":             "being split: the gang algorithms move above the framework",
-	"internal/placement.Engine":      "being split with its package",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 	"internal/admission":             "being split",
 	"internal/controllers/job":       "being split",

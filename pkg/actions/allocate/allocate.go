@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/plans"
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -144,7 +144,7 @@ func (r *run) place(j *cluster.Job) bool {
 	}
 	x := s.Begin()
 	if !s.IsReady(j) {
-		if v := placement.Gang(s, j, tasks); v != nil {
+		if v := gang.Place(s, j, tasks); v != nil {
 			s.AddVerdict(j, v)
 			return false
 		}
@@ -203,11 +203,11 @@ func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 	if len(tasks) == 0 || !s.Cluster.DependsOnPods(tasks[0].Class) && s.Placer.Best(tasks[0]) == nil {
 		return false // most often there is no room at all; but others of the gang may draw a pod with terms about them
 	}
-	if j := tasks[0].Job; !s.IsReady(j) && placement.Gang(s, j, tasks) != nil {
+	if j := tasks[0].Job; !s.IsReady(j) && gang.Place(s, j, tasks) != nil {
 		return false
 	}
 	for _, t := range tasks {
-		if t.Status == cluster.Pending && placement.Next(s, x, t, tasks) != nil {
+		if t.Status == cluster.Pending && gang.PlaceNext(s, x, t, tasks) != nil {
 			return false
 		}
 	}
@@ -221,10 +221,10 @@ func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*clus
 	var failed []*cluster.Task
 	var incomplete []*cluster.Subgroup
 	for i, t := range tasks {
-		if t.BestEffort() || placement.HasFailedAlike(r.session, failed, t) || t.Subgroup != nil && slices.Contains(incomplete, t.Subgroup) {
+		if t.BestEffort() || gang.HasFailedAlike(r.session, failed, t) || t.Subgroup != nil && slices.Contains(incomplete, t.Subgroup) {
 			continue
 		}
-		v := placement.Next(r.session, x, t, tasks)
+		v := gang.PlaceNext(r.session, x, t, tasks)
 		switch {
 		case v == nil && t.Subgroup == nil:
 			return tasks[i+1:], nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/plans"
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -48,7 +48,7 @@ func fill(s *framework.Session, j *cluster.Job) {
 	}
 	x := s.Begin()
 	if !s.IsReady(j) {
-		if v := placement.Gang(s, j, tasks); v != nil {
+		if v := gang.Place(s, j, tasks); v != nil {
 			// What allocate said of the whole job is nearer the truth than what is said of a part.
 			if !s.Judged(j) {
 				s.AddVerdict(j, v)
@@ -58,10 +58,10 @@ func fill(s *framework.Session, j *cluster.Job) {
 	}
 	var failed []*cluster.Task
 	for _, t := range tasks {
-		if t.Status != cluster.Pending || placement.HasFailedAlike(s, failed, t) {
+		if t.Status != cluster.Pending || gang.HasFailedAlike(s, failed, t) {
 			continue
 		}
-		if v := placement.Next(s, x, t, tasks); v != nil {
+		if v := gang.PlaceNext(s, x, t, tasks); v != nil {
 			failed = append(failed, t)
 			s.AddVerdict(j, v)
 		}

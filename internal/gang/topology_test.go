@@ -1,4 +1,4 @@
-package placement_test
+package gang_test
 
 import (
 	"fmt"
@@ -10,16 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/internal/placement"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // switched is a world of two spines with two switches each, and so many nodes of four CPUs behind every switch: node s0-1 is
 // the second behind switch s0.
-func switched(t tb, perSwitch int, plugins ...string) *world {
+func switched(t harness.TB, perSwitch int, plugins ...string) *world {
 	w := newWorld(t, append(plugins, "gang", "predicates", "nodeorder", "network-topology-aware")...)
 	for i := range 4 {
 		name := fmt.Sprintf("s%d", i)
@@ -119,7 +121,7 @@ func TestWhatCannotBeCloseIsToldWhereItComesClosest(t *testing.T) {
 			w.fill(1, "s0-0")
 			w.set(gangWith("g", test.size, test.limit)...)
 			s := w.open()
-			v := placement.Gang(s, w.job("g"), s.Pending(w.job("g")))
+			v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
 			if v == nil || v.Code != verdict.NotEnoughResources || v.Detail != test.want || v.Placed != test.placed {
 				t.Errorf("the verdict is %+v", v)
 			}
@@ -133,10 +135,10 @@ func TestWhatCannotBeCloseIsToldWhereItComesClosest(t *testing.T) {
 func TestAHardBoundWaitsWhereNoPluginSeesToIt(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=4")).set(gangWith("g", 1, fixture.Within(1))...).set(gangWith("h", 1, fixture.Close)...)
 	s := w.open()
-	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Code != verdict.Refused || !strings.Contains(v.Detail, "network-topology-aware") {
+	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Code != verdict.Refused || !strings.Contains(v.Detail, "network-topology-aware") {
 		t.Errorf("the verdict is %+v", v)
 	}
-	if v := placement.Gang(s, w.job("h"), s.Pending(w.job("h"))); v != nil {
+	if v := gang.Place(s, w.job("h"), s.Pending(w.job("h"))); v != nil {
 		t.Errorf("what need not be close is refused: %s", v.Sentence())
 	}
 }
@@ -160,7 +162,7 @@ func TestPodsThatComeLaterStayWithThoseThatRun(t *testing.T) {
 				fixture.Asks("cpu=4")), fixture.Pod("g-1", fixture.In("g"), fixture.As("worker", 1)))
 			w.fill(4, test.full...)
 			s := w.open()
-			v := placement.One(s, s.Begin(), w.task("g-1"))
+			v := gang.PlaceOne(s, s.Begin(), w.task("g-1"))
 			if (v == nil) != (test.want != "") || v == nil && w.switches("g") != test.want {
 				t.Errorf("the pods are behind %q, want %q; the verdict is %+v", w.switches("g"), test.want, v)
 			}
@@ -238,14 +240,14 @@ func TestAPartIsPlacedWholeOrNotAtAll(t *testing.T) {
 	w.set(inParts("g", 2, 3, fixture.Parts("part", 3, 1, nil), func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 3 })...)
 	s := w.open()
 	j := w.job("g")
-	if v := placement.Gang(s, j, s.Pending(j)); v != nil {
+	if v := gang.Place(s, j, s.Pending(j)); v != nil {
 		t.Fatal(v.Sentence())
 	}
 	if j.Ready() != 3 || !j.KeepsSubgroupsWhole() {
 		t.Errorf("%d pods are placed", j.Ready())
 	}
 	x := s.Begin()
-	if v := placement.Next(s, x, s.Pending(j)[0], s.Pending(j)); v == nil || v.Subject != "subgroup part/1" || j.Ready() != 3 {
+	if v := gang.PlaceNext(s, x, s.Pending(j)[0], s.Pending(j)); v == nil || v.Subject != "subgroup part/1" || j.Ready() != 3 {
 		t.Errorf("%d pods are placed, and the verdict is %+v", j.Ready(), v)
 	}
 }
@@ -275,10 +277,10 @@ func TestAHardGangNeverSpansAndASoftOneIsNeverRefused(t *testing.T) {
 			}
 			s := w.open()
 			j := w.job(name)
-			v := placement.Gang(s, j, s.Pending(j))
+			v := gang.Place(s, j, s.Pending(j))
 			for _, task := range s.Pending(j) {
 				if v == nil {
-					placement.One(s, s.Begin(), task) // the rest as far as it goes
+					gang.PlaceOne(s, s.Begin(), task) // the rest as far as it goes
 				}
 			}
 			return v

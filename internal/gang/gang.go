@@ -1,4 +1,4 @@
-package placement
+package gang
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Gang places as many of the tasks as their job needs to start. It returns nil if the job is ready then; what was placed
+// Place places as many of the tasks as their job needs to start. It returns nil if the job is ready then; what was placed
 // is in the transaction. Otherwise it returns why not, and the transaction is as it was.
 //
 // The tasks are placed in the order given. If that fails, those that found no place are tried first, since the others may have taken
@@ -20,15 +20,15 @@ import (
 //
 // A gang that is to be close to each other in the network is placed whole in the lowest and best HyperNode that holds it, and so
 // is each of its subgroups. If that must be and none holds it, the verdict is that on the one where most was placed.
-func Gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+func Place(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	if j.Proximity != nil || len(j.Subgroups()) > 0 {
-		return together(s, j, tasks)
+		return placeClose(s, j, tasks)
 	}
-	return gang(s, j, tasks)
+	return placeHere(s, j, tasks)
 }
 
-// gang is Gang where nodes are found at the moment.
-func gang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+// placeHere is Place where nodes are found at the moment.
+func placeHere(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := inSomeOrder(s, j, tasks)
 	if v != nil && v.Code == verdict.NotEnoughResources && anchored(s, j, tasks) {
 		return nil
@@ -140,7 +140,7 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 			if t.Status != cluster.Pending || !useful(j, t) || HasFailedAlike(s, failed, t) {
 				continue
 			}
-			if w := One(s, x, t); w != nil {
+			if w := PlaceOne(s, x, t); w != nil {
 				failed, v = append(failed, t), v.With(w)
 			}
 		}
@@ -233,4 +233,29 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verd
 	}
 	x.Place(t, n)
 	return nil
+}
+
+// refusal is the verdict on a task that found no node.
+func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode}
+	if s.Cluster.DependsOnPods(t.Class) {
+		v.Help |= verdict.HelpPod
+	}
+	v.Nodes, v.Shortages = s.Placer.Explain(t)
+	if supplier, ok := s.Placer.(framework.Supplier); ok && t.Class.NeedsSupplies() {
+		v.Help |= verdict.HelpSupply
+		v.Detail = supplier.Lacking(t)
+	}
+	return v
+}
+
+// HasFailedAlike reports whether tasks that found no node say of another that it finds none either: one of them is of its class. With
+// vetoers, each of which may look at the whole of a pod, a task speaks for itself alone.
+func HasFailedAlike(s *framework.Session, failed []*cluster.Task, t *cluster.Task) bool {
+	for _, f := range failed {
+		if f == t || f.Class == t.Class && len(s.Policy.Vetoers) == 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package placement_test
+package gang_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -33,7 +33,7 @@ func TestAGangThatKeepsApartIsNotPlacedOnTooFewNodes(t *testing.T) {
 	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"))
 	w.set(gangOf("g", 3, fixture.ApartFrom("app", "g"))...)
 	s := w.open()
-	v := placement.Gang(s, w.job("g"), s.Pending(w.job("g")))
+	v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
 	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode, Placed: 2, Wanted: 3, Fitting: []string{"g-0", "g-1"},
 		Nodes: []verdict.NodeReason{{Reason: "node(s) didn't match pod anti-affinity rules", Nodes: 2, Example: "n0"}}}
 	if diff := cmp.Diff(want, v); diff != "" {
@@ -47,8 +47,8 @@ func TestAGangThatKeepsApartIsNotPlacedOnTooFewNodes(t *testing.T) {
 }
 
 func TestPodsOfAGangSpreadOverZones(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("a0", "cpu=9", inZone("a")), fixture.Node("a1", "cpu=9", inZone("a")), fixture.Node("b0", "cpu=4", inZone("b")))
-	w.set(gangOf("g", 6, spreading("zone", "g"))...)
+	w := newWorld(t).set(fixture.Node("a0", "cpu=9", fixture.InZone("a")), fixture.Node("a1", "cpu=9", fixture.InZone("a")), fixture.Node("b0", "cpu=4", fixture.InZone("b")))
+	w.set(gangOf("g", 6, fixture.Spreading("zone", "g"))...)
 	zones := map[byte]int{}
 	for _, n := range placeAll(t, w, "g") {
 		zones[n[0]]++
@@ -63,7 +63,7 @@ func TestPodsOfAGangDoNotShareAPortOfTheHost(t *testing.T) {
 	w.set(gangOf("g", 2, fixture.OnPort(8080))...)
 	s := w.open()
 	x := s.Begin()
-	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
 	x.Commit()
@@ -76,29 +76,6 @@ func TestPodsOfAGangDoNotShareAPortOfTheHost(t *testing.T) {
 	want := []verdict.NodeReason{{Reason: "node(s) didn't have free ports for the requested pod ports", Nodes: 2, Example: "n0"}}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("the reasons differ (-want +got):\n%s", diff)
-	}
-}
-
-func TestExplainCountsEveryNodeOnceAndSaysWhatIsShort(t *testing.T) {
-	w := newWorld(t).set(
-		fixture.Node("a", "cpu=2 memory=4Gi"), fixture.Node("b", "cpu=3 memory=1Gi"), fixture.Node("c", "cpu=16 memory=64Gi", tainted),
-		fixture.Node("d", "cpu=16 memory=64Gi", notReady), fixture.Node("e", "cpu=16 memory=64Gi", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
-	w.set(fixture.Pod("other", fixture.On("b"), fixture.Asks("cpu=500m")))
-	w.set(gangOf("g", 1, fixture.Asks("cpu=4 memory=2Gi"))...)
-	w.open()
-	reasons, shortages := w.engine.Explain(w.task("g-0"))
-	want := []verdict.NodeReason{
-		{Reason: "Insufficient cpu", Nodes: 2, Example: "a"},
-		{Reason: "node(s) had untolerated taint(s)", Nodes: 1, Example: "c"},
-		{Reason: "node(s) were not ready", Nodes: 1, Example: "d"},
-		{Reason: "node(s) were unschedulable", Nodes: 1, Example: "e"},
-	}
-	if diff := cmp.Diff(want, reasons); diff != "" {
-		t.Errorf("the reasons differ (-want +got):\n%s", diff)
-	}
-	// Of the nodes of the right kind the best has 2,500 thousandths; the tainted one would have enough and does not count.
-	if diff := cmp.Diff([]verdict.Shortage{{Resource: "cpu", Need: 4000, Have: 2500}}, shortages); diff != "" {
-		t.Errorf("the shortages differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -131,7 +108,7 @@ func TestASurplusOfOneRoleIsNotCountedForAnother(t *testing.T) {
 	}
 	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
 	s := w.open()
-	if v := placement.Gang(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Placed != 2 || v.Wanted != 3 {
+	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Placed != 2 || v.Wanted != 3 {
 		t.Errorf("the verdict is %+v", v)
 	}
 }
@@ -142,7 +119,7 @@ func TestTheRoomOfARoleThatCannotBePlacedIsGivenBack(t *testing.T) {
 	w.set(fixture.Pod("worker-0", fixture.In("g"), fixture.As("worker", 0)), fixture.Pod("worker-1", fixture.In("g"), fixture.As("worker", 1)))
 	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0), fixture.Asks("cpu=3")))
 	s := w.open()
-	v := placement.Gang(s, w.job("g"), s.Pending(w.job("g")))
+	v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
 	if v == nil || v.Code != verdict.NotEnoughResources || v.Wanted != 3 {
 		t.Fatalf("the verdict is %+v", v)
 	}
@@ -169,14 +146,14 @@ func TestWhoCanGoToOneNodeOnlyIsNotKeptFromItByTheirOwnGang(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// With binpack the small nodes are the best for everybody.
-			w := newWorld(t, "gang", "predicates", "binpack").set(fixture.Node("a", "cpu=9", inZone("a")),
-				fixture.Node("b", "cpu=1", inZone("b")), fixture.Node("c", "cpu=1", inZone("c")))
+			w := newWorld(t, "gang", "predicates", "binpack").set(fixture.Node("a", "cpu=9", fixture.InZone("a")),
+				fixture.Node("b", "cpu=1", fixture.InZone("b")), fixture.Node("c", "cpu=1", fixture.InZone("c")))
 			w.set(fixture.Group("g", "default", int32(len(zones))))
 			for i, of := range zones {
 				w.set(fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), only(of...)))
 			}
 			s := w.open()
-			v := placement.Gang(s, w.job("g"), s.Pending(w.job("g")))
+			v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
 			if mayBe := name != "nobody of it can"; (v == nil) != mayBe {
 				t.Errorf("placed: %t, %v", v == nil, v)
 			}

@@ -1,4 +1,4 @@
-package placement
+package gang
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// together places a gang, and each subgroup of it, close to each other: it tries the HyperNodes in turn, each in a transaction
+// placeClose places a gang, and each subgroup of it, close to each other: it tries the HyperNodes in turn, each in a transaction
 // of its own, and takes the first that holds the gang.
-func together(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+func placeClose(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	least := leastOf(tasks, j.Lacks())
 	c, v := choicesOf(s, j, least, false)
 	if v != nil {
@@ -22,7 +22,7 @@ func together(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verd
 		if len(j.Subgroups()) > 0 {
 			return bySubgroup(s, j, tasks)
 		}
-		return gang(s, j, tasks)
+		return placeHere(s, j, tasks)
 	})
 }
 
@@ -86,19 +86,19 @@ func (c *choices) explain(s *framework.Session, v *verdict.Verdict, where *clust
 func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	x := s.Begin()
 	var why *verdict.Verdict
-	var hopeless []*cluster.Subgroup
+	var failed []*cluster.Subgroup
 	for _, g := range inOrder(j) {
 		if s.IsReady(j) {
 			return nil
 		}
 		members := membersOf(g, tasks)
-		if g.Lacks() == 0 || len(members) < g.Lacks() || !wanted(j, g, members[0]) || slices.ContainsFunc(hopeless, func(h *cluster.Subgroup) bool {
+		if g.Lacks() == 0 || len(members) < g.Lacks() || !wanted(j, g, members[0]) || slices.ContainsFunc(failed, func(h *cluster.Subgroup) bool {
 			return isLike(h, g, tasks)
 		}) {
 			continue
 		}
 		if v := complete(s, j, g, members); v != nil {
-			hopeless, why = append(hopeless, g), why.With(v)
+			failed, why = append(failed, g), why.With(v)
 		}
 	}
 	if s.IsReady(j) {
@@ -107,7 +107,7 @@ func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *ve
 	rest := slices.DeleteFunc(slices.Clone(tasks), func(t *cluster.Task) bool {
 		return t.Status != cluster.Pending || t.Subgroup != nil && t.Subgroup.Lacks() > 0
 	})
-	v := gang(s, j, rest)
+	v := placeHere(s, j, rest)
 	if v == nil {
 		return nil
 	}
@@ -201,12 +201,12 @@ func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *v
 	return &refusal
 }
 
-// Next places a task of a job that has started, close to the others if it is to be; with it as many more of its subgroup as
+// PlaceNext places a task of a job that has started, close to the others if it is to be; with it as many more of its subgroup as
 // that lacks, or none of them. It returns why not, nil if it did.
-func Next(s *framework.Session, x framework.Transaction, t *cluster.Task, tasks []*cluster.Task) *verdict.Verdict {
+func PlaceNext(s *framework.Session, x framework.Transaction, t *cluster.Task, tasks []*cluster.Task) *verdict.Verdict {
 	g := t.Subgroup
 	if g == nil || g.Lacks() == 0 {
-		return One(s, x, t)
+		return PlaceOne(s, x, t)
 	}
 	members := membersOf(g, tasks)
 	if len(members) < g.Lacks() {
@@ -221,9 +221,9 @@ func Next(s *framework.Session, x framework.Transaction, t *cluster.Task, tasks 
 	return c.try(s, least, func() *verdict.Verdict { return complete(s, t.Job, g, members) })
 }
 
-// One places one task on the best node, close to the others of its job and its subgroup if it is to be, if its queue may take
+// PlaceOne places one task on the best node, close to the others of its job and its subgroup if it is to be, if its queue may take
 // it and there is one. It returns why not, nil if it did.
-func One(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
+func PlaceOne(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	j, g := t.Job, t.Subgroup
 	if j.Proximity == nil && (g == nil || g.Policy.Proximity == nil) {
 		return place(s, x, t)

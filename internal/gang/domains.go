@@ -1,4 +1,4 @@
-package placement
+package gang
 
 import (
 	"cmp"
@@ -206,9 +206,9 @@ func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, one
 	return choose(s, w)
 }
 
-// RoomIn returns the sets of nodes in which room may be made for a job, in the order in which they are tried; nil is the whole
+// EvictionDomains returns the sets of nodes in which room may be made for a job, in the order in which they are tried; nil is the whole
 // cluster. A verdict says why there are none.
-func RoomIn(s *framework.Session, j *cluster.Job) ([]*cluster.Domain, *verdict.Verdict) {
+func EvictionDomains(s *framework.Session, j *cluster.Job) ([]*cluster.Domain, *verdict.Verdict) {
 	for _, g := range j.Subgroups() {
 		if g.Policy.Proximity.IsHard() {
 			return nil, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpJob,

@@ -1,0 +1,102 @@
+package gang_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/internal/gang"
+	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/binpack"
+	gangplugin "hekla.sh/hekla/pkg/plugins/gang"
+	"hekla.sh/hekla/pkg/plugins/networktopology"
+	"hekla.sh/hekla/pkg/plugins/nodeorder"
+	"hekla.sh/hekla/pkg/plugins/predicates"
+	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
+)
+
+// world is a model with the placement engine.
+type world struct {
+	harness.TB
+	cluster *cluster.Cluster
+	policy  *framework.Policy
+	engine  *placement.Engine
+	model   *harness.Model
+}
+
+// newWorld returns a world with these plugins in one tier: gang, predicates and nodeorder, unless others are named.
+func newWorld(t harness.TB, plugins ...string) *world {
+	t.Helper()
+	if len(plugins) == 0 {
+		plugins = []string{"gang", "predicates", "nodeorder"}
+	}
+	factories := map[string]framework.PluginFactory{}
+	for _, f := range []framework.PluginFactory{gangplugin.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(), networktopology.Factory()} {
+		factories[f.Name] = f
+	}
+	var entries []harness.Entry
+	for _, name := range plugins {
+		entries = append(entries, harness.Entry{Factory: factories[name]})
+	}
+	m := harness.ForPlugins(t, entries...).Placing().Set(fixture.Queue("default"))
+	return &world{TB: t, cluster: m.Cluster, policy: m.Policy, engine: m.Engine, model: m}
+}
+
+func (w *world) set(objects ...runtime.Object) *world {
+	w.model.Set(objects)
+	return w
+}
+
+// open opens a session.
+func (w *world) open() *framework.Session {
+	return framework.Open(w.cluster, w.policy, w.engine, harness.Start)
+}
+
+func (w *world) task(name string) *cluster.Task {
+	w.Helper()
+	t := w.cluster.Task(fixture.Key(name))
+	if t == nil {
+		w.Fatalf("there is no task %s", name)
+	}
+	return t
+}
+
+func (w *world) job(name string) *cluster.Job { return w.cluster.Job(fixture.Key(name)) }
+
+// gangOf is a PodGroup that was admitted and as many pods, all of which must start.
+func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
+	objects := []runtime.Object{fixture.Group(name, "default", int32(size))}
+	for i := range size {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, i),
+			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i), fixture.Labelled("app", name)}, options...)...))
+	}
+	return objects
+}
+
+func placeAll(t *testing.T, w *world, job string) map[string]string {
+	t.Helper()
+	s := w.open()
+	j := w.job(job)
+	if v := gang.Place(s, j, s.Pending(j)); v != nil {
+		t.Fatalf("%s is refused: %s", job, v.Sentence())
+	}
+	places := map[string]string{}
+	for _, task := range j.Tasks() {
+		if task.Node != nil {
+			places[task.Key().Name] = task.Node.Name
+		}
+	}
+	return places
+}
+
+func nameOf(n *cluster.Node) string {
+	if n == nil {
+		return "none"
+	}
+	return n.Name
+}

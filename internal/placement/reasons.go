@@ -1,0 +1,39 @@
+package placement
+
+// reason is why a node refuses a class.
+type reason uint16
+
+// The reasons that every engine has.
+const (
+	fits reason = iota
+	unknownNode
+	notReady
+	manyReasons
+)
+
+// maxReasons bounds the texts that are kept. There are a few dozen, unless a plugin puts numbers or names into its own: then what is
+// beyond is not told apart.
+const maxReasons = 1 << 12
+
+// reasons are the texts of why nodes refuse. The index is what answers hold.
+type reasons struct {
+	texts  []string
+	byText map[string]reason
+}
+
+// of returns the reason with a text.
+func (r *reasons) of(text string) reason {
+	known, ok := r.byText[text]
+	if !ok {
+		if len(r.texts) >= maxReasons {
+			return manyReasons
+		}
+		known = reason(len(r.texts))
+		r.texts = append(r.texts, text)
+		r.byText[text] = known
+	}
+	return known
+}
+
+// text returns the text of a reason.
+func (r *reasons) text(of reason) string { return r.texts[of] }

@@ -22,7 +22,9 @@ func (c *Cluster) Audit() []string {
 	c.auditPlans(a)
 	c.auditReservations(a)
 	c.auditHyperNodes(a)
-	a.int("terms generation of labels", len(c.labelKeys), c.countLabelKeys())
+	if wrong := c.classes.Audit(); wrong != "" {
+		a.found = append(a.found, wrong)
+	}
 	return a.found
 }
 
@@ -125,9 +127,9 @@ func (c *Cluster) auditNodes(a *audit) {
 			classes[k.Plain]++
 		}
 	}
-	a.int("classes", len(c.classes), len(classes))
+	a.int("classes", c.classes.Len(), len(classes))
 	for k, tasks := range classes {
-		a.int("tasks of a class", k.tasks, tasks)
+		a.int("tasks of a class", k.Users(), tasks)
 	}
 }
 
@@ -301,16 +303,6 @@ func (c *Cluster) auditQueues(a *audit) {
 		}
 		a.usage("queue "+name+" subtree", &q.Subtree, &subtree)
 	}
-}
-
-func (c *Cluster) countLabelKeys() int {
-	keys := map[string]bool{}
-	for _, t := range c.terms {
-		for _, key := range t.keys {
-			keys[key] = true
-		}
-	}
-	return len(keys)
 }
 
 // auditReservations holds what is reserved of volumes and devices against what the tasks hold.

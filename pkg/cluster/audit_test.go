@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -24,8 +25,8 @@ func TestTheAuditFindsWhatIsBroken(t *testing.T) {
 		"slots in use":                                 func(c *Cluster) { c.freeSlots = append(c.freeSlots, 0) },
 		"nodes by rank":                                func(c *Cluster) { c.byRank = nil },
 		"is listed as ns/x":                            func(c *Cluster) { c.tasks[key("x")] = c.tasks[key("p")] },
-		"classes is":                                   func(c *Cluster) { c.classes["x"] = &Class{} },
-		"tasks of a class":                             func(c *Cluster) { c.Task(key("p")).Class.tasks++ },
+		"classes is":                                   func(c *Cluster) { c.classes.Of(pod("x", asks("cpu=77")), podclass.Belonging{}) },
+		"tasks of a class":                             func(c *Cluster) { c.classes.Exchange(nil, c.Task(key("p")).Class) },
 		"job ns/busy allocated":                        func(c *Cluster) { c.Job(key("busy")).Usage.Allocated = nil },
 		"job ns/busy request":                          func(c *Cluster) { c.Job(key("busy")).Usage.Request = nil },
 		"job ns/busy inqueue":                          func(c *Cluster) { c.Job(key("busy")).Usage.Inqueue = nil },
@@ -38,7 +39,6 @@ func TestTheAuditFindsWhatIsBroken(t *testing.T) {
 		"queue q allocated":                            func(c *Cluster) { c.queues["q"].Own.Allocated = nil },
 		"queue q jobs":                                 func(c *Cluster) { c.queues["q"].Jobs++ },
 		"queue root subtree":                           func(c *Cluster) { c.Root().Subtree.Request = nil },
-		"labels is 1, should be 0":                     func(c *Cluster) { c.labelKeys["x"] = 1 },
 		"cluster releasing":                            func(c *Cluster) { c.Releasing.Set(resources.CPU, 1) },
 		"cluster promised":                             func(c *Cluster) { c.Promised.Set(resources.CPU, 1) },
 		"plan 1 is listed and not in force":            func(c *Cluster) { c.promise("p", "n"); c.plans["1"] = c.plans["for p"] },

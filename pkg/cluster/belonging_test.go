@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/podclass"
 )
 
 // speaking are keys as plugins declare them that tell queues, roles and strategies apart.
@@ -73,8 +74,8 @@ func TestRolesThatBelongTogetherHaveClassesOfTheirOwn(t *testing.T) {
 	}
 	c.Apply(Set{group("g", "", together)})
 	c.Settle()
-	want := Belonging{Job: key("g"), Role: "worker", JobAnnotations: map[string]string{schedulingv1beta1.TaskTopologyAffinityKey: "ps,worker"}}
-	if have := c.Task(key("b")).Class.Belonging; !have.equal(&want) || sameClass(c, "a", "b") || sameClass(c, "b", "c") || !sameClass(c, "b", "twin") {
+	want := podclass.Belonging{Job: key("g"), Role: "worker", JobAnnotations: map[string]string{schedulingv1beta1.TaskTopologyAffinityKey: "ps,worker"}}
+	if have := c.Task(key("b")).Class.Belonging; !have.Equal(&want) || sameClass(c, "a", "b") || sameClass(c, "b", "c") || !sameClass(c, "b", "twin") {
 		t.Errorf("the class belongs to %v, want %v", have, want)
 	}
 	sound(t, c)

@@ -15,6 +15,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
+	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
@@ -52,7 +53,7 @@ type Cluster struct {
 	tasks      map[types.NamespacedName]*Task
 	jobs       map[JobID]*Job
 	queues     map[string]*Queue
-	classes    map[string]*Class
+	classes    *podclass.Table
 	priorities map[string]*schedulingv1.PriorityClass
 	namespaces map[string]*corev1.Namespace
 	budgets    map[string][]*Budget               // by namespace, sorted by name
@@ -78,10 +79,6 @@ type Cluster struct {
 	hyperNodes []*HyperNode // as of the last Settle, the lowest tier first, then by name
 	talliedAt  uint64       // how far their totals have followed Changes
 
-	terms           map[string]*term
-	labelKeys       map[string]int
-	termsGeneration uint64
-
 	namespacesGeneration uint64
 
 	supplies   *supplies.Store
@@ -103,10 +100,9 @@ type Cluster struct {
 	changes    changelog.Log[int32] // slots of nodes
 	world      wake.World
 
-	ranksAreStale, classesAreStale bool
+	ranksAreStale bool
 
-	keys         *Keys // that plugins have declared
-	keysAreStale bool  // no job goes by them yet
+	keysAreStale bool // no job goes by them yet
 }
 
 // New returns an empty model. It holds the root queue.
@@ -119,12 +115,8 @@ func New(options Options) *Cluster {
 		tasks:      map[types.NamespacedName]*Task{},
 		jobs:       map[JobID]*Job{},
 		queues:     map[string]*Queue{},
-		classes:    map[string]*Class{},
 		priorities: map[string]*schedulingv1.PriorityClass{},
 		namespaces: map[string]*corev1.Namespace{},
-		terms:      map[string]*term{},
-		labelKeys:  map[string]int{},
-		keys:       &Keys{},
 		budgets:    map[string][]*Budget{},
 		quotas:     map[string][]*corev1.ResourceQuota{},
 		requoted:   map[string]struct{}{},
@@ -140,6 +132,7 @@ func New(options Options) *Cluster {
 		topology:   topology.New(),
 	}
 	c.served = supplies.NewServed(c.Resources)
+	c.classes = podclass.NewTable(c.Resources, c.served)
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Node: quota.Node{
 		Name: schedulingv1beta1.RootQueue, Terms: quota.Terms{Weight: 1, Reclaimable: true}}}
 	return c
@@ -290,8 +283,8 @@ func (c *Cluster) Settle() {
 			c.belong(j)
 		}
 	}
-	if c.classesAreStale {
-		c.classesAreStale = false
+	if c.classes.IsStale {
+		c.classes.IsStale = false
 		// Not only of the jobs that wait now: a PodGroup may be late, and a binding may be refused.
 		for _, t := range c.tasks {
 			if t.Status == Pending || t.Status.Assumed() {

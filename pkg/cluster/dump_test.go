@@ -30,9 +30,9 @@ var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
-	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Cluster.termsGeneration",
+	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Terms.generation",
 	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Cluster.interrupted", "Cluster.refused", "Task.Refusal", "Cluster.adopted", "Plan.Order", "Plan.nominated", "Plan.Lost", "Plan.hasTerms", "Cluster.plansWithTerms",
-	"Cluster.classes", "Cluster.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Cluster.classesAreStale", "Cluster.keys", "Cluster.keysAreStale", "Node.Slot", "Task.inJob",
+	"Table.classes", "Table.index", "Table.served", "Cluster.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cluster.keysAreStale", "Node.Slot", "Task.inJob",
 	"Job.version", "Plan.seen", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }
 
@@ -98,8 +98,10 @@ func newDumper(c *Cluster, exact bool, without []string) *dumper {
 	for key, q := range c.queues {
 		name(q, "queue", key)
 	}
-	for key, k := range c.classes {
-		name(k, "class", key)
+	for _, t := range c.tasks {
+		for _, k := range []*Class{t.Class, t.Class.Plain} {
+			name(k, "class", reflect.ValueOf(k).Elem().FieldByName("key").String())
+		}
 	}
 	for id, p := range c.plans {
 		name(p, "plan", id)
@@ -150,7 +152,7 @@ func (d *dumper) fields(v reflect.Value, task *Task) any {
 // plainer one: only what it takes counts then.
 func (d *dumper) class(v reflect.Value, task *Task) any {
 	all, _ := d.home(v).(map[string]any)
-	delete(all, "tasks")
+	delete(all, "users")
 	if task.Status != Pending && task.Status != Gated {
 		delete(all, "HasPorts")
 		delete(all, "HasTerms")

@@ -11,6 +11,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/podclass"
 )
 
 // samePod reports whether nothing that a decision rests on differs between two states of a pod, but perhaps its node and
@@ -44,7 +45,7 @@ func sameAnnotations(a, b map[string]string) bool {
 // for others, or whom it attracts and repels: its labels, and the annotations that speak to the scheduler. Other annotations
 // are written by whoever runs the pod, and help nobody.
 func (c *Cluster) leavesAlike(a, b *corev1.Pod) bool {
-	return !differs(c.keys.PodAnnotations, a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
+	return !podclass.Differs(c.classes.Keys().PodAnnotations, a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
 }
 
 // saysTheSame reports whether all annotations of one state that speak to the scheduler are in another.
@@ -80,7 +81,7 @@ func sameNode(a, b *corev1.Node) bool {
 // others.
 func (c *Cluster) givesTheSame(a, b *schedulingv1beta1.PodGroup) bool {
 	const key = schedulingv1beta1.PreemptableKey
-	return !differs(c.keys.JobAnnotations, a.Annotations, b.Annotations) && !differs(c.keys.JobLabels, a.Labels, b.Labels) &&
+	return !podclass.Differs(c.classes.Keys().JobAnnotations, a.Annotations, b.Annotations) && !podclass.Differs(c.classes.Keys().JobLabels, a.Labels, b.Labels) &&
 		a.Annotations[key] == b.Annotations[key] && a.Labels[key] == b.Labels[key] &&
 		equality.Semantic.DeepEqual(a.Spec.SubGroupPolicy, b.Spec.SubGroupPolicy) &&
 		a.Spec.MinMember == b.Spec.MinMember && maps.Equal(a.Spec.MinTaskMember, b.Spec.MinTaskMember) &&

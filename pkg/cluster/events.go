@@ -179,7 +179,7 @@ func (c *Cluster) setPod(pod *corev1.Pod) {
 		t = &Task{inJob: -1}
 		c.tasks[key] = t
 		t.Status = Failed // holds and counts nothing until it is moved
-		c.setClass(t, c.heldClassOf(pod, nil))
+		c.setClass(t, c.classes.Held(pod, nil))
 		c.enroll(t, pod, true)
 		c.updateTask(t, pod)
 		c.recall(t)
@@ -219,7 +219,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	t.was = shown
 	before := t.weight()
 	was, from := before.status, before.node
-	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.request.Equal(c.request(pod)) {
+	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.request.Equal(c.classes.Request(pod)) {
 		c.restate(t, pod, status)
 		return
 	}
@@ -240,7 +240,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	if t.Job != nil {
 		c.settleJob(t.Job)
 	}
-	c.countTerms(t, pod, !status.Finished())
+	t.terms = c.classes.CountTerms(t.terms, pod, !status.Finished())
 	if c.isOurs(pod) && !status.Finished() {
 		c.tolerate(t, pod.Spec.Tolerations)
 	} else {
@@ -252,7 +252,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	if status == Pending || status == Gated || status.Assumed() {
 		c.setClass(t, c.classOf(t))
 	} else {
-		c.setClass(t, c.heldClassOf(pod, t.Class))
+		c.setClass(t, c.classes.Held(pod, t.Class))
 	}
 	if node != nil {
 		t.Node, t.inNode = node, len(node.tasks)
@@ -370,7 +370,7 @@ func (c *Cluster) release(t *Task, status Status) {
 func (c *Cluster) dropTask(t *Task) {
 	c.release(t, Failed)
 	c.account(t, -1)
-	c.countTerms(t, t.Pod, false)
+	t.terms = c.classes.CountTerms(t.terms, t.Pod, false)
 	c.tolerate(t, nil)
 	c.enroll(t, t.Pod, false)
 	c.supplies.Forget(supplies.Pod{NamespacedName: t.Key(), UID: t.UID()})

@@ -15,6 +15,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
@@ -95,7 +96,7 @@ type Job struct {
 	policies  []*SubgroupPolicy
 	subgroups []*Subgroup
 
-	belonging Belonging // of its tasks, their roles left out
+	belonging podclass.Belonging // of its tasks, their roles left out
 
 	waiting, touched bool // membership in the cluster's lists
 }

@@ -36,7 +36,7 @@ func (c *Cluster) serve(before, now supplies.Object) {
 	if !c.served.Replace(before, now) {
 		return
 	}
-	c.classesAreStale = true
+	c.classes.IsStale = true
 	for _, n := range c.bySlot {
 		if n != nil && n.Object != nil {
 			c.showNode(n, n.Object)

@@ -31,7 +31,7 @@ func (c *Cluster) Try(try func()) {
 	if c.isStale() {
 		c.Settle()
 	}
-	c.trial = &trial{world: c.world.Counts, planned: c.planned, classesAreStale: c.classesAreStale, waiting: len(c.waiting),
+	c.trial = &trial{world: c.world.Counts, planned: c.planned, classesAreStale: c.classes.IsStale, waiting: len(c.waiting),
 		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{}}
 	c.changes.BeginTrial()
 	defer c.endTrial()
@@ -40,14 +40,14 @@ func (c *Cluster) Try(try func()) {
 
 // isStale reports whether Settle has anything to bring up to date beside the list of jobs that wait.
 func (c *Cluster) isStale() bool {
-	return c.ranksAreStale || c.quota.IsStale() || c.classesAreStale || len(c.questioned)+len(c.requoted) > 0 || !c.topology.IsSettled()
+	return c.ranksAreStale || c.quota.IsStale() || c.classes.IsStale || len(c.questioned)+len(c.requoted) > 0 || !c.topology.IsSettled()
 }
 
 func (c *Cluster) endTrial() {
 	c.Undo(0)
 	t := c.trial
 	c.trial = nil
-	c.world.Counts, c.planned, c.classesAreStale, c.questioned = t.world, t.planned, t.classesAreStale, nil
+	c.world.Counts, c.planned, c.classes.IsStale, c.questioned = t.world, t.planned, t.classesAreStale, nil
 	for _, j := range c.waiting[t.waiting:] {
 		j.waiting = false
 	}

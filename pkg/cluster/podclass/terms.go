@@ -1,13 +1,23 @@
-package cluster
+package podclass
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
+
+// Terms are the pod affinity terms of all pods that are there, each once, and the labels that they ask for.
+type Terms struct {
+	terms      map[string]*term
+	labelKeys  map[string]int // by how many terms they are asked for
+	generation uint64         // grows with every term that comes or goes
+}
+
+func newTerms() Terms { return Terms{terms: map[string]*term{}, labelKeys: map[string]int{}} }
 
 // term is one pod affinity term that some pods have. Because of it, placing a pod it matches may depend on where those
 // pods are; a pod that no term matches need not be asked.
@@ -23,8 +33,9 @@ func (t *term) matches(pod *corev1.Pod) bool {
 	return (t.anyNamespace || slices.Contains(t.namespaces, pod.Namespace)) && t.selector.Matches(labels.Set(pod.Labels))
 }
 
-func (c *Cluster) anyTermMatches(pod *corev1.Pod) bool {
-	for _, t := range c.terms {
+// match reports whether any term may select a pod.
+func (x *Terms) match(pod *corev1.Pod) bool {
+	for _, t := range x.terms {
 		if t.matches(pod) {
 			return true
 		}
@@ -38,29 +49,29 @@ func hasPodTerms(pod *corev1.Pod) bool {
 	return affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil)
 }
 
-// countTerms counts the terms of a pod, if they matter, instead of those counted for the task before. The new come in
-// before the old go out, so that a term that stays is never gone.
-func (c *Cluster) countTerms(t *Task, pod *corev1.Pod, matter bool) {
-	before := t.terms
-	t.terms = nil
+// replace counts the terms of a pod, if they matter, instead of those that were counted for it before. It returns under what they are
+// counted, and whether labels matter now that did not before. The new come in before the old go out, so that a term that stays is never
+// gone.
+func (x *Terms) replace(before []string, pod *corev1.Pod, matter bool) (now []string, isStale bool) {
 	if matter && hasPodTerms(pod) {
 		for _, podTerm := range podTerms(pod.Spec.Affinity) {
 			// A term always marshals: it came out of JSON.
 			text, _ := json.Marshal(podTerm)
 			key := pod.Namespace + " " + string(text)
-			c.addTerm(key, pod.Namespace, podTerm)
-			t.terms = append(t.terms, key)
+			isStale = x.add(key, pod.Namespace, podTerm) || isStale
+			now = append(now, key)
 		}
 	}
 	for _, key := range before {
-		c.dropTerm(key)
+		x.drop(key)
 	}
+	return now, isStale
 }
 
-func (c *Cluster) addTerm(key, namespace string, podTerm *corev1.PodAffinityTerm) {
-	if known := c.terms[key]; known != nil {
+func (x *Terms) add(key, namespace string, podTerm *corev1.PodAffinityTerm) (isStale bool) {
+	if known := x.terms[key]; known != nil {
 		known.pods++
-		return
+		return false
 	}
 	added := &term{selector: labels.Nothing(), namespaces: podTerm.Namespaces,
 		anyNamespace: podTerm.NamespaceSelector != nil, pods: 1}
@@ -73,30 +84,42 @@ func (c *Cluster) addTerm(key, namespace string, podTerm *corev1.PodAffinityTerm
 	}
 	added.keys = append(selectorKeys(podTerm.LabelSelector), podTerm.MatchLabelKeys...)
 	added.keys = append(added.keys, podTerm.MismatchLabelKeys...)
-	if len(c.terms) == 0 {
-		c.classesAreStale = true
-	}
+	isStale = len(x.terms) == 0
 	for _, label := range added.keys {
-		if c.labelKeys[label]++; c.labelKeys[label] == 1 {
-			c.classesAreStale = true
-		}
+		x.labelKeys[label]++
+		isStale = isStale || x.labelKeys[label] == 1
 	}
-	c.terms[key] = added
-	c.termsGeneration++
+	x.terms[key] = added
+	x.generation++
+	return isStale
 }
 
-func (c *Cluster) dropTerm(key string) {
-	known := c.terms[key]
+func (x *Terms) drop(key string) {
+	known := x.terms[key]
 	if known.pods--; known.pods > 0 {
 		return
 	}
 	for _, label := range known.keys {
-		if c.labelKeys[label]--; c.labelKeys[label] == 0 {
-			delete(c.labelKeys, label)
+		if x.labelKeys[label]--; x.labelKeys[label] == 0 {
+			delete(x.labelKeys, label)
 		}
 	}
-	delete(c.terms, key)
-	c.termsGeneration++
+	delete(x.terms, key)
+	x.generation++
+}
+
+// audit says what is wrong with the labels that terms ask for, "" if nothing is.
+func (x *Terms) audit() string {
+	keys := map[string]bool{}
+	for _, t := range x.terms {
+		for _, key := range t.keys {
+			keys[key] = true
+		}
+	}
+	if len(keys) != len(x.labelKeys) {
+		return fmt.Sprintf("number of labels that terms ask for is %d, should be %d", len(x.labelKeys), len(keys))
+	}
+	return ""
 }
 
 func podTerms(affinity *corev1.Affinity) []*corev1.PodAffinityTerm {
@@ -136,27 +159,24 @@ func selectorHas(selector *metav1.LabelSelector, key string) bool {
 	return slices.Contains(selectorKeys(selector), key)
 }
 
-// Concerns reports whether it may depend on where another task is whether a task fits on a node: a term of its pod that must hold
-// selects the other's.
-func (c *Cluster) Concerns(t, other *Task) bool {
-	if !t.Class.HasTerms {
-		return false
-	}
-	spec := &t.Pod.Spec
+// Concerns reports whether it may depend on where another pod is whether a pod fits on a node: a term of it that must hold selects the
+// other.
+func Concerns(pod, other *corev1.Pod) bool {
+	spec := &pod.Spec
 	for i := range spec.TopologySpreadConstraints {
 		s := &spec.TopologySpreadConstraints[i]
-		if other.Pod.Namespace == t.Pod.Namespace && s.WhenUnsatisfiable == corev1.DoNotSchedule && isSelected(s.LabelSelector, other.Pod) {
+		if other.Namespace == pod.Namespace && s.WhenUnsatisfiable == corev1.DoNotSchedule && isSelected(s.LabelSelector, other) {
 			return true
 		}
 	}
 	if spec.Affinity == nil {
 		return false
 	}
-	if a := spec.Affinity.PodAffinity; a != nil && requires(a.RequiredDuringSchedulingIgnoredDuringExecution, t.Pod, other.Pod) {
+	if a := spec.Affinity.PodAffinity; a != nil && requires(a.RequiredDuringSchedulingIgnoredDuringExecution, pod, other) {
 		return true
 	}
 	a := spec.Affinity.PodAntiAffinity
-	return a != nil && requires(a.RequiredDuringSchedulingIgnoredDuringExecution, t.Pod, other.Pod)
+	return a != nil && requires(a.RequiredDuringSchedulingIgnoredDuringExecution, pod, other)
 }
 
 // requires reports whether any of a pod's terms may select another pod.

@@ -1,4 +1,4 @@
-package cluster
+package podclass
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +19,8 @@ type demand struct {
 }
 
 // demandOf returns what a pod needs of volumes and devices, nil if nothing.
-func (c *Cluster) demandOf(pod *corev1.Pod, request resources.Vector) *demand {
-	isServed := c.served.Serves(request)
+func (t *Table) demandOf(pod *corev1.Pod, request resources.Vector) *demand {
+	isServed := t.served.Serves(request)
 	if len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0 && !isServed {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cluster
+package podclass
 
 import (
 	"maps"
@@ -47,20 +47,8 @@ func either[T any](a, b func(T) bool) func(T) bool {
 	return func(of T) bool { return a(of) || b(of) }
 }
 
-// UseKeys has the classes of pods go by other keys from the next [Cluster.Settle] on. The keys must not change afterwards; the same
-// again is no change.
-func (c *Cluster) UseKeys(keys *Keys) {
-	if c.keys == keys {
-		return
-	}
-	c.keys = keys
-	// What comes later goes by them from the beginning.
-	c.keysAreStale = c.keysAreStale || len(c.jobs) > 0
-	c.classesAreStale = c.classesAreStale || len(c.tasks) > 0
-}
-
-// pick returns those of some annotations or labels that were declared, nil if none of them are there.
-func pick(all map[string]string, keys []string) map[string]string {
+// Pick returns those of some annotations or labels that were declared, nil if none of them are there.
+func Pick(all map[string]string, keys []string) map[string]string {
 	var picked map[string]string
 	for _, key := range keys {
 		if value, ok := all[key]; ok {
@@ -85,7 +73,7 @@ func specimen(pod *corev1.Pod, s *shape, needs *demand) *corev1.Pod {
 	return shown
 }
 
-// differs reports whether two states of an object differ in a declared annotation or label.
-func differs(keys []string, a, b map[string]string) bool {
-	return len(keys) > 0 && !maps.Equal(pick(a, keys), pick(b, keys))
+// Differs reports whether two states of an object differ in a declared annotation or label.
+func Differs(keys []string, a, b map[string]string) bool {
+	return len(keys) > 0 && !maps.Equal(Pick(a, keys), Pick(b, keys))
 }

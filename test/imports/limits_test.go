@@ -25,7 +25,6 @@ var overLimit = map[string]string{
 	"pkg/framework.Session":          "being split: what plugins are asked, and what actions do",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 	"internal/admission":             "being split",
-	"internal/controllers/job":       "being split",
 	"internal/localcluster":          "being split",
 	"internal/localcluster.Cluster":  "being split with its package",
 	"internal/simulator":             "being split",

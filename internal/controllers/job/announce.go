@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
@@ -16,23 +17,23 @@ import (
 const maxNote = 1024
 
 // announce sends Events for what the new status says that the stored one did not.
-func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, trouble trouble) {
+func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, trouble lifecycle.Trouble) {
 	before := stored.Status.State
 	if before.Phase == "" {
 		for _, path := range validation.IgnoredJobFields(stored) {
-			r.events.Eventf(stored, nil, corev1.EventTypeWarning, ReasonFieldNotHonoured, path,
+			r.events.Eventf(stored, nil, corev1.EventTypeWarning, lifecycle.ReasonFieldNotHonoured, path,
 				"%s is set, but this version of Hekla does not act on it: the Job runs as if it were not there", path)
 		}
 	}
-	if trouble.reason != "" && (before.Reason != trouble.reason || before.Message != trouble.message) {
-		r.events.Eventf(stored, nil, corev1.EventTypeWarning, trouble.reason, "Sync", "%s", clip(trouble.message))
+	if trouble.Reason != "" && (before.Reason != trouble.Reason || before.Message != trouble.Message) {
+		r.events.Eventf(stored, nil, corev1.EventTypeWarning, trouble.Reason, "Sync", "%s", clip(trouble.Message))
 	}
 	if reason := status.State.Reason; isUnschedulable(status, trouble) && reason != before.Reason {
 		// Under the name that scripts know from Volcano; what the reason is called is in the status.
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, batch.PodGroupPendingReason, "Sync", "%s",
 			clip(fmt.Sprintf("PodGroup %s/%s unschedule, reason: %s: %s", stored.Namespace, builder.PodGroupName(stored), reason, status.State.Message)))
 	}
-	if reason := status.State.Reason; reason == ReasonRunningEstimateExceeded && reason != before.Reason {
+	if reason := status.State.Reason; reason == lifecycle.ReasonRunningEstimateExceeded && reason != before.Reason {
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, reason, "Sync", "%s", status.State.Message)
 	}
 	if phase := status.State.Phase; phase != before.Phase && before.Phase != "" {
@@ -45,21 +46,21 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 }
 
 // announceActions tells which actions of policies or of a Command were begun, and what asked for each, in the words of Volcano.
-func (r *Reconciler) announceActions(job *batch.Job, asked []demand) {
+func (r *Reconciler) announceActions(job *batch.Job, asked []lifecycle.Demand) {
 	for i, d := range asked {
-		if slices.ContainsFunc(asked[:i], func(other demand) bool { return other.action == d.action }) {
+		if slices.ContainsFunc(asked[:i], func(other lifecycle.Demand) bool { return other.Action == d.Action }) {
 			continue // for another pod of the same kind
 		}
 		r.events.Eventf(job, nil, corev1.EventTypeNormal, batch.ExecuteActionReason, "Execute", "%s",
-			clip(fmt.Sprintf("Start to execute action %s; %s", d.action, d.message)))
+			clip(fmt.Sprintf("Start to execute action %s; %s", d.Action, d.Message)))
 	}
 }
 
 // isUnschedulable reports whether a status says why the scheduler does not place the Job.
-func isUnschedulable(status *batch.JobStatus, trouble trouble) bool {
+func isUnschedulable(status *batch.JobStatus, trouble lifecycle.Trouble) bool {
 	reason := status.State.Reason
-	return status.State.Phase == batch.Pending && trouble.reason == "" &&
-		reason != "" && reason != batch.PodGroupPendingReason && reason != ReasonWaitsForTask
+	return status.State.Phase == batch.Pending && trouble.Reason == "" &&
+		reason != "" && reason != batch.PodGroupPendingReason && reason != lifecycle.ReasonWaitsForTask
 }
 
 // phaseNote is the note of the Event that tells of a new phase.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
@@ -43,17 +44,17 @@ const maxUnseen = 4 * maxAtATime
 // an earlier reconcile and whose events are still on their way. isPart says that there was no time for all. The error is the
 // first refusal.
 func (r *Reconciler) createPods(
-	ctx context.Context, job *batch.Job, missing []slot, unseen sets.Set[string],
+	ctx context.Context, job *batch.Job, missing []lifecycle.Slot, unseen sets.Set[string],
 ) (pods []*corev1.Pod, isPart bool, err error) {
-	name, plugins, names := client.ObjectKeyFromObject(job), pluginsOf(job), slotsOf(job)
+	name, plugins, names := client.ObjectKeyFromObject(job), pluginsOf(job), lifecycle.SlotsOf(job)
 	var awaited []*corev1.Pod
 	for _, pod := range slices.Sorted(maps.Keys(unseen)) {
-		if slot, isWanted := names.find(pod); isWanted {
+		if slot, isWanted := names.Find(pod); isWanted {
 			awaited = append(awaited, counted(job, slot))
 		}
 	}
 	create := make([]*corev1.Pod, len(missing))
-	slots := make(map[*corev1.Pod]slot, len(missing))
+	slots := make(map[*corev1.Pod]lifecycle.Slot, len(missing))
 	for i, slot := range missing {
 		create[i] = counted(job, slot)
 		slots[create[i]] = slot
@@ -65,9 +66,9 @@ func (r *Reconciler) createPods(
 		}
 		// Built only now: of a Job's pods no more are in memory than requests are on their way.
 		slot := slots[made]
-		task := &job.Spec.Tasks[slot.task]
-		pod := builder.Pod(job, task, slot.index)
-		plugins.EditPod(pod, task, slot.index)
+		task := &job.Spec.Tasks[slot.Task]
+		pod := builder.Pod(job, task, slot.Index)
+		plugins.EditPod(pod, task, slot.Index)
 		r.memory.create(name, job.UID, pod.Name, time.Now())
 		if err := r.createPod(ctx, job, pod); err != nil {
 			r.memory.refused(name, job.UID, pod.Name)
@@ -85,15 +86,15 @@ func (r *Reconciler) createPods(
 }
 
 // counted is as much of a pod of a Job as is counted.
-func counted(job *batch.Job, slot slot) *corev1.Pod {
-	task := job.Spec.Tasks[slot.task].Name
+func counted(job *batch.Job, slot lifecycle.Slot) *corev1.Pod {
+	task := job.Spec.Tasks[slot.Task].Name
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: job.Namespace,
-			Name:      builder.PodName(job.Name, task, slot.index),
+			Name:      builder.PodName(job.Name, task, slot.Index),
 			Annotations: map[string]string{
 				batch.TaskSpecKey:   task,
-				batch.TaskIndexKey:  strconv.Itoa(slot.index),
+				batch.TaskIndexKey:  strconv.Itoa(slot.Index),
 				batch.JobVersionKey: strconv.Itoa(int(job.Status.Version)),
 			},
 		},

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
@@ -75,9 +76,9 @@ func (r *Reconciler) commandsFor(ctx context.Context, name types.NamespacedName)
 	return commands[:min(len(commands), maxCommands)], nil
 }
 
-// commanded returns the oldest Command that the Job can follow, and what it demands. Those before it mean nothing to
+// Commanded returns the oldest Command that the Job can follow, and what it demands. Those before it mean nothing to
 // the Job as it is; they are dropped, and the Job is told.
-func (r *Reconciler) commanded(ctx context.Context, job *batch.Job) (*bus.Command, []demand, error) {
+func (r *Reconciler) commanded(ctx context.Context, job *batch.Job) (*bus.Command, []lifecycle.Demand, error) {
 	name := client.ObjectKeyFromObject(job)
 	commands, err := r.commandsFor(ctx, name)
 	if err != nil {
@@ -86,7 +87,7 @@ func (r *Reconciler) commanded(ctx context.Context, job *batch.Job) (*bus.Comman
 	for _, command := range commands {
 		ignored := whyIgnored(job, command)
 		if ignored == "" {
-			return command, []demand{commanded(bus.Action(command.Action), commandMessage(command))}, nil
+			return command, []lifecycle.Demand{lifecycle.Commanded(bus.Action(command.Action), commandMessage(command))}, nil
 		}
 		if err := r.drop(ctx, name, command); err != nil {
 			return nil, nil, err
@@ -106,10 +107,10 @@ func whyIgnored(job *batch.Job, command *bus.Command) string {
 	if !slices.Contains(validation.JobActions(), action) {
 		return fmt.Sprintf("Command %s: %q is not an action of Jobs; those are %v", command.Name, command.Action, validation.JobActions())
 	}
-	if isPartial(action) {
+	if lifecycle.IsPartial(action) {
 		return fmt.Sprintf("Command %s: %s is for lifecycle policies; a Command cannot say which task or pod it means", command.Name, action)
 	}
-	if _, follows := transition(phase, action); !follows {
+	if _, follows := lifecycle.Transition(phase, action); !follows {
 		return fmt.Sprintf("Command %s: %s means nothing to a Job that is %s", command.Name, action, phase)
 	}
 	return ""

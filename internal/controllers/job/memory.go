@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
@@ -38,7 +39,7 @@ type recollection struct {
 	size int32
 
 	// asked is a restart of parts of the Job whose pods may be deleted already, while the Job's status does not say it.
-	asked []demand
+	asked []lifecycle.Demand
 
 	// begun is when occurrences began that have a delayed answer and do not say it themselves.
 	begun map[beginning]time.Time
@@ -173,20 +174,20 @@ func (m *memory) unseen(name types.NamespacedName, uid types.UID, now time.Time)
 }
 
 // ask remembers demands that are being carried out until they are on record. No demands: they are.
-func (m *memory) ask(name types.NamespacedName, uid types.UID, asked []demand) {
+func (m *memory) ask(name types.NamespacedName, uid types.UID, asked []lifecycle.Demand) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.of(name, uid).asked = asked
 }
 
 // asked returns the demands that are not on record yet.
-func (m *memory) asked(name types.NamespacedName, uid types.UID) []demand {
+func (m *memory) asked(name types.NamespacedName, uid types.UID) []lifecycle.Demand {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.of(name, uid).asked
 }
 
-// since returns when an occurrence was first asked about.
+// Since returns when an occurrence was first asked about.
 func (m *memory) since(name types.NamespacedName, uid types.UID, which beginning, now time.Time) time.Time {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -208,7 +209,7 @@ func (m *memory) begun(name types.NamespacedName, uid types.UID, keep func(begin
 	})
 }
 
-// follow remembers that a Command is done with.
+// Follow remembers that a Command is done with.
 func (m *memory) follow(name types.NamespacedName, command types.UID) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -3,6 +3,7 @@ package job
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	"hekla.sh/hekla/test/fixture"
 
@@ -112,12 +113,12 @@ func TestAnEvictionIsRememberedUntilItIsAnsweredOrThePodIsBack(t *testing.T) {
 	}
 	r := &Reconciler{memory: newMemory()}
 	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
-	gone := eviction(job, 0, 1)
-	r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, start)
-	if got := r.memory.since(name, job.UID, beginning{gone.event, 0, 1}, start.Add(time.Hour)); !got.Equal(start) {
+	gone := lifecycle.Eviction(job, 0, 1)
+	r.memory.since(name, job.UID, beginning{gone.Event, 0, 1}, start)
+	if got := r.memory.since(name, job.UID, beginning{gone.Event, 0, 1}, start.Add(time.Hour)); !got.Equal(start) {
 		t.Errorf("it began at %s", got)
 	}
-	if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 1 || found[0].what != gone.what {
+	if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 1 || found[0].What != gone.What {
 		t.Errorf("while the new pod waits, it is %v", found)
 	}
 	if found := r.lasting(job, pods(corev1.PodRunning), nil); len(found) != 0 {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/jobplugins"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -90,7 +91,7 @@ func (r *Reconciler) ensureResource(ctx context.Context, job *batch.Job, resourc
 // removeResources deletes what ensureResources made, if the Job is in a phase that has no use for it any more, and
 // takes it out of the status. A Job that restarts keeps its objects.
 func (r *Reconciler) removeResources(ctx context.Context, job *batch.Job) error {
-	if phase := job.Status.State.Phase; phase != batch.Aborted && !isFinal(phase) {
+	if phase := job.Status.State.Phase; phase != batch.Aborted && !lifecycle.IsFinal(phase) {
 		return nil
 	}
 	noted := false

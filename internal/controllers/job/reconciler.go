@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -76,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.memory.outdated(request.NamespacedName, stored.UID, stored.ResourceVersion, now) {
 		return reconcile.Result{RequeueAfter: recheckAfter}, nil
 	}
-	job := defaulted(stored, r.schedulerName)
+	job := lifecycle.Defaulted(stored, r.schedulerName)
 	r.memory.wants(request.NamespacedName, job.UID, job.TotalReplicas())
 	pods, unseen, unseenWait, err := r.podsOf(ctx, job, now)
 	if err != nil {
@@ -100,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil
 	}
-	status := observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
+	status := lifecycle.Observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
 	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
 	switch {
 	case result.RequeueAfter > 0:
@@ -108,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter = atOnce
 	default:
 		// The events of pods that are on their way wake the Job. They are waited for only so long.
-		result.RequeueAfter = sooner(sooner(unseenWait, pauseLeft(status, now)), sooner(wait, estimateLeft(job, status, now)))
+		result.RequeueAfter = sooner(sooner(unseenWait, lifecycle.PauseLeft(status, now)), sooner(wait, lifecycle.EstimateLeft(job, status, now)))
 	}
 	return result, err
 }
@@ -124,8 +125,8 @@ func sooner(a, b time.Duration) time.Duration {
 // asked returns what the policies of a valid Job ask for now, and when they are to be asked again.
 func (r *Reconciler) asked(
 	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], now time.Time,
-) ([]demand, time.Duration, error) {
-	if !hasPolicies(job) || !makesPods(job.Status.State.Phase) {
+) ([]lifecycle.Demand, time.Duration, error) {
+	if !lifecycle.HasPolicies(job) || !lifecycle.MakesPods(job.Status.State.Phase) {
 		return nil, 0, nil
 	}
 	name := client.ObjectKeyFromObject(job)
@@ -137,31 +138,31 @@ func (r *Reconciler) asked(
 	if client.IgnoreNotFound(err) != nil {
 		return nil, 0, err
 	}
-	found := r.lasting(job, pods, occurrences(job, pods, unseen, group))
-	due, wait := demands(job, found, func(o *occurrence) time.Time {
-		if !o.since.IsZero() {
-			return o.since
+	found := r.lasting(job, pods, lifecycle.Occurrences(job, pods, unseen, group))
+	due, wait := lifecycle.Demands(job, found, func(o *lifecycle.Occurrence) time.Time {
+		if !o.Since.IsZero() {
+			return o.Since
 		}
-		return r.memory.since(name, job.UID, beginning{o.event, o.task, o.index}, now)
+		return r.memory.since(name, job.UID, beginning{o.Event, o.Task, o.Index}, now)
 	}, now)
-	return chosen(job.Status.State.Phase, due), wait, nil
+	return lifecycle.Chosen(job.Status.State.Phase, due), wait, nil
 }
 
 // lasting adds to what was found the evictions that have a delayed answer and whose tasks are not whole again. The
 // status shows an eviction only until the pods that are left have been counted.
-func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []occurrence) []occurrence {
+func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []lifecycle.Occurrence) []lifecycle.Occurrence {
 	present := sets.New[beginning]()
 	for i := range found {
-		present.Insert(beginning{found[i].event, found[i].task, found[i].index})
+		present.Insert(beginning{found[i].Event, found[i].Task, found[i].Index})
 	}
-	members := membersByTask(job, pods)
+	members := lifecycle.MembersByTask(job, pods)
 	begun := r.memory.begun(client.ObjectKeyFromObject(job), job.UID, func(which beginning) bool {
 		return present.Has(which) || which.event == bus.PodEvictedEvent && which.task < len(members) &&
-			which.index < int(job.Spec.Tasks[which.task].Replicas) && !isBack(members[which.task], which.index)
+			which.index < int(job.Spec.Tasks[which.task].Replicas) && !lifecycle.IsBack(members[which.task], which.index)
 	})
 	for _, which := range begun {
 		if !present.Has(which) {
-			found = append(found, eviction(job, which.task, which.index))
+			found = append(found, lifecycle.Eviction(job, which.task, which.index))
 		}
 	}
 	return found
@@ -170,11 +171,11 @@ func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []occurre
 // obey carries out demands and puts them on record, then deletes the Command they come from, if any. What is for the
 // whole Job is only recorded: its pods are outdated by that, and go next time. The pods of parts of it are deleted
 // first, because the record could not tell later which they were.
-func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []demand, now time.Time) (reconcile.Result, error) {
+func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []lifecycle.Demand, now time.Time) (reconcile.Result, error) {
 	name := client.ObjectKeyFromObject(job)
-	if isPartial(asked[0].action) && job.Status.RetryCount+1 < job.Spec.MaxRetry {
+	if lifecycle.IsPartial(asked[0].Action) && job.Status.RetryCount+1 < job.Spec.MaxRetry {
 		r.memory.ask(name, job.UID, asked)
-		left := targets(job, pods, asked)
+		left := lifecycle.Targets(job, pods, asked)
 		deleted, err := r.deletePods(ctx, left)
 		pods = replaced(pods, deleted)
 		if err != nil {
@@ -184,7 +185,7 @@ func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*c
 			return reconcile.Result{RequeueAfter: atOnce}, nil
 		}
 	}
-	result, written, err := r.record(ctx, stored, follow(job, pods, asked, now), trouble{}, nil)
+	result, written, err := r.record(ctx, stored, lifecycle.Follow(job, pods, asked, now), lifecycle.Trouble{}, nil)
 	if !written {
 		return result, err
 	}
@@ -201,7 +202,7 @@ func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*c
 type outcome struct {
 	pods    []*corev1.Pod
 	group   *scheduling.PodGroup
-	trouble trouble
+	trouble lifecycle.Trouble
 
 	// isPart says that pods are left to be made or deleted in the next reconcile.
 	isPart bool
@@ -211,40 +212,40 @@ type outcome struct {
 func (r *Reconciler) advance(
 	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], problems field.ErrorList,
 ) (outcome, error) {
-	if !makesPods(job.Status.State.Phase) {
+	if !lifecycle.MakesPods(job.Status.State.Phase) {
 		return r.clear(ctx, job, pods)
 	}
 	result := outcome{pods: pods}
 	if len(problems) > 0 {
-		result.trouble = trouble{ReasonInvalidSpec, bounds.Told(problems).ToAggregate().Error()}
+		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonInvalidSpec, Message: bounds.Told(problems).ToAggregate().Error()}
 		return result, nil
 	}
 	var err error
 	if len(pods) == 0 {
 		if err = r.ensureClaims(ctx, job); err != nil {
-			result.trouble = trouble{batch.PVCErrorReason, err.Error()}
+			result.trouble = lifecycle.Trouble{Reason: batch.PVCErrorReason, Message: err.Error()}
 			return result, err
 		}
 	}
-	held := heldBack(job, pods)
+	held := lifecycle.HeldBack(job, pods)
 	if result.group, err = r.ensurePodGroup(ctx, job, held); err != nil {
-		result.trouble = trouble{batch.PodGroupErrorReason, err.Error()}
+		result.trouble = lifecycle.Trouble{Reason: batch.PodGroupErrorReason, Message: err.Error()}
 		return result, err
 	}
-	missing, isPart, surplus := missingAndSurplus(job, pods, unseen, held, min(maxAtATime, max(maxUnseen-unseen.Len(), 0)))
-	if admitted(result.group) {
+	missing, isPart, surplus := lifecycle.MissingAndSurplus(job, pods, unseen, held, min(maxAtATime, max(maxUnseen-unseen.Len(), 0)))
+	if lifecycle.Admitted(result.group) {
 		// Before any pod goes: those that stay are told first who their peers will be.
 		if err := r.ensureResources(ctx, job); err != nil {
-			result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+			result.trouble = lifecycle.Trouble{Reason: batch.PluginErrorReason, Message: err.Error()}
 			return result, err
 		}
 	}
 	deleted, deleteErr := r.deletePods(ctx, surplus)
 	result.pods, result.isPart = replaced(pods, deleted), len(deleted) < len(surplus)
 	if deleteErr != nil {
-		result.trouble = trouble{ReasonFailedDelete, deleteErr.Error()}
+		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonFailedDelete, Message: deleteErr.Error()}
 	}
-	if !admitted(result.group) {
+	if !lifecycle.Admitted(result.group) {
 		return result, deleteErr
 	}
 	created, isLeft, createErr := r.createPods(ctx, job, missing, unseen)
@@ -252,7 +253,7 @@ func (r *Reconciler) advance(
 	// Where the watch is behind, the events of the pods wake the Job.
 	result.isPart = result.isPart || isLeft || isPart && len(missing) > 0
 	if createErr != nil {
-		result.trouble = trouble{ReasonFailedCreate, createErr.Error()}
+		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonFailedCreate, Message: createErr.Error()}
 	}
 	return result, errors.Join(deleteErr, createErr)
 }
@@ -260,18 +261,18 @@ func (r *Reconciler) advance(
 // clear deletes what a Job that makes no pods leaves over.
 func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.Pod) (outcome, error) {
 	result := outcome{pods: pods}
-	left := leftovers(job, pods)
+	left := lifecycle.Leftovers(job, pods)
 	deleted, err := r.deletePods(ctx, left)
 	result.pods, result.isPart = replaced(pods, deleted), len(deleted) < len(left)
-	if err == nil && (isSpent(job, result.pods) || len(result.pods) == 0 && pauseLeft(&job.Status, time.Now()) > 0) {
+	if err == nil && (lifecycle.IsSpent(job, result.pods) || len(result.pods) == 0 && lifecycle.PauseLeft(&job.Status, time.Now()) > 0) {
 		err = r.deletePodGroup(ctx, job)
 	}
 	if err != nil {
-		result.trouble = trouble{ReasonFailedDelete, err.Error()}
+		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonFailedDelete, Message: err.Error()}
 		return result, err
 	}
 	if err := r.removeResources(ctx, job); err != nil {
-		result.trouble = trouble{batch.PluginErrorReason, err.Error()}
+		result.trouble = lifecycle.Trouble{Reason: batch.PluginErrorReason, Message: err.Error()}
 		return result, err
 	}
 	return result, nil
@@ -301,7 +302,7 @@ func (r *Reconciler) podsOf(
 // ensurePodGroup makes the PodGroup of the Job, or brings it up to date.
 func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []string) (*scheduling.PodGroup, error) {
 	wanted := builder.PodGroup(job, func(class string) int32 { return r.priority(ctx, class) })
-	holdBack(wanted, job, held)
+	lifecycle.HoldBack(wanted, job, held)
 	current := &scheduling.PodGroup{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {
@@ -325,7 +326,7 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []
 	if wanted.Spec.Queue, err = r.queueOf(ctx, job, current); err != nil {
 		return nil, err
 	}
-	updated := updatePodGroup(current, wanted)
+	updated := lifecycle.UpdatePodGroup(current, wanted)
 	if apiequality.Semantic.DeepEqual(current, updated) {
 		return current, nil
 	}
@@ -369,7 +370,7 @@ func (r *Reconciler) priority(ctx context.Context, class string) int32 {
 
 // record writes the status if it differs, tells in Events what is new in it, and says whether it is on record now. It
 // passes on the error that came before, so that the Job is tried again.
-func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batch.JobStatus, trouble trouble, cause error) (reconcile.Result, bool, error) {
+func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batch.JobStatus, trouble lifecycle.Trouble, cause error) (reconcile.Result, bool, error) {
 	if apiequality.Semantic.DeepEqual(&stored.Status, status) {
 		return reconcile.Result{}, true, cause
 	}

@@ -19,6 +19,7 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/controllers/metrics"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
@@ -127,7 +128,7 @@ func (e *podEvents) Update(_ context.Context, event event.UpdateEvent, queue que
 	after, are := event.ObjectNew.(*corev1.Pod)
 	if is && are && before.UID == after.UID && before.Status.Phase == after.Status.Phase &&
 		(before.DeletionTimestamp == nil) == (after.DeletionTimestamp == nil) &&
-		hasStarted(before) == hasStarted(after) && containerRestarts(before) == containerRestarts(after) &&
+		lifecycle.HasStarted(before) == lifecycle.HasStarted(after) && lifecycle.ContainerRestarts(before) == lifecycle.ContainerRestarts(after) &&
 		controllingJob(before) != nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"testing"
@@ -23,18 +23,18 @@ func TestUpdatingAPodGroupKeepsWhatOthersHaveWritten(t *testing.T) {
 	current := builder.PodGroup(job, priority)
 	current.Annotations[scheduling.JobAllocatedHyperNodeKey] = "s1"
 	current.Status.Phase = scheduling.PodGroupRunning
-	if same := updatePodGroup(current, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, same) {
+	if same := UpdatePodGroup(current, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, same) {
 		t.Errorf("nothing changed, yet (-before +after):\n%s", cmp.Diff(current, same))
 	}
 	stolen := current.DeepCopy()
 	stolen.Spec = scheduling.PodGroupSpec{Queue: "other", PriorityClassName: "high", NetworkTopology: &scheduling.NetworkTopologySpec{},
 		SubGroupPolicy: []scheduling.SubGroupPolicySpec{{Name: "all"}}}
-	if undone := updatePodGroup(stolen, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, undone) {
+	if undone := UpdatePodGroup(stolen, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, undone) {
 		t.Errorf("what somebody wrote into the spec stays (-want +got):\n%s", cmp.Diff(current, undone))
 	}
 	job = jobOf(task("a", 5, "1"))
 	job.Annotations = map[string]string{"volcano.sh/preemptable": "true"}
-	updated := updatePodGroup(current, builder.PodGroup(job, priority))
+	updated := UpdatePodGroup(current, builder.PodGroup(job, priority))
 	if updated.Spec.MinMember != 5 || updated.Spec.MinTaskMember["a"] != 5 || updated.Spec.MinResources.Cpu().Value() != 5 {
 		t.Errorf("after scaling to 5 the spec is %+v", updated.Spec)
 	}
@@ -88,7 +88,7 @@ func TestPodsMayBeMadeOnceTheSchedulerHasLetThePodGroupIn(t *testing.T) {
 		scheduling.PodGroupUnknown: true, scheduling.PodGroupCompleted: true,
 	} {
 		group := &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Phase: phase}}
-		if got := admitted(group); got != want {
+		if got := Admitted(group); got != want {
 			t.Errorf("phase %q: admitted is %t", phase, got)
 		}
 	}
@@ -111,7 +111,7 @@ func TestAPodGroupThatNothingCompletesIsSpent(t *testing.T) {
 		{batch.Restarting, nil, false},
 	} {
 		job.Status.State.Phase = test.phase
-		if got := isSpent(job, podsOf(job, 0, test.pods...)); got != test.want {
+		if got := IsSpent(job, podsOf(job, 0, test.pods...)); got != test.want {
 			t.Errorf("%s with pods %v: spent is %t", test.phase, test.pods, got)
 		}
 	}

@@ -1,12 +1,12 @@
-package job
+package lifecycle
 
 import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// defaulted returns a copy of the Job in which nothing is left to be guessed. Every other function of this package that
+// Defaulted returns a copy of the Job in which nothing is left to be guessed. Every other function of this package that
 // asks for a defaulted Job wants one of these.
-func defaulted(job *batch.Job, schedulerName string) *batch.Job {
+func Defaulted(job *batch.Job, schedulerName string) *batch.Job {
 	job = job.DeepCopy()
 	if job.Spec.SchedulerName == "" {
 		job.Spec.SchedulerName = schedulerName

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ func TestPodsAreComparedByName(t *testing.T) {
 	tooMany := jobOf(task("a", 6, ""))
 	pods = append(pods, podsOf(tooMany, 0, pending, pending, pending, pending, running, terminating)[4:]...) // a-4 a-5
 
-	missing, isPart, surplus := missingAndSurplus(job, pods, nil, []string{"", ""}, 2)
-	if want := []slot{{0, 2}, {1, 0}}; !slices.Equal(missing, want) || isPart {
+	missing, isPart, surplus := MissingAndSurplus(job, pods, nil, []string{"", ""}, 2)
+	if want := []Slot{{0, 2}, {1, 0}}; !slices.Equal(missing, want) || isPart {
 		t.Errorf("missing %v, want %v; a part of it: %t", missing, want, isPart)
 	}
 	if len(surplus) != 1 || surplus[0].Name != "sim-a-4" {
@@ -30,34 +30,34 @@ func TestSoManyPodsAreMissingAsMayBeMadeAtATime(t *testing.T) {
 	unseen := sets.New("sim-a-3", "sim-a-4", "sim-b-1", "sim-a-1000000", "sim-a-05", "sim-c-0", "other")
 	for _, test := range []struct {
 		limit  int
-		want   []slot
+		want   []Slot
 		isPart bool
 	}{
 		{0, nil, true},
-		{1, []slot{{0, 2}}, true},
-		{3, []slot{{0, 2}, {0, 5}, {0, 6}}, true},
+		{1, []Slot{{0, 2}}, true},
+		{3, []Slot{{0, 2}, {0, 5}, {0, 6}}, true},
 	} {
-		missing, isPart, _ := missingAndSurplus(job, pods, unseen, []string{"", "waits", ""}, test.limit)
+		missing, isPart, _ := MissingAndSurplus(job, pods, unseen, []string{"", "waits", ""}, test.limit)
 		if !slices.Equal(missing, test.want) || isPart != test.isPart {
 			t.Errorf("of %d: missing %v, want %v; a part of it: %t", test.limit, missing, test.want, isPart)
 		}
 	}
 	job.Spec.Tasks[0].Replicas = 5
-	missing, isPart, _ := missingAndSurplus(job, pods, unseen, []string{"", "waits", ""}, 3)
-	if want := []slot{{0, 2}, {2, 0}, {2, 2}}; !slices.Equal(missing, want) || isPart {
+	missing, isPart, _ := MissingAndSurplus(job, pods, unseen, []string{"", "waits", ""}, 3)
+	if want := []Slot{{0, 2}, {2, 0}, {2, 2}}; !slices.Equal(missing, want) || isPart {
 		t.Errorf("missing %v, want %v; a part of it: %t", missing, want, isPart)
 	}
 }
 
 func TestAPodIsKnownByItsName(t *testing.T) {
-	names := slotsOf(jobOf(task("a", 3, ""), task("a-b", 12, "")))
-	for name, want := range map[string]slot{"sim-a-2": {0, 2}, "sim-a-b-11": {1, 11}} {
-		if got, isWanted := names.find(name); !isWanted || got != want {
+	names := SlotsOf(jobOf(task("a", 3, ""), task("a-b", 12, "")))
+	for name, want := range map[string]Slot{"sim-a-2": {0, 2}, "sim-a-b-11": {1, 11}} {
+		if got, isWanted := names.Find(name); !isWanted || got != want {
 			t.Errorf("%s is %v, %t, want %v", name, got, isWanted, want)
 		}
 	}
 	for _, name := range []string{"", "sim", "sim-a", "sim-a-", "sim-a-3", "sim-a-01", "sim-a-+1", "sim-a--1", "sim-c-0", "other-a-0", "sim-a-x"} {
-		if got, isWanted := names.find(name); isWanted {
+		if got, isWanted := names.Find(name); isWanted {
 			t.Errorf("%q is taken for %v", name, got)
 		}
 	}
@@ -94,7 +94,7 @@ func TestFinishedPodsAreLeftForTheirLogsUnlessTheJobRestarts(t *testing.T) {
 			pods := podsOf(job, 0, pending, running, succeeded, failed, terminating)
 			job.Status.State.Phase, job.Status.Version, job.Status.RetryCount = test.phase, test.version, test.retries
 			var names []string
-			for _, pod := range leftovers(job, pods) {
+			for _, pod := range Leftovers(job, pods) {
 				names = append(names, pod.Name)
 			}
 			if !slices.Equal(names, test.want) {

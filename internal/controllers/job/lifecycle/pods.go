@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"slices"
@@ -11,39 +11,40 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// slot is one pod that a Job wants: the index-th replica of spec.tasks[task].
-type slot struct {
-	task, index int
+// Slot is one pod that a Job wants: the index-th replica of spec.tasks[task].
+type Slot struct {
+	Task, Index int
 }
 
-// slots tells of the pods of a defaulted Job by their names which replica each of them is.
-type slots struct {
+// Slots finds the replica of a defaulted Job that a pod is, by the name of the pod.
+type Slots struct {
 	prefix    string
 	positions map[string]int
 	tasks     []batch.TaskSpec
 }
 
-func slotsOf(job *batch.Job) slots {
-	s := slots{prefix: job.Name + "-", positions: make(map[string]int, len(job.Spec.Tasks)), tasks: job.Spec.Tasks}
+// SlotsOf returns the slots of a defaulted Job.
+func SlotsOf(job *batch.Job) Slots {
+	s := Slots{prefix: job.Name + "-", positions: make(map[string]int, len(job.Spec.Tasks)), tasks: job.Spec.Tasks}
 	for t := range job.Spec.Tasks {
 		s.positions[job.Spec.Tasks[t].Name] = t
 	}
 	return s
 }
 
-// find returns the replica that a pod of this name is; false if the Job wants none of the name.
-func (s slots) find(pod string) (slot, bool) {
+// Find returns the replica that a pod of this name is; false if the Job wants none of the name.
+func (s Slots) Find(pod string) (Slot, bool) {
 	rest, isOurs := strings.CutPrefix(pod, s.prefix)
 	dash := strings.LastIndexByte(rest, '-')
 	if !isOurs || dash < 0 {
-		return slot{}, false
+		return Slot{}, false
 	}
 	t, isKnown := s.positions[rest[:dash]]
 	index, err := strconv.Atoi(rest[dash+1:])
 	if !isKnown || err != nil || index < 0 || index >= int(s.tasks[t].Replicas) || strconv.Itoa(index) != rest[dash+1:] {
-		return slot{}, false
+		return Slot{}, false
 	}
-	return slot{t, index}, true
+	return Slot{t, index}, true
 }
 
 // gaps calls visit with the indexes from 0 that are not among the taken ones, in order, until it returns false. That costs
@@ -61,24 +62,24 @@ func gaps(taken []int, replicas int32, visit func(index int) bool) {
 	}
 }
 
-// missingAndSurplus compares the pods a defaulted Job wants, but for the tasks that are held back, with those it has: those
+// MissingAndSurplus compares the pods a defaulted Job wants, but for the tasks that are held back, with those it has: those
 // that are shown, and those that were made and are not shown yet, by name. A pod that is terminating still holds its name,
 // so it is neither missing nor surplus. At most so many missing ones are named; isPart says that there are more.
-func missingAndSurplus(
+func MissingAndSurplus(
 	job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], held []string, limit int,
-) (missing []slot, isPart bool, surplus []*corev1.Pod) {
-	names := slotsOf(job)
+) (missing []Slot, isPart bool, surplus []*corev1.Pod) {
+	names := SlotsOf(job)
 	taken := make([][]int, len(job.Spec.Tasks))
 	for _, pod := range pods {
-		if slot, isWanted := names.find(pod.Name); isWanted {
-			taken[slot.task] = append(taken[slot.task], slot.index)
+		if slot, isWanted := names.Find(pod.Name); isWanted {
+			taken[slot.Task] = append(taken[slot.Task], slot.Index)
 		} else if pod.DeletionTimestamp == nil {
 			surplus = append(surplus, pod)
 		}
 	}
 	for name := range unseen {
-		if slot, isWanted := names.find(name); isWanted {
-			taken[slot.task] = append(taken[slot.task], slot.index)
+		if slot, isWanted := names.Find(name); isWanted {
+			taken[slot.Task] = append(taken[slot.Task], slot.Index)
 		}
 	}
 	for t := range job.Spec.Tasks {
@@ -88,7 +89,7 @@ func missingAndSurplus(
 		gaps(taken[t], job.Spec.Tasks[t].Replicas, func(index int) bool {
 			isPart = len(missing) == limit
 			if !isPart {
-				missing = append(missing, slot{task: t, index: index})
+				missing = append(missing, Slot{Task: t, Index: index})
 			}
 			return !isPart
 		})
@@ -96,10 +97,10 @@ func missingAndSurplus(
 	return missing, isPart, surplus
 }
 
-// leftovers are the pods that have to go when the Job is in a phase that makes none. Pods that have finished stay, for
+// Leftovers are the pods that have to go when the Job is in a phase that makes none. Pods that have finished stay, for
 // their logs. A Job that restarts only gets rid of outdated pods, which are all of them if it restarts as a whole; and
 // of none if it is about to fail for want of retries.
-func leftovers(job *batch.Job, pods []*corev1.Pod) []*corev1.Pod {
+func Leftovers(job *batch.Job, pods []*corev1.Pod) []*corev1.Pod {
 	restarting := job.Status.State.Phase == batch.Restarting
 	if restarting && isExhausted(job, &job.Status) {
 		return nil

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"testing"
@@ -74,7 +74,7 @@ func TestCountsAlwaysAddUpToThePods(t *testing.T) {
 func TestWithoutChangeThePhaseComesToRestAndTheStatusStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, pods := drawPods(t)
-		_, _, surplus := missingAndSurplus(job, pods, nil, make([]string, len(job.Spec.Tasks)), 500)
+		_, _, surplus := MissingAndSurplus(job, pods, nil, make([]string, len(job.Spec.Tasks)), 500)
 		marked := make([]*corev1.Pod, len(surplus))
 		for i, pod := range surplus {
 			marked[i] = pod.DeepCopy()
@@ -86,9 +86,9 @@ func TestWithoutChangeThePhaseComesToRestAndTheStatusStays(t *testing.T) {
 		group := groupIn(scheduling.PodGroupInqueue, rapid.SampledFrom([]string{"", "2 cpu short"}).Draw(t, "message"))
 		const longestWay = 4 // "" → Pending → Running → Completed, and once more
 		for range longestWay {
-			job.Status = *observe(job, pods, group, trouble{}, noon)
+			job.Status = *Observe(job, pods, group, Trouble{}, noon)
 		}
-		again := observe(job, pods, group, trouble{}, noon.Add(time.Hour))
+		again := Observe(job, pods, group, Trouble{}, noon.Add(time.Hour))
 		if !apiequality.Semantic.DeepEqual(&job.Status, again) {
 			t.Fatalf("the status changes for ever: %+v, then %+v", job.Status, again)
 		}
@@ -110,7 +110,7 @@ func TestAJobSaysWhyItWaitsAndForgetsItWhenItRuns(t *testing.T) {
 	job := jobOf(task("a", 2, ""))
 	step := func(want batch.JobState, pods []*corev1.Pod, group *scheduling.PodGroup) {
 		t.Helper()
-		job.Status = *observe(job, pods, group, trouble{}, noon)
+		job.Status = *Observe(job, pods, group, Trouble{}, noon)
 		got := job.Status.State
 		if got.Phase != want.Phase || got.Reason != want.Reason || got.Message != want.Message {
 			t.Fatalf("got %s, %q, %q, want %s, %q, %q", got.Phase, got.Reason, got.Message, want.Phase, want.Reason, want.Message)
@@ -127,18 +127,18 @@ func TestAJobSaysWhyItWaitsAndForgetsItWhenItRuns(t *testing.T) {
 }
 
 func TestTroubleIsToldUntilTheEnd(t *testing.T) {
-	refused := trouble{ReasonFailedCreate, "quota used up"}
+	refused := Trouble{ReasonFailedCreate, "quota used up"}
 	job := jobOf(task("a", 2, ""))
 	job.Status.State.Phase = batch.Running
-	status := observe(job, podsOf(job, 0, running), groupIn(scheduling.PodGroupRunning, ""), refused, noon)
+	status := Observe(job, podsOf(job, 0, running), groupIn(scheduling.PodGroupRunning, ""), refused, noon)
 	if status.State.Message != "quota used up" || status.State.Reason != ReasonFailedCreate {
 		t.Errorf("the state is %+v", status.State)
 	}
 	job.Status = *status
-	if status = observe(job, podsOf(job, 0, running, running), nil, trouble{}, noon); status.State.Message != "" {
+	if status = Observe(job, podsOf(job, 0, running, running), nil, Trouble{}, noon); status.State.Message != "" {
 		t.Errorf("the trouble is over, the message is still %q", status.State.Message)
 	}
-	status = observe(job, podsOf(job, 0, failed, failed), nil, refused, noon)
+	status = Observe(job, podsOf(job, 0, failed, failed), nil, refused, noon)
 	if status.State.Phase != batch.Failed || status.State.Reason != ReasonTaskBelowMinAvailable {
 		t.Errorf("a finished Job tells of its end, not of %+v", status.State)
 	}
@@ -146,13 +146,13 @@ func TestTroubleIsToldUntilTheEnd(t *testing.T) {
 
 func TestAnInvalidSpecStopsTheJobWhereItIs(t *testing.T) {
 	job := jobOf(task("a", 2, ""))
-	invalid := trouble{ReasonInvalidSpec, "spec.minAvailable: Invalid value: 9"}
-	if status := observe(job, nil, nil, invalid, noon); status.State.Phase != batch.Pending || status.State.Message != invalid.message {
+	invalid := Trouble{ReasonInvalidSpec, "spec.minAvailable: Invalid value: 9"}
+	if status := Observe(job, nil, nil, invalid, noon); status.State.Phase != batch.Pending || status.State.Message != invalid.Message {
 		t.Errorf("a new Job is %+v", status.State)
 	}
 	job.Status.State.Phase = batch.Running
 	job.Spec.MinAvailable = 9
-	status := observe(job, podsOf(job, 0, succeeded, succeeded), nil, invalid, noon)
+	status := Observe(job, podsOf(job, 0, succeeded, succeeded), nil, invalid, noon)
 	if status.State.Phase != batch.Running || status.Succeeded != 2 || status.State.Reason != ReasonInvalidSpec {
 		t.Errorf("a running Job is %+v", status)
 	}
@@ -164,7 +164,7 @@ func TestPhasesAreRecordedWithTheirTimes(t *testing.T) {
 	at := noon
 	for _, phases := range [][]corev1.PodPhase{{pending}, {running}, {running}, {succeeded}} {
 		at = at.Add(time.Minute)
-		job.Status = *observe(job, podsOf(job, 0, phases...), groupIn(scheduling.PodGroupInqueue, ""), trouble{}, at)
+		job.Status = *Observe(job, podsOf(job, 0, phases...), groupIn(scheduling.PodGroupInqueue, ""), Trouble{}, at)
 	}
 	var history []batch.JobPhase
 	for _, condition := range job.Status.Conditions {
@@ -185,7 +185,7 @@ func TestTheHistoryOfPhasesIsBounded(t *testing.T) {
 	job := jobOf(task("a", 1, ""))
 	for range 3 * maxConditions {
 		for _, phase := range []corev1.PodPhase{pending, running} {
-			job.Status = *observe(job, podsOf(job, 0, phase), groupIn(scheduling.PodGroupInqueue, ""), trouble{}, noon)
+			job.Status = *Observe(job, podsOf(job, 0, phase), groupIn(scheduling.PodGroupInqueue, ""), Trouble{}, noon)
 		}
 	}
 	if got := len(job.Status.Conditions); got != maxConditions {

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 
 func TestDefaultsAreFilledInWithoutTouchingTheStoredJob(t *testing.T) {
 	stored := &batch.Job{Spec: batch.JobSpec{Tasks: []batch.TaskSpec{{Replicas: 2}}}}
-	job := defaulted(stored, "hekla")
+	job := Defaulted(stored, "hekla")
 	if job.Spec.SchedulerName != "hekla" || job.Spec.Queue != "default" || job.Spec.MinAvailable != 2 ||
 		job.Spec.Tasks[0].Name != "default0" {
 		t.Errorf("defaulted to %+v", job.Spec)
@@ -48,10 +48,10 @@ func TestNoSpecHoweverBadStopsTheController(t *testing.T) {
 			stored.Spec.Volumes = append(stored.Spec.Volumes, batch.VolumeSpec{MountPath: name.Draw(t, "path"), VolumeClaimName: name.Draw(t, "claim")})
 		}
 		stored.Status.State.Phase = rapid.SampledFrom(allPhases).Draw(t, "phase")
-		job := defaulted(stored, "volcano")
+		job := Defaulted(stored, "volcano")
 		if problems := validation.ValidateJob(job); len(problems) > 0 {
-			observe(job, nil, nil, trouble{ReasonInvalidSpec, problems.ToAggregate().Error()}, noon)
-			observe(job, nil, nil, trouble{}, noon)
+			Observe(job, nil, nil, Trouble{ReasonInvalidSpec, problems.ToAggregate().Error()}, noon)
+			Observe(job, nil, nil, Trouble{}, noon)
 			return
 		}
 		(&machine{job: job, group: groupIn("Inqueue", ""), now: noon}).reconcile(t, bus.AbortJobAction, false)

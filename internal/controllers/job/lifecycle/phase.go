@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ type verdict struct {
 // tasks that have ended, has failed: no event will ever come.
 func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod, now time.Time) verdict {
 	verdict := next(job, status, numberOutdated(job, pods), now)
-	if status.State.Phase != "" && makesPods(status.State.Phase) && makesPods(verdict.phase) {
+	if status.State.Phase != "" && MakesPods(status.State.Phase) && MakesPods(verdict.phase) {
 		if why := deadEnd(job, pods); why != "" {
 			verdict.phase, verdict.reason, verdict.message = batch.Failed, ReasonDependencyFailed, why
 		}
@@ -95,7 +95,7 @@ func next(job *batch.Job, status *batch.JobStatus, outdated int32, now time.Time
 			return verdict{batch.Failed, ReasonMaxRetryReached,
 				fmt.Sprintf("restarted %d times, maxRetry is %d", status.RetryCount, job.Spec.MaxRetry)}
 		}
-		if outdated == 0 && job.TotalReplicas()-status.Terminating >= job.Spec.MinAvailable && pauseLeft(status, now) <= 0 {
+		if outdated == 0 && job.TotalReplicas()-status.Terminating >= job.Spec.MinAvailable && PauseLeft(status, now) <= 0 {
 			return verdict{phase: batch.Pending}
 		}
 	case batch.Aborting:
@@ -166,12 +166,12 @@ func isExhausted(job *batch.Job, status *batch.JobStatus) bool {
 	return status.RetryCount >= job.Spec.MaxRetry
 }
 
-// makesPods says whether a Job in this phase makes the pods it lacks; in every other phase it deletes those it has.
-func makesPods(phase batch.JobPhase) bool {
+// MakesPods says whether a Job in this phase makes the pods it lacks; in every other phase it deletes those it has.
+func MakesPods(phase batch.JobPhase) bool {
 	return phase == "" || phase == batch.Pending || phase == batch.Running
 }
 
-// isFinal says whether a phase is the end of a Job. An aborted Job can still be resumed.
-func isFinal(phase batch.JobPhase) bool {
+// IsFinal says whether a phase is the end of a Job. An aborted Job can still be resumed.
+func IsFinal(phase batch.JobPhase) bool {
 	return phase == batch.Completed || phase == batch.Failed || phase == batch.Terminated
 }

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	corev1 "k8s.io/api/core/v1"

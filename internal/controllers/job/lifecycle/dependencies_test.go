@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"slices"
@@ -41,7 +41,7 @@ func TestATaskIsHeldBackUntilItsDependenciesHaveStarted(t *testing.T) {
 		{"a task that may have none needs one", free, nil, "task c waits for task a, of which 0 of 1 pods are ready"},
 		{"once started it goes on", all, podsOf(all, 2, pending), ""},
 	} {
-		held := heldBack(test.job, test.pods)
+		held := HeldBack(test.job, test.pods)
 		if held[0] != "" || held[1] != "" || held[2] != test.held {
 			t.Errorf("%s: held back are %q, want the last %q", test.name, held, test.held)
 		}
@@ -51,18 +51,18 @@ func TestATaskIsHeldBackUntilItsDependenciesHaveStarted(t *testing.T) {
 func TestTheGangDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
 	job := jobOf(withMin(task("a", 3, "1"), 2), dependingOn(task("b", 2, "1"), "", "a"))
 	group := builder.PodGroup(job, priority)
-	holdBack(group, job, heldBack(job, nil))
+	HoldBack(group, job, HeldBack(job, nil))
 	if group.Spec.MinMember != 2 || len(group.Spec.MinTaskMember) != 1 || group.Spec.MinResources.Cpu().Value() != 4 {
 		t.Errorf("the PodGroup is %+v", group.Spec)
 	}
 	job.Spec.MinAvailable = 3 // below the sum of 4: any three pods will do
 	group = builder.PodGroup(job, priority)
-	holdBack(group, job, heldBack(job, nil))
+	HoldBack(group, job, HeldBack(job, nil))
 	if group.Spec.MinMember != 3 {
 		t.Errorf("minMember is %d, all three pods of task a can be had", group.Spec.MinMember)
 	}
 	group = builder.PodGroup(job, priority)
-	holdBack(group, job, make([]string, 2))
+	HoldBack(group, job, make([]string, 2))
 	if group.Spec.MinMember != 3 || group.Spec.MinTaskMember["b"] != 2 {
 		t.Errorf("nothing is held back, yet the PodGroup is %+v", group.Spec)
 	}
@@ -70,11 +70,11 @@ func TestTheGangDoesNotWaitForPodsThatWaitForIt(t *testing.T) {
 
 func TestAPendingJobSaysWhichTaskWaits(t *testing.T) {
 	job := jobOf(task("a", 1, ""), dependingOn(task("b", 1, ""), "", "a"))
-	status := observe(job, podsOf(job, 0, pending), groupIn("Inqueue", ""), trouble{}, noon)
+	status := Observe(job, podsOf(job, 0, pending), groupIn("Inqueue", ""), Trouble{}, noon)
 	if status.State.Reason != ReasonWaitsForTask || status.State.Message != "task b waits for task a, of which 0 of 1 pods are ready" {
 		t.Errorf("the state is %+v", status.State)
 	}
-	if !slices.Equal(heldBack(job, podsOf(job, 0, running)), []string{"", ""}) {
+	if !slices.Equal(HeldBack(job, podsOf(job, 0, running)), []string{"", ""}) {
 		t.Error("task b waits on")
 	}
 }
@@ -95,7 +95,7 @@ func TestAJobWhoseTasksWaitForOthersThatHaveEndedHasFailed(t *testing.T) {
 	} {
 		for _, phase := range []batch.JobPhase{batch.Pending, batch.Running} {
 			job.Status.State.Phase = phase
-			state := observe(job, test.pods, nil, trouble{}, noon).State
+			state := Observe(job, test.pods, nil, Trouble{}, noon).State
 			if isDead := state.Phase == batch.Failed && state.Reason == ReasonDependencyFailed && state.Message == test.want; isDead != (test.want != "") {
 				t.Errorf("%s, %s: the Job is %s (%s: %s)", test.name, phase, state.Phase, state.Reason, state.Message)
 			}

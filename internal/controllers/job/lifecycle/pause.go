@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"time"
@@ -54,8 +54,8 @@ func isHasty(status *batch.JobStatus) bool {
 	return status.State.LastTransitionTime.Sub(since) < calm
 }
 
-// pauseLeft is how much of the pause of a Job that restarts is left.
-func pauseLeft(status *batch.JobStatus, now time.Time) time.Duration {
+// PauseLeft is how much of the pause of a Job that restarts is left.
+func PauseLeft(status *batch.JobStatus, now time.Time) time.Duration {
 	length := pause(status)
 	if length == 0 {
 		return 0

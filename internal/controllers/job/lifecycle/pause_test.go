@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"fmt"
@@ -17,21 +17,21 @@ func run(t *testing.T, job *batch.Job, restarts int, lasts time.Duration) []time
 	t.Helper()
 	now := noon
 	job.Spec.MaxRetry = 1 << 30
-	job.Status = *observe(job, nil, nil, trouble{}, now)
+	job.Status = *Observe(job, nil, nil, Trouble{}, now)
 	var pauses []time.Duration
 	for range restarts {
 		pods := podsOf(job, 0, running)
-		job.Status = *observe(job, pods, nil, trouble{}, now)
+		job.Status = *Observe(job, pods, nil, Trouble{}, now)
 		now = now.Add(lasts)
 		pods[0].Status.Phase = failed
-		due, _ := demands(job, occurrences(job, pods, nil, nil), nil, now)
-		job.Status = *follow(job, pods, due, now)
+		due, _ := Demands(job, Occurrences(job, pods, nil, nil), nil, now)
+		job.Status = *Follow(job, pods, due, now)
 		began := now
 		for range 1000 {
-			if job.Status = *observe(job, nil, nil, trouble{}, now); job.Status.State.Phase != batch.Restarting {
+			if job.Status = *Observe(job, nil, nil, Trouble{}, now); job.Status.State.Phase != batch.Restarting {
 				break
 			}
-			left := pauseLeft(&job.Status, now)
+			left := PauseLeft(&job.Status, now)
 			if left <= 0 {
 				t.Fatalf("it stays in phase %s for no reason: %+v", job.Status.State.Phase, job.Status)
 			}
@@ -65,14 +65,14 @@ func TestARestartSaysForHowLongItWaits(t *testing.T) {
 	job.Status = batch.JobStatus{State: batch.JobState{Phase: batch.Running}, RetryCount: 3,
 		Conditions: []batch.JobCondition{{Status: batch.Running, LastTransitionTime: new(metav1.NewTime(noon))}}}
 	pods := podsOf(job, 0, failed)
-	due, _ := demands(job, occurrences(job, pods, nil, nil), nil, noon)
-	status := follow(job, pods, due, noon)
+	due, _ := Demands(job, Occurrences(job, pods, nil, nil), nil, noon)
+	status := Follow(job, pods, due, noon)
 	want := fmt.Sprintf("pod sim-a-0 failed: RestartJob; restart 4 of 9, pods are made again at %s, after a pause of 10s", noon.Add(10*time.Second).Format(time.TimeOnly))
 	if status.State.Message != want {
 		t.Errorf("the message is %q, want %q", status.State.Message, want)
 	}
 	job.Spec.MaxRetry = 4
-	if got := follow(job, pods, due, noon).State.Message; got != "pod sim-a-0 failed: RestartJob" {
+	if got := Follow(job, pods, due, noon).State.Message; got != "pod sim-a-0 failed: RestartJob" {
 		t.Errorf("a Job that is about to fail says %q", got)
 	}
 }

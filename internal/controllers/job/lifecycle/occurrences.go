@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"cmp"
@@ -16,47 +16,47 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// none stands for no task, or no pod of the task, in an occurrence or demand.
-const none = -1
+// None stands for no task, or no pod of the task, in an occurrence or demand.
+const None = -1
 
-// occurrence is something that a lifecycle policy may answer. It is read off the present state and not off a stream of
+// Occurrence is something that a lifecycle policy may answer. It is read off the present state and not off a stream of
 // events, so that nothing is lost that happened while no controller ran, and an answer that failed is tried again.
-type occurrence struct {
-	event bus.Event
+type Occurrence struct {
+	Event bus.Event
 
-	// task is the position in spec.tasks and index the number of the pod in it, or none.
-	task, index int
+	// Task is the position in spec.tasks and index the number of the pod in it, or none.
+	Task, Index int
 
 	// exitCodes are those of the containers of a failed pod that are not 0.
 	exitCodes []int32
 
-	// since is when it became so; the zero time if the state does not tell.
-	since time.Time
+	// Since is when it became so; the zero time if the state does not tell.
+	Since time.Time
 
-	// what is it as a sentence.
-	what string
+	// What is it as a sentence.
+	What string
 }
 
-// occurrences lists what there is to be answered of a defaulted Job that makes pods, the Job's own first, then by task
+// Occurrences lists what there is to be answered of a defaulted Job that makes pods, the Job's own first, then by task
 // and pod. Unseen names the pods that were created and that the cache does not show. A Job without policies has none.
-func occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], group *scheduling.PodGroup) []occurrence {
-	if !hasPolicies(job) || reachedMinSuccess(job, pods) {
+func Occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], group *scheduling.PodGroup) []Occurrence {
+	if !HasPolicies(job) || reachedMinSuccess(job, pods) {
 		return nil
 	}
-	var found []occurrence
+	var found []Occurrence
 	if observed := job.Status.ObservedGeneration; observed != 0 && observed != job.Generation {
-		found = append(found, occurrence{event: bus.JobUpdatedEvent, task: none, index: none, what: "the spec of the Job was changed"})
+		found = append(found, Occurrence{Event: bus.JobUpdatedEvent, Task: None, Index: None, What: "the spec of the Job was changed"})
 	}
-	members, names := membersByTask(job, pods), slotsOf(job)
+	members, names := MembersByTask(job, pods), SlotsOf(job)
 	coming := make([][]int, len(job.Spec.Tasks))
 	for pod := range unseen {
-		if slot, isWanted := names.find(pod); isWanted {
-			coming[slot.task] = append(coming[slot.task], slot.index)
+		if slot, isWanted := names.Find(pod); isWanted {
+			coming[slot.Task] = append(coming[slot.Task], slot.Index)
 		}
 	}
 	if group != nil && group.Status.Phase == scheduling.PodGroupUnknown && isTorn(members) {
-		found = append(found, occurrence{event: bus.JobUnknownEvent, task: none, index: none,
-			what: "part of the gang runs, the rest cannot be placed"})
+		found = append(found, Occurrence{Event: bus.JobUnknownEvent, Task: None, Index: None,
+			What: "part of the gang runs, the rest cannot be placed"})
 	}
 	for t, members := range members {
 		found = append(found, podOccurrences(job, t, members)...)
@@ -66,7 +66,8 @@ func occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], gr
 	return found
 }
 
-func hasPolicies(job *batch.Job) bool {
+// HasPolicies says whether the Job, or a task of it, has a policy.
+func HasPolicies(job *batch.Job) bool {
 	return len(job.Spec.Policies) > 0 ||
 		slices.ContainsFunc(job.Spec.Tasks, func(task batch.TaskSpec) bool { return len(task.Policies) > 0 })
 }
@@ -81,29 +82,29 @@ func reachedMinSuccess(job *batch.Job, pods []*corev1.Pod) bool {
 	return status.Succeeded >= *job.Spec.MinSuccess
 }
 
-// member is a pod that counts for its task: of the Job's present version, wanted, and not terminating.
-type member struct {
+// Member is a pod that counts for its task: of the Job's present version, wanted, and not terminating.
+type Member struct {
 	*corev1.Pod
 	index int
 }
 
-// membersByTask returns the members of each task in the order of their index.
-func membersByTask(job *batch.Job, pods []*corev1.Pod) [][]member {
+// MembersByTask returns the members of each task in the order of their index.
+func MembersByTask(job *batch.Job, pods []*corev1.Pod) [][]Member {
 	position := make(map[string]int, len(job.Spec.Tasks))
 	for t := range job.Spec.Tasks {
 		position[job.Spec.Tasks[t].Name] = t
 	}
-	members := make([][]member, len(job.Spec.Tasks))
+	members := make([][]Member, len(job.Spec.Tasks))
 	for _, pod := range pods {
 		t, known := position[pod.Annotations[batch.TaskSpecKey]]
 		index, err := strconv.Atoi(pod.Annotations[batch.TaskIndexKey])
 		if !known || err != nil || index >= int(job.Spec.Tasks[t].Replicas) || pod.DeletionTimestamp != nil || isOutdated(job, pod) {
 			continue
 		}
-		members[t] = append(members[t], member{pod, index})
+		members[t] = append(members[t], Member{pod, index})
 	}
 	for _, members := range members {
-		slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.index, b.index) })
+		slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.index, b.index) })
 	}
 	return members
 }
@@ -116,7 +117,7 @@ func isOutdated(job *batch.Job, pod *corev1.Pod) bool {
 
 // isTorn says whether some members have started and others wait. Right after a restart all wait, and the phase that the
 // scheduler wrote before it must not be taken for news.
-func isTorn(tasks [][]member) bool {
+func isTorn(tasks [][]Member) bool {
 	var waiting, started bool
 	for _, members := range tasks {
 		for _, member := range members {
@@ -130,8 +131,8 @@ func isTorn(tasks [][]member) bool {
 	return waiting && started
 }
 
-func podOccurrences(job *batch.Job, t int, members []member) []occurrence {
-	var found []occurrence
+func podOccurrences(job *batch.Job, t int, members []Member) []Occurrence {
+	var found []Occurrence
 	for _, member := range members {
 		switch member.Status.Phase {
 		case corev1.PodFailed:
@@ -140,10 +141,10 @@ func podOccurrences(job *batch.Job, t int, members []member) []occurrence {
 			if len(codes) > 0 {
 				what += fmt.Sprintf(" with exit code %d", codes[0])
 			}
-			found = append(found, occurrence{event: bus.PodFailedEvent, task: t, index: member.index, exitCodes: codes, since: since, what: what})
+			found = append(found, Occurrence{Event: bus.PodFailedEvent, Task: t, Index: member.index, exitCodes: codes, Since: since, What: what})
 		case corev1.PodPending:
-			found = append(found, occurrence{event: bus.PodPendingEvent, task: t, index: member.index, since: member.CreationTimestamp.Time,
-				what: fmt.Sprintf("pod %s is pending", member.Name)})
+			found = append(found, Occurrence{Event: bus.PodPendingEvent, Task: t, Index: member.index, Since: member.CreationTimestamp.Time,
+				What: fmt.Sprintf("pod %s is pending", member.Name)})
 		}
 	}
 	return found
@@ -168,7 +169,7 @@ func failure(pod *corev1.Pod) (codes []int32, at time.Time) {
 
 // taskOccurrences tells of a task that has completed, or whose containers were restarted in place more often than the
 // task allows, or that has ended with a failure.
-func taskOccurrences(job *batch.Job, t int, members []member) []occurrence {
+func taskOccurrences(job *batch.Job, t int, members []Member) []Occurrence {
 	task := &job.Spec.Tasks[t]
 	var succeeded, failed, restarts int32
 	for _, member := range members {
@@ -178,25 +179,26 @@ func taskOccurrences(job *batch.Job, t int, members []member) []occurrence {
 		case corev1.PodFailed:
 			failed++
 		default:
-			restarts += containerRestarts(member.Pod)
+			restarts += ContainerRestarts(member.Pod)
 		}
 	}
 	switch {
 	case task.Replicas == 0:
 		return nil
 	case succeeded == task.Replicas:
-		return []occurrence{{event: bus.TaskCompletedEvent, task: t, index: none, what: fmt.Sprintf("task %s completed", task.Name)}}
+		return []Occurrence{{Event: bus.TaskCompletedEvent, Task: t, Index: None, What: fmt.Sprintf("task %s completed", task.Name)}}
 	case restarts > task.MaxRetry:
-		return []occurrence{{event: bus.TaskFailedEvent, task: t, index: none,
-			what: fmt.Sprintf("containers of task %s were restarted %d times, its maxRetry is %d", task.Name, restarts, task.MaxRetry)}}
+		return []Occurrence{{Event: bus.TaskFailedEvent, Task: t, Index: None,
+			What: fmt.Sprintf("containers of task %s were restarted %d times, its maxRetry is %d", task.Name, restarts, task.MaxRetry)}}
 	case succeeded+failed == task.Replicas:
-		return []occurrence{{event: bus.TaskFailedEvent, task: t, index: none,
-			what: fmt.Sprintf("task %s ended with %d of %d pods failed", task.Name, failed, task.Replicas)}}
+		return []Occurrence{{Event: bus.TaskFailedEvent, Task: t, Index: None,
+			What: fmt.Sprintf("task %s ended with %d of %d pods failed", task.Name, failed, task.Replicas)}}
 	}
 	return nil
 }
 
-func containerRestarts(pod *corev1.Pod) int32 {
+// ContainerRestarts is how often the containers of a pod were restarted.
+func ContainerRestarts(pod *corev1.Pod) int32 {
 	var restarts int32
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range statuses {
@@ -210,7 +212,7 @@ func containerRestarts(pod *corev1.Pod) int32 {
 // were made and are not shown. The controller deletes pods only in phases of its own and puts into the status how many are
 // left; so if there are fewer than the status says, somebody else deleted some. Which pods they were is not on record. They
 // are made in the order of their index, so as many as are gone are named of those that are not there, from the first on.
-func evictions(job *batch.Job, t int, members []member, coming []int) []occurrence {
+func evictions(job *batch.Job, t int, members []Member, coming []int) []Occurrence {
 	task := &job.Spec.Tasks[t]
 	var recorded, recordedFinished, finished int32
 	for phase, number := range job.Status.TaskStatusCount[task.Name].Phase {
@@ -231,20 +233,21 @@ func evictions(job *batch.Job, t int, members []member, coming []int) []occurren
 	if lost <= 0 {
 		return nil
 	}
-	var found []occurrence
+	var found []Occurrence
 	gaps(there, task.Replicas, func(index int) bool {
-		found = append(found, eviction(job, t, index))
+		found = append(found, Eviction(job, t, index))
 		return len(found) < int(lost)
 	})
 	return found
 }
 
-func eviction(job *batch.Job, t, index int) occurrence {
-	return occurrence{event: bus.PodEvictedEvent, task: t, index: index,
-		what: fmt.Sprintf("pod %s was evicted or deleted", builder.PodName(job.Name, job.Spec.Tasks[t].Name, index))}
+// Eviction is the occurrence that a pod of a task was evicted or deleted.
+func Eviction(job *batch.Job, t, index int) Occurrence {
+	return Occurrence{Event: bus.PodEvictedEvent, Task: t, Index: index,
+		What: fmt.Sprintf("pod %s was evicted or deleted", builder.PodName(job.Name, job.Spec.Tasks[t].Name, index))}
 }
 
-// isBack says whether the pod of the index runs, or has finished.
-func isBack(members []member, index int) bool {
-	return slices.ContainsFunc(members, func(m member) bool { return m.index == index && m.Status.Phase != corev1.PodPending })
+// IsBack says whether the pod of the index runs, or has finished.
+func IsBack(members []Member, index int) bool {
+	return slices.ContainsFunc(members, func(m Member) bool { return m.index == index && m.Status.Phase != corev1.PodPending })
 }

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"fmt"
@@ -83,56 +83,56 @@ func (m *machine) reconcile(t *rapid.T, command bus.Action, crash bool) {
 	asked := m.asked(command)
 	var status *batch.JobStatus
 	if len(asked) > 0 {
-		if isPartial(asked[0].action) && before.RetryCount+1 < m.job.Spec.MaxRetry {
+		if IsPartial(asked[0].Action) && before.RetryCount+1 < m.job.Spec.MaxRetry {
 			if m.refused {
 				return
 			}
-			m.delete(targets(m.job, m.pods, asked))
+			m.delete(Targets(m.job, m.pods, asked))
 		}
-		status = follow(m.job, m.pods, asked, m.now)
-		if !crash && status.State.Phase == batch.Restarting && !isPartial(asked[0].action) {
+		status = Follow(m.job, m.pods, asked, m.now)
+		if !crash && status.State.Phase == batch.Restarting && !IsPartial(asked[0].Action) {
 			m.old = slices.Clone(m.pods)
 		}
 	} else {
 		m.advance()
-		status = observe(m.job, m.pods, m.group, trouble{}, m.now)
+		status = Observe(m.job, m.pods, m.group, Trouble{}, m.now)
 	}
 	if crash {
 		return
 	}
-	if status.State.Phase == batch.Restarting && before.State.Phase != batch.Restarting && (len(asked) == 0 || asked[0].action != bus.ResumeJobAction) {
+	if status.State.Phase == batch.Restarting && before.State.Phase != batch.Restarting && (len(asked) == 0 || asked[0].Action != bus.ResumeJobAction) {
 		m.charged++
 	}
 	m.job.Status = *status
 	m.check(t, before)
 }
 
-func (m *machine) asked(command bus.Action) []demand {
-	if _, follows := transition(m.job.Status.State.Phase, command); follows && !isPartial(command) {
-		return []demand{commanded(command, "asked")}
+func (m *machine) asked(command bus.Action) []Demand {
+	if _, follows := Transition(m.job.Status.State.Phase, command); follows && !IsPartial(command) {
+		return []Demand{Commanded(command, "asked")}
 	}
-	if !makesPods(m.job.Status.State.Phase) {
+	if !MakesPods(m.job.Status.State.Phase) {
 		return nil
 	}
-	due, _ := demands(m.job, occurrences(m.job, m.pods, nil, m.group), func(o *occurrence) time.Time { return o.since }, m.now)
-	return chosen(m.job.Status.State.Phase, due)
+	due, _ := Demands(m.job, Occurrences(m.job, m.pods, nil, m.group), func(o *Occurrence) time.Time { return o.Since }, m.now)
+	return Chosen(m.job.Status.State.Phase, due)
 }
 
 func (m *machine) advance() {
-	if !makesPods(m.job.Status.State.Phase) {
-		m.delete(leftovers(m.job, m.pods))
+	if !MakesPods(m.job.Status.State.Phase) {
+		m.delete(Leftovers(m.job, m.pods))
 		return
 	}
-	held := heldBack(m.job, m.pods)
+	held := HeldBack(m.job, m.pods)
 	// As if little went into one step, so that Jobs are often stopped while they are made.
-	missing, _, surplus := missingAndSurplus(m.job, m.pods, nil, held, 3)
+	missing, _, surplus := MissingAndSurplus(m.job, m.pods, nil, held, 3)
 	m.delete(surplus)
-	if !admitted(m.group) {
+	if !Admitted(m.group) {
 		return
 	}
 	for _, slot := range missing {
 		m.made++
-		pod := builder.Pod(m.job, &m.job.Spec.Tasks[slot.task], slot.index)
+		pod := builder.Pod(m.job, &m.job.Spec.Tasks[slot.Task], slot.Index)
 		pod.UID, pod.Status.Phase = types.UID(fmt.Sprint(m.made)), pending
 		pod.CreationTimestamp = metav1.NewTime(m.now)
 		m.pods = append(m.pods, pod)
@@ -158,7 +158,7 @@ func (m *machine) check(t *rapid.T, before *batch.JobStatus) {
 		t.Fatalf("%d retries of %d, restarted %d times", status.RetryCount, m.job.Spec.MaxRetry, m.charged)
 	}
 	from, to := before.State.Phase, status.State.Phase
-	if isFinal(from) && to != from {
+	if IsFinal(from) && to != from {
 		t.Fatalf("the Job came back from %s to %s", from, to)
 	}
 	if from != to && !slices.Contains(arrows[from], to) {
@@ -168,7 +168,7 @@ func (m *machine) check(t *rapid.T, before *batch.JobStatus) {
 		t.Fatalf("a Job failed without a reason, or lost it")
 	}
 	for _, pod := range m.pods {
-		if makesPods(to) && pod.DeletionTimestamp == nil && slices.Contains(m.old, pod) {
+		if MakesPods(to) && pod.DeletionTimestamp == nil && slices.Contains(m.old, pod) {
 			t.Fatalf("in phase %s there is pod %s from before the restart", to, pod.Name)
 		}
 	}
@@ -224,7 +224,7 @@ func (m *machine) calm(t *rapid.T) bool {
 	m.group.Status.Phase = scheduling.PodGroupRunning
 	for range enough {
 		phase := m.job.Status.State.Phase
-		if isFinal(phase) || phase == batch.Running && m.job.TotalReplicas() == 0 {
+		if IsFinal(phase) || phase == batch.Running && m.job.TotalReplicas() == 0 {
 			return true
 		}
 		var command bus.Action
@@ -232,7 +232,7 @@ func (m *machine) calm(t *rapid.T) bool {
 			command = bus.ResumeJobAction
 		}
 		m.reconcile(t, command, false)
-		m.now = m.now.Add(max(pauseLeft(&m.job.Status, m.now), 0))
+		m.now = m.now.Add(max(PauseLeft(&m.job.Status, m.now), 0))
 		m.sweep(func() bool { return true })
 		for _, pod := range m.pods {
 			if pod.Status.Phase == running {

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"slices"
@@ -39,7 +39,7 @@ func TestEveryPhaseFollowsItsActions(t *testing.T) {
 	}
 	for _, phase := range allPhases {
 		for _, action := range append(slices.Clone(validation.JobActions()), bus.SyncJobAction, bus.OpenQueueAction, "") {
-			to, follows := transition(phase, action)
+			to, follows := Transition(phase, action)
 			wanted, wantFollows := want[phase][action]
 			if follows != wantFollows || follows && to != wanted {
 				t.Errorf("%s in phase %q leads to %q (%t), want %q (%t)", action, phase, to, follows, wanted, wantFollows)
@@ -65,15 +65,15 @@ func TestEveryEventIsAnsweredWithEveryAction(t *testing.T) {
 					} else {
 						job.Spec.Policies = batch.LifecyclePolicies{policy}
 					}
-					found := occurrence{event: happened, task: 0, index: 1, since: noon.Add(-time.Hour), what: "it happened"}
-					due, _ := demands(job, []occurrence{found}, func(o *occurrence) time.Time { return o.since }, noon)
+					found := Occurrence{Event: happened, Task: 0, Index: 1, Since: noon.Add(-time.Hour), What: "it happened"}
+					due, _ := Demands(job, []Occurrence{found}, func(o *Occurrence) time.Time { return o.Since }, noon)
 					fitting := answered == happened || answered == bus.AnyEvent
 					if (len(due) == 1) != fitting {
 						t.Fatalf("%s happened, the policy for %s demands %v", happened, answered, due)
 					}
 					for _, phase := range []batch.JobPhase{batch.Pending, batch.Running} {
-						to, follows := transition(phase, action)
-						followed := chosen(phase, due)
+						to, follows := Transition(phase, action)
+						followed := Chosen(phase, due)
 						if (len(followed) == 1) != (fitting && follows) {
 							t.Fatalf("%s on %s in phase %s: %v is followed", action, happened, phase, followed)
 						}
@@ -81,9 +81,9 @@ func TestEveryEventIsAnsweredWithEveryAction(t *testing.T) {
 							continue
 						}
 						job.Status = batch.JobStatus{State: batch.JobState{Phase: phase}}
-						status := follow(job, nil, followed, noon)
+						status := Follow(job, nil, followed, noon)
 						if status.State.Phase != to || status.State.Reason != string(happened) || (status.RetryCount == 1) != (to == batch.Restarting) ||
-							(status.Version == 0) != isPartial(action) {
+							(status.Version == 0) != IsPartial(action) {
 							t.Fatalf("%s on %s in phase %s leads to %+v", action, happened, phase, status)
 						}
 					}
@@ -99,22 +99,22 @@ func TestTheTaskIsAskedBeforeTheJobAndTheFirstPolicyDecides(t *testing.T) {
 	job.Spec.Tasks[0].Policies = batch.LifecyclePolicies{onExitCode(bus.RestartPodAction, 3), onEvent(bus.RestartTaskAction, bus.PodFailedEvent)}
 	for _, test := range []struct {
 		name string
-		o    occurrence
+		o    Occurrence
 		want bus.Action
 	}{
-		{"the task's exit code", occurrence{event: bus.PodFailedEvent, task: 0, exitCodes: []int32{3}}, bus.RestartPodAction},
-		{"any container's exit code", occurrence{event: bus.PodFailedEvent, task: 0, exitCodes: []int32{1, 3}}, bus.RestartPodAction},
-		{"the task's event", occurrence{event: bus.PodFailedEvent, task: 0, exitCodes: []int32{4}}, bus.RestartTaskAction},
-		{"another event of the task", occurrence{event: bus.PodEvictedEvent, task: 0}, bus.AbortJobAction},
-		{"the Job's exit code", occurrence{event: bus.PodFailedEvent, task: 1, exitCodes: []int32{3}}, bus.TerminateJobAction},
-		{"the Job's event", occurrence{event: bus.PodFailedEvent, task: 1}, bus.AbortJobAction},
-		{"an event of no task", occurrence{event: bus.JobUpdatedEvent, task: none}, bus.AbortJobAction},
+		{"the task's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{3}}, bus.RestartPodAction},
+		{"any container's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{1, 3}}, bus.RestartPodAction},
+		{"the task's event", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{4}}, bus.RestartTaskAction},
+		{"another event of the task", Occurrence{Event: bus.PodEvictedEvent, Task: 0}, bus.AbortJobAction},
+		{"the Job's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 1, exitCodes: []int32{3}}, bus.TerminateJobAction},
+		{"the Job's event", Occurrence{Event: bus.PodFailedEvent, Task: 1}, bus.AbortJobAction},
+		{"an event of no task", Occurrence{Event: bus.JobUpdatedEvent, Task: None}, bus.AbortJobAction},
 	} {
 		if got := answer(job, &test.o); got == nil || got.Action != test.want {
 			t.Errorf("%s is answered by %+v, want %s", test.name, got, test.want)
 		}
 	}
-	if got := answer(job, &occurrence{event: bus.PodPendingEvent, task: 1}); got != nil {
+	if got := answer(job, &Occurrence{Event: bus.PodPendingEvent, Task: 1}); got != nil {
 		t.Errorf("a pod that was just made is answered by %+v", got)
 	}
 }
@@ -124,38 +124,38 @@ func TestDelayedAnswersWaitForTheirTime(t *testing.T) {
 	job.Spec.Policies = batch.LifecyclePolicies{
 		after(time.Minute, onEvent(bus.AbortJobAction, bus.PodPendingEvent)), after(30*time.Second, onEvent(bus.RestartJobAction, bus.PodFailedEvent)),
 	}
-	found := []occurrence{
-		{event: bus.PodPendingEvent, task: 0, index: 0, since: noon, what: "pod a-0 is pending"},
-		{event: bus.PodFailedEvent, task: 0, index: 1, since: noon, what: "pod a-1 failed"},
+	found := []Occurrence{
+		{Event: bus.PodPendingEvent, Task: 0, Index: 0, Since: noon, What: "pod a-0 is pending"},
+		{Event: bus.PodFailedEvent, Task: 0, Index: 1, Since: noon, What: "pod a-1 failed"},
 	}
 	for _, test := range []struct {
 		after time.Duration
 		due   int
 		wait  time.Duration
 	}{{10 * time.Second, 0, 20 * time.Second}, {30 * time.Second, 1, 30 * time.Second}, {time.Minute, 2, 0}} {
-		due, wait := demands(job, found, func(o *occurrence) time.Time { return o.since }, noon.Add(test.after))
+		due, wait := Demands(job, found, func(o *Occurrence) time.Time { return o.Since }, noon.Add(test.after))
 		if len(due) != test.due || wait != test.wait {
 			t.Errorf("after %s: %d due, next in %s; want %d and %s", test.after, len(due), wait, test.due, test.wait)
 		}
 	}
-	due, _ := demands(job, found[:1], func(o *occurrence) time.Time { return o.since }, noon.Add(time.Hour))
-	if due[0].message != "pod a-0 is pending, for more than 1m0s: AbortJob" {
-		t.Errorf("the message is %q", due[0].message)
+	due, _ := Demands(job, found[:1], func(o *Occurrence) time.Time { return o.Since }, noon.Add(time.Hour))
+	if due[0].Message != "pod a-0 is pending, for more than 1m0s: AbortJob" {
+		t.Errorf("the message is %q", due[0].Message)
 	}
 }
 
 func TestOfSeveralDemandsTheMostFinalIsFollowedWhateverTheirOrder(t *testing.T) {
-	complete, abort := demand{action: bus.CompleteJobAction}, demand{action: bus.AbortJobAction}
-	pod, task := demand{action: bus.RestartPodAction, index: 1}, demand{action: bus.RestartTaskAction, task: 1}
-	for _, asked := range [][]demand{{complete, abort, pod}, {pod, abort, complete}} {
-		if got := chosen(batch.Running, asked); len(got) != 1 || got[0] != complete {
+	complete, abort := Demand{Action: bus.CompleteJobAction}, Demand{Action: bus.AbortJobAction}
+	pod, task := Demand{Action: bus.RestartPodAction, index: 1}, Demand{Action: bus.RestartTaskAction, task: 1}
+	for _, asked := range [][]Demand{{complete, abort, pod}, {pod, abort, complete}} {
+		if got := Chosen(batch.Running, asked); len(got) != 1 || got[0] != complete {
 			t.Errorf("of %v is followed %v", asked, got)
 		}
 	}
-	if got := chosen(batch.Running, []demand{pod, task}); !slices.Equal(got, []demand{task, pod}) {
+	if got := Chosen(batch.Running, []Demand{pod, task}); !slices.Equal(got, []Demand{task, pod}) {
 		t.Errorf("both parts are to be restarted at once, not %v", got)
 	}
-	if got := chosen(batch.Completing, []demand{abort}); got != nil {
+	if got := Chosen(batch.Completing, []Demand{abort}); got != nil {
 		t.Errorf("a Job that is completing follows %v", got)
 	}
 }
@@ -166,18 +166,18 @@ func TestOnlyWhatIsMeantIsRestarted(t *testing.T) {
 	pods := append(podsOf(job, 0, failed, running, terminating, running), podsOf(job, 1, running, succeeded)...)
 	for _, test := range []struct {
 		name string
-		d    demand
+		d    Demand
 		want []string
 	}{
-		{"a pod", demand{action: bus.RestartPodAction, task: 0, index: 1}, []string{"sim-a-1"}},
-		{"a partition", demand{action: bus.RestartPartitionAction, task: 0, index: 1}, []string{"sim-a-0", "sim-a-1"}},
-		{"a partition of which one is going", demand{action: bus.RestartPartitionAction, task: 0, index: 2}, []string{"sim-a-3"}},
-		{"a task", demand{action: bus.RestartTaskAction, task: 1, index: 0}, []string{"sim-b-0", "sim-b-1"}},
-		{"an undivided task's partition", demand{action: bus.RestartPartitionAction, task: 1, index: 0}, []string{"sim-b-0", "sim-b-1"}},
-		{"the Job, by its version", demand{action: bus.RestartJobAction, task: none, index: none}, nil},
+		{"a pod", Demand{Action: bus.RestartPodAction, task: 0, index: 1}, []string{"sim-a-1"}},
+		{"a partition", Demand{Action: bus.RestartPartitionAction, task: 0, index: 1}, []string{"sim-a-0", "sim-a-1"}},
+		{"a partition of which one is going", Demand{Action: bus.RestartPartitionAction, task: 0, index: 2}, []string{"sim-a-3"}},
+		{"a task", Demand{Action: bus.RestartTaskAction, task: 1, index: 0}, []string{"sim-b-0", "sim-b-1"}},
+		{"an undivided task's partition", Demand{Action: bus.RestartPartitionAction, task: 1, index: 0}, []string{"sim-b-0", "sim-b-1"}},
+		{"the Job, by its version", Demand{Action: bus.RestartJobAction, task: None, index: None}, nil},
 	} {
 		var got []string
-		for _, pod := range targets(job, pods, []demand{test.d}) {
+		for _, pod := range Targets(job, pods, []Demand{test.d}) {
 			got = append(got, pod.Name)
 		}
 		if !slices.Equal(got, test.want) {
@@ -187,11 +187,11 @@ func TestOnlyWhatIsMeantIsRestarted(t *testing.T) {
 }
 
 func TestAnActionForMoreThanTheEventNamesIsWidened(t *testing.T) {
-	for _, test := range []struct{ asked, want demand }{
-		{demand{action: bus.RestartPodAction, task: 0, index: 1}, demand{action: bus.RestartPodAction, task: 0, index: 1}},
-		{demand{action: bus.RestartPodAction, task: 0, index: none}, demand{action: bus.RestartTaskAction, task: 0, index: none}},
-		{demand{action: bus.RestartTaskAction, task: none, index: none}, demand{action: bus.RestartJobAction, task: none, index: none}},
-		{demand{action: bus.AbortJobAction, task: 0, index: 1}, demand{action: bus.AbortJobAction, task: none, index: none}},
+	for _, test := range []struct{ asked, want Demand }{
+		{Demand{Action: bus.RestartPodAction, task: 0, index: 1}, Demand{Action: bus.RestartPodAction, task: 0, index: 1}},
+		{Demand{Action: bus.RestartPodAction, task: 0, index: None}, Demand{Action: bus.RestartTaskAction, task: 0, index: None}},
+		{Demand{Action: bus.RestartTaskAction, task: None, index: None}, Demand{Action: bus.RestartJobAction, task: None, index: None}},
+		{Demand{Action: bus.AbortJobAction, task: 0, index: 1}, Demand{Action: bus.AbortJobAction, task: None, index: None}},
 	} {
 		if got := widened(test.asked); got != test.want {
 			t.Errorf("%v becomes %v, want %v", test.asked, got, test.want)
@@ -202,9 +202,9 @@ func TestAnActionForMoreThanTheEventNamesIsWidened(t *testing.T) {
 // happened are the events that are there to be answered.
 func happened(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, unseen ...string) []bus.Event {
 	var events []bus.Event
-	for _, o := range occurrences(job, pods, sets.New(unseen...), group) {
-		if !slices.Contains(events, o.event) {
-			events = append(events, o.event)
+	for _, o := range Occurrences(job, pods, sets.New(unseen...), group) {
+		if !slices.Contains(events, o.Event) {
+			events = append(events, o.Event)
 		}
 	}
 	return events
@@ -280,8 +280,8 @@ func TestAFailureTellsItsExitCodesAndTime(t *testing.T) {
 	}
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{ended(0, noon.Add(time.Hour))}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{ended(1, noon), {}, ended(137, noon.Add(time.Minute))}
-	found := occurrences(job, []*corev1.Pod{pod}, nil, nil)
-	if o := found[0]; !slices.Equal(o.exitCodes, []int32{1, 137}) || !o.since.Equal(noon.Add(time.Minute)) || o.what != "pod sim-a-0 failed with exit code 1" {
+	found := Occurrences(job, []*corev1.Pod{pod}, nil, nil)
+	if o := found[0]; !slices.Equal(o.exitCodes, []int32{1, 137}) || !o.Since.Equal(noon.Add(time.Minute)) || o.What != "pod sim-a-0 failed with exit code 1" {
 		t.Errorf("the occurrence is %+v", o)
 	}
 }

@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"maps"
@@ -9,10 +9,10 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// updatePodGroup brings what follows from the Job up to date in a copy of a PodGroup that exists. That is all of its spec: whoever
+// UpdatePodGroup brings what follows from the Job up to date in a copy of a PodGroup that exists. That is all of its spec: whoever
 // may write PodGroups cannot move a Job to another queue, or give it another priority, behind the back of what checks Jobs.
 // Labels and annotations are only added or changed, because others put theirs there too.
-func updatePodGroup(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
+func UpdatePodGroup(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	updated := current.DeepCopy()
 	updated.Labels = overlay(updated.Labels, wanted.Labels)
 	updated.Annotations = overlay(updated.Annotations, wanted.Annotations)
@@ -53,10 +53,10 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 	return unschedulable.Reason, unschedulable.Message
 }
 
-// isSpent says whether the PodGroup of a Job that has ended, or was aborted, is of no use any more. One whose pods have
+// IsSpent says whether the PodGroup of a Job that has ended, or was aborted, is of no use any more. One whose pods have
 // finished is complete and keeps telling so; without them it would wait to be admitted for ever, in room that its queue
 // holds for it.
-func isSpent(job *batch.Job, pods []*corev1.Pod) bool {
+func IsSpent(job *batch.Job, pods []*corev1.Pod) bool {
 	var finished int32
 	for _, pod := range pods {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
@@ -65,10 +65,10 @@ func isSpent(job *batch.Job, pods []*corev1.Pod) bool {
 		finished++
 	}
 	phase := job.Status.State.Phase
-	return (isFinal(phase) || phase == batch.Aborted) && finished < job.Spec.MinAvailable
+	return (IsFinal(phase) || phase == batch.Aborted) && finished < job.Spec.MinAvailable
 }
 
-// admitted says whether the scheduler lets the pods of the PodGroup be made.
-func admitted(group *scheduling.PodGroup) bool {
+// Admitted says whether the scheduler lets the pods of the PodGroup be made.
+func Admitted(group *scheduling.PodGroup) bool {
 	return group.Status.Phase != "" && group.Status.Phase != scheduling.PodGroupPending
 }

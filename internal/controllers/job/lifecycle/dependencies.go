@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// heldBack says of each task of a defaulted, valid Job what its pods still wait for, empty if they may be made. A task
+// HeldBack says of each task of a defaulted, valid Job what its pods still wait for, empty if they may be made. A task
 // that has pods is not held back any more, whatever becomes of those it waited for.
-func heldBack(job *batch.Job, pods []*corev1.Pod) []string {
+func HeldBack(job *batch.Job, pods []*corev1.Pod) []string {
 	held := make([]string, len(job.Spec.Tasks))
 	started := map[string]int32{}
 	present := map[string]bool{}
@@ -23,7 +23,7 @@ func heldBack(job *batch.Job, pods []*corev1.Pod) []string {
 			continue
 		}
 		present[task] = true
-		if pod.DeletionTimestamp == nil && hasStarted(pod) {
+		if pod.DeletionTimestamp == nil && HasStarted(pod) {
 			started[task]++
 		}
 	}
@@ -48,7 +48,7 @@ func deadEnd(job *batch.Job, pods []*corev1.Pod) string {
 		finished[pod.Annotations[batch.TaskSpecKey]]++
 	}
 	var waiting []string
-	for t, why := range heldBack(job, pods) {
+	for t, why := range HeldBack(job, pods) {
 		task := &job.Spec.Tasks[t]
 		switch {
 		case why == "" && finished[task.Name] < task.Replicas:
@@ -63,8 +63,8 @@ func deadEnd(job *batch.Job, pods []*corev1.Pod) string {
 	return strings.Join(waiting, "; ")
 }
 
-// hasStarted says whether a pod serves those who depend on it: all of its containers are ready, or it has done its work.
-func hasStarted(pod *corev1.Pod) bool {
+// HasStarted says whether a pod serves those who depend on it: all of its containers are ready, or it has done its work.
+func HasStarted(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
 		return true
@@ -97,9 +97,9 @@ func missingDependencies(job *batch.Job, task *batch.TaskSpec, started map[strin
 	return fmt.Sprintf("task %s waits for %s", task.Name, strings.Join(missing, conjunction))
 }
 
-// holdBack takes the tasks that are held back out of the gang, which could never start if it had to wait for pods that
+// HoldBack takes the tasks that are held back out of the gang, which could never start if it had to wait for pods that
 // wait for it. What the gang needs to be let into its queue stays that of the whole Job, so that the rest finds room.
-func holdBack(group *scheduling.PodGroup, job *batch.Job, held []string) {
+func HoldBack(group *scheduling.PodGroup, job *batch.Job, held []string) {
 	var minAvailable, replicas int32
 	for t := range job.Spec.Tasks {
 		task := &job.Spec.Tasks[t]

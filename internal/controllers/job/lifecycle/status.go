@@ -1,4 +1,4 @@
-package job
+package lifecycle
 
 import (
 	"fmt"
@@ -52,28 +52,28 @@ func count(status *batch.JobStatus, pods []*corev1.Pod) {
 	}
 }
 
-// trouble is something the Job cannot get past by waiting for the scheduler; the empty value is none.
-type trouble struct {
-	reason, message string
+// Trouble is something the Job cannot get past by waiting for the scheduler; the empty value is none.
+type Trouble struct {
+	Reason, Message string
 }
 
-// observe returns the status a defaulted Job should have, given its pods, its PodGroup (nil if there is none) and the
+// Observe returns the status a defaulted Job should have, given its pods, its PodGroup (nil if there is none) and the
 // trouble it is in. Where nothing has changed it equals the status the Job has.
-func observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, trouble trouble, now time.Time) *batch.JobStatus {
+func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, trouble Trouble, now time.Time) *batch.JobStatus {
 	status := job.Status.DeepCopy()
 	count(status, pods)
 	status.ObservedGeneration = job.Generation
-	if trouble.reason == ReasonInvalidSpec {
+	if trouble.Reason == ReasonInvalidSpec {
 		// Judging by numbers that contradict each other would end the Job for a typing error in a scale-up.
 		if status.State.Phase == "" {
 			enter(job, status, verdict{phase: batch.Pending}, now)
 		}
-		status.State.Reason, status.State.Message = trouble.reason, trouble.message
+		status.State.Reason, status.State.Message = trouble.Reason, trouble.Message
 		return status
 	}
 	status.MinAvailable = job.Spec.MinAvailable
 	verdict := nextOf(job, status, pods, now)
-	if makesPods(status.State.Phase) && !makesPods(verdict.phase) {
+	if MakesPods(status.State.Phase) && !MakesPods(verdict.phase) {
 		status.Version++
 	}
 	if verdict.phase != status.State.Phase {
@@ -81,20 +81,20 @@ func observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	}
 	status.State.Reason, status.State.Message = verdict.reason, verdict.message
 	switch {
-	case isFinal(verdict.phase):
-	case trouble.reason != "":
-		status.State.Reason, status.State.Message = trouble.reason, trouble.message
+	case IsFinal(verdict.phase):
+	case trouble.Reason != "":
+		status.State.Reason, status.State.Message = trouble.Reason, trouble.Message
 	case verdict.phase == batch.Pending:
 		status.State.Reason, status.State.Message = whyPending(job, group, pods)
-	case verdict.phase == batch.Running && estimateLeft(job, status, now) < 0:
+	case verdict.phase == batch.Running && EstimateLeft(job, status, now) < 0:
 		status.State.Reason = ReasonRunningEstimateExceeded
 		status.State.Message = fmt.Sprintf("the Job runs for longer than its runningEstimate, %s", job.Spec.RunningEstimate.Duration)
 	}
 	return status
 }
 
-// estimateLeft is how long the Job may run on without exceeding the estimate of its user, 0 if there is none.
-func estimateLeft(job *batch.Job, status *batch.JobStatus, now time.Time) time.Duration {
+// EstimateLeft is how long the Job may run on without exceeding the estimate of its user, 0 if there is none.
+func EstimateLeft(job *batch.Job, status *batch.JobStatus, now time.Time) time.Duration {
 	if job.Spec.RunningEstimate == nil || status.State.Phase != batch.Running {
 		return 0
 	}
@@ -109,11 +109,11 @@ func whyPending(job *batch.Job, group *scheduling.PodGroup, pods []*corev1.Pod) 
 	if reason, message = waiting(group); reason != "" || message != "" {
 		return reason, message
 	}
-	if !admitted(group) {
+	if !Admitted(group) {
 		return batch.PodGroupPendingReason, fmt.Sprintf("scheduler %s has not let PodGroup %s into queue %s yet",
 			job.Spec.SchedulerName, group.Name, group.Spec.Queue)
 	}
-	held := slices.DeleteFunc(heldBack(job, pods), func(why string) bool { return why == "" })
+	held := slices.DeleteFunc(HeldBack(job, pods), func(why string) bool { return why == "" })
 	if len(held) > 0 {
 		return ReasonWaitsForTask, strings.Join(held, "; ")
 	}
@@ -129,7 +129,7 @@ func enter(job *batch.Job, status *batch.JobStatus, verdict verdict, now time.Ti
 	if surplus := len(status.Conditions) - maxConditions; surplus > 0 {
 		status.Conditions = status.Conditions[surplus:]
 	}
-	if isFinal(verdict.phase) {
+	if IsFinal(verdict.phase) {
 		status.RunningDuration = &metav1.Duration{Duration: at.Sub(startedAt(job, status))}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -36,7 +37,7 @@ func newSimulateCommand() *cobra.Command {
 		Short: "Say what the scheduler would decide for these manifests, without any cluster",
 		Long: `Runs the real scheduler against the cluster that the manifests describe, with a clock of its own, and prints what it
 decides. PATH is a file, a folder or - for the standard input; what kubectl get -o yaml prints is accepted as it is. The
-scheduler's configuration is read from a ConfigMap with the key ` + simulator.ConfigurationKey + ` among the manifests, or from
+scheduler's configuration is read from a ConfigMap with the key ` + manifests.ConfigurationKey + ` among the manifests, or from
 --config.
 
 Exit codes: 0 done, 1 something was not understood, 3 not stable within --max-cycles.`,
@@ -76,7 +77,7 @@ func simulate(command *cobra.Command, f *simulateFlags) error {
 		}
 		options.Now = now
 	}
-	input, err := simulator.Read(f.files, command.InOrStdin())
+	input, err := manifests.Read(f.files, command.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ type notStable struct{ error }
 func (notStable) ExitCode() int { return 3 }
 
 // simulatedPolicy is what the configuration says: that of the file, else that among the manifests, else the default.
-func simulatedPolicy(input *simulator.Input, file string, command *cobra.Command) (*framework.Policy, error) {
+func simulatedPolicy(input *manifests.Input, file string, command *cobra.Command) (*framework.Policy, error) {
 	registry := scheduler.NewRegistry()
 	text, place := []byte(input.Configuration), input.ConfigurationPlace
 	if file != "" {

@@ -16,7 +16,7 @@ import (
 	"hekla.sh/hekla/internal/simulator"
 )
 
-const manifests = `
+const contested = `
 apiVersion: v1
 kind: Node
 metadata: {name: n1, creationTimestamp: "2026-03-02T06:00:00Z"}
@@ -74,21 +74,21 @@ func TestSimulateExitsWithTheCodeThatIsPromised(t *testing.T) {
 		code      int
 		want      string // in what is said to the person
 	}{
-		"one cycle":                {manifests, []string{"-f", "-"}, 0, ""},
-		"until rest":               {manifests, []string{"-f", "-", "--until-stable"}, 0, ""},
-		"no rest in time":          {manifests, []string{"-f", "-", "--until-stable", "--max-cycles", "2"}, 3, "not stable within 2 cycles"},
+		"one cycle":                {contested, []string{"-f", "-"}, 0, ""},
+		"until rest":               {contested, []string{"-f", "-", "--until-stable"}, 0, ""},
+		"no rest in time":          {contested, []string{"-f", "-", "--until-stable", "--max-cycles", "2"}, 3, "not stable within 2 cycles"},
 		"no file":                  {"", nil, 1, "no file is given"},
 		"a file that is not there": {"", []string{"-f", "nowhere.yaml"}, 1, "nowhere.yaml"},
 		"an unknown kind":          {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", []string{"-f", "-"}, 1, "knows no kind Secret"},
-		"an unknown flag":          {manifests, []string{"-f", "-", "--fast"}, 1, "--fast"},
-		"an argument":              {manifests, []string{"-f", "-", "more"}, 1, "more"},
-		"an unknown output":        {manifests, []string{"-f", "-", "-o", "xml"}, 1, `--output "xml"`},
-		"explanations as text":     {manifests, []string{"-f", "-", "--explain"}, 1, "--explain needs --output json"},
-		"no cycles":                {manifests, []string{"-f", "-", "--cycles", "0"}, 1, "--cycles"},
-		"no most cycles":           {manifests, []string{"-f", "-", "--until-stable", "--max-cycles", "0"}, 1, "--max-cycles"},
-		"cycles until rest":        {manifests, []string{"-f", "-", "--cycles", "2", "--until-stable"}, 1, "until-stable"},
-		"a time that is none":      {manifests, []string{"-f", "-", "--now", "today"}, 1, `--now "today"`},
-		"a bad configuration":      {manifests + configMap("actions: allocate\ntears: []"), []string{"-f", "-"}, 1, "standard input, document 5, ConfigMap c: "},
+		"an unknown flag":          {contested, []string{"-f", "-", "--fast"}, 1, "--fast"},
+		"an argument":              {contested, []string{"-f", "-", "more"}, 1, "more"},
+		"an unknown output":        {contested, []string{"-f", "-", "-o", "xml"}, 1, `--output "xml"`},
+		"explanations as text":     {contested, []string{"-f", "-", "--explain"}, 1, "--explain needs --output json"},
+		"no cycles":                {contested, []string{"-f", "-", "--cycles", "0"}, 1, "--cycles"},
+		"no most cycles":           {contested, []string{"-f", "-", "--until-stable", "--max-cycles", "0"}, 1, "--max-cycles"},
+		"cycles until rest":        {contested, []string{"-f", "-", "--cycles", "2", "--until-stable"}, 1, "until-stable"},
+		"a time that is none":      {contested, []string{"-f", "-", "--now", "today"}, 1, `--now "today"`},
+		"a bad configuration":      {contested + configMap("actions: allocate\ntears: []"), []string{"-f", "-"}, 1, "standard input, document 5, ConfigMap c: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(t, test.stdin, test.arguments...)
@@ -114,12 +114,12 @@ kind: Pod
 metadata: {name: large-0, namespace: default, annotations: {scheduling.k8s.io/group-name: large}}
 spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: '64'}}}]}
 `
-	_, stdout, _ := run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json")
+	_, stdout, _ := run(t, contested+waits, "-f", "-", "--until-stable", "-o", "json")
 	if strings.Contains(stdout, "explanations") || strings.Contains(stdout, "journal") {
 		t.Errorf("it explains what nobody asked about: %s", stdout)
 	}
 	plain := report(t, stdout)
-	_, stdout, stderr := run(t, manifests+waits, "-f", "-", "--until-stable", "-o", "json", "--explain")
+	_, stdout, stderr := run(t, contested+waits, "-f", "-", "--until-stable", "-o", "json", "--explain")
 	r := report(t, stdout)
 	if r.Explanations == nil {
 		t.Fatalf("nothing is explained: %s", stderr)
@@ -150,7 +150,7 @@ func TestSimulateHasAClockOfItsOwn(t *testing.T) {
 		"as seen from when it is said to begin": {[]string{"--grace", "--now", "2026-03-02T06:00:07Z"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, stdout, stderr := run(t, manifests, append(test.arguments, "-f", "-", "--until-stable", "-o", "json")...)
+			_, stdout, stderr := run(t, contested, append(test.arguments, "-f", "-", "--until-stable", "-o", "json")...)
 			r := report(t, stdout)
 			if len(r.Binds) != 1 || r.Binds[0].Pod != "default/p" || r.Binds[0].Cycle != test.cycle {
 				t.Errorf("bound %+v, want default/p in cycle %d; %s", r.Binds, test.cycle, stderr)
@@ -160,20 +160,20 @@ func TestSimulateHasAClockOfItsOwn(t *testing.T) {
 }
 
 func TestSimulateRunsAsManyCyclesAsItIsTold(t *testing.T) {
-	_, stdout, _ := run(t, manifests, "-f", "-", "--cycles", "4", "-o", "json")
+	_, stdout, _ := run(t, contested, "-f", "-", "--cycles", "4", "-o", "json")
 	if r := report(t, stdout); r.Cycles != 4 || !r.Stable {
 		t.Errorf("the report is %+v", r)
 	}
 }
 
 func TestSimulateTellsAPersonUnlessItIsAskedForJSON(t *testing.T) {
-	if _, stdout, _ := run(t, manifests, "-f", "-", "--until-stable"); !strings.HasPrefix(stdout, "Cycle 2\n  bind  default/p") {
+	if _, stdout, _ := run(t, contested, "-f", "-", "--until-stable"); !strings.HasPrefix(stdout, "Cycle 2\n  bind  default/p") {
 		t.Errorf("it prints\n%s", stdout)
 	}
 }
 
 func TestSimulatePlacesThePodsOfTheSchedulersItIsNamed(t *testing.T) {
-	_, stdout, _ := run(t, manifests, "-f", "-", "--until-stable", "-o", "json", "--scheduler-name", "mine", "--scheduler-name", "volcano")
+	_, stdout, _ := run(t, contested, "-f", "-", "--until-stable", "-o", "json", "--scheduler-name", "mine", "--scheduler-name", "volcano")
 	if r := report(t, stdout); len(r.Binds) != 2 {
 		t.Errorf("bound %+v", r.Binds)
 	}
@@ -186,31 +186,31 @@ func TestTheConfigurationIsThatOfTheFileElseThatOfTheManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bound := func(manifests string, arguments ...string) int {
+	bound := func(contested string, arguments ...string) int {
 		t.Helper()
-		code, stdout, stderr := run(t, manifests, append(arguments, "-f", "-", "--until-stable", "-o", "json")...)
+		code, stdout, stderr := run(t, contested, append(arguments, "-f", "-", "--until-stable", "-o", "json")...)
 		if code != 0 {
 			t.Fatal(stderr)
 		}
 		return len(report(t, stdout).Binds)
 	}
 	const idle, busy = "actions: enqueue\ntiers: []", "actions: \"enqueue, allocate\"\ntiers: []"
-	if got := bound(manifests + configMap(idle)); got != 0 {
+	if got := bound(contested + configMap(idle)); got != 0 {
 		t.Errorf("the configuration of the manifests does not count: %d bound", got)
 	}
 	write(busy)
-	if got := bound(manifests+configMap(idle), "--config", file); got != 1 {
+	if got := bound(contested+configMap(idle), "--config", file); got != 1 {
 		t.Errorf("the file does not win: %d bound", got)
 	}
 	write("")
-	if code, _, stderr := run(t, manifests, "-f", "-", "--config", file); code != 1 || !strings.Contains(stderr, file+": ") {
+	if code, _, stderr := run(t, contested, "-f", "-", "--config", file); code != 1 || !strings.Contains(stderr, file+": ") {
 		t.Errorf("an empty file: the code is %d, said is %q", code, stderr)
 	}
 	write("actions: allocate\ntiers:\n- plugins:\n  - name: numa-aware")
-	if _, _, stderr := run(t, manifests, "-f", "-", "--config", file); !strings.Contains(stderr, "hekla: "+file+": ") || !strings.Contains(stderr, "numa-aware") {
+	if _, _, stderr := run(t, contested, "-f", "-", "--config", file); !strings.Contains(stderr, "hekla: "+file+": ") || !strings.Contains(stderr, "numa-aware") {
 		t.Errorf("of a plugin that has no effect it is said %q", stderr)
 	}
-	if code, _, _ := run(t, manifests, "-f", "-", "--config", "nowhere.conf"); code != 1 {
+	if code, _, _ := run(t, contested, "-f", "-", "--config", "nowhere.conf"); code != 1 {
 		t.Errorf("of a file that is not there the code is %d", code)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction"
 	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -63,7 +64,7 @@ func lead(t *testing.T, configuration string, objects []runtime.Object, crash *s
 		}
 		return policy
 	}}
-	input, err := simulator.NewInput(objects...)
+	input, err := manifests.New(objects...)
 	if err != nil {
 		t.Fatal(err)
 	}

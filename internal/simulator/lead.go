@@ -1,8 +1,6 @@
 package simulator
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -22,40 +21,8 @@ import (
 // Led is a simulation that is led from outside, cycle by cycle, and in which objects change in between. It is for tests.
 type Led struct{ s *simulation }
 
-// NewInput returns the input of objects that are at hand. They are copied before they are changed.
-func NewInput(objects ...runtime.Object) (*Input, error) {
-	in := newInput()
-	for _, o := range objects {
-		if err := in.add(object{Object: o.DeepCopyObject(), place: fmt.Sprintf("%T", o)}); err != nil {
-			return nil, fmt.Errorf("%T: %w", o, err)
-		}
-	}
-	in.complete()
-	return in, nil
-}
-
-// ReadObjects reads objects as [Read] does, each with what the API server would fill in.
-func ReadObjects(from io.Reader) ([]runtime.Object, error) {
-	r := newReader(from)
-	if err := r.readPath("-"); err != nil {
-		return nil, err
-	}
-	in := newInput()
-	objects := make([]runtime.Object, len(r.objects))
-	for i, o := range r.objects {
-		if err := in.add(o); err != nil {
-			return nil, fmt.Errorf("%s: %w", o.place, err)
-		}
-		objects[i] = o.Object
-	}
-	for _, pod := range in.pods {
-		in.completePod(pod)
-	}
-	return objects, nil
-}
-
 // Lead begins a simulation that is led from outside. Of the options, how long it is to last has no effect.
-func Lead(input *Input, policy *framework.Policy, options Options) (*Led, error) {
+func Lead(input *manifests.Input, policy *framework.Policy, options Options) (*Led, error) {
 	s, err := newSimulation(input, policy, options)
 	if err != nil {
 		return nil, err
@@ -123,7 +90,7 @@ func (l *Led) Set(o runtime.Object) error {
 	case *schedulingv1beta1.PodGroup:
 		s.groups[keyOf(o)], s.names[keyOf(o)] = o, o.Namespace+"/"+nameOf(o)
 	case *policyv1.PodDisruptionBudget:
-		b, err := newBudget(o)
+		b, err := manifests.NewBudget(o)
 		if err != nil {
 			return err
 		}
@@ -170,8 +137,8 @@ func (l *Led) Delete(o runtime.Object) {
 	s.count()
 }
 
-func budgetKey(b *budget) types.NamespacedName { return keyOf(b.object) }
-func quotaKey(q *quota) types.NamespacedName   { return keyOf(q.object) }
+func budgetKey(b *manifests.Budget) types.NamespacedName { return keyOf(b.Object) }
+func quotaKey(q *quota) types.NamespacedName             { return keyOf(q.object) }
 
 // without returns a list without what is of the name of an object.
 func without[T any](all []T, o metav1.Object, key func(T) types.NamespacedName) []T {

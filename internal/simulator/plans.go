@@ -34,9 +34,12 @@ const (
 	budgetForbids       = "a disruption budget forbids it: "
 )
 
-// beginPlan carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. If it has several
+// planWriter carries out plans in the virtual cluster, as the edge does in a real one.
+type planWriter struct{ *simulation }
+
+// begin carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. If it has several
 // evictions, the API server is asked about all before the first; it stops at the first that is refused.
-func (s *simulation) beginPlan(p *decision.PlanStart) {
+func (s planWriter) begin(p *decision.PlanStart) {
 	if p.Job != (cluster.JobID{}) {
 		s.setGroupStatus(&p.Group, true)
 	}
@@ -78,22 +81,22 @@ func refusal(e *decision.Eviction, reason string) cluster.Refused {
 }
 
 // forbids says why the API server refuses to evict a pod, "" if it does not. isAsked says that it is only asked whether it would.
-func (s *simulation) forbids(e *decision.Eviction, pod *corev1.Pod, isAsked bool) string {
+func (s planWriter) forbids(e *decision.Eviction, pod *corev1.Pod, isAsked bool) string {
 	if s.options.Fate != nil {
 		if fate := s.options.Fate(*e); fate.Refused != "" && !(fate.Late && isAsked) {
 			return fate.Refused
 		}
 	}
 	if !e.PastBudget {
-		if budget := s.spend(pod, isAsked); budget != "" {
+		if budget := (controllers{s.simulation}).spend(pod, isAsked); budget != "" {
 			return budgetForbids + budget
 		}
 	}
 	return ""
 }
 
-// endPlan takes back what was written of a plan that is cancelled.
-func (s *simulation) endPlan(p *decision.PlanEnd) {
+// end takes back what was written of a plan that is cancelled.
+func (s planWriter) end(p *decision.PlanEnd) {
 	for _, n := range p.Nominations {
 		s.nominate(n, "")
 	}
@@ -110,7 +113,7 @@ func (s *simulation) endPlan(p *decision.PlanEnd) {
 }
 
 // nominate writes on a pod which node it is promised, and the record of that, or that it is promised none. It reports whether that was written.
-func (s *simulation) nominate(n decision.Nomination, record string) bool {
+func (s planWriter) nominate(n decision.Nomination, record string) bool {
 	pod := s.livePod(n.Pod, n.UID)
 	if pod == nil || !s.mayWrite(true) {
 		return false
@@ -123,7 +126,7 @@ func (s *simulation) nominate(n decision.Nomination, record string) bool {
 
 // evict tells a pod to end. It returns why the API server refuses that for good, "" if it does not. A pod that is gone
 // already, or is leaving, needs no eviction.
-func (s *simulation) evict(e *decision.Eviction) (refused string) {
+func (s planWriter) evict(e *decision.Eviction) (refused string) {
 	pod := s.livePod(e.Pod, e.UID)
 	if pod == nil || pod.DeletionTimestamp != nil || !s.mayWrite(true) {
 		return ""
@@ -156,7 +159,7 @@ func (s *simulation) evict(e *decision.Eviction) (refused string) {
 }
 
 // markTarget says on a pod whether it is to be evicted, and records it.
-func (s *simulation) markTarget(pod *corev1.Pod, status corev1.ConditionStatus, reason, message, record string) {
+func (s planWriter) markTarget(pod *corev1.Pod, status corev1.ConditionStatus, reason, message, record string) {
 	setRecord(pod, schedulingv1beta1.EvictionRecordKey, record)
 	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget
@@ -174,7 +177,7 @@ func setRecord(pod *corev1.Pod, key, record string) {
 }
 
 // livePod returns a copy of a pod to change, nil if it is gone or is another of the same name.
-func (s *simulation) livePod(key types.NamespacedName, uid types.UID) *corev1.Pod {
+func (s planWriter) livePod(key types.NamespacedName, uid types.UID) *corev1.Pod {
 	if pod := s.pods[key]; pod != nil && pod.UID == uid {
 		return pod.DeepCopy()
 	}

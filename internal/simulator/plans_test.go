@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
@@ -39,6 +40,11 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 ---
 `
 
+// parse reads manifests.
+func parse(text string) (*manifests.Input, error) {
+	return manifests.Read([]string{"-"}, strings.NewReader(text))
+}
+
 func victim(name, more string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: work, uid: " + name + more + "}\n" +
 		"spec: {schedulerName: volcano, nodeName: n1, terminationGracePeriodSeconds: 3, containers: [{name: main, resources: {requests: {cpu: '1'}}}]}\n" +
@@ -53,7 +59,7 @@ const (
 // started puts a simulation before its first cycle.
 func started(t *testing.T, manifests string, options Options) *simulation {
 	t.Helper()
-	in, err := read(manifests)
+	in, err := parse(manifests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,8 +222,8 @@ func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 
 func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 	s := started(t, contested+victim("a", web)+victim("b", web)+victim("c", web), Options{})
-	allowed := func() int32 { return s.budgets[0].object.Status.DisruptionsAllowed }
-	if status := s.budgets[0].object.Status; allowed() != 2 || status.CurrentHealthy != 3 || status.ExpectedPods != 3 || status.DesiredHealthy != 1 {
+	allowed := func() int32 { return s.budgets[0].Object.Status.DisruptionsAllowed }
+	if status := s.budgets[0].Object.Status; allowed() != 2 || status.CurrentHealthy != 3 || status.ExpectedPods != 3 || status.DesiredHealthy != 1 {
 		t.Errorf("the status is %+v", status)
 	}
 	s.do(planOf("a"))
@@ -225,7 +231,7 @@ func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 		t.Errorf("with one leaving it allows %d", allowed())
 	}
 	s.pass()
-	if status := s.budgets[0].object.Status; allowed() != 1 || status.ExpectedPods != 3 {
+	if status := s.budgets[0].Object.Status; allowed() != 1 || status.ExpectedPods != 3 {
 		t.Errorf("with one that came back and waits it is %+v", status)
 	}
 	s.do(&decision.Decisions{Binds: []decision.Bind{{Pod: work("a"), UID: s.pod("a").UID, Node: "n1"}}})
@@ -236,16 +242,16 @@ func TestBudgetsCountWhatRunsAndDoesNotLeave(t *testing.T) {
 
 func TestBudgetsInPercentRoundUp(t *testing.T) {
 	for number, want := range map[string]int32{"minAvailable: 34%": 2, "maxUnavailable: 34%": 1, "maxUnavailable: 1": 2, "minAvailable: 0": 0} {
-		in, err := read(strings.Replace(contested, "minAvailable: 1", number, 1))
+		in, err := parse(strings.Replace(contested, "minAvailable: 1", number, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := in.budgets[0].desired(3); got != want {
+		if got := in.Budgets[0].Desired(3); got != want {
 			t.Errorf("%s of 3 wants %d, want %d", number, got, want)
 		}
 	}
 	for number, want := range map[string]string{"minAvailable: many": "spec.minAvailable", "minAvailable: 1, maxUnavailable: 1": "exclude"} {
-		if _, err := read(strings.Replace(contested, "minAvailable: 1", number, 1)); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := parse(strings.Replace(contested, "minAvailable: 1", number, 1)); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "PodDisruptionBudget work/guard") {
 			t.Errorf("%s is read with %v", number, err)
 		}

@@ -18,8 +18,11 @@ type quota struct {
 	beside corev1.ResourceList
 }
 
+// controllers bring the statuses of budgets and quotas up to date, as the controllers of Kubernetes do.
+type controllers struct{ *simulation }
+
 // addQuota puts a quota of the input into the cluster, whose pods are there already.
-func (s *simulation) addQuota(object *corev1.ResourceQuota) {
+func (s controllers) addQuota(object *corev1.ResourceQuota) {
 	object = object.DeepCopy()
 	q := &quota{object: object, beside: corev1.ResourceList{}}
 	for name, counted := range s.usage(object) {
@@ -36,7 +39,7 @@ func (s *simulation) addQuota(object *corev1.ResourceQuota) {
 }
 
 // countQuotas brings what quotas say is used up to date with the pods, as the quota controller does.
-func (s *simulation) countQuotas() {
+func (s controllers) countQuotas() {
 	for _, q := range s.quotas {
 		used := maps.Clone(q.object.Status.Used)
 		if used == nil {
@@ -55,7 +58,7 @@ func (s *simulation) countQuotas() {
 }
 
 // usage is what the pods use of what a quota limits: of resources that pods take, those that have not ended.
-func (s *simulation) usage(object *corev1.ResourceQuota) corev1.ResourceList {
+func (s controllers) usage(object *corev1.ResourceQuota) corev1.ResourceList {
 	used := corev1.ResourceList{}
 	for name := range object.Spec.Hard {
 		if _, ok := amountOf(name, nil, nil); ok {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -38,7 +39,7 @@ func shownKeyOf(o runtime.Object, m metav1.Object) shownKey {
 }
 
 // kindsOf knows the kinds of all objects that a simulation understands.
-var kindsOf = newReader(nil).scheme
+var kindsOf = manifests.NewScheme()
 
 // kindOf is the kind of an object.
 func kindOf(o runtime.Object) string {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
@@ -56,7 +57,7 @@ const quiet = 2
 // simulation is one run.
 type simulation struct {
 	options   Options
-	input     *Input
+	input     *manifests.Input
 	scheduler *scheduler.Scheduler
 	now       time.Time // of the next cycle
 	wake      time.Time // when the scheduler asked to be woken last, zero if by events only
@@ -69,7 +70,7 @@ type simulation struct {
 	report *Report
 	shown  shown
 
-	budgets  []*budget
+	budgets  []*manifests.Budget
 	quotas   []*quota
 	managed  map[cluster.JobID]bool       // PodGroups of Jobs of the input, whose pods come back
 	returned map[types.NamespacedName]int // how often a pod came back
@@ -80,7 +81,7 @@ type simulation struct {
 }
 
 // Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
-func Run(input *Input, policy *framework.Policy, options Options) (*Report, error) {
+func Run(input *manifests.Input, policy *framework.Policy, options Options) (*Report, error) {
 	s, err := newSimulation(input, policy, options)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func Run(input *Input, policy *framework.Policy, options Options) (*Report, erro
 }
 
 // newSimulation returns a simulation before its first cycle.
-func newSimulation(input *Input, policy *framework.Policy, options Options) (*simulation, error) {
+func newSimulation(input *manifests.Input, policy *framework.Policy, options Options) (*simulation, error) {
 	s := &simulation{
 		options:   options,
 		input:     input,
@@ -144,28 +145,28 @@ func (o Options) limit() int {
 
 // begin puts the input into the cluster, and what controllers make of it.
 func (s *simulation) begin() error {
-	for _, o := range s.input.others {
+	for _, o := range s.input.Others {
 		s.set(o.DeepCopyObject())
 	}
-	for _, b := range s.input.budgets {
-		object := b.object.DeepCopy()
-		s.budgets = append(s.budgets, &budget{object: object, selector: b.selector})
+	for _, b := range s.input.Budgets {
+		object := b.Object.DeepCopy()
+		s.budgets = append(s.budgets, &manifests.Budget{Object: object, Selector: b.Selector})
 		s.set(object)
 	}
-	s.supplies.begin(s.input.supplies)
-	for _, g := range s.input.groups {
+	s.supplies.begin(s.input.Supplies)
+	for _, g := range s.input.Groups {
 		s.setGroup(g.DeepCopy())
 	}
-	for _, j := range s.input.jobs {
+	for _, j := range s.input.Jobs {
 		if err := s.beginJob(j.DeepCopy()); err != nil {
 			return err
 		}
 	}
-	for _, pod := range s.input.pods {
+	for _, pod := range s.input.Pods {
 		s.setPod(s.grouped(pod.DeepCopy()))
 	}
-	for _, q := range s.input.quotas {
-		s.addQuota(q)
+	for _, q := range s.input.Quotas {
+		controllers{s}.addQuota(q)
 	}
 	s.count()
 	return nil
@@ -202,7 +203,7 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 }
 
 func (s *simulation) priorityOf(class string) int32 {
-	if found := s.input.priorities[class]; found != nil {
+	if found := s.input.Priorities[class]; found != nil {
 		return found.Value
 	}
 	return 0
@@ -215,7 +216,7 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 		return pod
 	}
 	around := schedulingbuilder.Surroundings{}
-	if namespace := s.input.namespaces[pod.Namespace]; namespace != nil {
+	if namespace := s.input.Namespaces[pod.Namespace]; namespace != nil {
 		around.Namespace = namespace.Annotations
 	}
 	group, _ := schedulingbuilder.PodGroup(pod, around)
@@ -304,10 +305,10 @@ func (s *simulation) cycle() (bool, error) {
 // same pods.
 func (s *simulation) carryOut(d *decision.Decisions) {
 	for i := range d.Ended {
-		s.endPlan(&d.Ended[i])
+		planWriter{s}.end(&d.Ended[i])
 	}
 	for i := range d.Plans {
-		s.beginPlan(&d.Plans[i])
+		planWriter{s}.begin(&d.Plans[i])
 	}
 	for _, b := range d.Binds {
 		s.bind(b)
@@ -322,8 +323,8 @@ func (s *simulation) carryOut(d *decision.Decisions) {
 
 // count brings up to date what controllers count of the pods.
 func (s *simulation) count() {
-	s.countBudgets()
-	s.countQuotas()
+	controllers{s}.countBudgets()
+	controllers{s}.countQuotas()
 }
 
 func (s *simulation) bind(b decision.Bind) {
@@ -394,7 +395,7 @@ func (s *simulation) makePods() bool {
 				}
 				pod.UID = types.UID("Pod " + key.String())
 				pod.CreationTimestamp = metav1.NewTime(s.now)
-				s.input.completePod(pod)
+				s.input.CompletePod(pod)
 				s.setPod(pod)
 				made = true
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -43,9 +44,9 @@ spec:
 `
 
 // simulate runs manifests under the default configuration.
-func simulate(t *testing.T, manifests string, options simulator.Options) (*simulator.Report, error) {
+func simulate(t *testing.T, text string, options simulator.Options) (*simulator.Report, error) {
 	t.Helper()
-	input, err := simulator.Read([]string{"-"}, strings.NewReader(manifests))
+	input, err := manifests.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +61,9 @@ func simulate(t *testing.T, manifests string, options simulator.Options) (*simul
 	return simulator.Run(input, policy, options)
 }
 
-func mustSimulate(t *testing.T, manifests string, options simulator.Options) *simulator.Report {
+func mustSimulate(t *testing.T, text string, options simulator.Options) *simulator.Report {
 	t.Helper()
-	report, err := simulate(t, manifests, options)
+	report, err := simulate(t, text, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type provisioner struct {
 }
 
 func newProvisioner(s *simulation) *provisioner {
-	return &provisioner{known: map[supplies.Key]supplies.Object{}, templates: s.input.templates,
+	return &provisioner{known: map[supplies.Key]supplies.Object{}, templates: s.input.Templates,
 		set:    func(o supplies.Object) { s.set(o) },
 		remove: func(o supplies.Object) { s.drop(o) }}
 }

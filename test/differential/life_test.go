@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -58,7 +59,7 @@ func options(observe func(*decision.Decisions)) simulator.Options {
 // begin begins the life of a world.
 func begin(w *world) *life {
 	l := &life{world: w, configuration: w.configuration, refusals: map[string]int{}, overdue: map[string]time.Duration{}}
-	input, err := simulator.NewInput(w.objects...)
+	input, err := manifests.New(w.objects...)
 	if err != nil {
 		panic(err)
 	}
@@ -212,7 +213,7 @@ func (l *life) rest() {
 
 // askAnew returns what a scheduler decides that knows the objects only as they are now. There must be nothing to do for it.
 func (l *life) askAnew() []string {
-	input, err := simulator.NewInput(l.led.Objects()...)
+	input, err := manifests.New(l.led.Objects()...)
 	if err != nil {
 		panic(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/apis"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -91,7 +91,7 @@ func (l *life) write(folder string) error {
 		return err
 	}
 	configuration := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "volcano-system", Name: "volcano-scheduler-configmap"},
-		Data: map[string]string{simulator.ConfigurationKey: l.world.configuration.yaml()}}
+		Data: map[string]string{manifests.ConfigurationKey: l.world.configuration.yaml()}}
 	if err := writeObjects(filepath.Join(folder, "cluster.yaml"), append([]runtime.Object{configuration}, l.world.objects...)); err != nil {
 		return err
 	}

@@ -27,8 +27,6 @@ var overLimit = map[string]string{
 	"internal/admission":             "being split",
 	"internal/localcluster":          "being split",
 	"internal/localcluster.Cluster":  "being split with its package",
-	"internal/simulator":             "being split",
-	"internal/simulator.simulation":  "being split with its package",
 }
 
 // sizes adds up the lines of each package and the methods of each type, named like pkg/cluster.Job.

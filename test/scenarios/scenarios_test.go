@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -54,7 +55,7 @@ func (c *change) apply(folder string, l *simulator.Led) error {
 			return err
 		}
 		defer file.Close()
-		objects, err := simulator.ReadObjects(file)
+		objects, err := manifests.ReadObjects(file)
 		if err != nil {
 			return err
 		}
@@ -194,13 +195,13 @@ func (s *scenario) isRestless() bool {
 }
 
 // run simulates manifests. The report is returned also where there is no rest.
-func (s *scenario) run(manifests string, change func(*simulator.Options)) (*simulator.Report, error) {
+func (s *scenario) run(text string, change func(*simulator.Options)) (*simulator.Report, error) {
 	options, err := s.options()
 	if err != nil {
 		return nil, err
 	}
 	change(&options)
-	input, err := simulator.Read([]string{"-"}, strings.NewReader(manifests))
+	input, err := manifests.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/test/script"
 )
 
@@ -57,7 +58,7 @@ func asRead(o script.Object) ([]runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return simulator.ReadObjects(strings.NewReader(string(text)))
+	return manifests.ReadObjects(strings.NewReader(string(text)))
 }
 
 // transcript is what a script decides, under each of its steps.

@@ -1,4 +1,4 @@
-package simulator
+package manifests
 
 import (
 	"bufio"
@@ -35,7 +35,7 @@ import (
 // ConfigurationKey is the key of the ConfigMap under which the scheduler's configuration stands.
 const ConfigurationKey = "volcano-scheduler.conf"
 
-// object is one object of the input and where it stands.
+// Object is one object of the input and where it stands.
 type object struct {
 	runtime.Object
 	place string
@@ -51,6 +51,13 @@ type reader struct {
 }
 
 func newReader(stdin io.Reader) *reader {
+	scheme := NewScheme()
+	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	return &reader{scheme: scheme, decoder: codecs.UniversalDeserializer(), seen: map[string]string{}, stdin: stdin}
+}
+
+// NewScheme returns the kinds of a virtual cluster.
+func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
 		storagev1.AddToScheme, resourcev1.AddToScheme, resourcev1beta2.AddToScheme, apis.AddToScheme} {
@@ -58,8 +65,7 @@ func newReader(stdin io.Reader) *reader {
 			panic("invariant: the API types can be registered: " + err.Error())
 		}
 	}
-	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
-	return &reader{scheme: scheme, decoder: codecs.UniversalDeserializer(), seen: map[string]string{}, stdin: stdin}
+	return scheme
 }
 
 // kinds are those that a simulation understands, as "group/version Kind".

@@ -1,4 +1,4 @@
-package simulator
+package manifests
 
 import (
 	"os"
@@ -26,16 +26,16 @@ func read(text string) (*Input, error) { return Read([]string{"-"}, strings.NewR
 // names lists all objects of an input, those that are added included.
 func names(in *Input) []string {
 	all := []string{}
-	for _, p := range in.pods {
+	for _, p := range in.Pods {
 		all = append(all, "pod "+p.Namespace+"/"+p.Name)
 	}
-	for _, g := range in.groups {
+	for _, g := range in.Groups {
 		all = append(all, "group "+g.Namespace+"/"+g.Name)
 	}
-	for _, j := range in.jobs {
+	for _, j := range in.Jobs {
 		all = append(all, "job "+j.Namespace+"/"+j.Name)
 	}
-	for _, o := range in.others {
+	for _, o := range in.Others {
 		kind := strings.ToLower(reflect.TypeOf(o).Elem().Name())
 		all = append(all, kind+" "+o.(metav1.Object).GetName())
 	}
@@ -192,7 +192,7 @@ spec: {priorityClassName: system-node-critical, containers: [{name: main}]}
 		t.Fatal(err)
 	}
 	pods := map[string]*corev1.Pod{}
-	for _, p := range in.pods {
+	for _, p := range in.Pods {
 		pods[p.Name] = p
 	}
 	a := pods["a"]

@@ -1,4 +1,4 @@
-package simulator
+package manifests
 
 import (
 	"cmp"
@@ -32,19 +32,19 @@ type Input struct {
 	// Newest is the newest creation time of the input.
 	Newest time.Time
 
-	pods   []*corev1.Pod
-	groups []*schedulingv1beta1.PodGroup
-	jobs   []*batchv1alpha1.Job
-	others []runtime.Object // what is given to the model as it is: nodes, queues, HyperNodes, priority classes, namespaces
+	Pods   []*corev1.Pod
+	Groups []*schedulingv1beta1.PodGroup
+	Jobs   []*batchv1alpha1.Job
+	Others []runtime.Object // what is given to the model as it is: nodes, queues, HyperNodes, priority classes, namespaces
 
-	budgets []*budget
-	quotas  []*corev1.ResourceQuota
+	Budgets []*Budget
+	Quotas  []*corev1.ResourceQuota
 
-	supplies  []supplies.Object // volumes and devices
-	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+	Supplies  []supplies.Object // volumes and devices
+	Templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 
-	namespaces map[string]*corev1.Namespace
-	priorities map[string]*schedulingv1.PriorityClass
+	Namespaces map[string]*corev1.Namespace
+	Priorities map[string]*schedulingv1.PriorityClass
 }
 
 // Read reads files, folders, or with "-" the standard input. All errors name the place.
@@ -70,11 +70,43 @@ func Read(paths []string, stdin io.Reader) (*Input, error) {
 	return in, nil
 }
 
+// New returns the input of objects that are at hand. They are copied before they are changed.
+func New(objects ...runtime.Object) (*Input, error) {
+	in := newInput()
+	for _, o := range objects {
+		if err := in.add(object{Object: o.DeepCopyObject(), place: fmt.Sprintf("%T", o)}); err != nil {
+			return nil, fmt.Errorf("%T: %w", o, err)
+		}
+	}
+	in.complete()
+	return in, nil
+}
+
+// ReadObjects reads objects as [Read] does, each with what the API server would fill in.
+func ReadObjects(from io.Reader) ([]runtime.Object, error) {
+	r := newReader(from)
+	if err := r.readPath("-"); err != nil {
+		return nil, err
+	}
+	in := newInput()
+	objects := make([]runtime.Object, len(r.objects))
+	for i, o := range r.objects {
+		if err := in.add(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.place, err)
+		}
+		objects[i] = o.Object
+	}
+	for _, pod := range in.Pods {
+		in.CompletePod(pod)
+	}
+	return objects, nil
+}
+
 func newInput() *Input {
-	in := &Input{namespaces: map[string]*corev1.Namespace{}, priorities: map[string]*schedulingv1.PriorityClass{},
-		templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
+	in := &Input{Namespaces: map[string]*corev1.Namespace{}, Priorities: map[string]*schedulingv1.PriorityClass{},
+		Templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
 	for name, value := range systemPriorities {
-		in.priorities[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+		in.Priorities[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 	}
 	return in
 }
@@ -83,8 +115,8 @@ func newInput() *Input {
 func (in *Input) complete() {
 	in.addQueue(schedulingv1beta1.RootQueue)
 	in.addQueue(schedulingv1beta1.DefaultQueue)
-	for _, pod := range in.pods {
-		in.completePod(pod)
+	for _, pod := range in.Pods {
+		in.CompletePod(pod)
 	}
 }
 
@@ -117,45 +149,45 @@ func (in *Input) add(o object) error {
 		}
 		in.Configuration, in.ConfigurationPlace = decoded.Data[ConfigurationKey], o.place
 	case *corev1.Pod:
-		in.pods = append(in.pods, decoded)
+		in.Pods = append(in.Pods, decoded)
 	case *schedulingv1beta1.PodGroup:
-		in.groups = append(in.groups, decoded)
+		in.Groups = append(in.Groups, decoded)
 	case *batchv1alpha1.Job:
-		in.jobs = append(in.jobs, decoded)
+		in.Jobs = append(in.Jobs, decoded)
 	case *corev1.Node:
 		if decoded.Status.Allocatable == nil {
 			decoded.Status.Allocatable = decoded.Status.Capacity
 		}
-		in.others = append(in.others, decoded)
+		in.Others = append(in.Others, decoded)
 	case *policyv1.PodDisruptionBudget:
-		b, err := newBudget(decoded)
+		b, err := NewBudget(decoded)
 		if err != nil {
 			return err
 		}
-		in.budgets = append(in.budgets, b)
+		in.Budgets = append(in.Budgets, b)
 	case *corev1.ResourceQuota:
-		in.quotas = append(in.quotas, decoded)
+		in.Quotas = append(in.Quotas, decoded)
 	case *schedulingv1beta1.Queue:
 		completeQueue(decoded)
-		in.others = append(in.others, decoded)
+		in.Others = append(in.Others, decoded)
 	case *topologyv1alpha1.HyperNode:
-		in.others = append(in.others, decoded)
+		in.Others = append(in.Others, decoded)
 	case *schedulingv1.PriorityClass:
-		in.priorities[decoded.Name] = decoded
-		in.others = append(in.others, decoded)
+		in.Priorities[decoded.Name] = decoded
+		in.Others = append(in.Others, decoded)
 	case *corev1.Namespace:
-		in.namespaces[decoded.Name] = decoded
-		in.others = append(in.others, decoded)
+		in.Namespaces[decoded.Name] = decoded
+		in.Others = append(in.Others, decoded)
 	case *resourcev1.ResourceClaimTemplate:
-		in.templates[keyOf(decoded)] = decoded
+		in.Templates[types.NamespacedName{Namespace: decoded.Namespace, Name: decoded.Name}] = decoded
 	case supplies.Object:
-		in.supplies = append(in.supplies, decoded)
+		in.Supplies = append(in.Supplies, decoded)
 	}
 	return nil
 }
 
 func (in *Input) addQueue(name string) {
-	if slices.ContainsFunc(in.others, func(o runtime.Object) bool {
+	if slices.ContainsFunc(in.Others, func(o runtime.Object) bool {
 		q, ok := o.(*schedulingv1beta1.Queue)
 		return ok && q.Name == name
 	}) {
@@ -166,7 +198,7 @@ func (in *Input) addQueue(name string) {
 		q.Spec.Reclaimable = new(bool)
 	}
 	completeQueue(q)
-	in.others = append(in.others, q)
+	in.Others = append(in.Others, q)
 }
 
 func completeQueue(q *schedulingv1beta1.Queue) {
@@ -174,9 +206,9 @@ func completeQueue(q *schedulingv1beta1.Queue) {
 	q.Status.State = cmp.Or(q.Status.State, schedulingv1beta1.QueueStateOpen)
 }
 
-// completePod fills in what the API server would, as far as it matters here: the scheduler, the phase, what containers
+// CompletePod fills in what the API server would, as far as it matters here: the scheduler, the phase, what containers
 // request, the ports of a pod on the host's network, and the priority of its class.
-func (in *Input) completePod(pod *corev1.Pod) {
+func (in *Input) CompletePod(pod *corev1.Pod) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 	pod.Status.Phase = cmp.Or(pod.Status.Phase, corev1.PodPending)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -187,7 +219,7 @@ func (in *Input) completePod(pod *corev1.Pod) {
 	if pod.Spec.Priority != nil {
 		return
 	}
-	class := in.priorities[pod.Spec.PriorityClassName]
+	class := in.Priorities[pod.Spec.PriorityClassName]
 	if class == nil && pod.Spec.PriorityClassName == "" {
 		class = in.defaultPriority()
 	}
@@ -221,7 +253,7 @@ func completeContainer(c *corev1.Container, hostNetwork bool) {
 
 func (in *Input) defaultPriority() *schedulingv1.PriorityClass {
 	var found *schedulingv1.PriorityClass
-	for _, class := range in.priorities {
+	for _, class := range in.Priorities {
 		if class.GlobalDefault && (found == nil || class.Value < found.Value) {
 			found = class
 		}

@@ -2,7 +2,8 @@
 //
 // Main types: an [Action] is one step of the pipeline; a [Plugin] is a small type with a name that implements those of
 // the optional interfaces (JobOrderer, NodeScorer, …) it has a say in; a [Policy] is a configuration turned into plugins,
-// with everybody who has a say already collected per question; a [Session] is the model held still for one cycle; a
+// with everybody who has a say already collected per question; a [Session] is the model held still for one cycle, and
+// asks the plugins the [Questions] of the contract; a
 // [Transaction] brackets what an action tries, and ends in nothing, in binds, or in a plan ([Planned]); a [VictimProposal] is the
 // question whether pods may leave for another, put to the plugins by a [Poll]; an [Outlook] finds nodes as they will be; a
 // [Registry] knows the actions and plugins there are.

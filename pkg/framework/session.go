@@ -53,10 +53,10 @@ type Share struct {
 	Share    resources.Ratio // the largest ratio of allocated to deserved
 }
 
-// Session is the model held still for one cycle, and what is decided in it.
+// Session is the model held still for one cycle, and what is decided in it. Its embedded [Questions] ask the plugins.
 type Session struct {
+	Questions
 	Cluster *cluster.Cluster
-	Policy  *Policy
 	Placer  Placer
 	Outlook Outlook // nil where nobody is ever evicted
 	Now     time.Time
@@ -128,7 +128,7 @@ func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Ses
 
 // NewSession returns a session that is not open yet.
 func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
-	return &Session{Cluster: c, Policy: policy, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
+	return &Session{Questions: Questions{Policy: policy}, Cluster: c, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
 		judged: map[*cluster.Job]bool{}, heads: map[place]head{}}
 }
 
@@ -258,95 +258,6 @@ func (s *Session) Queues() []*cluster.Queue { return s.queues }
 
 // Jobs returns the jobs of a queue that are to be looked at, in no order of precedence.
 func (s *Session) Jobs(q *cluster.Queue) []*cluster.Job { return s.jobs[q] }
-
-// CompareQueues is the order in which queues are served.
-func (s *Session) CompareQueues(a, b *cluster.Queue) int {
-	for _, plugin := range s.Policy.queueOrder {
-		if c := plugin.CompareQueues(a, b); c != 0 {
-			return c
-		}
-	}
-	return cluster.CompareQueues(a, b)
-}
-
-// CompareJobs is the order in which the jobs of a queue are served.
-func (s *Session) CompareJobs(a, b *cluster.Job) int {
-	for _, plugin := range s.Policy.jobOrder {
-		if c := plugin.CompareJobs(a, b); c != 0 {
-			return c
-		}
-	}
-	return cluster.CompareJobs(a, b)
-}
-
-// CompareTasks is the order in which the tasks of a job are placed.
-func (s *Session) CompareTasks(a, b *cluster.Task) int {
-	for _, plugin := range s.Policy.taskOrder {
-		if c := plugin.CompareTasks(a, b); c != 0 {
-			return c
-		}
-	}
-	return cluster.CompareTasks(a, b)
-}
-
-// Pending returns the tasks of a job that wait for a node, in the order in which they are placed.
-func (s *Session) Pending(j *cluster.Job) []*cluster.Task { return j.Pending(s.CompareTasks) }
-
-// MayEnqueue asks whether a job may pass the door; nil means yes.
-func (s *Session) MayEnqueue(j *cluster.Job) *verdict.Verdict {
-	for _, tier := range s.Policy.jobEnqueuers {
-		if vote, v := tally(tier, JobEnqueuer.MayEnqueue, j); vote != Abstain {
-			return v
-		}
-	}
-	return nil
-}
-
-// Overused asks whether a queue has enough; nil means that it may have more.
-func (s *Session) Overused(q *cluster.Queue) *verdict.Verdict {
-	for _, plugin := range s.Policy.overuse {
-		if v := plugin.Overused(q); v != nil {
-			return v
-		}
-	}
-	return nil
-}
-
-// MayAllocate asks whether a task may be placed on account of its queue; nil means yes.
-func (s *Session) MayAllocate(t *cluster.Task) *verdict.Verdict {
-	for _, plugin := range s.Policy.allocation {
-		if v := plugin.MayAllocate(t.Job.Queue, t); v != nil {
-			return v
-		}
-	}
-	return nil
-}
-
-// MayBind asks whether a task that may be placed on account of its queue may be so at once; nil means yes. While evictions are
-// decided and not sent yet they may be refused, and the room that their pods leave in the queue is not to be given away.
-func (s *Session) MayBind(t *cluster.Task) *verdict.Verdict {
-	if t.Job.Queue.IsSettled() {
-		return nil
-	}
-	for _, plugin := range s.Policy.binding {
-		if v := plugin.MayBind(t.Job.Queue, t); v != nil {
-			waits := *v
-			waits.Help |= verdict.HelpPod | verdict.HelpQueue
-			return &waits
-		}
-	}
-	return nil
-}
-
-// IsReady asks whether enough of a job is placed to start it.
-func (s *Session) IsReady(j *cluster.Job) bool {
-	for _, plugin := range s.Policy.readiness {
-		if !plugin.IsReady(j) {
-			return false
-		}
-	}
-	return true
-}
 
 // AddVerdict notes why a job waits. Refusals that are given in one session, by one action after another, are of different tasks of
 // the job: they are held together. The first of a session replaces what the sessions before have said. Nil says that nothing

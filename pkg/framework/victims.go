@@ -84,71 +84,16 @@ type NodeVetoer interface {
 	VetoNode(t *cluster.Task, n *cluster.Node) string
 }
 
-// IsStarving asks whether a job lacks enough for pods of others to leave for it.
-func (s *Session) IsStarving(j *cluster.Job) bool {
-	for _, tier := range s.Policy.starvation {
-		for _, judge := range tier {
-			if !judge.IsStarving(j) {
-				return false
-			}
-		}
-		if len(tier) > 0 {
-			return true
-		}
-	}
-	return j.Count(cluster.Pending) > 0
-}
-
-// MayTake asks whether a queue may take from queues of its own priority; nil means yes.
-func (s *Session) MayTake(t *cluster.Task) *verdict.Verdict {
-	for _, judge := range s.Policy.takeJudges {
-		if v := judge.MayTake(t.Job.Queue, t); v != nil {
-			return v
-		}
-	}
-	if len(s.Policy.takeJudges) == 0 {
-		return &verdict.Verdict{Code: verdict.OverShare, Subject: t.Job.Queue.Name, Help: verdict.HelpQueue,
-			Detail: "no plugin gives queues a share"}
-	}
-	return nil
-}
-
-// ChooseVictims returns the pods that plugins want to leave, each once, in the order in which they are named.
-func (s *Session) ChooseVictims() []Chosen {
-	for _, tier := range s.Policy.victimChoosers {
-		var chosen []Chosen
-		seen := map[*cluster.Task]bool{}
-		for _, plugin := range tier {
-			for _, c := range plugin.ChooseVictims() {
-				if !seen[c.Task] {
-					seen[c.Task] = true
-					chosen = append(chosen, c)
-				}
-			}
-		}
-		if len(chosen) > 0 {
-			return chosen
-		}
-	}
-	return nil
-}
-
 // Poll is the question which tiers decide on victims between queues, or within one.
 type Poll struct {
-	session *Session
+	policy  *Policy
 	reclaim bool
 	// From is the first tier that is asked; see Tiers.
 	From int
 }
 
-// PollPreempt returns the poll of PreemptVoters.
-func (s *Session) PollPreempt() Poll { return Poll{session: s} }
-
-// PollReclaim returns the poll of ReclaimVoters.
-func (s *Session) PollReclaim() Poll { return Poll{session: s, reclaim: true} }
-
 // Tiers is how many tiers there are.
-func (p Poll) Tiers() int { return len(p.session.Policy.preemptVoters) }
+func (p Poll) Tiers() int { return len(p.policy.preemptVoters) }
 
 // Ask asks whether victims may leave. by is the tier that decided, Tiers if none has a say; then nobody objects. why says
 // what the first who objects says, "" if they may leave.
@@ -156,9 +101,9 @@ func (p Poll) Ask(d *VictimProposal) (why string, by int) {
 	for tier := p.From; tier < p.Tiers(); tier++ {
 		var vote Vote
 		if p.reclaim {
-			vote, why = tally(p.session.Policy.reclaimVoters[tier], ReclaimVoter.VoteReclaim, d)
+			vote, why = tally(p.policy.reclaimVoters[tier], ReclaimVoter.VoteReclaim, d)
 		} else {
-			vote, why = tally(p.session.Policy.preemptVoters[tier], PreemptVoter.VotePreempt, d)
+			vote, why = tally(p.policy.preemptVoters[tier], PreemptVoter.VotePreempt, d)
 		}
 		if vote != Abstain {
 			return why, tier

@@ -22,7 +22,6 @@ var overLimit = map[string]string{
 	"pkg/cluster":                    "being split: data and totals, intake of events, classes",
 	"pkg/cluster.Cluster":            "being split with its package",
 	"pkg/cluster.Job":                "being split with its package",
-	"pkg/framework.Session":          "being split: what plugins are asked, and what actions do",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 	"internal/admission":             "being split",
 	"internal/localcluster":          "being split",

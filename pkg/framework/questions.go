@@ -1,0 +1,154 @@
+package framework
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Questions are what actions and engines ask the plugins of a policy. The comment of each interface, such as [JobOrderer], says how the
+// answers of several plugins are put together. A nil verdict means yes.
+type Questions struct{ Policy *Policy }
+
+// CompareQueues is the order in which queues are served.
+func (q Questions) CompareQueues(a, b *cluster.Queue) int {
+	for _, plugin := range q.Policy.queueOrder {
+		if c := plugin.CompareQueues(a, b); c != 0 {
+			return c
+		}
+	}
+	return cluster.CompareQueues(a, b)
+}
+
+// CompareJobs is the order in which the jobs of a queue are served.
+func (q Questions) CompareJobs(a, b *cluster.Job) int {
+	for _, plugin := range q.Policy.jobOrder {
+		if c := plugin.CompareJobs(a, b); c != 0 {
+			return c
+		}
+	}
+	return cluster.CompareJobs(a, b)
+}
+
+// CompareTasks is the order in which the tasks of a job are placed.
+func (q Questions) CompareTasks(a, b *cluster.Task) int {
+	for _, plugin := range q.Policy.taskOrder {
+		if c := plugin.CompareTasks(a, b); c != 0 {
+			return c
+		}
+	}
+	return cluster.CompareTasks(a, b)
+}
+
+// Pending returns the tasks of a job that wait for a node, in the order in which they are placed.
+func (q Questions) Pending(j *cluster.Job) []*cluster.Task { return j.Pending(q.CompareTasks) }
+
+// MayEnqueue asks whether a job may be admitted; nil means yes.
+func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
+	for _, tier := range q.Policy.jobEnqueuers {
+		if vote, v := tally(tier, JobEnqueuer.MayEnqueue, j); vote != Abstain {
+			return v
+		}
+	}
+	return nil
+}
+
+// Overused asks whether a queue has enough; nil means that it may have more.
+func (q Questions) Overused(queue *cluster.Queue) *verdict.Verdict {
+	for _, plugin := range q.Policy.overuse {
+		if v := plugin.Overused(queue); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// MayAllocate asks whether a task may be placed on account of its queue; nil means yes.
+func (q Questions) MayAllocate(t *cluster.Task) *verdict.Verdict {
+	for _, plugin := range q.Policy.allocation {
+		if v := plugin.MayAllocate(t.Job.Queue, t); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// MayBind asks whether a task that may be placed on account of its queue may be so at once; nil means yes. While evictions are
+// decided and not sent yet they may be refused, and the room that their pods leave in the queue is not to be given away.
+func (q Questions) MayBind(t *cluster.Task) *verdict.Verdict {
+	if t.Job.Queue.IsSettled() {
+		return nil
+	}
+	for _, plugin := range q.Policy.binding {
+		if v := plugin.MayBind(t.Job.Queue, t); v != nil {
+			waits := *v
+			waits.Help |= verdict.HelpPod | verdict.HelpQueue
+			return &waits
+		}
+	}
+	return nil
+}
+
+// IsReady asks whether enough of a job is placed to start it.
+func (q Questions) IsReady(j *cluster.Job) bool {
+	for _, plugin := range q.Policy.readiness {
+		if !plugin.IsReady(j) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsStarving asks whether a job lacks enough for pods of others to leave for it.
+func (q Questions) IsStarving(j *cluster.Job) bool {
+	for _, tier := range q.Policy.starvation {
+		for _, judge := range tier {
+			if !judge.IsStarving(j) {
+				return false
+			}
+		}
+		if len(tier) > 0 {
+			return true
+		}
+	}
+	return j.Count(cluster.Pending) > 0
+}
+
+// MayTake asks whether a queue may take from queues of its own priority; nil means yes.
+func (q Questions) MayTake(t *cluster.Task) *verdict.Verdict {
+	for _, judge := range q.Policy.takeJudges {
+		if v := judge.MayTake(t.Job.Queue, t); v != nil {
+			return v
+		}
+	}
+	if len(q.Policy.takeJudges) == 0 {
+		return &verdict.Verdict{Code: verdict.OverShare, Subject: t.Job.Queue.Name, Help: verdict.HelpQueue,
+			Detail: "no plugin gives queues a share"}
+	}
+	return nil
+}
+
+// ChooseVictims returns the pods that plugins want to leave, each once, in the order in which they are named.
+func (q Questions) ChooseVictims() []Chosen {
+	for _, tier := range q.Policy.victimChoosers {
+		var chosen []Chosen
+		seen := map[*cluster.Task]bool{}
+		for _, plugin := range tier {
+			for _, c := range plugin.ChooseVictims() {
+				if !seen[c.Task] {
+					seen[c.Task] = true
+					chosen = append(chosen, c)
+				}
+			}
+		}
+		if len(chosen) > 0 {
+			return chosen
+		}
+	}
+	return nil
+}
+
+// PollPreempt returns the poll of PreemptVoters.
+func (q Questions) PollPreempt() Poll { return Poll{policy: q.Policy} }
+
+// PollReclaim returns the poll of ReclaimVoters.
+func (q Questions) PollReclaim() Poll { return Poll{policy: q.Policy, reclaim: true} }

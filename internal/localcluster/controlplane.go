@@ -63,8 +63,11 @@ options:
   serverAddress: %s
 `
 
-// startControlPlane starts etcd, kube-apiserver and kube-controller-manager and waits for the API server.
-func (c *Cluster) startControlPlane(ctx context.Context, options Options) error {
+// controlPlane starts the programs of a cluster.
+type controlPlane struct{ *Cluster }
+
+// start starts etcd, kube-apiserver and kube-controller-manager and waits for the API server.
+func (c controlPlane) start(ctx context.Context, options Options) error {
 	if err := c.choosePorts(options.Port); err != nil {
 		return err
 	}
@@ -108,13 +111,13 @@ func (c *Cluster) startControlPlane(ctx context.Context, options Options) error 
 	return err
 }
 
-func (c *Cluster) pki() string { return filepath.Join(c.dir, "pki") }
+func (c controlPlane) pki() string { return filepath.Join(c.dir, "pki") }
 
-func (c *Cluster) componentKubeconfig(name string) string {
+func (c controlPlane) componentKubeconfig(name string) string {
 	return filepath.Join(c.dir, name+".kubeconfig")
 }
 
-func (c *Cluster) etcd(options Options) Program {
+func (c controlPlane) etcd(options Options) Program {
 	client := fmt.Sprintf("https://%s:%d", loopback, c.state.EtcdPort)
 	arguments := []string{
 		"--name=local",
@@ -137,7 +140,7 @@ func (c *Cluster) etcd(options Options) Program {
 	return Program{Name: "etcd", Path: c.state.Binaries.Path("etcd"), Args: arguments}
 }
 
-func (c *Cluster) apiServer(options Options) (Program, error) {
+func (c controlPlane) apiServer(options Options) (Program, error) {
 	// Without TaintNodesByCondition a node that is made Ready is usable at once, rather than after the node-lifecycle
 	// controller has come round to it.
 	disabled := "TaintNodesByCondition"
@@ -179,7 +182,7 @@ func (c *Cluster) apiServer(options Options) (Program, error) {
 	return Program{Name: "kube-apiserver", Path: c.state.Binaries.Path("kube-apiserver"), Args: arguments}, nil
 }
 
-func (c *Cluster) controllerManager(options Options) Program {
+func (c controlPlane) controllerManager(options Options) Program {
 	return Program{Name: "kube-controller-manager", Path: c.state.Binaries.Path("kube-controller-manager"), Args: []string{
 		"--kubeconfig=" + c.componentKubeconfig("kube-controller-manager"),
 		"--secure-port=0",
@@ -202,7 +205,7 @@ func (c *Cluster) controllerManager(options Options) Program {
 // In a cluster of ours every node with kwok's annotation is kwok's, so that users can apply their own, and the heartbeat
 // in a node's status is enough. In a foreign one only the nodes made here are, since it may have a kwok of its own, and
 // each gets a Lease as from a kubelet: the node-lifecycle controller there gives up on a node after forty seconds.
-func (c *Cluster) startKwok(ctx context.Context, verbosity int) error {
+func (c controlPlane) startKwok(ctx context.Context, verbosity int) error {
 	// kwok counts levels the other way round, and at its default writes a line for every pod.
 	level := "WARN"
 	if verbosity > 0 {
@@ -244,7 +247,7 @@ func (c *Cluster) startKwok(ctx context.Context, verbosity int) error {
 }
 
 // choosePorts keeps the ports of a cluster that is continued, since kubeconfigs name them.
-func (c *Cluster) choosePorts(wanted int) error {
+func (c controlPlane) choosePorts(wanted int) error {
 	switch {
 	case wanted != 0:
 		if err := tryPort(wanted); err != nil {

@@ -2,8 +2,9 @@
 // kube-apiserver, kube-controller-manager, and kwok, which plays the kubelets of nodes that exist only as API objects.
 // `hekla up`, the demo, the benchmark and every test that needs an API server start their cluster here.
 //
-// Main types: [Binaries] (the programs, built from the modules that go.mod pins), [Options] and [Cluster] (a running
-// cluster or one attached to), [Program] and [Process] (a child), [NodeTemplate] (a kwok node).
+// Main types: [Options] and [Cluster] (a running cluster or one attached to), [Program] and [Process] (a child), [NodeTemplate]
+// (a kwok node). The package binaries builds the programs from the modules that go.mod pins; the package cache has the folders
+// of a user and locks.
 //
 // A pod runs as soon as it is bound and until it is deleted. Two annotations make it end by itself: hekla.sh/run-for, a
 // duration such as 10s, when its restartPolicy is Never or OnFailure; and hekla.sh/exit-code, a code other than 0, with
@@ -11,14 +12,12 @@
 //
 // Invariants:
 //
-//  1. Everything listens on 127.0.0.1 only. etcd and the API server accept nobody without a client certificate or a
+//  1. Everything listens on 127.0.0.1 only. etcd and the API server accept no request without a client certificate or a
 //     token; kube-controller-manager does not listen at all, and kwok only to say that it is healthy.
-//  2. The versions are those of the go.mod embedded in this module, wherever the executable runs.
-//  3. The binary cache holds complete builds only: a build is made beside its place and renamed into it.
-//  4. A process is signalled only after its start time proved that it is the one the cluster started.
-//  5. The state file is written before a child is waited for, so that whoever finds the directory can stop all of it.
-//  6. Stop leaves no process and no listening port; Delete leaves no file but the binary cache.
-//  7. A node-lifecycle controller runs, and yet no kwok node is ever tainted for a late heartbeat: the grace period is
+//  2. A process is signalled only after its start time proved that it is the one the cluster started.
+//  3. The state file is written before a child is waited for, so that a process that finds the folder can stop all of it.
+//  4. Stop leaves no process and no listening port; Delete leaves no file but the binary cache.
+//  5. A node-lifecycle controller runs, and yet no kwok node is ever tainted for a late heartbeat: the grace period is
 //     far longer than the heartbeat. A node set NotReady by hand stays NotReady.
 //
 // The package must not know the scheduler, the controllers or the API types of Hekla: to it they are programs and

@@ -68,13 +68,14 @@ func TestALockIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*lockPoll)
+	const pause = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), pause)
 	defer cancel()
 	isWaiting := false
 	if _, err := Lock(ctx, dir, func() { isWaiting = true }); err == nil || !isWaiting {
 		t.Errorf("a second lock: %v, told to wait: %t", err, isWaiting)
 	}
-	time.AfterFunc(2*lockPoll, unlock)
+	time.AfterFunc(pause, unlock)
 	again, err := Lock(testContext(t), dir, func() {})
 	if err != nil {
 		t.Fatal(err)

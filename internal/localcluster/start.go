@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"hekla.sh/hekla/internal/localcluster/binaries"
 )
 
 // Options describe a cluster to start. The zero value is a control plane with its controllers and kwok, without nodes,
@@ -80,14 +82,14 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Name == "" {
 		options.Name = "local"
 	}
-	var binaries *Binaries
+	var programs *binaries.Binaries
 	if options.Attach == "" || options.Nodes > 0 {
 		var err error
-		if binaries, err = EnsureBinaries(ctx, options.Progress); err != nil {
+		if programs, err = binaries.Ensure(ctx, options.Progress); err != nil {
 			return nil, err
 		}
 	}
-	c, err := prepare(options, binaries)
+	c, err := prepare(options, programs)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 // prepare makes the folder and the state of a new cluster, or takes over what a stopped one has left there.
-func prepare(options Options, binaries *Binaries) (*Cluster, error) {
+func prepare(options Options, programs *binaries.Binaries) (*Cluster, error) {
 	c := &Cluster{dir: options.Dir}
 	if c.dir == "" {
 		dir, err := os.MkdirTemp("", "hekla-cluster-")
@@ -134,7 +136,7 @@ func prepare(options Options, binaries *Binaries) (*Cluster, error) {
 	c.state.Name = options.Name
 	c.state.IsAttached = options.Attach != ""
 	c.state.IsDetached = options.Detached
-	c.state.Binaries = binaries
+	c.state.Binaries = programs
 	c.state.Processes = nil
 	if options.NodeTemplate.Capacity != nil || c.state.NodeCapacity == nil {
 		c.state.NodeCapacity = options.NodeTemplate.capacity()
@@ -155,19 +157,19 @@ func (c *Cluster) bringUp(ctx context.Context, options Options) error {
 		if err := c.copyKubeconfig(options.Attach); err != nil {
 			return err
 		}
-	} else if err := c.startControlPlane(ctx, options); err != nil {
+	} else if err := (controlPlane{c}).start(ctx, options); err != nil {
 		return err
 	}
 	if err := c.Apply(ctx, options.Manifests); err != nil {
 		return err
 	}
 	if !options.WithoutKwok && (!c.state.IsAttached || options.Nodes > 0) {
-		if err := c.startKwok(ctx, options.Verbosity); err != nil {
+		if err := (controlPlane{c}).startKwok(ctx, options.Verbosity); err != nil {
 			return err
 		}
 	}
 	if !c.state.IsAttached && !options.WithoutControllers {
-		if err := c.awaitServiceAccount(ctx, "default"); err != nil {
+		if err := awaitServiceAccount(ctx, c, "default"); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"hekla.sh/hekla/internal/localcluster/binaries"
+	"hekla.sh/hekla/internal/localcluster/cache"
 )
 
 // state is what a cluster's folder says about it: enough to use it, extend it and stop all of it from another process.
@@ -19,7 +24,7 @@ type state struct {
 	MergedInto   string              `json:"mergedInto,omitempty"`
 	Port         int                 `json:"port,omitempty"`
 	EtcdPort     int                 `json:"etcdPort,omitempty"`
-	Binaries     *Binaries           `json:"binaries,omitempty"`
+	Binaries     *binaries.Binaries  `json:"binaries,omitempty"`
 	NodeCapacity corev1.ResourceList `json:"nodeCapacity,omitempty"`
 	Processes    []*Process          `json:"processes"`
 }
@@ -49,4 +54,12 @@ func (s *state) write(dir string) error {
 		return err
 	}
 	return os.Rename(work, statePath(dir))
+}
+
+// ClusterDir returns the folder of the cluster called name among those that a user keeps.
+func ClusterDir(name string) (string, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return "", fmt.Errorf("a cluster cannot be called %q: %s", name, strings.Join(problems, "; "))
+	}
+	return cache.Dir("clusters", name)
 }

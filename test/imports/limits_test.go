@@ -24,8 +24,6 @@ var overLimit = map[string]string{
 	"pkg/cluster.Job":                "being split with its package",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 	"internal/admission":             "being split",
-	"internal/localcluster":          "being split",
-	"internal/localcluster.Cluster":  "being split with its package",
 }
 
 // sizes adds up the lines of each package and the methods of each type, named like pkg/cluster.Job.

@@ -1,4 +1,4 @@
-package localcluster
+package binaries
 
 import (
 	"cmp"
@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"hekla.sh/hekla"
+	"hekla.sh/hekla/internal/localcluster/cache"
 )
 
 // keptBuilds bounds the cache: the build in use and as many others, those used last. Two checkouts with different
@@ -34,32 +33,32 @@ type Binaries struct {
 // Path returns the executable called name: etcd, kube-apiserver, kube-controller-manager, kubectl or kwok.
 func (b *Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
 
-// EnsureBinaries returns the programs from the cache, which is in the user's cache folder. On first use it builds them
+// Ensure returns the programs from the cache, which is in the user's cache folder. On first use it builds them
 // there, which takes minutes, needs the go command, and tells progress how far it is. Two callers at once build once.
 // When ctx ends the build is broken off and leaves nothing behind.
-func EnsureBinaries(ctx context.Context, progress io.Writer) (*Binaries, error) {
+func Ensure(ctx context.Context, progress io.Writer) (*Binaries, error) {
 	made, err := newRecipe(hekla.GoMod, hekla.GoSum)
 	if err != nil {
 		return nil, err
 	}
-	cache, err := cacheDir("bin")
+	folder, err := cache.Dir("bin")
 	if err != nil {
 		return nil, err
 	}
-	return ensureBuild(ctx, made, cache, progress)
+	return ensureBuild(ctx, made, folder, progress)
 }
 
-// ensureBuild is EnsureBinaries for any recipe and cache folder.
-func ensureBuild(ctx context.Context, made *recipe, cache string, progress io.Writer) (*Binaries, error) {
-	dir := filepath.Join(cache, made.key)
+// ensureBuild is Ensure for any recipe and cache folder.
+func ensureBuild(ctx context.Context, made *recipe, folder string, progress io.Writer) (*Binaries, error) {
+	dir := filepath.Join(folder, made.key)
 	result := &Binaries{Dir: dir, KubernetesVersion: made.kubernetes}
 	if isBuilt(dir) {
 		return result, nil
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the binary cache: %w", err)
 	}
-	unlock, err := lockFile(ctx, dir+".lock", func() {
+	unlock, err := cache.Lock(ctx, dir+".lock", func() {
 		_, _ = fmt.Fprintln(progress, "Another process is building the programs of the local cluster; waiting for it.")
 	})
 	if err != nil {
@@ -72,7 +71,7 @@ func ensureBuild(ctx context.Context, made *recipe, cache string, progress io.Wr
 	if err := build(ctx, made, dir, progress); err != nil {
 		return nil, err
 	}
-	prune(cache, made.key)
+	prune(folder, made.key)
 	return result, nil
 }
 
@@ -183,21 +182,4 @@ func prune(cache, current string) {
 	for _, old := range others[min(keptBuilds, len(others)):] {
 		_ = os.RemoveAll(old.path)
 	}
-}
-
-// ClusterDir returns the folder of the cluster called name among those that a user keeps.
-func ClusterDir(name string) (string, error) {
-	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return "", fmt.Errorf("a cluster cannot be called %q: %s", name, strings.Join(problems, "; "))
-	}
-	return cacheDir("clusters", name)
-}
-
-// cacheDir returns a folder of Hekla's in the user's cache folder.
-func cacheDir(names ...string) (string, error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find the user's cache folder (set HOME or XDG_CACHE_HOME): %w", err)
-	}
-	return filepath.Join(append([]string{base, "hekla"}, names...)...), nil
 }

@@ -29,7 +29,7 @@ func problemsOfTemplate(made *batch.Job, schedulerName string) field.ErrorList {
 	return problems
 }
 
-// below returns the problems of what is a part of something else, under the path of that part.
+// Below returns the problems of what is a part of something else, under the path of that part.
 func below(path *field.Path, problems field.ErrorList) field.ErrorList {
 	for _, problem := range problems {
 		problem.Field = path.String() + "." + problem.Field

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/admission/corerules"
+	"hekla.sh/hekla/internal/admission/queuetree"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
 )
@@ -90,7 +91,7 @@ func judgeJob(ctx context.Context, s *server, from client.Reader, asked change[*
 	for i := range wanted.Spec.Tasks {
 		said.refuse(corerules.PodTemplate(&wanted.Spec.Tasks[i].Template, field.NewPath("spec", "tasks").Index(i).Child("template"))...)
 	}
-	queues, err := listQueues(ctx, from)
+	queues, err := queuetree.List(ctx, from)
 	if err != nil {
 		return ruling{}, err
 	}
@@ -101,10 +102,10 @@ func judgeJob(ctx context.Context, s *server, from client.Reader, asked change[*
 }
 
 // takesJobs says why no Job can be submitted to a queue, nil if one can.
-func takesJobs(queues *queueTree, name string, path *field.Path) *field.Error {
-	queue, is := queues.byName[name]
-	switch children := queues.below(name); {
-	case is && isRoot(queue):
+func takesJobs(queues *queuetree.Tree, name string, path *field.Path) *field.Error {
+	queue, is := queues.ByName[name]
+	switch children := queues.Below(name); {
+	case is && queuetree.IsRoot(queue):
 		return field.Forbidden(path, fmt.Sprintf("can not submit job to root queue: queue %s is above all others and takes no jobs itself", name))
 	case is && len(children) > 0:
 		return field.Forbidden(path, fmt.Sprintf("can only submit job to leaf queue, queue `%s` has %d child queues: queue %s has queues below it, such as %s, "+
@@ -114,14 +115,14 @@ func takesJobs(queues *queueTree, name string, path *field.Path) *field.Error {
 }
 
 // takesWork says why nothing new of a kind can be put into a queue, nil if it can.
-func takesWork(queues *queueTree, kind, name string, path *field.Path) *field.Error {
-	queue, is := queues.byName[name]
+func takesWork(queues *queuetree.Tree, kind, name string, path *field.Path) *field.Error {
+	queue, is := queues.ByName[name]
 	switch {
 	case !is:
 		problem := field.NotFound(path, name)
 		problem.Detail = fmt.Sprintf("unable to find %squeue: queue.scheduling.volcano.sh %q not found", map[string]string{"job": "job "}[kind], name)
 		return problem
-	case !isOpen(queue):
+	case !queuetree.IsOpen(queue):
 		return field.Forbidden(path, fmt.Sprintf("can only submit %s to queue with state `Open`, queue `%s` status is `%s`: it takes no jobs", kind, name, queue.Status.State))
 	}
 	return nil

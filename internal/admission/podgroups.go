@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/admission/queuetree"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/apis/scheduling/validation"
 )
@@ -39,7 +40,7 @@ func judgePodGroup(ctx context.Context, _ *server, from client.Reader, asked cha
 	var said ruling
 	spec, path := &asked.after.Spec, field.NewPath("spec")
 	said.refuse(validation.ValidatePodGroup(asked.after)...)
-	queues, err := listQueues(ctx, from)
+	queues, err := queuetree.List(ctx, from)
 	if err != nil {
 		return ruling{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/admission/corerules"
+	"hekla.sh/hekla/internal/admission/queuetree"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/apis/scheduling/validation"
 )
@@ -37,7 +38,7 @@ func defaultQueue(_ context.Context, _ *server, asked change[*scheduling.Queue])
 // judgeQueue says what is wrong with a queue, and with its place among the others. What has not changed is not judged
 // again: a queue that was made under other rules can still be edited.
 func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change[*scheduling.Queue]) (ruling, error) {
-	queues, err := listQueues(ctx, from)
+	queues, err := queuetree.List(ctx, from)
 	if err != nil {
 		return ruling{}, err
 	}
@@ -54,7 +55,7 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 			[]any{before.Spec.Capability, before.Spec.Deserved, before.Spec.Guarantee})
 		hasPath = queue.Annotations[scheduling.HierarchyAnnotationKey] != before.Annotations[scheduling.HierarchyAnnotationKey] ||
 			queue.Annotations[scheduling.HierarchyWeightsAnnotationKey] != before.Annotations[scheduling.HierarchyWeightsAnnotationKey]
-		isMoved = parentOf(queue) != parentOf(before)
+		isMoved = queuetree.ParentOf(queue) != queuetree.ParentOf(before)
 	}
 	if hasPath {
 		said.refuse(validatePath(queue, queues)...)
@@ -62,7 +63,7 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 	if hasResources {
 		judgeResources(&said, &queue.Spec)
 	}
-	if isRoot(queue) {
+	if queuetree.IsRoot(queue) {
 		return said, nil
 	}
 	if isMoved {
@@ -78,20 +79,20 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 		}
 	}
 	if hasResources || isMoved {
-		said.refuse(queues.with(queue).sums(queue)...)
+		said.refuse(queues.With(queue).Sums(queue)...)
 	}
 	return said, nil
 }
 
 // judgeDeletion says why a queue has to stay.
-func judgeDeletion(ctx context.Context, s *server, queues *queueTree, queue *scheduling.Queue) (ruling, error) {
+func judgeDeletion(ctx context.Context, s *server, queues *queuetree.Tree, queue *scheduling.Queue) (ruling, error) {
 	settings := s.settings.Load()
 	var said ruling
-	if queue.Name == scheduling.DefaultQueue || isRoot(queue) {
+	if queue.Name == scheduling.DefaultQueue || queuetree.IsRoot(queue) {
 		said.refuse(stays("`%s` queue can not be deleted: it always exists", queue.Name))
 		return said, nil
 	}
-	switch children := queues.below(queue.Name); len(children) {
+	switch children := queues.Below(queue.Name); len(children) {
 	case 0:
 	case 1:
 		said.refuse(stays("queue %s can not be deleted because it has 1 child queues: queue %s is below it", queue.Name, children[0].Name))
@@ -99,7 +100,7 @@ func judgeDeletion(ctx context.Context, s *server, queues *queueTree, queue *sch
 		said.refuse(stays("queue %s can not be deleted because it has %d child queues: they are below it, such as %s", queue.Name, len(children), children[0].Name))
 	}
 	status := &queue.Status
-	if stored := queues.byName[queue.Name]; stored != nil {
+	if stored := queues.ByName[queue.Name]; stored != nil {
 		status = &stored.Status
 	}
 	if settings.keepsUsedQueues {
@@ -118,14 +119,14 @@ func judgeDeletion(ctx context.Context, s *server, queues *queueTree, queue *sch
 }
 
 // validatePath checks the place in the tree of hierarchical drf, which is written in annotations.
-func validatePath(queue *scheduling.Queue, queues *queueTree) field.ErrorList {
+func validatePath(queue *scheduling.Queue, queues *queuetree.Tree) field.ErrorList {
 	path, weights := queue.Annotations[scheduling.HierarchyAnnotationKey], queue.Annotations[scheduling.HierarchyWeightsAnnotationKey]
 	problems := validation.ValidateQueueHierarchy(queue)
 	if path == "" && weights == "" || len(strings.Split(path, "/")) != len(strings.Split(weights, "/")) {
 		return problems
 	}
 	atPath := field.NewPath("metadata", "annotations").Key(scheduling.HierarchyAnnotationKey)
-	for _, other := range queues.sorted {
+	for _, other := range queues.Sorted {
 		if other.Name != queue.Name && strings.HasPrefix(other.Annotations[scheduling.HierarchyAnnotationKey], path+"/") {
 			problems = append(problems, field.Invalid(atPath, path, fmt.Sprintf("%s is not allowed to be in the sub path of %s of queue %s: "+
 				"that queue is below it, and jobs go into queues at the ends of the tree", path, other.Annotations[scheduling.HierarchyAnnotationKey], other.Name)))
@@ -175,12 +176,12 @@ func exceeds(smaller, larger *field.Path, name corev1.ResourceName, quantity, bo
 }
 
 // judgePlace says why the queue cannot be where it wants to be.
-func judgePlace(settings *settings, queues *queueTree, queue *scheduling.Queue) *field.Error {
-	path, name := field.NewPath("spec", "parent"), parentOf(queue)
+func judgePlace(settings *settings, queues *queuetree.Tree, queue *scheduling.Queue) *field.Error {
+	path, name := field.NewPath("spec", "parent"), queuetree.ParentOf(queue)
 	if name == queue.Name {
 		return field.Invalid(path, name, fmt.Sprintf("queue %s cannot use itself as parent", queue.Name))
 	}
-	parent := queues.byName[name]
+	parent := queues.ByName[name]
 	if parent == nil {
 		if name == scheduling.RootQueue {
 			return nil // the queue controller is about to make it
@@ -189,22 +190,22 @@ func judgePlace(settings *settings, queues *queueTree, queue *scheduling.Queue) 
 		problem.Detail = fmt.Sprintf("failed to get parent queue of queue %s: queue.scheduling.volcano.sh %q not found", queue.Name, name)
 		return problem
 	}
-	tree := queues.with(queue)
-	levels := tree.levelsAbove(queue)
+	tree := queues.With(queue)
+	levels := tree.LevelsAbove(queue)
 	switch {
-	case levels == noRoot:
+	case levels == queuetree.NoRoot:
 		return field.Invalid(path, name, fmt.Sprintf("queue %s would be below itself, or below a queue that does not exist", queue.Name))
-	case levels+tree.levelsBelow(queue.Name) > settings.maxQueueDepth:
+	case levels+tree.LevelsBelow(queue.Name) > settings.maxQueueDepth:
 		return field.Invalid(path, name, fmt.Sprintf("queue %s exceeds the maximum allowed depth of %d: there would be queues %d levels below %s",
-			queue.Name, settings.maxQueueDepth, levels+tree.levelsBelow(queue.Name), scheduling.RootQueue))
+			queue.Name, settings.maxQueueDepth, levels+tree.LevelsBelow(queue.Name), scheduling.RootQueue))
 	}
 	return nil
 }
 
 // judgeParent says why the queue, which may be there by its place in the tree, cannot be the first one below its parent.
-func judgeParent(ctx context.Context, s *server, queues *queueTree, queue *scheduling.Queue) (*field.Error, error) {
-	parent := queues.byName[parentOf(queue)]
-	if parent == nil || isRoot(parent) || len(queues.below(parent.Name)) > 0 {
+func judgeParent(ctx context.Context, s *server, queues *queuetree.Tree, queue *scheduling.Queue) (*field.Error, error) {
+	parent := queues.ByName[queuetree.ParentOf(queue)]
+	if parent == nil || queuetree.IsRoot(parent) || len(queues.Below(parent.Name)) > 0 {
 		return nil, nil
 	}
 	// What the scheduler last wrote costs nothing to read; only where it says that there are pods these are looked for.

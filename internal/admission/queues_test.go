@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"hekla.sh/hekla/internal/admission/queuetree"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -201,13 +202,13 @@ func TestNoTreeHoweverTangledStopsTheServer(t *testing.T) {
 				list = append(list, draw(name))
 			}
 		}
-		tree, moved := newTree(list), draw(rapid.SampledFrom(names[1:]).Draw(t, "moved"))
+		tree, moved := queuetree.New(list), draw(rapid.SampledFrom(names[1:]).Draw(t, "moved"))
 		problem := judgePlace(&settings{maxQueueDepth: 5}, tree, moved)
-		after := tree.with(moved)
-		_ = after.sums(moved)
+		after := tree.With(moved)
+		_ = after.Sums(moved)
 		steps, queue := 0, moved
-		for queue != nil && parentOf(queue) != scheduling.RootQueue && steps < 10 {
-			queue, steps = after.byName[parentOf(queue)], steps+1
+		for queue != nil && queuetree.ParentOf(queue) != scheduling.RootQueue && steps < 10 {
+			queue, steps = after.ByName[queuetree.ParentOf(queue)], steps+1
 		}
 		if leadsToRoot := queue != nil && steps < 10; leadsToRoot != (problem == nil) {
 			t.Fatalf("%s below %s leads to root: %t; it is said: %v", moved.Name, moved.Spec.Parent, leadsToRoot, problem)

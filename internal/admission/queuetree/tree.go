@@ -1,9 +1,10 @@
-package admission
+package queuetree
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,14 +15,15 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// queueTree is all queues, none of which may be edited: they belong to the cache.
-type queueTree struct {
-	sorted   []*scheduling.Queue // by name
-	byName   map[string]*scheduling.Queue
+// Tree is all queues. They belong to the cache, and must not be changed.
+type Tree struct {
+	Sorted   []*scheduling.Queue // by name
+	ByName   map[string]*scheduling.Queue
 	children map[string][]*scheduling.Queue // by the name of the parent, sorted by name
 }
 
-func listQueues(ctx context.Context, from client.Reader) (*queueTree, error) {
+// List reads the queues.
+func List(ctx context.Context, from client.Reader) (*Tree, error) {
 	list := &scheduling.QueueList{}
 	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing queues: %w", err)
@@ -30,77 +32,79 @@ func listQueues(ctx context.Context, from client.Reader) (*queueTree, error) {
 	for i := range list.Items {
 		queues[i] = &list.Items[i]
 	}
-	return newTree(queues), nil
+	return New(queues), nil
 }
 
-func newTree(queues []*scheduling.Queue) *queueTree {
-	t := &queueTree{byName: make(map[string]*scheduling.Queue, len(queues)), children: map[string][]*scheduling.Queue{}}
-	t.sorted = slices.SortedFunc(slices.Values(queues), func(a, b *scheduling.Queue) int { return cmp.Compare(a.Name, b.Name) })
-	for _, queue := range t.sorted {
-		t.byName[queue.Name] = queue
-		if !isRoot(queue) {
-			t.children[parentOf(queue)] = append(t.children[parentOf(queue)], queue)
+// New makes a tree of queues.
+func New(queues []*scheduling.Queue) *Tree {
+	t := &Tree{ByName: make(map[string]*scheduling.Queue, len(queues)), children: map[string][]*scheduling.Queue{}}
+	t.Sorted = slices.SortedFunc(slices.Values(queues), func(a, b *scheduling.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	for _, queue := range t.Sorted {
+		t.ByName[queue.Name] = queue
+		if !IsRoot(queue) {
+			t.children[ParentOf(queue)] = append(t.children[ParentOf(queue)], queue)
 		}
 	}
 	return t
 }
 
-// with returns the tree as it is when the queue has been written.
-func (t *queueTree) with(queue *scheduling.Queue) *queueTree {
-	others := slices.DeleteFunc(slices.Clone(t.sorted), func(other *scheduling.Queue) bool { return other.Name == queue.Name })
-	return newTree(append(others, queue))
+// With returns the tree as it is when the queue has been written.
+func (t *Tree) With(queue *scheduling.Queue) *Tree {
+	others := slices.DeleteFunc(slices.Clone(t.Sorted), func(other *scheduling.Queue) bool { return other.Name == queue.Name })
+	return New(append(others, queue))
 }
 
-// below returns the queues directly below one.
-func (t *queueTree) below(name string) []*scheduling.Queue { return t.children[name] }
+// Below returns the queues directly below one.
+func (t *Tree) Below(name string) []*scheduling.Queue { return t.children[name] }
 
-func isRoot(queue *scheduling.Queue) bool { return queue.Name == scheduling.RootQueue }
+// IsRoot says whether a queue is the one above all others.
+func IsRoot(queue *scheduling.Queue) bool { return queue.Name == scheduling.RootQueue }
 
-// isOpen says whether a queue takes new work. One that the queue controller has not seen yet is about to be open.
-func isOpen(queue *scheduling.Queue) bool {
+// IsOpen says whether a queue takes new work. One that the queue controller has not seen yet is about to be open.
+func IsOpen(queue *scheduling.Queue) bool {
 	return queue.Status.State == scheduling.QueueStateOpen || queue.Status.State == ""
 }
 
-// parentOf is the name of the queue above one; root has none.
-func parentOf(queue *scheduling.Queue) string {
-	if isRoot(queue) {
+// ParentOf is the name of the queue above one; root has none.
+func ParentOf(queue *scheduling.Queue) string {
+	if IsRoot(queue) {
 		return ""
 	}
 	return cmp.Or(queue.Spec.Parent, scheduling.RootQueue)
 }
 
-// noRoot is what levelsAbove says of a queue from which no way leads up to root.
-const noRoot = -1
+// NoRoot is what LevelsAbove says of a queue from which no way leads up to root.
+const NoRoot = -1
 
-// levelsAbove counts the steps from a queue up to root. A step to root is one even while root does not exist yet.
-func (t *queueTree) levelsAbove(queue *scheduling.Queue) int {
-	for levels := 1; levels <= len(t.sorted); levels++ {
-		parent := parentOf(queue)
+// LevelsAbove counts the steps from a queue up to root. A step to root is one even while root does not exist yet.
+func (t *Tree) LevelsAbove(queue *scheduling.Queue) int {
+	for levels := 1; levels <= len(t.Sorted); levels++ {
+		parent := ParentOf(queue)
 		if parent == scheduling.RootQueue {
 			return levels
 		}
-		if queue = t.byName[parent]; queue == nil {
-			return noRoot
+		if queue = t.ByName[parent]; queue == nil {
+			return NoRoot
 		}
 	}
-	return noRoot
+	return NoRoot
 }
 
-// levelsBelow counts the levels of queues below one that is not below itself.
-func (t *queueTree) levelsBelow(name string) int {
+// LevelsBelow counts the levels of queues below one that is not below itself.
+func (t *Tree) LevelsBelow(name string) int {
 	deepest := 0
-	for _, child := range t.below(name) {
-		deepest = max(deepest, 1+t.levelsBelow(child.Name))
+	for _, child := range t.Below(name) {
+		deepest = max(deepest, 1+t.LevelsBelow(child.Name))
 	}
 	return deepest
 }
 
 // descendants calls f for every queue below one.
-func (t *queueTree) descendants(name string, f func(*scheduling.Queue)) {
+func (t *Tree) descendants(name string, f func(*scheduling.Queue)) {
 	visited := map[string]bool{name: true}
 	var visit func(string)
 	visit = func(name string) {
-		for _, child := range t.below(name) {
+		for _, child := range t.Below(name) {
 			if !visited[child.Name] {
 				visited[child.Name] = true
 				f(child)
@@ -111,12 +115,12 @@ func (t *queueTree) descendants(name string, f func(*scheduling.Queue)) {
 	visit(name)
 }
 
-// sums says where a queue of the tree, those beside it, or those below it want more than the queue above them has. What
+// Sums says where a queue of the tree, those beside it, or those below it want more than the queue above them has. What
 // a queue does not bound is bounded by nothing; root bounds nothing, because it stands for the cluster.
-func (t *queueTree) sums(queue *scheduling.Queue) field.ErrorList {
+func (t *Tree) Sums(queue *scheduling.Queue) field.ErrorList {
 	var problems field.ErrorList
 	path := field.NewPath("spec")
-	for _, name := range sortedKeys(queue.Spec.Capability) {
+	for _, name := range slices.Sorted(maps.Keys(queue.Spec.Capability)) {
 		own := queue.Spec.Capability[name]
 		if above, bound := t.ceilingAbove(queue, name); above != nil && own.Cmp(bound) > 0 {
 			problems = append(problems, field.Invalid(path.Child("capability").Key(string(name)), own.String(),
@@ -131,7 +135,7 @@ func (t *queueTree) sums(queue *scheduling.Queue) field.ErrorList {
 			}
 		})
 	}
-	if parent := t.byName[parentOf(queue)]; parent != nil && !isRoot(parent) {
+	if parent := t.ByName[ParentOf(queue)]; parent != nil && !IsRoot(parent) {
 		problems = append(problems, t.overcommitted(parent, func(kind string, name corev1.ResourceName, total, bound resource.Quantity) *field.Error {
 			own := listOf(kind, queue)[name]
 			if own.IsZero() {
@@ -149,10 +153,10 @@ func (t *queueTree) sums(queue *scheduling.Queue) field.ErrorList {
 }
 
 // ceilingAbove returns the nearest queue above one that bounds the resource, and its bound.
-func (t *queueTree) ceilingAbove(queue *scheduling.Queue, name corev1.ResourceName) (*scheduling.Queue, resource.Quantity) {
-	for range len(t.sorted) {
-		queue = t.byName[parentOf(queue)]
-		if queue == nil || isRoot(queue) {
+func (t *Tree) ceilingAbove(queue *scheduling.Queue, name corev1.ResourceName) (*scheduling.Queue, resource.Quantity) {
+	for range len(t.Sorted) {
+		queue = t.ByName[ParentOf(queue)]
+		if queue == nil || IsRoot(queue) {
 			break
 		}
 		if bound, is := queue.Spec.Capability[name]; is {
@@ -181,19 +185,19 @@ func pathOf(kind string) *field.Path {
 
 // overcommitted asks for the words about every resource of which the queues directly below one deserve, or are
 // guaranteed, more than the queue itself or, where it does not say, than its capability.
-func (t *queueTree) overcommitted(queue *scheduling.Queue,
+func (t *Tree) overcommitted(queue *scheduling.Queue,
 	words func(kind string, name corev1.ResourceName, total, bound resource.Quantity) *field.Error) field.ErrorList {
 	var problems field.ErrorList
 	for _, kind := range []string{deserved, guarantee} {
 		totals := corev1.ResourceList{}
-		for _, child := range t.below(queue.Name) {
+		for _, child := range t.Below(queue.Name) {
 			for name, quantity := range listOf(kind, child) {
 				total := totals[name].DeepCopy()
 				total.Add(quantity)
 				totals[name] = total
 			}
 		}
-		for _, name := range sortedKeys(totals) {
+		for _, name := range slices.Sorted(maps.Keys(totals)) {
 			bound, is := listOf(kind, queue)[name]
 			if !is {
 				bound, is = queue.Spec.Capability[name]

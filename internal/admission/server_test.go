@@ -93,7 +93,7 @@ func TestTheAPIServerFindsNothingWrongWithWhatIsRegistered(t *testing.T) {
 	}
 }
 
-func TestWebhooksForWhatOthersHaveAreIgnoredWhenNobodyAnswers(t *testing.T) {
+func TestWebhooksForObjectsOfOthersAreIgnoredWithoutAnAnswer(t *testing.T) {
 	mutating, validating := allWebhooks(t, validOptions())
 	for _, hook := range mutating {
 		validating = append(validating, admissionregistrationv1.ValidatingWebhook{Name: hook.Name, Rules: hook.Rules, FailurePolicy: hook.FailurePolicy,

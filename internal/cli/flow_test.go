@@ -103,7 +103,7 @@ func TestAWatchOfFlowsGoesOn(t *testing.T) {
 	list.end(t)
 }
 
-func TestAFlowWithAFieldThatNobodyReadsIsRefused(t *testing.T) {
+func TestAFlowWithAnUnknownFieldIsRefused(t *testing.T) {
 	n := namespace(t)
 	got := runWithInput(t, "hekla jobflow create -f - -n "+n, strings.Replace(flowOfTwo, "targets", "target", 1))
 	if got.err == nil || !strings.Contains(got.err.Error(), `unknown field "spec.flows[1].dependsOn.target"`) {

@@ -16,7 +16,7 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-func TestWhatBelongsToAJobGoesWithItEvenIfItExpiredWhileNobodyWatched(t *testing.T) {
+func TestObjectsOfAJobThatExpiredDuringARestartGoWithIt(t *testing.T) {
 	namespace := namespaceFor(t, "garbage")
 	expiring := newJob(namespace, "sim", task("a", 1))
 	expiring.Spec.Plugins = map[string][]string{"svc": {}, "ssh": {}}

@@ -355,7 +355,7 @@ func TestFieldsThatAreNotHonouredAreNamed(t *testing.T) {
 	awaitEvent(t, job, "FieldNotHonoured", "spec.tasks[1].topologyPolicy")
 }
 
-func TestAnImpossibleJobIsToldSoAndHoldsUpNobody(t *testing.T) {
+func TestAnImpossibleJobIsToldSoAndHoldsUpNoOther(t *testing.T) {
 	namespace := namespaceFor(t, "impossible")
 	bad := newJob(namespace, strings.Repeat("x", 70), task("a", 1))
 	create(t, bad)
@@ -401,7 +401,7 @@ func TestARefusedPodIsToldOnTheJobAndTriedAgain(t *testing.T) {
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Pending == 4 && status.State.Reason == "" })
 }
 
-func TestAPodOfSomebodyElseUnderTheNameIsLeftAlone(t *testing.T) {
+func TestAPodOfAnotherOwnerUnderTheNameIsLeftAlone(t *testing.T) {
 	namespace := namespaceFor(t, "taken")
 	stranger := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sim-a-0"}, Spec: podSpec()}
 	create(t, stranger)

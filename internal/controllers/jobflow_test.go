@@ -323,7 +323,7 @@ func TestAPatchIsMergedIntoTheTemplate(t *testing.T) {
 	awaitFlow(t, flow, func(status *flowapi.JobFlowStatus) bool { return status.State.Message == "" })
 }
 
-func TestAJobOfSomebodyElseUnderTheNameIsLeftAlone(t *testing.T) {
+func TestAJobOfAnotherOwnerUnderTheNameIsLeftAlone(t *testing.T) {
 	namespace := namespaceFor(t, "foreign")
 	withTemplates(t, namespace, "a", "b")
 	create(t, newJob(namespace, "f-a", task("main", 1)))
@@ -445,7 +445,7 @@ func TestAProbeAsksThePodsOfTheTargetsThatRun(t *testing.T) {
 	})
 }
 
-func TestPodsThatNeverAnswerHoldUpNobody(t *testing.T) {
+func TestPodsThatNeverAnswerHoldUpNoOther(t *testing.T) {
 	namespace := namespaceFor(t, "silent")
 	withTemplates(t, namespace, "a", "b")
 	// It accepts and says nothing.

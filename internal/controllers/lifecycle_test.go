@@ -178,7 +178,7 @@ func TestOnlyThePodThatFailedIsRestarted(t *testing.T) {
 	awaitPhase(t, job, batch.Aborted)
 }
 
-func TestAnEvictedPodIsAnsweredEvenIfNobodyWatched(t *testing.T) {
+func TestAnEvictedPodIsAnsweredAlsoAfterARestart(t *testing.T) {
 	namespace := namespaceFor(t, "evicted")
 	job := newJob(namespace, "sim", task("a", 2))
 	job.Spec.Policies = batch.LifecyclePolicies{{Events: []bus.Event{bus.PodEvictedEvent}, Action: bus.RestartJobAction}}

@@ -62,7 +62,7 @@ func TestThePodGroupOfAJobThatIsDeletedKeepsNoRoom(t *testing.T) {
 	awaitGone(t, groups...)
 }
 
-func TestThePodGroupOfAJobThatWasDeletedWhileNobodyWatchedKeepsNoRoom(t *testing.T) {
+func TestThePodGroupOfAJobDeletedDuringARestartKeepsNoRoom(t *testing.T) {
 	namespace := namespaceFor(t, "remains")
 	gone, former, latter := newJob(namespace, "gone", task("a", 0)), newJob(namespace, "again", task("a", 0)), newJob(namespace, "again", task("a", 0))
 	groups := []client.Object{letIn(t, gone), letIn(t, former)}

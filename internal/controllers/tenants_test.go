@@ -41,7 +41,7 @@ func peakMemory(t *testing.T) resource.Quantity {
 
 // A tenant submits Jobs of more pods than anybody has room for. The controllers' memory does not grow with what is asked for, and
 // the small Job of another tenant is not kept waiting; neither where the pods are refused by a quota, nor where they are made.
-func TestJobsOfMillionsOfPodsFillNoMemoryAndHoldUpNobody(t *testing.T) {
+func TestJobsOfMillionsOfPodsFillNoMemoryAndHoldUpNoOther(t *testing.T) {
 	const (
 		jobs, replicas = 3, 1_000_000
 		longest        = 30 * time.Second // on a machine with much else to do

@@ -122,7 +122,7 @@ func TestDevicesThatDoNotGetReadyAreTakenBack(t *testing.T) {
 	})
 }
 
-func TestDevicesThatFailedArePassedOnToNobodyAndKeptByWhoeverHasThem(t *testing.T) {
+func TestFailedDevicesStayWhereTheyAreAndAreGivenToNoOtherPod(t *testing.T) {
 	n := newNeedy(t)
 	claim := n.devices("device")
 	wanted := wantsAttached(claim)

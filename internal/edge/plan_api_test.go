@@ -344,7 +344,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 	})
 }
 
-func TestNobodyIsEvictedForANamesakeOrWhenThereIsNothingToTake(t *testing.T) {
+func TestNoPodIsEvictedForANamesakeOrForNothing(t *testing.T) {
 	s := newPlanning(t)
 	stranger, sibling, gone, done := s.running("v"), s.running("w"), s.running("x"), s.running("y")
 	plan := s.plan("p", nil, []*corev1.Pod{stranger, sibling, gone, done})

@@ -78,7 +78,7 @@ func refusedNames(failed cluster.PlanFailed) string {
 	return strings.Join(names, " ")
 }
 
-func TestNobodyLeavesBesideAPodThatAPolicyKeeps(t *testing.T) {
+func TestNoPodIsEvictedBesideOneThatAPolicyKeeps(t *testing.T) {
 	for _, pastBudget := range []bool{false, true} {
 		t.Run(fmt.Sprintf("past a budget %t", pastBudget), func(t *testing.T) {
 			s := newPlanning(t)
@@ -104,7 +104,7 @@ func TestNobodyLeavesBesideAPodThatAPolicyKeeps(t *testing.T) {
 	}
 }
 
-func TestNobodyLeavesWhereABudgetAllowsNone(t *testing.T) {
+func TestNoPodIsEvictedWhereABudgetAllowsNone(t *testing.T) {
 	s := newPlanning(t)
 	v, w := s.running("v"), s.running("w")
 	s.budget(0)

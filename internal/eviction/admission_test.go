@@ -20,7 +20,7 @@ func knocking(name, queue, class, wants string, options ...option) *schedulingv1
 }
 
 // A cluster of two cpus, all held by job victim; who is admitted though the cluster is full?
-func TestTheDoorOpensForWhatLawfulEvictionsCouldMakeRoomFor(t *testing.T) {
+func TestAdmissionCountsRoomOfVictimsThatRulesAllow(t *testing.T) {
 	never := fixture.PriorityClass("never", 100)
 	policy := corev1.PreemptNever
 	never.PreemptionPolicy = &policy
@@ -59,7 +59,7 @@ func TestTheDoorOpensForWhatLawfulEvictionsCouldMakeRoomFor(t *testing.T) {
 	}
 }
 
-func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoWantsLess(t *testing.T) {
+func TestAJobNotAdmittedHoldsUpNoneThatWantsLess(t *testing.T) {
 	w := start(t, everything).Set(fixture.Node("n1", "cpu=2"), job("victim", "default", "low", 0, "n1"), job("stays", "default", "high", 0, "n1"),
 		knocking("a", "default", "high", "cpu=2"), knocking("b", "default", "high", "cpu=2"), knocking("c", "default", "high", "cpu=1")).Expect("")
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
@@ -69,7 +69,7 @@ func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoWantsLess(t *testing.T) {
 	}
 }
 
-func TestWhoIsRefusedAtTheDoorShutsItForNobodyWhoMayTakeFromOthers(t *testing.T) {
+func TestAJobNotAdmittedHoldsUpNoneThatMayPreempt(t *testing.T) {
 	// Queue theirs has cpu above its share only in pods that hold devices too: they leave for whoever wants a device.
 	things := []any{fixture.Node("n1", "cpu=2 nvidia.com/gpu=2"), queue("theirs", 0, "cpu=2 nvidia.com/gpu=1", "", ""), queue("ours", 0, "cpu=2 nvidia.com/gpu=2", "", ""),
 		job("victim", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}

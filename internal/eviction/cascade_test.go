@@ -18,7 +18,7 @@ func promisedTwice(t *testing.T, configuration string) *loop.Loop {
 	return w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-1 is nominated to n1; newcomer-0 is nominated to n1")
 }
 
-func TestWhenVictimsStayAfterAllWhoeverCountedOnTheirRoomLosesItInTheSameCycle(t *testing.T) {
+func TestVictimsThatStayTakeTheRoomFromAllThatCountOnIt(t *testing.T) {
 	w := promisedTwice(t, oneByOne)
 	p := w.PodNamed("victim-0")
 	unmarked(p)
@@ -26,19 +26,19 @@ func TestWhenVictimsStayAfterAllWhoeverCountedOnTheirRoomLosesItInTheSameCycle(t
 		"victim-0 stays, preemptor-1 waits; the plan for newcomer ends: the room that was promised is not there any more, newcomer-0 waits")
 }
 
-func TestRoomThatIsFreeEarlyGoesToWhoeverMakesNobodyLeave(t *testing.T) {
+func TestFreeRoomIsTakenBeforeRoomOfVictims(t *testing.T) {
 	w := promisedTwice(t, oneByOne)
 	w.Set(fixture.Node("n1", "cpu=3")).Expect("newcomer-0 is bound to n1").Terminate("victim-0").RemovePods("victim-0").Expect("preemptor-1 is bound to n1")
 }
 
-func TestAQueueIsNotFilledBeyondItsCapabilityBeforeTheVictimsThatMakeRoomInItAreOnTheirWay(t *testing.T) {
+func TestACapabilityHoldsUntilTheVictimsOfItsQueueAreLeaving(t *testing.T) {
 	w := start(t, oneByOne).Set(nodes("cpu=4", "n1"), queue("small", 0, "", "", "cpu=2"),
 		job("victim", "small", "low", 0, "n1"), job("preemptor", "small", "high", 1, "n1 -"))
 	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-1 is nominated to n1").Expect("")
 	w.Terminate("victim-0").Expect("preemptor-1 is bound to n1")
 }
 
-func TestAPlanOfWhichANodeIsGoneIsCancelledAlsoIfItsJobCouldDoWithTheRest(t *testing.T) {
+func TestAPlanThatLosesANodeIsCancelled(t *testing.T) {
 	w := start(t, oneByOne).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 1, "n3 - -"))
 	w.Expect("victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-1 is nominated to n1; preemptor-2 is nominated to n2")
 	w.Remove(fixture.Node("n2", "cpu=1")).Remove(w.PodNamed("victim-1"))

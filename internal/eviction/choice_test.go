@@ -82,7 +82,7 @@ func TestNoOtherVictimIsLeftThatCouldCoverABudget(t *testing.T) {
 	w.Expect("a-1 leaves n1 for preemptor by J1 past its budget; a-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1")
 }
 
-func TestTheQueueOfLowestPriorityGivesFirstThenTheOneFurthestAboveItsShare(t *testing.T) {
+func TestQueuesGiveByPriorityAndThenByWhatExceedsTheirShare(t *testing.T) {
 	ours := queue("ours", 2, "cpu=4", "", "")
 	for name, test := range map[string]struct {
 		things    []any
@@ -157,7 +157,7 @@ func TestANodeThatIsVetoedIsPassedOverForTheNextBest(t *testing.T) {
 	w.Expect("b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
 }
 
-func TestWhoeverRefusesTheNodesThatEvictionsWouldOpenIsNamed(t *testing.T) {
+func TestAPluginThatRefusesNodesAfterEvictionsIsNamed(t *testing.T) {
 	w := start(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).Set(nodes("cpu=1", "n1"),
 		job("a", "default", "low", 0, "n1"), job("preemptor", "default", "high", 1, "-"))
 	w.Expect("")

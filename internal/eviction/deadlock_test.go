@@ -44,7 +44,7 @@ func TestPlansThatWaitForEachOtherEnd(t *testing.T) {
 }
 
 // One pod of the preemptor goes beside the pod that it is drawn to, and for the next that pod would have to leave.
-func TestNobodyLeavesToWhomThePlanIsDrawn(t *testing.T) {
+func TestNoPodIsEvictedThatThePreemptorMustBeNear(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("kind", "default", "low", 0, "n1", each(fixture.Labelled("app", "y"))),
 		job("preemptor", "default", "high", 2, "- -", one(0, fixture.Near("app", "y"))))
 	w.Expect("").Expect("")

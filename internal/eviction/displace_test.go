@@ -95,7 +95,7 @@ func choosing(c *chooser) scheduler.Extension {
 		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return c, nil }})
 }
 
-func TestWhatLeavesForNobodyIsNotOverruled(t *testing.T) {
+func TestAPlanWithoutAPreemptorIsNotOverruled(t *testing.T) {
 	c := &chooser{pods: []string{"other-0"}}
 	w := start(t, with(everything, "backfill", "shuffle", "- name: predicates", "- name: predicates\n  - name: chooser"), choosing(c))
 	w.Set(nodes("cpu=1", "n1", "n2"), job("other", "default", "high", 1, "n1"), job("last", "default", "high", 1, "n2", each(unmarked)))
@@ -114,7 +114,7 @@ func TestAPromiseIsNotOverruledThatKeepsAQueueAtWhatItIsGuaranteed(t *testing.T)
 	}
 }
 
-func TestAPlanIsCancelledWhenWithWhatElseItsQueueHasLostItTakesItBelowItsGuarantee(t *testing.T) {
+func TestAPlanThatWouldNowBreakAGuaranteeIsCancelled(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), queue("poor", 0, "", "cpu=2", ""),
 		job("victim", "poor", "low", 1, "n1", asking("cpu=2")), job("other", "poor", "high", 1, "n2", asking("cpu=2")), job("preemptor", "poor", "high", 1, "-"))
 	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Expect("")

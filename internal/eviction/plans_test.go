@@ -13,7 +13,7 @@ import (
 )
 
 // What the victim's owner reads.
-func TestEveryEvictionSaysWhoTakesTheRoomByWhichLawAndTheNumbers(t *testing.T) {
+func TestEveryEvictionNamesPreemptorRuleAndNumbers(t *testing.T) {
 	for name, test := range map[string]struct {
 		things []any
 		want   string
@@ -51,7 +51,7 @@ func TestEveryEvictionSaysWhoTakesTheRoomByWhichLawAndTheNumbers(t *testing.T) {
 }
 
 // Plans of each level are looked after until their victims are on their way.
-func TestAPlanOfAnyLevelEndsWhenALawComesToProtectItsVictims(t *testing.T) {
+func TestAPlanEndsWhenARuleComesToProtectItsVictims(t *testing.T) {
 	for name, test := range map[string]struct {
 		things  []any
 		happens func(w *loop.Loop)
@@ -111,7 +111,7 @@ func TestPortsAndPodsThatRepelAreRoomToo(t *testing.T) {
 	}
 }
 
-func TestAPreemptorOfTwoKindsOfPodsHasTheLargePlacedFirstWhereTheSmallWouldTakeTheirRoom(t *testing.T) {
+func TestLargePodsOfAPreemptorArePlacedBeforeSmallOnes(t *testing.T) {
 	w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=3"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2 n2", asking("cpu=1500m")),
 		job("preemptor", "default", "high", 2, "- -", one(1, fixture.Asks("cpu=3"))))
 	w.Expect("b-1 leaves n2 for preemptor by J1; b-0 leaves n2 for preemptor by J1; a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")

@@ -165,7 +165,7 @@ func acting(wrap func(framework.Action) framework.Action) []scheduler.Extension 
 	return extensions
 }
 
-func TestWhatIsRememberedOfHopelessPreemptorsChangesNoDecision(t *testing.T) {
+func TestWhatIsRememberedOfFailedSearchesChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)
 		// Were the highest served first, those after it could hope for less anyway.

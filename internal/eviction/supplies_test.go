@@ -39,7 +39,7 @@ func TestAVolumeIsKeptForThePodThatIsPromisedANode(t *testing.T) {
 	}
 }
 
-func TestAPlanEndsWhoseVolumeSomebodyElseTook(t *testing.T) {
+func TestAPlanEndsWhoseVolumeAnotherPodTook(t *testing.T) {
 	w := twoFullNodes(t).Set(fixture.Claim("c", "local"), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2"),
 		job("preemptor", "default", "high", 1, "-", mounting("c")))
 	w.Expect("victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
@@ -49,7 +49,7 @@ func TestAPlanEndsWhoseVolumeSomebodyElseTook(t *testing.T) {
 	}
 }
 
-func TestNobodyLeavesForAVolumeOrADeviceThatAnotherClaimHas(t *testing.T) {
+func TestNoPodIsEvictedForAVolumeOrDeviceOfAnotherClaim(t *testing.T) {
 	w := twoFullNodes(t).Set(fixture.Claim("mine", "local"), fixture.Claim("c", "local", fixture.BoundTo("v")),
 		fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
 		job("holder", "default", "low", 0, "n1", mounting("c")), job("preemptor", "default", "high", 1, "-", mounting("mine")))

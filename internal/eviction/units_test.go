@@ -188,7 +188,7 @@ func TestAGangLeavesOnlyAPodElsewhereIfThatIsAllItTakes(t *testing.T) {
 	w.Expect("victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n1")
 }
 
-func TestNobodyWhoHasRequestsLeavesForAPodThatHasNoneBesideOneThatFindsNoNode(t *testing.T) {
+func TestNoPodWithRequestsIsEvictedForOneWithout(t *testing.T) {
 	inVain := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "nowhere"} }
 	w := start(t, oneByOne).Set(fixture.Node("n1", "cpu=3 pods=1"), job("victim", "default", "low", 0, "n1"),
 		job("preemptor", "default", "high", 0, "- -", one(0, fixture.Asks("")), one(1, inVain)))

@@ -92,7 +92,7 @@ func TestAPlanThatCannotComeTrueIsCancelledAndWhatWasNotSentStays(t *testing.T) 
 	}
 }
 
-func TestAPlanWhoseVictimsAreOnTheirWayIsCancelledTooWhenItsQueueMayNotHaveTheRoom(t *testing.T) {
+func TestAPlanOfAQueueThatMayNotHaveTheRoomIsCancelled(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(w *loop.Loop)
 		want    string
@@ -127,7 +127,7 @@ func TestRoomThatIsFreeBeforeAllHaveLeftSparesTheOthers(t *testing.T) {
 	w.Set(fixture.Node("n1", "cpu=2")).Expect("preemptor-1 is bound to n1; the plan for preemptor ends: its job has what it was promised, victim-1 stays, victim-0 stays")
 }
 
-func TestWhatLeavesForNobodyIsForgottenInTime(t *testing.T) {
+func TestAPlanWithoutAPreemptorIsForgottenInTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(w *loop.Loop)
 		want    string

@@ -46,7 +46,7 @@ func TestInsideAJobHigherPodsTakeFromLowerOnes(t *testing.T) {
 	}
 }
 
-func TestAGangOneOfWhosePodsPreemptsNobodyTakesOnlyForTheOthers(t *testing.T) {
+func TestAGangEvictsOnlyForItsPodsThatMayPreempt(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 2, "- -", one(1, never)))
 	w.Expect("").RemovePods("victim-1").Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
 }

@@ -13,39 +13,39 @@ import (
 // switch but the last lacks the room for one of the pods, so all are tried; plain is the same gang without a bound.
 func BenchmarkAGangThatIsToBeClose(b *testing.B) {
 	for _, nodes := range []int{512, 4096} {
-		w := newWorld(b, "gang", "predicates", "nodeorder", "network-topology-aware")
+		w := placing(b, "gang", "predicates", "nodeorder", "network-topology-aware")
 		for i := range nodes {
 			name := fmt.Sprintf("s%03d-%02d", i/16, i%16)
-			w.set(fixture.Node(name, "cpu=8 memory=64Gi"))
+			w.Set(fixture.Node(name, "cpu=8 memory=64Gi"))
 			// Together the nodes of a switch have enough, and one by one those of the last alone.
 			held := "cpu=3500m"
 			if i < nodes-16 {
 				held = "cpu=3900m"
 			}
-			w.set(fixture.Pod("held-"+name, fixture.On(name), fixture.Asks(held)))
+			w.Set(fixture.Pod("held-"+name, fixture.On(name), fixture.Asks(held)))
 			if i%16 == 0 {
-				w.set(fixture.HyperNode(name[:4], 1, "~^"+name[:4]))
+				w.Set(fixture.HyperNode(name[:4], 1, "~^"+name[:4]))
 			}
 		}
 		for kind, options := range map[string]func(*schedulingv1beta1.PodGroup){"plain": func(*schedulingv1beta1.PodGroup) {}, "close": fixture.Within(1)} {
-			w.set(fixture.Group("g-"+kind, "default", 64, options))
+			w.Set(fixture.Group("g-"+kind, "default", 64, options))
 			for i := range 64 {
 				asks := "cpu=1 memory=1Gi"
 				if i == 0 {
 					asks = "cpu=1500m memory=1Gi"
 				}
-				w.set(fixture.Pod(fmt.Sprintf("g-%s-%d", kind, i), fixture.In("g-"+kind), fixture.As("worker", i), fixture.Asks(asks)))
+				w.Set(fixture.Pod(fmt.Sprintf("g-%s-%d", kind, i), fixture.In("g-"+kind), fixture.As("worker", i), fixture.Asks(asks)))
 			}
 		}
-		s := w.open()
+		s := w.Open()
 		for _, kind := range []string{"plain", "close"} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", kind, nodes), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if v := gang.Place(s, w.job("g-"+kind), s.Pending(w.job("g-"+kind))); v != nil {
+					if v := gang.Place(s, w.JobNamed("g-"+kind), s.Pending(w.JobNamed("g-"+kind))); v != nil {
 						b.Fatal(v.Sentence())
 					}
-					w.cluster.Undo(0)
+					w.Cluster.Undo(0)
 				}
 			})
 		}

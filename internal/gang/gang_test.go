@@ -22,24 +22,24 @@ func distinct(places map[string]string) int {
 }
 
 func TestPodsOfAGangThatKeepApartSeeEachOther(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Node("n2", "cpu=8"))
-	w.set(gangOf("g", 3, fixture.ApartFrom("app", "g"))...)
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Node("n2", "cpu=8"))
+	w.Set(gangOf("g", 3, fixture.ApartFrom("app", "g")))
 	if places := placeAll(t, w, "g"); len(places) != 3 || distinct(places) != 3 {
 		t.Errorf("placed %v", places)
 	}
 }
 
 func TestAGangThatKeepsApartIsNotPlacedOnTooFewNodes(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"))
-	w.set(gangOf("g", 3, fixture.ApartFrom("app", "g"))...)
-	s := w.open()
-	v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"))
+	w.Set(gangOf("g", 3, fixture.ApartFrom("app", "g")))
+	s := w.Open()
+	v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g")))
 	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode, Placed: 2, Wanted: 3, Fitting: []string{"g-0", "g-1"},
 		Nodes: []verdict.NodeReason{{Reason: "node(s) didn't match pod anti-affinity rules", Nodes: 2, Example: "n0"}}}
 	if diff := cmp.Diff(want, v); diff != "" {
 		t.Errorf("the verdict differs (-want +got):\n%s", diff)
 	}
-	for _, task := range w.job("g").Tasks() {
+	for _, task := range w.JobNamed("g").Tasks() {
 		if task.Status != cluster.Pending {
 			t.Errorf("task %s is left %s", task.Key().Name, task.Status)
 		}
@@ -47,8 +47,8 @@ func TestAGangThatKeepsApartIsNotPlacedOnTooFewNodes(t *testing.T) {
 }
 
 func TestPodsOfAGangSpreadOverZones(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("a0", "cpu=9", fixture.InZone("a")), fixture.Node("a1", "cpu=9", fixture.InZone("a")), fixture.Node("b0", "cpu=4", fixture.InZone("b")))
-	w.set(gangOf("g", 6, fixture.Spreading("zone", "g"))...)
+	w := placing(t).Set(fixture.Node("a0", "cpu=9", fixture.InZone("a")), fixture.Node("a1", "cpu=9", fixture.InZone("a")), fixture.Node("b0", "cpu=4", fixture.InZone("b")))
+	w.Set(gangOf("g", 6, fixture.Spreading("zone", "g")))
 	zones := map[byte]int{}
 	for _, n := range placeAll(t, w, "g") {
 		zones[n[0]]++
@@ -59,20 +59,20 @@ func TestPodsOfAGangSpreadOverZones(t *testing.T) {
 }
 
 func TestPodsOfAGangDoNotShareAPortOfTheHost(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"))
-	w.set(gangOf("g", 2, fixture.OnPort(8080))...)
-	s := w.open()
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"))
+	w.Set(gangOf("g", 2, fixture.OnPort(8080)))
+	s := w.Open()
 	x := s.Begin()
-	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+	if v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
 	x.Commit()
 	if s.Binds[0].Node == s.Binds[1].Node {
 		t.Errorf("decided %v", s.Binds)
 	}
-	w.set(gangOf("h", 1, fixture.OnPort(8080))...)
-	w.open()
-	reasons, _ := w.engine.Explain(w.task("h-0"))
+	w.Set(gangOf("h", 1, fixture.OnPort(8080)))
+	w.Open()
+	reasons, _ := w.Engine.Explain(w.TaskNamed("h-0"))
 	want := []verdict.NodeReason{{Reason: "node(s) didn't have free ports for the requested pod ports", Nodes: 2, Example: "n0"}}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("the reasons differ (-want +got):\n%s", diff)
@@ -80,20 +80,20 @@ func TestPodsOfAGangDoNotShareAPortOfTheHost(t *testing.T) {
 }
 
 func TestOnlyWhatMustStartTogetherIsPlaced(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"))
-	w.set(gangOf("g", 4)...).set(fixture.Group("g", "default", 2))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"))
+	w.Set(gangOf("g", 4)).Set(fixture.Group("g", "default", 2))
 	if places := placeAll(t, w, "g"); len(places) != 2 {
 		t.Errorf("placed %v, want the minimum", places)
 	}
 }
 
 func TestTheMinimumOfEveryRoleIsPlacedFirst(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=4"))
-	w.set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
+	w := placing(t).Set(fixture.Node("n0", "cpu=4"))
+	w.Set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
 	for i := range 5 {
-		w.set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i)))
+		w.Set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i)))
 	}
-	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 9)))
+	w.Set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 9)))
 	places := placeAll(t, w, "g")
 	if len(places) != 3 || places["master-0"] == "" || places["worker-0"] == "" || places["worker-1"] == "" {
 		t.Errorf("placed %v", places)
@@ -101,32 +101,32 @@ func TestTheMinimumOfEveryRoleIsPlacedFirst(t *testing.T) {
 }
 
 func TestASurplusOfOneRoleIsNotCountedForAnother(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=3"))
-	w.set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
+	w := placing(t).Set(fixture.Node("n0", "cpu=3"))
+	w.Set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
 	for i := range 3 {
-		w.set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.On("n0")))
+		w.Set(fixture.Pod(fmt.Sprintf("worker-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.On("n0")))
 	}
-	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
-	s := w.open()
-	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Placed != 2 || v.Wanted != 3 {
+	w.Set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0)))
+	s := w.Open()
+	if v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))); v == nil || v.Placed != 2 || v.Wanted != 3 {
 		t.Errorf("the verdict is %+v", v)
 	}
 }
 
 func TestTheRoomOfARoleThatCannotBePlacedIsGivenBack(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=4"))
-	w.set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
-	w.set(fixture.Pod("worker-0", fixture.In("g"), fixture.As("worker", 0)), fixture.Pod("worker-1", fixture.In("g"), fixture.As("worker", 1)))
-	w.set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0), fixture.Asks("cpu=3")))
-	s := w.open()
-	v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
+	w := placing(t).Set(fixture.Node("n0", "cpu=4"))
+	w.Set(fixture.Group("g", "default", 3, fixture.NeedingOf("worker", 2), fixture.NeedingOf("master", 1)))
+	w.Set(fixture.Pod("worker-0", fixture.In("g"), fixture.As("worker", 0)), fixture.Pod("worker-1", fixture.In("g"), fixture.As("worker", 1)))
+	w.Set(fixture.Pod("master-0", fixture.In("g"), fixture.As("master", 0), fixture.Asks("cpu=3")))
+	s := w.Open()
+	v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g")))
 	if v == nil || v.Code != verdict.NotEnoughResources || v.Wanted != 3 {
 		t.Fatalf("the verdict is %+v", v)
 	}
-	if used := w.cluster.Node("n0").Used; !used.IsZero() {
+	if used := w.Cluster.Node("n0").Used; !used.IsZero() {
 		t.Errorf("the node still holds %v", used)
 	}
-	if problems := w.cluster.Audit(); len(problems) > 0 {
+	if problems := w.Cluster.Audit(); len(problems) > 0 {
 		t.Error(problems)
 	}
 }
@@ -146,14 +146,14 @@ func TestWhoCanGoToOneNodeOnlyIsNotKeptFromItByTheirOwnGang(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// With binpack the small nodes are the best for everybody.
-			w := newWorld(t, "gang", "predicates", "binpack").set(fixture.Node("a", "cpu=9", fixture.InZone("a")),
+			w := placing(t, "gang", "predicates", "binpack").Set(fixture.Node("a", "cpu=9", fixture.InZone("a")),
 				fixture.Node("b", "cpu=1", fixture.InZone("b")), fixture.Node("c", "cpu=1", fixture.InZone("c")))
-			w.set(fixture.Group("g", "default", int32(len(zones))))
+			w.Set(fixture.Group("g", "default", int32(len(zones))))
 			for i, of := range zones {
-				w.set(fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), only(of...)))
+				w.Set(fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), only(of...)))
 			}
-			s := w.open()
-			v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
+			s := w.Open()
+			v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g")))
 			if mayBe := name != "nobody of it can"; (v == nil) != mayBe {
 				t.Errorf("placed: %t, %v", v == nil, v)
 			}

@@ -19,18 +19,18 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// switched is a world of two spines with two switches each, and so many nodes of four CPUs behind every switch: node s0-1 is
+// switched is a cluster of two spines with two switches each, and so many nodes of four CPUs behind every switch: node s0-1 is
 // the second behind switch s0.
-func switched(t harness.TB, perSwitch int, plugins ...string) *world {
-	w := newWorld(t, append(plugins, "gang", "predicates", "nodeorder", "network-topology-aware")...)
+func switched(t harness.TB, perSwitch int, plugins ...string) *harness.Model {
+	w := placing(t, append(plugins, "gang", "predicates", "nodeorder", "network-topology-aware")...)
 	for i := range 4 {
 		name := fmt.Sprintf("s%d", i)
 		for k := range perSwitch {
-			w.set(fixture.Node(fmt.Sprintf("%s-%d", name, k), "cpu=4 memory=16Gi"))
+			w.Set(fixture.Node(fmt.Sprintf("%s-%d", name, k), "cpu=4 memory=16Gi"))
 		}
-		w.set(fixture.HyperNode(name, 1, "~^"+name+"-"))
+		w.Set(fixture.HyperNode(name, 1, "~^"+name+"-"))
 	}
-	return w.set(fixture.HyperNode("left", 2, "@s0", "@s1"), fixture.HyperNode("right", 2, "@s2", "@s3"), fixture.HyperNode("core", 3, "@left", "@right"))
+	return w.Set(fixture.HyperNode("left", 2, "@s0", "@s1"), fixture.HyperNode("right", 2, "@s2", "@s3"), fixture.HyperNode("core", 3, "@left", "@right"))
 }
 
 // gangWith is a gang of pods of one CPU that must all start.
@@ -43,16 +43,16 @@ func gangWith(name string, size int, options ...func(*schedulingv1beta1.PodGroup
 }
 
 // fill puts a pod of so many CPUs on every node of some.
-func (w *world) fill(cpus int, nodes ...string) {
+func fill(w *harness.Model, cpus int, nodes ...string) {
 	for _, n := range nodes {
-		w.set(fixture.Pod("filler-"+n, fixture.On(n), fixture.Asks(fmt.Sprintf("cpu=%d", cpus))))
+		w.Set(fixture.Pod("filler-"+n, fixture.On(n), fixture.Asks(fmt.Sprintf("cpu=%d", cpus))))
 	}
 }
 
 // switches lists the switches that the pods of a job are behind, each once.
-func (w *world) switches(job string) string {
+func switches(w *harness.Model, job string) string {
 	var names []string
-	for _, t := range w.job(job).Tasks() {
+	for _, t := range w.JobNamed(job).Tasks() {
 		if t.Node != nil {
 			name, _, _ := strings.Cut(t.Node.Name, "-")
 			names = append(names, name)
@@ -84,14 +84,14 @@ func TestAGangIsPlacedInTheLowestTierThatHoldsIt(t *testing.T) {
 			for i := range 4 {
 				h := fixture.HyperNode(fmt.Sprintf("s%d", i), 1, fmt.Sprintf("~^s%d-", i))
 				h.Spec.TierName = "switch"
-				w.set(h)
+				w.Set(h)
 			}
 			for cpus, nodes := range test.full {
-				w.fill(cpus, nodes...)
+				fill(w, cpus, nodes...)
 			}
-			w.set(gangWith("g", test.size, test.limit)...)
-			if placed := placeAll(t, w, "g"); len(placed) != test.size || w.switches("g") != test.want {
-				t.Errorf("%d pods are behind %s, want %d behind %s", len(placed), w.switches("g"), test.size, test.want)
+			w.Set(gangWith("g", test.size, test.limit))
+			if placed := placeAll(t, w, "g"); len(placed) != test.size || switches(w, "g") != test.want {
+				t.Errorf("%d pods are behind %s, want %d behind %s", len(placed), switches(w, "g"), test.size, test.want)
 			}
 		})
 	}
@@ -118,10 +118,10 @@ func TestWhatCannotBeCloseIsToldWhereItComesClosest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := switched(t, 2)
-			w.fill(1, "s0-0")
-			w.set(gangWith("g", test.size, test.limit)...)
-			s := w.open()
-			v := gang.Place(s, w.job("g"), s.Pending(w.job("g")))
+			fill(w, 1, "s0-0")
+			w.Set(gangWith("g", test.size, test.limit))
+			s := w.Open()
+			v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g")))
 			if v == nil || v.Code != verdict.NotEnoughResources || v.Detail != test.want || v.Placed != test.placed {
 				t.Errorf("the verdict is %+v", v)
 			}
@@ -133,12 +133,12 @@ func TestWhatCannotBeCloseIsToldWhereItComesClosest(t *testing.T) {
 }
 
 func TestAHardBoundWaitsWhereNoPluginSeesToIt(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=4")).set(gangWith("g", 1, fixture.Within(1))...).set(gangWith("h", 1, fixture.Close)...)
-	s := w.open()
-	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v == nil || v.Code != verdict.Refused || !strings.Contains(v.Detail, "network-topology-aware") {
+	w := placing(t).Set(fixture.Node("n0", "cpu=4")).Set(gangWith("g", 1, fixture.Within(1))).Set(gangWith("h", 1, fixture.Close))
+	s := w.Open()
+	if v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))); v == nil || v.Code != verdict.Refused || !strings.Contains(v.Detail, "network-topology-aware") {
 		t.Errorf("the verdict is %+v", v)
 	}
-	if v := gang.Place(s, w.job("h"), s.Pending(w.job("h"))); v != nil {
+	if v := gang.Place(s, w.JobNamed("h"), s.Pending(w.JobNamed("h"))); v != nil {
 		t.Errorf("what need not be close is refused: %s", v.Sentence())
 	}
 }
@@ -157,14 +157,14 @@ func TestPodsThatComeLaterStayWithThoseThatRun(t *testing.T) {
 		"never if the first is where it is in none": {fixture.Within(3), "stray", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := switched(t, 2).set(fixture.Node("stray", "cpu=4"))
-			w.set(fixture.Group("g", "default", 1, test.limit), fixture.Pod("g-0", fixture.In("g"), fixture.As("worker", 0), fixture.On(test.runs),
+			w := switched(t, 2).Set(fixture.Node("stray", "cpu=4"))
+			w.Set(fixture.Group("g", "default", 1, test.limit), fixture.Pod("g-0", fixture.In("g"), fixture.As("worker", 0), fixture.On(test.runs),
 				fixture.Asks("cpu=4")), fixture.Pod("g-1", fixture.In("g"), fixture.As("worker", 1)))
-			w.fill(4, test.full...)
-			s := w.open()
-			v := gang.PlaceOne(s, s.Begin(), w.task("g-1"))
-			if (v == nil) != (test.want != "") || v == nil && w.switches("g") != test.want {
-				t.Errorf("the pods are behind %q, want %q; the verdict is %+v", w.switches("g"), test.want, v)
+			fill(w, 4, test.full...)
+			s := w.Open()
+			v := gang.PlaceOne(s, s.Begin(), w.TaskNamed("g-1"))
+			if (v == nil) != (test.want != "") || v == nil && switches(w, "g") != test.want {
+				t.Errorf("the pods are behind %q, want %q; the verdict is %+v", switches(w, "g"), test.want, v)
 			}
 		})
 	}
@@ -172,11 +172,11 @@ func TestPodsThatComeLaterStayWithThoseThatRun(t *testing.T) {
 
 func TestAJobComesBackToWhereItWas(t *testing.T) {
 	w := switched(t, 2)
-	w.set(gangWith("g", 4, fixture.Within(2), func(g *schedulingv1beta1.PodGroup) {
+	w.Set(gangWith("g", 4, fixture.Within(2), func(g *schedulingv1beta1.PodGroup) {
 		g.Annotations = map[string]string{schedulingv1beta1.JobAllocatedHyperNodeKey: "s3"}
-	})...)
-	if placeAll(t, w, "g"); w.switches("g") != "s3" {
-		t.Errorf("it is behind %s", w.switches("g"))
+	}))
+	if placeAll(t, w, "g"); switches(w, "g") != "s3" {
+		t.Errorf("it is behind %s", switches(w, "g"))
 	}
 }
 
@@ -210,14 +210,14 @@ func TestEachPartOfAGangHasItsOwnSwitch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := switched(t, 2)
-			w.fill(4, test.full...)
-			w.set(inParts("g", test.parts, test.size, test.options...)...)
+			fill(w, 4, test.full...)
+			w.Set(inParts("g", test.parts, test.size, test.options...))
 			placeAll(t, w, "g")
 			places := make([]string, test.parts)
 			for part := range test.parts {
 				var names []string
 				for i := range test.size {
-					if n := w.task(fmt.Sprintf("g-%d", part*test.size+i)).Node; n != nil {
+					if n := w.TaskNamed(fmt.Sprintf("g-%d", part*test.size+i)).Node; n != nil {
 						name, _, _ := strings.Cut(n.Name, "-")
 						names = append(names, name)
 					}
@@ -228,7 +228,7 @@ func TestEachPartOfAGangHasItsOwnSwitch(t *testing.T) {
 			if got := strings.Join(places, ", "); got != test.want {
 				t.Errorf("the parts are behind %s, want %s", got, test.want)
 			}
-			if problems := w.cluster.Audit(); len(problems) > 0 {
+			if problems := w.Cluster.Audit(); len(problems) > 0 {
 				t.Error(problems)
 			}
 		})
@@ -236,10 +236,10 @@ func TestEachPartOfAGangHasItsOwnSwitch(t *testing.T) {
 }
 
 func TestAPartIsPlacedWholeOrNotAtAll(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=5"))
-	w.set(inParts("g", 2, 3, fixture.Parts("part", 3, 1, nil), func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 3 })...)
-	s := w.open()
-	j := w.job("g")
+	w := placing(t).Set(fixture.Node("n0", "cpu=5"))
+	w.Set(inParts("g", 2, 3, fixture.Parts("part", 3, 1, nil), func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 3 }))
+	s := w.Open()
+	j := w.JobNamed("g")
 	if v := gang.Place(s, j, s.Pending(j)); v != nil {
 		t.Fatal(v.Sentence())
 	}
@@ -252,12 +252,12 @@ func TestAPartIsPlacedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// anySwitched draws a world with some pods in it.
-func anySwitched(t *rapid.T) *world {
+// anySwitched draws a cluster with some pods in it.
+func anySwitched(t *rapid.T) *harness.Model {
 	w := switched(t, 2)
 	for i := range rapid.IntRange(0, 6).Draw(t, "pods") {
 		node := fmt.Sprintf("s%d-%d", rapid.IntRange(0, 3).Draw(t, "switch"), rapid.IntRange(0, 1).Draw(t, "node"))
-		w.set(fixture.Pod(fmt.Sprintf("p%d", i), fixture.On(node), fixture.Asks(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 5).Draw(t, "cpu")))))
+		w.Set(fixture.Pod(fmt.Sprintf("p%d", i), fixture.On(node), fixture.Asks(fmt.Sprintf("cpu=%d", rapid.IntRange(0, 5).Draw(t, "cpu")))))
 	}
 	return w
 }
@@ -271,12 +271,12 @@ func TestAHardGangNeverSpansAndASoftOneIsNeverRefused(t *testing.T) {
 			asks[i] = rapid.SampledFrom([]string{"cpu=1", "cpu=2", "cpu=500m"}).Draw(t, "asks")
 		}
 		gang := func(name string, options ...func(*schedulingv1beta1.PodGroup)) *verdict.Verdict {
-			w.set(fixture.Group(name, "default", int32(min(minimum, size)), options...))
+			w.Set(fixture.Group(name, "default", int32(min(minimum, size)), options...))
 			for i, text := range asks {
-				w.set(fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i), fixture.Asks(text)))
+				w.Set(fixture.Pod(fmt.Sprintf("%s-%d", name, i), fixture.In(name), fixture.As("worker", i), fixture.Asks(text)))
 			}
-			s := w.open()
-			j := w.job(name)
+			s := w.Open()
+			j := w.JobNamed(name)
 			v := gang.Place(s, j, s.Pending(j))
 			for _, task := range s.Pending(j) {
 				if v == nil {
@@ -286,30 +286,30 @@ func TestAHardGangNeverSpansAndASoftOneIsNeverRefused(t *testing.T) {
 			return v
 		}
 		hard := gang("hard", fixture.Within(tier))
-		nodes := w.job("hard").Nodes(nil)
+		nodes := w.JobNamed("hard").Nodes(nil)
 		if common := cluster.Common(nodes); len(nodes) > 0 && (len(common) == 0 || common[0].Tier > tier) {
-			t.Fatalf("a gang that must stay within tier %d is behind %s", tier, w.switches("hard"))
+			t.Fatalf("a gang that must stay within tier %d is behind %s", tier, switches(w, "hard"))
 		}
 		if hard != nil && len(nodes) > 0 {
 			t.Fatalf("%d pods are placed of a gang that is refused", len(nodes))
 		}
-		w.cluster.Undo(0)
+		w.Cluster.Undo(0)
 		plain := gang("plain")
-		w.cluster.Undo(0)
+		w.Cluster.Undo(0)
 		soft := gang("soft", fixture.Close)
 		if plain == nil && soft != nil {
 			t.Fatalf("refused is what could be placed without a wish: %s", soft.Sentence())
 		}
-		before := w.switches("soft")
-		w.cluster.Undo(0)
-		if again := gang("soft", fixture.Close); (again == nil) != (soft == nil) || w.switches("soft") != before {
-			t.Fatalf("placed behind %s, and the second time behind %s", before, w.switches("soft"))
+		before := switches(w, "soft")
+		w.Cluster.Undo(0)
+		if again := gang("soft", fixture.Close); (again == nil) != (soft == nil) || switches(w, "soft") != before {
+			t.Fatalf("placed behind %s, and the second time behind %s", before, switches(w, "soft"))
 		}
-		w.cluster.Undo(0)
+		w.Cluster.Undo(0)
 		if hard == nil && plain != nil {
 			t.Fatalf("placed close, and not at all otherwise: %s", plain.Sentence())
 		}
-		if problems := w.cluster.Audit(); len(problems) > 0 {
+		if problems := w.Cluster.Audit(); len(problems) > 0 {
 			t.Fatal(problems)
 		}
 	})
@@ -318,11 +318,11 @@ func TestAHardGangNeverSpansAndASoftOneIsNeverRefused(t *testing.T) {
 func TestTheBestNodeOfAHyperNodeIsThatOfAFreshSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := anySwitched(t)
-		w.set(gangWith("g", 12)...)
-		s := w.open()
+		w.Set(gangWith("g", 12))
+		s := w.Open()
 		x := s.Begin()
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			pending := s.Pending(w.job("g"))
+			pending := s.Pending(w.JobNamed("g"))
 			if len(pending) == 0 {
 				break
 			}
@@ -336,7 +336,7 @@ func TestTheBestNodeOfAHyperNodeIsThatOfAFreshSearch(t *testing.T) {
 				domains = append(domains, h.Domain, h.Domain.Intersect(domains[1]))
 			}
 			domain := rapid.SampledFrom(domains).Draw(t, "domain")
-			fresh, err := placement.New(w.cluster, w.policy)
+			fresh, err := placement.New(w.Cluster, w.Policy)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -356,6 +356,6 @@ func TestTheBestNodeOfAHyperNodeIsThatOfAFreshSearch(t *testing.T) {
 				x.Place(pending[0], got)
 			})
 		}
-		w.cluster.Undo(0)
+		w.Cluster.Undo(0)
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// crowded is a world of so many nodes of 8 GPUs, each full of pods that could leave, and a waiting pod.
-func crowded(b *testing.B, nodes int, options ...func(*corev1.Pod)) (*world, *cluster.Task) {
-	w := newWorld(b).set(fixture.Group("v", "default", 0), fixture.Group("g", "default", 1))
+// crowded is a cluster of so many nodes of 8 GPUs, each full of pods that could leave, and a waiting pod.
+func crowded(b *testing.B, nodes int, options ...func(*corev1.Pod)) (*setup, *cluster.Task) {
+	w := newSetup(b).set(fixture.Group("v", "default", 0), fixture.Group("g", "default", 1))
 	for i := range nodes {
 		name := fmt.Sprintf("n%05d", i)
 		w.set(fixture.Node(name, "cpu=64 memory=512Gi nvidia.com/gpu=8"))
@@ -24,7 +24,7 @@ func crowded(b *testing.B, nodes int, options ...func(*corev1.Pod)) (*world, *cl
 	}
 	w.set(fixture.Pod("taker", append(options, fixture.In("g"), fixture.Asks("cpu=8 nvidia.com/gpu=8"), fixture.Labelled("app", "g"))...))
 	w.open()
-	return w, w.task("taker")
+	return w, w.TaskNamed("taker")
 }
 
 // One operation empties one node of many, asks whether the pod fits, and takes that back, as the search for victims does.
@@ -34,19 +34,19 @@ func BenchmarkFitsWhileVictimsAreTried(b *testing.B) {
 		for _, nodes := range []int{500, 5000} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", kind, nodes), func(b *testing.B) {
 				w, taker := crowded(b, nodes, options...)
-				w.outlook.Best(taker)
+				w.Outlook.Best(taker)
 				i := 0
 				b.ReportAllocs()
 				for b.Loop() {
-					n := w.cluster.Nodes()[i%nodes]
+					n := w.Cluster.Nodes()[i%nodes]
 					i++
 					for _, t := range n.Tasks() {
-						w.cluster.Evict(t)
+						w.Cluster.Evict(t)
 					}
-					if !w.outlook.Fits(taker, n) {
+					if !w.Outlook.Fits(taker, n) {
 						b.Fatal("it does not fit")
 					}
-					w.cluster.Undo(0)
+					w.Cluster.Undo(0)
 				}
 			})
 		}
@@ -56,15 +56,15 @@ func BenchmarkFitsWhileVictimsAreTried(b *testing.B) {
 // One operation asks about one node.
 func BenchmarkFits(b *testing.B) {
 	w, taker := crowded(b, 5000)
-	n := w.cluster.Node("n02500")
+	n := w.Cluster.Node("n02500")
 	b.Run("fits", func(b *testing.B) {
 		for b.Loop() {
-			w.outlook.Fits(taker, n)
+			w.Outlook.Fits(taker, n)
 		}
 	})
 	b.Run("can open", func(b *testing.B) {
 		for b.Loop() {
-			w.outlook.CanOpen(taker, n)
+			w.Outlook.CanOpen(taker, n)
 		}
 	})
 }
@@ -74,25 +74,25 @@ func BenchmarkBestAfterOneNodeWasTried(b *testing.B) {
 	w, taker := crowded(b, 5000)
 	i := 0
 	for b.Loop() {
-		n := w.cluster.Nodes()[i%5000]
+		n := w.Cluster.Nodes()[i%5000]
 		i++
 		for _, t := range n.Tasks() {
-			w.cluster.Evict(t)
+			w.Cluster.Evict(t)
 		}
-		w.cluster.Undo(0)
-		w.outlook.Best(taker)
+		w.Cluster.Undo(0)
+		w.Outlook.Best(taker)
 	}
 }
 
 // One operation places a gang of which each pod has a claim of its own, and takes that back.
 func BenchmarkGangWithClaims(b *testing.B) {
-	w := newWorld(b).set(fixture.LateClass("late", made))
+	w := newSetup(b).set(fixture.LateClass("late", made))
 	for i := range 5000 {
 		w.set(fixture.Node(fmt.Sprintf("n%05d", i), "cpu=64 memory=512Gi"))
 	}
-	w.set(gangWithClaims("g", 1000, "late")...)
+	w.set(gangWithClaims("g", 1000, "late"))
 	s := w.open()
-	j := w.job("g")
+	j := w.JobNamed("g")
 	tasks := s.Pending(j)
 	b.ReportAllocs()
 	for b.Loop() {

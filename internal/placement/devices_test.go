@@ -19,7 +19,7 @@ import (
 )
 
 func TestMembersOfAGangGetDifferentDevices(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 2), fixture.Slice("n1", 1))
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 2), fixture.Slice("n1", 1))
 	w.set(fixture.Group("g", "default", 2))
 	for i := range 2 {
 		claim := fmt.Sprint("c", i)
@@ -30,18 +30,18 @@ func TestMembersOfAGangGetDifferentDevices(t *testing.T) {
 }
 
 func TestAGangThatSharesAClaimIsPlacedWhereItsDevicesAre(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("c", "gpu", 1))
-	w.set(gangOf("g", 2, fixture.Using("c"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("c", "gpu", 1))
+	w.set(gangOf("g", 2, fixture.Using("c")))
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: c=n1/gpu-0", "g-1: c=n1/gpu-0")
-	shared := w.cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("c")}).(*resourcev1.ResourceClaim)
+	shared := w.Cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("c")}).(*resourcev1.ResourceClaim)
 	if len(shared.Status.ReservedFor) != 2 {
 		t.Errorf("the claim is for %v", shared.Status.ReservedFor)
 	}
 }
 
 func TestAGangThatFindsTooFewDevicesHoldsNone(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 2))
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 2))
 	for i := range 2 {
 		claim := fmt.Sprint("c", i)
 		w.set(fixture.DeviceClaim(claim, "gpu", 1), fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Using(claim)))
@@ -51,14 +51,14 @@ func TestAGangThatFindsTooFewDevicesHoldsNone(t *testing.T) {
 		t.Fatalf("the verdict is %v", v)
 	}
 	expectReserved(t, w, "g")
-	claim := w.cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("c0")}).(*resourcev1.ResourceClaim)
+	claim := w.Cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("c0")}).(*resourcev1.ResourceClaim)
 	if claim.Status.Allocation != nil {
 		t.Error("the claim of the first is left with its device")
 	}
 }
 
 func TestDevicesOfAPodThatLeavesAreNotCountedOn(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 1))
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 1))
 	used := fixture.DeviceClaim("used", "gpu", 1)
 	used.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
 		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0"}}}}
@@ -66,7 +66,7 @@ func TestDevicesOfAPodThatLeavesAreNotCountedOn(t *testing.T) {
 	leaving.DeletionTimestamp = &metav1.Time{Time: fixture.Birth.Add(time.Hour)}
 	w.set(used, leaving, fixture.DeviceClaim("c", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("c")))
 	w.open()
-	if task := w.task("g-0"); w.outlook.Fits(task, w.cluster.Node("n0")) || w.outlook.CanOpen(task, w.cluster.Node("n0")) {
+	if task := w.TaskNamed("g-0"); w.Outlook.Fits(task, w.Cluster.Node("n0")) || w.Outlook.CanOpen(task, w.Cluster.Node("n0")) {
 		t.Error("the device counts as free, though its claim has it")
 	}
 }
@@ -76,22 +76,22 @@ func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
 		c.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: "broken", Operator: resourcev1.DeviceTolerationOpExists}}
 		return c
 	}
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.TaintRule("broken", "n0", "gpu-0"))
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.TaintRule("broken", "n0", "gpu-0"))
 	w.set(fixture.Group("g", "default", 1), fixture.DeviceClaim("strict", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("strict")))
 	w.set(fixture.Group("h", "default", 1), tolerating(fixture.DeviceClaim("lenient", "gpu", 1)), fixture.Pod("h-0", fixture.In("h"), fixture.Using("lenient")))
 	s := w.open()
-	s.AddVerdict(w.job("g"), gang.Place(s, w.job("g"), s.Pending(w.job("g"))))
+	s.AddVerdict(w.JobNamed("g"), gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))))
 	expectReserved(t, w, "g")
 	x := s.Begin()
 	placeAll(t, w, "h")
 	expectReserved(t, w, "h", "h-0: lenient=n0/gpu-0")
 	x.Undo()
-	if w.cluster.Hopeful(w.job("g"), s.Now) {
+	if w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("the other is looked at again though nothing has changed")
 	}
-	w.cluster.Apply(cluster.Delete{Object: fixture.TaintRule("broken", "n0", "gpu-0")})
-	w.cluster.Settle()
-	if !w.cluster.Hopeful(w.job("g"), s.Now) {
+	w.Cluster.Apply(cluster.Delete{Object: fixture.TaintRule("broken", "n0", "gpu-0")})
+	w.Cluster.Settle()
+	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("the other is not looked at again")
 	}
 	placeAll(t, w, "g")
@@ -104,11 +104,11 @@ func TestADeviceThatHasToBeAttachedIsGivenOutForOneNode(t *testing.T) {
 	slice.Spec.Devices[0].BindsToNode = new(true)
 	slice.Spec.Devices[0].BindingConditions = []string{"gpus.example.com/Attached"}
 	slice.Spec.Devices[0].BindingFailureConditions = []string{"gpus.example.com/Broken"}
-	w := newWorld(t, "gang", "predicates\n    arguments:\n      dynamicresources.bindingTimeoutSeconds: 7").set(
+	w := newSetup(t, "gang", "predicates\n    arguments:\n      dynamicresources.bindingTimeoutSeconds: 7").set(
 		fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), slice, fixture.DeviceClaim("c", "gpu", 1))
-	w.set(gangOf("g", 1, fixture.Using("c"))...)
+	w.set(gangOf("g", 1, fixture.Using("c")))
 	node := placeAll(t, w, "g")["g-0"]
-	r := w.task("g-0").Reservation
+	r := w.TaskNamed("g-0").Reservation
 	if r == nil || len(r.Devices) != 1 || r.DevicePatience != 7*time.Second {
 		t.Fatalf("reserved is %+v", r)
 	}
@@ -128,8 +128,8 @@ func TestAPodIsPlacedWhereItsDevicesAreThoughTheyHaveFailed(t *testing.T) {
 		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0", BindingConditions: []string{"Attached"}, BindingFailureConditions: []string{"Broken"}}}}}
 	claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0",
 		Conditions: []metav1.Condition{{Type: "Broken", Status: metav1.ConditionTrue}}}}
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), claim)
-	w.set(gangOf("g", 1, fixture.Using("c"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), claim)
+	w.set(gangOf("g", 1, fixture.Using("c")))
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: c=n0/gpu-0")
 }
@@ -146,8 +146,8 @@ func TestAPodGoesWhereItGetsWhatItWouldRatherHave(t *testing.T) {
 	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpus", FirstAvailable: []resourcev1.DeviceSubRequest{
 		{Name: "large", DeviceClassName: "large", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
 		{Name: "small", DeviceClassName: "small", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), large, small, slice, fixture.Slice("n1", 1), claim)
-	w.set(gangOf("g", 1, fixture.Using("c"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), large, small, slice, fixture.Slice("n1", 1), claim)
+	w.set(gangOf("g", 1, fixture.Using("c")))
 	if places := placeAll(t, w, "g"); places["g-0"] != "n1" {
 		t.Errorf("placed %v", places)
 	}
@@ -171,14 +171,14 @@ func standsFor(class *resourcev1.DeviceClass) *resourcev1.DeviceClass {
 }
 
 func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1), fixture.Slice("n1", 2))
-	w.set(gangOf("g", 2, asking("1"))...).set(gangOf("h", 2, asking("1"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1), fixture.Slice("n1", 2))
+	w.set(gangOf("g", 2, asking("1"))).set(gangOf("h", 2, asking("1")))
 	s := w.open()
-	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+	if v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
 	held := map[string]bool{}
-	for _, task := range w.job("g").Tasks() {
+	for _, task := range w.JobNamed("g").Tasks() {
 		r := task.Reservation
 		if r == nil || len(r.Devices) != 1 || r.Devices[0].Made == nil {
 			t.Fatalf("%s holds %+v", task.Key().Name, r)
@@ -198,19 +198,19 @@ func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 			d.Made.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
 			t.Errorf("the claim to be made is %+v", d.Made.ObjectMeta)
 		}
-		if seen, ok := w.cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: d.Claim}).(*resourcev1.ResourceClaim); !ok || seen.Status.Allocation == nil {
+		if seen, ok := w.Cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: d.Claim}).(*resourcev1.ResourceClaim); !ok || seen.Status.Allocation == nil {
 			t.Error("nobody sees that the devices are taken")
 		}
 	}
 	// The third device alone is not enough for two.
-	v := gang.Place(s, w.job("h"), s.Pending(w.job("h")))
+	v := gang.Place(s, w.JobNamed("h"), s.Pending(w.JobNamed("h")))
 	if v == nil || !strings.Contains(v.Sentence(), "no node has the devices of DeviceClass gpu free that example.com/gpu stands for") {
 		t.Errorf("the verdict on the next gang is %v", v)
 	}
-	if w.cluster.Undo(0); len(reserved(w, "g")) > 0 {
+	if w.Cluster.Undo(0); len(reserved(w, "g")) > 0 {
 		t.Errorf("after all is undone %v is reserved", reserved(w, "g"))
 	}
-	for _, key := range w.cluster.Supplies().Keys() {
+	for _, key := range w.Cluster.Supplies().Keys() {
 		if key.Kind == supplies.DeviceClaim {
 			t.Errorf("claim %s is left", key.Name)
 		}
@@ -219,65 +219,65 @@ func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 
 func TestTheSameDevicesAreNamedTheSame(t *testing.T) {
 	claims := func() (names []string) {
-		w := newWorld(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 2))
-		w.set(gangOf("g", 2, asking("1"))...)
+		w := newSetup(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 2))
+		w.set(gangOf("g", 2, asking("1")))
 		placeAll(t, w, "g")
 		return reserved(w, "g")
 	}
 	if diff := cmp.Diff(claims(), claims()); diff != "" {
-		t.Errorf("equal worlds differ:\n%s", diff)
+		t.Errorf("equal clusters differ:\n%s", diff)
 	}
 }
 
 func TestANodeWithDevicesOfItsOwnServesARequestItself(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8 example.com/gpu=1"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
-	w.set(gangOf("g", 1, asking("1"))...).set(gangOf("h", 1, asking("1"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8 example.com/gpu=1"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
+	w.set(gangOf("g", 1, asking("1"))).set(gangOf("h", 1, asking("1")))
 	s := w.open()
-	if v := gang.Place(s, w.job("g"), s.Pending(w.job("g"))); v != nil {
+	if v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
 	expectReserved(t, w, "g")
-	if v := gang.Place(s, w.job("h"), s.Pending(w.job("h"))); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
+	if v := gang.Place(s, w.JobNamed("h"), s.Pending(w.JobNamed("h"))); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Errorf("the verdict on a second pod is %v", v)
 	}
 }
 
 func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Slice("n0", 1))
-	w.set(gangOf("g", 1, asking("1"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Slice("n0", 1))
+	w.set(gangOf("g", 1, asking("1")))
 	s := w.open()
-	s.AddVerdict(w.job("g"), gang.Place(s, w.job("g"), s.Pending(w.job("g"))))
-	if v := w.job("g").Verdict; v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
+	s.AddVerdict(w.JobNamed("g"), gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))))
+	if v := w.JobNamed("g").Verdict; v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Fatalf("without a class the verdict is %v", v)
 	}
 	class := standsFor(fixture.Devices("gpu"))
 	w.set(class)
-	if !w.cluster.Hopeful(w.job("g"), s.Now) {
+	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("with a class it is not looked at again")
 	}
 	x := w.open().Begin()
 	placeAll(t, w, "g")
 	x.Undo()
-	w.cluster.Apply(cluster.Delete{Object: class})
-	w.cluster.Settle()
+	w.Cluster.Apply(cluster.Delete{Object: class})
+	w.Cluster.Settle()
 	if v := try(w, "g"); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Errorf("after the class has gone the verdict is %v", v)
 	}
-	if w.task("g-0").Class.NeedsSupplies() || !w.cluster.Total.Equal(w.cluster.Node("n0").Allocatable) {
+	if w.TaskNamed("g-0").Class.NeedsSupplies() || !w.Cluster.Total.Equal(w.Cluster.Node("n0").Allocatable) {
 		t.Error("something is left of the class")
 	}
 }
 
 // A scheduler that ended between making the claim and binding the pod leaves the claim with its devices.
 func TestAClaimThatWasMadeForAPodBeforeKeepsNoDevicesFromIt(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
-	w.set(gangOf("g", 1, asking("1"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
+	w.set(gangOf("g", 1, asking("1")))
 	left := fixture.DeviceClaim("g-0-extended-resources-before", "gpu", 1)
 	left.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
-	left.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "g-0", UID: w.task("g-0").UID(), Controller: new(true)}}
+	left.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "g-0", UID: w.TaskNamed("g-0").UID(), Controller: new(true)}}
 	left.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
 		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0"}}}}
-	w.set(left).set(gangOf("h", 1, asking("1"))...)
+	w.set(left).set(gangOf("h", 1, asking("1")))
 	if try(w, "h") == nil {
 		t.Error("the device is given to another pod")
 	}

@@ -21,9 +21,9 @@ import (
 
 func dim(d int) resources.Dim { return resources.Dim(d) }
 
-// life is a world in which things happen.
-type life struct {
-	*world
+// randomSetup is a setup in which things happen.
+type randomSetup struct {
+	*setup
 	t      *rapid.T
 	births int
 	nodes  map[string]*corev1.Node
@@ -32,24 +32,24 @@ type life struct {
 	plans  bool // what is open evicts or promises
 }
 
-func (l *life) one(what string, words ...string) string {
+func (l *randomSetup) one(what string, words ...string) string {
 	return rapid.SampledFrom(words).Draw(l.t, what)
 }
 
-func (l *life) uid(name string) types.UID {
+func (l *randomSetup) uid(name string) types.UID {
 	l.births++
 	return types.UID(fmt.Sprintf("%s-%d", name, l.births))
 }
 
 // outside takes back what is tried: events come between cycles only.
-func (l *life) outside() {
+func (l *randomSetup) outside() {
 	if len(l.open) > 0 {
 		l.open[0].Undo()
 		l.open, l.plans = nil, false
 	}
 }
 
-func (l *life) setNode(*rapid.T) {
+func (l *randomSetup) setNode(*rapid.T) {
 	l.outside()
 	name := l.one("node", "n0", "n1", "n2", "n3", "n4")
 	n := fixture.Node(name, l.one("room", "cpu=4 memory=8Gi", "cpu=2 memory=4Gi pods=3", "cpu=8 memory=2Gi nvidia.com/gpu=1"),
@@ -73,16 +73,16 @@ func (l *life) setNode(*rapid.T) {
 	l.set(n)
 }
 
-func (l *life) dropNode(*rapid.T) {
+func (l *randomSetup) dropNode(*rapid.T) {
 	l.outside()
 	name := l.one("node", "n0", "n1", "n2", "n3", "n4")
 	if n := l.nodes[name]; n != nil {
 		delete(l.nodes, name)
-		l.remove(n)
+		l.Remove(n)
 	}
 }
 
-func (l *life) setPod(*rapid.T) {
+func (l *randomSetup) setPod(*rapid.T) {
 	l.outside()
 	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
 	if l.pods[name] != nil {
@@ -118,17 +118,17 @@ func (l *life) setPod(*rapid.T) {
 	l.set(p)
 }
 
-func (l *life) dropPod(*rapid.T) {
+func (l *randomSetup) dropPod(*rapid.T) {
 	l.outside()
 	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
 	if p := l.pods[name]; p != nil {
 		delete(l.pods, name)
-		l.remove(p)
+		l.Remove(p)
 	}
 }
 
 // deletePod begins to delete a pod, which may be ours or another scheduler's.
-func (l *life) deletePod(*rapid.T) {
+func (l *randomSetup) deletePod(*rapid.T) {
 	l.outside()
 	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
 	if p := l.pods[name]; p != nil && p.Spec.NodeName != "" {
@@ -141,10 +141,10 @@ func (l *life) deletePod(*rapid.T) {
 }
 
 // evict decides that a pod leaves.
-func (l *life) evict(*rapid.T) {
+func (l *randomSetup) evict(*rapid.T) {
 	l.pending()
 	name := l.one("pod", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")
-	if task := l.cluster.Task(fixture.Key(name)); task != nil && task.Status == cluster.Running {
+	if task := l.Cluster.Task(fixture.Key(name)); task != nil && task.Status == cluster.Running {
 		x := l.session.Begin()
 		x.Evict(task)
 		l.open, l.plans = append(l.open, x), true
@@ -152,9 +152,9 @@ func (l *life) evict(*rapid.T) {
 }
 
 // promise promises a pod the node that will be best.
-func (l *life) promise(*rapid.T) {
+func (l *randomSetup) promise(*rapid.T) {
 	for _, task := range l.pending() {
-		if n := l.outlook.Best(task); n != nil {
+		if n := l.Outlook.Best(task); n != nil {
 			x := l.session.Begin()
 			x.Pipeline(task, n)
 			l.open, l.plans = append(l.open, x), true
@@ -164,9 +164,9 @@ func (l *life) promise(*rapid.T) {
 }
 
 // try places a pod where the engine says, in a transaction of its own.
-func (l *life) try(t *rapid.T) {
+func (l *randomSetup) try(t *rapid.T) {
 	for _, task := range l.pending() {
-		if n := l.engine.Best(task); n != nil {
+		if n := l.Engine.Best(task); n != nil {
 			x := l.session.Begin()
 			x.Place(task, n)
 			l.open = append(l.open, x)
@@ -175,7 +175,7 @@ func (l *life) try(t *rapid.T) {
 	}
 }
 
-func (l *life) undo(*rapid.T) {
+func (l *randomSetup) undo(*rapid.T) {
 	if last := len(l.open) - 1; last >= 0 {
 		l.open[last].Undo()
 		l.open = l.open[:last]
@@ -183,18 +183,18 @@ func (l *life) undo(*rapid.T) {
 	}
 }
 
-func (l *life) commit(*rapid.T) {
+func (l *randomSetup) commit(*rapid.T) {
 	if len(l.open) > 0 && !l.plans {
 		l.open[0].Commit()
 		l.open = nil
 	}
 }
 
-func (l *life) pending() []*cluster.Task {
+func (l *randomSetup) pending() []*cluster.Task {
 	if len(l.open) == 0 {
-		l.session = l.world.open()
+		l.session = l.setup.open()
 	}
-	j := l.job("g")
+	j := l.JobNamed("g")
 	return l.session.Pending(j)
 }
 
@@ -206,7 +206,7 @@ func TestTheEngineAnswersAsIfItRememberedNothing(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(plugins), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				l := &life{world: newWorld(t, plugins...), t: t, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}}
+				l := &randomSetup{setup: newSetup(t, plugins...), t: t, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}}
 				l.set(fixture.Group("g", "default", 0))
 				for range 3 {
 					l.setNode(t)
@@ -231,7 +231,7 @@ func TestTheEngineAnswersAsIfItRememberedNothing(t *testing.T) {
 // With more shapes of pods than answers are kept for, some are worked out again, and none is wrong.
 func TestMoreClassesThanAreRememberedAreAnsweredRightly(t *testing.T) {
 	const classes = 300
-	w := newWorld(t)
+	w := newSetup(t)
 	for i := range 5 {
 		w.set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=8 memory=16Gi"))
 	}
@@ -243,18 +243,18 @@ func TestMoreClassesThanAreRememberedAreAnsweredRightly(t *testing.T) {
 	x := s.Begin()
 	for round := range 2 {
 		for i := range classes {
-			task := w.task(fmt.Sprintf("p-%03d", i))
+			task := w.TaskNamed(fmt.Sprintf("p-%03d", i))
 			if task.Status != cluster.Pending {
 				continue
 			}
 			w.check(task)
 			if i%7 == round {
-				x.Place(task, w.engine.Best(task))
+				x.Place(task, w.Engine.Best(task))
 			}
 		}
 	}
 	x.Undo()
-	w.check(w.task("p-000"))
+	w.check(w.TaskNamed("p-000"))
 }
 
 // counts is a plugin from outside the tree that has something else to say each time.
@@ -269,63 +269,63 @@ func (c *counts) RefuseNode(*cluster.Class, *cluster.Node) string {
 
 // Reasons are numbered. However many there are, none may be taken for another, above all not for none.
 func TestAFilterThatNeverSaysTheSameTwiceIsHeard(t *testing.T) {
-	w := newWorld(t, "binpack")
-	w.policy.Filters = []framework.NodeFilter{&counts{}}
+	w := newSetup(t, "binpack")
+	w.Policy.Filters = []framework.NodeFilter{&counts{}}
 	var err error
-	if w.engine, err = placement.New(w.cluster, w.policy); err != nil {
+	if w.Engine, err = placement.New(w.Cluster, w.Policy); err != nil {
 		t.Fatal(err)
 	}
-	w.set(gangOf("g", 1)...)
+	w.set(gangOf("g", 1))
 	for round := range 70 {
 		for i := range 1000 {
 			w.set(fixture.Node(fmt.Sprintf("n%d", i), fmt.Sprintf("cpu=%d", 1+round)))
 		}
 		w.open()
-		if n := w.engine.Best(w.task("g-0")); n != nil {
+		if n := w.Engine.Best(w.TaskNamed("g-0")); n != nil {
 			t.Fatalf("placed on %s, which is refused", n.Name)
 		}
 	}
 }
 
 func TestOfEquallyGoodNodesTheFirstByNameIsChosen(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n2", "cpu=4"), fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"))
-	w.set(gangOf("g", 1)...)
+	w := newSetup(t).set(fixture.Node("n2", "cpu=4"), fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"))
+	w.set(gangOf("g", 1))
 	w.open()
-	if n := w.engine.Best(w.task("g-0")); n == nil || n.Name != "n0" {
+	if n := w.Engine.Best(w.TaskNamed("g-0")); n == nil || n.Name != "n0" {
 		t.Errorf("it is %s", nameOf(n))
 	}
 }
 
 // A slot whose node has gone is given to the next one. The order of the others must not suffer.
 func TestNodesThatGoAndComeLeaveTheOrderRight(t *testing.T) {
-	w := newWorld(t)
+	w := newSetup(t)
 	for i := range 9 {
 		w.set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=4 memory=8Gi"))
 	}
-	w.set(gangOf("g", 1)...)
+	w.set(gangOf("g", 1))
 	w.open()
-	w.check(w.task("g-0"))
+	w.check(w.TaskNamed("g-0"))
 	for _, gone := range []string{"n0", "n3", "n4"} {
-		w.remove(fixture.Node(gone, ""))
+		w.Remove(fixture.Node(gone, ""))
 	}
 	w.open()
-	w.check(w.task("g-0"))
+	w.check(w.TaskNamed("g-0"))
 	w.set(fixture.Node("z0", "cpu=4 memory=8Gi"), fixture.Node("a0", "cpu=4 memory=8Gi"), fixture.Node("n1", "cpu=2 memory=8Gi"))
 	w.open()
-	w.check(w.task("g-0"))
-	if n := w.engine.Best(w.task("g-0")); n.Name != "a0" {
+	w.check(w.TaskNamed("g-0"))
+	if n := w.Engine.Best(w.TaskNamed("g-0")); n.Name != "a0" {
 		t.Errorf("it is %s, want the new node that is first by name", n.Name)
 	}
 }
 
 func TestExplainCountsEveryNodeOnceAndSaysWhatIsShort(t *testing.T) {
-	w := newWorld(t).set(
+	w := newSetup(t).set(
 		fixture.Node("a", "cpu=2 memory=4Gi"), fixture.Node("b", "cpu=3 memory=1Gi"), fixture.Node("c", "cpu=16 memory=64Gi", tainted),
 		fixture.Node("d", "cpu=16 memory=64Gi", notReady), fixture.Node("e", "cpu=16 memory=64Gi", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
 	w.set(fixture.Pod("other", fixture.On("b"), fixture.Asks("cpu=500m")))
-	w.set(gangOf("g", 1, fixture.Asks("cpu=4 memory=2Gi"))...)
+	w.set(gangOf("g", 1, fixture.Asks("cpu=4 memory=2Gi")))
 	w.open()
-	reasons, shortages := w.engine.Explain(w.task("g-0"))
+	reasons, shortages := w.Engine.Explain(w.TaskNamed("g-0"))
 	want := []verdict.NodeReason{
 		{Reason: "Insufficient cpu", Nodes: 2, Example: "a"},
 		{Reason: "node(s) had untolerated taint(s)", Nodes: 1, Example: "c"},

@@ -12,11 +12,11 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// twin is a world in which what leaves was never there, and what is placed or promised runs.
-func (w *world) twin() *world {
-	twin := newWorld(w.tb, w.plugins...)
+// twin is a cluster in which what leaves was never there, and what is placed or promised runs.
+func (w *setup) twin() *setup {
+	twin := newSetup(w.TB, w.plugins...)
 	twin.set(fixture.Group("g", "default", 0))
-	for _, n := range w.cluster.Nodes() {
+	for _, n := range w.Cluster.Nodes() {
 		if n.Object != nil {
 			twin.set(n.Object)
 		}
@@ -28,7 +28,7 @@ func (w *world) twin() *world {
 			}
 		}
 	}
-	for _, t := range w.job("g").Tasks() {
+	for _, t := range w.JobNamed("g").Tasks() {
 		if t.Node == nil {
 			twin.set(t.Pod)
 		}
@@ -37,60 +37,62 @@ func (w *world) twin() *world {
 	return twin
 }
 
-// checkOutlook holds the outlook's answers for waiting tasks against the present's in a world where all has come true.
-func (w *world) checkOutlook(waiting []*cluster.Task) {
+// checkOutlook holds the outlook's answers for waiting tasks against the present's in a cluster where all has come true.
+func (w *setup) checkOutlook(waiting []*cluster.Task) {
 	w.Helper()
 	if len(waiting) == 0 {
 		return
 	}
 	twin := w.twin()
 	for _, t := range waiting {
-		other := twin.task(t.Key().Name)
+		other := twin.TaskNamed(t.Key().Name)
 		// One node by one first, before the outlook has reason to look at all of them.
-		for _, n := range w.cluster.Nodes() {
-			then := twin.cluster.Node(n.Name)
-			if want := then != nil && twin.engine.Fits(other, then); w.outlook.Fits(t, n) != want {
+		for _, n := range w.Cluster.Nodes() {
+			then := twin.Cluster.Node(n.Name)
+			if want := then != nil && twin.Engine.Fits(other, then); w.Outlook.Fits(t, n) != want {
 				w.Fatalf("that %s fits on %s is %t in the outlook, and %t once it is so", t.Key().Name, n.Name, !want, want)
 			}
-			if want := w.couldBeOn(t, n); w.outlook.CanOpen(t, n) != want {
+			if want := w.couldBeOn(t, n); w.Outlook.CanOpen(t, n) != want {
 				w.Fatalf("that %s can be opened for %s is %t", n.Name, t.Key().Name, !want)
 			}
 		}
-		got, want := w.outlook.Best(t), twin.engine.Best(other)
+		got, want := w.Outlook.Best(t), twin.Engine.Best(other)
 		if nameOf(got) != nameOf(want) {
 			w.Fatalf("for %s the outlook says %s, and once it is so it is %s", t.Key().Name, nameOf(got), nameOf(want))
 		}
 		if got != nil {
 			continue
 		}
-		if have, want := counted(w.outlook, t), counted(twin.engine, other); fmt.Sprint(have) != fmt.Sprint(want) {
+		if have, want := counted(w.Outlook, t), counted(twin.Engine, other); fmt.Sprint(have) != fmt.Sprint(want) {
 			w.Fatalf("for %s the outlook counts %v, and once it is so it is %v", t.Key().Name, have, want)
 		}
 	}
 }
 
 // couldBeOn works out afresh whether a task could be on a node that were empty.
-func (w *world) couldBeOn(t *cluster.Task, n *cluster.Node) bool {
+func (w *setup) couldBeOn(t *cluster.Task, n *cluster.Node) bool {
 	return n.Object != nil && isReady(n.Object) && w.asksOf(t.Class).now.Refusal(n) == "" && t.Request().LessEqual(n.Allocatable)
 }
 
 // place names an engine's best node for a pod.
-func (w *world) place(e *placement.Engine, pod string) string { return nameOf(e.Best(w.task(pod))) }
+func (w *setup) place(e *placement.Engine, pod string) string {
+	return nameOf(e.Best(w.TaskNamed(pod)))
+}
 
 // expect holds what both engines say of a pod against what is wanted.
-func (w *world) expect(pod, now, later string) {
+func (w *setup) expect(pod, now, later string) {
 	w.Helper()
-	if got := w.place(w.engine, pod); got != now {
+	if got := w.place(w.Engine, pod); got != now {
 		w.Errorf("%s can now go to %s, want %s", pod, got, now)
 	}
-	if got := w.place(w.outlook, pod); got != later {
+	if got := w.place(w.Outlook, pod); got != later {
 		w.Errorf("%s will be able to go to %s, want %s", pod, got, later)
 	}
 }
 
-// full is a world of one node that a pod of the gang v fills, and a pod t of the gang g that waits.
-func full(t *testing.T, options ...func(*corev1.Pod)) *world {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=4"), fixture.Group("v", "default", 1), fixture.Group("g", "default", 1))
+// full is a cluster of one node that a pod of the gang v fills, and a pod t of the gang g that waits.
+func full(t *testing.T, options ...func(*corev1.Pod)) *setup {
+	w := newSetup(t).set(fixture.Node("n0", "cpu=4"), fixture.Group("v", "default", 1), fixture.Group("g", "default", 1))
 	victim := append([]func(*corev1.Pod){fixture.In("v"), fixture.On("n0"), fixture.Labelled("app", "a")}, options...)
 	taker := append([]func(*corev1.Pod){fixture.In("g"), fixture.Labelled("app", "a")}, options...)
 	w.set(fixture.Pod("victim", victim...), fixture.Pod("taker", taker...), fixture.Pod("third", taker...))
@@ -106,14 +108,14 @@ func TestWhatLeavesIsInTheWayUntilItIsGone(t *testing.T) {
 			w := full(t, option)
 			w.expect("taker", "none", "none")
 			x := w.session.Begin()
-			x.Evict(w.task("victim"))
+			x.Evict(w.TaskNamed("victim"))
 			w.expect("taker", "none", "n0")
-			if !w.outlook.Fits(w.task("taker"), w.cluster.Node("n0")) || w.engine.Fits(w.task("taker"), w.cluster.Node("n0")) {
+			if !w.Outlook.Fits(w.TaskNamed("taker"), w.Cluster.Node("n0")) || w.Engine.Fits(w.TaskNamed("taker"), w.Cluster.Node("n0")) {
 				t.Error("whether it fits is answered otherwise than which is best")
 			}
 			x.Undo()
 			w.expect("taker", "none", "none")
-			if w.outlook.Fits(w.task("taker"), w.cluster.Node("n0")) {
+			if w.Outlook.Fits(w.TaskNamed("taker"), w.Cluster.Node("n0")) {
 				t.Error("it fits though nobody leaves")
 			}
 		})
@@ -121,17 +123,17 @@ func TestWhatLeavesIsInTheWayUntilItIsGone(t *testing.T) {
 }
 
 // Law K5: nobody else is placed into what is promised.
-func TestWhatIsPromisedIsNobodyElses(t *testing.T) {
+func TestWhatIsPromisedIsNoOtherPods(t *testing.T) {
 	for name, option := range map[string]func(*corev1.Pod){
 		"room": fixture.Asks("cpu=3"), "ports": fixture.OnPort(80), "distance": fixture.ApartFrom("app", "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := full(t, option)
-			w.remove(w.task("victim").Pod)
+			w.Remove(w.TaskNamed("victim").Pod)
 			w.open()
 			w.expect("third", "n0", "n0")
 			x := w.session.Begin()
-			x.Pipeline(w.task("taker"), w.cluster.Node("n0"))
+			x.Pipeline(w.TaskNamed("taker"), w.Cluster.Node("n0"))
 			w.expect("third", "none", "none")
 			x.Undo()
 			w.expect("third", "n0", "n0")
@@ -141,47 +143,47 @@ func TestWhatIsPromisedIsNobodyElses(t *testing.T) {
 
 // Only what is there draws others to it: what is promised may never come.
 func TestAPodFollowsAnotherWhenThatHasCome(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"), fixture.Group("g", "default", 1))
+	w := newSetup(t).set(fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"), fixture.Group("g", "default", 1))
 	w.set(fixture.Pod("first", fixture.In("g"), fixture.Labelled("app", "a")),
 		fixture.Pod("second", fixture.In("g"), fixture.Labelled("app", "b"), fixture.Near("app", "a")))
 	x := w.open().Begin()
 	w.expect("second", "none", "none")
-	x.Pipeline(w.task("first"), w.cluster.Node("n1"))
+	x.Pipeline(w.TaskNamed("first"), w.Cluster.Node("n1"))
 	w.expect("second", "none", "n1")
 }
 
 func TestAnOutlookSpreadsOverWhatWillBeThere(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("a0", "cpu=4", fixture.InZone("a")), fixture.Node("b0", "cpu=4", fixture.InZone("b")), fixture.Group("g", "default", 1))
+	w := newSetup(t).set(fixture.Node("a0", "cpu=4", fixture.InZone("a")), fixture.Node("b0", "cpu=4", fixture.InZone("b")), fixture.Group("g", "default", 1))
 	w.set(fixture.Pod("stays", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")),
 		fixture.Pod("leaves", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")))
 	w.set(fixture.Pod("comes", fixture.In("g"), fixture.Labelled("app", "g")))
 	w.set(fixture.Pod("taker", fixture.In("g"), fixture.Labelled("app", "g"), fixture.Spreading("zone", "g")))
 	x := w.open().Begin()
 	w.expect("taker", "a0", "a0")
-	x.Pipeline(w.task("comes"), w.cluster.Node("a0"))
-	x.Evict(w.task("leaves"))
-	n := w.cluster.Node("b0")
-	if !w.outlook.Fits(w.task("taker"), n) || w.engine.Fits(w.task("taker"), n) {
-		t.Errorf("on b0 it fits later: %t, now: %t", w.outlook.Fits(w.task("taker"), n), w.engine.Fits(w.task("taker"), n))
+	x.Pipeline(w.TaskNamed("comes"), w.Cluster.Node("a0"))
+	x.Evict(w.TaskNamed("leaves"))
+	n := w.Cluster.Node("b0")
+	if !w.Outlook.Fits(w.TaskNamed("taker"), n) || w.Engine.Fits(w.TaskNamed("taker"), n) {
+		t.Errorf("on b0 it fits later: %t, now: %t", w.Outlook.Fits(w.TaskNamed("taker"), n), w.Engine.Fits(w.TaskNamed("taker"), n))
 	}
 }
 
 func TestNoEvictionOpensANodeThatIsTooSmallOrRefusesThePod(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("big", "cpu=4"), fixture.Node("small", "cpu=2"), fixture.Node("taken", "cpu=8", tainted),
+	w := newSetup(t).set(fixture.Node("big", "cpu=4"), fixture.Node("small", "cpu=2"), fixture.Node("taken", "cpu=8", tainted),
 		fixture.Node("lost", "cpu=8", notReady), fixture.Group("g", "default", 1))
 	w.set(fixture.Pod("fills", fixture.On("big"), fixture.Asks("cpu=4")), fixture.Pod("taker", fixture.In("g"), fixture.Asks("cpu=3")),
 		fixture.Pod("astray", fixture.On("ghost")))
 	w.open()
-	for _, n := range w.cluster.Nodes() {
-		if got, want := w.outlook.CanOpen(w.task("taker"), n), n.Name == "big"; got != want {
+	for _, n := range w.Cluster.Nodes() {
+		if got, want := w.Outlook.CanOpen(w.TaskNamed("taker"), n), n.Name == "big"; got != want {
 			t.Errorf("that %s can be opened is %t", n.Name, got)
 		}
 	}
 	// What was asked about single nodes must not keep changes of their objects from being heard of.
-	w.remove(w.task("fills").Pod)
+	w.Remove(w.TaskNamed("fills").Pod)
 	w.set(fixture.Node("small", "cpu=8"))
 	w.open()
-	if !w.outlook.CanOpen(w.task("taker"), w.cluster.Node("small")) {
+	if !w.Outlook.CanOpen(w.TaskNamed("taker"), w.Cluster.Node("small")) {
 		t.Error("a node that has grown cannot be opened")
 	}
 	w.expect("taker", "small", "small")
@@ -200,23 +202,23 @@ func (s *shown) RefuseNode(_ *cluster.Class, n *cluster.Node) string {
 func TestPluginsSeeTheTotalsThatWillBeInAnOutlook(t *testing.T) {
 	w := full(t)
 	s := &shown{}
-	w.policy.Filters = []framework.NodeFilter{s}
+	w.Policy.Filters = []framework.NodeFilter{s}
 	var err error
-	if w.outlook, err = placement.NewOutlook(w.cluster, w.policy); err != nil {
+	if w.Outlook, err = placement.NewOutlook(w.Cluster, w.Policy); err != nil {
 		t.Fatal(err)
 	}
-	n := w.cluster.Node("n0")
+	n := w.Cluster.Node("n0")
 	x := w.session.Begin()
 	w.set(fixture.Node("a0", "cpu=4"))
-	x.Evict(w.task("victim"))
-	x.Pipeline(w.task("third"), n)
-	w.outlook.Fits(w.task("taker"), n)
-	want := w.task("third").Request()
+	x.Evict(w.TaskNamed("victim"))
+	x.Pipeline(w.TaskNamed("third"), n)
+	w.Outlook.Fits(w.TaskNamed("taker"), n)
+	want := w.TaskNamed("third").Request()
 	if !s.last.Used.Equal(want) || s.last.NonZero[0] != 1000 || !s.last.Releasing.IsZero() || !s.last.Promised.IsZero() {
 		t.Errorf("a plugin sees %+v", s.last)
 	}
-	w.cluster.Settle()
-	w.outlook.Fits(w.task("taker"), n)
+	w.Cluster.Settle()
+	w.Outlook.Fits(w.TaskNamed("taker"), n)
 	if s.last.Rank != n.Rank || n.Rank != 1 {
 		t.Errorf("a plugin sees rank %d of a node that has %d", s.last.Rank, n.Rank)
 	}

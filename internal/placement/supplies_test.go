@@ -40,16 +40,16 @@ func gangWithClaims(name string, size int, class string, options ...func(*corev1
 }
 
 // try places a gang, and returns why it cannot be placed.
-func try(w *world, job string) *verdict.Verdict {
+func try(w *setup, job string) *verdict.Verdict {
 	s := w.open()
-	j := w.job(job)
+	j := w.JobNamed(job)
 	return gang.Place(s, j, s.Pending(j))
 }
 
 // reserved is what the tasks of a job hold besides room, "g-0: g-0=v1" or, for a volume that is to be made, "g-0: g-0 on n0".
-func reserved(w *world, job string) []string {
+func reserved(w *setup, job string) []string {
 	var held []string
-	for _, t := range w.job(job).Tasks() {
+	for _, t := range w.JobNamed(job).Tasks() {
 		if t.Reservation == nil {
 			continue
 		}
@@ -70,7 +70,7 @@ func reserved(w *world, job string) []string {
 	return held
 }
 
-func expectReserved(t *testing.T, w *world, job string, want ...string) {
+func expectReserved(t *testing.T, w *setup, job string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, reserved(w, job)); diff != "" {
 		t.Errorf("what is reserved differs (-want +got):\n%s", diff)
@@ -78,16 +78,16 @@ func expectReserved(t *testing.T, w *world, job string, want ...string) {
 }
 
 func TestEachMemberOfAGangHasItsVolumeMadeWhereItIsPlaced(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=1"), fixture.Node("n1", "cpu=1"), fixture.LateClass("late", made))
-	w.set(gangWithClaims("g", 2, "late")...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=1"), fixture.Node("n1", "cpu=1"), fixture.LateClass("late", made))
+	w.set(gangWithClaims("g", 2, "late"))
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: g-0 on n0", "g-1: g-1 on n1")
 }
 
 func TestTheNextMemberDoesNotGetTheVolumeOfTheOneBefore(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("local", ""))
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("local", ""))
 	w.set(fixture.Volume("v0", "local", "1Gi", host, "n0"), fixture.Volume("v1", "local", "2Gi", host, "n0"))
-	w.set(gangWithClaims("g", 2, "local")...)
+	w.set(gangWithClaims("g", 2, "local"))
 	places := placeAll(t, w, "g")
 	if places["g-0"] != "n0" || places["g-1"] != "n0" {
 		t.Errorf("placed %v", places)
@@ -96,9 +96,9 @@ func TestTheNextMemberDoesNotGetTheVolumeOfTheOneBefore(t *testing.T) {
 }
 
 func TestAGangThatFindsTooFewVolumesHoldsNone(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("local", ""))
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("local", ""))
 	w.set(fixture.Volume("v0", "local", "1Gi", host, "n0"), fixture.Volume("v1", "local", "1Gi", host, "n1"))
-	w.set(gangWithClaims("g", 3, "local")...)
+	w.set(gangWithClaims("g", 3, "local"))
 	v := try(w, "g")
 	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpSupply, Placed: 2, Wanted: 3, Fitting: []string{"g-0", "g-1"},
 		Nodes:  []verdict.NodeReason{{Reason: "node(s) didn't find available persistent volumes to bind", Nodes: 2, Example: "n0"}},
@@ -107,23 +107,23 @@ func TestAGangThatFindsTooFewVolumesHoldsNone(t *testing.T) {
 		t.Errorf("the verdict differs (-want +got):\n%s", diff)
 	}
 	expectReserved(t, w, "g")
-	for _, key := range w.cluster.Supplies().Keys() {
-		if volume, ok := w.cluster.Supplies().Get(key).(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
+	for _, key := range w.Cluster.Supplies().Keys() {
+		if volume, ok := w.Cluster.Supplies().Get(key).(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
 			t.Errorf("volume %s is left to %s", volume.Name, volume.Spec.ClaimRef.Name)
 		}
 	}
 }
 
 func TestAJobThatLacksAVolumeIsLookedAtAgainWhenOneComes(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""))
-	w.set(gangWithClaims("g", 1, "local")...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""))
+	w.set(gangWithClaims("g", 1, "local"))
 	s := w.open()
-	s.AddVerdict(w.job("g"), gang.Place(s, w.job("g"), s.Pending(w.job("g"))))
-	if w.cluster.Hopeful(w.job("g"), s.Now) {
+	s.AddVerdict(w.JobNamed("g"), gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))))
+	if w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("it is looked at again though nothing has come")
 	}
 	w.set(fixture.Volume("v0", "local", "1Gi", host, "n0"))
-	if !w.cluster.Hopeful(w.job("g"), s.Now) {
+	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("it is not looked at again")
 	}
 	placeAll(t, w, "g")
@@ -171,13 +171,13 @@ func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			linux := func(n *corev1.Node) { n.Labels["kubernetes.io/os"] = "linux" }
-			w := newWorld(t).set(fixture.Node("a0", "cpu=8", inZone("a"), linux), fixture.Node("b0", "cpu=8", inZone("b"), linux), fixture.LateClass("late", made))
-			w.set(c.objects...).set(fixture.Group("g", "default", 1), fixture.Pod("g-0", fixture.In("g"), c.pod))
+			w := newSetup(t).set(fixture.Node("a0", "cpu=8", inZone("a"), linux), fixture.Node("b0", "cpu=8", inZone("b"), linux), fixture.LateClass("late", made))
+			w.set(c.objects).set(fixture.Group("g", "default", 1), fixture.Pod("g-0", fixture.In("g"), c.pod))
 			if v := try(w, "g"); v != nil {
 				if !strings.Contains(v.Sentence(), c.want) {
 					t.Errorf("said is %q, want %q", v.Sentence(), c.want)
 				}
-			} else if got := w.task("g-0").Node.Name; got != c.want {
+			} else if got := w.TaskNamed("g-0").Node.Name; got != c.want {
 				t.Errorf("it went to %s, want %s", got, c.want)
 			}
 		})
@@ -185,19 +185,19 @@ func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
 }
 
 func TestPodsThatShareAClaimGoToTheNodeOfTheFirst(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("late", made), fixture.Claim("shared", "late"))
-	w.set(gangOf("g", 2, fixture.Mounting("shared"))...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("late", made), fixture.Claim("shared", "late"))
+	w.set(gangOf("g", 2, fixture.Mounting("shared")))
 	if places := placeAll(t, w, "g"); distinct(places) != 1 {
 		t.Errorf("placed %v", places)
 	}
-	if w.cluster.Undo(0); len(reserved(w, "g")) > 0 {
+	if w.Cluster.Undo(0); len(reserved(w, "g")) > 0 {
 		t.Errorf("after all is undone %v is reserved", reserved(w, "g"))
 	}
 }
 
-// packed is a world in which pods go to the fullest node: so many of two CPUs and one of eight.
-func packed(t *testing.T, small int, large string) *world {
-	w := newWorld(t, "gang", "predicates", "binpack").set(fixture.LateClass("late", made), fixture.Claim("shared", "late"), fixture.Node("large", "cpu="+large))
+// packed is a cluster in which pods go to the fullest node: so many of two CPUs and one of eight.
+func packed(t *testing.T, small int, large string) *setup {
+	w := newSetup(t, "gang", "predicates", "binpack").set(fixture.LateClass("late", made), fixture.Claim("shared", "late"), fixture.Node("large", "cpu="+large))
 	for i := range small {
 		w.set(fixture.Node(fmt.Sprintf("small%d", i), "cpu=2"))
 	}
@@ -207,7 +207,7 @@ func packed(t *testing.T, small int, large string) *world {
 func TestPodsThatShareAClaimGoWhereAllOfThemFit(t *testing.T) {
 	for name, large := range map[string]string{"with room to spare": "8", "with room for them alone": "4"} {
 		t.Run(name, func(t *testing.T) {
-			w := packed(t, 20, large).set(gangOf("g", 4, fixture.Mounting("shared"), fixture.Asks("cpu=1"))...)
+			w := packed(t, 20, large).set(gangOf("g", 4, fixture.Mounting("shared"), fixture.Asks("cpu=1")))
 			for pod, node := range placeAll(t, w, "g") {
 				if node != "large" {
 					t.Errorf("%s is placed on %s", pod, node)
@@ -218,29 +218,29 @@ func TestPodsThatShareAClaimGoWhereAllOfThemFit(t *testing.T) {
 }
 
 func TestWhoNeedsAVolumeIsNotKeptFromItsNodeByOnesOwnGang(t *testing.T) {
-	w := newWorld(t, "gang", "predicates", "binpack").set(fixture.LateClass("local", ""), fixture.Node("n0", "cpu=2"), fixture.Node("n1", "cpu=8"),
+	w := newSetup(t, "gang", "predicates", "binpack").set(fixture.LateClass("local", ""), fixture.Node("n0", "cpu=2"), fixture.Node("n1", "cpu=8"),
 		fixture.Volume("v0", "local", "1Gi", host, "n0"), fixture.Claim("disk", "local"))
-	w.set(gangOf("g", 3)...).set(fixture.Pod("g-2", fixture.In("g"), fixture.As("worker", 2), fixture.Mounting("disk")))
+	w.set(gangOf("g", 3)).set(fixture.Pod("g-2", fixture.In("g"), fixture.As("worker", 2), fixture.Mounting("disk")))
 	if places := placeAll(t, w, "g"); places["g-2"] != "n0" {
 		t.Errorf("placed %v", places)
 	}
 }
 
 func TestWherePodsThatShareAClaimFitNowhereTogetherNothingIsHeld(t *testing.T) {
-	w := packed(t, 20, "3").set(gangOf("g", 4, fixture.Mounting("shared"), fixture.Asks("cpu=1"))...)
+	w := packed(t, 20, "3").set(gangOf("g", 4, fixture.Mounting("shared"), fixture.Asks("cpu=1")))
 	if v := try(w, "g"); v == nil || v.Code != verdict.NotEnoughResources || v.Placed >= 4 {
 		t.Errorf("the verdict is %v", v)
 	}
-	if w.cluster.Mark() != 0 || len(reserved(w, "g")) > 0 {
+	if w.Cluster.Mark() != 0 || len(reserved(w, "g")) > 0 {
 		t.Errorf("%v is reserved", reserved(w, "g"))
 	}
 }
 
 func TestAPodWithoutVolumesIsPlacedAsIfThereWereNone(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""), fixture.Volume("v0", "local", "1Gi", host, "n0"))
-	w.set(gangOf("g", 1)...)
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""), fixture.Volume("v0", "local", "1Gi", host, "n0"))
+	w.set(gangOf("g", 1))
 	placeAll(t, w, "g")
-	if k := w.task("g-0").Class; k.NeedsSupplies() || k.Plain != k {
+	if k := w.TaskNamed("g-0").Class; k.NeedsSupplies() || k.Plain != k {
 		t.Error("its class needs volumes or devices")
 	}
 	expectReserved(t, w, "g")
@@ -248,45 +248,45 @@ func TestAPodWithoutVolumesIsPlacedAsIfThereWereNone(t *testing.T) {
 
 func TestTheVolumeThatIsUsedBestDecidesWhereItIsScored(t *testing.T) {
 	shape := "predicates\n    arguments:\n      volumebinding.shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]"
-	w := newWorld(t, "gang", shape).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("local", ""))
+	w := newSetup(t, "gang", shape).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.LateClass("local", ""))
 	w.set(fixture.Volume("v0", "local", "100Gi", host, "n0"), fixture.Volume("v1", "local", "2Gi", host, "n1"))
-	w.set(gangWithClaims("g", 1, "local")...)
+	w.set(gangWithClaims("g", 1, "local"))
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: g-0=v1")
 }
 
 func TestAClaimForOnePodIsFreeOnceThePodThatHasItHasLeft(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("late", made), fixture.Group("g", "default", 1),
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("late", made), fixture.Group("g", "default", 1),
 		fixture.Claim("c", "late", fixture.ForOnePod, fixture.BoundTo("v")), fixture.Volume("v", "late", "1Gi", host, "n0", fixture.OfClaim("c")))
 	leaving := fixture.Pod("leaving", fixture.On("n0"), fixture.Mounting("c"))
 	leaving.DeletionTimestamp = &metav1.Time{Time: fixture.Birth.Add(time.Hour)}
 	w.set(leaving, fixture.Pod("g-0", fixture.In("g"), fixture.Mounting("c")))
 	w.open()
-	n := w.cluster.Node("n0")
-	if w.engine.Fits(w.task("g-0"), n) || !w.outlook.Fits(w.task("g-0"), n) {
+	n := w.Cluster.Node("n0")
+	if w.Engine.Fits(w.TaskNamed("g-0"), n) || !w.Outlook.Fits(w.TaskNamed("g-0"), n) {
 		t.Error("it is to be free once the pod has left, and not before")
 	}
 }
 
-func TestAPromisedVolumeIsNobodyElses(t *testing.T) {
-	w := newWorld(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""), fixture.Volume("v0", "local", "1Gi", host, "n0"))
-	w.set(gangWithClaims("g", 1, "local")...).set(gangWithClaims("h", 1, "local")...)
+func TestAPromisedVolumeIsNoOtherPods(t *testing.T) {
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.LateClass("local", ""), fixture.Volume("v0", "local", "1Gi", host, "n0"))
+	w.set(gangWithClaims("g", 1, "local")).set(gangWithClaims("h", 1, "local"))
 	s := w.open()
-	s.Outlook = w.outlook
+	s.Outlook = w.Outlook
 	x := s.Begin()
-	x.Pipeline(w.task("g-0"), w.cluster.Node("n0"))
-	if w.engine.Best(w.task("h-0")) != nil {
+	x.Pipeline(w.TaskNamed("g-0"), w.Cluster.Node("n0"))
+	if w.Engine.Best(w.TaskNamed("h-0")) != nil {
 		t.Error("the volume is given to another")
 	}
 	x.Undo()
-	if w.engine.Best(w.task("h-0")) == nil {
+	if w.Engine.Best(w.TaskNamed("h-0")) == nil {
 		t.Error("the volume is not free again")
 	}
 }
 
-// supplyWorld is a world of few volumes and devices and gangs that want them.
-func supplyWorld(t *rapid.T) *world {
-	w := newWorld(t).set(fixture.LateClass("local", ""), fixture.LateClass("late", made), standsFor(fixture.Devices("gpu")), fixture.Claim("shared", "late"))
+// supplyCluster is a cluster of few volumes and devices and gangs that want them.
+func supplyCluster(t *rapid.T) *setup {
+	w := newSetup(t).set(fixture.LateClass("local", ""), fixture.LateClass("late", made), standsFor(fixture.Devices("gpu")), fixture.Claim("shared", "late"))
 	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 		name := fmt.Sprint("n", i)
 		w.set(fixture.Node(name, fmt.Sprintf("cpu=%d", rapid.IntRange(1, 4).Draw(t, "cpus"))), fixture.Slice(name, rapid.IntRange(0, 2).Draw(t, "devices")))
@@ -331,12 +331,12 @@ func allSupplies(c *cluster.Cluster) map[supplies.Key]supplies.Object {
 	return seen
 }
 
-func TestNothingStaysReservedForAGangThatFailsAndNothingIsReservedTwice(t *testing.T) {
+func TestAGangThatFailsLeavesNothingReserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := supplyWorld(t)
+		w := supplyCluster(t)
 		s := w.open()
-		for _, j := range w.cluster.Jobs() {
-			before := allSupplies(w.cluster)
+		for _, j := range w.Cluster.Jobs() {
+			before := allSupplies(w.Cluster)
 			x := s.Begin()
 			if gang.Place(s, j, s.Pending(j)) == nil {
 				if rapid.Bool().Draw(t, "keep") {
@@ -345,7 +345,7 @@ func TestNothingStaysReservedForAGangThatFailsAndNothingIsReservedTwice(t *testi
 				}
 				x.Undo()
 			}
-			if diff := cmp.Diff(before, allSupplies(w.cluster)); diff != "" {
+			if diff := cmp.Diff(before, allSupplies(w.Cluster)); diff != "" {
 				t.Fatalf("after gang %s failed or was undone (-before +after):\n%s", j.ID, diff)
 			}
 			if held := reserved(w, j.ID.Name); len(held) > 0 {
@@ -353,14 +353,14 @@ func TestNothingStaysReservedForAGangThatFailsAndNothingIsReservedTwice(t *testi
 			}
 		}
 		checkShared(t, w)
-		for _, problem := range w.cluster.Audit() {
+		for _, problem := range w.Cluster.Audit() {
 			t.Fatal(problem)
 		}
 	})
 }
 
 // checkShared makes sure that no volume and no device is reserved for two claims, and each can be used where the pod is.
-func checkShared(t *rapid.T, w *world) {
+func checkShared(t *rapid.T, w *setup) {
 	owner := map[string]types.NamespacedName{}
 	own := func(what string, claim types.NamespacedName) {
 		if other, taken := owner[what]; taken && other != claim {
@@ -368,7 +368,7 @@ func checkShared(t *rapid.T, w *world) {
 		}
 		owner[what] = claim
 	}
-	for _, j := range w.cluster.Jobs() {
+	for _, j := range w.Cluster.Jobs() {
 		for _, task := range j.Tasks() {
 			if task.Reservation == nil {
 				continue
@@ -397,17 +397,17 @@ func checkShared(t *rapid.T, w *world) {
 
 func TestWhatFitsIsWhatIsBestForPodsWithVolumes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := supplyWorld(t)
+		w := supplyCluster(t)
 		w.open()
 		// Where somebody may veto, all nodes are ranked; else they are taken off the heap. Both must say the same.
-		ranking, err := placement.New(w.cluster, newWorld(t, "gang", "predicates", "nodeorder", "content").policy)
+		ranking, err := placement.New(w.Cluster, newSetup(t, "gang", "predicates", "nodeorder", "content").Policy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, j := range w.cluster.Jobs() {
+		for _, j := range w.Cluster.Jobs() {
 			for _, task := range j.Tasks() {
-				best := w.engine.Best(task)
-				fits := slices.ContainsFunc(w.cluster.Nodes(), func(n *cluster.Node) bool { return w.engine.Fits(task, n) })
+				best := w.Engine.Best(task)
+				fits := slices.ContainsFunc(w.Cluster.Nodes(), func(n *cluster.Node) bool { return w.Engine.Fits(task, n) })
 				if (best != nil) != fits {
 					t.Fatalf("the best node for %s is %s; that one fits is %t", task.Key().Name, nameOf(best), fits)
 				}
@@ -417,7 +417,7 @@ func TestWhatFitsIsWhatIsBestForPodsWithVolumes(t *testing.T) {
 				if best == nil {
 					continue
 				}
-				if _, ok := w.engine.Reserve(task, best); !ok || !w.engine.Fits(task, best) || best.Free(resources.CPU) < 1000 {
+				if _, ok := w.Engine.Reserve(task, best); !ok || !w.Engine.Fits(task, best) || best.Free(resources.CPU) < 1000 {
 					t.Fatalf("%s does not have what %s needs", best.Name, task.Key().Name)
 				}
 			}

@@ -27,13 +27,13 @@ func (e *extender) VetoNode(_ *cluster.Task, n *cluster.Node) string {
 	return ""
 }
 
-// vetoed is a world with a vetoer. Its nodes n0, n1 and n2 are each better than the next.
-func vetoed(t *testing.T, refuses ...string) (*world, *extender) {
-	w := newWorld(t)
+// vetoed is a cluster with a vetoer. Its nodes n0, n1 and n2 are each better than the next.
+func vetoed(t *testing.T, refuses ...string) (*setup, *extender) {
+	w := newSetup(t)
 	e := &extender{refuses: refuses}
-	w.policy.Vetoers = []framework.NodeVetoer{e}
+	w.Policy.Vetoers = []framework.NodeVetoer{e}
 	var err error
-	if w.engine, err = placement.New(w.cluster, w.policy); err != nil {
+	if w.Engine, err = placement.New(w.Cluster, w.Policy); err != nil {
 		t.Fatal(err)
 	}
 	w.set(fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=4"))
@@ -45,10 +45,10 @@ func TestTheNextBestNodeIsTakenWhereTheBestIsVetoed(t *testing.T) {
 	for name, pods := range map[string][]func(*corev1.Pod){"alone": nil, "kept apart": {fixture.ApartFrom("app", "g")}} {
 		t.Run(name, func(t *testing.T) {
 			w, e := vetoed(t, "n0", "n1")
-			w.set(gangOf("g", 1, pods...)...)
+			w.set(gangOf("g", 1, pods...))
 			w.open()
 			for range 2 {
-				if n := w.engine.Best(w.task("g-0")); nameOf(n) != "n2" {
+				if n := w.Engine.Best(w.TaskNamed("g-0")); nameOf(n) != "n2" {
 					t.Errorf("it is %s", nameOf(n))
 				}
 			}
@@ -61,17 +61,17 @@ func TestTheNextBestNodeIsTakenWhereTheBestIsVetoed(t *testing.T) {
 
 func TestAVetoStandsUntilTheNodeChanges(t *testing.T) {
 	w, e := vetoed(t, "n0")
-	w.set(gangOf("g", 1)...)
+	w.set(gangOf("g", 1))
 	w.open()
-	task := w.task("g-0")
-	w.engine.Best(task)
+	task := w.TaskNamed("g-0")
+	w.Engine.Best(task)
 	e.refuses = nil
-	if n := w.engine.Best(task); nameOf(n) != "n1" {
+	if n := w.Engine.Best(task); nameOf(n) != "n1" {
 		t.Errorf("though nothing has changed it is %s", nameOf(n))
 	}
 	w.set(fixture.Node("n0", "cpu=6"))
 	w.open()
-	if n := w.engine.Best(task); nameOf(n) != "n0" {
+	if n := w.Engine.Best(task); nameOf(n) != "n0" {
 		t.Errorf("after the node has changed it is %s", nameOf(n))
 	}
 }
@@ -79,9 +79,9 @@ func TestAVetoStandsUntilTheNodeChanges(t *testing.T) {
 func TestVetoesAreExplained(t *testing.T) {
 	w, _ := vetoed(t, "n0", "n2")
 	w.set(fixture.Pod("other", fixture.On("n1"), fixture.Asks("cpu=4")))
-	w.set(gangOf("g", 1)...)
+	w.set(gangOf("g", 1))
 	w.open()
-	reasons, _ := w.engine.Explain(w.task("g-0"))
+	reasons, _ := w.Engine.Explain(w.TaskNamed("g-0"))
 	want := []verdict.NodeReason{{Reason: "node(s) were refused by the extender", Nodes: 2, Example: "n0"},
 		{Reason: "Insufficient cpu", Nodes: 1, Example: "n1"}}
 	if diff := cmp.Diff(want, reasons); diff != "" {
@@ -92,21 +92,21 @@ func TestVetoesAreExplained(t *testing.T) {
 // Whoever chooses a node by other means asks for the veto, and the answer counts for all.
 func TestANodeChosenElsewhereIsPutToTheVetoers(t *testing.T) {
 	w, e := vetoed(t, "n1")
-	w.set(gangOf("g", 1)...)
+	w.set(gangOf("g", 1))
 	w.open()
-	task := w.task("g-0")
+	task := w.TaskNamed("g-0")
 	for node, want := range map[string]string{"n0": "", "n1": "node(s) were refused by the extender"} {
 		for range 2 {
-			if got := w.engine.Veto(task, w.cluster.Node(node)); got != want {
+			if got := w.Engine.Veto(task, w.Cluster.Node(node)); got != want {
 				t.Errorf("of %s the vetoers say %q, want %q", node, got, want)
 			}
 		}
 	}
-	w.engine.Best(task)
+	w.Engine.Best(task)
 	if len(e.asked) != 2 {
 		t.Errorf("they were asked about %v", e.asked)
 	}
-	if !w.engine.Fits(task, w.cluster.Node("n1")) {
+	if !w.Engine.Fits(task, w.Cluster.Node("n1")) {
 		t.Error("a veto was taken for a lack of room")
 	}
 }

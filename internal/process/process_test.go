@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestFlagsWithoutEffectAreAcceptedInEverySpellingAndNamedWhenTheyAreGiven(t *testing.T) {
+func TestFlagsWithoutEffectAreAcceptedAndNamed(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	given := AddSuperseded(flags, []Superseded{{Name: "old-number", Placeholder: "3", Reason: "it counts by itself"}})
 	if err := flags.Parse([]string{"--old_number=5", "--logtostderr", "--feature-gates=A=true"}); err != nil {

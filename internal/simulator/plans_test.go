@@ -153,7 +153,7 @@ func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 	}
 }
 
-func TestAnEvictedPodThatSomebodyMadeComesBackWithANewUID(t *testing.T) {
+func TestAnEvictedPodWithAControllerComesBackWithANewUID(t *testing.T) {
 	s := started(t, contested+victim("a", owned)+victim("b", ""), Options{})
 	s.do(planOf("a", "b"))
 	s.pass()

@@ -217,7 +217,7 @@ status: {phase: Running}
 ---
 `
 
-func TestPodsThatAreBeingDeletedAreGoneAfterTheCycleOrTheirGracePeriod(t *testing.T) {
+func TestDeletedPodsAreGoneAfterTheCycleOrTheirGracePeriod(t *testing.T) {
 	for grace, want := range map[bool]int{false: 2, true: 6} {
 		options := untilStable
 		options.Grace = grace

@@ -121,7 +121,7 @@ func TestLabelsThatASelectorAsksForTellClassesApart(t *testing.T) {
 			c.Settle()
 			c.Apply(gang)
 		},
-		"known while the pods were assumed, and their bindings are refused": func(c *Cluster) {
+		"known while pods were assumed, and bindings are refused": func(c *Cluster) {
 			c.Apply(gang, n, a, b)
 			c.Settle()
 			c.bind("a", "n")
@@ -130,7 +130,7 @@ func TestLabelsThatASelectorAsksForTellClassesApart(t *testing.T) {
 			c.Settle()
 			c.Apply(BindFailed{Pod: key("a"), UID: "a-uid", At: birth}, BindFailed{Pod: key("b"), UID: "b-uid", At: birth})
 		},
-		"known before the pods were assumed and resized, and their bindings are refused": func(c *Cluster) {
+		"known before pods were assumed and resized, and refused": func(c *Cluster) {
 			c.Apply(selector, gang, n, a, b)
 			c.Settle()
 			for _, name := range []string{"a", "b"} {
@@ -218,7 +218,7 @@ func TestATermMattersWhileAPodThatIsNotOverHasIt(t *testing.T) {
 	sound(t, c)
 }
 
-func TestAnUpdateThatKeepsTheTermsOfAPodDisturbsNobody(t *testing.T) {
+func TestAnUpdateThatKeepsTheTermsOfAPodWakesNoJob(t *testing.T) {
 	c := newCluster(Set{pod("s", keepsAwayFrom("app", "a"))}, Set{pod("p", labelled("app", "a"))})
 	c.Apply(Set{pod("s", keepsAwayFrom("app", "a"), on("n"))})
 	if c.classes.IsStale {

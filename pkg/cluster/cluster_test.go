@@ -70,7 +70,7 @@ func TestAJudgedJobIsHopefulOnceSomethingOfTheRightKindHasHappened(t *testing.T)
 	}
 }
 
-func TestAJobNobodyJudgedIsHopeful(t *testing.T) {
+func TestAJobWithoutAVerdictMayBeHelped(t *testing.T) {
 	c := crowded()
 	j := c.Job(key("g"))
 	if !c.Hopeful(j, birth) {
@@ -253,7 +253,7 @@ func TestWhatChangedIsToldOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func TestAJobWaitsWhileItHasSomethingToPlaceOrLacksPodsOrIsAtTheDoor(t *testing.T) {
+func TestAJobWaitsForPlacesPodsOrAdmission(t *testing.T) {
 	running := at(schedulingv1beta1.PodGroupRunning)
 	for name, test := range map[string]struct {
 		events []Event

@@ -27,7 +27,7 @@ func FuzzEvents(f *testing.F) {
 			history = history[1:]
 			return choice
 		}
-		w := newWorld(choose)
+		w := newRandomModel(choose)
 		actions := w.actions()
 		var names []string
 		for name := range actions {

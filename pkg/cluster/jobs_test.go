@@ -118,7 +118,7 @@ func TestAPhaseIsDecidedHereOnceItIsKnown(t *testing.T) {
 	sound(t, c)
 }
 
-func TestWhatAJobLacksOfItsMinimumIsCountedWhileItIsLetIn(t *testing.T) {
+func TestWhatAJobLacksOfItsMinimumIsCountedWhileAdmitted(t *testing.T) {
 	c := newCluster(Set{queue("q", "")}, Set{node("n", "cpu=8")}, Set{group("g", "q", needs("cpu=2 memory=1Gi"))},
 		Set{pod("a", in("g"), asks("cpu=1"))}, Set{pod("b", in("g"), asks("cpu=3"))})
 	j, q := c.Job(key("g")), c.Queue("q")

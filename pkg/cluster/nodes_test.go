@@ -33,7 +33,7 @@ func TestANodeIsCountedAsItIsNow(t *testing.T) {
 		"it is gone while it was not ready": {[]Event{Set{node("n", "cpu=4 pods=10", notReady)}, Delete{node("n", "")}}, false, "", "", -1000},
 		"it is gone and came back":          {[]Event{Delete{node("n", "")}, Set{node("n", "cpu=8 pods=10", reborn)}}, true, "cpu=8 pods=10", "cpu=1 pods=1", 7000},
 		"it came back and nobody saw it go": {[]Event{Set{node("n", "cpu=8 pods=10", reborn)}}, true, "cpu=8 pods=10", "cpu=1 pods=1", 7000},
-		"it came back, and the news that the first one is gone comes late": {
+		"it came back, and the deletion of the first comes late": {
 			[]Event{Set{node("n", "cpu=8 pods=10", reborn)}, Delete{node("n", "")}}, true, "cpu=8 pods=10", "cpu=1 pods=1", 7000},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -215,7 +215,7 @@ func TestAJobWhosePlanFailedBacksOffAndSaysWhy(t *testing.T) {
 	sound(t, c)
 }
 
-func TestAPlanForNobodyStandsUntilItsVictimsAreGone(t *testing.T) {
+func TestAPlanWithoutPreemptorStandsUntilItsVictimsAreGone(t *testing.T) {
 	build := func() (*Cluster, *Plan) {
 		c := newCluster(Set{node("n", "cpu=9")}, Set{pod("a", on("n"), running)}, Set{pod("b", on("n"), running)})
 		return c, c.plan("shuffle", nil, "a", "b")

@@ -127,11 +127,11 @@ func TestWhatIsAssumedStandsUntilAnEventSaysOtherwise(t *testing.T) {
 		"the node is no longer ready":         {[]Event{Set{node("n", "cpu=4", notReady)}}, Binding, "n"},
 		"the pod was made again under its name": {
 			[]Event{Delete{pod("p")}, Set{pod("p", in("g"), uid("later"))}}, Pending, ""},
-		"the pod was made again under its name, and nobody saw it deleted": {
+		"the pod was made again, and its deletion was not seen": {
 			[]Event{Set{pod("p", in("g"), uid("later"))}}, Pending, ""},
-		"the pod was made again, and the binding of the first is refused": {
+		"the pod was made again, the first binding is refused": {
 			[]Event{Set{pod("p", in("g"), uid("later"))}, BindFailed{Pod: key("p"), UID: "p-uid", At: birth}}, Pending, ""},
-		"the pod was made again, and the deletion of the first comes late": {
+		"the pod was made again, the first deletion comes late": {
 			[]Event{Set{pod("p", in("g"), uid("later"))}, Delete{pod("p")}}, Pending, ""},
 		"the pod's gang is gone": {[]Event{Delete{group("g", "")}}, Binding, "n"},
 	} {
@@ -236,7 +236,7 @@ func TestAPodThatIsNotBoundLosesWhatIsWrittenOfItsPromise(t *testing.T) {
 	}
 }
 
-func TestAnUpdateOfAPodThatNoDecisionRestsOnDisturbsNobody(t *testing.T) {
+func TestAnUpdateOfAPodThatDecidesNothingWakesNoJob(t *testing.T) {
 	first := func(p *corev1.Pod) { p.Generation = 1 }
 	condition := func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled}} }
 	running := phase(corev1.PodRunning)

@@ -23,7 +23,7 @@ func same(t *rapid.T, what string, before, after any) {
 }
 
 // stepsOf are all that can happen, one by one or many in a row, and that the model is sound after each.
-func stepsOf(w *world) map[string]func(*rapid.T) {
+func stepsOf(w *randomModel) map[string]func(*rapid.T) {
 	steps := map[string]func(*rapid.T){"": func(t *rapid.T) { sound(t, w.model) }}
 	actions := w.actions()
 	names := slices.Sorted(maps.Keys(actions))
@@ -42,7 +42,7 @@ func stepsOf(w *world) map[string]func(*rapid.T) {
 
 func TestWhateverHappensTheModelIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(drawn(t))
+		w := newRandomModel(drawn(t))
 		w.fill()
 		steps := stepsOf(w)
 		t.Repeat(steps)
@@ -51,7 +51,7 @@ func TestWhateverHappensTheModelIsSound(t *testing.T) {
 
 func TestUndoRestoresTheModelBitForBit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(drawn(t))
+		w := newRandomModel(drawn(t))
 		w.fill()
 		steps := stepsOf(w)
 		attempt := func(t *rapid.T) {
@@ -83,7 +83,7 @@ func TestUndoRestoresTheModelBitForBit(t *testing.T) {
 // From this follows that neither the order of events, nor their number, nor events that were missed show anywhere.
 func TestTheModelIsWhatARestartedOneWouldBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(drawn(t))
+		w := newRandomModel(drawn(t))
 		w.fill()
 		steps := stepsOf(w)
 		compare := func(t *rapid.T) {
@@ -101,7 +101,7 @@ func TestTheModelIsWhatARestartedOneWouldBe(t *testing.T) {
 
 func TestObjectsMayComeInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(drawn(t))
+		w := newRandomModel(drawn(t))
 		for range 30 {
 			[]func(){w.setPod, w.setPod, w.setPod, w.setNode, w.setGroup, w.setQueue, w.setClass, w.setBudget, w.setQuota}[w.choose(9)]()
 		}
@@ -124,7 +124,7 @@ func TestObjectsMayComeInAnyOrder(t *testing.T) {
 // Events of different objects may come in any order, as long as those of each object stay in theirs.
 func TestEventsOfDifferentObjectsCommute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(drawn(t))
+		w := newRandomModel(drawn(t))
 		for range 40 {
 			w.events()[w.choose(len(w.events()))]()
 		}
@@ -137,7 +137,7 @@ func TestEventsOfDifferentObjectsCommute(t *testing.T) {
 
 func TestTheOrdersAreTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(drawn(t))
+		w := newRandomModel(drawn(t))
 		for range 3 {
 			p := pod(rapid.SampledFrom(podNames).Draw(t, "name"), born(birth.AddDate(0, 0, w.choose(3))))
 			if index := w.choose(4); index > 0 {

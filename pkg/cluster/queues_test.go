@@ -65,7 +65,7 @@ func TestTheQueueTree(t *testing.T) {
 		"has a root whether it has an object or not": {
 			[]*schedulingv1beta1.Queue{queue("root", "q"), queue("q", "")}, nil,
 			cores{"q": 1, "root": 1}, words{}},
-		"does without a queue whose parent is missing, and those below": {
+		"does without a queue of a missing parent, and those below": {
 			[]*schedulingv1beta1.Queue{queue("q", "gone"), queue("r", "q"), queue("s", "")}, nil,
 			cores{"q": 1, "r": 2, "s": 3, "root": 3},
 			words{"q": `its parent "gone" does not exist`, "r": `queue q above it: its parent "gone" does not exist`}},
@@ -104,7 +104,7 @@ func TestTheQueueTree(t *testing.T) {
 			[]*schedulingv1beta1.Queue{queue("q", ""), queue("r", "q")},
 			[]Event{Delete{queue("q", "")}, Set{queue("q", "", func(q *schedulingv1beta1.Queue) { q.UID = "later" })}},
 			cores{"q": 3, "r": 2, "root": 3}, words{}},
-		"keeps a queue that was made again, when the first is seen to go too late": {
+		"keeps a queue made again if the first deletion comes late": {
 			[]*schedulingv1beta1.Queue{queue("q", ""), queue("r", "q")},
 			[]Event{Set{queue("q", "", func(q *schedulingv1beta1.Queue) { q.UID = "later" })}, Delete{queue("q", "")}},
 			cores{"q": 3, "r": 2, "root": 3}, words{}},
@@ -209,7 +209,7 @@ func TestAQueueIsOpenUnlessItsStateSaysOtherwise(t *testing.T) {
 	}
 }
 
-func TestAnUpdateOfAQueueThatNoDecisionRestsOnDisturbsNobody(t *testing.T) {
+func TestAnUpdateOfAQueueThatDecidesNothingWakesNoJob(t *testing.T) {
 	first := func(changes ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
 		return queue("q", "", append([]func(*schedulingv1beta1.Queue){func(q *schedulingv1beta1.Queue) { q.Generation = 1 }}, changes...)...)
 	}

@@ -36,7 +36,7 @@ func writes(record string, at time.Time) podOption {
 	}
 }
 
-func TestAPodWhoseEvictionWasRefusedIsLeftAloneUntilSomethingHasChanged(t *testing.T) {
+func TestAPodWhoseEvictionWasRefusedIsLeftAloneUntilAChange(t *testing.T) {
 	p := func(options ...podOption) *corev1.Pod { return pod("p", append(options, on("n"), running)...) }
 	for name, test := range map[string]struct {
 		event Event

@@ -82,7 +82,7 @@ func TestAPodTakesWhatKubeSchedulerCountsForIt(t *testing.T) {
 			"cpu=2 memory=1Gi nvidia.com/gpu=1 pods=1", 2000, 1024},
 		"pod-level requests and overhead": {pod("p", runs(container("a", "")), asksAsPod("cpu=2 memory=2Gi"), overhead("cpu=500m")),
 			"cpu=2500m memory=2Gi pods=1", 2500, 2048},
-		"no default for memory that another container names, under pod-level requests": {
+		"no default for memory that another container names": {
 			pod("p", runs(container("a", "memory=1Gi"), container("b", "")), asksAsPod("cpu=2")),
 			"cpu=2 memory=1Gi pods=1", 2000, 1024},
 		"what it grows to, before the kubelet has done it": {pod("p", runs(container("a", "cpu=3")), holds("a", "cpu=1", "cpu=1")),

@@ -10,8 +10,8 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// TestASelectorThatIsLargerThanTheDefinitionLetsInSelectsNothing has PodGroups that were stored before the definition had bounds.
-func TestASelectorThatIsLargerThanTheDefinitionLetsInSelectsNothing(t *testing.T) {
+// TestASelectorLargerThanTheDefinitionAllowsSelectsNothing has PodGroups that were stored before the definition had bounds.
+func TestASelectorLargerThanTheDefinitionAllowsSelectsNothing(t *testing.T) {
 	const most = schedulingv1beta1.MaxSelectorTerms
 	pod := labels.Set{}
 	for i := range most + 1 {
@@ -41,7 +41,7 @@ func TestASelectorThatIsLargerThanTheDefinitionLetsInSelectsNothing(t *testing.T
 	}
 }
 
-func TestPoliciesBeyondWhatTheDefinitionLetsInAreLeftOut(t *testing.T) {
+func TestPoliciesBeyondWhatTheDefinitionAllowsAreLeftOut(t *testing.T) {
 	group, size := &schedulingv1beta1.PodGroup{}, int32(2)
 	for range schedulingv1beta1.MaxSubGroupPolicies + 10 {
 		group.Spec.SubGroupPolicy = append(group.Spec.SubGroupPolicy, schedulingv1beta1.SubGroupPolicySpec{SubGroupSize: &size})

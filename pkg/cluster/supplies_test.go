@@ -104,7 +104,7 @@ func TestWhatIsReservedIsSeenUntilTheAPIShowsItThoughThePodIsBound(t *testing.T)
 	s.expect("after the pod is gone, of which the device knows nothing yet", [3]string{"bound", "", "g-0"})
 }
 
-func TestAVolumeThatSomebodyElseTookIsSeenSo(t *testing.T) {
+func TestAVolumeThatAnotherClaimTookIsSeenSo(t *testing.T) {
 	s := newSupplied(t)
 	s.set(fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, theNode, fixture.OfClaim("other")))
 	s.expect("after it was taken", [3]string{"other", theNode, "g-0"})

@@ -22,7 +22,7 @@ func groupLabelled(key, value string) func(*schedulingv1beta1.PodGroup) {
 	return func(g *schedulingv1beta1.PodGroup) { g.Labels = map[string]string{key: value} }
 }
 
-func TestThePodsOwnMarkComesBeforeThatOfItsGangAndAnAnnotationBeforeALabel(t *testing.T) {
+func TestThePodsMarkOutranksItsGangsAndAnAnnotationALabel(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod   *corev1.Pod
 		group *schedulingv1beta1.PodGroup // nil: there is none

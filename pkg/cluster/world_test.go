@@ -23,9 +23,9 @@ type chooser func(n int) int
 
 func (choose chooser) oneOf(words ...string) string { return words[choose(len(words))] }
 
-// world is a small imaginary cluster, and the model that hears of it. What exists is kept, so that another model can be
+// randomModel is a small simulated cluster, and the model that hears of it. What exists is kept, so that another model can be
 // told of it afresh.
-type world struct {
+type randomModel struct {
 	choose  chooser
 	model   *Cluster
 	exists  map[string]runtime.Object // by kind and name
@@ -37,26 +37,26 @@ type world struct {
 	lastPod map[string]*corev1.Pod // by name, pods that are gone too
 }
 
-func newWorld(choose chooser) *world {
-	return &world{choose: choose, model: New(Options{SchedulerNames: []string{"volcano"}}), exists: map[string]runtime.Object{},
+func newRandomModel(choose chooser) *randomModel {
+	return &randomModel{choose: choose, model: New(Options{SchedulerNames: []string{"volcano"}}), exists: map[string]runtime.Object{},
 		heard: map[string][]Event{}, now: birth, lastPod: map[string]*corev1.Pod{}}
 }
 
 // tell has the model hear of an object.
-func (w *world) tell(id string, events ...Event) {
+func (w *randomModel) tell(id string, events ...Event) {
 	w.heard[id] = append(w.heard[id], events...)
 	w.model.Apply(events...)
 }
 
 // born gives an object a name, an identity, and an age that is its own.
-func (w *world) born(name string) metav1.ObjectMeta {
+func (w *randomModel) born(name string) metav1.ObjectMeta {
 	w.uids++
 	return metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("%s-%d", name, w.uids)),
 		CreationTimestamp: metav1.Time{Time: birth.Add(time.Duration(w.uids) * time.Second)}}
 }
 
 // set shows an object that exists or is new; make is told the metadata of its life so far.
-func (w *world) set(kind, name string, make func(metav1.ObjectMeta) runtime.Object) {
+func (w *randomModel) set(kind, name string, make func(metav1.ObjectMeta) runtime.Object) {
 	id := kind + " " + name
 	var object runtime.Object
 	switch old := w.exists[id]; {
@@ -82,7 +82,7 @@ func (w *world) set(kind, name string, make func(metav1.ObjectMeta) runtime.Obje
 	w.tell(id, Set{object})
 }
 
-func (w *world) drop(kind, name string) {
+func (w *randomModel) drop(kind, name string) {
 	id := kind + " " + name
 	if object := w.exists[id]; object != nil {
 		delete(w.exists, id)
@@ -101,13 +101,13 @@ var (
 	hyperNodeNames = []string{"h0", "h1", "h2"}
 )
 
-func (w *world) amounts() corev1.ResourceList {
+func (w *randomModel) amounts() corev1.ResourceList {
 	return list(w.choose.oneOf("cpu=1", "", "cpu=2 memory=1Gi", "memory=2Gi", "cpu=1 nvidia.com/gpu=1", "cpu=500m example.com/device=3"))
 }
 
-func (w *world) setPod() { w.makePod(w.choose.oneOf(podNames...)) }
+func (w *randomModel) setPod() { w.makePod(w.choose.oneOf(podNames...)) }
 
-func (w *world) makePod(name string) {
+func (w *randomModel) makePod(name string) {
 	w.set("pod", name, func(meta metav1.ObjectMeta) runtime.Object {
 		meta.Namespace = namespace
 		if before := w.lastPod[name]; before != nil && before.UID == meta.UID && w.choose(3) == 2 {
@@ -139,7 +139,7 @@ func (w *world) makePod(name string) {
 }
 
 // restated changes what may change of a pod while its generation stays: its status, its node, its labels.
-func (w *world) restated(before *corev1.Pod) *corev1.Pod {
+func (w *randomModel) restated(before *corev1.Pod) *corev1.Pod {
 	p := before.DeepCopy()
 	switch w.choose(8) {
 	case 0:
@@ -166,7 +166,7 @@ func (w *world) restated(before *corev1.Pod) *corev1.Pod {
 }
 
 // vary gives a pod, now and then, something that is not plain.
-func (w *world) vary(p *corev1.Pod) {
+func (w *randomModel) vary(p *corev1.Pod) {
 	for range w.choose(4) {
 		switch w.choose(9) {
 		case 0, 1:
@@ -193,21 +193,21 @@ func (w *world) vary(p *corev1.Pod) {
 }
 
 // setPlanned shows a pod that is part of a plan, or on its way out.
-func (w *world) setPlanned() {
+func (w *randomModel) setPlanned() {
 	if t := w.any(func(t *Task) bool { return t.Status == Pipelined || t.Status.Leaves() || t.Status == Lingering }); t != nil {
 		w.makePod(t.Key().Name)
 	}
 }
 
 // dropPlanned deletes such a pod.
-func (w *world) dropPlanned() {
+func (w *randomModel) dropPlanned() {
 	if t := w.any(func(t *Task) bool { return t.Status == Pipelined || t.Status.Leaves() || t.Status == Lingering }); t != nil {
 		w.drop("pod", t.Key().Name)
 	}
 }
 
 // run has a pod that waits bound by somebody, and started.
-func (w *world) run() {
+func (w *randomModel) run() {
 	if t := w.any(func(t *Task) bool { return t.Status == Pending }); t != nil {
 		name := t.Key().Name
 		w.set("pod", name, func(meta metav1.ObjectMeta) runtime.Object {
@@ -221,11 +221,11 @@ func (w *world) run() {
 	}
 }
 
-func (w *world) dropPod() { w.drop("pod", w.choose.oneOf(podNames...)) }
+func (w *randomModel) dropPod() { w.drop("pod", w.choose.oneOf(podNames...)) }
 
-func (w *world) setNode() { w.makeNode(w.choose.oneOf(nodeNames...)) }
+func (w *randomModel) setNode() { w.makeNode(w.choose.oneOf(nodeNames...)) }
 
-func (w *world) makeNode(name string) {
+func (w *randomModel) makeNode(name string) {
 	w.set("node", name, func(meta metav1.ObjectMeta) runtime.Object {
 		n := &corev1.Node{ObjectMeta: meta}
 		n.Status.Allocatable = list(w.choose.oneOf("cpu=4 memory=8Gi pods=10", "cpu=1", "cpu=8 nvidia.com/gpu=2", ""))
@@ -241,11 +241,11 @@ func (w *world) makeNode(name string) {
 	})
 }
 
-func (w *world) dropNode() { w.drop("node", w.choose.oneOf(nodeNames...)) }
+func (w *randomModel) dropNode() { w.drop("node", w.choose.oneOf(nodeNames...)) }
 
-func (w *world) setGroup() { w.makeGroup(w.choose.oneOf(groupNames...)) }
+func (w *randomModel) setGroup() { w.makeGroup(w.choose.oneOf(groupNames...)) }
 
-func (w *world) makeGroup(name string) {
+func (w *randomModel) makeGroup(name string) {
 	w.set("group", name, func(meta metav1.ObjectMeta) runtime.Object {
 		meta.Namespace = namespace
 		g := &schedulingv1beta1.PodGroup{ObjectMeta: meta}
@@ -274,7 +274,7 @@ func (w *world) makeGroup(name string) {
 	})
 }
 
-func (w *world) setHyperNode() {
+func (w *randomModel) setHyperNode() {
 	w.set("hypernode", w.choose.oneOf(hyperNodeNames...), func(meta metav1.ObjectMeta) runtime.Object {
 		h := fixture.HyperNode(meta.Name, 1+w.choose(2), w.choose.oneOf("n0", "n1", "rack=a", "~n[12]"), w.choose.oneOf("@h0", "n2", "rack=b"))
 		h.ObjectMeta = meta
@@ -282,13 +282,13 @@ func (w *world) setHyperNode() {
 	})
 }
 
-func (w *world) dropHyperNode() { w.drop("hypernode", w.choose.oneOf(hyperNodeNames...)) }
+func (w *randomModel) dropHyperNode() { w.drop("hypernode", w.choose.oneOf(hyperNodeNames...)) }
 
-func (w *world) dropGroup() { w.drop("group", w.choose.oneOf(groupNames...)) }
+func (w *randomModel) dropGroup() { w.drop("group", w.choose.oneOf(groupNames...)) }
 
-func (w *world) setQueue() { w.makeQueue(w.choose.oneOf(queueNames...)) }
+func (w *randomModel) setQueue() { w.makeQueue(w.choose.oneOf(queueNames...)) }
 
-func (w *world) makeQueue(name string) {
+func (w *randomModel) makeQueue(name string) {
 	w.set("queue", name, func(meta metav1.ObjectMeta) runtime.Object {
 		q := &schedulingv1beta1.Queue{ObjectMeta: meta}
 		q.Generation++
@@ -305,11 +305,11 @@ func (w *world) makeQueue(name string) {
 	})
 }
 
-func (w *world) dropQueue() { w.drop("queue", w.choose.oneOf(queueNames...)) }
+func (w *randomModel) dropQueue() { w.drop("queue", w.choose.oneOf(queueNames...)) }
 
-func (w *world) setClass() { w.makeClass(w.choose.oneOf(classNames...)) }
+func (w *randomModel) setClass() { w.makeClass(w.choose.oneOf(classNames...)) }
 
-func (w *world) makeClass(name string) {
+func (w *randomModel) makeClass(name string) {
 	w.set("class", name, func(meta metav1.ObjectMeta) runtime.Object {
 		policy := []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}[w.choose(2)]
 		return &schedulingv1.PriorityClass{ObjectMeta: meta, Value: int32(w.choose(5)) - 2, GlobalDefault: w.choose(3) == 2,
@@ -317,9 +317,9 @@ func (w *world) makeClass(name string) {
 	})
 }
 
-func (w *world) dropClass() { w.drop("class", w.choose.oneOf(classNames...)) }
+func (w *randomModel) dropClass() { w.drop("class", w.choose.oneOf(classNames...)) }
 
-func (w *world) setBudget() {
+func (w *randomModel) setBudget() {
 	w.set("budget", w.choose.oneOf(ruleNames...), func(meta metav1.ObjectMeta) runtime.Object {
 		b := &policyv1.PodDisruptionBudget{ObjectMeta: meta}
 		b.Namespace = namespace
@@ -335,9 +335,9 @@ func (w *world) setBudget() {
 	})
 }
 
-func (w *world) dropBudget() { w.drop("budget", w.choose.oneOf(ruleNames...)) }
+func (w *randomModel) dropBudget() { w.drop("budget", w.choose.oneOf(ruleNames...)) }
 
-func (w *world) setQuota() {
+func (w *randomModel) setQuota() {
 	w.set("quota", w.choose.oneOf(ruleNames...), func(meta metav1.ObjectMeta) runtime.Object {
 		q := &corev1.ResourceQuota{ObjectMeta: meta}
 		q.Namespace = namespace
@@ -346,12 +346,12 @@ func (w *world) setQuota() {
 	})
 }
 
-func (w *world) dropQuota() { w.drop("quota", w.choose.oneOf(ruleNames...)) }
+func (w *randomModel) dropQuota() { w.drop("quota", w.choose.oneOf(ruleNames...)) }
 
-func (w *world) settle() { w.model.Settle() }
+func (w *randomModel) settle() { w.model.Settle() }
 
 // refuse has a binding refused, if there is one; sometimes one that is of no concern any more.
-func (w *world) refuse() {
+func (w *randomModel) refuse() {
 	w.now = w.now.Add(time.Duration(w.choose(5)) * time.Second)
 	name := w.choose.oneOf(podNames...)
 	if p := w.lastPod[name]; p != nil {
@@ -360,7 +360,7 @@ func (w *world) refuse() {
 }
 
 // sorted returns the tasks that pass, by name.
-func (w *world) sorted(pass func(*Task) bool) []*Task {
+func (w *randomModel) sorted(pass func(*Task) bool) []*Task {
 	var tasks []*Task
 	for _, t := range w.model.tasks {
 		if pass(t) {
@@ -372,7 +372,7 @@ func (w *world) sorted(pass func(*Task) bool) []*Task {
 }
 
 // any chooses one of the tasks that pass, nil if none does.
-func (w *world) any(pass func(*Task) bool) *Task {
+func (w *randomModel) any(pass func(*Task) bool) *Task {
 	tasks := w.sorted(pass)
 	if len(tasks) == 0 {
 		return nil
@@ -382,7 +382,7 @@ func (w *world) any(pass func(*Task) bool) *Task {
 
 // try does one thing that an action may do, if there is anything to do. What is to stay leaves the plans in force alone,
 // but for a promise that is kept or taken back.
-func (w *world) try(stays bool) {
+func (w *randomModel) try(stays bool) {
 	switch w.choose(8) {
 	case 6, 7:
 		tasks := w.sorted(func(t *Task) bool { return t.Status == Pending && t.Job != nil })
@@ -423,7 +423,7 @@ func (w *world) try(stays bool) {
 
 // keep does what a cycle does: some of it is tried and undone, the rest stays, all that was placed is committed, and all
 // that was promised or evicted is part of a plan.
-func (w *world) keep() {
+func (w *randomModel) keep() {
 	w.settle()
 	w.expire()
 	for range 3 + w.choose(4) {
@@ -442,7 +442,7 @@ func (w *world) keep() {
 }
 
 // adopt makes plans of what was promised and evicted: one for each job, the first of which has all the victims.
-func (w *world) adopt() {
+func (w *randomModel) adopt() {
 	victims := w.sorted(func(t *Task) bool { return t.Status == Evicting && t.Evicts == nil })
 	plan := func(j *Job) {
 		w.plans++
@@ -461,7 +461,7 @@ func (w *world) adopt() {
 }
 
 // plan chooses a plan that is in force, nil if there is none.
-func (w *world) plan() *Plan {
+func (w *randomModel) plan() *Plan {
 	plans := w.model.Plans()
 	if len(plans) == 0 {
 		return nil
@@ -469,34 +469,34 @@ func (w *world) plan() *Plan {
 	return plans[w.choose(len(plans))]
 }
 
-func (w *world) cancel() {
+func (w *randomModel) cancel() {
 	if p := w.plan(); p != nil {
 		w.model.Cancel(p, "a test says so")
 	}
 }
 
 // fulfil ends a plan of which nothing is promised any more.
-func (w *world) fulfil() {
+func (w *randomModel) fulfil() {
 	if p := w.plan(); p != nil && len(p.Promised()) == 0 {
 		w.model.Fulfil(p)
 	}
 }
 
 // failPlan has a plan fail, or one that is no more.
-func (w *world) failPlan() {
+func (w *randomModel) failPlan() {
 	if p := w.plan(); p != nil {
 		w.model.Apply(PlanFailed{Job: p.taker(), Plan: w.choose.oneOf(p.ID, "another"), At: w.now, Reason: "a test says so"})
 	}
 }
 
 // expire lets time pass, and stops counting on what should be gone.
-func (w *world) expire() {
+func (w *randomModel) expire() {
 	w.now = w.now.Add(time.Duration(w.choose(3)) * 20 * time.Minute)
 	w.model.Expire(w.now)
 }
 
 // setPhase does what the end of a cycle does.
-func (w *world) setPhase() {
+func (w *randomModel) setPhase() {
 	if jobs := w.model.Jobs(); len(jobs) > 0 {
 		phases := []schedulingv1beta1.PodGroupPhase{schedulingv1beta1.PodGroupPending, schedulingv1beta1.PodGroupRunning,
 			schedulingv1beta1.PodGroupUnknown, schedulingv1beta1.PodGroupInqueue}
@@ -505,7 +505,7 @@ func (w *world) setPhase() {
 }
 
 // takeBack takes back a decision that was not handed out.
-func (w *world) takeBack() {
+func (w *randomModel) takeBack() {
 	if tasks := w.sorted(func(t *Task) bool { return t.Status == Binding }); len(tasks) > 0 {
 		t := tasks[w.choose(len(tasks))]
 		w.model.TakeBack([]decision.Bind{{Pod: t.Key(), UID: t.UID()}}, birth)
@@ -513,7 +513,7 @@ func (w *world) takeBack() {
 }
 
 // fill makes most of what there can be, so that what follows meets something.
-func (w *world) fill() {
+func (w *randomModel) fill() {
 	for _, name := range nodeNames {
 		w.makeNode(name)
 	}
@@ -532,7 +532,7 @@ func (w *world) fill() {
 }
 
 // actions are all that can happen, by name.
-func (w *world) actions() map[string]func() {
+func (w *randomModel) actions() map[string]func() {
 	return map[string]func(){
 		"set pod": w.setPod, "set another pod": w.setPod, "set a third pod": w.setPod, "drop pod": w.dropPod,
 		"set node": w.setNode, "drop node": w.dropNode, "set group": w.setGroup, "drop group": w.dropGroup,
@@ -546,14 +546,14 @@ func (w *world) actions() map[string]func() {
 }
 
 // events are the actions that are told from outside, and may happen whatever the model decides.
-func (w *world) events() []func() {
+func (w *randomModel) events() []func() {
 	return []func(){w.setPod, w.setPod, w.setPod, w.setPod, w.dropPod, w.setNode, w.dropNode, w.setGroup, w.setGroup,
 		w.dropGroup, w.setQueue, w.setQueue, w.dropQueue, w.setClass, w.dropClass, w.setBudget, w.dropBudget, w.setQuota,
 		w.dropQuota, w.setHyperNode, w.setHyperNode, w.dropHyperNode}
 }
 
 // shuffled returns a model that hears all that this one heard, in another order, but of each object in the same.
-func (w *world) shuffled() *Cluster {
+func (w *randomModel) shuffled() *Cluster {
 	var turns []string
 	for id, events := range w.heard {
 		for range events {
@@ -578,7 +578,7 @@ func (w *world) shuffled() *Cluster {
 }
 
 // again returns a model that is told now, in some order, of all that exists, and what was decided here.
-func (w *world) again() *Cluster {
+func (w *randomModel) again() *Cluster {
 	objects := make([]string, 0, len(w.exists))
 	for id := range w.exists {
 		objects = append(objects, id)

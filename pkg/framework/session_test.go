@@ -13,7 +13,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-func TestTheDoorIsKeptTierByTier(t *testing.T) {
+func TestAdmissionIsAskedTierByTier(t *testing.T) {
 	const reject, abstain, permit = framework.Reject, framework.Abstain, framework.Permit
 	for name, test := range map[string]struct {
 		tiers   [][]framework.Vote

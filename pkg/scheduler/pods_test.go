@@ -139,7 +139,7 @@ func TestPodsFollowAChangeOfTheirReason(t *testing.T) {
 	}
 }
 
-func TestAPodForWhichNobodyMakesAPodGroupSaysSoAfterAWhile(t *testing.T) {
+func TestAPodThatGetsNoPodGroupSaysSoAfterAWhile(t *testing.T) {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
 	gated := fixture.Pod("gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })
 	stranger := fixture.Pod("stranger", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" })

@@ -57,7 +57,7 @@ func closed(listener net.Listener) error {
 	return listener.Close()
 }
 
-func TestWhenNobodyAnswersOnlyJobsAndQueuesWait(t *testing.T) {
+func TestWithoutAnAnswerOnlyJobsAndQueuesWait(t *testing.T) {
 	haveBuiltInQueues(t)
 	namespace := namespaceFor(t, "down", nil)
 	held := apitest.Object(t, namespace, gang("held", ""))
@@ -114,7 +114,7 @@ spec:
 	}
 }
 
-func TestWhatSomebodyBreaksIsMended(t *testing.T) {
+func TestWhatAUserBreaksIsMended(t *testing.T) {
 	name := client.ObjectKey{Name: admission.ConfigurationName}
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := api.Get(apitest.Context(t), name, configuration); err != nil {

@@ -74,7 +74,7 @@ func TestAJobIsWrittenDownAsItIsMeant(t *testing.T) {
 	}
 }
 
-func TestWhatCouldNeverRunIsRefusedAtTheDoor(t *testing.T) {
+func TestWhatCouldNeverRunIsNotAdmitted(t *testing.T) {
 	haveBuiltInQueues(t)
 	namespace := namespaceFor(t, "refused", map[string]string{scheduling.QueueNameAnnotationKey: "research"})
 	create(t, "", queue("company", "{capability: {cpu: 10}, deserved: {cpu: 8}}"))
@@ -233,7 +233,7 @@ func TestTheQueueRootIsNotBounded(t *testing.T) {
 	}
 }
 
-func TestACommandThatNobodyWouldFollowIsRefused(t *testing.T) {
+func TestACommandThatNoControllerFollowsIsRefused(t *testing.T) {
 	const job, queue = "apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: a, uid: b", "apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, uid: b"
 	for _, test := range []struct{ namespace, action, target, want string }{
 		{"default", "AbortJob", job, ""},

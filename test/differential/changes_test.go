@@ -19,7 +19,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// anyChange is something that may happen in the world.
+// anyChange is something that may happen in the scenario.
 func (m *maker) anyChange() change {
 	makers := []func() change{m.changeNode, m.changeNode, m.changeNode, m.changeQueue, m.changeQueue, m.changePod, m.changePod, m.changePod,
 		m.changeGang, m.changeGang, m.changeClass, m.passTime, m.changeConfiguration, m.newGang, m.newGang, m.newQueue, m.changeNamespace}
@@ -63,7 +63,7 @@ func (m *maker) special(f feature) func() change {
 // crash has the scheduler end in the middle of what it writes next, and begin anew.
 func (m *maker) crash() change {
 	writes, ofPlans := m.IntN(9), !m.once(4)
-	return change{fmt.Sprintf("the scheduler is to end after %d writes, only those of plans counted: %t", writes, ofPlans), func(l *life) {
+	return change{fmt.Sprintf("the scheduler is to end after %d writes, only those of plans counted: %t", writes, ofPlans), func(l *run) {
 		l.led.Crash(simulator.CrashPlan{Writes: writes, OfPlans: ofPlans, Policy: func() *framework.Policy { return l.configuration.policy() }})
 	}}
 }
@@ -71,16 +71,16 @@ func (m *maker) crash() change {
 // refusal has the API server refuse to evict or to bind a pod, or has the pod outlive its time.
 func (m *maker) refusal() change {
 	if pod, late := m.oneOf(m.pods...), time.Duration(m.oneOfInts(30, 100, 400))*time.Second; m.once(4) {
-		return change{fmt.Sprintf("pod %s: is to leave %s late", pod, late), func(l *life) { l.overdue[pod] = late }}
+		return change{fmt.Sprintf("pod %s: is to leave %s late", pod, late), func(l *run) { l.overdue[pod] = late }}
 	}
 	pod, times := m.oneOf(m.pods...), 1+m.IntN(2)
-	return change{fmt.Sprintf("pod %s: refused %d times", pod, times), func(l *life) { l.refusals[pod] = times }}
+	return change{fmt.Sprintf("pod %s: refused %d times", pod, times), func(l *run) { l.refusals[pod] = times }}
 }
 
 // measure has the load of a node measured, too high for more pods or not.
 func (m *maker) measure() change {
 	node, parts := m.oneOf(m.nodes...), int64(m.oneOfInts(100_000, 900_000, 900_000))
-	return change{fmt.Sprintf("node %s: %d millionths of its CPU are in use", node, parts), func(l *life) {
+	return change{fmt.Sprintf("node %s: %d millionths of its CPU are in use", node, parts), func(l *run) {
 		l.led.Measure(cluster.Measured{Node: node, At: l.led.Now(), CPU: parts, Memory: 100_000})
 	}}
 }
@@ -89,7 +89,7 @@ func (m *maker) measure() change {
 func (m *maker) podsCome() change {
 	late := m.late[m.IntN(len(m.late))]
 	most := 1 + m.IntN(4)
-	return change{fmt.Sprintf("up to %d pods of gang %s come", most, late.name), func(l *life) {
+	return change{fmt.Sprintf("up to %d pods of gang %s come", most, late.name), func(l *run) {
 		g, ok := get(l, &schedulingv1beta1.PodGroup{}, late.name)
 		if !ok || isOutside(g.Status.Phase) {
 			return
@@ -113,11 +113,11 @@ func (m *maker) podsCome() change {
 func (m *maker) changeNode() change {
 	name := m.oneOf(m.nodes...)
 	on := func(what string, how func(*corev1.Node)) change {
-		return change{fmt.Sprintf("node %s: %s", name, what), func(l *life) { edit(l, &corev1.Node{}, name, how) }}
+		return change{fmt.Sprintf("node %s: %s", name, what), func(l *run) { edit(l, &corev1.Node{}, name, how) }}
 	}
 	switch m.IntN(12) {
 	case 10:
-		return change{"node " + name + " goes, its pods stay for now", func(l *life) { drop(l, &corev1.Node{}, name) }}
+		return change{"node " + name + " goes, its pods stay for now", func(l *run) { drop(l, &corev1.Node{}, name) }}
 	case 0:
 		cpus := m.oneOf("1", "2", "3", "4", "6")
 		return on("has "+cpus+" CPU", func(n *corev1.Node) {
@@ -146,9 +146,9 @@ func (m *maker) changeNode() change {
 	case 9:
 		added := fixture.Node(fmt.Sprintf("n%d", 6+m.IntN(3)), "cpu="+m.oneOf("1", "2", "3"))
 		added.Labels["zone"] = m.oneOf("a", "b")
-		return change{"node " + added.Name + " joins", func(l *life) { l.set(added) }}
+		return change{"node " + added.Name + " joins", func(l *run) { l.set(added) }}
 	}
-	return change{"node " + name + " goes, and its pods", func(l *life) {
+	return change{"node " + name + " goes, and its pods", func(l *run) {
 		if _, ok := get(l, &corev1.Node{}, name); !ok {
 			return
 		}
@@ -164,7 +164,7 @@ func (m *maker) changeNode() change {
 func (m *maker) changeQueue() change {
 	name := m.oneOf(append(m.queues, "q5")...)
 	on := func(what string, how func(*schedulingv1beta1.Queue)) change {
-		return change{fmt.Sprintf("queue %s: %s", name, what), func(l *life) { edit(l, &schedulingv1beta1.Queue{}, name, how) }}
+		return change{fmt.Sprintf("queue %s: %s", name, what), func(l *run) { edit(l, &schedulingv1beta1.Queue{}, name, how) }}
 	}
 	switch m.IntN(10) {
 	case 0:
@@ -203,12 +203,12 @@ func (m *maker) changeQueue() change {
 				RequiredDuringSchedulingIgnoredDuringExecution: []string{group}}}
 		})
 	}
-	return change{"queue " + name + " goes", func(l *life) { drop(l, &schedulingv1beta1.Queue{}, name) }}
+	return change{"queue " + name + " goes", func(l *run) { drop(l, &schedulingv1beta1.Queue{}, name) }}
 }
 
 func (m *maker) newQueue() change {
 	q := m.queue(m.oneOf("q5", "missing"))
-	return change{"queue " + q.Name + " joins", func(l *life) {
+	return change{"queue " + q.Name + " joins", func(l *run) {
 		if _, ok := get(l, q, q.Name); !ok {
 			l.set(q)
 		}
@@ -218,7 +218,7 @@ func (m *maker) newQueue() change {
 func (m *maker) newGang() change {
 	name := fmt.Sprintf("k%d", m.IntN(3))
 	objects := m.gang(name, false)
-	return change{"gang " + name + " comes", func(l *life) {
+	return change{"gang " + name + " comes", func(l *run) {
 		if _, ok := get(l, &schedulingv1beta1.PodGroup{}, name); ok {
 			return
 		}
@@ -245,7 +245,7 @@ func (m *maker) newGang() change {
 func (m *maker) changePod() change {
 	name := m.oneOf(m.pods...)
 	on := func(what string, how func(*corev1.Pod)) change {
-		return change{fmt.Sprintf("pod %s: %s", name, what), func(l *life) { edit(l, &corev1.Pod{}, name, how) }}
+		return change{fmt.Sprintf("pod %s: %s", name, what), func(l *run) { edit(l, &corev1.Pod{}, name, how) }}
 	}
 	switch m.IntN(12) {
 	case 0:
@@ -258,7 +258,7 @@ func (m *maker) changePod() change {
 		})
 	case 2, 3:
 		grace := int64(m.oneOfInts(0, 30, 600))
-		return change{fmt.Sprintf("pod %s: is deleted, with grace %d", name, grace), func(l *life) {
+		return change{fmt.Sprintf("pod %s: is deleted, with grace %d", name, grace), func(l *run) {
 			edit(l, &corev1.Pod{}, name, func(p *corev1.Pod) {
 				if p.Spec.NodeName == "" {
 					grace = 0
@@ -283,7 +283,7 @@ func (m *maker) changePod() change {
 		})
 	case 10:
 		node := m.oneOf(m.nodes...)
-		return change{fmt.Sprintf("pod %s: somebody else binds it to %s", name, node), func(l *life) {
+		return change{fmt.Sprintf("pod %s: somebody else binds it to %s", name, node), func(l *run) {
 			if _, ok := get(l, &corev1.Node{}, node); !ok {
 				return
 			}
@@ -294,17 +294,17 @@ func (m *maker) changePod() change {
 			})
 		}}
 	}
-	return change{"pod " + name + " goes at once", func(l *life) { drop(l, &corev1.Pod{}, name) }}
+	return change{"pod " + name + " goes at once", func(l *run) { drop(l, &corev1.Pod{}, name) }}
 }
 
 func (m *maker) changeGang() change {
 	name := m.oneOf(m.groups...)
 	on := func(what string, how func(*schedulingv1beta1.PodGroup)) change {
-		return change{fmt.Sprintf("gang %s: %s", name, what), func(l *life) { edit(l, &schedulingv1beta1.PodGroup{}, name, how) }}
+		return change{fmt.Sprintf("gang %s: %s", name, what), func(l *run) { edit(l, &schedulingv1beta1.PodGroup{}, name, how) }}
 	}
 	switch m.IntN(10) {
 	case 8:
-		return change{"gang " + name + " goes and comes back, its pods stay", func(l *life) {
+		return change{"gang " + name + " goes and comes back, its pods stay", func(l *run) {
 			if g, ok := get(l, &schedulingv1beta1.PodGroup{}, name); ok {
 				l.delete(g)
 				g = g.DeepCopy()
@@ -335,7 +335,7 @@ func (m *maker) changeGang() change {
 		text := m.oneOf("cpu=1", "cpu=2")
 		return on("asks for "+text, func(g *schedulingv1beta1.PodGroup) { fixture.Wanting(text)(g) })
 	}
-	return change{"gang " + name + " goes, with its pods", func(l *life) {
+	return change{"gang " + name + " goes, with its pods", func(l *run) {
 		drop(l, &schedulingv1beta1.PodGroup{}, name)
 		for _, o := range l.led.Objects() {
 			if p, ok := o.(*corev1.Pod); ok && p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] == name {
@@ -351,25 +351,25 @@ func (m *maker) changeClass() change {
 	name, value := m.oneOf("low", "middle", "high", "polite"), int32(5*m.IntN(5))
 	switch m.IntN(4) {
 	case 0:
-		return change{"class " + name + " goes", func(l *life) { drop(l, &schedulingv1.PriorityClass{}, name) }}
+		return change{"class " + name + " goes", func(l *run) { drop(l, &schedulingv1.PriorityClass{}, name) }}
 	case 1:
-		return change{"class polite preempts", func(l *life) {
+		return change{"class polite preempts", func(l *run) {
 			edit(l, &schedulingv1.PriorityClass{}, "polite", func(c *schedulingv1.PriorityClass) { c.PreemptionPolicy = nil })
 		}}
 	}
-	return change{fmt.Sprintf("class %s is worth %d", name, value), func(l *life) {
+	return change{fmt.Sprintf("class %s is worth %d", name, value), func(l *run) {
 		edit(l, &schedulingv1.PriorityClass{}, name, func(c *schedulingv1.PriorityClass) { c.Value = value })
 	}}
 }
 
 func (m *maker) passTime() change {
 	d := time.Duration(m.oneOfInts(10, 31, 61, 250)) * time.Second
-	return change{"time passes: " + d.String(), func(l *life) { l.pass(d) }}
+	return change{"time passes: " + d.String(), func(l *run) { l.pass(d) }}
 }
 
 func (m *maker) changeConfiguration() change {
 	whole, sharer := m.once(2), m.oneOf("capacity", "proportion", "")
-	return change{fmt.Sprintf("configuration: whole gangs %t, shares by %q", whole, sharer), func(l *life) {
+	return change{fmt.Sprintf("configuration: whole gangs %t, shares by %q", whole, sharer), func(l *run) {
 		l.configuration.whole, l.configuration.sharer = whole, sharer
 		if err := l.led.Scheduler().Use(l.configuration.policy()); err != nil {
 			panic(err)
@@ -378,7 +378,7 @@ func (m *maker) changeConfiguration() change {
 }
 
 func (m *maker) changeNamespace() change {
-	return change{"namespace: other labels", func(l *life) {
+	return change{"namespace: other labels", func(l *run) {
 		edit(l, &corev1.Namespace{}, fixture.Namespace, func(n *corev1.Namespace) { n.Labels = map[string]string{"team": "b"} })
 	}}
 }
@@ -389,16 +389,16 @@ func (m *maker) changeVolumes() change {
 	switch m.IntN(9) {
 	case 0:
 		made := fixture.Volume(fmt.Sprintf("v%d", m.IntN(3)), "late", "1Gi", "disk", node)
-		return change{"volume on " + node + " comes", func(l *life) { l.set(made) }}
+		return change{"volume on " + node + " comes", func(l *run) { l.set(made) }}
 	case 1:
 		made := fixture.Claim(claim, m.oneOf("late", "early"))
-		return change{"claim " + claim + " comes", func(l *life) {
+		return change{"claim " + claim + " comes", func(l *run) {
 			if _, ok := get(l, made, claim); !ok {
 				l.set(made)
 			}
 		}}
 	case 2:
-		return change{"claim " + claim + " is bound by hand", func(l *life) {
+		return change{"claim " + claim + " is bound by hand", func(l *run) {
 			edit(l, &corev1.PersistentVolumeClaim{}, claim, func(c *corev1.PersistentVolumeClaim) {
 				if c.Spec.VolumeName != "" {
 					return
@@ -409,22 +409,22 @@ func (m *maker) changeVolumes() change {
 		}}
 	case 3:
 		made := fixture.LateClass(m.oneOf("missing", "late"), m.oneOf("", "disks.example.com"))
-		return change{"class of volumes " + made.Name + " comes", func(l *life) { l.set(made) }}
+		return change{"class of volumes " + made.Name + " comes", func(l *run) { l.set(made) }}
 	case 4:
 		made := fixture.Driver(node, int32(1+m.IntN(3)))
-		return change{"driver of " + node + " attaches more or fewer", func(l *life) { l.set(made) }}
+		return change{"driver of " + node + " attaches more or fewer", func(l *run) { l.set(made) }}
 	case 5:
-		return change{"driver counts capacity no more", func(l *life) { drop(l, &storagev1.CSIDriver{}, "disks.example.com") }}
+		return change{"driver counts capacity no more", func(l *run) { drop(l, &storagev1.CSIDriver{}, "disks.example.com") }}
 	case 6:
 		class := "late"
 		made := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "capacity-" + node, UID: "capacity"},
 			StorageClassName: class, NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"disk": node}},
 			Capacity: new(fixture.List("storage=" + m.oneOf("100Mi", "5Gi"))["storage"])}
-		return change{"capacity on " + node, func(l *life) { l.set(made) }}
+		return change{"capacity on " + node, func(l *run) { l.set(made) }}
 	case 7:
-		return change{"volume v-" + node + " goes", func(l *life) { drop(l, &corev1.PersistentVolume{}, "v-"+node) }}
+		return change{"volume v-" + node + " goes", func(l *run) { drop(l, &corev1.PersistentVolume{}, "v-"+node) }}
 	}
-	return change{"claim " + claim + " goes", func(l *life) { drop(l, &corev1.PersistentVolumeClaim{}, claim) }}
+	return change{"claim " + claim + " goes", func(l *run) { drop(l, &corev1.PersistentVolumeClaim{}, claim) }}
 }
 
 func (m *maker) changeDevices() change {
@@ -432,21 +432,21 @@ func (m *maker) changeDevices() change {
 	switch m.IntN(6) {
 	case 0, 1:
 		made := fixture.Slice(node, m.IntN(4))
-		return change{fmt.Sprintf("node %s has %d devices", node, len(made.Spec.Devices)), func(l *life) { l.set(made) }}
+		return change{fmt.Sprintf("node %s has %d devices", node, len(made.Spec.Devices)), func(l *run) { l.set(made) }}
 	case 2:
 		made := fixture.Devices(m.oneOf("gpu", "other"))
-		return change{"class of devices " + made.Name + " comes", func(l *life) { l.set(made) }}
+		return change{"class of devices " + made.Name + " comes", func(l *run) { l.set(made) }}
 	case 3:
-		return change{"class of devices gpu goes", func(l *life) { drop(l, &resourcev1.DeviceClass{}, "gpu") }}
+		return change{"class of devices gpu goes", func(l *run) { drop(l, &resourcev1.DeviceClass{}, "gpu") }}
 	case 4:
 		made := fixture.DeviceClaim("d-"+pod, "gpu", 1)
-		return change{"claim of devices " + made.Name + " comes", func(l *life) {
+		return change{"claim of devices " + made.Name + " comes", func(l *run) {
 			if _, ok := get(l, made, made.Name); !ok {
 				l.set(made)
 			}
 		}}
 	}
-	return change{"devices of " + node + " go", func(l *life) { drop(l, &resourcev1.ResourceSlice{}, node+"-devices") }}
+	return change{"devices of " + node + " go", func(l *run) { drop(l, &resourcev1.ResourceSlice{}, node+"-devices") }}
 }
 
 func (m *maker) changeHyperNode() change {
@@ -454,29 +454,29 @@ func (m *maker) changeHyperNode() change {
 	switch m.IntN(4) {
 	case 0:
 		made := fixture.HyperNode("h-"+node, 1, node)
-		return change{"HyperNode of " + node + " comes", func(l *life) { l.set(made) }}
+		return change{"HyperNode of " + node + " comes", func(l *run) { l.set(made) }}
 	case 1:
-		return change{"HyperNode of " + node + " goes", func(l *life) { drop(l, &topologyv1alpha1.HyperNode{}, "h-"+node) }}
+		return change{"HyperNode of " + node + " goes", func(l *run) { drop(l, &topologyv1alpha1.HyperNode{}, "h-"+node) }}
 	case 2:
 		made := fixture.HyperNode("pair", 1, node, m.oneOf(m.nodes...))
-		return change{"HyperNode of two comes", func(l *life) { l.set(made) }}
+		return change{"HyperNode of two comes", func(l *run) { l.set(made) }}
 	}
 	made := fixture.HyperNode("zone-a", m.oneOfInts(1, 2), "zone=a")
-	return change{"HyperNode of zone a", func(l *life) { l.set(made) }}
+	return change{"HyperNode of zone a", func(l *run) { l.set(made) }}
 }
 
 func (m *maker) changeBudget() change {
 	made := budget("b0", m.IntN(3), m.oneOf("x", "y"))
 	if m.once(4) {
-		return change{"budget goes", func(l *life) { drop(l, &policyv1.PodDisruptionBudget{}, "b0") }}
+		return change{"budget goes", func(l *run) { drop(l, &policyv1.PodDisruptionBudget{}, "b0") }}
 	}
-	return change{fmt.Sprintf("budget: at least %s of %s", made.Spec.MinAvailable, made.Spec.Selector.MatchLabels["app"]), func(l *life) { l.set(made) }}
+	return change{fmt.Sprintf("budget: at least %s of %s", made.Spec.MinAvailable, made.Spec.Selector.MatchLabels["app"]), func(l *run) { l.set(made) }}
 }
 
 func (m *maker) changeQuota() change {
 	made := quota("quota", m.oneOf("pods=3", "pods=6", "requests.cpu=3", "requests.cpu=6"))
 	if m.once(4) {
-		return change{"quota goes", func(l *life) { drop(l, &corev1.ResourceQuota{}, "quota") }}
+		return change{"quota goes", func(l *run) { drop(l, &corev1.ResourceQuota{}, "quota") }}
 	}
-	return change{"quota: " + fmt.Sprint(made.Spec.Hard), func(l *life) { l.set(made) }}
+	return change{"quota: " + fmt.Sprint(made.Spec.Hard), func(l *run) { l.set(made) }}
 }

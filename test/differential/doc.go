@@ -1,24 +1,24 @@
-// Package differential compares a scheduler that has run for long with one that starts now. Random worlds, and random changes of
+// Package differential compares a scheduler that has run for long with one that starts now. Random scenarios, and random changes of
 // every kind that the edge delivers, run through a scheduler; whenever it rests, a scheduler made from the objects as they are
 // then must find nothing to do, and a second look at every job that waits must decide nothing. So a job that nobody wakes is
 // found, and so is whatever a scheduler remembers wrongly or forgets when it is restarted.
 //
-// Main parts: a [world] is objects and changes, plain data that follows from a seed; a [life] leads a world through the
-// simulator; shrink leaves out of a world what it fails without, and story tells what is left, or writes it as a scenario of
+// Main parts: a [scenario] is objects and changes, plain data that follows from a seed; a [run] leads a scenario through the
+// simulator; shrink leaves out of a scenario what it fails without, and story tells what is left, or writes it as a scenario of
 // package scenarios.
 //
-// Most changes come when the world rests, some a few cycles after the one before, in the middle of what the scheduler does. A scheduler
+// Most changes come when the scenario rests, some a few cycles after the one before, in the middle of what the scheduler does. A scheduler
 // may also end between any two of its writes, and another begins.
 //
-// TestNothingIsMissed leads random worlds: HEKLA_DIFFERENTIAL_WORLDS says how many, HEKLA_DIFFERENTIAL_SEED the first seed. Of a
-// world that fails it tells the smallest that fails in the same way; with HEKLA_DIFFERENTIAL_OUT it also writes that as a folder
+// TestNothingIsMissed leads random scenarios: HEKLA_DIFFERENTIAL_WORLDS says how many, HEKLA_DIFFERENTIAL_SEED the first seed. Of a
+// scenario that fails it tells the smallest that fails in the same way; with HEKLA_DIFFERENTIAL_OUT it also writes that as a folder
 // there, in the form of test/scenarios. TestEveryKindOfEventWakes tries each kind of event that
 // the edge watches alone, and shows that the test can fail: with its cause overlooked by the model, nobody is woken.
-// TestForgottenCausesAreFound shows the same of random worlds.
+// TestForgottenCausesAreFound shows the same of random scenarios.
 //
 // Invariants:
 //
-//  1. A world and all that happens in it follow from its seed alone.
+//  1. A scenario and all that happens in it follow from its seed alone.
 //  2. Nothing of a scheduler is looked at but its decisions, and whether its model is sound.
 //
 // It must not know why a decision is made: what is right is for package laws to judge.

@@ -21,30 +21,30 @@ import (
 type event struct {
 	kind   string // of the object, as the watches of the edge name it; "" if it is none
 	causes []wake.Cause
-	// objects are there besides the stage; they replace those of the same kind and name.
+	// objects are there besides the situation; they replace those of the same kind and name.
 	objects []runtime.Object
-	happens func(*life)
+	happens func(*run)
 
-	plugins []string
-	sharer  string
-	actions string
-	never   bool    // whole gangs may not go
-	stages  []stage // all, if it names none
+	plugins    []string
+	sharer     string
+	actions    string
+	never      bool        // whole gangs may not go
+	situations []situation // all, if it names none
 }
 
-// stage is a place where the taker could be.
-type stage string
+// situation is a place where the taker could be.
+type situation string
 
-// The stages: there is room; a pod of less priority fills the only node; nodes are in HyperNodes, two full ones and one that
+// The situations: there is room; a pod of less priority fills the only node; nodes are in HyperNodes, two full ones and one that
 // has what is needed, but for what the event brings, behind a victim.
 const (
-	free        stage = "there is room"
-	full        stage = "room is made"
-	inHyperNode stage = "room is made in one HyperNode of several"
+	free        situation = "there is room"
+	full        situation = "room is made"
+	inHyperNode situation = "room is made in one HyperNode of several"
 )
 
-// set makes the objects of a stage with those of an event in their place.
-func (s stage) objects(e event) []runtime.Object {
+// set makes the objects of a situation with those of an event in their place.
+func (s situation) objects(e event) []runtime.Object {
 	all := []runtime.Object{fixture.PriorityClass("low", 0), fixture.PriorityClass("high", 20), fixture.Queue("q"),
 		fixture.Node("n1", "cpu=1"), ourNamespace(), gangOf("taker", "high", 1), fixture.Pod("taker-0", fixture.In("taker"))}
 	if s != free {
@@ -93,8 +93,8 @@ func gangOf(name, class string, least int32, options ...func(*schedulingv1beta1.
 	}}, options...)...)
 }
 
-// run plays an event on a stage: was is whether the taker had its place before, is whether it has it after.
-func (e event) run(t *testing.T, s stage, overlook func(wake.Cause) bool) (was, is bool, l *life) {
+// run plays an event on a situation: was is whether the taker had its place before, is whether it has it after.
+func (e event) run(t *testing.T, s situation, overlook func(wake.Cause) bool) (was, is bool, l *run) {
 	t.Helper()
 	c := configuration{actions: e.actions, plugins: e.plugins, sharer: e.sharer, whole: !e.never}
 	if c.actions == "" {
@@ -103,7 +103,7 @@ func (e event) run(t *testing.T, s stage, overlook func(wake.Cause) bool) (was, 
 	if s == inHyperNode {
 		c.plugins = append(slices.Clone(c.plugins), "network-topology-aware")
 	}
-	l = begin(&world{configuration: c, objects: s.objects(e), overlook: overlook})
+	l = begin(&scenario{configuration: c, objects: s.objects(e), overlook: overlook})
 	has := func() bool {
 		p, ok := get(l, &corev1.Pod{}, "taker-0")
 		return ok && (p.Spec.NodeName != "" || p.Status.NominatedNodeName != "")
@@ -122,15 +122,15 @@ func (e event) run(t *testing.T, s stage, overlook func(wake.Cause) bool) (was, 
 	return was, has(), l
 }
 
-// Each kind of event alone gives the taker its place, on every stage that it can be told on; and it is for the causes named that
+// Each kind of event alone gives the taker its place, on every situation that it can be told on; and it is for the causes named that
 // it does: without them nobody wakes the taker.
 func TestEveryKindOfEventWakes(t *testing.T) {
 	for name, test := range events() {
-		stages := test.stages
-		if stages == nil {
-			stages = []stage{free, full, inHyperNode}
+		situations := test.situations
+		if situations == nil {
+			situations = []situation{free, full, inHyperNode}
 		}
-		for _, s := range stages {
+		for _, s := range situations {
 			t.Run(name+"/"+string(s), func(t *testing.T) {
 				was, is, l := test.run(t, s, nil)
 				if was || !is {
@@ -194,13 +194,13 @@ func isInformer(call *ast.CallExpr) bool {
 func alter[T interface {
 	runtime.Object
 	DeepCopyObject() runtime.Object
-}](specimen T, name string, how func(T)) func(*life) {
-	return func(l *life) { edit(l, specimen, name, how) }
+}](specimen T, name string, how func(T)) func(*run) {
+	return func(l *run) { edit(l, specimen, name, how) }
 }
 
 // come is an event in which an object comes, or is as given.
-func come(objects ...runtime.Object) func(*life) {
-	return func(l *life) {
+func come(objects ...runtime.Object) func(*run) {
+	return func(l *run) {
 		for _, o := range objects {
 			l.set(o)
 		}
@@ -208,6 +208,6 @@ func come(objects ...runtime.Object) func(*life) {
 }
 
 // leave is an event in which an object goes.
-func leave[T runtime.Object](specimen T, name string) func(*life) {
-	return func(l *life) { drop(l, specimen, name) }
+func leave[T runtime.Object](specimen T, name string) func(*run) {
+	return func(l *run) { drop(l, specimen, name) }
 }

@@ -6,7 +6,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// Random worlds show, too, when the model does not wake a job: some of them fail for each of these causes. Causes that seldom come without
+// Random scenarios show, too, when the model does not wake a job: some of them fail for each of these causes. Causes that seldom come without
 // another (a plan that comes into force frees quota, too) are left to TestEveryKindOfEventWakes.
 func TestForgottenCausesAreFound(t *testing.T) {
 	const most, step = 10_000, 100
@@ -22,7 +22,7 @@ func TestForgottenCausesAreFound(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("none of %d worlds shows that nobody is woken", most)
+			t.Errorf("none of %d scenarios shows that nobody is woken", most)
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// feature is something that a world may have beside nodes, queues, gangs and pods.
+// feature is something that a scenario may have beside nodes, queues, gangs and pods.
 type feature string
 
 const (
@@ -54,7 +54,7 @@ const (
 	extenders   feature = "extenders"
 )
 
-// features are how often worlds have them: once in so many.
+// features are how often scenarios have them: once in so many.
 var features = []struct {
 	feature
 	in int
@@ -63,10 +63,10 @@ var features = []struct {
 	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}, {ranks, 8}, {upstream, 8},
 	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}, {extenders, 16}}
 
-// maker makes a random world.
+// maker makes a random scenario.
 type maker struct {
 	chooser
-	*world
+	*scenario
 	has                         map[feature]bool
 	births                      int
 	nodes, queues, groups, pods []string
@@ -81,9 +81,9 @@ type latecomer struct {
 	pods []runtime.Object // and what is made for them
 }
 
-// makeWorld makes the world of a seed, without some features.
-func makeWorld(seed uint64, without ...feature) *world {
-	m := &maker{chooser: newChooser(seed), world: &world{}, has: map[feature]bool{}, runs: map[string]bool{}, free: map[string]int{}}
+// makeScenario makes the scenario of a seed, without some features.
+func makeScenario(seed uint64, without ...feature) *scenario {
+	m := &maker{chooser: newChooser(seed), scenario: &scenario{}, has: map[feature]bool{}, runs: map[string]bool{}, free: map[string]int{}}
 	for _, f := range features {
 		m.has[f.feature] = m.once(f.in)
 	}
@@ -124,7 +124,7 @@ func makeWorld(seed uint64, without ...feature) *world {
 	for range 1 + m.IntN(4) {
 		m.changes = append(m.changes, timed{m.anyChange(), m.once(5), m.IntN(3)})
 	}
-	return m.world
+	return m.scenario
 }
 
 func (m *maker) configure() {
@@ -480,7 +480,7 @@ func (m *maker) asks(cpus int) string {
 
 func (m *maker) oneOfInts(numbers ...int) int { return numbers[m.IntN(len(numbers))] }
 
-// adorn gives a pod what the features of the world have for it, and returns what is made for it.
+// adorn gives a pod what the features of the scenario have for it, and returns what is made for it.
 func (m *maker) adorn(p *corev1.Pod, runs bool) (made []runtime.Object) {
 	switch {
 	case m.has[affinity] && m.once(3):

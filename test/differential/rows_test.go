@@ -64,14 +64,14 @@ func eventsOfNodes() map[string]event {
 		})), happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Conditions = nil })},
 		"a node has more": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))),
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = fixture.List("cpu=2")["cpu"] })},
-		"a node joins": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))), stages: []stage{free, full},
+		"a node joins": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))), situations: []situation{free, full},
 			happens: come(fixture.Node("n9", "cpu=2"))},
-		"a HyperNode comes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
+		"a HyperNode comes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), situations: []situation{free, full}, plugins: []string{"network-topology-aware"},
 			objects: objects(gangOf("taker", "high", 1, fixture.Within(1))), happens: come(fixture.HyperNode("late", 1, "n1"))},
-		"a HyperNode changes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), stages: []stage{free, full}, plugins: []string{"network-topology-aware"},
+		"a HyperNode changes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), situations: []situation{free, full}, plugins: []string{"network-topology-aware"},
 			objects: objects(gangOf("taker", "high", 1, fixture.Within(1)), fixture.HyperNode("late", 2, "n1")),
 			happens: alter(&topologyv1alpha1.HyperNode{}, "late", func(h *topologyv1alpha1.HyperNode) { h.Spec.Tier = 1 })},
-		"a namespace has a label": {kind: "namespaces", causes: causes(wake.NamespaceShown), stages: []stage{free},
+		"a namespace has a label": {kind: "namespaces", causes: causes(wake.NamespaceShown), situations: []situation{free},
 			objects: objects(taker(nearTeam("b")), fixture.Node("n1", "cpu=2"), fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x"))),
 			happens: alter(&corev1.Namespace{}, fixture.Namespace, func(n *corev1.Namespace) { n.Labels = map[string]string{"team": "b"} })},
 	}
@@ -106,15 +106,15 @@ func eventsOfVolumes() map[string]event {
 			happens: alter(&corev1.PersistentVolumeClaim{}, "c", fixture.BoundTo("v"))},
 		"a volume comes": {kind: "persistentvolumes", causes: shown, objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
 			happens: come(onN1)},
-		"a volume comes for a job that waits for admission": {kind: "persistentvolumes", causes: shown, stages: []stage{full}, sharer: "capacity",
+		"a volume comes for a job that waits for admission": {kind: "persistentvolumes", causes: shown, situations: []situation{full}, sharer: "capacity",
 			objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c")), gangOf("taker", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1")),
 				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") })),
 			happens: come(onN1)},
 		"a StorageClass comes": {kind: "storageclasses", causes: shown, objects: objects(fixture.Claim("c", "late"), taker(fixture.Mounting("c"))), happens: come(made)},
-		"a node attaches more": {kind: "csinodes", causes: shown, objects: busy, happens: come(fixture.Driver("n1", 2)), stages: []stage{free, full}},
+		"a node attaches more": {kind: "csinodes", causes: shown, objects: busy, happens: come(fixture.Driver("n1", 2)), situations: []situation{free, full}},
 		"there is capacity": {kind: "csistoragecapacities", causes: shown, objects: objects(made, counting, fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
 			happens: come(capacity)},
-		"a volume is detached": {kind: "volumeattachments", causes: shown, stages: []stage{free, full},
+		"a volume is detached": {kind: "volumeattachments", causes: shown, situations: []situation{free, full},
 			objects: objects(fixture.LateClass("late", ""), fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
 				fixture.Claim("c", "late", fixture.BoundTo("v")), fixture.Volume("w", "late", "1Gi", corev1.LabelHostname, "n1"), fixture.Driver("n1", 1),
 				taker(fixture.Mounting("c")), attached("w", "n1")),
@@ -146,7 +146,7 @@ func eventsOfDevices() map[string]event {
 			happens: come(fixture.Slice("n1", 1))},
 		"devices are sound again": {kind: "devicetaintrules", causes: shown,
 			objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using, rule), happens: leave(&resourcev1beta2.DeviceTaintRule{}, "broken")},
-		"a claim of devices is given back": {kind: "resourceclaims", causes: shown, stages: []stage{free},
+		"a claim of devices is given back": {kind: "resourceclaims", causes: shown, situations: []situation{free},
 			objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using, taken("other")),
 			happens: leave(&resourcev1.ResourceClaim{}, "other")},
 	}
@@ -164,7 +164,7 @@ func taken(name string) *resourcev1.ResourceClaim {
 func eventsOfQueues() map[string]event {
 	shown := causes(wake.QueueShown)
 	queue := func(how func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue { return fixture.Queue("q", how) }
-	alterQueue := func(how func(*schedulingv1beta1.Queue)) func(*life) {
+	alterQueue := func(how func(*schedulingv1beta1.Queue)) func(*run) {
 		return alter(&schedulingv1beta1.Queue{}, "q", how)
 	}
 	of := func(q string) func(*schedulingv1beta1.PodGroup) {
@@ -185,88 +185,88 @@ func eventsOfQueues() map[string]event {
 		"a queue is open": {kind: "queues", causes: shown, objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })),
 			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateOpen })},
 		"a queue comes": {kind: "queues", objects: objects(gangOf("taker", "high", 1, of("late"))),
-			happens: come(fixture.Queue("late")), stages: []stage{free}},
+			happens: come(fixture.Queue("late")), situations: []situation{free}},
 		"a queue has a parent": {kind: "queues", causes: shown, objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "nowhere" })),
 			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "" })},
-		"a queue is capable of more": {kind: "queues", causes: shown, sharer: "capacity", stages: []stage{free},
+		"a queue is capable of more": {kind: "queues", causes: shown, sharer: "capacity", situations: []situation{free},
 			objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=500m") })),
 			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Spec.Capability = nil })},
-		"a queue deserves more": {kind: "queues", causes: shown, sharer: "capacity", stages: []stage{full}, objects: deserve("", "cpu=500m"),
+		"a queue deserves more": {kind: "queues", causes: shown, sharer: "capacity", situations: []situation{full}, objects: deserve("", "cpu=500m"),
 			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=1") })},
-		"another queue deserves less": {kind: "queues", causes: shown, sharer: "capacity", stages: []stage{full}, objects: deserve("cpu=1", "cpu=1"),
+		"another queue deserves less": {kind: "queues", causes: shown, sharer: "capacity", situations: []situation{full}, objects: deserve("cpu=1", "cpu=1"),
 			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = nil })},
-		"a queue weighs more": {kind: "queues", causes: causes(wake.QueueShown, wake.ShareChanged), sharer: "proportion", stages: []stage{full},
+		"a queue weighs more": {kind: "queues", causes: causes(wake.QueueShown, wake.ShareChanged), sharer: "proportion", situations: []situation{full},
 			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 9 }), fixture.Node("n1", "cpu=2"), giver(marked),
 				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n1"), marked, aLongEnd)),
 			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 9 })},
-		"others ask for more, and a share shrinks": {kind: "pods", causes: causes(wake.ShareChanged), sharer: "proportion", stages: []stage{full},
+		"others ask for more, and a share shrinks": {kind: "pods", causes: causes(wake.ShareChanged), sharer: "proportion", situations: []situation{full},
 			// Of four CPUs a holds three, which it deserves as long as c wants nothing; the one that is free is on n9.
 			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 2 }), fixture.Node("n1", "cpu=3"), fixture.Node("n9", "cpu=1"),
 				taker(fixture.Selecting(corev1.LabelHostname, "n1")), giver(marked), fixture.Queue("c", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 2 }),
 				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n1")), fixture.Pod("giver-2", fixture.In("giver"), fixture.On("n1"))),
 			happens: come(gangOf("more", "low", 1, of("c")), fixture.Pod("more-0", fixture.In("more"), fixture.Selecting("zone", "nowhere"), important))},
-		"a queue has a higher priority": {kind: "queues", causes: shown, stages: []stage{full}, sharer: "capacity", objects: deserve("cpu=1", ""),
+		"a queue has a higher priority": {kind: "queues", causes: shown, situations: []situation{full}, sharer: "capacity", objects: deserve("cpu=1", ""),
 			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Priority = 9 })},
-		"a queue may be reclaimed from": {kind: "queues", causes: shown, stages: []stage{full}, sharer: "capacity",
+		"a queue may be reclaimed from": {kind: "queues", causes: shown, situations: []situation{full}, sharer: "capacity",
 			objects: two(func(a, b *schedulingv1beta1.Queue) {
 				b.Spec.Deserved, a.Spec.Reclaimable = fixture.List("cpu=1"), new(false)
 			}),
 			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = nil })},
-		"a queue is guaranteed less": {kind: "queues", causes: shown, stages: []stage{full}, sharer: "capacity",
+		"a queue is guaranteed less": {kind: "queues", causes: shown, situations: []situation{full}, sharer: "capacity",
 			objects: two(func(a, b *schedulingv1beta1.Queue) {
 				b.Spec.Deserved, a.Spec.Guarantee.Resource = fixture.List("cpu=1"), fixture.List("cpu=1")
 			}),
 			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Guarantee.Resource = nil })},
-		"a quota allows more": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
+		"a quota allows more": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, situations: []situation{free},
 			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: come(quota("quota", "requests.cpu=8"))},
-		"a quota goes": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, stages: []stage{free},
+		"a quota goes": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, situations: []situation{free},
 			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: leave(&corev1.ResourceQuota{}, "quota")},
 	}
 }
 
 func eventsOfGivers() map[string]event {
-	evicts := []stage{full, inHyperNode}
+	evicts := []situation{full, inHyperNode}
 	shield := budget("shield", 1, "x")
 	shielded := giver(marked, fixture.Labelled("app", "x"))
 	cooling := giver(marked, fixture.Annotated(schedulingv1beta1.CooldownTimeKey, "100h"))
 	freed := causes(wake.RoomFreed, wake.UsageFreed)
-	alterGiver := func(how func(*schedulingv1beta1.PodGroup)) func(*life) {
+	alterGiver := func(how func(*schedulingv1beta1.PodGroup)) func(*run) {
 		return alter(&schedulingv1beta1.PodGroup{}, "giver", how)
 	}
 	return map[string]event{
-		"a victim is marked": {kind: "pods", causes: causes(wake.PodRelabelled), stages: evicts, objects: objects(giver()),
+		"a victim is marked": {kind: "pods", causes: causes(wake.PodRelabelled), situations: evicts, objects: objects(giver()),
 			happens: alter(&corev1.Pod{}, "giver-0", marked)},
-		"a cool-down is taken off": {kind: "pods", causes: causes(wake.PodRelabelled), stages: evicts, plugins: []string{"cdp"}, objects: objects(cooling),
+		"a cool-down is taken off": {kind: "pods", causes: causes(wake.PodRelabelled), situations: evicts, plugins: []string{"cdp"}, objects: objects(cooling),
 			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.CooldownTimeKey) })},
-		"a budget covers it no more": {kind: "pods", causes: causes(wake.PodRelabelled, wake.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+		"a budget covers it no more": {kind: "pods", causes: causes(wake.PodRelabelled, wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Labels["app"] = "y" })},
-		"a budget allows more": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+		"a budget allows more": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: come(budget("shield", 0, "x"))},
-		"a budget goes": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), stages: evicts, plugins: []string{"pdb"},
+		"a budget goes": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: leave(&policyv1.PodDisruptionBudget{}, "shield")},
-		"a gang that gives is marked": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, objects: objects(giver()),
+		"a gang that gives is marked": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(giver()),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Annotations[schedulingv1beta1.PreemptableKey] = "true" })},
-		"a gang joins the queue": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, objects: objects(gangOf("giver", "low", 0, inQueue("nowhere"))),
+		"a gang joins the queue": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(gangOf("giver", "low", 0, inQueue("nowhere"))),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "q" })},
-		"a gang needs fewer": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, never: true, objects: objects(gangOf("giver", "low", 1)),
+		"a gang needs fewer": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, never: true, objects: objects(gangOf("giver", "low", 1)),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 0 })},
-		"a gang gives up its parts": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, never: true,
+		"a gang gives up its parts": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, never: true,
 			objects: objects(gangOf("giver", "low", 0, fixture.Parts("part", 1, 1, nil)), giver(marked, fixture.Labelled("part", "0"))),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.SubGroupPolicy = nil })},
-		"a gang has a lower class": {kind: "podgroups", causes: causes(wake.VictimsChanged), stages: evicts, objects: objects(gangOf("giver", "high", 0)),
+		"a gang has a lower class": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(gangOf("giver", "high", 0)),
 			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "low" })},
-		"a class is worth less": {kind: "priorityclasses", causes: causes(wake.ClassShown), stages: evicts,
+		"a class is worth less": {kind: "priorityclasses", causes: causes(wake.ClassShown), situations: evicts,
 			objects: objects(fixture.PriorityClass("low", 20)), happens: alter(&schedulingv1.PriorityClass{}, "low", func(c *schedulingv1.PriorityClass) { c.Value = 0 })},
 		"a class is bounded by a quota and its pods do not carry it": {kind: "resourcequotas", causes: causes(wake.QuotaShown, wake.ClassShown),
-			stages: evicts, objects: objects(gangOf("giver", "high", 0), taker(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
-		"a pod is deleted": {kind: "pods", causes: freed, stages: []stage{full}, objects: objects(giver()),
-			happens: func(l *life) { edit(l, &corev1.Pod{}, "giver-0", ending(l, 5)) }},
-		"a pod is gone": {kind: "pods", causes: freed, stages: []stage{full}, objects: objects(giver()), happens: leave(&corev1.Pod{}, "giver-0")},
-		"a pod finishes": {kind: "pods", causes: freed, stages: []stage{full, inHyperNode}, objects: objects(giver()),
+			situations: evicts, objects: objects(gangOf("giver", "high", 0), taker(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
+		"a pod is deleted": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(giver()),
+			happens: func(l *run) { edit(l, &corev1.Pod{}, "giver-0", ending(l, 5)) }},
+		"a pod is gone": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(giver()), happens: leave(&corev1.Pod{}, "giver-0")},
+		"a pod finishes": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(giver()),
 			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
-		"a pod shrinks": {kind: "pods", causes: freed, stages: []stage{full, inHyperNode}, objects: objects(giver(), taker(fixture.Asks("cpu=500m"))),
+		"a pod shrinks": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(giver(), taker(fixture.Asks("cpu=500m"))),
 			happens: alter(&corev1.Pod{}, "giver-0", fixture.Asks("cpu=500m"))},
-		"a pod grows above the share of its queue": {kind: "pods", causes: causes(wake.PodGrown), stages: []stage{full}, sharer: "capacity",
+		"a pod grows above the share of its queue": {kind: "pods", causes: causes(wake.PodGrown), situations: []situation{full}, sharer: "capacity",
 			objects: objects(fixture.Node("n8", "cpu=2"), fixture.Queue("a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }),
 				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }), taker(fixture.Selecting(corev1.LabelHostname, "n1")),
 				gangOf("giver", "low", 0, func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "a" }), giver(marked),
@@ -276,7 +276,7 @@ func eventsOfGivers() map[string]event {
 }
 
 // ending is a pod that is being deleted.
-func ending(l *life, seconds int64) func(*corev1.Pod) {
+func ending(l *run, seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		at := metav1.NewTime(l.led.Now().Add(time.Duration(seconds) * time.Second))
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, &seconds
@@ -289,36 +289,36 @@ func eventsOfJobs() map[string]event {
 			happens: alter(&corev1.Pod{}, "taker-0", func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })},
 		"the job needs fewer": {kind: "podgroups", objects: objects(gangOf("taker", "high", 2)),
 			happens: alter(&schedulingv1beta1.PodGroup{}, "taker", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })},
-		"the job has a higher class": {kind: "podgroups", objects: objects(gangOf("taker", "low", 1)), stages: []stage{full},
+		"the job has a higher class": {kind: "podgroups", objects: objects(gangOf("taker", "low", 1)), situations: []situation{full},
 			happens: alter(&schedulingv1beta1.PodGroup{}, "taker", func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "high" })},
-		"the class of the job preempts": {kind: "priorityclasses", stages: []stage{full, inHyperNode}, objects: objects(polite()),
+		"the class of the job preempts": {kind: "priorityclasses", situations: []situation{full, inHyperNode}, objects: objects(polite()),
 			happens: alter(&schedulingv1.PriorityClass{}, "high", func(c *schedulingv1.PriorityClass) { c.PreemptionPolicy = nil })},
-		"somebody else begins the job": {kind: "pods", stages: []stage{free},
+		"somebody else begins the job": {kind: "pods", situations: []situation{free},
 			objects: objects(gangOf("taker", "high", 2), fixture.Node("n9", "cpu=1"), fixture.Pod("taker-1", fixture.In("taker"), fixture.Asks("cpu=2"))),
 			happens: alter(&corev1.Pod{}, "taker-1", fixture.On("n9"))},
-		"the configuration lets it evict": {stages: []stage{full, inHyperNode}, actions: actionLists[1], happens: func(l *life) {
+		"the configuration lets it evict": {situations: []situation{full, inHyperNode}, actions: actionLists[1], happens: func(l *run) {
 			l.configuration.actions = actionLists[0]
 			if err := l.led.Scheduler().Use(l.configuration.policy()); err != nil {
 				panic(err)
 			}
 		}},
-		"a plan is adopted, which frees quota": {causes: causes(wake.PlanAdopted, wake.UsageFreed), stages: []stage{full}, sharer: "capacity",
+		"a plan is adopted, which frees quota": {causes: causes(wake.PlanAdopted, wake.UsageFreed), situations: []situation{full}, sharer: "capacity",
 			objects: append(vip(), fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") }),
 				gangOf("taker", "low", 1)),
 			happens: come(gangOf("vip", "high", 1, inQueue("vip")), fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1"), important))},
-		"a plan ends, which had promised a node": {actions: actionLists[4], causes: causes(wake.PlanEnded, wake.RoomFreed, wake.UsageFreed), stages: []stage{full},
+		"a plan ends, which had promised a node": {actions: actionLists[4], causes: causes(wake.PlanEnded, wake.RoomFreed, wake.UsageFreed), situations: []situation{full},
 			objects: append(vip(), gangOf("taker", "low", 1), taker(fixture.Selecting(corev1.LabelHostname, "n9")), gangOf("vip", "high", 2, inQueue("vip")),
 				fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1")),
 				fixture.Pod("vip-1", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n9"))),
-			happens: func(l *life) {
+			happens: func(l *run) {
 				drop(l, &schedulingv1beta1.PodGroup{}, "vip")
 				drop(l, &corev1.Pod{}, "vip-0")
 				drop(l, &corev1.Pod{}, "vip-1")
 			}},
-		"a pod is labelled": {kind: "pods", causes: causes(wake.PodRelabelled), stages: []stage{free},
+		"a pod is labelled": {kind: "pods", causes: causes(wake.PodRelabelled), situations: []situation{free},
 			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x")), fixture.Pod("mate", fixture.On("n1"))),
 			happens: alter(&corev1.Pod{}, "mate", fixture.Labelled("app", "x"))},
-		"a pod that attracts is bound": {kind: "pods", causes: causes(wake.PodPlaced), stages: []stage{free},
+		"a pod that attracts is bound": {kind: "pods", causes: causes(wake.PodPlaced), situations: []situation{free},
 			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x"))),
 			happens: come(fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x")))},
 	}

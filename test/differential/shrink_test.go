@@ -9,13 +9,13 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// maxTries bounds how many worlds are led to find a smaller one that fails in the same way.
+// maxTries bounds how many scenarios are led to find a smaller one that fails in the same way.
 const maxTries = 4000
 
-// shrink leaves out of a world what it fails without, in the same way.
-func shrink(w *world) *world {
+// shrink leaves out of a scenario what it fails without, in the same way.
+func shrink(w *scenario) *scenario {
 	kind, tries := lead(w).kind(), 0
-	fails := func(smaller *world) bool {
+	fails := func(smaller *scenario) bool {
 		tries++
 		return tries < maxTries && lead(smaller).kind() == kind
 	}

@@ -22,11 +22,11 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// tell tells a life to whoever has to find out what went wrong.
-func (l *life) tell() string {
+// tell tells a run for finding out what went wrong.
+func (l *run) tell() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s\n", l.failure, l.configuration.yaml())
-	for _, o := range l.world.objects {
+	for _, o := range l.scenario.objects {
 		b.WriteString(told(o) + "\n")
 	}
 	b.WriteString("\n" + strings.Join(l.story, "\n") + "\n\nin the end\n")
@@ -85,14 +85,14 @@ func told(o runtime.Object) string {
 	return fmt.Sprintf("%T %s %s", o, name, short)
 }
 
-// write writes the world as a folder of package scenarios. What is expected is for a person to say.
-func (l *life) write(folder string) error {
+// write writes the scenario as a folder of package scenarios. What is expected is for a person to say.
+func (l *run) write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	configuration := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "volcano-system", Name: "volcano-scheduler-configmap"},
-		Data: map[string]string{manifests.ConfigurationKey: l.world.configuration.yaml()}}
-	if err := writeObjects(filepath.Join(folder, "cluster.yaml"), append([]runtime.Object{configuration}, l.world.objects...)); err != nil {
+		Data: map[string]string{manifests.ConfigurationKey: l.scenario.configuration.yaml()}}
+	if err := writeObjects(filepath.Join(folder, "cluster.yaml"), append([]runtime.Object{configuration}, l.scenario.objects...)); err != nil {
 		return err
 	}
 	text := "source: own, package differential\nlaws: [S2]\nnote: " + strconv.Quote(l.failure) + "\n"

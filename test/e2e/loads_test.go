@@ -207,7 +207,7 @@ func haveNewNodes(t *testing.T) (busy, idle string) {
 	return names[0], names[1]
 }
 
-func TestPodsKeepOffBusyNodesWhoeverMeasuresThem(t *testing.T) {
+func TestPodsKeepOffBusyNodesByAnySourceOfLoads(t *testing.T) {
 	for name, serve := range map[string]func(*testing.T, *loads) string{
 		"a metrics-server, behind the API server": serveMetricsAPI,
 		"a Prometheus": servePrometheus,

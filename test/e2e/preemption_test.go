@@ -310,7 +310,7 @@ func budget(t *testing.T, job string, pods int) {
 }
 
 // The pods under a budget would be the cheaper ones but for it.
-func TestADisruptionBudgetIsKeptWhereAnotherNodeCanGiveUnlessThePresetIsOlder(t *testing.T) {
+func TestADisruptionBudgetIsKeptWhereAnotherNodeHasVictims(t *testing.T) {
 	for preset, want := range map[string]struct{ covered, open int }{"kube-1.36": {8, 6}, "kube-1.8": {6, 8}} {
 		t.Run(preset, func(t *testing.T) {
 			makeRoom(t)
@@ -331,7 +331,7 @@ func TestADisruptionBudgetIsKeptWhereAnotherNodeCanGiveUnlessThePresetIsOlder(t 
 	}
 }
 
-func TestADisruptionBudgetIsBrokenOnlyWhereThereIsNoOtherWayAndNoPluginForbidsIt(t *testing.T) {
+func TestADisruptionBudgetIsBrokenOnlyWhereThereIsNoOtherWay(t *testing.T) {
 	makeRoom(t)
 	const tier = "  - name: conformance\n"
 	reconfigure(t, tier, tier+"  - name: pdb\n")
@@ -428,7 +428,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 }
 
 // Whenever the scheduler is killed, the gang gets its room, and no more pods leave than it needs.
-func TestACrashWhileAPlanIsWrittenTakesNobodyTwice(t *testing.T) {
+func TestACrashWhileAPlanIsWrittenEvictsNoPodTwice(t *testing.T) {
 	makeRoom(t)
 	letGoAtTheEnd(t)
 	restartScheduler(t, shortLease...)

@@ -53,6 +53,12 @@ func isIn(name, above string) bool { return name == above || strings.HasPrefix(n
 // sources reads all files of the module but tests.
 func sources(t *testing.T) []*source {
 	t.Helper()
+	return parse(t, func(file string) bool { return !strings.HasSuffix(file, "_test.go") })
+}
+
+// parse reads the files of the module that are wanted.
+func parse(t *testing.T, isWanted func(file string) bool) []*source {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +78,7 @@ func sources(t *testing.T) []*source {
 		if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil && file != root {
 			return filepath.SkipDir // a module of its own
 		}
-		if entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+		if entry.IsDir() || !strings.HasSuffix(file, ".go") || !isWanted(file) {
 			return nil
 		}
 		parsed, err := parser.ParseFile(set, file, nil, parser.ParseComments)

@@ -185,7 +185,7 @@ func (r *release) edit(t *testing.T) {
 	}
 }
 
-func TestWhoeverFollowsThePageKeepsJobsAndConfiguration(t *testing.T) {
+func TestFollowingThePageKeepsJobsAndConfiguration(t *testing.T) {
 	const editedActions = `["allocate","preempt","reclaim"]`
 	steps := stepsOfTheMove(t)
 	for name, move := range map[string]struct {

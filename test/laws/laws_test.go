@@ -19,27 +19,27 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// worldsEnv is the variable that says how many random worlds are led; without it there are plainWorlds. seedEnv says which
+// clustersEnv is the variable that says how many random clusters are led; without it there are plainClusters. seedEnv says which
 // they are, 0 that they are others each time; without it they are always the same, so that a failure is of the change that
 // is tested.
 const (
-	worldsEnv   = "HEKLA_LAWS_WORLDS"
-	plainWorlds = 10_000
-	seedEnv     = "HEKLA_LAWS_SEED"
-	plainSeed   = "3"
+	clustersEnv   = "HEKLA_LAWS_WORLDS"
+	plainClusters = 10_000
+	seedEnv       = "HEKLA_LAWS_SEED"
+	plainSeed     = "3"
 )
 
-// tally counts what happened in all worlds, to show that the tests have teeth.
-type tally struct{ worlds, steps, plans, evictions, cancelled, continued, crashes, binds, promises, rewrites int }
+// tally counts what happened in all clusters, to show that the tests have teeth.
+type tally struct{ clusters, steps, plans, evictions, cancelled, continued, crashes, binds, promises, rewrites int }
 
 func (t *tally) String() string {
-	return fmt.Sprintf("%d worlds, %d steps, %d plans, %d evictions, %d plans cancelled, %d crashes, %d plans taken up after one, %d binds; "+
+	return fmt.Sprintf("%d clusters, %d steps, %d plans, %d evictions, %d plans cancelled, %d crashes, %d plans taken up after one, %d binds; "+
 		"%d plans of room that was free, %d cycles that wrote though nothing had happened",
-		t.worlds, t.steps, t.plans, t.evictions, t.cancelled, t.crashes, t.continued, t.binds, t.promises, t.rewrites)
+		t.clusters, t.steps, t.plans, t.evictions, t.cancelled, t.crashes, t.continued, t.binds, t.promises, t.rewrites)
 }
 
-func (t *tally) add(w *world) {
-	t.worlds++
+func (t *tally) add(w *testCluster) {
+	t.clusters++
 	for _, turn := range w.turns {
 		if turn.crash {
 			t.crashes++
@@ -56,40 +56,40 @@ func (t *tally) add(w *world) {
 	t.rewrites += w.judge.rewrites
 }
 
-// Whatever the world is like and whatever happens in it, the laws hold. More of it: HEKLA_LAWS_WORLDS=100000
+// Whatever the cluster is like and whatever happens in it, the laws hold. More of it: HEKLA_LAWS_WORLDS=100000
 // HEKLA_LAWS_SEED=0 go test ./test/laws.
-func TestTheLawsHoldInRandomWorlds(t *testing.T) {
-	worlds := worldsOf(t, plainWorlds)
+func TestTheRulesHoldInRandomClusters(t *testing.T) {
+	clusters := clustersOf(t, plainClusters)
 	all := settings()
 	sum := &tally{}
-	check(t, worlds, func(choose chooser) outcome {
+	check(t, clusters, func(choose chooser) outcome {
 		w := lead(all[choose(len(all))], choose)
 		sum.add(w)
 		return w.outcome()
 	})
 	t.Log(sum)
-	if sum.plans < worlds/6 || sum.evictions < worlds/6 {
-		t.Errorf("only %d plans and %d evictions in %d worlds: the test shows nothing", sum.plans, sum.evictions, worlds)
+	if sum.plans < clusters/6 || sum.evictions < clusters/6 {
+		t.Errorf("only %d plans and %d evictions in %d clusters: the test shows nothing", sum.plans, sum.evictions, clusters)
 	}
 }
 
-// worldsOf is how many worlds are to be led.
-func worldsOf(t *testing.T, plain int) int {
-	text := os.Getenv(worldsEnv)
+// clustersOf is how many clusters are to be led.
+func clustersOf(t *testing.T, plain int) int {
+	text := os.Getenv(clustersEnv)
 	if text == "" {
 		return plain
 	}
-	worlds, err := strconv.Atoi(text)
+	clusters, err := strconv.Atoi(text)
 	if err != nil {
-		t.Fatalf("%s: %s", worldsEnv, err)
+		t.Fatalf("%s: %s", clustersEnv, err)
 	}
-	return worlds
+	return clusters
 }
 
-// check leads random worlds and fails with the smallest of which the outcome is bad.
-func check(t *testing.T, worlds int, life func(chooser) outcome) {
+// check leads random clusters and fails with the smallest of which the outcome is bad.
+func check(t *testing.T, clusters int, life func(chooser) outcome) {
 	t.Helper()
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(worlds), "rapid.seed": cmp.Or(os.Getenv(seedEnv), plainSeed)} {
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(clusters), "rapid.seed": cmp.Or(os.Getenv(seedEnv), plainSeed)} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
@@ -104,25 +104,25 @@ func check(t *testing.T, worlds int, life func(chooser) outcome) {
 	})
 }
 
-// outcome is what the judge objects to, with the story of the world; "" if nothing.
+// outcome is what the judge objects to, with the story of the cluster; "" if nothing.
 type outcome string
 
 // GoString keeps a failing test from telling the story twice.
 func (o outcome) GoString() string { return fmt.Sprintf("%d letters", len(o)) }
 
-func (w *world) outcome() outcome {
+func (w *testCluster) outcome() outcome {
 	if len(w.judge.breaches) == 0 {
 		return ""
 	}
 	return outcome(strings.Join(w.judge.breaches, "\n") + "\n" + w.story())
 }
 
-// lead leads a scheduler through a random world until it is at rest, or the judge objects.
-func lead(s setting, choose chooser) *world {
-	return leadWorld(randomWorld(s, choose), choose)
+// lead leads a scheduler through a random cluster until it is at rest, or the judge objects.
+func lead(s setting, choose chooser) *testCluster {
+	return leadCluster(randomCluster(s, choose), choose)
 }
 
-func leadWorld(w *world, choose chooser) *world {
+func leadCluster(w *testCluster, choose chooser) *testCluster {
 	for range 3 + choose(6) {
 		w.cycle()
 		if len(w.judge.breaches) > 0 {
@@ -144,14 +144,14 @@ func leadWorld(w *world, choose chooser) *world {
 	return w
 }
 
-// The bounds of S2: within how many cycles a world comes to rest that is left alone, and how many then change nothing.
+// The bounds of S2: within how many cycles a cluster comes to rest that is left alone, and how many then change nothing.
 const (
 	maxCycles   = 150
 	quietCycles = 20
 )
 
-// rest leaves the world alone and judges that it comes to rest, and stays at rest (S2).
-func (w *world) rest() {
+// rest leaves the cluster alone and judges that it comes to rest, and stays at rest (S2).
+func (w *testCluster) rest() {
 	w.calm, w.willing = true, true
 	for quiet, cycles := 0, 0; quiet < 6; cycles++ {
 		if cycles >= maxCycles {
@@ -195,7 +195,7 @@ func decidesAnything(d *decision.Decisions) bool { return len(d.Binds)+len(d.Pla
 
 // replay judges that the same events give the same decisions, byte for byte, also if the first objects come in another
 // order (S3).
-func (w *world) replay() {
+func (w *testCluster) replay() {
 	last := 0
 	for i, t := range w.turns {
 		if t.crash {

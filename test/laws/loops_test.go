@@ -17,18 +17,18 @@ import (
 // loop is a story from the field in which other schedulers evict for ever.
 type loop struct {
 	source string
-	build  func(*world)
+	build  func(*testCluster)
 	// holds is how many CPUs, in thousandths, each queue has in the end; nil says that any rest will do.
 	holds map[string]int64
 }
 
 // division is a queue that deserves so much.
-func (w *world) division(name, deserved string) {
+func (w *testCluster) division(name, deserved string) {
 	w.set(fixture.Queue(name, func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List(deserved) }))
 }
 
 // gang is a gang of so many pods that start together; on is where they run, "" if they wait.
-func (w *world) gang(name, queue string, size int, asks, on string) {
+func (w *testCluster) gang(name, queue string, size int, asks, on string) {
 	w.set(fixture.Group(name, queue, int32(size), func(g *schedulingv1beta1.PodGroup) {
 		g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
 		g.CreationTimestamp = metav1.NewTime(fixture.Birth.Add(time.Duration(len(w.groups)) * time.Second))
@@ -45,7 +45,7 @@ func (w *world) gang(name, queue string, size int, asks, on string) {
 
 // loops are the five of which the field reports that they turn for ever.
 var loops = []loop{
-	{source: "volcano issue 4947: a queue of deserved 3 runs 4, another of deserved 5 runs 1 and waits for 4", build: func(w *world) {
+	{source: "volcano issue 4947: a queue of deserved 3 runs 4, another of deserved 5 runs 1 and waits for 4", build: func(w *testCluster) {
 		w.set(fixture.Node("n1", "cpu=8"))
 		w.division("q1", "cpu=3")
 		w.division("q2", "cpu=5")
@@ -53,7 +53,7 @@ var loops = []loop{
 		w.gang("small", "q2", 1, "cpu=1", "n1")
 		w.gang("next", "q2", 1, "cpu=4", "")
 	}},
-	{source: "kueue issue 3779: who is above its share adds a pod, and another without a share runs", build: func(w *world) {
+	{source: "kueue issue 3779: who is above its share adds a pod, and another without a share runs", build: func(w *testCluster) {
 		w.set(fixture.Node("n1", "cpu=300m"))
 		w.division("a", "cpu=150m")
 		w.division("b", "cpu=150m")
@@ -64,7 +64,7 @@ var loops = []loop{
 		w.gang("filler", "rest", 1, "cpu=50m", "n1")
 		w.gang("more", "a", 1, "cpu=50m", "")
 	}, holds: map[string]int64{"a": 250, "rest": 50}},
-	{source: "kueue issue 6947: a job that never fits is before one that does", build: func(w *world) {
+	{source: "kueue issue 6947: a job that never fits is before one that does", build: func(w *testCluster) {
 		w.set(fixture.Node("n1", "cpu=3"))
 		w.division("a", "cpu=3")
 		w.division("b", "")
@@ -73,7 +73,7 @@ var loops = []loop{
 		w.gang("wl4", "a", 1, "cpu=4", "")
 		w.gang("wl3", "a", 1, "cpu=3", "")
 	}, holds: map[string]int64{"a": 3000, "b": 0}},
-	{source: "kueue issue 13662: two victims of one queue end one after the other, and the first comes back", build: func(w *world) {
+	{source: "kueue issue 13662: two victims of one queue end one after the other, and the first comes back", build: func(w *testCluster) {
 		w.set(fixture.Node("n1", "cpu=2"))
 		w.division("a", "cpu=2")
 		w.division("b", "")
@@ -81,7 +81,7 @@ var loops = []loop{
 		w.gang("wb", "b", 1, "cpu=1", "n1")
 		w.gang("taker", "a", 1, "cpu=2", "")
 	}, holds: map[string]int64{"a": 2000, "b": 0}},
-	{source: "kueue issue 7101: gangs of 6, 5, 4 and 3 against four gangs of 2", build: func(w *world) {
+	{source: "kueue issue 7101: gangs of 6, 5, 4 and 3 against four gangs of 2", build: func(w *testCluster) {
 		for i := range 4 {
 			w.set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=2"))
 		}
@@ -103,7 +103,7 @@ func TestTheFiveLoopsComeToRest(t *testing.T) {
 			evictions := 0
 			for seed := range uint64(100) {
 				random := rand.New(rand.NewPCG(seed, 0))
-				w := newWorld(plain, random.IntN)
+				w := newTestCluster(plain, random.IntN)
 				if w.willing = seed%2 == 0; seed == 0 {
 					w.calm, w.choose = true, func(int) int { return 0 }
 				}
@@ -130,8 +130,8 @@ func TestTheFiveLoopsComeToRest(t *testing.T) {
 	}
 }
 
-// live leads a world for some cycles in which writes are slow and fail, and then to rest.
-func (w *world) live(seed uint64) {
+// live leads a cluster for some cycles in which writes are slow and fail, and then to rest.
+func (w *testCluster) live(seed uint64) {
 	for i := range 12 {
 		w.cycle()
 		if len(w.judge.breaches) > 0 {

@@ -14,9 +14,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// trial is a world with one decision that is put before the judge. As newTrial makes it, it is lawful.
+// trial is a cluster with one decision that is put before the judge. As newTrial makes it, it is lawful.
 type trial struct {
-	*world
+	*testCluster
 	decisions decision.Decisions
 }
 
@@ -26,7 +26,7 @@ type trial struct {
 // queue and t has the higher priority. For a lone pod they are of two queues, and neither has anything to spare.
 func newTrial(kind string) *trial {
 	s := plain
-	w := newWorld(s, func(int) int { return 0 })
+	w := newTestCluster(s, func(int) int { return 0 })
 	w.makeClasses()
 	from, class := "qa", "low"
 	if kind == "preempt" || kind == "within" {
@@ -59,7 +59,7 @@ func newTrial(kind string) *trial {
 	if kind == "lone" {
 		w.queue("qa", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") })
 	}
-	t := &trial{world: w}
+	t := &trial{testCluster: w}
 	action := "preempt"
 	if kind == "reclaim" {
 		action = kind
@@ -82,13 +82,13 @@ func bind(pod, node, job string) decision.Bind {
 	return decision.Bind{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node, Job: fixture.Key(job)}
 }
 
-func (w *world) queue(name string, how func(*schedulingv1beta1.Queue)) { how(w.queues[name]) }
+func (w *testCluster) queue(name string, how func(*schedulingv1beta1.Queue)) { how(w.queues[name]) }
 
-func (w *world) group(name string, how func(*schedulingv1beta1.PodGroup)) { how(w.groups[name]) }
+func (w *testCluster) group(name string, how func(*schedulingv1beta1.PodGroup)) { how(w.groups[name]) }
 
-func (w *world) pod(name string, how func(*corev1.Pod)) { how(w.pods[name]) }
+func (w *testCluster) pod(name string, how func(*corev1.Pod)) { how(w.pods[name]) }
 
-func (w *world) with(how func(*setting)) {
+func (w *testCluster) with(how func(*setting)) {
 	how(&w.setting)
 	w.judge.setting = w.setting
 }
@@ -109,7 +109,7 @@ func TestTheJudgeAcceptsLawfulPlans(t *testing.T) {
 }
 
 // Each mutant breaks one law, and the judge names it.
-func TestTheJudgeRejectsWhatEachLawForbids(t *testing.T) {
+func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 	no := false
 	for _, test := range []struct {
 		name, kind, law string

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// The size of a world of which the oracle tries all there is.
+// The size of a cluster of which the oracle tries all there is.
 const (
 	maxNodes = 4
 	maxPods  = 8 // that may leave
@@ -229,15 +229,15 @@ func oracleSettings() []setting {
 	})
 }
 
-// smallWorld is one that the oracle can try all of.
-func smallWorld(s setting, choose chooser) *world {
-	w := randomWorld(s, choose)
+// smallCluster is one that the oracle can try all of.
+func smallCluster(s setting, choose chooser) *testCluster {
+	w := randomCluster(s, choose)
 	w.calm, w.willing = true, true
 	return w
 }
 
-// misses returns the jobs of a world at rest for which there is a lawful plan.
-func (w *world) misses() []*hearing {
+// misses returns the jobs of a cluster at rest for which there is a lawful plan.
+func (w *testCluster) misses() []*hearing {
 	o := &oracle{judge: w.judge, at: take(w.setting, &w.objects, w.judge.memory, w.now)}
 	if len(o.at.nodes) > maxNodes {
 		return nil
@@ -264,11 +264,11 @@ func (w *world) misses() []*hearing {
 // Where a lawful plan exists, one is made: at rest there is none left. For gangs, whose nodes are found one after the other,
 // some may be; they are counted.
 func TestAtRestNoLawfulPlanIsLeft(t *testing.T) {
-	worlds, plans, gangs, all := 0, 0, 0, oracleSettings()
-	check(t, oracleWorlds, func(choose chooser) outcome {
-		w := smallWorld(all[choose(len(all))], choose)
+	clusters, plans, gangs, all := 0, 0, 0, oracleSettings()
+	check(t, oracleClusters, func(choose chooser) outcome {
+		w := smallCluster(all[choose(len(all))], choose)
 		w.rest()
-		worlds, plans = worlds+1, plans+w.judge.plans
+		clusters, plans = clusters+1, plans+w.judge.plans
 		if len(w.judge.breaches) > 0 {
 			return "" // for others to say
 		}
@@ -282,11 +282,11 @@ func TestAtRestNoLawfulPlanIsLeft(t *testing.T) {
 		}
 		return w.outcome()
 	})
-	t.Logf("%d worlds, %d plans; %d plans of gangs were missed", worlds, plans, gangs)
+	t.Logf("%d clusters, %d plans; %d plans of gangs were missed", clusters, plans, gangs)
 }
 
-// oracleWorlds is of how many worlds the oracle tries all.
-const oracleWorlds = 1500
+// oracleClusters is of how many clusters the oracle tries all.
+const oracleClusters = 1500
 
 // cost is what a plan costs, in the order of K3: smaller is better, the first difference decides.
 type cost []int64
@@ -357,9 +357,9 @@ func TestTheGapToTheBestPlan(t *testing.T) {
 	type row struct{ plans, best int }
 	rows, worse := map[string]*row{"single pods": {}, "gangs": {}}, map[string]map[string]int{"single pods": {}, "gangs": {}}
 	all := oracleSettings()
-	for seed := range oracleWorlds {
+	for seed := range oracleClusters {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
-		w := smallWorld(all[seed%len(all)], random.IntN)
+		w := smallCluster(all[seed%len(all)], random.IntN)
 		w.judge.watch = func(h *hearing) {
 			if len(h.before.nodes) > maxNodes || len(h.victims) == 0 || len(h.comers) > 4 || len(h.breaches) > 0 {
 				return

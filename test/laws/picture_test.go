@@ -161,7 +161,7 @@ type plan struct {
 	nominated         map[types.UID]string // node by UID
 }
 
-// objects are all objects of a world, by name. All that has a namespace lives in one.
+// objects are all objects of a cluster, by name. All that has a namespace lives in one.
 type objects struct {
 	nodes   map[string]*corev1.Node
 	queues  map[string]*schedulingv1beta1.Queue
@@ -182,7 +182,7 @@ func newMemory() *memory { return &memory{bound: map[types.UID]string{}, plans: 
 // lingersAfter is how long after its time a pod that is being deleted is still expected to go.
 const lingersAfter = 30 * time.Second
 
-// take draws the picture of a world as a scheduler knows it.
+// take draws the picture of a cluster as a scheduler knows it.
 func take(s setting, o *objects, m *memory, now time.Time) *picture {
 	p := &picture{setting: s, now: now, nodes: o.nodes, queues: map[string]*queue{}, jobs: map[string]*job{},
 		pods: map[string]*pod{}, budgets: o.budgets, plans: m.plans}

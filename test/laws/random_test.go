@@ -16,15 +16,15 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// randomWorld is a small cluster, mostly full, with somebody who waits.
-func randomWorld(s setting, choose chooser) *world {
-	w := newWorld(s, choose)
+// randomCluster is a small cluster, mostly full, with somebody who waits.
+func randomCluster(s setting, choose chooser) *testCluster {
+	w := newTestCluster(s, choose)
 	w.populate()
 	return w
 }
 
 // populate makes nodes, queues and jobs.
-func (w *world) populate() {
+func (w *testCluster) populate() {
 	choose := w.choose
 	w.makeClasses()
 	nodes := 1 + choose(3)
@@ -53,7 +53,7 @@ func (w *world) populate() {
 	w.recount()
 }
 
-func (w *world) makeClasses() {
+func (w *testCluster) makeClasses() {
 	for i, name := range []string{"low", "middle", "high"} {
 		w.set(fixture.PriorityClass(name, int32(10*i)))
 	}
@@ -63,7 +63,7 @@ func (w *world) makeClasses() {
 	w.set(polite)
 }
 
-func (w *world) makeNode(name string) {
+func (w *testCluster) makeNode(name string) {
 	n := fixture.Node(name, w.choose.oneOf("cpu=2", "cpu=1", "cpu=3", "cpu=2 gpu=1", "cpu=3 pods=2", "cpu=4 memory=2"))
 	n.Labels["zone"] = w.choose.oneOf("a", "b")
 	if w.choose.once(12) {
@@ -73,7 +73,7 @@ func (w *world) makeNode(name string) {
 	w.set(n)
 }
 
-func (w *world) makeQueue(name string, number int) {
+func (w *testCluster) makeQueue(name string, number int) {
 	q := fixture.Queue(name, func(q *schedulingv1beta1.Queue) {
 		q.Spec.Priority = int32(w.choose(3))
 		q.Spec.Weight = int32(1 + w.choose(2))
@@ -105,7 +105,7 @@ func (w *world) makeQueue(name string, number int) {
 }
 
 // makeJob makes a gang with its pods. If it is to run, its pods do as far as there is room.
-func (w *world) makeJob(name string, queues int, runs bool) {
+func (w *testCluster) makeJob(name string, queues int, runs bool) {
 	choose := w.choose
 	size := 1 + choose(4)
 	g := fixture.Group(name, fmt.Sprintf("q%d", choose(queues)), int32(w.minimum(size, runs)))
@@ -186,7 +186,7 @@ func (w *world) makeJob(name string, queues int, runs bool) {
 }
 
 // minimum is how many pods of a gang must start together: mostly few where they run, so that they have some to give.
-func (w *world) minimum(size int, runs bool) int {
+func (w *testCluster) minimum(size int, runs bool) int {
 	if runs {
 		return w.choose.minimum(size)
 	}
@@ -204,7 +204,7 @@ func (choose chooser) minimum(size int) int {
 }
 
 // settle has a pod run where there is room, if there is.
-func (w *world) settle(p *corev1.Pod) {
+func (w *testCluster) settle(p *corev1.Pod) {
 	names := slices.Sorted(maps.Keys(w.nodes))
 	first := w.choose(len(names))
 	for i := range names {
@@ -230,7 +230,7 @@ func (w *world) settle(p *corev1.Pod) {
 	}
 }
 
-func (w *world) makeBudget(name string) {
+func (w *testCluster) makeBudget(name string) {
 	least := intstr.FromInt32(int32(w.choose(3)))
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name, Generation: 1},
 		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &least,
@@ -240,7 +240,7 @@ func (w *world) makeBudget(name string) {
 }
 
 // makeStranger makes a pod of another scheduler run, which says of itself that it may be evicted.
-func (w *world) makeStranger() {
+func (w *testCluster) makeStranger() {
 	p := fixture.Pod("stranger", fixture.Annotated(schedulingv1beta1.PreemptableKey, "true"))
 	p.Spec.SchedulerName = "other"
 	w.identify(p)
@@ -250,7 +250,7 @@ func (w *world) makeStranger() {
 }
 
 // disturb has something happen that nobody decided.
-func (w *world) disturb() {
+func (w *testCluster) disturb() {
 	choose := w.choose
 	switch choose(11) {
 	case 0, 1:
@@ -294,7 +294,7 @@ func (w *world) disturb() {
 	}
 }
 
-func (w *world) treeQueues() int {
+func (w *testCluster) treeQueues() int {
 	if w.setting.tree {
 		return 1
 	}
@@ -309,9 +309,9 @@ func anyOf[T any](choose chooser, all map[string]T) string {
 	return choose.oneOf(slices.Sorted(maps.Keys(all))...)
 }
 
-func (w *world) anyPod() *corev1.Pod { return w.pods[anyOf(w.choose, w.pods)] }
+func (w *testCluster) anyPod() *corev1.Pod { return w.pods[anyOf(w.choose, w.pods)] }
 
-func (w *world) changePod(how func(*corev1.Pod)) {
+func (w *testCluster) changePod(how func(*corev1.Pod)) {
 	if p := w.anyPod(); p != nil {
 		p = p.DeepCopy()
 		how(p)
@@ -320,7 +320,7 @@ func (w *world) changePod(how func(*corev1.Pod)) {
 }
 
 // dropNode removes a node, and the pods that were on it.
-func (w *world) dropNode() {
+func (w *testCluster) dropNode() {
 	name := anyOf(w.choose, w.nodes)
 	if name == "" || len(w.nodes) == 1 {
 		return
@@ -337,7 +337,7 @@ func (w *world) dropNode() {
 }
 
 // dropGroup removes a gang with its pods.
-func (w *world) dropGroup(name string) {
+func (w *testCluster) dropGroup(name string) {
 	w.drop(w.groups[name])
 	for _, pod := range slices.Sorted(maps.Keys(w.pods)) {
 		if p := w.pods[pod]; groupOf(p) == name {
@@ -346,7 +346,7 @@ func (w *world) dropGroup(name string) {
 	}
 }
 
-func (w *world) changeQueue() {
+func (w *testCluster) changeQueue() {
 	name := anyOf(w.choose, w.queues)
 	if name == "" || name == "above" {
 		return
@@ -367,7 +367,7 @@ func (w *world) changeQueue() {
 }
 
 // changeClass gives a class another value.
-func (w *world) changeClass() {
+func (w *testCluster) changeClass() {
 	name := w.choose.oneOf("low", "middle", "high")
 	class := &schedulingv1.PriorityClass{}
 	w.classes[name].DeepCopyInto(class)

@@ -58,7 +58,7 @@ var plain = setting{actions: words("enqueue allocate preempt reclaim backfill"),
 
 func words(text string) []string { return strings.Fields(text) }
 
-// settings are those that a world may be led under, the plainest first.
+// settings are those that a cluster may be led under, the plainest first.
 func settings() []setting {
 	vary := func(how func(*setting)) setting {
 		s := plain

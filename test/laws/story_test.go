@@ -14,7 +14,7 @@ import (
 )
 
 // story tells all turns to whoever has to find out what went wrong.
-func (w *world) story() string {
+func (w *testCluster) story() string {
 	var b strings.Builder
 	b.WriteString(w.setting.yaml())
 	for i, t := range w.turns {

@@ -14,15 +14,15 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// Worlds in which pods have terms about each other, gangs have subgroups, and pods take long to end. The judge does not know what
-// affinity and spread allow, so it does not say who might have stayed; it judges that plans come true and that the world comes to
+// Clusters in which pods have terms about each other, gangs have subgroups, and pods take long to end. The judge does not know what
+// affinity and spread allow, so it does not say who might have stayed; it judges that plans come true and that the cluster comes to
 // rest, which it does not if plans are made in one order and judged in another.
 
 // subgroupLabel tells the subgroups of a gang apart.
 const subgroupLabel = "part"
 
 // bindTerms gives a gang terms about its own pods or those of others, or subgroups.
-func (w *world) bindTerms(g *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
+func (w *testCluster) bindTerms(g *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
 	if !w.hasTerms || len(pods) == 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (w *world) bindTerms(g *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
 }
 
 // graceOf is how long a pod may take to end.
-func (w *world) graceOf() time.Duration {
+func (w *testCluster) graceOf() time.Duration {
 	if w.hasTerms && w.choose.once(6) {
 		return 10 * time.Minute
 	}
@@ -68,7 +68,7 @@ func (w *world) graceOf() time.Duration {
 }
 
 // skip goes on to when the next pod ends or the scheduler wakes, if nothing else is under way.
-func (w *world) skip() {
+func (w *testCluster) skip() {
 	if !w.hasTerms || len(w.binds)+len(w.letters)+len(w.events) > 0 {
 		return
 	}
@@ -123,25 +123,25 @@ func (j *judge) overruled(ended []decision.PlanEnd, at *picture) {
 
 // Gangs whose pods attract, repel or spread, with subgroups, beside pods that take long to end: every plan comes true or is
 // cancelled for a change from outside, and there is rest.
-func TestTheLawsHoldAmongPodsWithTerms(t *testing.T) {
+func TestTheRulesHoldAmongPodsWithTerms(t *testing.T) {
 	all := slices.DeleteFunc(settings(), func(s setting) bool { return !s.gang })
 	sum := &tally{}
-	check(t, worldsOf(t, plainTermWorlds), func(choose chooser) outcome {
-		w := leadWorld(termWorld(all[choose(len(all))], choose), choose)
+	check(t, clustersOf(t, plainTermClusters), func(choose chooser) outcome {
+		w := leadCluster(termCluster(all[choose(len(all))], choose), choose)
 		sum.add(w)
 		return w.outcome()
 	})
 	t.Log(sum)
-	if sum.plans < sum.worlds/10 {
-		t.Errorf("only %d plans in %d worlds: the test shows nothing", sum.plans, sum.worlds)
+	if sum.plans < sum.clusters/10 {
+		t.Errorf("only %d plans in %d clusters: the test shows nothing", sum.plans, sum.clusters)
 	}
 }
 
-// plainTermWorlds is how many of these worlds are led without worldsEnv.
-const plainTermWorlds = 2_500
+// plainTermClusters is how many of these clusters are led without clustersEnv.
+const plainTermClusters = 2_500
 
-func termWorld(s setting, choose chooser) *world {
-	w := newWorld(s, choose)
+func termCluster(s setting, choose chooser) *testCluster {
+	w := newTestCluster(s, choose)
 	w.hasTerms, w.judge.hasTerms = true, true
 	w.populate()
 	for i := range w.choose(2) {

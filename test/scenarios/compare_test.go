@@ -85,7 +85,7 @@ func TestAnExpectationThatIsNotUnderstoodIsRefused(t *testing.T) {
 	}
 }
 
-func TestADraftIsAScenarioThatLacksSourceAndLawsOnly(t *testing.T) {
+func TestADraftIsAScenarioThatLacksSourceAndRulesOnly(t *testing.T) {
 	draft := string(drafted(decided))
 	if _, err := parseScenario([]byte(draft)); err == nil || !strings.Contains(err.Error(), "source and laws") {
 		t.Errorf("a draft is accepted with %v", err)

@@ -60,8 +60,8 @@ func TestWhatAJobRunsStaysWhatItIs(t *testing.T) {
 	}
 }
 
-// TestTasksAndPoliciesAreClearWhoeverIsAsked asks the policy volcano-job-names of each kind that has the spec of a Job.
-func TestTasksAndPoliciesAreClearWhoeverIsAsked(t *testing.T) {
+// TestWebhookAndDefinitionAgreeOnTasksAndPolicies asks the policy volcano-job-names of each kind that has the spec of a Job.
+func TestWebhookAndDefinitionAgreeOnTasksAndPolicies(t *testing.T) {
 	tenant := tenantOf(t, "unique")
 	const task = "replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}"
 	const twice = "[{event: PodFailed, action: RestartJob}, {event: PodFailed, action: AbortJob}]"

@@ -69,7 +69,7 @@ func TestAnAnnotationWithAQuantityThatCostsTooMuchIsToldAndNotParsed(t *testing.
 	})
 }
 
-func TestAnObjectThatWasStoredBeforeItsSchemaStopsNobodyElse(t *testing.T) {
+func TestAnObjectStoredBeforeItsSchemaStopsNoOthers(t *testing.T) {
 	tenant := tenantOf(t, "before")
 	stored := apitest.Object(t, "before", fmt.Sprintf(withQuantity["JobTemplate"], costly))
 	withoutBounds(t, []string{"jobtemplates.flow.volcano.sh", "podgroups.scheduling.volcano.sh", "jobs.batch.volcano.sh"}, func() {

@@ -127,7 +127,7 @@ spec:
 	}
 }
 
-func TestAListThatNobodyWouldLookAtIsRefused(t *testing.T) {
+func TestAListThatNothingReadsIsRefused(t *testing.T) {
 	for metadata, want := range map[string]string{
 		", labels: {scheduling.volcano.sh/queue-access: Restricted}": `"Restricted" is not known`,
 		", annotations: {scheduling.volcano.sh/queue-namespaces: a}": "counts only with the label scheduling.volcano.sh/queue-access: restricted",

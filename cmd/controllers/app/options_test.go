@@ -119,7 +119,7 @@ func TestAKubeconfigThatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-func TestACommandLineMadeForVolcanosControllersIsAcceptedAndSaysWhatHasNoEffect(t *testing.T) {
+func TestACommandLineOfVolcanosControllersIsAccepted(t *testing.T) {
 	o := parse(t, "--logtostderr", "--enable-healthz=true", "--enable-metrics=true", "--leader-elect=false", "--leader-elect-resource-namespace=a",
 		"--kube-api-qps=50", "--kube-api-burst=100", "--worker-threads=3", "--worker-threads-for-gc=5", "--worker-threads-for-podgroup=5",
 		"--max-requeue-num=15", "--feature-gates=A=true", "--lock_object_namespace=b", "-v=4")

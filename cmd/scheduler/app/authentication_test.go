@@ -13,7 +13,7 @@ import (
 )
 
 func TestMetricsAreForThoseWhomTheAPIServerPermits(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	p := w.start("--leader-elect=false", "--scheduler-name=nobody", "--authenticate-metrics")
 	w.ready(p)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it signs for itself

@@ -94,7 +94,7 @@ func (f *failing) ServeHTTP(reply http.ResponseWriter, request *http.Request) {
 }
 
 // failingServer puts such a server before the real one, and returns a kubeconfig for it.
-func (w *world) failingServer() (f *failing, kubeconfig string) {
+func (w *testCluster) failingServer() (f *failing, kubeconfig string) {
 	w.t.Helper()
 	transport, err := rest.TransportFor(w.cluster.Config())
 	must(w.t, err)
@@ -115,7 +115,7 @@ func (w *world) failingServer() (f *failing, kubeconfig string) {
 }
 
 // single makes a PodGroup of one pod that takes most of a node.
-func (w *world) single(name, class string, cpu resource.Quantity) {
+func (w *testCluster) single(name, class string, cpu resource.Quantity) {
 	w.t.Helper()
 	_, err := w.batch.SchedulingV1beta1().PodGroups("default").Create(w.t.Context(), &v1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1beta1.PodGroupSpec{MinMember: 1, Queue: "default", PriorityClassName: class}}, metav1.CreateOptions{})
@@ -139,7 +139,7 @@ tiers:
 
 // While the API server fails a higher job gets its room all the same, and no more than the one pod that is in its way leaves.
 func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	nodes, err := w.core.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	must(t, err)
 	cpu := *nodes.Items[0].Status.Allocatable.Cpu()

@@ -15,7 +15,7 @@ import (
 )
 
 // held makes a PodGroup of one pod that asks for CPU and has the gate of queue admission.
-func (w *world) held(name, queue, scheduler, cpu string) {
+func (w *testCluster) held(name, queue, scheduler, cpu string) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	_, err := w.batch.SchedulingV1beta1().PodGroups("default").Create(ctx, &v1beta1.PodGroup{
@@ -36,7 +36,7 @@ func (w *world) held(name, queue, scheduler, cpu string) {
 }
 
 // stands says where a pod stands as all who look at it see it: its node, or why it has none, and whether it has a gate.
-func (w *world) stands(ctx context.Context, name string) (string, error) {
+func (w *testCluster) stands(ctx context.Context, name string) (string, error) {
 	pod, err := w.core.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func (w *world) stands(ctx context.Context, name string) (string, error) {
 }
 
 func TestPodsAreHeldUntilTheirQueueHasRoomAndThenSeenByAutoscalers(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	name := "gates-" + w.suffix
 	file := filepath.Join(t.TempDir(), "scheduler.conf")
 	text := "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n  - name: capacity\n"

@@ -12,7 +12,7 @@ import (
 )
 
 // group makes a PodGroup of two pods and, unless there are none yet, its pods.
-func (w *world) group(name, scheduler string, annotations map[string]string) *v1beta1.PodGroup {
+func (w *testCluster) group(name, scheduler string, annotations map[string]string) *v1beta1.PodGroup {
 	w.t.Helper()
 	made, err := w.batch.SchedulingV1beta1().PodGroups("default").Create(w.t.Context(), &v1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Spec: v1beta1.PodGroupSpec{MinMember: 2, Queue: "default"},
@@ -33,7 +33,7 @@ func (w *world) group(name, scheduler string, annotations map[string]string) *v1
 }
 
 // reaches waits until a PodGroup has a phase.
-func (w *world) reaches(name string, phase v1beta1.PodGroupPhase) *v1beta1.PodGroup {
+func (w *testCluster) reaches(name string, phase v1beta1.PodGroupPhase) *v1beta1.PodGroup {
 	w.t.Helper()
 	var group *v1beta1.PodGroup
 	w.eventually(func(ctx context.Context) (err error) {
@@ -47,7 +47,7 @@ func (w *world) reaches(name string, phase v1beta1.PodGroupPhase) *v1beta1.PodGr
 }
 
 // isUntouched fails the test if anybody has written to a PodGroup since it was made.
-func (w *world) isUntouched(made *v1beta1.PodGroup) {
+func (w *testCluster) isUntouched(made *v1beta1.PodGroup) {
 	w.t.Helper()
 	now, err := w.batch.SchedulingV1beta1().PodGroups("default").Get(w.t.Context(), made.Name, metav1.GetOptions{})
 	must(w.t, err)
@@ -57,7 +57,7 @@ func (w *world) isUntouched(made *v1beta1.PodGroup) {
 }
 
 func TestTwoSchedulersLeaveEachOthersPodGroupsAlone(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	second := "second-" + w.suffix
 	owned := map[string]string{v1beta1.SchedulerNameKey: second}
 	withPods := w.group("theirs-"+w.suffix, second, nil)

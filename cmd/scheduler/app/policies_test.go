@@ -82,7 +82,7 @@ func TestTheLastGoodConfigurationStaysInForce(t *testing.T) {
 	r.expect(t, 3, 2, 1, "allocate", "enqueue allocate")
 }
 
-func TestAConfigurationThatIsRefusedAtTheStartIsSaidWhereSomebodyLooks(t *testing.T) {
+func TestAConfigurationRefusedAtTheStartIsReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		document document
 		on       string

@@ -65,8 +65,8 @@ func startCluster() (*localcluster.Cluster, error) {
 	return c, c.CreateNamespace(ctx, systemNamespace)
 }
 
-// world is what a test sees of the cluster. Names of objects end in suffix, so that tests can be repeated.
-type world struct {
+// testCluster is what a test sees of the cluster. Names of objects end in suffix, so that tests can be repeated.
+type testCluster struct {
 	t       *testing.T
 	suffix  string
 	cluster *localcluster.Cluster
@@ -74,14 +74,14 @@ type world struct {
 	batch   versioned.Interface
 }
 
-func newWorld(t *testing.T) *world {
+func onCluster(t *testing.T) *testCluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
 	realCluster.once.Do(func() { realCluster.cluster, realCluster.err = startCluster() })
 	must(t, realCluster.err)
-	w := &world{t: t, cluster: realCluster.cluster, suffix: rand.String(5)}
+	w := &testCluster{t: t, cluster: realCluster.cluster, suffix: rand.String(5)}
 	var err error
 	w.core, err = kubernetes.NewForConfig(w.cluster.Config())
 	must(t, err)
@@ -99,7 +99,7 @@ type instance struct {
 	health, numbers string
 }
 
-func (w *world) start(arguments ...string) *instance {
+func (w *testCluster) start(arguments ...string) *instance {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	p := &instance{stop: stop, result: make(chan error, 1), health: freeAddress(w.t), numbers: freeAddress(w.t)}
@@ -125,7 +125,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // eventually polls a condition until it returns nil.
-func (w *world) eventually(condition func(ctx context.Context) error) {
+func (w *testCluster) eventually(condition func(ctx context.Context) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -160,7 +160,7 @@ func get(ctx context.Context, url string) (string, error) {
 }
 
 // shows waits until the metrics hold a line.
-func (w *world) shows(p *instance, line string) {
+func (w *testCluster) shows(p *instance, line string) {
 	w.t.Helper()
 	w.eventually(func(ctx context.Context) error {
 		body, err := get(ctx, "http://"+p.numbers+"/metrics")
@@ -171,7 +171,7 @@ func (w *world) shows(p *instance, line string) {
 	})
 }
 
-func (w *world) ready(p *instance) {
+func (w *testCluster) ready(p *instance) {
 	w.t.Helper()
 	w.eventually(func(ctx context.Context) error {
 		_, err := get(ctx, "http://"+p.health+"/readyz")
@@ -180,7 +180,7 @@ func (w *world) ready(p *instance) {
 }
 
 // ends waits for the end of a process and returns its error.
-func (w *world) ends(p *instance) error {
+func (w *testCluster) ends(p *instance) error {
 	w.t.Helper()
 	select {
 	case err := <-p.result:
@@ -192,7 +192,7 @@ func (w *world) ends(p *instance) error {
 }
 
 // gang makes a PodGroup and its pods.
-func (w *world) gang(name string, size int) {
+func (w *testCluster) gang(name string, size int) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	_, err := w.batch.SchedulingV1beta1().PodGroups("default").Create(ctx, &v1beta1.PodGroup{
@@ -212,7 +212,7 @@ func (w *world) gang(name string, size int) {
 }
 
 // isBound waits until all pods of a gang have a node.
-func (w *world) isBound(name string, size int) {
+func (w *testCluster) isBound(name string, size int) {
 	w.t.Helper()
 	w.eventually(func(ctx context.Context) error {
 		pods, err := w.core.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "gang=" + name, FieldSelector: "spec.nodeName!="})
@@ -224,7 +224,7 @@ func (w *world) isBound(name string, size int) {
 }
 
 func TestTheSecondProcessTakesOverWhenTheFirstStops(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	lease, one, two := "--leader-elect-resource-name=volcano-"+w.suffix, "one-"+w.suffix, "two-"+w.suffix
 	first := w.start(lease)
 	w.shows(first, "hekla_leading 1")
@@ -255,7 +255,7 @@ func TestTheSecondProcessTakesOverWhenTheFirstStops(t *testing.T) {
 }
 
 func TestLosingTheLeaseEndsTheProcessWithAnError(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	name := "lost-" + w.suffix
 	p := w.start("--leader-elect-resource-name="+name, "--scheduler-name=nobody", "--leader-elect-renew-deadline=1s", "--leader-elect-lease-duration=2s")
 	w.shows(p, "hekla_leading 1")
@@ -274,7 +274,7 @@ func TestLosingTheLeaseEndsTheProcessWithAnError(t *testing.T) {
 }
 
 func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	name := "conf-" + w.suffix
 	maps := w.core.CoreV1().ConfigMaps(systemNamespace)
 	write := func(text string) {
@@ -327,7 +327,7 @@ func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 }
 
 // counts returns how often each action ran.
-func (w *world) counts(ctx context.Context, p *instance) (map[string]int, error) {
+func (w *testCluster) counts(ctx context.Context, p *instance) (map[string]int, error) {
 	body, err := get(ctx, "http://"+p.numbers+"/metrics")
 	counts := map[string]int{}
 	for line := range strings.Lines(body) {
@@ -341,7 +341,7 @@ func (w *world) counts(ctx context.Context, p *instance) (map[string]int, error)
 }
 
 func TestAStartThatCannotSucceedSaysWhy(t *testing.T) {
-	w := newWorld(t)
+	w := onCluster(t)
 	conf := filepath.Join(t.TempDir(), "conf")
 	must(t, os.WriteFile(conf, []byte(badConfiguration), 0o644))
 	taken := w.start("--leader-elect=false", "--scheduler-name=nobody")

@@ -49,7 +49,7 @@ func TestThePodsOfAJobAreKnownByTheirNames(t *testing.T) {
 	}
 }
 
-func TestATerminalObeysNobodyElse(t *testing.T) {
+func TestControlCharactersAreNotWrittenToATerminal(t *testing.T) {
 	var text strings.Builder
 	(&lines{out: &text}).line("Message:\t%s", "\x1b[2Jnothing to see")
 	if got := text.String(); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, "nothing to see\n") {

@@ -29,9 +29,9 @@ var (
 	errRefused = errors.New("the API server has no time")
 )
 
-// world is a CronJob, a clock, and a controller whose cache is behind by as much as the test likes and which dies before
+// simulation is a CronJob, a clock, and a controller whose cache is behind by as much as the test likes and which dies before
 // or after any of its writes.
-type world struct {
+type simulation struct {
 	client.Client // what the API server has
 	t             *rapid.T
 	clock         *testingclock.FakePassiveClock
@@ -55,12 +55,12 @@ type world struct {
 	started map[string]bool
 }
 
-func newWorld(t *rapid.T, cronJob *batch.CronJob) *world {
+func newSimulation(t *rapid.T, cronJob *batch.CronJob) *simulation {
 	scheme := runtime.NewScheme()
 	if err := batch.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	w := &simulation{
 		Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&batch.CronJob{}, &batch.Job{}).WithObjects(cronJob).Build(),
 		t:      t, clock: testingclock.NewFakePassiveClock(midnight), key: client.ObjectKeyFromObject(cronJob),
 		times: mustParse(t, cronJob.Spec.Schedule, "UTC"), crashIn: -1, started: map[string]bool{},
@@ -70,7 +70,7 @@ func newWorld(t *rapid.T, cronJob *batch.CronJob) *world {
 }
 
 // restart begins anew with nothing remembered and full caches.
-func (w *world) restart() {
+func (w *simulation) restart() {
 	w.crashIn = -1
 	w.controller = &Reconciler{
 		client: process{w}, live: reader{w}, events: events.NewFakeRecorder(1000), clock: w.clock,
@@ -79,17 +79,17 @@ func (w *world) restart() {
 	w.seeJobs()
 }
 
-func (w *world) seeCronJob() { w.cronJob = w.storedCronJob() }
+func (w *simulation) seeCronJob() { w.cronJob = w.storedCronJob() }
 
-func (w *world) seeJobs() { w.jobs = w.storedJobs() }
+func (w *simulation) seeJobs() { w.jobs = w.storedJobs() }
 
-func (w *world) storedCronJob() *batch.CronJob {
+func (w *simulation) storedCronJob() *batch.CronJob {
 	stored := &batch.CronJob{}
 	w.must(w.Client.Get(context.Background(), w.key, stored))
 	return stored
 }
 
-func (w *world) storedJobs() []*batch.Job {
+func (w *simulation) storedJobs() []*batch.Job {
 	list := &batch.JobList{}
 	w.must(w.Client.List(context.Background(), list))
 	jobs := make([]*batch.Job, len(list.Items))
@@ -99,14 +99,14 @@ func (w *world) storedJobs() []*batch.Job {
 	return jobs
 }
 
-func (w *world) must(err error) {
+func (w *simulation) must(err error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // reconcile has the controller look once, and start again if that killed it.
-func (w *world) reconcile() {
+func (w *simulation) reconcile() {
 	_, err := w.controller.Reconcile(context.Background(), reconcile.Request{NamespacedName: w.key})
 	switch {
 	case errors.Is(err, errCrash):
@@ -117,7 +117,7 @@ func (w *world) reconcile() {
 }
 
 // reader is the API server as the process reads it, past its cache.
-type reader struct{ *world }
+type reader struct{ *simulation }
 
 func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if r.crashIn == 0 {
@@ -127,7 +127,7 @@ func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 }
 
 // process is the API server as the process writes to it, and its cache.
-type process struct{ *world }
+type process struct{ *simulation }
 
 func (p process) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	p.cronJob.DeepCopyInto(object.(*batch.CronJob))
@@ -212,7 +212,7 @@ func (s statusWriter) Patch(ctx context.Context, object client.Object, patch cli
 }
 
 // anyJob draws one of the Jobs, or none.
-func (w *world) anyJob(fits func(*batch.Job) bool) *batch.Job {
+func (w *simulation) anyJob(fits func(*batch.Job) bool) *batch.Job {
 	var fitting []*batch.Job
 	for _, job := range w.storedJobs() {
 		if fits(job) {
@@ -226,7 +226,7 @@ func (w *world) anyJob(fits func(*batch.Job) bool) *batch.Job {
 }
 
 // step lets something happen that a controller cannot help.
-func (w *world) step() {
+func (w *simulation) step() {
 	ctx := context.Background()
 	switch rapid.SampledFrom([]string{
 		"time", "time", "time", "look", "look", "see the CronJob", "see the Jobs", "crash", "refuse", "end", "end", "delete", "suspend", "release",
@@ -272,7 +272,7 @@ func (w *world) step() {
 }
 
 // settle lets everything that is under way arrive, and the controller look until it has nothing to do.
-func (w *world) settle() {
+func (w *simulation) settle() {
 	w.crashIn, w.refuseIn = -1, 0
 	for range 6 {
 		for _, job := range w.storedJobs() {
@@ -288,7 +288,7 @@ func (w *world) settle() {
 }
 
 // check holds what must be true whenever everything has settled.
-func (w *world) check() {
+func (w *simulation) check() {
 	stored, jobs := w.storedCronJob(), w.storedJobs()
 	now, active := w.clock.Now(), notEnded(jobs)
 	if due, passed := w.times.Latest(midnight, now); passed > 0 && !w.started[JobName(stored, w.times, due)] {
@@ -337,7 +337,7 @@ func TestNoRunIsStartedTwiceNoneIsMissedAndNoneIsTooMany(t *testing.T) {
 				c.Spec.JobTemplate.Finalizers = []string{"foregroundDeletion"}
 			}
 		})
-		w := newWorld(t, cronJob)
+		w := newSimulation(t, cronJob)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			w.step()
 			if rapid.IntRange(0, 9).Draw(t, "settle") == 0 {

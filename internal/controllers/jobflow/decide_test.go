@@ -35,7 +35,7 @@ func TestTheJobsToMakeFollowFromThoseThatAreCompleted(t *testing.T) {
 		"a terminated Job ends it":             {"a, b: a, c", map[string]batch.JobPhase{"a": batch.Terminated}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := worldOf(jobFlowOf(flowsOf(test.flows)...))
+			w := newSurroundings(jobFlowOf(flowsOf(test.flows)...))
 			for flow, phase := range test.jobs {
 				w.add(flow, phase)
 			}
@@ -52,7 +52,7 @@ func TestAMistakeInOneFlowStopsThatFlowOnly(t *testing.T) {
 	flows := flowsOf("a, b, c, d: b")
 	flows[2].Patch = &flowapi.Patch{}
 	flows[2].Patch.JobSpec.Raw = []byte(`{"nonsense": 1}`)
-	w := worldOf(jobFlowOf(flows...))
+	w := newSurroundings(jobFlowOf(flows...))
 	delete(w.templates, "b")
 	d := decide(&w.view)
 	want := []trouble{
@@ -70,7 +70,7 @@ func TestAMistakeInOneFlowStopsThatFlowOnly(t *testing.T) {
 }
 
 func TestAJobThatWasCompletedCountsThoughItIsGone(t *testing.T) {
-	w := worldOf(jobFlowOf(flowsOf("a, b: a")...))
+	w := newSurroundings(jobFlowOf(flowsOf("a, b: a")...))
 	job := w.add("a", batch.Completed)
 	count(job, "main", corev1.PodSucceeded, 1)
 	if IsRecorded(w.flow, job) {
@@ -89,7 +89,7 @@ func TestAJobThatWasCompletedCountsThoughItIsGone(t *testing.T) {
 		status.Conditions["f-a"].TaskStatusCount["main"].Phase[corev1.PodSucceeded] != 1 {
 		t.Errorf("the status is %+v", status)
 	}
-	w = worldOf(jobFlowOf(flowsOf("a, b: a")...))
+	w = newSurroundings(jobFlowOf(flowsOf("a, b: a")...))
 	w.add("a", batch.Running)
 	w.flow.Status = *observe(&w.view, &decision{})
 	delete(w.jobs, "f-a")
@@ -106,7 +106,7 @@ var aboutMain = map[string]flowapi.Probe{
 }
 
 // satisfy lets the task main of a Job pass any of those probes.
-func satisfy(w *world, job *batch.Job) {
+func satisfy(w *surroundings, job *batch.Job) {
 	pod := w.addPod(job, "main", 0)
 	for _, path := range []string{"", "/ready"} {
 		w.answers[question{pod: pod.UID, address: pod.Status.PodIP, port: 80, path: path}] = answer{isYes: true}
@@ -119,7 +119,7 @@ func TestAProbeTakesThePlaceOfCompletion(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			flows := flowsOf("a, b: a")
 			flows[1] = probed(flows[1], probe)
-			w := worldOf(jobFlowOf(flows...))
+			w := newSurroundings(jobFlowOf(flows...))
 			if d := decide(&w.view); d.names() != "f-a" || len(d.questions) > 0 {
 				t.Errorf("with no Job to ask: make %q, ask %v", d.names(), d.questions)
 			}
@@ -143,7 +143,7 @@ func TestAProbeTakesThePlaceOfCompletion(t *testing.T) {
 func TestEveryPodOfATaskMustAnswer(t *testing.T) {
 	flows := flowsOf("a, b: a")
 	flows[1] = probed(flows[1], flowapi.Probe{TcpSocketList: []flowapi.TcpSocket{{TaskName: "side", Port: 80}}})
-	w := worldOf(jobFlowOf(flows...))
+	w := newSurroundings(jobFlowOf(flows...))
 	job := w.add("a", batch.Running)
 	first, second := w.addPod(job, "side", 0), w.addPod(job, "side", 1)
 	w.addPod(job, "main", 0)
@@ -179,7 +179,7 @@ func TestEveryPodOfATaskMustAnswer(t *testing.T) {
 func TestAProbeWithoutATaskIsAboutAllOfThem(t *testing.T) {
 	flows := flowsOf("a, b, c: a b")
 	flows[2] = probed(flows[2], flowapi.Probe{TaskStatusList: []flowapi.TaskStatus{{Phase: "Succeeded"}}})
-	w := worldOf(jobFlowOf(flows...))
+	w := newSurroundings(jobFlowOf(flows...))
 	for _, flow := range []string{"a", "b"} {
 		count(w.add(flow, batch.Running), "main", corev1.PodSucceeded, 1)
 	}
@@ -197,7 +197,7 @@ func TestAProbeWithoutATaskIsAboutAllOfThem(t *testing.T) {
 func TestATargetOfWhichAProbeSaysNothingMustBeCompleted(t *testing.T) {
 	flows := flowsOf("a, b, c: a b")
 	flows[2] = probed(flows[2], flowapi.Probe{TaskStatusList: []flowapi.TaskStatus{{TaskName: "only", Phase: "Running"}}})
-	w := worldOf(jobFlowOf(flows...))
+	w := newSurroundings(jobFlowOf(flows...))
 	w.templates["a"] = templateOf("a", batch.TaskSpec{Name: "only", Replicas: 1})
 	count(w.add("a", batch.Running), "only", corev1.PodRunning, 1)
 	w.add("b", batch.Running)
@@ -213,7 +213,7 @@ func TestATargetOfWhichAProbeSaysNothingMustBeCompleted(t *testing.T) {
 func TestAProbeOfATaskThatNoTargetHasIsAMistake(t *testing.T) {
 	flows := flowsOf("a, b: a")
 	flows[1] = probed(flows[1], flowapi.Probe{HttpGetList: []flowapi.HttpGet{{Port: 1, TaskName: "sidee"}}})
-	w := worldOf(jobFlowOf(flows...))
+	w := newSurroundings(jobFlowOf(flows...))
 	d := decide(&w.view)
 	want := trouble{flowapi.InvalidSpecReason,
 		`spec.flows[1].dependsOn.probe.httpGetList[0].taskName: Not found: "sidee": the targets have a/main, a/side`}
@@ -236,7 +236,7 @@ func TestAProbeOfATaskThatNoTargetHasIsAMistake(t *testing.T) {
 func TestWhatCanNeverBecomeTrueFailsTheFlow(t *testing.T) {
 	flows := flowsOf("a, cleanup: a, c")
 	flows[1] = probed(flows[1], flowapi.Probe{TaskStatusList: []flowapi.TaskStatus{{TaskName: "main", Phase: "Failed"}}})
-	w := worldOf(jobFlowOf(flows...))
+	w := newSurroundings(jobFlowOf(flows...))
 	job := w.add("a", batch.Running)
 	count(job, "main", corev1.PodFailed, 1)
 	if d := decide(&w.view); d.names() != "f-cleanup f-c" {
@@ -261,7 +261,7 @@ func TestALongMessageSaysHowMuchItLeavesOut(t *testing.T) {
 	for i := range 9 {
 		flows = append(flows, flowsOf(fmt.Sprintf("b%d: a", i))...)
 	}
-	w := worldOf(jobFlowOf(flows...))
+	w := newSurroundings(jobFlowOf(flows...))
 	w.add("a", batch.Running)
 	d := decide(&w.view)
 	message := nextState(&w.view, &d).Message
@@ -283,7 +283,7 @@ func TestEachJobStandsInTheListOfItsPhase(t *testing.T) {
 		batch.Completing: "completed", batch.Terminated: "terminated", batch.Terminating: "terminated", batch.Restarting: "unknown",
 		batch.Aborting: "unknown", batch.Aborted: "unknown",
 	} {
-		w := worldOf(jobFlowOf(flowsOf("a")...))
+		w := newSurroundings(jobFlowOf(flowsOf("a")...))
 		w.add("a", phase)
 		for name, list := range lists(observe(&w.view, &decision{})) {
 			if slices.Equal(list, []string{"f-a"}) != (name == want) || len(list) > 1 {

@@ -23,16 +23,16 @@ func templateOf(name string, tasks ...batch.TaskSpec) *flowapi.JobTemplate {
 	return &flowapi.JobTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}, Spec: batch.JobSpec{Tasks: tasks}}
 }
 
-// world is what there is besides a JobFlow, for views of it.
-type world struct {
+// surroundings are what there is besides a JobFlow, for views of it.
+type surroundings struct {
 	view
 	answers map[question]answer
 	ownPods map[string][]*corev1.Pod
 }
 
-// worldOf is a world with a template of tasks main (1 pod) and side (2 pods) for each flow, and no Jobs.
-func worldOf(jobFlow *flowapi.JobFlow) *world {
-	w := &world{answers: map[question]answer{}, ownPods: map[string][]*corev1.Pod{}}
+// newSurroundings have a template of tasks main (1 pod) and side (2 pods) for each flow, and no Jobs.
+func newSurroundings(jobFlow *flowapi.JobFlow) *surroundings {
+	w := &surroundings{answers: map[question]answer{}, ownPods: map[string][]*corev1.Pod{}}
 	w.view = view{
 		flow: jobFlow, jobs: map[string]*batch.Job{}, templates: map[string]*flowapi.JobTemplate{},
 		specOf: specOf,
@@ -47,7 +47,7 @@ func worldOf(jobFlow *flowapi.JobFlow) *world {
 }
 
 // add adds the Job of a flow in a phase.
-func (w *world) add(flow string, phase batch.JobPhase) *batch.Job {
+func (w *surroundings) add(flow string, phase batch.JobPhase) *batch.Job {
 	job := buildJob(w.flow, flow, &w.templates[flow].Spec)
 	job.UID = types.UID(job.Name)
 	job.Status.State.Phase = phase
@@ -56,7 +56,7 @@ func (w *world) add(flow string, phase batch.JobPhase) *batch.Job {
 }
 
 // addPod adds a pod that runs to a Job, and returns what it is asked on a port.
-func (w *world) addPod(job *batch.Job, task string, index int) *corev1.Pod {
+func (w *surroundings) addPod(job *batch.Job, task string, index int) *corev1.Pod {
 	name := fmt.Sprintf("%s-%s-%d", job.Name, task, index)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

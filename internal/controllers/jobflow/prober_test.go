@@ -168,7 +168,7 @@ func TestAPodIsAskedUntilItHasAnsweredAndThenNoMore(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyWantsToKnowIsNotAsked(t *testing.T) {
+func TestWhatNoOneReadsIsNotAsked(t *testing.T) {
 	var count atomic.Int32
 	asked := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		count.Add(1)

@@ -11,10 +11,10 @@ import (
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 )
 
-// machine is a JobFlow in a world in which anything may happen to it. It takes the steps that the Reconciler takes, without
+// machine is a JobFlow to which anything may happen. It takes the steps that the Reconciler takes, without
 // the requests.
 type machine struct {
-	*world
+	*surroundings
 
 	// finished are the flows whose Jobs were ever Completed.
 	finished map[string]bool
@@ -43,7 +43,7 @@ func drawFlow(t *rapid.T) *machine {
 		}
 	}
 	jobFlow := jobFlowOf(rapid.Permutation(flows).Draw(t, "order")...)
-	return &machine{world: worldOf(jobFlow), finished: map[string]bool{}, isReady: map[string]bool{}}
+	return &machine{surroundings: newSurroundings(jobFlow), finished: map[string]bool{}, isReady: map[string]bool{}}
 }
 
 // reconcile takes one step. If it crashes, what was created is there and the status is lost.
@@ -68,7 +68,7 @@ func (m *machine) reconcile(t *rapid.T, crash bool) {
 	m.check(t, before)
 }
 
-// mayBegin checks, by what the world knows, that all that a flow depends on holds.
+// mayBegin checks, by what its surroundings know, that all that a flow depends on holds.
 func (m *machine) mayBegin(t *rapid.T, name string) {
 	at := slices.IndexFunc(m.flow.Spec.Flows, func(flow flowapi.Flow) bool { return flow.Name == name })
 	depends := m.flow.Spec.Flows[at].DependsOn
@@ -154,7 +154,7 @@ func (m *machine) upset(t *rapid.T) {
 		*phase = batch.Completed
 		m.finished[flow] = true
 	case what < 10 && *phase == batch.Running && !m.isReady[flow]:
-		satisfy(m.world, job)
+		satisfy(m.surroundings, job)
 		m.isReady[flow] = true
 	default:
 		*phase = batch.Running
@@ -175,7 +175,7 @@ func (m *machine) lose(name string) {
 	delete(m.isReady, name[len("f-"):])
 	clear(m.answers)
 	for flow := range m.isReady {
-		satisfy(m.world, m.jobs["f-"+flow])
+		satisfy(m.surroundings, m.jobs["f-"+flow])
 	}
 }
 

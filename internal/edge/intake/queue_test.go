@@ -20,27 +20,27 @@ func newPod(name string, uid types.UID, node string) *corev1.Pod {
 	}
 }
 
-// world is what somebody knows who is told events: by name the UID, and the state as its node.
-type world map[string][2]string
+// states are what a reader of events knows of pods: by name the UID, and the node.
+type states map[string][2]string
 
 // tell takes in an event the way the model does: a deletion is only believed of the object that is known.
-func (w world) tell(e cluster.Event) {
+func (s states) tell(e cluster.Event) {
 	switch e := e.(type) {
 	case cluster.Set:
 		pod := e.Object.(*corev1.Pod)
-		w[pod.Name] = [2]string{string(pod.UID), pod.Spec.NodeName}
+		s[pod.Name] = [2]string{string(pod.UID), pod.Spec.NodeName}
 	case cluster.Delete:
 		pod := e.Object.(*corev1.Pod)
-		if w[pod.Name][0] == string(pod.UID) {
-			delete(w, pod.Name)
+		if s[pod.Name][0] == string(pod.UID) {
+			delete(s, pod.Name)
 		}
 	}
 }
 
-func TestWhoeverTakesSeldomKnowsTheSameAsWhoSeesEverything(t *testing.T) {
+func TestCoalescedEventsTellTheSameAsAllEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := newEventQueue()
-		truth, known := world{}, world{}
+		truth, known := states{}, states{}
 		lives := 0
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
@@ -83,7 +83,7 @@ func TestAPodDeletedTwiceBetweenTwoTakesIsGone(t *testing.T) {
 	q.delete(newPod("a", "1", ""))
 	q.set(newPod("a", "2", ""))
 	q.delete(newPod("a", "2", ""))
-	known := world{"a": {"1", ""}}
+	known := states{"a": {"1", ""}}
 	for _, e := range q.take() {
 		known.tell(e)
 	}

@@ -124,7 +124,7 @@ func TestAPodThatRequestsMillionsOfDigitsCostsNoMoreThanOthers(t *testing.T) {
 	}
 }
 
-func TestAClaimThatAsksForMillionsOfDigitsOfADeviceCostsNoMoreThanOthers(t *testing.T) {
+func TestAClaimForMillionsOfDigitsOfADeviceCostsNoMoreThanOthers(t *testing.T) {
 	const costly = "1e2000000000" // to compare it with another takes longer than the test may
 	asked := func() *resourcev1.CapacityRequirements {
 		return &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{

@@ -25,9 +25,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// stage is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes a
+// scripted is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes a
 // second.
-type stage struct {
+type scripted struct {
 	*Executor
 	begun time.Time
 
@@ -43,7 +43,7 @@ type stage struct {
 
 var stepNames = [...]string{nominate: "nominate", ask: "ask", mark: "mark", evict: "evict", restate: "restate", spare: "spare", withdraw: "withdraw"}
 
-func (s *stage) answer(_ context.Context, e *podStep) (EvictionResult, error) {
+func (s *scripted) answer(_ context.Context, e *podStep) (EvictionResult, error) {
 	time.Sleep(time.Second)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -73,10 +73,10 @@ func elapse(d time.Duration) {
 }
 
 // acting runs a test with a planner.
-func acting(t *testing.T, test func(t *testing.T, s *stage)) {
+func acting(t *testing.T, test func(t *testing.T, s *scripted)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &stage{begun: time.Now(), answers: map[string][]error{}, records: true}
+		s := &scripted{begun: time.Now(), answers: map[string][]error{}, records: true}
 		s.Executor = newExecutor(s.answer, Options{
 			Fail: func(e cluster.PlanFailed) { s.failures = append(s.failures, e) },
 			Evicted: func(e *decision.Eviction, result EvictionResult) {
@@ -98,7 +98,7 @@ func acting(t *testing.T, test func(t *testing.T, s *stage)) {
 }
 
 // expect compares what was sent, in the order of the seconds.
-func (s *stage) expect(t *testing.T, want ...string) {
+func (s *scripted) expect(t *testing.T, want ...string) {
 	t.Helper()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -109,7 +109,7 @@ func (s *stage) expect(t *testing.T, want ...string) {
 }
 
 // expectResults compares how the evictions ended.
-func (s *stage) expectResults(t *testing.T, want ...string) {
+func (s *scripted) expectResults(t *testing.T, want ...string) {
 	t.Helper()
 	slices.Sort(s.results)
 	if diff := cmp.Diff(want, s.results); diff != "" {
@@ -118,7 +118,7 @@ func (s *stage) expectResults(t *testing.T, want ...string) {
 }
 
 // expectRest checks that nothing is kept of what is over.
-func (s *stage) expectRest(t *testing.T) {
+func (s *scripted) expectRest(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
 	if len(s.plans)+len(s.lanes)+len(s.promises)+s.outstanding+s.inFlight != 0 {
@@ -169,8 +169,8 @@ func errBudget(retryAfter int) error {
 	return err
 }
 
-func TestNoStageOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+func TestNoStepOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.records = false
 		s.Begin(planOf("p", []string{"a", "b"}, []string{"v", "!w"}))
 		elapse(2 * time.Second)
@@ -183,8 +183,8 @@ func TestNoStageOfAPlanBeginsBeforeTheOneBeforeIsConfirmed(t *testing.T) {
 	})
 }
 
-func TestOneThatIsSlowHoldsUpTheNextStageForAll(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+func TestOneSlowRequestHoldsUpTheNextStepForAll(t *testing.T) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.answers["mark v"] = []error{errLost, errLost}
 		s.Begin(planOf("p", nil, []string{"!v", "!w"}))
 		elapse(time.Minute)
@@ -193,8 +193,8 @@ func TestOneThatIsSlowHoldsUpTheNextStageForAll(t *testing.T) {
 	})
 }
 
-func TestEvictionsForNobodyNeedNoRecord(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+func TestEvictionsWithoutAPreemptorNeedNoRecord(t *testing.T) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.records = false
 		p := planOf("p", nil, []string{"!v"})
 		p.Job = cluster.JobID{}
@@ -231,7 +231,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 			[]string{"v refused", "w evicted"}, "v by budget", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			acting(t, func(t *testing.T, s *stage) {
+			acting(t, func(t *testing.T, s *scripted) {
 				s.answers[test.what] = test.answers
 				s.Begin(planOf("p", []string{"a"}, []string{"v", "w"}))
 				elapse(time.Minute)
@@ -264,7 +264,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 }
 
 func TestWhatMayBeAnsweredOtherwiseNextTimeIsRepeatedWithinABound(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.answers["evict v"] = []error{errBudget(1), errLost}
 		s.Begin(planOf("p", nil, []string{"!v"}))
 		elapse(time.Minute)
@@ -292,7 +292,7 @@ func TestARecordThatIsNotWrittenEndsThePlan(t *testing.T) {
 		times  int
 	}{"forbidden": {errForbidden, 1}, "the PodGroup is gone": {apiserver.ErrObjectGone, 1}, "no answer": {errLost, apiserver.MaxRequests}} {
 		t.Run(name, func(t *testing.T) {
-			acting(t, func(t *testing.T, s *stage) {
+			acting(t, func(t *testing.T, s *scripted) {
 				s.records = false
 				s.Begin(planOf("p", []string{"a"}, []string{"v"}))
 				attempts := 1
@@ -311,7 +311,7 @@ func TestARecordThatIsNotWrittenEndsThePlan(t *testing.T) {
 	}
 }
 
-func TestACancelledPlanSendsNothingMoreAndIsTakenBackAfterWhatIsUnderWay(t *testing.T) {
+func TestACancelledPlanSendsNothingMore(t *testing.T) {
 	for name, test := range map[string]struct {
 		after time.Duration
 		want  []string
@@ -323,7 +323,7 @@ func TestACancelledPlanSendsNothingMoreAndIsTakenBackAfterWhatIsUnderWay(t *test
 			"5s withdraw a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			acting(t, func(t *testing.T, s *stage) {
+			acting(t, func(t *testing.T, s *scripted) {
 				s.records = test.after > 0
 				s.Begin(planOf("p", []string{"a"}, []string{"v"}))
 				elapse(test.after)
@@ -340,7 +340,7 @@ func TestACancelledPlanSendsNothingMoreAndIsTakenBackAfterWhatIsUnderWay(t *test
 }
 
 func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.answers["evict v"] = []error{errLost, errLost, errLost}
 		s.Begin(planOf("p", nil, []string{"v", "w"}))
 		elapse(2500 * time.Millisecond)
@@ -353,7 +353,7 @@ func TestACancelledPlanDoesNotRepeatWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestTheNewestPromiseToAPodIsTheLastThatIsWritten(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.Begin(planOf("p", []string{"a", "b"}, []string{"v"}))
 		elapse(500 * time.Millisecond)
 		s.End(endOf("p", []string{"a", "b"}, []string{"v"}))
@@ -366,7 +366,7 @@ func TestTheNewestPromiseToAPodIsTheLastThatIsWritten(t *testing.T) {
 }
 
 func TestWhatIsTakenBackIsTriedUntilItIsDoneOrRefused(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+	acting(t, func(t *testing.T, s *scripted) {
 		for range 3 * apiserver.MaxRequests {
 			s.answers["spare v"] = append(s.answers["spare v"], errLost)
 		}
@@ -384,7 +384,7 @@ func TestWhatIsTakenBackIsTriedUntilItIsDoneOrRefused(t *testing.T) {
 }
 
 func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.records = false
 		s.Begin(planOf("p", []string{"a", "b"}, []string{"!v"}))
 		s.Bound("a")
@@ -406,7 +406,7 @@ func TestAPodThatIsBoundIsPromisedNothingMore(t *testing.T) {
 }
 
 func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {
-	acting(t, func(t *testing.T, s *stage) {
+	acting(t, func(t *testing.T, s *scripted) {
 		s.Begin(planOf("p", nil, []string{"v", "w"}))
 		elapse(500 * time.Millisecond)
 		s.Close()
@@ -426,7 +426,7 @@ func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {
 func TestPlansTrickleWhileBindsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &stage{begun: time.Now()}
+		s := &scripted{begun: time.Now()}
 		s.Executor = newExecutor(s.answer, Options{
 			Evicted: func(*decision.Eviction, EvictionResult) {}, IsBusy: func() bool { return true }, Logger: logr.Discard(),
 		})

@@ -103,7 +103,7 @@ func TestOnlyTheNewestStatusIsWrittenAfterARest(t *testing.T) {
 	})
 }
 
-func TestAStatusThatSomebodyWaitsForDoesNotRest(t *testing.T) {
+func TestAStatusThatIsWaitedForIsNotDelayed(t *testing.T) {
 	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
 		n.takes = 200 * time.Millisecond
 		w.Put(note{name: "a", text: "1", written: n})

@@ -12,7 +12,7 @@ import (
 // sizes are numbers of nodes. Each node has thirty pods that no term asks for, of which five have terms of their own.
 var sizes = []int{1000, 5000}
 
-func bigWorld(b *testing.B, nodes int, more ...any) *world {
+func bigWorld(b *testing.B, nodes int, more ...any) *model {
 	var objects []any
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
@@ -25,7 +25,7 @@ func bigWorld(b *testing.B, nodes int, more ...any) *world {
 			objects = append(objects, p)
 		}
 	}
-	w := newWorld(b)
+	w := newModel(b)
 	for _, object := range append(objects, more...) {
 		switch o := object.(type) {
 		case *corev1.Node:

@@ -220,7 +220,7 @@ func TestAnswersAreThoseOfTheKubeSchedulersFramework(t *testing.T) {
 	})
 }
 
-// history makes a random world go through random changes.
+// history makes a random cluster go through random changes.
 type history struct {
 	t       *rapid.T
 	cluster *cluster.Cluster

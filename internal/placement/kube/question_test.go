@@ -83,7 +83,7 @@ func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.node, c.pod)
+			w := newModel(t, c.node, c.pod)
 			got := w.ask("a").Refusal(w.cluster.Node("n"))
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
@@ -94,7 +94,7 @@ func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 
 func TestRefusesEveryNodeButTheOneThatIsNamed(t *testing.T) {
 	// A pod with a node never waits, so this class comes from outside of the model.
-	w := newWorld(t, node("n"), node("m"))
+	w := newModel(t, node("n"), node("m"))
 	q := w.plugins.Ask(&cluster.Class{Pod: pod("a", on("n"))})
 	if got := q.Refusal(w.cluster.Node("n")); got != "" {
 		t.Errorf("refuses the node it names: %s", got)
@@ -106,7 +106,7 @@ func TestRefusesEveryNodeButTheOneThatIsNamed(t *testing.T) {
 
 func TestRefusalFollowsTheNodeObject(t *testing.T) {
 	n := node("n")
-	w := newWorld(t, n, pod("a"))
+	w := newModel(t, n, pod("a"))
 	q := w.ask("a")
 	steps := []struct {
 		change any
@@ -128,7 +128,7 @@ func TestRefusalFollowsTheNodeObject(t *testing.T) {
 }
 
 func TestOnlyTheFiltersAskedForRefuse(t *testing.T) {
-	w := newWorld(t, node("n", cordoned, tainted(corev1.TaintEffectNoSchedule)), pod("b", on("n"), port(80)),
+	w := newModel(t, node("n", cordoned, tainted(corev1.TaintEffectNoSchedule)), pod("b", on("n"), port(80)),
 		pod("a", port(80), near("db", zone)))
 	plugins, err := New(w.cluster, []string{"TaintToleration"}, nil, Arguments{})
 	if err != nil {
@@ -148,7 +148,7 @@ func TestOnlyTheFiltersAskedForRefuse(t *testing.T) {
 
 func TestPortsFollowWhatIsOnTheNode(t *testing.T) {
 	const taken = "node(s) didn't have free ports for the requested pod ports"
-	w := newWorld(t, node("n"), node("m"), pod("a", port(80)), pod("b", port(80)), pod("c", port(81)), pod("d"))
+	w := newModel(t, node("n"), node("m"), pod("a", port(80)), pod("b", port(80)), pod("c", port(81)), pod("d"))
 	n, m := w.cluster.Node("n"), w.cluster.Node("m")
 	q := w.ask("a")
 	expect := func(when, atN, atM string) {
@@ -181,7 +181,7 @@ func TestPortsFollowWhatIsOnTheNode(t *testing.T) {
 }
 
 func TestPreferencesAreNilIfNodesCannotDiffer(t *testing.T) {
-	w := newWorld(t, node("n", having("other:1", 1<<30)), node("m", labelled("disk", "ssd")), pod("a"))
+	w := newModel(t, node("n", having("other:1", 1<<30)), node("m", labelled("disk", "ssd")), pod("a"))
 	q := w.ask("a")
 	if got := q.Preferences(w.cluster.Nodes()); got != nil {
 		t.Errorf("got %v, want nil", got)
@@ -220,7 +220,7 @@ func TestPreferencesAreTheWeightedScoresOfKubeScheduler(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range [][]any{{c.n, c.m, c.pod}, {c.pod, c.m, c.n}} {
-				w := newWorld(t, order...)
+				w := newModel(t, order...)
 				if diff := cmp.Diff(c.want, w.ask("a").Preferences(w.cluster.Nodes())); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
@@ -230,7 +230,7 @@ func TestPreferencesAreTheWeightedScoresOfKubeScheduler(t *testing.T) {
 }
 
 func TestAWeightOfZeroLeavesAScorerOut(t *testing.T) {
-	w := newWorld(t, node("n", tainted(corev1.TaintEffectPreferNoSchedule)), node("m"), pod("a"))
+	w := newModel(t, node("n", tainted(corev1.TaintEffectPreferNoSchedule)), node("m"), pod("a"))
 	plugins, err := New(w.cluster, nil, []Weighted{{"TaintToleration", 0}}, Arguments{})
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func TestSurveyRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(append(threeNodes(), c.others...), c.pod)...)
+			w := newModel(t, append(append(threeNodes(), c.others...), c.pod)...)
 			q := w.ask("a")
 			around := map[string]string{}
 			for _, n := range w.cluster.Nodes() {
@@ -79,7 +79,7 @@ func TestSurveyRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 }
 
 func TestSurveySeesWhatTheTransactionPlacesAndUndoes(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("x1", app("x"), apart("x", zone)), pod("x2", app("x"), apart("x", zone)),
+	w := newModel(t, append(threeNodes(), pod("x1", app("x"), apart("x", zone)), pod("x2", app("x"), apart("x", zone)),
 		pod("plain", app("x")), pod("y", app("y")))...)
 	// The class that first has nothing against any node must notice the anti-affinity that comes later.
 	plain, twin := w.ask("plain"), w.ask("x2")
@@ -114,7 +114,7 @@ func TestSurveyFollowsSelectedNamespaces(t *testing.T) {
 	selectTeam := term("db", zone)
 	selectTeam.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}
 	requireApart(selective, selectTeam)
-	w := newWorld(t, append(threeNodes(), selective, pod("db", app("db"), in("other"), on("a1")))...)
+	w := newModel(t, append(threeNodes(), selective, pod("db", app("db"), in("other"), on("a1")))...)
 	q := w.ask("a")
 	for _, step := range []struct {
 		change any
@@ -130,7 +130,7 @@ func TestSurveyFollowsSelectedNamespaces(t *testing.T) {
 }
 
 func TestSurveyScoresAreNormalisedOverTheNodesThatAreLeft(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), node("c1", labelled(zone, "c")), pod("db", app("db"), on("a1")),
+	w := newModel(t, append(threeNodes(), node("c1", labelled(zone, "c")), pod("db", app("db"), on("a1")),
 		pod("foe", app("foe"), on("b1")), pod("a", preferringNear("db", zone, 10), apart("foe", zone)))...)
 	_, scores := w.survey(w.ask("a"))
 	if diff := cmp.Diff(map[string]int64{"a1": 200, "a2": 200, "b1": 0, "c1": 0}, scores); diff != "" {
@@ -139,7 +139,7 @@ func TestSurveyScoresAreNormalisedOverTheNodesThatAreLeft(t *testing.T) {
 }
 
 func TestSurveyAnswersAgainUnlessSomethingThatMattersChanged(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("a", app("x"), apart("x", zone)), pod("b", app("x")), pod("y", app("y")))...)
+	w := newModel(t, append(threeNodes(), pod("a", app("x"), apart("x", zone)), pod("b", app("x")), pod("y", app("y")))...)
 	q := w.ask("a")
 	read := func() *Question {
 		w.survey(q)
@@ -157,7 +157,7 @@ func TestSurveyAnswersAgainUnlessSomethingThatMattersChanged(t *testing.T) {
 }
 
 func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
+	w := newModel(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
 	q := w.ask("a")
 	for _, c := range []struct{ node, want string }{{"a1", ""}, {"b1", notNear}, {"a2", ""}} {
 		refusals, scores := q.Survey([]*cluster.Node{w.cluster.Node(c.node)})
@@ -171,7 +171,7 @@ func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
 }
 
 func TestSurveyBeginsAnewAfterAPanic(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
+	w := newModel(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
 	q := w.ask("a")
 	filters := w.plugins.filters[looksAround]
 	w.plugins.filters[looksAround] = append([]fwk.FilterPlugin{nil}, filters...)
@@ -190,7 +190,7 @@ func TestSurveyBeginsAnewAfterAPanic(t *testing.T) {
 }
 
 func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("db", app("db"), on("ghost")), pod("a", near("db", zone)))...)
+	w := newModel(t, append(threeNodes(), pod("db", app("db"), on("ghost")), pod("a", near("db", zone)))...)
 	q := w.ask("a")
 	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
 		t.Errorf("got %v", got)
@@ -207,7 +207,7 @@ func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 
 // A scorer may be the only one that reads a term.
 func TestWhatOnlyScorersCannotReadIsRefusedOneByOneToo(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("a", preferringNear("no label value", zone, 1)))...)
+	w := newModel(t, append(threeNodes(), pod("a", preferringNear("no label value", zone, 1)))...)
 	plugins, err := New(w.cluster, nil, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestWhatOnlyScorersCannotReadIsRefusedOneByOneToo(t *testing.T) {
 }
 
 func TestASurveyAfterAQuestionAboutOneNodeIsOfThePodsAsTheyAre(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("x1", app("x")), pod("a", apart("x", zone)))...)
+	w := newModel(t, append(threeNodes(), pod("x1", app("x")), pod("a", apart("x", zone)))...)
 	q := w.ask("a")
 	w.survey(q)
 	w.cluster.Place(w.task("x1"), w.cluster.Node("a1"))
@@ -235,7 +235,7 @@ func TestASurveyAfterAQuestionAboutOneNodeIsOfThePodsAsTheyAre(t *testing.T) {
 }
 
 func TestAnOutlookSeesThePodsThatWillBeThere(t *testing.T) {
-	w := newWorld(t, append(threeNodes(), pod("leaves", app("x"), port(80), on("a1")), pod("comes", app("x"), port(80)),
+	w := newModel(t, append(threeNodes(), pod("leaves", app("x"), port(80), on("a1")), pod("comes", app("x"), port(80)),
 		pod("a", apart("x", zone), port(80)))...)
 	outlook, err := NewOutlook(w.cluster, allFilters, allScores, Arguments{})
 	if err != nil {

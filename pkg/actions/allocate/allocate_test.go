@@ -131,7 +131,7 @@ func TestBestEffortPodsBeyondTheMinimumAreLeftToBackfill(t *testing.T) {
 	expect(t, s.Run(allocate.Name), "p0 p1 p3")
 }
 
-func TestWithoutADoorJobsAreLetIn(t *testing.T) {
+func TestWithoutEnqueueJobsAreAdmitted(t *testing.T) {
 	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 1, fixture.PendingAdmission),
 		fixture.Pod("p", fixture.In("g")))
 	expect(t, s.Run(allocate.Name), "p")
@@ -152,7 +152,7 @@ func inOrder(q *schedulingv1beta1.Queue) {
 	q.Spec.DequeueStrategy = schedulingv1beta1.DequeueStrategyFIFO
 }
 
-func TestInAQueueThatKeepsToTheOrderAJobThatCannotStartHoldsUpThoseBehindIt(t *testing.T) {
+func TestInAStrictQueueAJobThatCannotStartHoldsUpLaterOnes(t *testing.T) {
 	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=4"), fixture.Queue("line", inOrder), fixture.Queue("other")).
 		Gang("a", "line", 1, 2, "cpu=1").Gang("b", "line", 3, 3, "cpu=1").Gang("c", "line", 1, 1, "cpu=1").Gang("d", "other", 1, 1, "cpu=1")
 	expect(t, s.Run(allocate.Name), "a-0 d-0 a-1")
@@ -163,7 +163,7 @@ func TestInAQueueThatKeepsToTheOrderAJobThatCannotStartHoldsUpThoseBehindIt(t *t
 	expect(t, s.Run(allocate.Name), "b-0 b-1 b-2 c-0")
 }
 
-func TestAJobWhosePodsDoNotExistYetHoldsNobodyUp(t *testing.T) {
+func TestAJobWhosePodsDoNotExistYetHoldsUpNoOther(t *testing.T) {
 	s := harness.ForActions(t, []framework.ActionFactory{allocate.Factory()}, harness.Gang{}, &harness.Limits{}, incomplete{}).
 		Set(fixture.Node("n0", "cpu=3"), fixture.Queue("line", inOrder)).Gang("a", "line", 2, 1, "cpu=1").Gang("b", "line", 1, 1, "cpu=1")
 	expect(t, s.Run(allocate.Name), "b-0")

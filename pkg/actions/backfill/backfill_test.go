@@ -70,7 +70,7 @@ func TestAGangOfPodsThatRequestNothingStartsWholeOrNotAtAll(t *testing.T) {
 	expect(t, s.Run(backfill.Name), "b-0 b-1")
 }
 
-func TestAJobAtTheDoorIsLeftOutside(t *testing.T) {
+func TestAJobPendingAdmissionIsNotPlaced(t *testing.T) {
 	s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0, fixture.PendingAdmission))
 	add(s, "p0", 0, fixture.Asks(""))
 	expect(t, s.Run(backfill.Name), "")

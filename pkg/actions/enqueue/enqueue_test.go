@@ -21,7 +21,7 @@ func newStage(t *testing.T, l *harness.Limits) *harness.Model {
 
 func isIn(s *harness.Model, name string) bool { return !s.Job(fixture.Key(name)).IsPendingAdmission() }
 
-func TestAJobThatAsksForNothingBeforehandIsLetInUnasked(t *testing.T) {
+func TestAJobWithoutMinResourcesIsAdmittedUnasked(t *testing.T) {
 	l := &harness.Limits{AdmissionLimits: map[string]int{"default": 0}}
 	s := newStage(t, l).Set(fixture.Group("g", "default", 3, fixture.PendingAdmission))
 	s.Run(enqueue.Name)
@@ -40,7 +40,7 @@ func TestARefusedJobBooksNothingAndHidesNoneBehindIt(t *testing.T) {
 	}
 }
 
-func TestAJobThatIsLetInIsBookedAtOnce(t *testing.T) {
+func TestAJobThatIsAdmittedIsBookedAtOnce(t *testing.T) {
 	s := newStage(t, &harness.Limits{AdmissionLimits: map[string]int{"default": 5}}).Set(
 		fixture.Group("a", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")),
 		fixture.Group("b", "default", 3, fixture.PendingAdmission, fixture.Wanting("pods=3")))
@@ -92,7 +92,7 @@ func (r roomMaker) AdmitsByEviction(_ *framework.Session, j *cluster.Job) (bool,
 	return j.ID.Name == string(r), nil
 }
 
-func TestAJobThatRoomMayBeMadeForIsLetInThoughItIsRefused(t *testing.T) {
+func TestAJobThatEvictionsCanHelpIsAdmittedThoughRefused(t *testing.T) {
 	factory := framework.ActionFactory{Name: "roomMaker", New: func(conf.Arguments) (framework.Action, error) { return roomMaker("b"), nil }}
 	s := harness.ForActions(t, []framework.ActionFactory{enqueue.Factory(), factory}, &harness.Limits{AdmissionLimits: map[string]int{"default": 0}}).Set(
 		fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("pods=1")),

@@ -98,7 +98,7 @@ func TestAnAdmittedJobThatBringsNoPodsGoesBackOnceOthersWait(t *testing.T) {
 	l.until(2*time.Minute).expect("waits", running, "").expect("hog", pending, verdict.OverCommitted)
 }
 
-func TestAnAdmittedJobKeepsItsRoomForTheTimeoutWhileNobodyWaits(t *testing.T) {
+func TestAnAdmittedJobKeepsItsRoomForTheTimeoutIfNoOtherWaits(t *testing.T) {
 	l := newTimeline(t, "", wanting("slow", "cpu=10", 1))
 	l.until(299*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks)
 	l.until(301*time.Second).expect("slow", pending, verdict.PodsMissing)

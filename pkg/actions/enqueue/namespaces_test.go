@@ -90,7 +90,7 @@ func TestAJobOfSuchANamespaceThatHasItsPodsIsServed(t *testing.T) {
 	}
 }
 
-func TestWhereNobodyElseWaitsANamespaceNeedsNotWait(t *testing.T) {
+func TestWhereNoOtherNamespaceWaitsANamespaceNeedsNotWait(t *testing.T) {
 	l := newTimeline(t, "", hogs(2)...).until(31 * time.Second)
 	if names := l.admitted(); len(names) != 1 || names[0] != "hog-01" {
 		t.Errorf("%v are admitted", names)

@@ -121,7 +121,7 @@ func TestWhoFindsNoRoomIsTold(t *testing.T) {
 	}
 }
 
-func TestOpeningTheDoorEvictsNobody(t *testing.T) {
+func TestAdmissionEvictsNothing(t *testing.T) {
 	s := harness.ForActions(t, []framework.ActionFactory{enqueue.Factory(), preempt.Factory()}, harness.Gang{}, crowded{}).Set(fixture.PriorityClass("high", 100), fixture.Node("n1", "cpu=1"))
 	group := fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
 	group.Spec.PriorityClassName = "high"

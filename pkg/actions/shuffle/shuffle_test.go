@@ -28,7 +28,7 @@ func (c *chooser) ChooseVictims() []framework.Chosen {
 	return chosen
 }
 
-func TestWhatPluginsNameLeavesOnceForNobody(t *testing.T) {
+func TestWhatPluginsNameIsEvictedOnce(t *testing.T) {
 	c := &chooser{names: []string{"b", "a", "b", "waits", "stranger"}}
 	s := harness.ForActions(t, []framework.ActionFactory{shuffle.Factory()}, c).Set(fixture.Node("n1", "cpu=8"), fixture.Group("g", "default", 0),
 		fixture.Pod("a", fixture.In("g"), fixture.On("n1")), fixture.Pod("b", fixture.In("g"), fixture.On("n1")), fixture.Pod("waits", fixture.In("g")),

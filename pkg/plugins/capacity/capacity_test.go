@@ -63,7 +63,7 @@ func TestTheShareIsTheWorstRatioToWhatIsDeserved(t *testing.T) {
 	}
 }
 
-func TestQueuesAreServedByPriorityThenByShareThenThoseThatDeserveSomething(t *testing.T) {
+func TestQueuesAreServedByPriorityShareAndWhatTheyDeserve(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=32"), fixture.Queue("nothing"),
 		fixture.Queue("as-deserved", fixture.Deserving("cpu=1")), fixture.Queue("half", fixture.Deserving("cpu=2")),
 		fixture.Queue("quarter", fixture.Deserving("cpu=4")), fixture.Queue("double", fixture.Deserving("cpu=500m")),
@@ -120,7 +120,7 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 	}
 }
 
-func TestTheDoorLooksAtWhatIsAskedFor(t *testing.T) {
+func TestAdmissionLooksAtMinResources(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", fixture.Capped("cpu=2 memory=2Gi")),
 		knocking("cpu", "q", "cpu=1"), knocking("memory", "q", "cpu=1 memory=1Gi"), knocking("nothing", "q", ""))
 	w.Set(running("held", "q", "cpu=1 memory=3Gi"))
@@ -142,7 +142,7 @@ func TestAJobTooLargeForItsQueueStaysOutside(t *testing.T) {
 	}
 }
 
-func TestOneOfTwoChildrenPassesTheParentsDoor(t *testing.T) {
+func TestOneOfTwoChildrenIsAdmittedBelowTheParent(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"),
 		fixture.Queue("q6", fixture.Capped("cpu=2 memory=4Gi")), fixture.Queue("q61", fixture.Below("q6")), fixture.Queue("q62", fixture.Below("q6")),
 		knocking("pg10", "q61", "cpu=2 memory=4Gi"), knocking("pg11", "q62", "cpu=2 memory=4Gi"))

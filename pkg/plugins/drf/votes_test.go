@@ -25,7 +25,7 @@ func job(name, queue string, runs, waits int, asks string) []runtime.Object {
 	return objects
 }
 
-func TestAJobGivesAsLongAsItHasNoLessThanTheTaker(t *testing.T) {
+func TestAJobGivesAsLongAsItHasNoLessThanThePreemptor(t *testing.T) {
 	for name, test := range map[string]struct {
 		taker, giver int // pods of one of twelve CPUs that run
 		victims      string
@@ -75,7 +75,7 @@ func TestInsideAJobSharesHaveNoSay(t *testing.T) {
 	}
 }
 
-func TestAJobAtTheDoorCountsWithItsMinimum(t *testing.T) {
+func TestAJobPendingAdmissionCountsWithItsMinimum(t *testing.T) {
 	for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
 			fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1"))
@@ -95,7 +95,7 @@ func TestOnlyTheHierarchyHasASayBetweenQueues(t *testing.T) {
 	}
 }
 
-func TestAQueueGivesAsLongAsItComesAfterTheTakers(t *testing.T) {
+func TestAQueueGivesAsLongAsItComesAfterThePreemptors(t *testing.T) {
 	for name, test := range map[string]struct {
 		weights      string // of the giver; the taker's is 1
 		taker, waits int

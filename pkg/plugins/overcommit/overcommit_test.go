@@ -25,7 +25,7 @@ func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *harnes
 		fixture.Queue("q")).Set(objects)
 }
 
-func TestTheDoorIsOpenALittleWiderThanTheCluster(t *testing.T) {
+func TestAdmissionIsALittleWiderThanTheCluster(t *testing.T) {
 	w := sixCPUs(t, "", fixture.Group("booked", "q", 1, fixture.Wanting("cpu=2 memory=2Gi")), knocking("fits", "cpu=2 memory=2Gi"),
 		knocking("exactly", "cpu=5200m"), knocking("too-much", "cpu=5201m"), knocking("huge", "cpu=20 memory=20Gi"),
 		fixture.Group("silent", "q", 1, fixture.PendingAdmission), knocking("empty", ""))
@@ -66,7 +66,7 @@ func TestWhatAJobHoldsIsNotCountedTwice(t *testing.T) {
 	}
 }
 
-func TestAJobAtTheDoorDoesNotAskForWhatItHolds(t *testing.T) {
+func TestAJobPendingAdmissionDoesNotAskForWhatItHolds(t *testing.T) {
 	w := sixCPUs(t, "overcommit-factor: 1", knocking("j", "cpu=5"), knocking("k", "cpu=5"),
 		fixture.Pod("a", fixture.In("j"), fixture.Asks("cpu=2"), fixture.On("n1")))
 	s := w.Open()
@@ -116,7 +116,7 @@ func TestTheFactorIsTakenAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestNeverIsMoreLetInThanTheFactorAllows(t *testing.T) {
+func TestNoMoreIsAdmittedThanTheFactorAllows(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := sixCPUs(t, "overcommit-factor: 1.5")
 		for i := range rapid.IntRange(1, 9).Draw(r, "jobs") {

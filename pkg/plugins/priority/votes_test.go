@@ -47,7 +47,7 @@ func TestAPodLeavesForWhatRanksAboveIt(t *testing.T) {
 	}
 }
 
-func TestEqualPriorityEvictsNobody(t *testing.T) {
+func TestEqualPriorityEvictsNothing(t *testing.T) {
 	w := harness.ForPlugin(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"),
 		fixture.Group("a", "default", 1), fixture.Group("b", "default", 1),
 		fixture.Pod("of-a", fixture.In("a"), fixture.On("n")), fixture.Pod("of-b", fixture.In("b"), fixture.WithPriority(9)))

@@ -217,7 +217,7 @@ func TestAJobIsLookedAtAgainWhenOthersWantLess(t *testing.T) {
 	}
 }
 
-func TestTheDoor(t *testing.T) {
+func TestAdmission(t *testing.T) {
 	at := func(name, queue, minimum string) runtime.Object {
 		return fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 	}
@@ -264,7 +264,7 @@ func TestTheDoor(t *testing.T) {
 	}
 }
 
-func TestAJobThatIsLetInLeavesLessForTheNext(t *testing.T) {
+func TestAJobThatIsAdmittedLeavesLessForTheNext(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16"), fixture.Queue("q", fixture.Capped("cpu=4")),
 		fixture.Group("a", "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=3")),
 		fixture.Group("b", "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=3")))

@@ -121,7 +121,7 @@ func TestTheSentenceNamesTheQuotaAndTheNumbers(t *testing.T) {
 	}
 }
 
-func TestWhatIsLetInIsKeptRoomFor(t *testing.T) {
+func TestWhatIsAdmittedIsKeptRoomFor(t *testing.T) {
 	w := newWorld(t, quota("a", "cpu=10", "cpu=1"), quota("b", "pods=7", ""), letIn("before", "cpu=4"),
 		knocking("first", "cpu=3"), knocking("second", "cpu=3"), knocking("third", "cpu=2"), knocking("fourth", "cpu=0"))
 	s := w.Open()
@@ -202,7 +202,7 @@ func TestARefusedJobIsWokenByWhatMayHelp(t *testing.T) {
 	}
 }
 
-func TestNeverIsMoreLetInThanAQuotaAllows(t *testing.T) {
+func TestNoMoreIsAdmittedThanAQuotaAllows(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const limit = 9000
 		used := rapid.IntRange(0, limit).Draw(r, "used")

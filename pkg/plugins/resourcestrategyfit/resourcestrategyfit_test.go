@@ -119,7 +119,7 @@ func TestCPUAndMemoryAreKeptForIdleDevices(t *testing.T) {
 	}
 }
 
-func TestAFullerNodeIsBetterWhereResourcesAreFilledUpAndWorseWhereTheyAreSpread(t *testing.T) {
+func TestAFullerNodeScoresMoreForPackingAndLessForSpreading(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		amount := func(name string) string { return fmt.Sprint(rapid.IntRange(1, 99).Draw(r, name)) }
 		asked, held := "cpu="+amount("cpu")+" memory="+amount("memory")+"Gi", "cpu="+amount("held")

@@ -71,7 +71,7 @@ func behind(t *testing.T, arguments string, sameTier bool, objects ...runtime.Ob
 	return policy, c
 }
 
-func TestAJobIsLetInOnceItHasWaitedForLongEnough(t *testing.T) {
+func TestAJobIsAdmittedOnceItHasWaitedForLongEnough(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments string
 		options   []option
@@ -171,7 +171,7 @@ func TestADeadlineWakesTheScheduler(t *testing.T) {
 	}
 }
 
-func TestWithoutASayAtTheDoorNothingIsToBeWokenFor(t *testing.T) {
+func TestWithoutAVoteOnAdmissionNothingIsWaitedFor(t *testing.T) {
 	made, err := sla.Factory().New(conf.Switches{}.With(conf.EnableJobEnqueued, false), sla.Factory().Spec.Defaults())
 	if err != nil {
 		t.Fatal(err)

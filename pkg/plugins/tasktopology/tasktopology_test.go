@@ -218,7 +218,7 @@ func TestAJobIsSpreadAndGatheredAsItSays(t *testing.T) {
 	}
 }
 
-func TestNodesAreLookedAtAgainWhenSomebodyElseIsToCome(t *testing.T) {
+func TestNodesAreLookedAtAgainWhenAnotherPodIsToCome(t *testing.T) {
 	objects := append(pods("worker0", ""), fixture.Group("g", "q", 1, says("ps,worker", "", "")), fixture.Node("large", "cpu=9"), fixture.Node("a", "cpu=2"))
 	c, policy, engine := stage(t, objects...)
 	best := func() string {

@@ -143,7 +143,7 @@ func TestHoursThatCannotBeReadAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeEvictedTakesFromNobody(t *testing.T) {
+func TestWhatMayBeEvictedPreemptsNothing(t *testing.T) {
 	const mayNot = "tdm (the pod that waits may be evicted itself, or use revocable nodes)"
 	w := harness.ForPlugin(t, tdm.Factory(), "tdm.revocable-zone.z: 00:00-02:00").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Node("r", "cpu=9", inZone("z")),
 		fixture.Group("plain", "q", 1), fixture.Pod("plain", fixture.In("plain")),

@@ -73,7 +73,7 @@ func TestNodesWithTheSameLabelAreInOneHyperNode(t *testing.T) {
 			"rack=a: tier 1 rack, Node n0"},
 		"two kinds of network": {mixed, []metav1.PartialObjectMetadata{node("n0", "tor=a"), node("n1", "rack=a row=a")},
 			"rack=a: tier 1 rack, Node n1\nrow=a: tier 2 row, HyperNode rack=a\ntor=a: tier 1 tor, Node n0"},
-		"one rack in two rows is a member of both, and the controller says which of them is left out": {rows,
+		"one rack in two rows is left out of one, which is said": {rows,
 			[]metav1.PartialObjectMetadata{node("n0", "rack=a row=1"), node("n1", "rack=a row=2")},
 			"rack=a: tier 1 rack, Node n0 Node n1\nrow=1: tier 2 row, HyperNode rack=a\nrow=2: tier 2 row, HyperNode rack=a"},
 	} {

@@ -118,7 +118,7 @@ func TestVolumesAndPartitionsAreRefusedByFieldAndValue(t *testing.T) {
 	}
 }
 
-func TestAJobOfMorePodsThanAnyClusterHoldsIsRefusedWithTheTaskThatIsTooMuch(t *testing.T) {
+func TestAJobOfTooManyPodsIsRefusedAtTheTaskThatIsTooMuch(t *testing.T) {
 	const most = math.MaxInt32
 	for name, test := range map[string]struct {
 		replicas []int32

@@ -78,7 +78,7 @@ func TestWhatGoesWrongIsSaidInFewWords(t *testing.T) {
 	}
 }
 
-func TestNobodyIsWaitedForBeyondTheTimeout(t *testing.T) {
+func TestNoAnswerIsWaitedForBeyondTheTimeout(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "trickle") {

@@ -30,8 +30,8 @@ func (choose chooser) oneOf(words ...string) string { return words[choose(len(wo
 // once reports true once in so many times, and not in the plainest choice.
 func (choose chooser) once(in int) bool { return choose(in) == in-1 }
 
-// world is a virtual cluster that goes on between the cycles of a scheduler.
-type world struct {
+// testCluster is a virtual cluster that goes on between the cycles of a scheduler.
+type testCluster struct {
 	objects
 	choose    chooser
 	setting   setting
@@ -72,8 +72,8 @@ type letter struct {
 	finished bool
 }
 
-func newWorld(s setting, choose chooser) *world {
-	w := &world{choose: choose, setting: s, scheduler: s.start(), now: fixture.Birth.Add(time.Hour), deaths: map[types.UID]time.Time{},
+func newTestCluster(s setting, choose chooser) *testCluster {
+	w := &testCluster{choose: choose, setting: s, scheduler: s.start(), now: fixture.Birth.Add(time.Hour), deaths: map[types.UID]time.Time{},
 		immortal: map[types.UID]bool{}}
 	w.objects = objects{nodes: map[string]*corev1.Node{}, queues: map[string]*schedulingv1beta1.Queue{},
 		groups: map[string]*schedulingv1beta1.PodGroup{}, pods: map[string]*corev1.Pod{},
@@ -83,13 +83,13 @@ func newWorld(s setting, choose chooser) *world {
 }
 
 // identify gives a new object an identity and an age.
-func (w *world) identify(o metav1.Object) {
+func (w *testCluster) identify(o metav1.Object) {
 	w.births++
 	o.SetUID(types.UID(fmt.Sprintf("%s-%d", o.GetName(), w.births)))
 }
 
 // set shows objects that are new or have changed.
-func (w *world) set(all ...runtime.Object) {
+func (w *testCluster) set(all ...runtime.Object) {
 	for _, object := range all {
 		switch o := object.(type) {
 		case *corev1.Node:
@@ -109,7 +109,7 @@ func (w *world) set(all ...runtime.Object) {
 	}
 }
 
-func (w *world) drop(object runtime.Object) {
+func (w *testCluster) drop(object runtime.Object) {
 	switch o := object.(type) {
 	case *corev1.Node:
 		delete(w.nodes, o.Name)
@@ -122,7 +122,7 @@ func (w *world) drop(object runtime.Object) {
 }
 
 // change shows a pod as it is after a change, if it is still the one that is meant.
-func (w *world) change(key types.NamespacedName, uid types.UID, how func(*corev1.Pod)) bool {
+func (w *testCluster) change(key types.NamespacedName, uid types.UID, how func(*corev1.Pod)) bool {
 	p := w.pods[key.Name]
 	if p == nil || p.UID != uid {
 		return false
@@ -134,7 +134,7 @@ func (w *world) change(key types.NamespacedName, uid types.UID, how func(*corev1
 }
 
 // cycle runs one cycle on all that was not heard yet, has it judged, and sets out to do what was decided.
-func (w *world) cycle() *decision.Decisions {
+func (w *testCluster) cycle() *decision.Decisions {
 	w.now = w.now.Add(time.Second)
 	t := turn{now: w.now, events: w.events}
 	w.events = nil
@@ -165,7 +165,7 @@ func text(d *decision.Decisions) string {
 }
 
 // heed takes in what was decided. Plans that end come first, as in an outbox that never sends what was taken back.
-func (w *world) heed(d *decision.Decisions) {
+func (w *testCluster) heed(d *decision.Decisions) {
 	for _, e := range d.Ended {
 		w.letters = slices.DeleteFunc(w.letters, func(l *letter) bool { return l.plan.ID == e.ID })
 		for _, n := range e.Nominations {
@@ -192,7 +192,7 @@ func (w *world) heed(d *decision.Decisions) {
 	}
 }
 
-func (w *world) setStatus(g decision.GroupStatus) {
+func (w *testCluster) setStatus(g decision.GroupStatus) {
 	if object := w.groups[g.Job.Name]; object != nil && object.UID == g.UID {
 		object = object.DeepCopy()
 		object.Status = g.Status
@@ -216,8 +216,8 @@ func disrupt(p *corev1.Pod, status corev1.ConditionStatus, message, value string
 		Reason: corev1.PodReasonPreemptionByScheduler, Message: message})
 }
 
-// goOn has the outside world do some of what is under way.
-func (w *world) goOn() {
+// goOn has the API server and the kubelets do some of what is under way.
+func (w *testCluster) goOn() {
 	w.binds = slices.DeleteFunc(w.binds, func(b decision.Bind) bool {
 		if !w.calm && w.choose.once(4) {
 			return false // takes longer
@@ -242,7 +242,7 @@ func (w *world) goOn() {
 }
 
 // land has a binding succeed.
-func (w *world) land(b decision.Bind) {
+func (w *testCluster) land(b decision.Bind) {
 	ok := w.pods[b.Pod.Name] != nil && w.pods[b.Pod.Name].DeletionTimestamp == nil && w.nodes[b.Node] != nil
 	landed := ok && w.change(b.Pod, b.UID, func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Status.Phase = b.Node, corev1.PodRunning
@@ -256,7 +256,7 @@ func (w *world) land(b decision.Bind) {
 }
 
 // carryOn does the next step of a plan: it is recorded, nominations and victims are marked, and then each victim is evicted.
-func (w *world) carryOn(l *letter) {
+func (w *testCluster) carryOn(l *letter) {
 	switch {
 	case l.step == 0:
 		w.setStatus(l.plan.Group)
@@ -287,7 +287,7 @@ func (w *world) carryOn(l *letter) {
 }
 
 // evict tells a pod to end, unless a budget forbids it or somebody refuses.
-func (w *world) evict(e decision.Eviction) bool {
+func (w *testCluster) evict(e decision.Eviction) bool {
 	p := w.pods[e.Pod.Name]
 	if p == nil || p.UID != e.UID || p.DeletionTimestamp != nil {
 		return true // gone already
@@ -308,7 +308,7 @@ func (w *world) evict(e decision.Eviction) bool {
 }
 
 // end begins the deletion of a pod, which takes its time.
-func (w *world) end(p *corev1.Pod) {
+func (w *testCluster) end(p *corev1.Pod) {
 	grace := w.graceOf()
 	w.change(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.UID, func(p *corev1.Pod) {
 		seconds := int64(grace / time.Second)
@@ -321,7 +321,7 @@ func (w *world) end(p *corev1.Pod) {
 }
 
 // die has pods go whose time has come; what belongs to a job comes back.
-func (w *world) die() {
+func (w *testCluster) die() {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		p := w.pods[name]
 		if p.DeletionTimestamp == nil || w.immortal[p.UID] || w.now.Before(w.deaths[p.UID]) {
@@ -339,7 +339,7 @@ func groupOf(p *corev1.Pod) string {
 }
 
 // again is the pod that a controller makes in place of one that is gone.
-func (w *world) again(p *corev1.Pod) *corev1.Pod {
+func (w *testCluster) again(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
 	w.identify(p)
 	p.CreationTimestamp, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = metav1.NewTime(w.now), nil, nil
@@ -353,7 +353,7 @@ func covers(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
 }
 
 // recount has the budgets say what they allow.
-func (w *world) recount() {
+func (w *testCluster) recount() {
 	for _, name := range slices.Sorted(maps.Keys(w.budgets)) {
 		b, healthy := w.budgets[name], 0
 		for _, p := range w.pods {
@@ -371,7 +371,7 @@ func (w *world) recount() {
 }
 
 // crash throws the scheduler away. What was not written is lost; bindings have succeeded or never will.
-func (w *world) crash() {
+func (w *testCluster) crash() {
 	for _, b := range w.binds {
 		if w.choose(2) == 1 {
 			w.land(b)
@@ -385,7 +385,7 @@ func (w *world) crash() {
 }
 
 // all are the objects there are, as a scheduler hears of them that starts now.
-func (w *world) all() []cluster.Event {
+func (w *testCluster) all() []cluster.Event {
 	var events []cluster.Event
 	list(&events, w.classes)
 	list(&events, w.queues)
@@ -403,7 +403,7 @@ func list[T runtime.Object](events *[]cluster.Event, all map[string]T) {
 }
 
 // written is what a new scheduler can know of the plans of the last: pods that are promised nodes.
-func (w *world) written() *memory {
+func (w *testCluster) written() *memory {
 	m := newMemory()
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		p := w.pods[name]
@@ -420,7 +420,7 @@ func (w *world) written() *memory {
 }
 
 // acts reports whether anything is under way, beside what the scheduler has not heard yet.
-func (w *world) acts() bool {
+func (w *testCluster) acts() bool {
 	for _, p := range w.pods {
 		if p.DeletionTimestamp != nil && !w.immortal[p.UID] {
 			return true
@@ -430,7 +430,7 @@ func (w *world) acts() bool {
 }
 
 // hearsOnlyStatuses reports whether all that the scheduler has not heard yet is what it wrote about jobs itself.
-func (w *world) hearsOnlyStatuses() bool {
+func (w *testCluster) hearsOnlyStatuses() bool {
 	return !slices.ContainsFunc(w.events, func(e cluster.Event) bool {
 		set, ok := e.(cluster.Set)
 		if !ok {

@@ -17,9 +17,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// world is a cluster to begin with and what happens in it, one thing after another, most of them when the one before has come to rest.
+// scenario is a cluster to begin with and what happens in it, one thing after another, most of them when the one before has come to rest.
 // It is plain data, so that parts of it can be left out.
-type world struct {
+type scenario struct {
 	configuration configuration
 	objects       []runtime.Object
 	changes       []timed
@@ -27,20 +27,20 @@ type world struct {
 	overlook func(wake.Cause) bool
 }
 
-// change is something that happens in the world outside. What it is about may be gone by then: then nothing happens.
+// change is something that happens outside of the scheduler. What it is about may be gone by then: then nothing happens.
 type change struct {
 	name  string
-	apply func(*life)
+	apply func(*run)
 }
 
-// timed is a change and when it comes: once the world rests or, if it is sudden, so many cycles after the one before.
+// timed is a change and when it comes: once the scenario rests or, if it is sudden, so many cycles after the one before.
 type timed struct {
 	change
 	isSudden bool
 	cycles   int
 }
 
-// configuration is what the scheduler is told to do, as far as worlds differ in it.
+// configuration is what the scheduler is told to do, as far as scenarios differ in it.
 type configuration struct {
 	actions string
 	plugins []string // of the second tier
@@ -52,7 +52,7 @@ type configuration struct {
 	preset   string // of preempt, "" for the usual
 }
 
-// actionLists are the pipelines that worlds run under, the plainest first.
+// actionLists are the pipelines that scenarios run under, the plainest first.
 var actionLists = []string{"enqueue, allocate, preempt, reclaim, backfill", "allocate, backfill", "enqueue, allocate, backfill",
 	"allocate, preempt, reclaim", "enqueue, reclaim, preempt, allocate, backfill"}
 
@@ -129,7 +129,7 @@ func (c configuration) policy() *framework.Policy {
 	return policy
 }
 
-// chooser makes all random choices of a world.
+// chooser makes all random choices of a scenario.
 type chooser struct{ *rand.Rand }
 
 func newChooser(seed uint64) chooser { return chooser{rand.New(rand.NewPCG(seed, 9))} }
@@ -139,5 +139,5 @@ func (c chooser) oneOf(words ...string) string { return words[c.IntN(len(words))
 // once reports true once in so many times.
 func (c chooser) once(in int) bool { return c.IntN(in) == 0 }
 
-// beginning is when worlds begin.
+// beginning is when scenarios begin.
 var beginning = fixture.Birth.Add(time.Hour)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,14 +22,8 @@ import (
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
-
-// tb is what both tests and property tests can do.
-type tb interface {
-	Helper()
-	Errorf(format string, arguments ...any)
-	Fatalf(format string, arguments ...any)
-}
 
 // atMost is a plugin from outside the tree that lets no node hold more than so many pods.
 type atMost int
@@ -69,28 +62,23 @@ func (content) Name() string { return "content" }
 
 func (content) VetoNode(*cluster.Task, *cluster.Node) string { return "" }
 
-// world is a model, an engine and a session on them.
-type world struct {
-	tb
-	cluster *cluster.Cluster
-	policy  *framework.Policy
-	engine  *placement.Engine
-	outlook *placement.Engine
+// setup is a model with engines, and with what is worked out afresh to hold their answers against.
+type setup struct {
+	*harness.Model
+	harness.TB
 	session *framework.Session
 	plugins []string
 }
 
-// newWorld returns a world with these plugins, in one tier.
-func newWorld(t tb, plugins ...string) *world {
+// newSetup returns a setup with these plugins, in one tier.
+func newSetup(t harness.TB, plugins ...string) *setup {
 	t.Helper()
 	if len(plugins) == 0 {
 		plugins = []string{"gang", "predicates", "nodeorder"}
 	}
 	registry := framework.NewRegistry([]framework.ActionFactory{{Name: "none", New: func(conf.Arguments) (framework.Action, error) { return none{}, nil }}},
 		[]framework.PluginFactory{gangplugin.Factory(), predicates.Factory(), nodeorder.Factory(), binpack.Factory(), networktopology.Factory(),
-			{Name: "at-most", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return atMost(4), nil }},
-			{Name: "content", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return content{}, nil }},
-			{Name: "picky", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return picky{}, nil }}})
+			harness.Made(atMost(4)), harness.Made(content{}), harness.Made(picky{})})
 	text := "actions: none\ntiers:\n- plugins:\n"
 	for _, name := range plugins {
 		text += "  - name: " + name + "\n"
@@ -103,14 +91,7 @@ func newWorld(t tb, plugins ...string) *world {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	w := &world{tb: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}}), policy: policy, plugins: plugins}
-	if w.engine, err = placement.New(w.cluster, policy); err != nil {
-		t.Fatalf("%v", err)
-	}
-	if w.outlook, err = placement.NewOutlook(w.cluster, policy); err != nil {
-		t.Fatalf("%v", err)
-	}
-	return w.set(fixture.Queue("default"))
+	return &setup{Model: harness.ForPolicy(t, policy).Placing().Set(fixture.Queue("default")), TB: t, plugins: plugins}
 }
 
 type none struct{}
@@ -118,31 +99,17 @@ type none struct{}
 func (none) Name() string               { return "none" }
 func (none) Execute(*framework.Session) {}
 
-func (w *world) set(objects ...runtime.Object) *world {
-	for _, object := range objects {
-		w.cluster.Apply(cluster.Set{Object: object})
-	}
+// set shows objects to the scheduler.
+func (w *setup) set(things ...any) *setup {
+	w.Set(things...)
 	return w
 }
 
-func (w *world) remove(object runtime.Object) { w.cluster.Apply(cluster.Delete{Object: object}) }
-
 // open opens a session.
-func (w *world) open() *framework.Session {
-	w.session = framework.Open(w.cluster, w.policy, w.engine, fixture.Birth.Add(time.Hour))
+func (w *setup) open() *framework.Session {
+	w.session = framework.Open(w.Cluster, w.Policy, w.Engine, w.Now)
 	return w.session
 }
-
-func (w *world) task(name string) *cluster.Task {
-	w.Helper()
-	t := w.cluster.Task(fixture.Key(name))
-	if t == nil {
-		w.Fatalf("there is no task %s", name)
-	}
-	return t
-}
-
-func (w *world) job(name string) *cluster.Job { return w.cluster.Job(fixture.Key(name)) }
 
 // answer is what is known of one node.
 type answer struct {
@@ -154,16 +121,16 @@ type answer struct {
 // asks are the questions about a class: to the present, and to what comes.
 type asks struct{ now, later *kube.Question }
 
-func (w *world) asksOf(k *cluster.Class) asks {
-	scores := make([]kube.Weighted, len(w.policy.KubeScores))
-	for i, s := range w.policy.KubeScores {
+func (w *setup) asksOf(k *cluster.Class) asks {
+	scores := make([]kube.Weighted, len(w.Policy.KubeScores))
+	for i, s := range w.Policy.KubeScores {
 		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
 	}
-	now, err := kube.New(w.cluster, w.policy.KubeFilters, scores, kube.Arguments{})
+	now, err := kube.New(w.Cluster, w.Policy.KubeFilters, scores, kube.Arguments{})
 	if err != nil {
 		w.Fatalf("%v", err)
 	}
-	later, err := kube.NewOutlook(w.cluster, w.policy.KubeFilters, scores, kube.Arguments{})
+	later, err := kube.NewOutlook(w.Cluster, w.Policy.KubeFilters, scores, kube.Arguments{})
 	if err != nil {
 		w.Fatalf("%v", err)
 	}
@@ -171,11 +138,11 @@ func (w *world) asksOf(k *cluster.Class) asks {
 }
 
 // ask works everything out for this one question: it remembers nothing and skips nothing.
-func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.Node]answer) {
+func (w *setup) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.Node]answer) {
 	questions := w.asksOf(t.Class)
 	answers = map[*cluster.Node]answer{}
 	var passing, candidates []*cluster.Node
-	for _, n := range w.cluster.Nodes() {
+	for _, n := range w.Cluster.Nodes() {
 		switch {
 		case n.Object == nil:
 		case !isReady(n.Object):
@@ -193,10 +160,10 @@ func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.N
 		if preferences != nil {
 			a.score = preferences[i] * framework.Point
 		}
-		for _, scorer := range w.policy.Scorers {
+		for _, scorer := range w.Policy.Scorers {
 			a.score += scorer.ScoreNode(t.Class, n)
 		}
-		for _, vetoer := range w.policy.Vetoers {
+		for _, vetoer := range w.Policy.Vetoers {
 			a.veto = vetoer.VetoNode(t, n)
 		}
 		if answers[n] = a; a.why == "" {
@@ -219,8 +186,8 @@ func (w *world) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.N
 }
 
 // laterSays is what speaks against candidates because of what is promised.
-func (w *world) laterSays(later *kube.Question, candidates []*cluster.Node) []string {
-	if w.cluster.Promised.IsZero() {
+func (w *setup) laterSays(later *kube.Question, candidates []*cluster.Node) []string {
+	if w.Cluster.Promised.IsZero() {
 		return make([]string, len(candidates))
 	}
 	refusals, _ := later.Survey(candidates)
@@ -228,8 +195,8 @@ func (w *world) laterSays(later *kube.Question, candidates []*cluster.Node) []st
 }
 
 // refusal is why a node whose object passes has no room all the same; the room is counted from its pods.
-func (w *world) refusal(questions asks, k *cluster.Class, n *cluster.Node) string {
-	now, later := w.cluster.Resources.Vector(nil), w.cluster.Resources.Vector(nil)
+func (w *setup) refusal(questions asks, k *cluster.Class, n *cluster.Node) string {
+	now, later := w.Cluster.Resources.Vector(nil), w.Cluster.Resources.Vector(nil)
 	for _, t := range n.Tasks() {
 		if t.Status != cluster.Pipelined {
 			now.Add(t.Request())
@@ -239,7 +206,7 @@ func (w *world) refusal(questions asks, k *cluster.Class, n *cluster.Node) strin
 		}
 	}
 	for d, amount := range k.Request {
-		name := w.cluster.Resources.Name(dim(d))
+		name := w.Cluster.Resources.Name(dim(d))
 		if amount > 0 && max(now.At(dim(d)), later.At(dim(d)))+amount > n.Allocatable.At(dim(d)) {
 			if name == corev1.ResourcePods {
 				return "Too many pods"
@@ -247,7 +214,7 @@ func (w *world) refusal(questions asks, k *cluster.Class, n *cluster.Node) strin
 			return "Insufficient " + string(name)
 		}
 	}
-	for _, filter := range w.policy.Filters {
+	for _, filter := range w.Policy.Filters {
 		if why := filter.RefuseNode(k, n); why != "" {
 			return why
 		}
@@ -263,15 +230,15 @@ func isReady(n *corev1.Node) bool {
 }
 
 // check holds the engine's answers for a task against those that are worked out afresh.
-func (w *world) check(t *cluster.Task) {
+func (w *setup) check(t *cluster.Task) {
 	w.Helper()
 	best, answers := w.ask(t)
 	for n, a := range answers {
-		if w.engine.Fits(t, n) != (a.why == "") {
-			w.Fatalf("for %s the engine says of %s that it fits is %t, worked out afresh it is %+v", t.Key().Name, n.Name, w.engine.Fits(t, n), a)
+		if w.Engine.Fits(t, n) != (a.why == "") {
+			w.Fatalf("for %s the engine says of %s that it fits is %t, worked out afresh it is %+v", t.Key().Name, n.Name, w.Engine.Fits(t, n), a)
 		}
 	}
-	got := w.engine.Best(t)
+	got := w.Engine.Best(t)
 	if got != best {
 		w.Fatalf("for %s the engine says %s, worked out afresh it is %s\n%s", t.Key().Name, nameOf(got), nameOf(best), w.describe(answers))
 	}
@@ -282,7 +249,7 @@ func (w *world) check(t *cluster.Task) {
 	for _, a := range answers {
 		want[cmp.Or(a.why, a.veto)]++
 	}
-	if have := counted(w.engine, t); fmt.Sprint(have) != fmt.Sprint(want) {
+	if have := counted(w.Engine, t); fmt.Sprint(have) != fmt.Sprint(want) {
 		w.Fatalf("for %s the engine counts %v, worked out afresh it is %v", t.Key().Name, have, want)
 	}
 }
@@ -304,9 +271,9 @@ func nameOf(n *cluster.Node) string {
 	return n.Name
 }
 
-func (w *world) describe(answers map[*cluster.Node]answer) string {
+func (w *setup) describe(answers map[*cluster.Node]answer) string {
 	var b strings.Builder
-	for _, n := range w.cluster.Nodes() {
+	for _, n := range w.Cluster.Nodes() {
 		fmt.Fprintf(&b, "%s: %+v\n", n.Name, answers[n])
 	}
 	return b.String()
@@ -330,10 +297,10 @@ func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Objec
 	return objects
 }
 
-func placeAll(t *testing.T, w *world, job string) map[string]string {
+func placeAll(t *testing.T, w *setup, job string) map[string]string {
 	t.Helper()
 	s := w.open()
-	j := w.job(job)
+	j := w.JobNamed(job)
 	if v := gang.Place(s, j, s.Pending(j)); v != nil {
 		t.Fatalf("%s is refused: %s", job, v.Sentence())
 	}

@@ -23,9 +23,9 @@ const (
 	maxCycles   = 60
 )
 
-// life is a world that goes on.
-type life struct {
-	world         *world
+// run is a scenario that goes on.
+type run struct {
+	scenario      *scenario
 	configuration configuration
 	led           *simulator.Led
 
@@ -44,21 +44,21 @@ type life struct {
 	failure string
 }
 
-// happening is what changed in the world outside before a cycle.
+// happening is what changed outside of the scheduler before a cycle.
 type happening struct {
 	before  int
 	set     []runtime.Object
 	deleted []string
 }
 
-// options are how every simulation of a world is run.
+// options are how every simulation of a scenario is run.
 func options(observe func(*decision.Decisions)) simulator.Options {
 	return simulator.Options{SchedulerNames: []string{"volcano"}, Now: beginning, Grace: true, Observe: observe}
 }
 
-// begin begins the life of a world.
-func begin(w *world) *life {
-	l := &life{world: w, configuration: w.configuration, refusals: map[string]int{}, overdue: map[string]time.Duration{}}
+// begin begins a run of a scenario.
+func begin(w *scenario) *run {
+	l := &run{scenario: w, configuration: w.configuration, refusals: map[string]int{}, overdue: map[string]time.Duration{}}
 	input, err := manifests.New(w.objects...)
 	if err != nil {
 		panic(err)
@@ -76,7 +76,7 @@ func begin(w *world) *life {
 }
 
 // refuse says why the API server refuses to evict or to bind a pod, "" if it does not.
-func (l *life) refuse(pod string) string {
+func (l *run) refuse(pod string) string {
 	if l.refusals[pod] == 0 {
 		return ""
 	}
@@ -86,12 +86,12 @@ func (l *life) refuse(pod string) string {
 }
 
 // isBackingOff reports whether a job waits for a while only because something was refused.
-func (l *life) isBackingOff() bool {
+func (l *run) isBackingOff() bool {
 	return slices.ContainsFunc(l.led.Scheduler().Cluster().Jobs(), func(j *cluster.Job) bool { return j.NotBefore.After(l.led.Now()) })
 }
 
-// lead leads a world to its end, or to the first failure.
-func lead(w *world) *life {
+// lead leads a scenario to its end, or to the first failure.
+func lead(w *scenario) *run {
 	l := begin(w)
 	for _, c := range w.changes {
 		if c.isSudden {
@@ -112,19 +112,19 @@ func lead(w *world) *life {
 	return l
 }
 
-func (l *life) fail(kind, format string, arguments ...any) {
+func (l *run) fail(kind, format string, arguments ...any) {
 	if l.failure == "" {
 		l.failure = kind + ": " + fmt.Sprintf(format, arguments...)
 	}
 }
 
 // kind is what sort of failure it was, "" if it was none.
-func (l *life) kind() string {
+func (l *run) kind() string {
 	kind, _, _ := strings.Cut(l.failure, ":")
 	return kind
 }
 
-func (l *life) observe(d *decision.Decisions) {
+func (l *run) observe(d *decision.Decisions) {
 	l.decided = append(l.decided, decisions(d, l.led)...)
 	l.binds += len(d.Binds)
 	l.plans += len(d.Plans)
@@ -174,7 +174,7 @@ func isOutside(phase schedulingv1beta1.PodGroupPhase) bool {
 }
 
 // cycle runs one cycle and returns what it decided.
-func (l *life) cycle() []string {
+func (l *run) cycle() []string {
 	l.decided = nil
 	l.cycles++
 	if err := l.led.Cycle(); err != nil {
@@ -186,8 +186,8 @@ func (l *life) cycle() []string {
 	return l.decided
 }
 
-// rest leaves the world alone until it rests, and then finds out whether anything was missed.
-func (l *life) rest() {
+// rest leaves the scenario alone until it rests, and then finds out whether anything was missed.
+func (l *run) rest() {
 	for quiet, cycles := 0, 0; quiet < quietCycles && l.failure == ""; cycles++ {
 		if cycles >= maxCycles {
 			l.fail("no rest", "after %d cycles it still decides to %s", cycles, strings.Join(l.decided, "; "))
@@ -212,7 +212,7 @@ func (l *life) rest() {
 }
 
 // askAnew returns what a scheduler decides that knows the objects only as they are now. There must be nothing to do for it.
-func (l *life) askAnew() []string {
+func (l *run) askAnew() []string {
 	input, err := manifests.New(l.led.Objects()...)
 	if err != nil {
 		panic(err)
@@ -234,7 +234,7 @@ func (l *life) askAnew() []string {
 }
 
 // lookAgain has the scheduler look at every job again. There must be nothing to decide about it.
-func (l *life) lookAgain() {
+func (l *run) lookAgain() {
 	l.led.Scheduler().Cluster().Reconsider()
 	if decided := l.cycle(); len(decided) > 0 {
 		l.fail("overlooked", "looking again at every job it does %s", strings.Join(decided, "; "))
@@ -245,7 +245,7 @@ func (l *life) lookAgain() {
 func edit[T interface {
 	runtime.Object
 	DeepCopyObject() runtime.Object
-}](l *life, specimen T, name string, how func(T)) {
+}](l *run, specimen T, name string, how func(T)) {
 	now, ok := get(l, specimen, name)
 	if !ok {
 		return
@@ -256,7 +256,7 @@ func edit[T interface {
 }
 
 // get returns an object by name.
-func get[T runtime.Object](l *life, specimen T, name string) (o T, ok bool) {
+func get[T runtime.Object](l *run, specimen T, name string) (o T, ok bool) {
 	for _, namespace := range []string{fixture.Namespace, ""} {
 		if o, ok = l.led.Get(specimen, namespace, name).(T); ok {
 			return o, true
@@ -266,21 +266,21 @@ func get[T runtime.Object](l *life, specimen T, name string) (o T, ok bool) {
 }
 
 // drop removes an object.
-func drop[T runtime.Object](l *life, specimen T, name string) {
+func drop[T runtime.Object](l *run, specimen T, name string) {
 	if now, ok := get(l, specimen, name); ok {
 		l.delete(now)
 	}
 }
 
 // delete removes an object that is there.
-func (l *life) delete(o runtime.Object) {
+func (l *run) delete(o runtime.Object) {
 	if n := len(l.happened) - 1; n >= 0 {
 		l.happened[n].deleted = append(l.happened[n].deleted, simulator.NameOf(o))
 	}
 	l.led.Delete(o)
 }
 
-func (l *life) set(o runtime.Object) {
+func (l *run) set(o runtime.Object) {
 	if n := len(l.happened) - 1; n >= 0 {
 		l.happened[n].set = append(l.happened[n].set, o)
 	}
@@ -289,4 +289,4 @@ func (l *life) set(o runtime.Object) {
 	}
 }
 
-func (l *life) pass(d time.Duration) { l.led.Pass(d) }
+func (l *run) pass(d time.Duration) { l.led.Pass(d) }

@@ -21,16 +21,16 @@ var (
 		{"ImageLocality", 1}}
 )
 
-// world is a model under test.
-type world struct {
+// model is a cluster with the plugins under test. Package harness imports them, so the tests inside of the package cannot use it.
+type model struct {
 	t       testing.TB
 	cluster *cluster.Cluster
 	plugins *Plugins
 }
 
-func newWorld(t testing.TB, objects ...any) *world {
+func newModel(t testing.TB, objects ...any) *model {
 	t.Helper()
-	w := &world{t: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{schedulerName}})}
+	w := &model{t: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{schedulerName}})}
 	w.apply(objects...)
 	plugins, err := New(w.cluster, allFilters, allScores, Arguments{})
 	if err != nil {
@@ -40,7 +40,7 @@ func newWorld(t testing.TB, objects ...any) *world {
 	return w
 }
 
-func (w *world) apply(objects ...any) {
+func (w *model) apply(objects ...any) {
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *corev1.Node:
@@ -58,7 +58,7 @@ func (w *world) apply(objects ...any) {
 	w.cluster.Settle()
 }
 
-func (w *world) task(name string) *cluster.Task {
+func (w *model) task(name string) *cluster.Task {
 	w.t.Helper()
 	t := w.cluster.Task(types.NamespacedName{Namespace: "default", Name: name})
 	if t == nil {
@@ -67,10 +67,10 @@ func (w *world) task(name string) *cluster.Task {
 	return t
 }
 
-func (w *world) ask(name string) *Question { return w.plugins.Ask(w.task(name).Class) }
+func (w *model) ask(name string) *Question { return w.plugins.Ask(w.task(name).Class) }
 
 // survey returns what a survey of all nodes says, by node.
-func (w *world) survey(q *Question) (refusals map[string]string, scores map[string]int64) {
+func (w *model) survey(q *Question) (refusals map[string]string, scores map[string]int64) {
 	refusals, scores = map[string]string{}, map[string]int64{}
 	said, points := q.Survey(w.cluster.Nodes())
 	for i, n := range w.cluster.Nodes() {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/gang"
-	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/binpack"
@@ -20,17 +19,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// world is a model with the placement engine.
-type world struct {
-	harness.TB
-	cluster *cluster.Cluster
-	policy  *framework.Policy
-	engine  *placement.Engine
-	model   *harness.Model
-}
-
-// newWorld returns a world with these plugins in one tier: gang, predicates and nodeorder, unless others are named.
-func newWorld(t harness.TB, plugins ...string) *world {
+// placing is a model with placement and these plugins in one tier: gang, predicates and nodeorder, unless others are named.
+func placing(t harness.TB, plugins ...string) *harness.Model {
 	t.Helper()
 	if len(plugins) == 0 {
 		plugins = []string{"gang", "predicates", "nodeorder"}
@@ -43,30 +33,8 @@ func newWorld(t harness.TB, plugins ...string) *world {
 	for _, name := range plugins {
 		entries = append(entries, harness.Entry{Factory: factories[name]})
 	}
-	m := harness.ForPlugins(t, entries...).Placing().Set(fixture.Queue("default"))
-	return &world{TB: t, cluster: m.Cluster, policy: m.Policy, engine: m.Engine, model: m}
+	return harness.ForPlugins(t, entries...).Placing().Set(fixture.Queue("default"))
 }
-
-func (w *world) set(objects ...runtime.Object) *world {
-	w.model.Set(objects)
-	return w
-}
-
-// open opens a session.
-func (w *world) open() *framework.Session {
-	return framework.Open(w.cluster, w.policy, w.engine, harness.Start)
-}
-
-func (w *world) task(name string) *cluster.Task {
-	w.Helper()
-	t := w.cluster.Task(fixture.Key(name))
-	if t == nil {
-		w.Fatalf("there is no task %s", name)
-	}
-	return t
-}
-
-func (w *world) job(name string) *cluster.Job { return w.cluster.Job(fixture.Key(name)) }
 
 // gangOf is a PodGroup that was admitted and as many pods, all of which must start.
 func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
@@ -78,10 +46,10 @@ func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Objec
 	return objects
 }
 
-func placeAll(t *testing.T, w *world, job string) map[string]string {
+func placeAll(t *testing.T, w *harness.Model, job string) map[string]string {
 	t.Helper()
-	s := w.open()
-	j := w.job(job)
+	s := w.Open()
+	j := w.JobNamed(job)
 	if v := gang.Place(s, j, s.Pending(j)); v != nil {
 		t.Fatalf("%s is refused: %s", job, v.Sentence())
 	}

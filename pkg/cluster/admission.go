@@ -27,7 +27,7 @@ type BackOff struct {
 }
 
 // AwaitsPods reports whether pods that a job must have to start are not made yet: what they will tolerate is not known.
-func (j *Job) AwaitsPods() bool { return j.Valid()+j.counts[Gated] < max(j.MinMember, 1) }
+func (j *Job) AwaitsPods() bool { return j.Valid()+j.Count(Gated) < max(j.MinMember, 1) }
 
 // ClaimsWithoutPods reports whether a job was admitted, is kept room for, and lacks pods that it must have to start.
 func (j *Job) ClaimsWithoutPods() bool {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -168,12 +169,12 @@ func (c *Cluster) auditJobs(a *audit) {
 		}
 	}
 	for id, j := range c.jobs {
-		var counts [statuses]int
+		var counts gang.Counts
 		var u Usage
 		var gated resources.Vector
-		roles := map[string]*[statuses]int{}
-		for role := range j.roles {
-			roles[role] = &[statuses]int{}
+		roles := map[string]*gang.Counts{}
+		for role := range j.Roles() {
+			roles[role] = &gang.Counts{}
 		}
 		for _, t := range members[j] {
 			counts[t.Status]++
@@ -215,12 +216,12 @@ func (c *Cluster) auditJobs(a *audit) {
 			priority, _ := c.rankOf(&Job{ID: id, ranks: freshRanks(members[j])}, j.Group.Spec.PriorityClassName)
 			a.int(what+" priority", int(j.Priority), int(priority))
 		}
-		if counts != j.counts {
-			a.found = append(a.found, fmt.Sprintf("%s counts are %v, should be %v", what, j.counts, counts))
+		if counts != j.Counts() {
+			a.found = append(a.found, fmt.Sprintf("%s counts are %v, should be %v", what, j.Counts(), counts))
 		}
 		for role, counts := range roles {
-			if *counts != *j.roles[role] {
-				a.found = append(a.found, fmt.Sprintf("%s counts of role %s are %v, should be %v", what, role, *j.roles[role], *counts))
+			if *counts != *j.Roles()[role] {
+				a.found = append(a.found, fmt.Sprintf("%s counts of role %s are %v, should be %v", what, role, *j.Roles()[role], *counts))
 			}
 		}
 		c.auditSubgroups(a, what, j, members[j])
@@ -240,21 +241,21 @@ func freshRanks(members []*Task) []rank {
 }
 
 func (c *Cluster) auditSubgroups(a *audit, what string, j *Job, members []*Task) {
-	tasks, counts := map[*Subgroup]int{}, map[*Subgroup]*[statuses]int{}
+	tasks, counts := map[*Subgroup]int{}, map[*Subgroup]*gang.Counts{}
 	for _, t := range members {
 		if g := t.Subgroup; g != nil {
 			if counts[g] == nil {
-				counts[g] = &[statuses]int{}
+				counts[g] = &gang.Counts{}
 			}
 			tasks[g]++
 			counts[g][t.Status]++
 		}
 	}
-	a.int(what+" subgroups", len(j.subgroups), len(tasks))
-	for _, g := range j.subgroups {
-		a.int(what+" tasks of subgroup "+g.Name(), g.tasks, tasks[g])
-		if counts[g] != nil && *counts[g] != g.counts {
-			a.found = append(a.found, fmt.Sprintf("%s counts of subgroup %s are %v, should be %v", what, g.Name(), g.counts, *counts[g]))
+	a.int(what+" subgroups", len(j.Subgroups()), len(tasks))
+	for _, g := range j.Subgroups() {
+		a.int(what+" tasks of subgroup "+g.Name(), g.Tasks(), tasks[g])
+		if counts[g] != nil && *counts[g] != g.Counts() {
+			a.found = append(a.found, fmt.Sprintf("%s counts of subgroup %s are %v, should be %v", what, g.Name(), g.Counts(), *counts[g]))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func newDumper(c *Cluster, exact bool, without []string) *dumper {
 		name(j, "job", key.String())
 	}
 	for _, j := range c.jobs {
-		for _, g := range j.subgroups {
+		for _, g := range j.Subgroups() {
 			name(g, "subgroup", j.ID.String()+" "+g.Name())
 		}
 	}

@@ -219,7 +219,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	t.was = shown
 	before := t.weight()
 	was, from := before.status, before.node
-	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.weighs(status) && before.request.Equal(c.classes.Request(pod)) {
+	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.Weighs(status) && before.request.Equal(c.classes.Request(pod)) {
 		c.restate(t, pod, status)
 		return
 	}
@@ -348,7 +348,8 @@ func (c *Cluster) leaveJob(t *Task) {
 	last := j.tasks[len(j.tasks)-1]
 	j.tasks[t.inJob], last.inJob = last, t.inJob
 	j.tasks = j.tasks[:len(j.tasks)-1]
-	j.unassign(t)
+	j.Unassign(t.Subgroup)
+	t.Subgroup = nil
 	c.rank(t, false)
 	t.Job = nil
 	j.version++
@@ -386,7 +387,7 @@ func (c *Cluster) dropTask(t *Task) {
 func (c *Cluster) jobNamed(id JobID) *Job {
 	j := c.jobs[id]
 	if j == nil {
-		j = &Job{ID: id, roles: map[string]*[statuses]int{}}
+		j = &Job{ID: id}
 		c.jobs[id] = j
 	}
 	return j

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -118,11 +117,6 @@ func (j *Job) Nodes(g *Subgroup) []*Node {
 	return nodes
 }
 
-// IsPlaced reports whether it matters in which HyperNode the tasks of the job are.
-func (j *Job) IsPlaced() bool {
-	return j.Proximity != nil || slices.ContainsFunc(j.policies, func(p *SubgroupPolicy) bool { return p.Proximity != nil })
-}
-
 // tally brings the totals of the HyperNodes up to date with the nodes that have changed.
 func (c *Cluster) tally() {
 	if len(c.hyperNodes) == 0 {
@@ -163,38 +157,15 @@ func (n *Node) retally() {
 	}
 }
 
-// Proximity is how close to each other pods must, or should, be.
-type Proximity struct {
-	isHard   bool
-	tier     *int
-	tierName string
-}
-
-// proximityOf reads what a PodGroup says; nil if it says nothing.
-func proximityOf(spec *schedulingv1beta1.NetworkTopologySpec) *Proximity {
-	if spec == nil {
-		return nil
-	}
-	return &Proximity{isHard: spec.Mode != schedulingv1beta1.SoftNetworkTopologyMode, tier: spec.HighestTierAllowed,
-		tierName: spec.HighestTierName}
-}
-
-// IsHard reports whether pods wait rather than be further apart. A bound that names no tier bounds nothing, so it only says
-// what is better.
-func (p *Proximity) IsHard() bool { return p != nil && p.isHard && (p.tier != nil || p.tierName != "") }
-
 // TierOf returns the highest tier that a hard bound allows. ok is false if it names a tier by a name that no HyperNode has.
 func (c *Cluster) TierOf(p *Proximity) (tier int, ok bool) {
-	if p.tierName == "" {
-		return *p.tier, true
+	if p.TierName() == "" {
+		return p.Tier(), true
 	}
 	for _, h := range c.hyperNodes {
-		if h.TierName == p.tierName {
+		if h.TierName == p.TierName() {
 			tier, ok = h.Tier, true // the last has the highest
 		}
 	}
 	return tier, ok
 }
-
-// TierName is the name by which a bound names its tier, "" if it does so by number.
-func (p *Proximity) TierName() string { return p.tierName }

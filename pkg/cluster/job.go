@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
@@ -28,14 +28,19 @@ type JobID = types.NamespacedName
 // Usage is what a job, a queue or a subtree of queues has and wants.
 type Usage = quota.Usage
 
-// RoleMinimum is how many tasks of a role must start together.
-type RoleMinimum struct {
-	Role    string
-	Minimum int
-}
+// The parts of a gang are described in package gang.
+type (
+	RoleMinimum    = gang.RoleMinimum
+	Subgroup       = gang.Subgroup
+	SubgroupPolicy = gang.SubgroupPolicy
+	Proximity      = gang.Proximity
+	Leaving        = gang.Leaving
+)
 
 // Job is a gang: the tasks of one PodGroup.
 type Job struct {
+	// Gang counts its tasks, and says how many must start together.
+	gang.Gang
 	ID    JobID
 	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
 	// IsForeign is set if the job belongs to another scheduler, as of the last [Cluster.Settle]. What it holds and was promised
@@ -44,16 +49,12 @@ type Job struct {
 
 	Queue        *Queue // nil if the queue does not exist
 	QueueName    string
-	MinMember    int
-	RoleMinimums []RoleMinimum // sorted by role
 	MinResources resources.Vector
 	// Priority is that of the PodGroup's PriorityClass, as far as its pods carry it where a ResourceQuota bounds how many may.
 	Priority int32
 	// NeverPreempts is set if the job's PriorityClass says that it evicts nobody.
 	NeverPreempts bool
 	Phase         schedulingv1beta1.PodGroupPhase
-	// Proximity is how close to each other all its tasks must, or should, be; nil if it says nothing of that.
-	Proximity *Proximity
 
 	Usage Usage
 	// Gated is what its tasks request that gates hold: it is no part of Usage.
@@ -81,10 +82,8 @@ type Job struct {
 	Plan *Plan
 
 	tasks   []*Task
-	members []members // its pods by their schedulers, sorted by name
-	ranks   []rank    // its pods by their priorities, the lowest first
-	counts  [statuses]int
-	roles   map[string]*[statuses]int
+	members []members  // its pods by their schedulers, sorted by name
+	ranks   []rank     // its pods by their priorities, the lowest first
 	version uint64     // grows with every change of the job or its pods from outside
 	judged  wake.Stamp // what the world looked like when Verdict was given
 
@@ -92,9 +91,6 @@ type Job struct {
 	// Postponed are the scopes in which the cycle before had no time to look for room for the job, postponed those in which this
 	// one has none.
 	Postponed, postponed decision.Scopes
-
-	policies  []*SubgroupPolicy
-	subgroups []*Subgroup
 
 	belonging podclass.Belonging // of its tasks, their roles left out
 
@@ -161,17 +157,6 @@ func (j *Job) Pending(compare func(a, b *Task) int) []*Task {
 	return tasks
 }
 
-// Count is the number of tasks in a status.
-func (j *Job) Count(s Status) int { return j.counts[s] }
-
-// Evictable is the number of tasks that may be evicted as far as their status goes (law P4).
-func (j *Job) Evictable() int { return j.counts[Bound] + j.counts[Running] }
-
-// Staying is the number of tasks that have a node, or the promise of one, and are not on their way out.
-func (j *Job) Staying() int {
-	return j.counts[Pipelined] + j.counts[Allocated] + j.counts[Binding] + j.Evictable() + j.counts[Unknown]
-}
-
 // Created is when the PodGroup was created.
 func (j *Job) Created() time.Time {
 	if j.Group == nil {
@@ -186,112 +171,6 @@ func (j *Job) UID() types.UID {
 		return ""
 	}
 	return j.Group.UID
-}
-
-// Ready is the number of tasks that count towards the minimum: placed, running, or done.
-func (j *Job) Ready() int { return ready(&j.counts) }
-
-// RoleReady is the same for one role.
-func (j *Job) RoleReady(role string) int {
-	if counts := j.roles[role]; counts != nil {
-		return ready(counts)
-	}
-	return 0
-}
-
-// Valid is the number of tasks that could ever count towards the minimum: all that are not failed or leaving.
-func (j *Job) Valid() int { return valid(&j.counts) }
-
-// RoleValid is the same for one role.
-func (j *Job) RoleValid(role string) int {
-	if counts := j.roles[role]; counts != nil {
-		return valid(counts)
-	}
-	return 0
-}
-
-func ready(counts *[statuses]int) int {
-	return counts[Allocated] + counts[Binding] + counts[Bound] + counts[Running] + counts[Unknown] + counts[Succeeded]
-}
-
-func valid(counts *[statuses]int) int {
-	return ready(counts) + counts[Pending] + counts[Pipelined]
-}
-
-// ChecksRoles reports whether the minimums of the roles bind. As in Volcano they do not when the job asks for less
-// than they add up to: then any tasks will do.
-func (j *Job) ChecksRoles() bool {
-	sum := 0
-	for _, r := range j.RoleMinimums {
-		sum += r.Minimum
-	}
-	return sum > 0 && j.MinMember >= sum
-}
-
-// Lacks returns how many more tasks must be placed before the job may start, counting each role that has a minimum.
-func (j *Job) Lacks() int {
-	lacks := max(j.MinMember-j.Ready(), j.lacksOfSubgroups(false))
-	if !j.ChecksRoles() {
-		return max(lacks, 0)
-	}
-	roles, placed := 0, 0
-	for _, r := range j.RoleMinimums {
-		have := j.RoleReady(r.Role)
-		roles += max(r.Minimum-have, 0)
-		placed += min(have, r.Minimum)
-	}
-	return max(lacks, roles)
-}
-
-// LacksPromises is Lacks with the tasks that are promised a node counted as placed.
-func (j *Job) LacksPromises() int {
-	lacks := max(j.MinMember-j.Ready()-j.counts[Pipelined], j.lacksOfSubgroups(true))
-	if !j.ChecksRoles() {
-		return max(lacks, 0)
-	}
-	roles := 0
-	for _, r := range j.RoleMinimums {
-		roles += max(r.Minimum-j.rolePromised(r.Role), 0)
-	}
-	return max(lacks, roles)
-}
-
-// rolePromised is how many tasks of a role are placed or promised a node.
-func (j *Job) rolePromised(role string) int {
-	if counts := j.roles[role]; counts != nil {
-		return ready(counts) + counts[Pipelined]
-	}
-	return 0
-}
-
-// WantsPromise reports whether promising a node to one more task of a role brings the job nearer to its start: the role
-// still lacks tasks, or any task will do beside those that roles lack.
-func (j *Job) WantsPromise(role string) bool {
-	if !j.ChecksRoles() {
-		return j.LacksPromises() > 0
-	}
-	reserved := 0
-	for _, r := range j.RoleMinimums {
-		lacks := max(r.Minimum-j.rolePromised(r.Role), 0)
-		if lacks > 0 && r.Role == role {
-			return true
-		}
-		reserved += lacks
-	}
-	return j.MinMember-j.Ready()-j.counts[Pipelined] > reserved
-}
-
-// LacksOf returns how many more tasks of a role must be placed before the job may start.
-func (j *Job) LacksOf(role string) int {
-	if !j.ChecksRoles() {
-		return 0
-	}
-	for _, r := range j.RoleMinimums {
-		if r.Role == role {
-			return max(r.Minimum-j.RoleReady(role), 0)
-		}
-	}
-	return 0
 }
 
 // Name is what a person calls the job: its namespace and name or, where a controller made the PodGroup for an object, that
@@ -319,7 +198,7 @@ func (j *Job) IsLone() bool {
 // Over reports whether the job is done: as many of its tasks as must start together have finished, and no others are left. A
 // job that is done stays so when its pods are cleaned away.
 func (j *Job) Over() bool {
-	finished := j.counts[Succeeded] + j.counts[Failed]
+	finished := j.Count(Succeeded) + j.Count(Failed)
 	return finished == len(j.tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
 }
 
@@ -354,22 +233,24 @@ func ofNodes(list corev1.ResourceList) corev1.ResourceList {
 	return kept
 }
 
-// read takes over what the PodGroup says of the job itself.
+// read takes over what the PodGroup says of the job itself, and puts its tasks into their subgroups.
 func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
 	j.Group = group
-	j.MinMember = max(int(group.Spec.MinMember), 0)
+	j.Gang.Read(group)
 	j.MinResources = nil
 	if group.Spec.MinResources != nil {
 		j.MinResources = c.Resources.Asked(ofNodes(*group.Spec.MinResources))
 	}
-	j.RoleMinimums = j.RoleMinimums[:0]
-	for role, minimum := range group.Spec.MinTaskMember {
-		if minimum > 0 {
-			j.RoleMinimums = append(j.RoleMinimums, RoleMinimum{Role: role, Minimum: int(minimum)})
+	j.Priority, j.NeverPreempts = c.rankOf(j, group.Spec.PriorityClassName)
+	for _, t := range j.tasks {
+		if t.Subgroup = j.Assign(t.Pod.Labels); t.Subgroup != nil {
+			t.Subgroup.Count(t.Status, +1)
 		}
 	}
-	sort.Slice(j.RoleMinimums, func(a, b int) bool { return j.RoleMinimums[a].Role < j.RoleMinimums[b].Role })
-	j.Priority, j.NeverPreempts = c.rankOf(j, group.Spec.PriorityClassName)
-	j.Proximity = proximityOf(group.Spec.NetworkTopology)
-	j.readPolicies(group)
+}
+
+// assign puts a task into its subgroup.
+func (j *Job) assign(t *Task) {
+	j.Unassign(t.Subgroup)
+	t.Subgroup = j.Assign(t.Pod.Labels)
 }

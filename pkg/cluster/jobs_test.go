@@ -7,6 +7,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -185,8 +186,8 @@ func TestAJobIsHeardWhenItsPriorityChanges(t *testing.T) {
 	}
 }
 
-// gang is a job of which some tasks run and one of each role waits.
-func gang(minimum int32, roles map[string]int32, running map[string]int) *Job {
+// gangOf is a job of which some tasks run and one of each role waits.
+func gangOf(minimum int32, roles map[string]int32, running map[string]int) *Job {
 	c := newCluster(Set{group("g", "", func(g *schedulingv1beta1.PodGroup) {
 		g.Spec.MinMember, g.Spec.MinTaskMember = minimum, roles
 	})})
@@ -225,7 +226,7 @@ func TestAJobLacksWhatItsMinimumsAskFor(t *testing.T) {
 		"a role of minimum zero asks for nothing": {1, map[string]int32{"a": 0}, counts{"b": 1}, 0, counts{"a": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := gang(test.minimum, test.roles, test.running)
+			j := gangOf(test.minimum, test.roles, test.running)
 			if have := j.Lacks(); have != test.want {
 				t.Errorf("lacks %d, want %d", have, test.want)
 			}
@@ -255,7 +256,7 @@ func TestWhichTasksCountTowardsTheMinimum(t *testing.T) {
 	if j.Ready() != 6 || j.Valid() != 8 || j.RoleReady("default") != 6 || j.RoleValid("default") != 8 || j.RoleValid("other") != 0 {
 		t.Errorf("ready %d, valid %d, of the role %d and %d", j.Ready(), j.Valid(), j.RoleReady("default"), j.RoleValid("default"))
 	}
-	for s := range statuses {
+	for s := range gang.NumStatuses {
 		if j.Count(s) != 1 {
 			t.Errorf("%d tasks are %s", j.Count(s), s)
 		}

@@ -142,12 +142,12 @@ func (c *Cluster) move(t *Task, status Status, n *Node) {
 	if t.Reservation != nil && !status.Assumed() {
 		c.letGo(t, status.Holds())
 	}
-	if t.Node == n && t.Status.weighs(status) {
+	if t.Node == n && t.Status.Weighs(status) {
 		// Only the counts change: the commit of a large gang must not cost as much as its placement.
 		if j := t.Job; j != nil {
-			j.count(t, -1)
+			j.Add(t.Status, t.Role, t.Subgroup, -1)
 			t.Status = status
-			j.count(t, +1)
+			j.Add(t.Status, t.Role, t.Subgroup, +1)
 			c.attend(j)
 		}
 		t.Status = status
@@ -224,7 +224,7 @@ func (c *Cluster) account(t *Task, sign int64) {
 }
 
 func (c *Cluster) accountJob(j *Job, t *Task, sign int64) {
-	j.count(t, int(sign))
+	j.Add(t.Status, t.Role, t.Subgroup, int(sign))
 	if t.Status.Counts() {
 		c.book(j, quota.Allocated, t.Class.Request, sign)
 	}
@@ -273,19 +273,6 @@ func (c *Cluster) noteWeight(t *Task, was weight) {
 	}
 }
 
-func (j *Job) count(t *Task, sign int) {
-	j.counts[t.Status] += sign
-	if t.Subgroup != nil {
-		t.Subgroup.counts[t.Status] += sign
-	}
-	counts := j.roles[t.Role]
-	if counts == nil {
-		counts = &[statuses]int{}
-		j.roles[t.Role] = counts
-	}
-	counts[t.Status] += sign
-}
-
 // settleJob brings up to date what follows from a job's own totals, and where it is listed.
 func (c *Cluster) settleJob(j *Job) {
 	letIn := j.Phase == schedulingv1beta1.PodGroupInqueue
@@ -318,7 +305,7 @@ func (c *Cluster) list(j *Job) {
 // was admitted and lacks pods waits for them, and its owner is to know. Where it needs none to start it is kept room all the same,
 // and that for no longer than others are.
 func (j *Job) wantsAttention() bool {
-	return j.Group != nil && !j.IsForeign && (j.counts[Pending] > 0 || j.IsPendingAdmission() || (j.Lacks() > 0 || j.isKeptMore()) && !j.Over())
+	return j.Group != nil && !j.IsForeign && (j.Count(Pending) > 0 || j.IsPendingAdmission() || (j.Lacks() > 0 || j.isKeptMore()) && !j.Over())
 }
 
 // isKeptMore reports whether a job was admitted, and more pods may come for which it is kept room.

@@ -21,7 +21,6 @@ const (
 var overLimit = map[string]string{
 	"pkg/cluster":                    "being split: data and totals, intake of events, classes",
 	"pkg/cluster.Cluster":            "being split with its package",
-	"pkg/cluster.Job":                "being split with its package",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 }
 

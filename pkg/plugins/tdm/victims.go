@@ -61,7 +61,7 @@ func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Ch
 	var leaving cluster.Leaving
 	for _, t := range strays {
 		if len(chosen) < left && j.KeepsMinimum(t, leaving) {
-			leaving.Add(t)
+			leaving.Add(t.Role, t.Subgroup)
 			z := p.byName[zoneOf(t.Node)]
 			chosen = append(chosen, framework.Chosen{Task: t, Why: fmt.Sprintf("revocable zone %s is closed, its hours are %s", z.name, z.hours)})
 		}

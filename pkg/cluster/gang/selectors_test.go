@@ -1,4 +1,4 @@
-package cluster
+package gang
 
 import (
 	"fmt"
@@ -46,7 +46,7 @@ func TestPoliciesBeyondWhatTheDefinitionAllowsAreLeftOut(t *testing.T) {
 	for range schedulingv1beta1.MaxSubGroupPolicies + 10 {
 		group.Spec.SubGroupPolicy = append(group.Spec.SubGroupPolicy, schedulingv1beta1.SubGroupPolicySpec{SubGroupSize: &size})
 	}
-	j := &Job{}
+	j := &Gang{}
 	if j.readPolicies(group); len(j.policies) != schedulingv1beta1.MaxSubGroupPolicies {
 		t.Errorf("%d policies count", len(j.policies))
 	}

@@ -1,4 +1,4 @@
-package cluster
+package gang
 
 import (
 	"cmp"
@@ -29,14 +29,14 @@ type Subgroup struct {
 	Values string // of those labels, separated by slashes
 
 	tasks  int
-	counts [statuses]int
+	counts Counts
 }
 
 // Lacks returns how many more tasks must be placed before the subgroup has as many as it needs.
-func (g *Subgroup) Lacks() int { return max(g.Policy.Size-ready(&g.counts), 0) }
+func (g *Subgroup) Lacks() int { return max(g.Policy.Size-g.counts.ready(), 0) }
 
 // Ready is the number of its tasks that are placed, running, or done.
-func (g *Subgroup) Ready() int { return ready(&g.counts) }
+func (g *Subgroup) Ready() int { return g.counts.ready() }
 
 // Name is what a person calls the subgroup.
 func (g *Subgroup) Name() string {
@@ -46,14 +46,14 @@ func (g *Subgroup) Name() string {
 	return g.Policy.Name + "/" + g.Values
 }
 
-// Subgroups returns the subgroups of a job, in the order of their policies and then of their values; those whose values are
+// Subgroups returns the subgroups of the job, in the order of their policies and then of their values; those whose values are
 // numbers go by them. The caller must not change the slice.
-func (j *Job) Subgroups() []*Subgroup { return j.subgroups }
+func (x *Gang) Subgroups() []*Subgroup { return x.subgroups }
 
 // LacksSubgroups reports whether fewer subgroups of a policy are complete than the job needs to start.
-func (j *Job) LacksSubgroups(p *SubgroupPolicy) bool {
+func (x *Gang) LacksSubgroups(p *SubgroupPolicy) bool {
 	complete := 0
-	for _, g := range j.subgroups {
+	for _, g := range x.subgroups {
 		if g.Policy == p && g.Lacks() == 0 {
 			complete++
 		}
@@ -63,16 +63,16 @@ func (j *Job) LacksSubgroups(p *SubgroupPolicy) bool {
 
 // lacksOfSubgroups is how many tasks are missing from the subgroups that must be complete before the job may start, those
 // counted that lack least; promised says that a task with the promise of a node is no longer missing.
-func (j *Job) lacksOfSubgroups(promised bool) int {
+func (x *Gang) lacksOfSubgroups(promised bool) int {
 	total := 0
-	for _, p := range j.policies {
+	for _, p := range x.policies {
 		if p.Minimum == 0 {
 			continue
 		}
 		var lacks []int
-		for _, g := range j.subgroups {
+		for _, g := range x.subgroups {
 			if g.Policy == p {
-				have := ready(&g.counts)
+				have := g.counts.ready()
 				if promised {
 					have += g.counts[Pipelined]
 				}
@@ -92,16 +92,16 @@ func (j *Job) lacksOfSubgroups(promised bool) int {
 
 // KeepsSubgroupsWhole reports whether every subgroup has at least as many tasks with a node, or the promise of one, as it
 // needs, or none.
-func (j *Job) KeepsSubgroupsWhole() bool {
-	return !slices.ContainsFunc(j.subgroups, func(g *Subgroup) bool {
-		have := ready(&g.counts) + g.counts[Pipelined]
+func (x *Gang) KeepsSubgroupsWhole() bool {
+	return !slices.ContainsFunc(x.subgroups, func(g *Subgroup) bool {
+		have := g.counts.ready() + g.counts[Pipelined]
 		return have > 0 && have < g.Policy.Size
 	})
 }
 
-// readPolicies takes over what the PodGroup says of subgroups, and puts the job's tasks into theirs.
-func (j *Job) readPolicies(group *schedulingv1beta1.PodGroup) {
-	j.policies, j.subgroups = nil, nil
+// readPolicies takes over what the PodGroup says of subgroups. No task is in one afterwards.
+func (x *Gang) readPolicies(group *schedulingv1beta1.PodGroup) {
+	x.policies, x.subgroups = nil, nil
 	for i := range min(len(group.Spec.SubGroupPolicy), schedulingv1beta1.MaxSubGroupPolicies) {
 		spec := &group.Spec.SubGroupPolicy[i]
 		p := &SubgroupPolicy{Name: spec.Name, Proximity: proximityOf(spec.NetworkTopology), Size: 1, rank: i, keys: spec.MatchLabelKeys}
@@ -112,13 +112,7 @@ func (j *Job) readPolicies(group *schedulingv1beta1.PodGroup) {
 			p.Minimum = max(int(*spec.MinSubGroups), 0)
 		}
 		if p.selector = selectorOf(spec); p.Size > 1 || p.Minimum > 0 || p.Proximity != nil {
-			j.policies = append(j.policies, p)
-		}
-	}
-	for _, t := range j.tasks {
-		t.Subgroup = nil
-		if j.assign(t); t.Subgroup != nil {
-			t.Subgroup.counts[t.Status]++
+			x.policies = append(x.policies, p)
 		}
 	}
 }
@@ -136,48 +130,55 @@ func selectorOf(spec *schedulingv1beta1.SubGroupPolicySpec) labels.Selector {
 	return selector
 }
 
-// assign puts a task into its subgroup: that of the first policy that selects it, if its pod has all the labels that the
-// policy goes by.
-func (j *Job) assign(t *Task) {
-	j.unassign(t)
-	for _, p := range j.policies {
-		if !p.selector.Matches(labels.Set(t.Pod.Labels)) {
+// Assign puts a task with some labels into its subgroup, and returns that: that of the first policy that selects it, if it has all the
+// labels that the policy goes by; nil if there is none.
+func (x *Gang) Assign(of map[string]string) *Subgroup {
+	for _, p := range x.policies {
+		if !p.selector.Matches(labels.Set(of)) {
 			continue
 		}
 		values := make([]string, len(p.keys))
 		for i, key := range p.keys {
-			value, ok := t.Pod.Labels[key]
+			value, ok := of[key]
 			if !ok {
-				return
+				return nil
 			}
 			values[i] = value
 		}
-		t.Subgroup = j.subgroup(p, strings.Join(values, "/"))
-		t.Subgroup.tasks++
-		return
+		g := x.subgroup(p, strings.Join(values, "/"))
+		g.tasks++
+		return g
 	}
+	return nil
 }
 
-// unassign takes a task out of its subgroup, which is forgotten with its last.
-func (j *Job) unassign(t *Task) {
-	g := t.Subgroup
+// Unassign takes a task out of a subgroup, which is forgotten with its last; nil is none.
+func (x *Gang) Unassign(g *Subgroup) {
 	if g == nil {
 		return
 	}
-	t.Subgroup = nil
 	if g.tasks--; g.tasks == 0 {
-		j.subgroups = slices.DeleteFunc(j.subgroups, func(other *Subgroup) bool { return other == g })
+		x.subgroups = slices.DeleteFunc(x.subgroups, func(other *Subgroup) bool { return other == g })
 	}
 }
 
+// Count counts a task of the subgroup by its status, or with -1 counts it no more. [Gang.Add] does so for a task that is of the gang.
+func (g *Subgroup) Count(s Status, sign int) { g.counts[s] += sign }
+
+// Tasks is how many tasks are in the subgroup.
+func (g *Subgroup) Tasks() int { return g.tasks }
+
+// Counts is how many of them are in each status.
+func (g *Subgroup) Counts() Counts { return g.counts }
+
 // subgroup returns the subgroup of a policy and values, which is made if it does not exist.
-func (j *Job) subgroup(p *SubgroupPolicy, values string) *Subgroup {
+func (x *Gang) subgroup(p *SubgroupPolicy, values string) *Subgroup {
 	g := &Subgroup{Policy: p, Values: values}
-	i, found := slices.BinarySearchFunc(j.subgroups, g, compareSubgroups)
+	i, found := slices.BinarySearchFunc(x.subgroups, g, compareSubgroups)
 	if !found {
-		j.subgroups = slices.Insert(j.subgroups, i, g)
+		x.subgroups = slices.Insert(x.subgroups, i, g)
 	}
-	return j.subgroups[i]
+	return x.subgroups[i]
 }
 
 // compareSubgroups orders by policy and then by values, shorter ones first: so numbers come in their order.

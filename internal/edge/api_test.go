@@ -27,13 +27,14 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/apitest"
 	"hekla.sh/hekla/test/fixture"
 )
 
 // space makes a namespace for one test.
 func space(t *testing.T, clients *apiserver.Clients) string {
 	t.Helper()
-	made, err := clients.Core.CoreV1().Namespaces().Create(boundedContext(t),
+	made, err := clients.Core.CoreV1().Namespaces().Create(apitest.Context(t),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func createPod(t *testing.T, clients *apiserver.Clients, namespace, name string,
 	for _, list := range requests {
 		resources.Requests, resources.Limits = list, list
 	}
-	made, err := clients.Core.CoreV1().Pods(namespace).Create(boundedContext(t), &corev1.Pod{
+	made, err := clients.Core.CoreV1().Pods(namespace).Create(apitest.Context(t), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{SchedulerName: "volcano", Containers: []corev1.Container{{
 			Name: "main", Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "b"}}, Resources: resources,
@@ -61,14 +62,14 @@ func createPod(t *testing.T, clients *apiserver.Clients, namespace, name string,
 
 func deletePod(t *testing.T, clients *apiserver.Clients, pod *corev1.Pod) {
 	t.Helper()
-	if err := clients.Core.CoreV1().Pods(pod.Namespace).Delete(boundedContext(t), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
+	if err := clients.Core.CoreV1().Pods(pod.Namespace).Delete(apitest.Context(t), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func createGroup(t *testing.T, clients *apiserver.Clients, namespace, name string) *schedulingv1beta1.PodGroup {
 	t.Helper()
-	made, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Create(boundedContext(t), &schedulingv1beta1.PodGroup{
+	made, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Create(apitest.Context(t), &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{MinMember: 1},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -79,7 +80,7 @@ func createGroup(t *testing.T, clients *apiserver.Clients, namespace, name strin
 
 func createQueue(t *testing.T, clients *apiserver.Clients) *schedulingv1beta1.Queue {
 	t.Helper()
-	made, err := clients.Batch.SchedulingV1beta1().Queues().Create(boundedContext(t), &schedulingv1beta1.Queue{
+	made, err := clients.Batch.SchedulingV1beta1().Queues().Create(apitest.Context(t), &schedulingv1beta1.Queue{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Spec: schedulingv1beta1.QueueSpec{Weight: 3},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -99,7 +100,7 @@ func startInbox(t *testing.T, clients *apiserver.Clients, options intake.Options
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	inbox.Start(ctx)
-	if err := inbox.WaitSynced(boundedContext(t)); err != nil {
+	if err := inbox.WaitSynced(apitest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	return inbox
@@ -108,7 +109,7 @@ func startInbox(t *testing.T, clients *apiserver.Clients, options intake.Options
 // await takes events until one is as wanted.
 func await(t *testing.T, inbox *intake.Inbox, what string, isIt func(cluster.Event) bool) cluster.Event {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(apitest.Patience)
 	for {
 		for _, e := range inbox.Take() {
 			if isIt(e) {
@@ -137,7 +138,7 @@ func isSet[T metav1.Object](uid types.UID, condition func(T) bool) func(cluster.
 
 func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 	clients, _ := adminClients(t)
-	ctx := boundedContext(t)
+	ctx := apitest.Context(t)
 	namespace := space(t, clients)
 	pod, group, queue := createPod(t, clients, namespace, "pod"), createGroup(t, clients, namespace, "group"), createQueue(t, clients)
 	class, err := clients.Core.SchedulingV1().PriorityClasses().Create(ctx,
@@ -206,7 +207,7 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 
 func TestNodesThatTheSelectorLeavesOutAreNotThere(t *testing.T) {
 	clients, _ := adminClients(t)
-	ctx := boundedContext(t)
+	ctx := apitest.Context(t)
 	nodes := clients.Core.CoreV1().Nodes()
 	create := func(pool string) *corev1.Node {
 		node, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: map[string]string{"pool": pool}}}, metav1.CreateOptions{})
@@ -268,14 +269,14 @@ func expectResult(t *testing.T, results <-chan binder.Result, want binder.Result
 		if got != want {
 			t.Errorf("the binding ended as %s, want %s", got, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(apitest.Patience):
 		t.Fatalf("the binding did not end, want %s", want)
 	}
 }
 
 func nodeOf(t *testing.T, clients *apiserver.Clients, pod *corev1.Pod) string {
 	t.Helper()
-	live, err := clients.Core.CoreV1().Pods(pod.Namespace).Get(boundedContext(t), pod.Name, metav1.GetOptions{})
+	live, err := clients.Core.CoreV1().Pods(pod.Namespace).Get(apitest.Context(t), pod.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func createHeldPod(t *testing.T, clients *apiserver.Clients, namespace, name str
 	for _, gate := range append([]string{schedulingv1beta1.QueueAllocationGateKey}, others...) {
 		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
 	}
-	made, err := clients.Core.CoreV1().Pods(namespace).Create(boundedContext(t), pod, metav1.CreateOptions{})
+	made, err := clients.Core.CoreV1().Pods(namespace).Create(apitest.Context(t), pod, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +359,7 @@ func TestGatesOfQueueAdmissionAreTakenOffAndNoOthers(t *testing.T) {
 		return ""
 	})
 	settled(t, o)
-	if left := gatesOf(boundedContext(t), successor); left != schedulingv1beta1.QueueAllocationGateKey {
+	if left := gatesOf(apitest.Context(t), successor); left != schedulingv1beta1.QueueAllocationGateKey {
 		t.Errorf("the gate of another pod was opened: left is %q", left)
 	}
 	// What gets a node is opened on the way.
@@ -378,18 +379,12 @@ func TestGatesOfQueueAdmissionAreTakenOffAndNoOthers(t *testing.T) {
 // eventually polls a condition until it returns "".
 func eventually(t *testing.T, condition func(ctx context.Context) string) {
 	t.Helper()
-	ctx := boundedContext(t)
-	for {
-		problem := condition(ctx)
-		if problem == "" {
-			return
+	apitest.Eventually(t, func(ctx context.Context) error {
+		if problem := condition(ctx); problem != "" {
+			return errors.New(problem)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatal(problem)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return nil
+	})
 }
 
 // settled waits until nothing is left to write.
@@ -419,7 +414,7 @@ func TestThePodGroupGetsItsWholeStatusAndItsNamesakeNone(t *testing.T) {
 			Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, Status: status,
 		}}})
 		settled(t, o)
-		live, err := groups.Get(boundedContext(t), "group", metav1.GetOptions{})
+		live, err := groups.Get(apitest.Context(t), "group", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -436,7 +431,7 @@ func TestThePodGroupGetsItsWholeStatusAndItsNamesakeNone(t *testing.T) {
 	if diff := cmp.Diff(running, write("another", status)); diff != "" {
 		t.Errorf("status after a write for another UID (-want +got):\n%s", diff)
 	}
-	if err := groups.Delete(boundedContext(t), "group", metav1.DeleteOptions{}); err != nil {
+	if err := groups.Delete(apitest.Context(t), "group", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.Do(decision.Decisions{Groups: []decision.GroupStatus{{
@@ -457,7 +452,7 @@ func TestThePodGroupIsToldWhereItIsAndItsNamesakeIsNot(t *testing.T) {
 		t.Helper()
 		o.Do(decision.Decisions{Places: []decision.GroupPlace{{Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, HyperNode: hyperNode}}})
 		settled(t, o)
-		live, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Get(boundedContext(t), "group", metav1.GetOptions{})
+		live, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Get(apitest.Context(t), "group", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -491,7 +486,7 @@ func TestOfAQueueOnlyWhatItHoldsIsWritten(t *testing.T) {
 			o.Do(decision.Decisions{Queues: []decision.QueueStatus{{Queue: queue.Name, UID: uid, Allocated: allocated, HasStatus: hasStatus}}})
 			settled(t, o)
 		}
-		live, err := queues.Get(boundedContext(t), queue.Name, metav1.GetOptions{})
+		live, err := queues.Get(apitest.Context(t), queue.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -503,7 +498,7 @@ func TestOfAQueueOnlyWhatItHoldsIsWritten(t *testing.T) {
 		t.Fatalf("of a queue that had no status (-want +got):\n%s", diff)
 	}
 	patch := []byte(`{"status":{"state":"Open","running":4}}`)
-	if _, err := queues.Patch(boundedContext(t), queue.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := queues.Patch(apitest.Context(t), queue.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	less := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
@@ -527,7 +522,7 @@ func TestOfAPodOneConditionIsWrittenAndNoneOnceItIsBound(t *testing.T) {
 	pod := createPod(t, clients, namespace, "pod")
 	pods := clients.Core.CoreV1().Pods(namespace)
 	foreign := []byte(`{"status":{"conditions":[{"type":"Foreign","status":"True"}]}}`)
-	if _, err := pods.Patch(boundedContext(t), "pod", types.StrategicMergePatchType, foreign, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := pods.Patch(apitest.Context(t), "pod", types.StrategicMergePatchType, foreign, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	decide := func(uid types.UID, message string) decision.Decisions {
@@ -538,7 +533,7 @@ func TestOfAPodOneConditionIsWrittenAndNoneOnceItIsBound(t *testing.T) {
 	}
 	conditions := func() map[string]string {
 		settled(t, o)
-		live, err := pods.Get(boundedContext(t), "pod", metav1.GetOptions{})
+		live, err := pods.Get(apitest.Context(t), "pod", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -642,7 +637,7 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	// Nobody serves these here. Who may not ask is told so first.
 	for _, path := range []string{"metrics.k8s.io/v1beta1/nodes", "custom.metrics.k8s.io/v1beta2/nodes/*/node_cpu_usage_avg",
 		"custom.metrics.k8s.io/v1beta1/nodes/*/node_memory_usage_avg"} {
-		if err := clients.Core.Discovery().RESTClient().Get().AbsPath("/apis/" + path).Do(boundedContext(t)).Error(); !apierrors.IsNotFound(err) {
+		if err := clients.Core.Discovery().RESTClient().Get().AbsPath("/apis/" + path).Do(apitest.Context(t)).Error(); !apierrors.IsNotFound(err) {
 			t.Errorf("%s: %v, want that it is not found", path, err)
 		}
 	}
@@ -654,7 +649,7 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = e.Lead(boundedContext(t), func(context.Context) error {
+	err = e.Lead(apitest.Context(t), func(context.Context) error {
 		startInbox(t, clients, intake.Options{})
 		o, results := startOutbox(t, clients)
 		d := bindOf(pod, "node")
@@ -756,7 +751,7 @@ func TestASecondProcessLeadsWhenTheFirstHasLostItsLease(t *testing.T) {
 		t.Helper()
 		select {
 		case <-led:
-		case <-time.After(patience):
+		case <-time.After(apitest.Patience):
 			t.Fatal(what)
 		}
 	}
@@ -766,7 +761,7 @@ func TestASecondProcessLeadsWhenTheFirstHasLostItsLease(t *testing.T) {
 	// Somebody takes the Lease away by hand.
 	clients, _ := adminClients(t)
 	patch := []byte(`{"spec":{"holderIdentity":"somebody"}}`)
-	if _, err := clients.Core.CoordinationV1().Leases("default").Patch(boundedContext(t), "contested", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := clients.Core.CoordinationV1().Leases("default").Patch(apitest.Context(t), "contested", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -774,7 +769,7 @@ func TestASecondProcessLeadsWhenTheFirstHasLostItsLease(t *testing.T) {
 		if !errors.Is(err, leader.ErrLeadershipLost) {
 			t.Errorf("the first ended with %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(apitest.Patience):
 		t.Fatal("the first leads without its Lease")
 	}
 	wait("the second never led", secondLed)

@@ -18,6 +18,7 @@ import (
 	"hekla.sh/hekla/pkg/client/definitions"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // changeDefinition patches the definition of PodGroups and waits until the API server serves it.
@@ -28,10 +29,10 @@ func changeDefinition(t *testing.T, config *rest.Config, api discovery.Discovery
 		t.Fatal(err)
 	}
 	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	if _, err := crds.Patch(boundedContext(t), "podgroups.scheduling.volcano.sh", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := crds.Patch(apitest.Context(t), "podgroups.scheduling.volcano.sh", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(apitest.Patience); ; time.Sleep(50 * time.Millisecond) {
 		missing, err := definitions.WithoutStatus(api, definitions.Written)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +55,7 @@ func TestAStatusIsWrittenWhereItIsNoSubresource(t *testing.T) {
 	changeDefinition(t, c.Config(), clients.Core.Discovery(), `[{"op":"remove","path":"/spec/versions/0/subresources"}]`, false)
 	defer changeDefinition(t, c.Config(), clients.Core.Discovery(), `[{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}}]`, true)
 	told := make(chan schema.GroupVersionResource, 10)
-	ctx := boundedContext(t)
+	ctx := apitest.Context(t)
 	go definitions.Watch(ctx, clients.Core.Discovery(), definitions.Written, 10*time.Millisecond, func(r schema.GroupVersionResource) { told <- r })
 	if resource := <-told; definitions.Name(resource) != "podgroups.scheduling.volcano.sh" {
 		t.Errorf("told is %v", resource)
@@ -67,7 +68,7 @@ func TestAStatusIsWrittenWhereItIsNoSubresource(t *testing.T) {
 			Job: cluster.JobID{Namespace: namespace, Name: "group"}, UID: uid, Status: status,
 		}}})
 		settled(t, o)
-		live, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Get(boundedContext(t), "group", metav1.GetOptions{})
+		live, err := clients.Batch.SchedulingV1beta1().PodGroups(namespace).Get(apitest.Context(t), "group", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/test/apitest"
 )
 
 const attached, broken = "gpus.example.com/Attached", "gpus.example.com/Broken"
@@ -50,7 +51,7 @@ func (n *needy) reports(name, condition string) {
 	claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: "gpus.example.com", Pool: "node", Device: "gpu-0",
 		Conditions: []metav1.Condition{{Type: condition, Status: metav1.ConditionTrue, Reason: "Said", Message: "by the driver",
 			LastTransitionTime: metav1.Now()}}}}
-	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).UpdateStatus(boundedContext(n.T), claim, metav1.UpdateOptions{}); err != nil {
+	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).UpdateStatus(apitest.Context(n.T), claim, metav1.UpdateOptions{}); err != nil {
 		n.Fatal(err)
 	}
 }
@@ -58,7 +59,7 @@ func (n *needy) reports(name, condition string) {
 // isFree makes sure that a claim has no devices.
 func (n *needy) isFree(name string) {
 	n.Helper()
-	claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(n.T), name, metav1.GetOptions{})
+	claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(n.T), name, metav1.GetOptions{})
 	if err != nil {
 		n.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestAPodIsBoundOnceItsDevicesAreReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, _ := n.hand(clients, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}})
+	results, _ := n.hand(clients, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}})
 	if claim := n.allocated("device"); claim.Status.Allocation.AllocationTimestamp == nil {
 		t.Error("nobody can tell since when the device is waited for")
 	}
@@ -90,7 +91,7 @@ func TestAPodIsBoundOnceItsDevicesAreReady(t *testing.T) {
 func TestDevicesThatDoNotGetReadyAreTakenBack(t *testing.T) {
 	t.Run("since they fail", func(t *testing.T) {
 		n := newNeedy(t)
-		results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}})
 		n.reports("device", broken)
 		n.refused(results, reasons, fmt.Sprintf("device gpus.example.com/node/gpu-0 of ResourceClaim %s/device has failed: %s, Said: by the driver", n.namespace, broken))
 		n.isFree("device")
@@ -107,16 +108,16 @@ func TestDevicesThatDoNotGetReadyAreTakenBack(t *testing.T) {
 		claim := n.devices("other")
 		claim.Finalizers = []string{resourcev1.Finalizer}
 		claims := n.admin.Core.ResourceV1().ResourceClaims(n.namespace)
-		claim, err := claims.Update(boundedContext(t), claim, metav1.UpdateOptions{})
+		claim, err := claims.Update(apitest.Context(t), claim, metav1.UpdateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		claim.Status.Allocation = wanted.Allocation.DeepCopy()
-		if claim, err = claims.UpdateStatus(boundedContext(t), claim, metav1.UpdateOptions{}); err != nil {
+		if claim, err = claims.UpdateStatus(apitest.Context(t), claim, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		n.reports("other", broken)
-		results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wantsAttached(claim)}})
+		results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{wantsAttached(claim)}})
 		n.refused(results, reasons, "has failed")
 		n.isFree("other")
 	})
@@ -126,12 +127,12 @@ func TestFailedDevicesStayWhereTheyAreAndAreGivenToNoOtherPod(t *testing.T) {
 	n := newNeedy(t)
 	claim := n.devices("device")
 	wanted := wantsAttached(claim)
-	results, _ := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
+	results, _ := n.hand(n.admin, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{wanted}})
 	n.reports("device", attached)
 	expectResult(t, results, binder.Bound)
 	n.reports("device", broken)
 	n.pod = createPod(t, n.admin, n.namespace, "second")
-	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
+	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{wanted}})
 	n.refused(results, reasons, "has failed")
 	if now := n.allocated("device"); len(now.Status.ReservedFor) != 1 || now.Status.ReservedFor[0].Name != "pod" {
 		t.Errorf("the claim is for %v, want the pod that runs with it", now.Status.ReservedFor)
@@ -145,7 +146,7 @@ func TestAnOutboxThatIsClosedDoesNotWaitForDevices(t *testing.T) {
 	d.Binds[0].Reservation = &supplies.Reservation{Patience: time.Hour, DevicePatience: time.Hour, Devices: []supplies.DeviceReservation{wantsAttached(n.devices("device"))}}
 	o.Do(d)
 	n.allocated("device")
-	if err := o.Drain(boundedContext(t)); err != nil {
+	if err := o.Drain(apitest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	expectResult(t, results, binder.Unsent)
@@ -185,7 +186,7 @@ func TestAClaimIsMadeForAPodAndThePodToldOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := n.wantsMade()
-	results, reasons := n.hand(clients, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
+	results, reasons := n.hand(clients, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{wanted}})
 	if result := <-results; result != binder.Bound {
 		t.Fatalf("the pod is %s: %s", result, <-reasons)
 	}
@@ -193,7 +194,7 @@ func TestAClaimIsMadeForAPodAndThePodToldOfIt(t *testing.T) {
 	if !isReserved(claim, n.pod) || !metav1.IsControlledBy(claim, n.pod) || claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
 		t.Errorf("the claim is %+v", claim)
 	}
-	pod, err := n.admin.Core.CoreV1().Pods(n.namespace).Get(boundedContext(t), n.pod.Name, metav1.GetOptions{})
+	pod, err := n.admin.Core.CoreV1().Pods(n.namespace).Get(apitest.Context(t), n.pod.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,9 +208,9 @@ func TestAClaimThatWasMadeForAPodGoesWhenThePodIsNotBound(t *testing.T) {
 	n := newNeedy(t).asks()
 	made, gone := n.wantsMade(), wantsDevice(n.devices("gone"))
 	gone.UID = "another"
-	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{made, gone}})
+	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{made, gone}})
 	n.refused(results, reasons, "ResourceClaim "+n.namespace+"/gone is gone")
-	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), made.Claim.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), made.Claim.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the claim is left: %v", err)
 	}
 }
@@ -219,17 +220,17 @@ func TestAClaimThatWasMadeBeforeIsMadeAnewForOtherDevices(t *testing.T) {
 	first := n.wantsMade()
 	first.Made.Spec.Devices.Requests[0].Exactly.Count = 2
 	claims := n.admin.Core.ResourceV1().ResourceClaims(n.namespace)
-	before, err := claims.Create(boundedContext(t), first.Made, metav1.CreateOptions{})
+	before, err := claims.Create(apitest.Context(t), first.Made, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before.Status.Allocation = first.Allocation
-	if _, err := claims.UpdateStatus(boundedContext(t), before, metav1.UpdateOptions{}); err != nil {
+	if _, err := claims.UpdateStatus(apitest.Context(t), before, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	wanted := n.wantsMade()
 	wanted.Allocation.Devices.Results[0].Device = "gpu-1"
-	results, _ := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{wanted}})
+	results, _ := n.hand(n.admin, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{wanted}})
 	expectResult(t, results, binder.Bound)
 	if claim := n.allocated(wanted.Claim.Name); claim.UID == before.UID || claim.Status.Allocation.Devices.Results[0].Device != "gpu-1" {
 		t.Errorf("the claim is still %+v", claim)
@@ -239,9 +240,9 @@ func TestAClaimThatWasMadeBeforeIsMadeAnewForOtherDevices(t *testing.T) {
 func TestAClaimOfTheSameNameThatIsNotThePodsIsLeftAlone(t *testing.T) {
 	n := newNeedy(t).asks()
 	foreign := n.devices("pod-extended-resources-1")
-	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: patience, Devices: []supplies.DeviceReservation{n.wantsMade()}})
+	results, reasons := n.hand(n.admin, supplies.Reservation{DevicePatience: apitest.Patience, Devices: []supplies.DeviceReservation{n.wantsMade()}})
 	n.refused(results, reasons, "is not that of the pod")
-	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), foreign.Name, metav1.GetOptions{}); err != nil {
+	if _, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), foreign.Name, metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,13 +2,9 @@ package edge
 
 import (
 	"bufio"
-	"context"
-	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -18,66 +14,22 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/test/apitest"
 )
 
-// patience bounds every wait; only a failure reaches it.
-const patience = time.Minute
+var realCluster = apitest.Shared{Definitions: "../../installer/crds", Serve: []string{"resource.k8s.io/v1beta2"}}
 
-// realCluster is a real API server with our definitions, started by the first test that needs it.
-var realCluster struct {
-	once    sync.Once
-	cluster *localcluster.Cluster
-	err     error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if c := realCluster.cluster; c != nil {
-		if err := c.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func startCluster() (*localcluster.Cluster, error) {
-	definitions, err := localcluster.ReadManifests(os.DirFS("../../installer/crds"))
-	if err != nil {
-		return nil, err
-	}
-	c, err := localcluster.Start(context.Background(), localcluster.Options{
-		WithoutKwok: true, WithoutControllers: true, Manifests: definitions, Progress: os.Stderr,
-		Serve: []string{"resource.k8s.io/v1beta2"},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, c.CreateNamespace(context.Background(), "volcano-system")
-}
+func TestMain(m *testing.M) { realCluster.Main(m) }
 
 // adminClients returns clients with all rights, and the cluster.
 func adminClients(t *testing.T) (*apiserver.Clients, *localcluster.Cluster) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
-	realCluster.once.Do(func() { realCluster.cluster, realCluster.err = startCluster() })
-	if realCluster.err != nil {
-		t.Fatal(realCluster.err)
-	}
-	clients, err := apiserver.Connect(realCluster.cluster.Config(), 2000, 2000)
+	c := realCluster.Cluster(t)
+	clients, err := apiserver.Connect(c.Config(), 2000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clients, realCluster.cluster
-}
-
-func boundedContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
+	return clients, c
 }
 
 // documentedRules reads the tables of permissions in the package comment: those of the ClusterRole, then those of the
@@ -128,7 +80,7 @@ func documentedRules(t *testing.T) (cluster, namespaced []rbacv1.PolicyRule) {
 // confined returns the configuration of a ServiceAccount that has the documented permissions and no other.
 func confined(t *testing.T, c *localcluster.Cluster, admin kubernetes.Interface, name string, clusterRules, rules []rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
-	ctx := boundedContext(t)
+	ctx := apitest.Context(t)
 	const namespace = "volcano-system"
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: namespace}}

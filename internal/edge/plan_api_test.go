@@ -26,6 +26,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // tap is between an outbox and the real API server. It keeps what was written, in the order of the answers, and can stop or
@@ -154,7 +155,7 @@ func (s *planning) start(o *Outbox) {
 // running makes a pod that runs on a node that does not exist: nobody ends it.
 func (s *planning) running(name string) *corev1.Pod {
 	s.t.Helper()
-	ctx, pods := boundedContext(s.t), s.admin.Core.CoreV1().Pods(s.namespace)
+	ctx, pods := apitest.Context(s.t), s.admin.Core.CoreV1().Pods(s.namespace)
 	pod := createPod(s.t, s.admin, s.namespace, name)
 	if err := pods.Bind(ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Name: "node"}}, metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
@@ -220,7 +221,7 @@ func (s *planning) settle() {
 
 func (s *planning) live(pod *corev1.Pod) *corev1.Pod {
 	s.t.Helper()
-	live, err := s.admin.Core.CoreV1().Pods(s.namespace).Get(boundedContext(s.t), pod.Name, metav1.GetOptions{})
+	live, err := s.admin.Core.CoreV1().Pods(s.namespace).Get(apitest.Context(s.t), pod.Name, metav1.GetOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func (s *planning) expectFailure(reason string) {
 // budget makes a disruption budget of which so many disruptions are left, as its controller would.
 func (s *planning) budget(left int32) {
 	s.t.Helper()
-	ctx, budgets := boundedContext(s.t), s.admin.Core.PolicyV1().PodDisruptionBudgets(s.namespace)
+	ctx, budgets := apitest.Context(s.t), s.admin.Core.PolicyV1().PodDisruptionBudgets(s.namespace)
 	one := intstr.FromInt32(1)
 	budget, err := budgets.Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "budget"},
 		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "victim"}}},
@@ -315,7 +316,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 		"delete x 200", "evict v 201", "evict w 201", "status v 200", "status w 200"}, got); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
-	group, err := s.admin.Batch.SchedulingV1beta1().PodGroups(s.namespace).Get(boundedContext(t), "taker", metav1.GetOptions{})
+	group, err := s.admin.Batch.SchedulingV1beta1().PodGroups(s.namespace).Get(apitest.Context(t), "taker", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +351,7 @@ func TestNoPodIsEvictedForANamesakeOrForNothing(t *testing.T) {
 	plan := s.plan("p", nil, []*corev1.Pod{stranger, sibling, gone, done})
 	plan.Evictions[0].UID, plan.Evictions[1].UID, plan.Evictions[1].PastBudget = "before", "before", true
 	deletePod(t, s.admin, gone)
-	if _, err := s.admin.Core.CoreV1().Pods(s.namespace).Patch(boundedContext(t), "y", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := s.admin.Core.CoreV1().Pods(s.namespace).Patch(apitest.Context(t), "y", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	s.begin(plan)
@@ -377,7 +378,7 @@ func TestAnEvictionOfANamesakeIsNone(t *testing.T) {
 		<-s.waits
 		// Between the mark and the eviction the pod ends, and another gets its name.
 		pods := s.admin.Core.CoreV1().Pods(s.namespace)
-		if err := pods.Delete(boundedContext(t), "v", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		if err := pods.Delete(apitest.Context(t), "v", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Fatal(err)
 		}
 		namesake := s.running("v")
@@ -415,7 +416,7 @@ func TestABudgetIsSpentOrPassedOverAsThePlanSays(t *testing.T) {
 	s.settle()
 	s.expectMarks(leaving, v, w)
 	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: 1, plans.EvictionForced: 1})
-	budget, err := s.admin.Core.PolicyV1().PodDisruptionBudgets(s.namespace).Get(boundedContext(t), "budget", metav1.GetOptions{})
+	budget, err := s.admin.Core.PolicyV1().PodDisruptionBudgets(s.namespace).Get(apitest.Context(t), "budget", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -530,7 +531,7 @@ func TestOfWhatOthersHaveWrittenNothingIsTakenBack(t *testing.T) {
 	s := newPlanning(t)
 	drained, unmarked := s.running("v"), s.running("w")
 	patch := []byte(`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"DeletionByTaintManager","message":"tainted"}]}}`)
-	if _, err := s.admin.Core.CoreV1().Pods(s.namespace).Patch(boundedContext(t), "v", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := s.admin.Core.CoreV1().Pods(s.namespace).Patch(apitest.Context(t), "v", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	s.end(s.endOf("of another process", []*corev1.Pod{unmarked}, []*corev1.Pod{drained, unmarked}))

@@ -25,6 +25,7 @@ import (
 	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // needy is a pod whose claims are written and bound, by the test in the place of the controllers that are not there.
@@ -47,7 +48,7 @@ var gibibyte = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1
 
 func (n *needy) claim(name string) *corev1.PersistentVolumeClaim {
 	n.Helper()
-	made, err := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace).Create(boundedContext(n.T), &corev1.PersistentVolumeClaim{
+	made, err := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace).Create(apitest.Context(n.T), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: ptr.To("class"),
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: gibibyte}},
 	}, metav1.CreateOptions{})
@@ -59,7 +60,7 @@ func (n *needy) claim(name string) *corev1.PersistentVolumeClaim {
 
 func (n *needy) volume() *corev1.PersistentVolume {
 	n.Helper()
-	made, err := n.admin.Core.CoreV1().PersistentVolumes().Create(boundedContext(n.T), &corev1.PersistentVolume{
+	made, err := n.admin.Core.CoreV1().PersistentVolumes().Create(apitest.Context(n.T), &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Spec: corev1.PersistentVolumeSpec{StorageClassName: "class", Capacity: gibibyte,
 			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}},
@@ -72,7 +73,7 @@ func (n *needy) volume() *corev1.PersistentVolume {
 
 func (n *needy) devices(name string) *resourcev1.ResourceClaim {
 	n.Helper()
-	made, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Create(boundedContext(n.T), &resourcev1.ResourceClaim{
+	made, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Create(apitest.Context(n.T), &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"}}}}},
 	}, metav1.CreateOptions{})
@@ -100,13 +101,13 @@ func wantsDevice(claim *resourcev1.ResourceClaim) supplies.DeviceReservation {
 func (n *needy) bound(name, volume string) {
 	n.Helper()
 	claims := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace)
-	claim, err := claims.Get(boundedContext(n.T), name, metav1.GetOptions{})
+	claim, err := claims.Get(apitest.Context(n.T), name, metav1.GetOptions{})
 	if err != nil {
 		n.Fatal(err)
 	}
 	claim.Spec.VolumeName = volume
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, storagehelpers.AnnBindCompleted, "yes")
-	if _, err := claims.Update(boundedContext(n.T), claim, metav1.UpdateOptions{}); err != nil {
+	if _, err := claims.Update(apitest.Context(n.T), claim, metav1.UpdateOptions{}); err != nil {
 		n.Fatal(err)
 	}
 }
@@ -116,7 +117,7 @@ func (n *needy) hand(clients *apiserver.Clients, r supplies.Reservation) (<-chan
 	n.Helper()
 	o, results, reasons := outboxThatSays(n.T, clients)
 	if r.Patience == 0 {
-		r.Patience = patience
+		r.Patience = apitest.Patience
 	}
 	d := bindOf(n.pod, "node")
 	d.Binds[0].Reservation = &r
@@ -179,7 +180,7 @@ func TestAPodIsBoundOnceItsVolumesAreAndItsDevicesAreWritten(t *testing.T) {
 	n.bound("existing", existing.Name)
 	n.bound("made", n.volume().Name)
 	expectResult(t, results, binder.Bound)
-	given, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), "device", metav1.GetOptions{})
+	given, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), "device", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestWhatCannotBeHadForAPodIsSaid(t *testing.T) {
 		n := newNeedy(t)
 		volume, first, second := n.volume(), n.claim("first"), n.claim("second")
 		taken := wantsVolume(first, volume)
-		if _, err := n.admin.Core.CoreV1().PersistentVolumes().Update(boundedContext(t), taken.Take(volume), metav1.UpdateOptions{}); err != nil {
+		if _, err := n.admin.Core.CoreV1().PersistentVolumes().Update(apitest.Context(t), taken.Take(volume), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(second, volume)}})
@@ -237,7 +238,7 @@ func TestDevicesAreTakenBackFromAPodThatIsNotBound(t *testing.T) {
 	gone.UID = "another"
 	results, reasons := n.hand(n.admin, supplies.Reservation{Devices: []supplies.DeviceReservation{wantsDevice(mine), gone}})
 	n.refused(results, reasons, "ResourceClaim "+n.namespace+"/gone is gone")
-	claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(boundedContext(t), "mine", metav1.GetOptions{})
+	claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), "mine", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestAnOutboxThatIsClosedDoesNotWaitForVolumes(t *testing.T) {
 	d := bindOf(n.pod, "node")
 	d.Binds[0].Reservation = &supplies.Reservation{Patience: time.Hour, Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}}
 	o.Do(d)
-	if err := o.Drain(boundedContext(t)); err != nil {
+	if err := o.Drain(apitest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	expectResult(t, results, binder.Unsent)
@@ -272,7 +273,7 @@ func TestAnOutboxThatIsClosedDoesNotWaitForVolumes(t *testing.T) {
 func (n *needy) taintRule() *resourcev1beta2.DeviceTaintRule {
 	n.Helper()
 	rules := n.admin.Core.ResourceV1beta2().DeviceTaintRules()
-	rule, err := rules.Create(boundedContext(n.T), &resourcev1beta2.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+	rule, err := rules.Create(apitest.Context(n.T), &resourcev1beta2.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Spec: resourcev1beta2.DeviceTaintRuleSpec{DeviceSelector: &resourcev1beta2.DeviceTaintSelector{Pool: ptr.To("nobody")},
 			Taint: resourcev1beta2.DeviceTaint{Key: "broken", Effect: resourcev1beta2.DeviceTaintEffectNoSchedule}}}, metav1.CreateOptions{})
 	if err != nil {
@@ -333,7 +334,7 @@ func TestWithoutTaintRulesTheDevicesAreWatchedAllTheSame(t *testing.T) {
 			t.Cleanup(inbox.Wait)
 			t.Cleanup(cancel)
 			inbox.Start(ctx)
-			if err := inbox.WaitSynced(boundedContext(t)); err != nil {
+			if err := inbox.WaitSynced(apitest.Context(t)); err != nil {
 				t.Fatal(err)
 			}
 			seen := map[types.UID]bool{}

@@ -15,12 +15,13 @@ import (
 
 	"hekla.sh/hekla/internal/edge/plans"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // protect has a policy refuse to evict or delete pods of a name, and waits until it does.
 func (s *planning) protect(pod *corev1.Pod) {
 	s.t.Helper()
-	ctx, core := boundedContext(s.t), s.admin.Core
+	ctx, core := apitest.Context(s.t), s.admin.Core
 	name := "keep-" + s.namespace
 	fail := admissionregistrationv1.Fail
 	rule := func(operation admissionregistrationv1.OperationType, resource string) admissionregistrationv1.NamedRuleWithOperations {
@@ -44,7 +45,7 @@ func (s *planning) protect(pod *corev1.Pod) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		ctx := boundedContext(s.t)
+		ctx := apitest.Context(s.t)
 		_ = core.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{})
 		_ = core.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{})
 	})

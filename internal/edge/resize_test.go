@@ -12,13 +12,14 @@ import (
 
 	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // A pod that is resized in place takes the larger of what it asks for and what the kubelet has given it, as kube-scheduler counts.
 func TestAResizeInPlaceIsDeliveredAndCounted(t *testing.T) {
 	clients, _ := adminClients(t)
 	namespace := space(t, clients)
-	ctx, pods := boundedContext(t), clients.Core.CoreV1().Pods(namespace)
+	ctx, pods := apitest.Context(t), clients.Core.CoreV1().Pods(namespace)
 	cpu := func(amount string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 	}

@@ -1,5 +1,5 @@
 // Package apitest holds what the tests beside a real API server have in common: how they wait, how they build and run our
-// programs, and what of the installer they put onto the cluster. The cluster itself is [localcluster]'s.
+// programs, and the cluster that the tests of one package share. How a cluster is started is package localcluster's.
 //
 // It must not know what is tested, nor any package of the scheduler or of the controllers.
 package apitest

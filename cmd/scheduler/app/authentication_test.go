@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"hekla.sh/hekla/test/apitest"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +53,7 @@ func TestMetricsAreForThoseWhomTheAPIServerPermits(t *testing.T) {
 	}
 	expect := func(token string, want int) {
 		t.Helper()
-		w.eventually(func(ctx context.Context) error {
+		apitest.Eventually(w.t, func(ctx context.Context) error {
 			got, err := answer(ctx, token)
 			if err == nil && got != want {
 				err = fmt.Errorf("the answer is %d, want %d", got, want)

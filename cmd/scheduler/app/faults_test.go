@@ -24,6 +24,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // failing is an API server that fails: of the writes of the scheduler about pods, PodGroups and queues some are refused for now,
@@ -165,7 +166,7 @@ func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
 	}
 	high := "high-" + w.suffix
 	w.single(high, "high-"+w.suffix, cpu)
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		// The kubelet of these nodes.
 		pods, err := w.core.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -198,7 +199,7 @@ func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
 		t.Errorf("%d of %d lower pods are left, and one was in the way", left, len(victims))
 	}
 	w.reaches(high, v1beta1.PodGroupRunning)
-	w.eventually(func(context.Context) error {
+	apitest.Eventually(w.t, func(context.Context) error {
 		f.mutex.Lock()
 		defer f.mutex.Unlock()
 		for _, fault := range []string{"500", "503", "429", "lost", "cut", "gone"} {

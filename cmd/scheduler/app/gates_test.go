@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // held makes a PodGroup of one pod that asks for CPU and has the gate of queue admission.
@@ -67,7 +68,7 @@ func TestPodsAreHeldUntilTheirQueueHasRoomAndThenSeenByAutoscalers(t *testing.T)
 	w.ready(p)
 	await := func(pod, want string) {
 		t.Helper()
-		w.eventually(func(ctx context.Context) error {
+		apitest.Eventually(w.t, func(ctx context.Context) error {
 			got, err := w.stands(ctx, pod)
 			if err == nil && got != want {
 				err = fmt.Errorf("%s: %s, want %s", pod, got, want)

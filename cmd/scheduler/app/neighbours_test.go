@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // group makes a PodGroup of two pods and, unless there are none yet, its pods.
@@ -36,7 +37,7 @@ func (w *testCluster) group(name, scheduler string, annotations map[string]strin
 func (w *testCluster) reaches(name string, phase v1beta1.PodGroupPhase) *v1beta1.PodGroup {
 	w.t.Helper()
 	var group *v1beta1.PodGroup
-	w.eventually(func(ctx context.Context) (err error) {
+	apitest.Eventually(w.t, func(ctx context.Context) (err error) {
 		group, err = w.batch.SchedulingV1beta1().PodGroups("default").Get(ctx, name, metav1.GetOptions{})
 		if err == nil && group.Status.Phase != phase {
 			return fmt.Errorf("PodGroup %s is %q with %+v, not %s", name, group.Status.Phase, group.Status.Conditions, phase)

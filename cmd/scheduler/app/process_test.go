@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,45 +24,14 @@ import (
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
+	"hekla.sh/hekla/test/apitest"
 )
 
-// patience bounds every wait; only a failure reaches it.
-const patience = time.Minute
+const systemNamespace = apitest.SystemNamespace
 
-const systemNamespace = "volcano-system"
+var realCluster = apitest.Shared{Definitions: "../../../installer/crds", Nodes: 2}
 
-// realCluster is a real API server with our definitions and two nodes, started by the first test that needs it.
-var realCluster struct {
-	once    sync.Once
-	cluster *localcluster.Cluster
-	err     error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if c := realCluster.cluster; c != nil {
-		if err := c.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func startCluster() (*localcluster.Cluster, error) {
-	definitions, err := localcluster.ReadManifests(os.DirFS("../../../installer/crds"))
-	if err != nil {
-		return nil, err
-	}
-	ctx := context.Background()
-	c, err := localcluster.Start(ctx, localcluster.Options{
-		WithoutKwok: true, WithoutControllers: true, Manifests: definitions, Nodes: 2, Progress: os.Stderr,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, c.CreateNamespace(ctx, systemNamespace)
-}
+func TestMain(m *testing.M) { realCluster.Main(m) }
 
 // testCluster is what a test sees of the cluster. Names of objects end in suffix, so that tests can be repeated.
 type testCluster struct {
@@ -76,12 +44,7 @@ type testCluster struct {
 
 func onCluster(t *testing.T) *testCluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs an API server")
-	}
-	realCluster.once.Do(func() { realCluster.cluster, realCluster.err = startCluster() })
-	must(t, realCluster.err)
-	w := &testCluster{t: t, cluster: realCluster.cluster, suffix: rand.String(5)}
+	w := &testCluster{t: t, cluster: realCluster.Cluster(t), suffix: rand.String(5)}
 	var err error
 	w.core, err = kubernetes.NewForConfig(w.cluster.Config())
 	must(t, err)
@@ -124,24 +87,6 @@ func freeAddress(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// eventually polls a condition until it returns nil.
-func (w *testCluster) eventually(condition func(ctx context.Context) error) {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
-	for {
-		err := condition(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			w.t.Fatal(err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 func get(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -162,7 +107,7 @@ func get(ctx context.Context, url string) (string, error) {
 // shows waits until the metrics hold a line.
 func (w *testCluster) shows(p *instance, line string) {
 	w.t.Helper()
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		body, err := get(ctx, "http://"+p.numbers+"/metrics")
 		if err == nil && !strings.Contains("\n"+body, "\n"+line+"\n") {
 			return fmt.Errorf("the metrics do not show %s", line)
@@ -173,7 +118,7 @@ func (w *testCluster) shows(p *instance, line string) {
 
 func (w *testCluster) ready(p *instance) {
 	w.t.Helper()
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		_, err := get(ctx, "http://"+p.health+"/readyz")
 		return err
 	})
@@ -185,7 +130,7 @@ func (w *testCluster) ends(p *instance) error {
 	select {
 	case err := <-p.result:
 		return err
-	case <-time.After(patience):
+	case <-time.After(apitest.Patience):
 		w.t.Fatal("the process does not end")
 		return nil
 	}
@@ -214,7 +159,7 @@ func (w *testCluster) gang(name string, size int) {
 // isBound waits until all pods of a gang have a node.
 func (w *testCluster) isBound(name string, size int) {
 	w.t.Helper()
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		pods, err := w.core.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "gang=" + name, FieldSelector: "spec.nodeName!="})
 		if err == nil && len(pods.Items) != size {
 			return fmt.Errorf("%d pods of %d of gang %s have a node", len(pods.Items), size, name)
@@ -235,7 +180,7 @@ func TestTheSecondProcessTakesOverWhenTheFirstStops(t *testing.T) {
 	w.isBound(one, 3)
 	w.shows(first, `hekla_binds_total{result="bound"} 3`)
 	w.shows(second, "hekla_leading 0")
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		group, err := w.batch.SchedulingV1beta1().PodGroups("default").Get(ctx, one, metav1.GetOptions{})
 		if err == nil && group.Status.Phase != v1beta1.PodGroupRunning {
 			return fmt.Errorf("the PodGroup is %s", group.Status.Phase)
@@ -261,7 +206,7 @@ func TestLosingTheLeaseEndsTheProcessWithAnError(t *testing.T) {
 	w.shows(p, "hekla_leading 1")
 	must(t, w.core.CoordinationV1().Leases(systemNamespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	lease := leaseOf(name, "somebody", metav1.NowMicro())
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		_, err := w.core.CoordinationV1().Leases(systemNamespace).Create(ctx, lease, metav1.CreateOptions{})
 		if err != nil {
 			_ = w.core.CoordinationV1().Leases(systemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
@@ -292,7 +237,7 @@ func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 	write(goodConfiguration)
 	w.shows(p, "hekla_configuration_valid 1")
 	// The action that it leaves out runs no more.
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		before, err := w.counts(ctx, p)
 		for now := before; err == nil && now["allocate"] < before["allocate"]+2; now, err = w.counts(ctx, p) {
 			if now["enqueue"] != before["enqueue"] {
@@ -305,7 +250,7 @@ func TestAChangedConfigMapIsInForceAndAnInvalidOneIsExplained(t *testing.T) {
 	write(badConfiguration)
 	w.shows(p, "hekla_configuration_valid 0")
 	w.shows(p, "hekla_configuration_reload_failures_total 2")
-	w.eventually(func(ctx context.Context) error {
+	apitest.Eventually(w.t, func(ctx context.Context) error {
 		events, err := w.core.EventsV1().Events(systemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

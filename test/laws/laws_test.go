@@ -73,10 +73,16 @@ func TestTheRulesHoldInRandomClusters(t *testing.T) {
 	}
 }
 
+// shortPart is which part of the clusters a short run leads.
+const shortPart = 5
+
 // clustersOf is how many clusters are to be led.
 func clustersOf(t *testing.T, plain int) int {
 	text := os.Getenv(clustersEnv)
 	if text == "" {
+		if testing.Short() {
+			return plain / shortPart
+		}
 		return plain
 	}
 	clusters, err := strconv.Atoi(text)
@@ -87,18 +93,22 @@ func clustersOf(t *testing.T, plain int) int {
 }
 
 // check leads random clusters and fails with the smallest of which the outcome is bad.
-func check(t *testing.T, clusters int, life func(chooser) outcome) {
+func check(t *testing.T, clusters int, lead func(chooser) outcome) {
 	t.Helper()
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(clusters), "rapid.seed": cmp.Or(os.Getenv(seedEnv), plainSeed)} {
+	checks := clusters
+	if testing.Short() {
+		checks *= 5 // rapid makes a fifth of them in a short run, and here the number is meant
+	}
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(checks), "rapid.seed": cmp.Or(os.Getenv(seedEnv), plainSeed)} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	lives := rapid.Custom(func(t *rapid.T) outcome {
-		return life(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })
+	outcomes := rapid.Custom(func(t *rapid.T) outcome {
+		return lead(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		if o := lives.Draw(t, "life"); o != "" {
+		if o := outcomes.Draw(t, "cluster"); o != "" {
 			t.Fatal(string(o))
 		}
 	})

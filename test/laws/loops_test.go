@@ -125,7 +125,7 @@ func TestTheFiveLoopsComeToRest(t *testing.T) {
 					t.Fatalf("%s (seed %d)\n%s", l.source, seed, string(o))
 				}
 			}
-			t.Logf("%d evictions in 100 lives", evictions)
+			t.Logf("%d evictions in 100 clusters", evictions)
 		})
 	}
 }

@@ -265,7 +265,11 @@ func (w *testCluster) misses() []*hearing {
 // some may be; they are counted.
 func TestAtRestNoLawfulPlanIsLeft(t *testing.T) {
 	clusters, plans, gangs, all := 0, 0, 0, oracleSettings()
-	check(t, oracleClusters, func(choose chooser) outcome {
+	number := oracleClusters
+	if testing.Short() {
+		number /= shortPart
+	}
+	check(t, number, func(choose chooser) outcome {
 		w := smallCluster(all[choose(len(all))], choose)
 		w.rest()
 		clusters, plans = clusters+1, plans+w.judge.plans

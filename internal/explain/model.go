@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -41,10 +42,10 @@ func New(c *cluster.Cluster, policy *framework.Policy) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{cluster: c, policy: twin, notAsked: notAsked}
-	if m.placer, err = placement.New(c, twin); err != nil {
+	if m.placer, err = placer.New(c, twin); err != nil {
 		return nil, err
 	}
-	m.outlook, err = placement.NewOutlook(c, twin)
+	m.outlook, err = placer.NewOutlook(c, twin)
 	return m, err
 }
 

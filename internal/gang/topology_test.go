@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/internal/gang"
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
@@ -336,7 +336,7 @@ func TestTheBestNodeOfAHyperNodeIsThatOfAFreshSearch(t *testing.T) {
 				domains = append(domains, h.Domain, h.Domain.Intersect(domains[1]))
 			}
 			domain := rapid.SampledFrom(domains).Draw(t, "domain")
-			fresh, err := placement.New(w.Cluster, w.Policy)
+			fresh, err := placer.New(w.Cluster, w.Policy)
 			if err != nil {
 				t.Fatal(err)
 			}

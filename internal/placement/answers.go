@@ -3,7 +3,6 @@ package placement
 import (
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -156,7 +155,7 @@ func (a *answers) prefer(e *Engine) bool {
 	}
 	a.preferring = true
 	for i, n := range passing {
-		a.preference[n.Slot] = scores[i] * framework.Point
+		a.preference[n.Slot] = scores[i] * e.point
 	}
 	return true
 }

@@ -3,10 +3,10 @@
 // Main type: [Engine] answers for single tasks and keeps, per class of equal pods, what it knows of every node. Package gang
 // places whole jobs with it.
 //
-// There are two engines for a model. [New] makes the session's Placer: what leaves is still in the way, and what is
-// promised keeps its room, its ports and its distance, and draws nobody to it. [NewOutlook] makes the session's Outlook,
-// which sees the model as it will be: what leaves is gone, and what is promised is there. Plugins are shown a copy of the
-// node with the totals of that time (Used, NonZero; nothing is Releasing or Promised); Tasks still lists what leaves.
+// There are two engines for a model. [New] sees the model as it stands: what leaves is still in the way, and what is
+// promised keeps its room, its ports and its distance, and attracts no pods. [NewOutlook] sees the model as it will be: what
+// leaves is gone, and what is promised is there. Plugins are shown a copy of the node with the totals of that time (Used,
+// NonZero; nothing is Releasing or Promised); Tasks still lists what leaves.
 //
 // Why it is fast: feasibility and score are worked out once per class and node, and again only for nodes that have
 // changed since the class was asked last (Cluster.Changes says which). What comes from the node object alone is kept
@@ -18,7 +18,7 @@
 // Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take the nodes that pass the rest and
 // put them to the kube-scheduler's plugins each time; see package kube.
 //
-// Plugins whose answers about a node rest on others as well are [framework.NodeInvalidator]s: each time before answers are used they have
+// Plugins whose answers about a node rest on others as well are [Invalidator]s: each time before answers are used they have
 // those nodes looked at again of which they would say something else now.
 //
 // Vetoers are asked about a node only when it is to be chosen. What they say is kept until the node changes; a node that
@@ -33,5 +33,6 @@
 //  4. Fits says of a node what Best would hold of it, vetoers left out, between any two operations on the model.
 //  5. Nothing here changes the model.
 //
-// The package must not know sessions and transactions, nor queues, shares or the order of jobs. A test in test/imports holds that.
+// The package must not know sessions and transactions, nor queues, shares or the order of jobs. It stands below the contract of plugins:
+// package placer makes an engine of a policy.
 package placement

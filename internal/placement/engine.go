@@ -6,7 +6,6 @@ import (
 
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/framework"
 )
 
 // Engine answers where a task can go: now, or as an outlook once what leaves has left and what is promised has come. It
@@ -14,11 +13,12 @@ import (
 type Engine struct {
 	cluster      *cluster.Cluster
 	ahead        bool // it is an outlook
-	filters      []framework.NodeFilter
-	vetoers      []framework.NodeVetoer
+	filters      []Filter
+	vetoers      []Vetoer
 	vetoes       vetoes
-	scorers      []framework.NodeScorer
-	invalidators []framework.NodeInvalidator // among filters and scorers
+	scorers      []Scorer
+	invalidators []Invalidator // among filters and scorers
+	point        int64         // as in [Configuration]
 	kube         *kube.Plugins
 	later        *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
 
@@ -33,40 +33,26 @@ type Engine struct {
 	reasons  reasons                      // why nodes refuse
 }
 
-var (
-	_ framework.Placer   = (*Engine)(nil)
-	_ framework.Outlook  = (*Engine)(nil)
-	_ framework.Supplier = (*Engine)(nil)
-)
-
-// New returns an engine for a model and the filters, vetoers and scores of a policy. It answers for the model as it
+// New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as it
 // stands: what leaves is still there. What is promised is not, but its room, its ports and its distance to others are kept
 // for it.
-func New(c *cluster.Cluster, policy *framework.Policy) (*Engine, error) {
-	return create(c, policy, false)
+func New(c *cluster.Cluster, configuration Configuration) (*Engine, error) {
+	return create(c, configuration, false)
 }
 
 // NewOutlook is New for the model as it will be: what leaves is gone, and what is promised is there.
-func NewOutlook(c *cluster.Cluster, policy *framework.Policy) (*Engine, error) {
-	return create(c, policy, true)
+func NewOutlook(c *cluster.Cluster, configuration Configuration) (*Engine, error) {
+	return create(c, configuration, true)
 }
 
-func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, error) {
-	scores := make([]kube.Weighted, len(policy.KubeScores))
-	for i, s := range policy.KubeScores {
-		scores[i] = kube.Weighted{Name: s.Name, Weight: s.Weight}
-	}
-	arguments := kube.Arguments{BindTimeout: policy.Kube.BindTimeout, DeviceTimeout: policy.Kube.DeviceTimeout,
-		DeviceBindTimeout: policy.Kube.DeviceBindTimeout}
-	for _, p := range policy.Kube.VolumeShape {
-		arguments.VolumeShape = append(arguments.VolumeShape, kube.ShapePoint(p))
-	}
-	plugins, err := kube.NewOutlook(c, policy.KubeFilters, scores, arguments)
+func create(c *cluster.Cluster, configuration Configuration, ahead bool) (*Engine, error) {
+	plugins, err := kube.NewOutlook(c, configuration.KubeFilters, configuration.KubeScores, configuration.Kube)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cluster: c, ahead: ahead, filters: policy.Filters, vetoers: policy.Vetoers, scorers: policy.Scorers,
-		kube: plugins, answers: map[*cluster.Class]*answers{}, supplied: map[*cluster.Class]*supplied{}, reasons: reasons{byText: map[string]reason{}}}
+	e := &Engine{cluster: c, ahead: ahead, filters: configuration.Filters, vetoers: configuration.Vetoers, scorers: configuration.Scorers,
+		point: configuration.Point, kube: plugins, answers: map[*cluster.Class]*answers{}, supplied: map[*cluster.Class]*supplied{},
+		reasons: reasons{byText: map[string]reason{}}}
 	for _, filter := range e.filters {
 		e.invalidators = appendInvalidator(e.invalidators, filter)
 	}
@@ -75,7 +61,7 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 	}
 	if !ahead {
 		e.later = plugins
-		if e.kube, err = kube.New(c, policy.KubeFilters, scores, arguments); err != nil {
+		if e.kube, err = kube.New(c, configuration.KubeFilters, configuration.KubeScores, configuration.Kube); err != nil {
 			return nil, err
 		}
 	}
@@ -87,14 +73,14 @@ func create(c *cluster.Cluster, policy *framework.Policy, ahead bool) (*Engine, 
 
 // appendInvalidator adds a plugin whose answers rest on more than the node asked about. One that filters and scores is called twice,
 // the second time for nothing.
-func appendInvalidator(list []framework.NodeInvalidator, plugin any) []framework.NodeInvalidator {
-	if o, ok := plugin.(framework.NodeInvalidator); ok {
+func appendInvalidator(list []Invalidator, plugin any) []Invalidator {
+	if o, ok := plugin.(Invalidator); ok {
 		list = append(list, o)
 	}
 	return list
 }
 
-// Best returns the best node that a task fits on and nobody vetoes, nil if there is none.
+// Best returns the best node that a task fits on and no plugin vetoes, nil if there is none.
 func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 	if t.Class.NeedsSupplies() {
 		return e.bestSupplied(t)
@@ -132,7 +118,7 @@ func (e *Engine) bestAround(a *answers, t *cluster.Task) *cluster.Node {
 			if refusals[i] != "" || e.vetoed(t, n) != fits {
 				continue
 			}
-			if score := a.score[n.Slot] + around[i]*framework.Point; best < 0 || score > bestScore {
+			if score := a.score[n.Slot] + around[i]*e.point; best < 0 || score > bestScore {
 				best, bestScore = i, score
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -272,7 +272,7 @@ func TestAFilterThatNeverSaysTheSameTwiceIsHeard(t *testing.T) {
 	w := newSetup(t, "binpack")
 	w.Policy.Filters = []framework.NodeFilter{&counts{}}
 	var err error
-	if w.Engine, err = placement.New(w.Cluster, w.Policy); err != nil {
+	if w.Engine, err = placer.New(w.Cluster, w.Policy); err != nil {
 		t.Fatal(err)
 	}
 	w.set(gangOf("g", 1))

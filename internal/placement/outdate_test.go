@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -57,11 +58,11 @@ func TestWhatRestsOnOtherNodesIsLookedAtAgainWhenTheyChange(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		c.Apply(cluster.Set{Object: fixture.Node(name, "cpu=1")}, cluster.Set{Object: fixture.Pod(name, fixture.In("g"), fixture.Asks("cpu=1"))})
 	}
-	now, err := placement.New(c, policy)
+	now, err := placer.New(c, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	later, err := placement.NewOutlook(c, policy)
+	later, err := placer.NewOutlook(c, policy)
 	if err != nil {
 		t.Fatal(err)
 	}

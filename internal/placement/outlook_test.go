@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
@@ -204,7 +205,7 @@ func TestPluginsSeeTheTotalsThatWillBeInAnOutlook(t *testing.T) {
 	s := &shown{}
 	w.Policy.Filters = []framework.NodeFilter{s}
 	var err error
-	if w.Outlook, err = placement.NewOutlook(w.Cluster, w.Policy); err != nil {
+	if w.Outlook, err = placer.NewOutlook(w.Cluster, w.Policy); err != nil {
 		t.Fatal(err)
 	}
 	n := w.Cluster.Node("n0")

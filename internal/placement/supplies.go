@@ -7,7 +7,6 @@ import (
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
-	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -82,7 +81,7 @@ func (e *Engine) rank(a *answers) *ranking {
 			if refusals[i] != "" {
 				continue
 			}
-			score += around[i] * framework.Point
+			score += around[i] * e.point
 		}
 		r.nodes, r.scores = append(r.nodes, n), append(r.scores, score)
 	}
@@ -168,7 +167,7 @@ func (r *ranking) addVolumeScores(e *Engine, s *supplied) {
 	}
 	r.nodes, r.scores = r.nodes[:kept], r.scores[:kept]
 	for i, points := range s.question.Scores(r.nodes) {
-		r.scores[i] += points * framework.Point
+		r.scores[i] += points * e.point
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/internal/gang"
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
@@ -400,7 +400,7 @@ func TestWhatFitsIsWhatIsBestForPodsWithVolumes(t *testing.T) {
 		w := supplyCluster(t)
 		w.open()
 		// Where somebody may veto, all nodes are ranked; else they are taken off the heap. Both must say the same.
-		ranking, err := placement.New(w.Cluster, newSetup(t, "gang", "predicates", "nodeorder", "content").Policy)
+		ranking, err := placer.New(w.Cluster, newSetup(t, "gang", "predicates", "nodeorder", "content").Policy)
 		if err != nil {
 			t.Fatal(err)
 		}

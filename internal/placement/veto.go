@@ -64,7 +64,7 @@ func (e *Engine) vetoed(t *cluster.Task, n *cluster.Node) reason {
 	return fits
 }
 
-// best returns the best node for a task that nobody vetoes, nil if there is none.
+// best returns the best node for a task that no plugin vetoes, nil if there is none.
 func (e *Engine) best(a *answers, t *cluster.Task) *cluster.Node {
 	heap := e.standingsOf(a).heap
 	if len(heap) == 0 {

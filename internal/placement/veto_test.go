@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -33,7 +33,7 @@ func vetoed(t *testing.T, refuses ...string) (*setup, *extender) {
 	e := &extender{refuses: refuses}
 	w.Policy.Vetoers = []framework.NodeVetoer{e}
 	var err error
-	if w.Engine, err = placement.New(w.Cluster, w.Policy); err != nil {
+	if w.Engine, err = placer.New(w.Cluster, w.Policy); err != nil {
 		t.Fatal(err)
 	}
 	w.set(fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=4"))

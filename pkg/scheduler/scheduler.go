@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -68,11 +69,11 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 
 // build makes the placement engines for a policy.
 func (s *Scheduler) build(policy *framework.Policy) error {
-	engine, err := placement.New(s.cluster, policy)
+	engine, err := placer.New(s.cluster, policy)
 	if err != nil {
 		return err
 	}
-	outlook, err := placement.NewOutlook(s.cluster, policy)
+	outlook, err := placer.NewOutlook(s.cluster, policy)
 	if err != nil {
 		return err
 	}

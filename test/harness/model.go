@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
@@ -135,10 +136,10 @@ func (m *Model) Use(c conf.Compatibility) *Model {
 func (m *Model) Placing() *Model {
 	m.tb.Helper()
 	var err error
-	if m.Engine, err = placement.New(m.Cluster, m.Policy); err != nil {
+	if m.Engine, err = placer.New(m.Cluster, m.Policy); err != nil {
 		m.tb.Fatalf("%v", err)
 	}
-	if m.Outlook, err = placement.NewOutlook(m.Cluster, m.Policy); err != nil {
+	if m.Outlook, err = placer.NewOutlook(m.Cluster, m.Policy); err != nil {
 		m.tb.Fatalf("%v", err)
 	}
 	return m

@@ -14,8 +14,8 @@ var floors = [][]string{
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
 	{"internal/topology", "internal/jobplugins", "pkg/quota"},
 	{"pkg/cluster", "pkg/client", "pkg/apis/batch/validation", "test/fixture"},
-	{"internal/edge", "pkg/framework", "internal/localcluster"},
-	{"internal/placement", "internal/gang", "internal/admission", "internal/journal"},
+	{"internal/edge", "pkg/framework", "internal/localcluster", "internal/placement"},
+	{"internal/placer", "internal/gang", "internal/admission", "internal/journal"},
 	{"internal/eviction"},
 	{"pkg/plugins"},
 	{"pkg/actions"},
@@ -88,8 +88,9 @@ func TestAnImportThatPointsUpIsNoticed(t *testing.T) {
 		"webhooks know no controller":  {"internal/admission", "internal/controllers/job", "imports internal/controllers/job"},
 		"simulations know none either": {"internal/simulator", "internal/controllers/job", "imports internal/controllers/job"},
 		"types know no validation":     {"pkg/apis/batch/v1alpha1", "pkg/apis/batch/validation", "imports pkg/apis/batch/validation"},
-		"gangs know no engine":         {"internal/gang", "internal/placement", "imports internal/placement"},
-		"placement knows no gangs":     {"internal/placement", "internal/gang", "imports internal/gang"},
+		"gangs know no engine":         {"internal/gang", "internal/placer", "imports internal/placer"},
+		"placement knows no sessions":  {"internal/placement", "pkg/framework", "imports pkg/framework"},
+		"the contract knows no engine": {"pkg/framework", "internal/placement", "imports internal/placement"},
 		"placement knows no plugins":   {"internal/placement/kube", "pkg/plugins/predicates", "imports pkg/plugins/predicates"},
 	} {
 		t.Run(name, func(t *testing.T) {

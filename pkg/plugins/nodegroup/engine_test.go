@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -44,7 +44,7 @@ func TestAnswersThatAreKeptAreTrueAndLimitsHold(t *testing.T) {
 			c.Apply(cluster.Set{Object: fixture.Pod(fmt.Sprint("p", i), fixture.In([]string{"q", "r"}[i%2]), fixture.Asks(asked))})
 		}
 		rules := policy(r)
-		remembers, err := placement.New(c, rules)
+		remembers, err := placer.New(c, rules)
 		if err != nil {
 			r.Fatal(err)
 		}

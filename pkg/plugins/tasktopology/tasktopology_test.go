@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/internal/placement"
+	"hekla.sh/hekla/internal/placer"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -186,7 +187,7 @@ func stage(tb rapid.TB, objects ...runtime.Object) (*cluster.Cluster, *framework
 	if err != nil {
 		tb.Fatal(err)
 	}
-	engine, err := placement.New(c, policy)
+	engine, err := placer.New(c, policy)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -152,3 +152,14 @@ func TestAPlanWithoutAPreemptorIsForgottenInTime(t *testing.T) {
 		})
 	}
 }
+
+// The gang of the victims leaves as a whole, and more room than the preemptor needs is promised to another job. The preemptor starts before
+// all of it was told to leave.
+func TestAPlanThatCountsOnVictimsThatStayIsCancelledAtOnce(t *testing.T) {
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), nodes("cpu=500m", "n3", "n4"), job("victim", "default", "low", 2, "n1 n2"), job("preemptor", "default", "high", 1, "-"),
+		job("other", "default", "high", 1, "-"))
+	w.Expect("victim-1 leaves n2 for other by J1; victim-0 leaves n1 for other by J1; other-0 is nominated to n1; preemptor-0 is nominated to n2")
+	w.Terminate("victim-0").RemovePods("victim-0").Expect("other-0 is bound to n1; the plan for other ends: its job has what it was promised, victim-1 stays; " +
+		"the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits; " +
+		"victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
+}

@@ -196,7 +196,7 @@ func (s *Session) join(j *cluster.Job) bool {
 	return true
 }
 
-// Rejoin has a job looked at in an open session whose plan has just ended. It is called before the first action.
+// Rejoin has a job looked at in an open session whose plan has just ended, by the actions that have not begun yet.
 func (s *Session) Rejoin(j *cluster.Job) {
 	if !slices.Contains(s.jobs[j.Queue], j) && s.join(j) {
 		slices.SortFunc(s.queues, cluster.CompareQueues)

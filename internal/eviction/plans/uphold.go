@@ -24,9 +24,8 @@ func Uphold(s *framework.Session, changed bool) {
 	resume(s)
 }
 
-// upholdAll looks at each plan once. It reports whether to look at them again, since victims of any stay after all. Later plans were
-// made beside those before them, not the other way round: so the latest is asked first whether it can stand beside the others, and
-// the earliest is fulfilled first. Otherwise two plans that cannot both come true would cancel each other.
+// upholdAll looks at each plan once. It reports whether to look at them again, since victims of any stay after all. The earliest is
+// fulfilled first.
 func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 	plans := s.Cluster.PlansInOrder()
 	each := func(look func(p *cluster.Plan)) {
@@ -45,23 +44,44 @@ func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 		}
 	})
 	plans = slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return p.Job == nil })
-	slices.Reverse(plans)
-	each(func(p *cluster.Plan) {
-		if why := refuted(s, p, changed); why != "" {
-			cancel(s, p, why)
-		}
-	})
+	isSpared = cancelRefuted(s, plans, changed) || isSpared
 	if p := lastDeadlocked(s); p != nil {
 		s.LookAt(p.Job, func() { cancel(s, p, "its pods and those of other plans would wait for each other") })
 		return true
 	}
-	slices.Reverse(plans)
 	each(func(p *cluster.Plan) {
 		if !fulfil(s, p) {
 			ShowProgress(s, p)
 		}
 	})
 	return isSpared
+}
+
+// cancelRefuted cancels those of some plans, given in the order in which they came into force, that cannot come true beside those before
+// them. Later plans were made beside earlier ones, not the other way round, so the latest is asked first: otherwise two plans that cannot
+// both come true would cancel each other. It reports whether victims of any stay after all.
+func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (isSpared bool) {
+	for _, p := range slices.Backward(plans) {
+		if p.Job == nil || !p.IsInForce() {
+			continue
+		}
+		s.LookAt(p.Job, func() {
+			if why := refuted(s, p, changed); why != "" {
+				cancel(s, p, why)
+			}
+		})
+		isSpared = isSpared || len(p.Spared) > 0
+	}
+	return isSpared
+}
+
+// Fulfil ends a plan whose job has what it was promised, on whatever nodes. Victims that were not told to leave stay, so other plans
+// that counted on their room are cancelled in the same cycle.
+func Fulfil(s *framework.Session, p *cluster.Plan) {
+	s.Cluster.Fulfil(p)
+	for again := len(p.Spared) > 0; again; {
+		again = cancelRefuted(s, s.Cluster.PlansInOrder(), true)
+	}
 }
 
 // upholdWithoutJob looks after a plan of evictions whose room goes to no job.

@@ -175,7 +175,7 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 		x := s.Begin()
 		if plans.PlaceElsewhere(s, x, p, r.placeAll) {
 			x.Commit()
-			s.Cluster.Fulfil(p)
+			plans.Fulfil(s, p)
 			s.AddVerdict(j, nil)
 			r.pending[j] = remaining(s.Pending(j))
 			return len(r.pending[j]) > 0

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,6 +106,36 @@ func TestNamesOfTestsCanBeRead(t *testing.T) {
 		for _, wrong := range checkNames(s) {
 			t.Error(wrong)
 		}
+	}
+}
+
+func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
+	isThere := map[string]bool{}
+	for _, s := range parse(t, func(file string) bool { return strings.HasSuffix(file, "_test.go") }) {
+		for _, declared := range s.file.Decls {
+			if f, isFunc := declared.(*ast.FuncDecl); isFunc {
+				isThere[f.Name.Name] = true
+			}
+		}
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("of the pages were found %v: %v", pages, err)
+	}
+	named := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile("`(Test[A-Z][A-Za-z]+)`").FindAllStringSubmatch(string(text), -1) {
+			if named++; !isThere[name[1]] {
+				t.Errorf("%s names %s, and there is no such test", page, name[1])
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("the pages name no test")
 	}
 }
 

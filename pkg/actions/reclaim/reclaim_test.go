@@ -43,36 +43,38 @@ func job(name, queue string, options ...func(*corev1.Pod)) []runtime.Object {
 		fixture.Pod(name+"-0", append(options, fixture.In(name), fixture.Annotated(schedulingv1beta1.PreemptableKey, "true"))...)}
 }
 
-func TestTheQueuesTakeTurnsAndTheirOrderFollowsWhatTheyAreGiven(t *testing.T) {
-	// Both hold nothing at first; who was given something comes after who was not.
-	s := newStage(t, 3, &harness.Limits{})
-	for _, name := range []string{"a1", "a2", "a3"} {
-		s.Set(job(name, "qa"))
-	}
-	s.Set(job("b1", "qb"))
-	s.Run(reclaim.Name)
-	if diff := cmp.Diff([]string{"low0-0 for a1", "low1-0 for b1", "low2-0 for a2"}, s.Planned); diff != "" {
-		t.Errorf("the plans differ (-want +got):\n%s", diff)
-	}
-	if code := s.Code("a3"); code != verdict.NotEnoughResources {
-		t.Errorf("the last waits for %q", code)
-	}
-}
+func TestReclaim(t *testing.T) {
+	t.Run("queues take turns, ordered by what they were given", func(t *testing.T) {
+		// Both hold nothing at first; who was given something comes after who was not.
+		s := newStage(t, 3, &harness.Limits{})
+		for _, name := range []string{"a1", "a2", "a3"} {
+			s.Set(job(name, "qa"))
+		}
+		s.Set(job("b1", "qb"))
+		s.Run(reclaim.Name)
+		if diff := cmp.Diff([]string{"low0-0 for a1", "low1-0 for b1", "low2-0 for a2"}, s.Planned); diff != "" {
+			t.Errorf("the plans differ (-want +got):\n%s", diff)
+		}
+		if code := s.Code("a3"); code != verdict.NotEnoughResources {
+			t.Errorf("the last waits for %q", code)
+		}
+	})
 
-func TestAJobThatFailsOrIsSatisfiedHidesNoneBehindIt(t *testing.T) {
-	s := newStage(t, 1, &harness.Limits{}, satisfied{"a1": true}).Set(job("a1", "qa")).Set(job("a2", "qa", fixture.Asks("cpu=2"))).Set(job("a3", "qa"))
-	s.Run(reclaim.Name)
-	if diff := cmp.Diff([]string{"low0-0 for a3"}, s.Planned); diff != "" {
-		t.Error(diff)
-	}
-}
+	t.Run("a job that fails or is satisfied hides none behind it", func(t *testing.T) {
+		s := newStage(t, 1, &harness.Limits{}, satisfied{"a1": true}).Set(job("a1", "qa")).Set(job("a2", "qa", fixture.Asks("cpu=2"))).Set(job("a3", "qa"))
+		s.Run(reclaim.Name)
+		if diff := cmp.Diff([]string{"low0-0 for a3"}, s.Planned); diff != "" {
+			t.Error(diff)
+		}
+	})
 
-func TestAJobTakesNothingInsideItsOwnQueue(t *testing.T) {
-	s := newStage(t, 1).Set(fixture.PriorityClass("high", 100))
-	a := job("a", "low")
-	a[0].(*schedulingv1beta1.PodGroup).Spec.PriorityClassName = "high"
-	s.Set(a).Run(reclaim.Name)
-	if len(s.Planned) > 0 {
-		t.Errorf("it takes %v", s.Planned)
-	}
+	t.Run("a job takes nothing inside its own queue", func(t *testing.T) {
+		s := newStage(t, 1).Set(fixture.PriorityClass("high", 100))
+		a := job("a", "low")
+		a[0].(*schedulingv1beta1.PodGroup).Spec.PriorityClassName = "high"
+		s.Set(a).Run(reclaim.Name)
+		if len(s.Planned) > 0 {
+			t.Errorf("it takes %v", s.Planned)
+		}
+	})
 }

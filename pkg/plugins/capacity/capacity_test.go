@@ -120,56 +120,58 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 	}
 }
 
-func TestAdmissionLooksAtMinResources(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", fixture.Capped("cpu=2 memory=2Gi")),
-		knocking("cpu", "q", "cpu=1"), knocking("memory", "q", "cpu=1 memory=1Gi"), knocking("nothing", "q", ""))
-	w.Set(running("held", "q", "cpu=1 memory=3Gi"))
-	s := w.Open()
-	for job, want := range map[string]string{"cpu": "", "nothing": "",
-		"memory": "OverCapability q: memory: needs 1Gi, has 0, short by 1Gi"} {
-		if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
-			t.Errorf("job %s: %s", job, diff)
+func TestQueuesPendingAdmission(t *testing.T) {
+	t.Run("admission looks at min resources", func(t *testing.T) {
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", fixture.Capped("cpu=2 memory=2Gi")),
+			knocking("cpu", "q", "cpu=1"), knocking("memory", "q", "cpu=1 memory=1Gi"), knocking("nothing", "q", ""))
+		w.Set(running("held", "q", "cpu=1 memory=3Gi"))
+		s := w.Open()
+		for job, want := range map[string]string{"cpu": "", "nothing": "",
+			"memory": "OverCapability q: memory: needs 1Gi, has 0, short by 1Gi"} {
+			if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
+				t.Errorf("job %s: %s", job, diff)
+			}
 		}
-	}
-}
+	})
 
-func TestAJobTooLargeForItsQueueStaysOutside(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), fixture.Queue("c1", fixture.Capped("cpu=1 memory=1Gi")),
-		knocking("j", "c1", "cpu=8 memory=8Gi"))
-	want := "TooLargeForQueue c1: cpu: needs 8, has 1, short by 7: memory: needs 8Gi, has 1Gi, short by 7Gi"
-	if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestOneOfTwoChildrenIsAdmittedBelowTheParent(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"),
-		fixture.Queue("q6", fixture.Capped("cpu=2 memory=4Gi")), fixture.Queue("q61", fixture.Below("q6")), fixture.Queue("q62", fixture.Below("q6")),
-		knocking("pg10", "q61", "cpu=2 memory=4Gi"), knocking("pg11", "q62", "cpu=2 memory=4Gi"))
-	s := w.Open()
-	if v := s.MayEnqueue(w.JobNamed("pg10")); v != nil {
-		t.Fatal(harness.Describe(v))
-	}
-	s.Admit(w.JobNamed("pg10"))
-	want := "OverCapability q6: cpu: needs 2, has 0, short by 2: memory: needs 4Gi, has 0, short by 4Gi"
-	if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestTheHighestQueueThatIsFullIsNamed(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("top", fixture.Capped("cpu=2")),
-		fixture.Queue("middle", fixture.Below("top")), fixture.Queue("leaf", fixture.Below("middle"), fixture.Capped("cpu=1")))
-	w.Set(pending("j", "leaf", "cpu=3")).Set(pending("k", "leaf", "cpu=2"))
-	s := w.Open()
-	for task, want := range map[string]string{
-		"j-0": "TooLargeForQueue top: cpu: needs 3, has 2, short by 1",
-		"k-0": "TooLargeForQueue leaf: cpu: needs 2, has 1, short by 1",
-	} {
-		if diff := cmp.Diff(want, harness.Describe(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
-			t.Errorf("task %s: %s", task, diff)
+	t.Run("a job too large for its queue is not admitted", func(t *testing.T) {
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), fixture.Queue("c1", fixture.Capped("cpu=1 memory=1Gi")),
+			knocking("j", "c1", "cpu=8 memory=8Gi"))
+		want := "TooLargeForQueue c1: cpu: needs 8, has 1, short by 7: memory: needs 8Gi, has 1Gi, short by 7Gi"
+		if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
+			t.Error(diff)
 		}
-	}
+	})
+
+	t.Run("one of two children is admitted below the parent", func(t *testing.T) {
+		w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"),
+			fixture.Queue("q6", fixture.Capped("cpu=2 memory=4Gi")), fixture.Queue("q61", fixture.Below("q6")), fixture.Queue("q62", fixture.Below("q6")),
+			knocking("pg10", "q61", "cpu=2 memory=4Gi"), knocking("pg11", "q62", "cpu=2 memory=4Gi"))
+		s := w.Open()
+		if v := s.MayEnqueue(w.JobNamed("pg10")); v != nil {
+			t.Fatal(harness.Describe(v))
+		}
+		s.Admit(w.JobNamed("pg10"))
+		want := "OverCapability q6: cpu: needs 2, has 0, short by 2: memory: needs 4Gi, has 0, short by 4Gi"
+		if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed("pg11")))); diff != "" {
+			t.Error(diff)
+		}
+	})
+
+	t.Run("the highest queue that is full is named", func(t *testing.T) {
+		w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8"), fixture.Queue("top", fixture.Capped("cpu=2")),
+			fixture.Queue("middle", fixture.Below("top")), fixture.Queue("leaf", fixture.Below("middle"), fixture.Capped("cpu=1")))
+		w.Set(pending("j", "leaf", "cpu=3")).Set(pending("k", "leaf", "cpu=2"))
+		s := w.Open()
+		for task, want := range map[string]string{
+			"j-0": "TooLargeForQueue top: cpu: needs 3, has 2, short by 1",
+			"k-0": "TooLargeForQueue leaf: cpu: needs 2, has 1, short by 1",
+		} {
+			if diff := cmp.Diff(want, harness.Describe(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
+				t.Errorf("task %s: %s", task, diff)
+			}
+		}
+	})
 }
 
 func TestGuaranteesOfSiblingsAndOfTheirChildrenAreKeptFree(t *testing.T) {

@@ -58,19 +58,53 @@ func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
 	}
 }
 
-func TestWherePriorityOnlyOrdersItGivesNoRightToAShare(t *testing.T) {
-	w := flatWorld(t, []fixture.QueueOption{fixture.Ranking(5)}, []fixture.QueueOption{fixture.Deserving("cpu=2")}).
-		Use(conf.Compatibility{QueuePriority: conf.QueuePriorityOrder})
-	if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-0"}); got != quota.WithinShare {
-		t.Errorf("the answer is %q", got)
-	}
-}
+func TestReclaimAndShares(t *testing.T) {
+	t.Run("where priority only orders it gives no right to a share", func(t *testing.T) {
+		w := flatWorld(t, []fixture.QueueOption{fixture.Ranking(5)}, []fixture.QueueOption{fixture.Deserving("cpu=2")}).
+			Use(conf.Compatibility{QueuePriority: conf.QueuePriorityOrder})
+		if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-0"}); got != quota.WithinShare {
+			t.Errorf("the answer is %q", got)
+		}
+	})
 
-func TestInsideAQueueSharesHaveNoSay(t *testing.T) {
-	w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=2")}).Set(pending("sibling", "giver", "cpu=1"))
-	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "sibling", For: "sibling-0", Victims: "g-0"}); got != "" {
-		t.Errorf("the answer is %q", got)
-	}
+	t.Run("inside a queue shares have no say", func(t *testing.T) {
+		w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=2")}).Set(pending("sibling", "giver", "cpu=1"))
+		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "sibling", For: "sibling-0", Victims: "g-0"}); got != "" {
+			t.Errorf("the answer is %q", got)
+		}
+	})
+
+	t.Run("the sum of a plan stays above the share too", func(t *testing.T) {
+		w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=1")})
+		s := w.Open()
+		x := s.Begin()
+		w.EvictPods(x, "g-0")
+		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-1"}); got != quota.WithinShare {
+			t.Errorf("the second of two pods, of which one is above the share: %q", got)
+		}
+		x.Undo()
+	})
+
+	t.Run("what is promised counts in the share", func(t *testing.T) {
+		w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1")}, nil).Set(fixture.Pod("t-1", fixture.In("t")))
+		s := w.Open()
+		x := s.Begin()
+		w.Nominate(x, "t-0", "n1")
+		if got := harness.Describe(s.MayTake(w.TaskNamed("t-1"))); got != "OverShare taker: cpu: needs 1, has 0, short by 1" {
+			t.Errorf("beside the first pod of the plan the second may be taken for: %q", got)
+		}
+		x.Undo()
+		if v := s.MayTake(w.TaskNamed("t-1")); v != nil {
+			t.Errorf("alone: %s", harness.Describe(v))
+		}
+	})
+
+	t.Run("a queue that is not open takes nothing", func(t *testing.T) {
+		w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1"), fixture.Closed}, nil)
+		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != "QueueClosed taker; its state is Closed" {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 func TestPodsThatHoldNothingWantedStay(t *testing.T) {
@@ -92,17 +126,6 @@ func TestPodsThatHoldNothingWantedStay(t *testing.T) {
 	}
 }
 
-func TestTheSumOfAPlanStaysAboveTheShareToo(t *testing.T) {
-	w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=1")})
-	s := w.Open()
-	x := s.Begin()
-	w.EvictPods(x, "g-0")
-	if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-1"}); got != quota.WithinShare {
-		t.Errorf("the second of two pods, of which one is above the share: %q", got)
-	}
-	x.Undo()
-}
-
 func TestAQueueTakesWithinItsShare(t *testing.T) {
 	for name, test := range map[string]struct {
 		deserved, asks string
@@ -122,27 +145,6 @@ func TestAQueueTakesWithinItsShare(t *testing.T) {
 		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-	}
-}
-
-func TestWhatIsPromisedCountsInTheShare(t *testing.T) {
-	w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1")}, nil).Set(fixture.Pod("t-1", fixture.In("t")))
-	s := w.Open()
-	x := s.Begin()
-	w.Nominate(x, "t-0", "n1")
-	if got := harness.Describe(s.MayTake(w.TaskNamed("t-1"))); got != "OverShare taker: cpu: needs 1, has 0, short by 1" {
-		t.Errorf("beside the first pod of the plan the second may be taken for: %q", got)
-	}
-	x.Undo()
-	if v := s.MayTake(w.TaskNamed("t-1")); v != nil {
-		t.Errorf("alone: %s", harness.Describe(v))
-	}
-}
-
-func TestAQueueThatIsNotOpenTakesNothing(t *testing.T) {
-	w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1"), fixture.Closed}, nil)
-	if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != "QueueClosed taker; its state is Closed" {
-		t.Errorf("%q", got)
 	}
 }
 

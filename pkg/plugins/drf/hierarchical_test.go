@@ -65,49 +65,107 @@ func fill(w *harness.Model, s *framework.Session) map[string]int {
 	return placed
 }
 
-// Half of the cluster is for science, half for engineering, and of that half is for development, which wants only CPU,
-// and half for production, which wants only memory. They do not stand in each other's way, so each gets all of
-// engineering's half of what it wants.
-func TestSiblingsThatWantDifferentThingsGetTheirParentsShareOfEach(t *testing.T) {
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 memory=10Gi"), at("sci", "root/sci", "100/50"),
-		at("dev", "root/eng/dev", "100/50/50"), at("prod", "root/eng/prod", "100/50/50")},
-		wanting("pg1", "sci", 10, "cpu=1 memory=1Gi"), wanting("pg21", "dev", 10, "cpu=1"), wanting("pg22", "prod", 10, "memory=1Gi"))
-	if diff := cmp.Diff(map[string]int{"pg1": 5, "pg21": 5, "pg22": 5}, fill(w, w.Open())); diff != "" {
-		t.Error(diff)
-	}
-}
+func TestHierarchicalShares(t *testing.T) {
+	// Half of the cluster is for science, half for engineering, and of that half is for development, which wants only CPU,
+	// and half for production, which wants only memory. They do not stand in each other's way, so each gets all of
+	// engineering's half of what it wants.
+	t.Run("siblings of unlike demands get their parent's share of each", func(t *testing.T) {
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 memory=10Gi"), at("sci", "root/sci", "100/50"),
+			at("dev", "root/eng/dev", "100/50/50"), at("prod", "root/eng/prod", "100/50/50")},
+			wanting("pg1", "sci", 10, "cpu=1 memory=1Gi"), wanting("pg21", "dev", 10, "cpu=1"), wanting("pg22", "prod", 10, "memory=1Gi"))
+		if diff := cmp.Diff(map[string]int{"pg1": 5, "pg21": 5, "pg22": 5}, fill(w, w.Open())); diff != "" {
+			t.Error(diff)
+		}
+	})
 
-func TestWeightsAreHonouredAtEveryLevel(t *testing.T) {
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=24"), at("a", "root/a", "1/3"), at("b1", "root/b/b1", "1/1/2"), at("b2", "root/b/b2", "1/1/1")},
-		wanting("ja", "a", 30, "cpu=1"), wanting("jb1", "b1", 30, "cpu=1"), wanting("jb2", "b2", 30, "cpu=1"))
-	if diff := cmp.Diff(map[string]int{"ja": 18, "jb1": 4, "jb2": 2}, fill(w, w.Open())); diff != "" {
-		t.Error(diff)
-	}
-}
+	t.Run("weights are honoured at every level", func(t *testing.T) {
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=24"), at("a", "root/a", "1/3"), at("b1", "root/b/b1", "1/1/2"), at("b2", "root/b/b2", "1/1/1")},
+			wanting("ja", "a", 30, "cpu=1"), wanting("jb1", "b1", 30, "cpu=1"), wanting("jb2", "b2", 30, "cpu=1"))
+		if diff := cmp.Diff(map[string]int{"ja": 18, "jb1": 4, "jb2": 2}, fill(w, w.Open())); diff != "" {
+			t.Error(diff)
+		}
+	})
 
-// One child of the second branch wants only CPU, which runs out. Were it counted in full, the branch would seem to have
-// had its share, and the other child, which wants memory, would get nothing (the example is that of the H-DRF paper in
-// small).
-func TestAChildThatCanUseNoMoreDoesNotStarveItsSibling(t *testing.T) {
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 memory=10Gi"), at("one", "root/one", "1/1"), at("cpu", "root/two/cpu", "1/1/1"),
-		at("memory", "root/two/memory", "1/1/1")},
-		wanting("j1", "one", 20, "cpu=1"), wanting("j2", "cpu", 20, "cpu=1"), wanting("j3", "memory", 20, "memory=1Gi"))
-	if diff := cmp.Diff(map[string]int{"j1": 5, "j2": 5, "j3": 10}, fill(w, w.Open())); diff != "" {
-		t.Error(diff)
-	}
-}
+	// One child of the second branch wants only CPU, which runs out. Were it counted in full, the branch would seem to have
+	// had its share, and the other child, which wants memory, would get nothing (the example is that of the H-DRF paper in
+	// small).
+	t.Run("a child that can use no more does not starve its sibling", func(t *testing.T) {
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 memory=10Gi"), at("one", "root/one", "1/1"), at("cpu", "root/two/cpu", "1/1/1"),
+			at("memory", "root/two/memory", "1/1/1")},
+			wanting("j1", "one", 20, "cpu=1"), wanting("j2", "cpu", 20, "cpu=1"), wanting("j3", "memory", 20, "memory=1Gi"))
+		if diff := cmp.Diff(map[string]int{"j1": 5, "j2": 5, "j3": 10}, fill(w, w.Open())); diff != "" {
+			t.Error(diff)
+		}
+	})
 
-func TestWhatCanUseMoreIsServedFirstThoughItsShareIsLarger(t *testing.T) {
-	done := wanting("done", "small", 1, "cpu=1")
-	fixture.On("n")(done[1].(*corev1.Pod))
-	busy := wanting("busy", "large", 4, "cpu=1")
-	for _, pod := range busy[1:4] {
-		fixture.On("n")(pod.(*corev1.Pod))
-	}
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10"), at("small", "root/small", "1/1"), at("large", "root/large", "1/1")}, done, busy)
-	if s := w.Open(); s.CompareQueues(w.Queue("large"), w.Queue("small")) >= 0 {
-		t.Error("the queue that has all it wants is first")
-	}
+	t.Run("what can use more goes first, even of a larger share", func(t *testing.T) {
+		done := wanting("done", "small", 1, "cpu=1")
+		fixture.On("n")(done[1].(*corev1.Pod))
+		busy := wanting("busy", "large", 4, "cpu=1")
+		for _, pod := range busy[1:4] {
+			fixture.On("n")(pod.(*corev1.Pod))
+		}
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10"), at("small", "root/small", "1/1"), at("large", "root/large", "1/1")}, done, busy)
+		if s := w.Open(); s.CompareQueues(w.Queue("large"), w.Queue("small")) >= 0 {
+			t.Error("the queue that has all it wants is first")
+		}
+	})
+
+	t.Run("what a saturated child has counts in full", func(t *testing.T) {
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=20"), at("done", "root/two/done", "1/1/1"), at("growing", "root/two/growing", "1/1/1"),
+			at("one", "root/one", "1/1")}, placed(wanting("j1", "done", 6, "cpu=1")), wanting("j2", "growing", 2, "cpu=1"), wanting("j3", "one", 6, "cpu=1"))
+		s := w.Open()
+		s.Begin().Place(w.TaskNamed("j2-0"), w.Node("n"))
+		for i := range 5 {
+			s.Begin().Place(w.TaskNamed(fmt.Sprintf("j3-%d", i)), w.Node("n"))
+		}
+		for name, twentieths := range map[string]int64{"two": 7, "one": 5} {
+			got, want := nodesOf(w, s)[name], &node{share: twentieths * whole / 20, weight: one}
+			if got.weighted() != want.weighted() {
+				t.Errorf("the share of %s is %d, should be %d twentieths", name, got.share, twentieths)
+			}
+		}
+	})
+
+	t.Run("equal shares stay equal through the arithmetic", func(t *testing.T) {
+		// A third, a sixth and a half of a half, none of which is a whole number of anything, against the half in one piece.
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=12"), at("parts", "root/parts", "1/1"), at("whole", "root/whole", "1/1")},
+			placed(wanting("j1", "parts", 1, "cpu=2")), placed(wanting("j2", "parts", 1, "cpu=1")), placed(wanting("j3", "parts", 1, "cpu=3")),
+			placed(wanting("j4", "whole", 1, "cpu=6")))
+		nodes := nodesOf(w, w.Open())
+		if parts, whole := nodes["parts"], nodes["whole"]; parts.share == whole.share || parts.weighted() != whole.weighted() {
+			t.Errorf("the shares are %d and %d", parts.share, whole.share)
+		}
+	})
+
+	t.Run("a job that is over does not pass for one that wants more", func(t *testing.T) {
+		full := wanting("full", "a", 1, "cpu=1")
+		fixture.On("n")(full[1].(*corev1.Pod))
+		over := wanting("over", "a", 1, "cpu=1")
+		over[1].(*corev1.Pod).Status.Phase = corev1.PodSucceeded
+		busy := wanting("busy", "b", 3, "cpu=1")
+		fixture.On("n")(busy[1].(*corev1.Pod))
+		fixture.On("n")(busy[2].(*corev1.Pod))
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10"), at("a", "root/a", "1/1"), at("b", "root/b", "1/1")}, full, over, busy)
+		if s := w.Open(); s.CompareQueues(w.Queue("b"), w.Queue("a")) >= 0 {
+			t.Error("the queue of a job that is over is first")
+		}
+	})
+
+	t.Run("what wants a resource that is used up is served last", func(t *testing.T) {
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 nvidia.com/gpu=1"), at("blocked", "root/blocked", "1/1"), at("busy", "root/busy", "1/1")},
+			wanting("j1", "blocked", 1, "nvidia.com/gpu=1"), wanting("j2", "busy", 4, "cpu=1"), wanting("j3", "busy", 1, "nvidia.com/gpu=1"))
+		s := w.Open()
+		s.Begin().Place(w.TaskNamed("j2-0"), w.Node("n"))
+		blocked, busy := w.Queue("blocked"), w.Queue("busy")
+		if s.CompareQueues(blocked, busy) >= 0 {
+			t.Error("the queue that holds nothing is not first while there is a device")
+		}
+		s.Begin().Place(w.TaskNamed("j3-0"), w.Node("n"))
+		if s.CompareQueues(blocked, busy) <= 0 {
+			t.Error("the queue that waits for a device is first although there is none")
+		}
+	})
 }
 
 // nodesOf returns the nodes directly below the root, by name.
@@ -125,22 +183,6 @@ func placed(objects []runtime.Object) []runtime.Object {
 		fixture.On("n")(pod.(*corev1.Pod))
 	}
 	return objects
-}
-
-func TestWhatAChildHasThatCanUseNoMoreCountsInFull(t *testing.T) {
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=20"), at("done", "root/two/done", "1/1/1"), at("growing", "root/two/growing", "1/1/1"),
-		at("one", "root/one", "1/1")}, placed(wanting("j1", "done", 6, "cpu=1")), wanting("j2", "growing", 2, "cpu=1"), wanting("j3", "one", 6, "cpu=1"))
-	s := w.Open()
-	s.Begin().Place(w.TaskNamed("j2-0"), w.Node("n"))
-	for i := range 5 {
-		s.Begin().Place(w.TaskNamed(fmt.Sprintf("j3-%d", i)), w.Node("n"))
-	}
-	for name, twentieths := range map[string]int64{"two": 7, "one": 5} {
-		got, want := nodesOf(w, s)[name], &node{share: twentieths * whole / 20, weight: one}
-		if got.weighted() != want.weighted() {
-			t.Errorf("the share of %s is %d, should be %d twentieths", name, got.share, twentieths)
-		}
-	}
 }
 
 func TestChildrenInBalanceCountInFullWhateverTheirWeights(t *testing.T) {
@@ -164,46 +206,6 @@ func TestChildrenInBalanceCountInFullWhateverTheirWeights(t *testing.T) {
 	a, b := h.tree.root.byName["a"], h.tree.root.byName["b"]
 	if a.saturated || b.saturated || a.weighted() != b.weighted() {
 		t.Errorf("the weighted shares are %d and %d", a.weighted(), b.weighted())
-	}
-}
-
-func TestEqualSharesStayEqualThroughTheArithmetic(t *testing.T) {
-	// A third, a sixth and a half of a half, none of which is a whole number of anything, against the half in one piece.
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=12"), at("parts", "root/parts", "1/1"), at("whole", "root/whole", "1/1")},
-		placed(wanting("j1", "parts", 1, "cpu=2")), placed(wanting("j2", "parts", 1, "cpu=1")), placed(wanting("j3", "parts", 1, "cpu=3")),
-		placed(wanting("j4", "whole", 1, "cpu=6")))
-	nodes := nodesOf(w, w.Open())
-	if parts, whole := nodes["parts"], nodes["whole"]; parts.share == whole.share || parts.weighted() != whole.weighted() {
-		t.Errorf("the shares are %d and %d", parts.share, whole.share)
-	}
-}
-
-func TestAJobThatIsOverDoesNotPassForOneThatCouldUseMore(t *testing.T) {
-	full := wanting("full", "a", 1, "cpu=1")
-	fixture.On("n")(full[1].(*corev1.Pod))
-	over := wanting("over", "a", 1, "cpu=1")
-	over[1].(*corev1.Pod).Status.Phase = corev1.PodSucceeded
-	busy := wanting("busy", "b", 3, "cpu=1")
-	fixture.On("n")(busy[1].(*corev1.Pod))
-	fixture.On("n")(busy[2].(*corev1.Pod))
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10"), at("a", "root/a", "1/1"), at("b", "root/b", "1/1")}, full, over, busy)
-	if s := w.Open(); s.CompareQueues(w.Queue("b"), w.Queue("a")) >= 0 {
-		t.Error("the queue of a job that is over is first")
-	}
-}
-
-func TestWhatWantsAResourceThatIsUsedUpIsServedLast(t *testing.T) {
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 nvidia.com/gpu=1"), at("blocked", "root/blocked", "1/1"), at("busy", "root/busy", "1/1")},
-		wanting("j1", "blocked", 1, "nvidia.com/gpu=1"), wanting("j2", "busy", 4, "cpu=1"), wanting("j3", "busy", 1, "nvidia.com/gpu=1"))
-	s := w.Open()
-	s.Begin().Place(w.TaskNamed("j2-0"), w.Node("n"))
-	blocked, busy := w.Queue("blocked"), w.Queue("busy")
-	if s.CompareQueues(blocked, busy) >= 0 {
-		t.Error("the queue that holds nothing is not first while there is a device")
-	}
-	s.Begin().Place(w.TaskNamed("j3-0"), w.Node("n"))
-	if s.CompareQueues(blocked, busy) <= 0 {
-		t.Error("the queue that waits for a device is first although there is none")
 	}
 }
 
@@ -285,23 +287,25 @@ func TestPathsAndWeightsAreReadAsVolcanoReadsThem(t *testing.T) {
 	}
 }
 
-func TestTheOlderQueueDecidesTheWeightOfASharedNode(t *testing.T) {
-	younger := at("a-younger", "root/shared/y", "1/1/1").(*schedulingv1beta1.Queue)
-	younger.CreationTimestamp.Time = fixture.Birth.Add(1)
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=9"), younger, at("older", "root/shared/o", "1/2/1"), at("other", "root/other", "1/1")},
-		wanting("jy", "a-younger", 9, "cpu=1"), wanting("jo", "older", 9, "cpu=1"), wanting("jz", "other", 9, "cpu=1"))
-	if diff := cmp.Diff(map[string]int{"jy": 3, "jo": 3, "jz": 3}, fill(w, w.Open())); diff != "" {
-		t.Error(diff)
-	}
-}
+func TestQueuesAtOnePlace(t *testing.T) {
+	t.Run("the older queue decides the weight of a shared node", func(t *testing.T) {
+		younger := at("a-younger", "root/shared/y", "1/1/1").(*schedulingv1beta1.Queue)
+		younger.CreationTimestamp.Time = fixture.Birth.Add(1)
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=9"), younger, at("older", "root/shared/o", "1/2/1"), at("other", "root/other", "1/1")},
+			wanting("jy", "a-younger", 9, "cpu=1"), wanting("jo", "older", 9, "cpu=1"), wanting("jz", "other", 9, "cpu=1"))
+		if diff := cmp.Diff(map[string]int{"jy": 3, "jo": 3, "jz": 3}, fill(w, w.Open())); diff != "" {
+			t.Error(diff)
+		}
+	})
 
-func TestQueuesAtOnePlaceAndBelowItShareIt(t *testing.T) {
-	w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=12"), at("a", "root/x", "1/1"), at("b", "root/x", "1/1"), at("c", "root/x/c", "1/1/1"),
-		at("d", "root/d", "1/1")},
-		wanting("ja", "a", 12, "cpu=1"), wanting("jb", "b", 12, "cpu=1"), wanting("jc", "c", 12, "cpu=1"), wanting("jd", "d", 12, "cpu=1"))
-	if diff := cmp.Diff(map[string]int{"ja": 2, "jb": 2, "jc": 2, "jd": 6}, fill(w, w.Open())); diff != "" {
-		t.Error(diff)
-	}
+	t.Run("queues at one place and below it share it", func(t *testing.T) {
+		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=12"), at("a", "root/x", "1/1"), at("b", "root/x", "1/1"), at("c", "root/x/c", "1/1/1"),
+			at("d", "root/d", "1/1")},
+			wanting("ja", "a", 12, "cpu=1"), wanting("jb", "b", 12, "cpu=1"), wanting("jc", "c", 12, "cpu=1"), wanting("jd", "d", 12, "cpu=1"))
+		if diff := cmp.Diff(map[string]int{"ja": 2, "jb": 2, "jc": 2, "jd": 6}, fill(w, w.Open())); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // drawWorld is some queues in a tree, with jobs that want one or two resources.

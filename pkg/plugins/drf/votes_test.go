@@ -44,55 +44,80 @@ func TestAJobGivesAsLongAsItHasNoLessThanThePreemptor(t *testing.T) {
 	}
 }
 
-func TestTheSumOfAPlanCountsForTheShares(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
-		Set(job("t", "q", 0, 3, "cpu=1")).Set(job("g", "q", 4, 0, "cpu=1"))
-	s := w.Open()
-	x := s.Begin()
-	for i, want := range []string{"yes", "yes", smallerJob} {
-		waits, victim := fmt.Sprintf("t-w%d", i), fmt.Sprintf("g-r%d", i)
-		if got := w.Vote(harness.Question{Session: s, Preemptor: "t", For: waits, Victims: victim}); got != want {
-			t.Fatalf("%s for %s: %q, want %q", victim, waits, got, want)
+func TestVotesOnVictims(t *testing.T) {
+	t.Run("the sum of a plan counts for the shares", func(t *testing.T) {
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
+			Set(job("t", "q", 0, 3, "cpu=1")).Set(job("g", "q", 4, 0, "cpu=1"))
+		s := w.Open()
+		x := s.Begin()
+		for i, want := range []string{"yes", "yes", smallerJob} {
+			waits, victim := fmt.Sprintf("t-w%d", i), fmt.Sprintf("g-r%d", i)
+			if got := w.Vote(harness.Question{Session: s, Preemptor: "t", For: waits, Victims: victim}); got != want {
+				t.Fatalf("%s for %s: %q, want %q", victim, waits, got, want)
+			}
+			w.EvictPods(x, victim)
+			w.Nominate(x, waits, "n1")
 		}
-		w.EvictPods(x, victim)
-		w.Nominate(x, waits, "n1")
-	}
-	x.Undo()
-}
+		x.Undo()
+	})
 
-func TestTheLargestPartOfAnyResourceDecides(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100"), fixture.Queue("q")).
-		Set(job("t", "q", 0, 1, "cpu=1 memory=30")).Set(job("g", "q", 3, 0, "cpu=1 memory=10"))
-	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != smallerJob {
-		t.Errorf("a fifth stays and three tenths come: %q", got)
-	}
-}
-
-func TestInsideAJobSharesHaveNoSay(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10"), fixture.Queue("q")).Set(job("t", "q", 2, 1, "cpu=1"))
-	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "t-r0"}); got != "" {
-		t.Errorf("the answer is %q", got)
-	}
-}
-
-func TestAJobPendingAdmissionCountsWithItsMinimum(t *testing.T) {
-	for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
-		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
-			fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1"))
-		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "door", Victims: "g-r0"}); got != want {
-			t.Errorf("%s against three: %q, want %q", minimum, got, want)
+	t.Run("the largest part of any resource decides", func(t *testing.T) {
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100"), fixture.Queue("q")).
+			Set(job("t", "q", 0, 1, "cpu=1 memory=30")).Set(job("g", "q", 3, 0, "cpu=1 memory=10"))
+		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != smallerJob {
+			t.Errorf("a fifth stays and three tenths come: %q", got)
 		}
-	}
-}
+	})
 
-func TestOnlyTheHierarchyHasASayBetweenQueues(t *testing.T) {
-	for on, want := range map[conf.Switch]string{conf.EnableJobOrder: "", conf.EnableHierarchy: "yes"} {
-		w := harness.ForPlugin(t, Factory(), "", on).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b")).
-			Set(job("t", "a", 0, 1, "cpu=1")).Set(job("g", "b", 4, 0, "cpu=1"))
-		if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != want {
-			t.Errorf("with %s: %q, want %q", on, got, want)
+	t.Run("inside a job shares have no say", func(t *testing.T) {
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10"), fixture.Queue("q")).Set(job("t", "q", 2, 1, "cpu=1"))
+		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "t-r0"}); got != "" {
+			t.Errorf("the answer is %q", got)
 		}
-	}
+	})
+
+	t.Run("a job pending admission counts with its minimum", func(t *testing.T) {
+		for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
+			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
+				fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1"))
+			if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "door", Victims: "g-r0"}); got != want {
+				t.Errorf("%s against three: %q, want %q", minimum, got, want)
+			}
+		}
+	})
+
+	t.Run("only the hierarchy has a say between queues", func(t *testing.T) {
+		for on, want := range map[conf.Switch]string{conf.EnableJobOrder: "", conf.EnableHierarchy: "yes"} {
+			w := harness.ForPlugin(t, Factory(), "", on).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b")).
+				Set(job("t", "a", 0, 1, "cpu=1")).Set(job("g", "b", 4, 0, "cpu=1"))
+			if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != want {
+				t.Errorf("with %s: %q, want %q", on, got, want)
+			}
+		}
+	})
+
+	t.Run("branches are compared where they part for victims too", func(t *testing.T) {
+		// The taker has less than the giver; its department has more than the giver's.
+		w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=12"), at("a", "root/x/a", "1/1/1"), at("rich", "root/x/rich", "1/1/1"),
+			at("b", "root/y/b", "1/1/1")}, job("t", "a", 0, 1, "cpu=1"), job("r", "rich", 7, 1, "cpu=1"), job("g", "b", 5, 1, "cpu=1"))
+		s := w.Open()
+		question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "r-r0"}
+		if got := w.Vote(question); got != "yes" {
+			t.Errorf("of its rich sibling: %q", got)
+		}
+		question.Victims = "g-r0"
+		if got := w.Vote(question); got != smallerQueue {
+			t.Errorf("of a queue in the other department: %q", got)
+		}
+	})
+
+	t.Run("queues of unreadable annotations are left to others", func(t *testing.T) {
+		w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "nonsense")},
+			job("t", "a", 0, 1, "cpu=1"), job("g", "b", 4, 0, "cpu=1"))
+		if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != "" {
+			t.Errorf("the answer is %q", got)
+		}
+	})
 }
 
 func TestAQueueGivesAsLongAsItComesAfterThePreemptors(t *testing.T) {
@@ -119,29 +144,6 @@ func TestAQueueGivesAsLongAsItComesAfterThePreemptors(t *testing.T) {
 		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-w0", Victims: test.victims}); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-	}
-}
-
-func TestBranchesAreComparedWhereTheyPartForVictimsToo(t *testing.T) {
-	// The taker has less than the giver; its department has more than the giver's.
-	w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=12"), at("a", "root/x/a", "1/1/1"), at("rich", "root/x/rich", "1/1/1"),
-		at("b", "root/y/b", "1/1/1")}, job("t", "a", 0, 1, "cpu=1"), job("r", "rich", 7, 1, "cpu=1"), job("g", "b", 5, 1, "cpu=1"))
-	s := w.Open()
-	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "r-r0"}
-	if got := w.Vote(question); got != "yes" {
-		t.Errorf("of its rich sibling: %q", got)
-	}
-	question.Victims = "g-r0"
-	if got := w.Vote(question); got != smallerQueue {
-		t.Errorf("of a queue in the other department: %q", got)
-	}
-}
-
-func TestQueuesWhoseAnnotationsCannotBeReadAreLeftToOthers(t *testing.T) {
-	w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "nonsense")},
-		job("t", "a", 0, 1, "cpu=1"), job("g", "b", 4, 0, "cpu=1"))
-	if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != "" {
-		t.Errorf("the answer is %q", got)
 	}
 }
 

@@ -58,40 +58,42 @@ func TestAGangKeepsItsMinimumOrLeavesWhole(t *testing.T) {
 	}
 }
 
-func TestTheSumOfAPlanDoesNotBreakAGangEither(t *testing.T) {
-	worker := of("worker", "running")
-	w := giving(t, 2, nil, worker, worker, worker, worker)
-	s := w.Open()
-	x := s.Begin()
-	for i, want := range []string{"yes", "yes", atItsMinimum} {
-		victim := fmt.Sprintf("p%d", i)
-		if got := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t0", Victims: victim}); got != want {
-			t.Fatalf("%s: %q, want %q", victim, got, want)
+func TestMinimumsInPlans(t *testing.T) {
+	t.Run("the sum of a plan does not break a gang either", func(t *testing.T) {
+		worker := of("worker", "running")
+		w := giving(t, 2, nil, worker, worker, worker, worker)
+		s := w.Open()
+		x := s.Begin()
+		for i, want := range []string{"yes", "yes", atItsMinimum} {
+			victim := fmt.Sprintf("p%d", i)
+			if got := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t0", Victims: victim}); got != want {
+				t.Fatalf("%s: %q, want %q", victim, got, want)
+			}
+			w.EvictPods(x, victim)
 		}
-		w.EvictPods(x, victim)
-	}
-	x.Undo()
-}
+		x.Undo()
+	})
 
-func TestAGangIsNotBrokenForOneOfItsOwn(t *testing.T) {
-	w := giving(t, 2, nil, of("worker", "running"), of("worker", "running"), of("master", "pending"))
-	s := w.Open()
-	if got := w.Vote(harness.Question{Session: s, Preemptor: "g", For: "p2", Victims: "p0"}); got != atItsMinimum {
-		t.Errorf("the answer is %q: until p2 starts one pod alone would run", got)
-	}
-}
+	t.Run("a gang is not broken for one of its own", func(t *testing.T) {
+		w := giving(t, 2, nil, of("worker", "running"), of("worker", "running"), of("master", "pending"))
+		s := w.Open()
+		if got := w.Vote(harness.Question{Session: s, Preemptor: "g", For: "p2", Victims: "p0"}); got != atItsMinimum {
+			t.Errorf("the answer is %q: until p2 starts one pod alone would run", got)
+		}
+	})
 
-func TestAJobLacksSomethingUntilItsMinimumHasNodes(t *testing.T) {
-	w := giving(t, 2, nil, of("worker", "running"), of("worker", "pending"), of("worker", "pending"))
-	s := w.Open()
-	j := w.JobNamed("g")
-	if !s.IsStarving(j) {
-		t.Error("one of two runs, and the job is not starving")
-	}
-	x := s.Begin()
-	w.Nominate(x, "p1", "n0")
-	if s.IsStarving(j) {
-		t.Error("the job is starving for a pod beyond its minimum")
-	}
-	x.Undo()
+	t.Run("a job lacks something until its minimum has nodes", func(t *testing.T) {
+		w := giving(t, 2, nil, of("worker", "running"), of("worker", "pending"), of("worker", "pending"))
+		s := w.Open()
+		j := w.JobNamed("g")
+		if !s.IsStarving(j) {
+			t.Error("one of two runs, and the job is not starving")
+		}
+		x := s.Begin()
+		w.Nominate(x, "p1", "n0")
+		if s.IsStarving(j) {
+			t.Error("the job is starving for a pod beyond its minimum")
+		}
+		x.Undo()
+	})
 }

@@ -58,11 +58,28 @@ func TestAllFiltersApplyUnlessTheyAreTurnedOff(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoEffectIsSaid(t *testing.T) {
-	parsed := parse(t, "      predicate.VolumeBindingEnable: true\n      volumebinding.weight: 1\n      predicate.CacheEnable: true\n")
-	if len(parsed.Notices) != 1 {
-		t.Errorf("the notices are %v", parsed.Notices)
-	}
+func TestArguments(t *testing.T) {
+	t.Run("what has no effect is said", func(t *testing.T) {
+		parsed := parse(t, "      predicate.VolumeBindingEnable: true\n      volumebinding.weight: 1\n      predicate.CacheEnable: true\n")
+		if len(parsed.Notices) != 1 {
+			t.Errorf("the notices are %v", parsed.Notices)
+		}
+	})
+
+	t.Run("volumes have ten minutes and are not scored by default", func(t *testing.T) {
+		got, scores := arguments(t, "      volumebinding.weight: 3\n")
+		want := framework.KubeArguments{BindTimeout: 10 * time.Minute, DeviceTimeout: 10 * time.Second, DeviceBindTimeout: 10 * time.Minute}
+		if diff := cmp.Diff(want, got); diff != "" || len(scores) != 1 || scores[0].Name != "DynamicResources" {
+			t.Errorf("scored by %v, arguments (-want +got):\n%s", scores, diff)
+		}
+	})
+
+	t.Run("what is not asked scores nothing", func(t *testing.T) {
+		_, scores := arguments(t, "      predicate.VolumeBindingEnable: false\n      predicate.DynamicResourceAllocationEnable: false\n      volumebinding.shape: [{utilization: 0, score: 1}]\n")
+		if len(scores) > 0 {
+			t.Errorf("scored by %v", scores)
+		}
+	})
 }
 
 // arguments returns what the plugin tells the kube-scheduler's plugins, and which of them score.
@@ -73,14 +90,6 @@ func arguments(t *testing.T, text string) (framework.KubeArguments, []framework.
 		t.Fatal(err)
 	}
 	return plugin.(framework.KubeArguer).KubeArguments(), plugin.(framework.KubeScorer).KubeScores()
-}
-
-func TestVolumesHaveTenMinutesAndAreNotScoredUnlessItIsSaid(t *testing.T) {
-	got, scores := arguments(t, "      volumebinding.weight: 3\n")
-	want := framework.KubeArguments{BindTimeout: 10 * time.Minute, DeviceTimeout: 10 * time.Second, DeviceBindTimeout: 10 * time.Minute}
-	if diff := cmp.Diff(want, got); diff != "" || len(scores) != 1 || scores[0].Name != "DynamicResources" {
-		t.Errorf("scored by %v, arguments (-want +got):\n%s", scores, diff)
-	}
 }
 
 func TestAShapeScoresVolumes(t *testing.T) {
@@ -98,13 +107,6 @@ func TestAShapeScoresVolumes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]framework.KubeScore{{Name: "VolumeBinding", Weight: 3}, {Name: "DynamicResources", Weight: 2}}, scores); diff != "" {
 		t.Errorf("the scores differ (-want +got):\n%s", diff)
-	}
-}
-
-func TestWhatIsNotAskedScoresNothing(t *testing.T) {
-	_, scores := arguments(t, "      predicate.VolumeBindingEnable: false\n      predicate.DynamicResourceAllocationEnable: false\n      volumebinding.shape: [{utilization: 0, score: 1}]\n")
-	if len(scores) > 0 {
-		t.Errorf("scored by %v", scores)
 	}
 }
 

@@ -17,20 +17,44 @@ func halves(tb testing.TB, taker, giver []fixture.QueueOption) *harness.Model {
 		Set(wanting("taker", 3, "cpu=1")).Set(holding("giver", 4, "cpu=1", "n1"))
 }
 
-func TestAQueueGivesAsLongAsItIsAboveItsShare(t *testing.T) {
-	w := halves(t, nil, nil)
-	s := w.Open()
-	x := s.Begin()
-	for _, step := range []struct{ victim, want string }{{"giver-0", "yes"}, {"giver-1", "yes"}, {"giver-2", quota.WithinShare}} {
-		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "of-taker", For: "taker-0", Victims: step.victim}); got != step.want {
-			t.Fatalf("%s: %q, want %q", step.victim, got, step.want)
+func TestReclaim(t *testing.T) {
+	t.Run("a queue gives as long as it is above its share", func(t *testing.T) {
+		w := halves(t, nil, nil)
+		s := w.Open()
+		x := s.Begin()
+		for _, step := range []struct{ victim, want string }{{"giver-0", "yes"}, {"giver-1", "yes"}, {"giver-2", quota.WithinShare}} {
+			if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "of-taker", For: "taker-0", Victims: step.victim}); got != step.want {
+				t.Fatalf("%s: %q, want %q", step.victim, got, step.want)
+			}
+			w.EvictPods(x, step.victim)
 		}
-		w.EvictPods(x, step.victim)
-	}
-	x.Undo()
-	if got := w.Vote(harness.Question{Session: s, Preemptor: "of-taker", For: "taker-0", Victims: "giver-0"}); got != "" {
-		t.Errorf("inside a queue shares have no say: %q", got)
-	}
+		x.Undo()
+		if got := w.Vote(harness.Question{Session: s, Preemptor: "of-taker", For: "taker-0", Victims: "giver-0"}); got != "" {
+			t.Errorf("inside a queue shares have no say: %q", got)
+		}
+	})
+
+	t.Run("a queue takes up to its share", func(t *testing.T) {
+		w := halves(t, nil, nil)
+		s := w.Open()
+		x := s.Begin()
+		for _, step := range []struct{ pod, want string }{
+			{"taker-0", ""}, {"taker-1", ""}, {"taker-2", "OverShare taker: cpu: needs 1, has 0, short by 1; it deserves cpu 2"},
+		} {
+			if got := harness.Describe(s.MayTake(w.TaskNamed(step.pod))); got != step.want {
+				t.Fatalf("%s: %q, want %q", step.pod, got, step.want)
+			}
+			w.Nominate(x, step.pod, "n1")
+		}
+		x.Undo()
+	})
+
+	t.Run("a queue that is not open takes nothing", func(t *testing.T) {
+		w := halves(t, []fixture.QueueOption{fixture.Closed, fixture.Guaranteed("cpu=2")}, nil)
+		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("taker-0"))); got != "QueueClosed taker; its state is Closed" {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 func TestAQueueOfMorePriorityTakesFromWithinTheShare(t *testing.T) {
@@ -50,28 +74,6 @@ func TestAQueueOfMorePriorityTakesFromWithinTheShare(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-	}
-}
-
-func TestAQueueTakesUpToItsShare(t *testing.T) {
-	w := halves(t, nil, nil)
-	s := w.Open()
-	x := s.Begin()
-	for _, step := range []struct{ pod, want string }{
-		{"taker-0", ""}, {"taker-1", ""}, {"taker-2", "OverShare taker: cpu: needs 1, has 0, short by 1; it deserves cpu 2"},
-	} {
-		if got := harness.Describe(s.MayTake(w.TaskNamed(step.pod))); got != step.want {
-			t.Fatalf("%s: %q, want %q", step.pod, got, step.want)
-		}
-		w.Nominate(x, step.pod, "n1")
-	}
-	x.Undo()
-}
-
-func TestAQueueThatIsNotOpenTakesNothing(t *testing.T) {
-	w := halves(t, []fixture.QueueOption{fixture.Closed, fixture.Guaranteed("cpu=2")}, nil)
-	if got := harness.Describe(w.Open().MayTake(w.TaskNamed("taker-0"))); got != "QueueClosed taker; its state is Closed" {
-		t.Errorf("%q", got)
 	}
 }
 

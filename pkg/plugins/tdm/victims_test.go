@@ -100,55 +100,59 @@ func TestPodsLeaveAZoneThatIsClosed(t *testing.T) {
 	}
 }
 
-func TestWithoutAMarkPodsLeaveWhereThatIsTheRule(t *testing.T) {
-	s := fromNineToFive(t, fixture.Group("g", "q", 1), fixture.Pod("g0", fixture.In("g"), fixture.On("r")))
-	for byDefault, want := range map[bool]string{false: "", true: "g0"} {
-		s.Use(conf.Compatibility{PreemptableByDefault: byDefault})
-		if got := names(s, "18:00:00"); got != want {
-			t.Errorf("preemptableByDefault %t: %q should leave", byDefault, got)
+func TestWhichPodsLeaveAClosedZone(t *testing.T) {
+	t.Run("without a mark pods leave if compatibility says so", func(t *testing.T) {
+		s := fromNineToFive(t, fixture.Group("g", "q", 1), fixture.Pod("g0", fixture.In("g"), fixture.On("r")))
+		for byDefault, want := range map[bool]string{false: "", true: "g0"} {
+			s.Use(conf.Compatibility{PreemptableByDefault: byDefault})
+			if got := names(s, "18:00:00"); got != want {
+				t.Errorf("preemptableByDefault %t: %q should leave", byDefault, got)
+			}
 		}
-	}
+	})
+
+	t.Run("a disruption budget holds a whole gang", func(t *testing.T) {
+		for allowed, want := range map[int32]string{1: "", 2: "g0 g1"} {
+			budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "b"}}
+			budget.Spec.Selector, budget.Status.DisruptionsAllowed = &metav1.LabelSelector{}, allowed
+			s := fromNineToFive(t, append(gang(2, "r n"), budget)...)
+			if got := names(s, "18:00:00"); got != want {
+				t.Errorf("with %d allowed %q should leave", allowed, got)
+			}
+		}
+	})
 }
 
-func TestADisruptionBudgetHoldsAWholeGang(t *testing.T) {
-	for allowed, want := range map[int32]string{1: "", 2: "g0 g1"} {
-		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "b"}}
-		budget.Spec.Selector, budget.Status.DisruptionsAllowed = &metav1.LabelSelector{}, allowed
-		s := fromNineToFive(t, append(gang(2, "r n"), budget)...)
-		if got := names(s, "18:00:00"); got != want {
-			t.Errorf("with %d allowed %q should leave", allowed, got)
+func TestPeriodsOfEviction(t *testing.T) {
+	t.Run("pods are named once in a period and say why", func(t *testing.T) {
+		s := fromNineToFive(t, gang(1, "r r r")...)
+		chosen := s.OpenAt(clock("17:00:00")).ChooseVictims()
+		if len(chosen) != 1 || chosen[0].Why != "revocable zone r is closed, its hours are 09:00-17:00" {
+			t.Fatalf("named are %v", chosen)
 		}
-	}
-}
+		for _, step := range []struct{ at, want string }{{"17:00:00", ""}, {"17:00:59", ""}, {"17:01:00", "g2"}, {"17:01:30", ""}, {"17:09:00", "g2"}} {
+			if got := names(s, step.at); got != step.want {
+				t.Errorf("at %s named is %q, want %q", step.at, got, step.want)
+			}
+		}
+		whole := fromNineToFive(t, gang(2, "r n")...).OpenAt(clock("17:00:00")).ChooseVictims()
+		if len(whole) != 2 || whole[1].Why != "its gang leaves as a whole: revocable zone r is closed, its hours are 09:00-17:00" {
+			t.Errorf("of a gang named are %v", whole)
+		}
+	})
 
-func TestPodsAreNamedOnceInAPeriodAndSayWhy(t *testing.T) {
-	s := fromNineToFive(t, gang(1, "r r r")...)
-	chosen := s.OpenAt(clock("17:00:00")).ChooseVictims()
-	if len(chosen) != 1 || chosen[0].Why != "revocable zone r is closed, its hours are 09:00-17:00" {
-		t.Fatalf("named are %v", chosen)
-	}
-	for _, step := range []struct{ at, want string }{{"17:00:00", ""}, {"17:00:59", ""}, {"17:01:00", "g2"}, {"17:01:30", ""}, {"17:09:00", "g2"}} {
-		if got := names(s, step.at); got != step.want {
-			t.Errorf("at %s named is %q, want %q", step.at, got, step.want)
+	t.Run("a period without victims does not delay the next", func(t *testing.T) {
+		s := fromNineToFive(t, gang(1, "n n")...)
+		if got := names(s, "17:00:00"); got != "" {
+			t.Fatal(got)
 		}
-	}
-	whole := fromNineToFive(t, gang(2, "r n")...).OpenAt(clock("17:00:00")).ChooseVictims()
-	if len(whole) != 2 || whole[1].Why != "its gang leaves as a whole: revocable zone r is closed, its hours are 09:00-17:00" {
-		t.Errorf("of a gang named are %v", whole)
-	}
-}
-
-func TestAPeriodWithoutVictimsDoesNotDelayTheNext(t *testing.T) {
-	s := fromNineToFive(t, gang(1, "n n")...)
-	if got := names(s, "17:00:00"); got != "" {
-		t.Fatal(got)
-	}
-	s = fromNineToFive(t, gang(1, "r r")...)
-	for _, step := range []struct{ at, want string }{{"16:59:59", ""}, {"17:00:00", "g1"}} {
-		if got := names(s, step.at); got != step.want {
-			t.Errorf("at %s named is %q, want %q", step.at, got, step.want)
+		s = fromNineToFive(t, gang(1, "r r")...)
+		for _, step := range []struct{ at, want string }{{"16:59:59", ""}, {"17:00:00", "g1"}} {
+			if got := names(s, step.at); got != step.want {
+				t.Errorf("at %s named is %q, want %q", step.at, got, step.want)
+			}
 		}
-	}
+	})
 }
 
 func TestHoursAndPeriodsWakeTheScheduler(t *testing.T) {

@@ -87,12 +87,42 @@ func TestANodeAboveItsThresholdTakesNoPods(t *testing.T) {
 	}
 }
 
-func TestANodeThatWasNeverMeasuredPassesAndScoresNothing(t *testing.T) {
-	s := loaded(t, "", fixture.Node("n", "cpu=8 memory=8Gi"))
-	s.OpenAt(noon)
-	if refusal(s, "n") != "" || score(s, "n") != 0 {
-		t.Errorf("it is refused (%q) or scores %d", refusal(s, "n"), score(s, "n"))
-	}
+func TestLoadsThatChange(t *testing.T) {
+	t.Run("a node that was never measured passes and scores nothing", func(t *testing.T) {
+		s := loaded(t, "", fixture.Node("n", "cpu=8 memory=8Gi"))
+		s.OpenAt(noon)
+		if refusal(s, "n") != "" || score(s, "n") != 0 {
+			t.Errorf("it is refused (%q) or scores %d", refusal(s, "n"), score(s, "n"))
+		}
+	})
+
+	t.Run("a new load is looked at at once", func(t *testing.T) {
+		s := loaded(t, "", fixture.Node("a", "cpu=8 memory=8Gi"), fixture.Node("b", "cpu=8 memory=8Gi")).Measure("a", noon, 10, 10).Measure("b", noon, 90, 10)
+		if got := best(s, s.OpenAt(noon)); got != "a" {
+			t.Fatalf("the best node is %s", got)
+		}
+		s.Measure("a", noon, 90, 10).Measure("b", noon, 20, 10)
+		if got := best(s, s.OpenAt(noon)); got != "b" {
+			t.Errorf("after the load has changed it is %s", got)
+		}
+		s.Measure("b", noon, 90, 10)
+		if got := best(s, s.OpenAt(noon)); got != "" {
+			t.Errorf("where all are busy it is %s", got)
+		}
+	})
+
+	t.Run("the scheduler wakes when a load is too old to refuse", func(t *testing.T) {
+		s := loaded(t, "", fixture.Node("a", "cpu=8"), fixture.Node("b", "cpu=8")).Measure("a", noon, 90, 0).Measure("b", noon, 10, 0)
+		s.OpenAt(noon)
+		wake := s.Policy.WakeAt()
+		if want := noon.Add(5*time.Minute + 1); !wake.Equal(want) {
+			t.Fatalf("it wakes at %v, want %v", wake, want)
+		}
+		s.OpenAt(wake)
+		if refusal(s, "a") != "" || !s.Policy.WakeAt().IsZero() {
+			t.Errorf("then it is refused (%q), and it wakes again at %v", refusal(s, "a"), s.Policy.WakeAt())
+		}
+	})
 }
 
 func TestTheScoreIsWhatIsLeft(t *testing.T) {
@@ -158,34 +188,6 @@ func TestPodsPlacedInOneCycleSpread(t *testing.T) {
 	x.Undo()
 	if got := best(s, session); got != "a" {
 		t.Errorf("once that is undone the best node is %s", got)
-	}
-}
-
-func TestANewLoadIsLookedAtAtOnce(t *testing.T) {
-	s := loaded(t, "", fixture.Node("a", "cpu=8 memory=8Gi"), fixture.Node("b", "cpu=8 memory=8Gi")).Measure("a", noon, 10, 10).Measure("b", noon, 90, 10)
-	if got := best(s, s.OpenAt(noon)); got != "a" {
-		t.Fatalf("the best node is %s", got)
-	}
-	s.Measure("a", noon, 90, 10).Measure("b", noon, 20, 10)
-	if got := best(s, s.OpenAt(noon)); got != "b" {
-		t.Errorf("after the load has changed it is %s", got)
-	}
-	s.Measure("b", noon, 90, 10)
-	if got := best(s, s.OpenAt(noon)); got != "" {
-		t.Errorf("where all are busy it is %s", got)
-	}
-}
-
-func TestTheSchedulerWakesWhenALoadIsTooOldToRefuse(t *testing.T) {
-	s := loaded(t, "", fixture.Node("a", "cpu=8"), fixture.Node("b", "cpu=8")).Measure("a", noon, 90, 0).Measure("b", noon, 10, 0)
-	s.OpenAt(noon)
-	wake := s.Policy.WakeAt()
-	if want := noon.Add(5*time.Minute + 1); !wake.Equal(want) {
-		t.Fatalf("it wakes at %v, want %v", wake, want)
-	}
-	s.OpenAt(wake)
-	if refusal(s, "a") != "" || !s.Policy.WakeAt().IsZero() {
-		t.Errorf("then it is refused (%q), and it wakes again at %v", refusal(s, "a"), s.Policy.WakeAt())
 	}
 }
 

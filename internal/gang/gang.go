@@ -70,9 +70,10 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 	return v.With(w)
 }
 
-// refusedFirst places the tasks with those first that found no place: others, which can go elsewhere, may have taken it. Who finds none
-// behind them comes next to them, and who finds none among them comes before them all. It reports whether the job is ready; if not,
-// nothing has changed, and the verdict is why it found no place in these orders, nil if there is none to try.
+// refusedFirst places the tasks with those first that found no place: others, which can go elsewhere, may have taken it. A class that
+// finds no place behind them is put behind the last of them, and a class that finds none among them before them all. It reports
+// whether the job is ready. If not, nothing has changed, and the verdict is why it found no place in these orders, nil if there is
+// none to try.
 func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, refused []*cluster.Class) (*verdict.Verdict, bool) {
 	var first []*cluster.Class
 	var why *verdict.Verdict
@@ -154,7 +155,7 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 	}
 	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
 	if v != nil {
-		refusal = *v // who gave it may hold on to it
+		refusal = *v // a plugin may keep the verdict that it gave
 	}
 	refusal.Wanted = max(j.MinMember, j.Lacks()) // its subgroups may need more than its minimum
 	if j.Lacks() == 0 {                          // then it is not its own numbers that keep it from being ready
@@ -203,7 +204,7 @@ func useful(j *cluster.Job, t *cluster.Task) bool {
 }
 
 // IsPartOfCluster reports whether a refusal by a queue's limits follows from the size of the cluster: a share is a part of it, and so
-// is a ceiling that nobody wrote.
+// is a ceiling that no queue's object names.
 func IsPartOfCluster(v *verdict.Verdict) bool {
 	return v.Code == verdict.OverShare || v.Code == verdict.OverCluster || v.Code == verdict.TooLargeForQueue && v.Help&verdict.HelpNode != 0
 }

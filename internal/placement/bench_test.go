@@ -22,9 +22,9 @@ func crowded(b *testing.B, nodes int, options ...func(*corev1.Pod)) (*setup, *cl
 				fixture.Labelled("app", "v")))
 		}
 	}
-	w.set(fixture.Pod("taker", append(options, fixture.In("g"), fixture.Asks("cpu=8 nvidia.com/gpu=8"), fixture.Labelled("app", "g"))...))
+	w.set(fixture.Pod("preemptor", append(options, fixture.In("g"), fixture.Asks("cpu=8 nvidia.com/gpu=8"), fixture.Labelled("app", "g"))...))
 	w.open()
-	return w, w.TaskNamed("taker")
+	return w, w.TaskNamed("preemptor")
 }
 
 // One operation empties one node of many, asks whether the pod fits, and takes that back, as the search for victims does.
@@ -33,8 +33,8 @@ func BenchmarkFitsWhileVictimsAreTried(b *testing.B) {
 	for kind, options := range kinds {
 		for _, nodes := range []int{500, 5000} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", kind, nodes), func(b *testing.B) {
-				w, taker := crowded(b, nodes, options...)
-				w.Outlook.Best(taker)
+				w, preemptor := crowded(b, nodes, options...)
+				w.Outlook.Best(preemptor)
 				i := 0
 				b.ReportAllocs()
 				for b.Loop() {
@@ -43,7 +43,7 @@ func BenchmarkFitsWhileVictimsAreTried(b *testing.B) {
 					for _, t := range n.Tasks() {
 						w.Cluster.Evict(t)
 					}
-					if !w.Outlook.Fits(taker, n) {
+					if !w.Outlook.Fits(preemptor, n) {
 						b.Fatal("it does not fit")
 					}
 					w.Cluster.Undo(0)
@@ -55,23 +55,23 @@ func BenchmarkFitsWhileVictimsAreTried(b *testing.B) {
 
 // One operation asks about one node.
 func BenchmarkFits(b *testing.B) {
-	w, taker := crowded(b, 5000)
+	w, preemptor := crowded(b, 5000)
 	n := w.Cluster.Node("n02500")
 	b.Run("fits", func(b *testing.B) {
 		for b.Loop() {
-			w.Outlook.Fits(taker, n)
+			w.Outlook.Fits(preemptor, n)
 		}
 	})
 	b.Run("can open", func(b *testing.B) {
 		for b.Loop() {
-			w.Outlook.CanOpen(taker, n)
+			w.Outlook.CanOpen(preemptor, n)
 		}
 	})
 }
 
 // One operation asks for the best node after one node was emptied and filled again.
 func BenchmarkBestAfterOneNodeWasTried(b *testing.B) {
-	w, taker := crowded(b, 5000)
+	w, preemptor := crowded(b, 5000)
 	i := 0
 	for b.Loop() {
 		n := w.Cluster.Nodes()[i%5000]
@@ -80,7 +80,7 @@ func BenchmarkBestAfterOneNodeWasTried(b *testing.B) {
 			w.Cluster.Evict(t)
 		}
 		w.Cluster.Undo(0)
-		w.Outlook.Best(taker)
+		w.Outlook.Best(preemptor)
 	}
 }
 

@@ -95,8 +95,8 @@ func (w *setup) expect(pod, now, later string) {
 func full(t *testing.T, options ...func(*corev1.Pod)) *setup {
 	w := newSetup(t).set(fixture.Node("n0", "cpu=4"), fixture.Group("v", "default", 1), fixture.Group("g", "default", 1))
 	victim := append([]func(*corev1.Pod){fixture.In("v"), fixture.On("n0"), fixture.Labelled("app", "a")}, options...)
-	taker := append([]func(*corev1.Pod){fixture.In("g"), fixture.Labelled("app", "a")}, options...)
-	w.set(fixture.Pod("victim", victim...), fixture.Pod("taker", taker...), fixture.Pod("third", taker...))
+	preemptor := append([]func(*corev1.Pod){fixture.In("g"), fixture.Labelled("app", "a")}, options...)
+	w.set(fixture.Pod("victim", victim...), fixture.Pod("preemptor", preemptor...), fixture.Pod("third", preemptor...))
 	w.open()
 	return w
 }
@@ -107,16 +107,16 @@ func TestWhatLeavesIsInTheWayUntilItIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := full(t, option)
-			w.expect("taker", "none", "none")
+			w.expect("preemptor", "none", "none")
 			x := w.session.Begin()
 			x.Evict(w.TaskNamed("victim"))
-			w.expect("taker", "none", "n0")
-			if !w.Outlook.Fits(w.TaskNamed("taker"), w.Cluster.Node("n0")) || w.Engine.Fits(w.TaskNamed("taker"), w.Cluster.Node("n0")) {
+			w.expect("preemptor", "none", "n0")
+			if !w.Outlook.Fits(w.TaskNamed("preemptor"), w.Cluster.Node("n0")) || w.Engine.Fits(w.TaskNamed("preemptor"), w.Cluster.Node("n0")) {
 				t.Error("whether it fits is answered otherwise than which is best")
 			}
 			x.Undo()
-			w.expect("taker", "none", "none")
-			if w.Outlook.Fits(w.TaskNamed("taker"), w.Cluster.Node("n0")) {
+			w.expect("preemptor", "none", "none")
+			if w.Outlook.Fits(w.TaskNamed("preemptor"), w.Cluster.Node("n0")) {
 				t.Error("it fits though nobody leaves")
 			}
 		})
@@ -134,7 +134,7 @@ func TestWhatIsPromisedIsNoOtherPods(t *testing.T) {
 			w.open()
 			w.expect("third", "n0", "n0")
 			x := w.session.Begin()
-			x.Pipeline(w.TaskNamed("taker"), w.Cluster.Node("n0"))
+			x.Pipeline(w.TaskNamed("preemptor"), w.Cluster.Node("n0"))
 			w.expect("third", "none", "none")
 			x.Undo()
 			w.expect("third", "n0", "n0")
@@ -158,25 +158,25 @@ func TestAnOutlookSpreadsOverWhatWillBeThere(t *testing.T) {
 	w.set(fixture.Pod("stays", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")),
 		fixture.Pod("leaves", fixture.In("g"), fixture.On("b0"), fixture.Labelled("app", "g")))
 	w.set(fixture.Pod("comes", fixture.In("g"), fixture.Labelled("app", "g")))
-	w.set(fixture.Pod("taker", fixture.In("g"), fixture.Labelled("app", "g"), fixture.Spreading("zone", "g")))
+	w.set(fixture.Pod("preemptor", fixture.In("g"), fixture.Labelled("app", "g"), fixture.Spreading("zone", "g")))
 	x := w.open().Begin()
-	w.expect("taker", "a0", "a0")
+	w.expect("preemptor", "a0", "a0")
 	x.Pipeline(w.TaskNamed("comes"), w.Cluster.Node("a0"))
 	x.Evict(w.TaskNamed("leaves"))
 	n := w.Cluster.Node("b0")
-	if !w.Outlook.Fits(w.TaskNamed("taker"), n) || w.Engine.Fits(w.TaskNamed("taker"), n) {
-		t.Errorf("on b0 it fits later: %t, now: %t", w.Outlook.Fits(w.TaskNamed("taker"), n), w.Engine.Fits(w.TaskNamed("taker"), n))
+	if !w.Outlook.Fits(w.TaskNamed("preemptor"), n) || w.Engine.Fits(w.TaskNamed("preemptor"), n) {
+		t.Errorf("on b0 it fits later: %t, now: %t", w.Outlook.Fits(w.TaskNamed("preemptor"), n), w.Engine.Fits(w.TaskNamed("preemptor"), n))
 	}
 }
 
 func TestNoEvictionOpensANodeThatIsTooSmallOrRefusesThePod(t *testing.T) {
 	w := newSetup(t).set(fixture.Node("big", "cpu=4"), fixture.Node("small", "cpu=2"), fixture.Node("taken", "cpu=8", tainted),
 		fixture.Node("lost", "cpu=8", notReady), fixture.Group("g", "default", 1))
-	w.set(fixture.Pod("fills", fixture.On("big"), fixture.Asks("cpu=4")), fixture.Pod("taker", fixture.In("g"), fixture.Asks("cpu=3")),
+	w.set(fixture.Pod("fills", fixture.On("big"), fixture.Asks("cpu=4")), fixture.Pod("preemptor", fixture.In("g"), fixture.Asks("cpu=3")),
 		fixture.Pod("astray", fixture.On("ghost")))
 	w.open()
 	for _, n := range w.Cluster.Nodes() {
-		if got, want := w.Outlook.CanOpen(w.TaskNamed("taker"), n), n.Name == "big"; got != want {
+		if got, want := w.Outlook.CanOpen(w.TaskNamed("preemptor"), n), n.Name == "big"; got != want {
 			t.Errorf("that %s can be opened is %t", n.Name, got)
 		}
 	}
@@ -184,10 +184,10 @@ func TestNoEvictionOpensANodeThatIsTooSmallOrRefusesThePod(t *testing.T) {
 	w.Remove(w.TaskNamed("fills").Pod)
 	w.set(fixture.Node("small", "cpu=8"))
 	w.open()
-	if !w.Outlook.CanOpen(w.TaskNamed("taker"), w.Cluster.Node("small")) {
+	if !w.Outlook.CanOpen(w.TaskNamed("preemptor"), w.Cluster.Node("small")) {
 		t.Error("a node that has grown cannot be opened")
 	}
-	w.expect("taker", "small", "small")
+	w.expect("preemptor", "small", "small")
 }
 
 // shown is a plugin from outside the tree that remembers how it saw a node.
@@ -213,13 +213,13 @@ func TestPluginsSeeTheTotalsThatWillBeInAnOutlook(t *testing.T) {
 	w.set(fixture.Node("a0", "cpu=4"))
 	x.Evict(w.TaskNamed("victim"))
 	x.Pipeline(w.TaskNamed("third"), n)
-	w.Outlook.Fits(w.TaskNamed("taker"), n)
+	w.Outlook.Fits(w.TaskNamed("preemptor"), n)
 	want := w.TaskNamed("third").Request()
 	if !s.last.Used.Equal(want) || s.last.NonZero[0] != 1000 || !s.last.Releasing.IsZero() || !s.last.Promised.IsZero() {
 		t.Errorf("a plugin sees %+v", s.last)
 	}
 	w.Cluster.Settle()
-	w.Outlook.Fits(w.TaskNamed("taker"), n)
+	w.Outlook.Fits(w.TaskNamed("preemptor"), n)
 	if s.last.Rank != n.Rank || n.Rank != 1 {
 		t.Errorf("a plugin sees rank %d of a node that has %d", s.last.Rank, n.Rank)
 	}

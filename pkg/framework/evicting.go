@@ -15,7 +15,7 @@ type EvictingAction interface {
 	// every second, about victims that are not on their way: a plan that is not lawful by them any more is cancelled.
 	EvictionRules() EvictionRules
 	// AdmitsByEviction reports whether a job could be admitted after evictions that the action may make for it. Yes has enqueue admit
-	// the job, as it would otherwise wait for admission and never be a taker (law J4). If not, why says what is in the way of them,
+	// the job, as it would otherwise wait for admission and never be a taker (rule J4). If not, why says what is in the way of them,
 	// nil if there is nothing to say: the job's owner reads it beside the refusal. Nothing may be changed.
 	AdmitsByEviction(s *Session, j *cluster.Job) (ok bool, why *verdict.Verdict)
 	// MakeRoom looks for victims for one job, and puts a plan in force if it finds some. It is called before the first action has its
@@ -28,9 +28,9 @@ type EvictionRules struct {
 	// Scopes are those that plans of the action for a job may have; none if it makes room for no job. The scope of a plan says which
 	// laws protect its victims.
 	Scopes decision.Scopes
-	// AllowWholeGang lets a gang at its minimum leave as a whole (law J2); without it such a gang gives nothing.
+	// AllowWholeGang lets a gang at its minimum leave as a whole (rule J2); without it such a gang gives nothing.
 	AllowWholeGang bool
-	// Budgets, Ends and Starts are what the choice of victims looks at beside priorities (law K3): disruption budgets, how many
+	// Budgets, Ends and Starts are what the choice of victims looks at beside priorities (rule K3): disruption budgets, how many
 	// jobs come to an end, and for how long pods have run. Without Budgets victims are deleted without asking for any.
 	Budgets, Ends, Starts bool
 	// MaxDomains is in how many HyperNodes at the most room is sought for a job that must be within one; 0 does not

@@ -6,10 +6,10 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// place is where a job stands in line: those at the door are in a line of their own.
+// place is where a job stands in line: jobs pending admission are in a line of their own.
 type place struct {
-	queue  *cluster.Queue
-	atDoor bool
+	queue     *cluster.Queue
+	isPending bool // pending admission
 }
 
 // head is the first in a line, and how much had been decided when it was found out.
@@ -19,14 +19,14 @@ type head struct {
 }
 
 // HeldUp says which job a job waits for though there may be room, nil if for none: in a queue whose dequeueStrategy is fifo
-// nobody is admitted, and nobody gets room, before the one ahead of it. One that has what it needs to start holds nobody up, nor
-// does one that cannot start whatever happens around it: because of its own pods, or since it is too large for its queue.
+// no job is admitted, and none gets room, before the one ahead of it. A job that has what it needs to start holds up no other, nor
+// does a job that cannot start whatever happens around it: because of its own pods, or since it is too large for its queue.
 func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
 	if j.Queue == nil || j.Queue.DequeueStrategy != schedulingv1beta1.DequeueStrategyFIFO {
 		return nil
 	}
-	in := place{queue: j.Queue, atDoor: j.IsPendingAdmission()}
-	decided := len(s.Binds) + len(s.Plans) + s.letIn
+	in := place{queue: j.Queue, isPending: j.IsPendingAdmission()}
+	decided := len(s.Binds) + len(s.Plans) + s.admitted
 	first, known := s.heads[in]
 	if !known || first.decided != decided {
 		first = head{job: s.firstIn(in), decided: decided}
@@ -42,7 +42,7 @@ func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
 func (s *Session) firstIn(in place) *cluster.Job {
 	var first *cluster.Job
 	look := func(j *cluster.Job) {
-		if j != nil && j.Queue == in.queue && j.IsPendingAdmission() == in.atDoor && (first == nil || s.CompareJobs(j, first) < 0) && s.holdsUp(j) {
+		if j != nil && j.Queue == in.queue && j.IsPendingAdmission() == in.isPending && (first == nil || s.CompareJobs(j, first) < 0) && s.holdsUp(j) {
 			first = j
 		}
 	}

@@ -86,7 +86,7 @@ type AllocationGuard interface {
 }
 
 // BindingGuard says whether a queue may take one more task at once, while evictions of its pods that were decided may be refused
-// still: with these pods and the task it must not hold more than it ever may (law Q4). Answered by those that guard allocation;
+// still: with these pods and the task it must not hold more than it ever may (rule Q4). Answered by those that guard allocation;
 // a verdict keeps the task waiting until the evictions are sent.
 type BindingGuard interface {
 	MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict

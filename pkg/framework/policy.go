@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// Policy is a configuration turned into actions and plugins, with everybody who has a say already collected per question.
+// Policy is a configuration turned into actions and plugins, with the plugins that have a say already collected per question.
 type Policy struct {
 	Configuration *conf.Configuration
 	Actions       []Action

@@ -30,7 +30,7 @@ type Placer interface {
 // implements it too.
 type Outlook interface {
 	Placer
-	// CanOpen reports whether a task could be on a node if no pod were there: no eviction opens a node that says no (law
+	// CanOpen reports whether a task could be on a node if no pod were there: no eviction opens a node that says no (rule
 	// K1).
 	CanOpen(t *cluster.Task, n *cluster.Node) bool
 }
@@ -58,7 +58,7 @@ type Session struct {
 	Questions
 	Cluster *cluster.Cluster
 	Placer  Placer
-	Outlook Outlook // nil where nobody is ever evicted
+	Outlook Outlook // nil where no pod is ever evicted
 	Now     time.Time
 
 	// Binds are the decisions of the session in the order in which they were made, gangs together.
@@ -73,17 +73,17 @@ type Session struct {
 	// Plans are the plans decided in the session, in the order in which they were made.
 	Plans []*Planned
 
-	ran    []string // the actions that have had their turn
-	letIn  int      // how many jobs were admitted
-	heads  map[place]head
-	kept   map[string]any
-	queues []*cluster.Queue
-	jobs   map[*cluster.Queue][]*cluster.Job
-	judged map[*cluster.Job]bool
-	domain *cluster.Domain
-	trial  bool
-	placed []*cluster.Task // by open transactions
-	moved  []*cluster.Task // by open transactions, in whatever way
+	ran      []string // the actions that have had their turn
+	admitted int      // how many jobs were admitted
+	heads    map[place]head
+	kept     map[string]any
+	queues   []*cluster.Queue
+	jobs     map[*cluster.Queue][]*cluster.Job
+	judged   map[*cluster.Job]bool
+	domain   *cluster.Domain
+	trial    bool
+	placed   []*cluster.Task // by open transactions
+	moved    []*cluster.Task // by open transactions, in whatever way
 }
 
 // Within has nodes found in a set only while a function runs: of the set, those where they are found already. Nil bounds nothing.
@@ -143,8 +143,9 @@ func NewTrial(c *cluster.Cluster, policy *Policy, placer Placer, outlook Outlook
 // IsTrial reports whether nothing is decided in the session.
 func (s *Session) IsTrial() bool { return s.trial }
 
-// Open holds the model still: it settles it by the keys that the policy's plugins have declared, opens the plugins, and sorts out which jobs are to be looked at. A job that
-// is wrong is judged here and left out; so is one for which nothing has changed since it was judged.
+// Open holds the model still: it settles it by the keys that the policy's plugins have declared, opens the plugins, and sorts out
+// which jobs are to be looked at. A job that is wrong is judged here and left out; so is one for which nothing has changed since it
+// was judged.
 func (s *Session) Open() {
 	c, now := s.Cluster, s.Now
 	c.UseKeys(&s.Policy.Keys)
@@ -161,7 +162,7 @@ func (s *Session) Open() {
 }
 
 // OpenPlugins tells the plugins that the session begins. Once more it is called in the first session of a process, when the plans of
-// the process before are in force: what is promised on nodes that nobody may use otherwise belongs to what queues share (law Q6).
+// the process before are in force: what is promised on nodes that no other pod may use belongs to what queues share (rule Q6).
 func (s *Session) OpenPlugins() {
 	for _, plugin := range s.Policy.openers {
 		if s.Observe == nil {
@@ -177,7 +178,7 @@ func (s *Session) OpenPlugins() {
 // join has a job looked at in the session, if anything has happened that could help it.
 func (s *Session) join(j *cluster.Job) bool {
 	c := s.Cluster
-	// For a job with a plan room is being made: while its victims leave it plans nothing new (law K6).
+	// While the victims of its plan leave, a job plans nothing new (rule K6).
 	if j.Plan != nil || !c.Hopeful(j, s.Now) {
 		return false
 	}

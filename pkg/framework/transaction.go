@@ -126,8 +126,8 @@ func (s *Session) keep() {
 	}
 }
 
-// Planned is a plan that was decided in a session, and what is to be written about it. The plan of evictions that nobody
-// takes the room of has no job.
+// Planned is a plan that was decided in a session, and what is to be written about it. A plan of evictions whose
+// room goes to no job has none.
 type Planned struct {
 	Plan      *cluster.Plan
 	Evictions []decision.Eviction
@@ -149,8 +149,8 @@ func (x Transaction) Promise(p *Planned) {
 	s.Plans = append(s.Plans, p)
 }
 
-// mustBePlanned makes sure that all that was promised and evicted is part of a plan: of what is not nobody would hear, and
-// nothing would ever end it.
+// mustBePlanned makes sure that all that was promised and evicted is part of a plan: what is not would never be written, and never
+// end.
 func (x Transaction) mustBePlanned() {
 	if x.session.trial {
 		return // no plan comes into force
@@ -168,9 +168,9 @@ func (x Transaction) mustBeOutermost() {
 	}
 }
 
-// Admit moves a job through the door, for good.
+// Admit admits a job, for good.
 func (s *Session) Admit(j *cluster.Job) {
-	s.letIn++
+	s.admitted++
 	s.Cluster.Admit(j)
 	s.keep()
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // VictimProposal is the question whether pods may leave for another. The model shows the plan as far as it has come: victims
-// that were chosen before are gone, and the taker's pods that have found their room are there (law T2). The pods in
+// that were chosen before are gone, and the taker's pods that have found their room are there (rule T2). The pods in
 // question are still there.
 type VictimProposal struct {
 	Taker *cluster.Job
@@ -42,7 +42,7 @@ func (d *VictimProposal) Leaving() resources.Vector {
 // PreemptVoter has a say in which pods leave for a job of their own queue, for a pod of their own job, or for a lone pod
 // (enablePreemptable). A Reject comes with why, in a few words that are the same for all pods it holds for, beginning with
 // the law if it is one: they are counted and shown to the taker's owner. Of a tier that has any say all who do not abstain
-// must permit, and lower tiers are not asked (law T1).
+// must permit, and lower tiers are not asked (rule T1).
 type PreemptVoter interface {
 	VotePreempt(d *VictimProposal) (Vote, string)
 }

@@ -28,7 +28,7 @@ func Recover(s *framework.Session) {
 			recovered = append(recovered, h)
 		}
 	}
-	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises nobody anything
+	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises no pod a node
 	for _, j := range jobs {
 		for _, t := range j.Tasks() {
 			r, ok := decision.EvictionOf(t.Pod)

@@ -7,7 +7,7 @@
 // makes plugins that see the pods that will be there.
 //
 // The plugins see the model through NodeInfos that are kept beside it and renewed only where Cluster.Changes says so.
-// What costs memory and time is put off until somebody asks: a node's pods are not looked at before Ports or Survey. For
+// What costs memory and time is put off until it is asked for: a node's pods are not looked at before Ports or Survey. For
 // a survey each question looks through a sieve: it leaves out the pods that no selector of the class asks for and that
 // have no terms of their own. Those cannot change an answer, so the plugins' PreFilter and PreScore run afresh each time
 // the rest changes, which is always right, at the cost of the few pods that matter instead of all pods. Their incremental

@@ -48,7 +48,7 @@ const (
 	looksAtNode                  // the pods on the node
 	looksAround                  // pods on other nodes
 	looksAtSupplies              // volumes and devices
-	looksAtUsers                 // volumes, and who uses them
+	looksAtUsers                 // volumes, and which pods use them
 )
 
 // plugin is one plugin of the kube-scheduler as this package knows it.
@@ -74,8 +74,8 @@ type Arguments struct {
 	DeviceBindTimeout time.Duration
 }
 
-// never is the time after which the plugin for devices would say that they take too long: it would read the clock. Who
-// writes knows.
+// never is the time after which the plugin for devices would say that they take too long: it would read the clock. The
+// edge, which writes the claims, knows the time.
 const never = 100 * 365 * 24 * time.Hour
 
 // ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
@@ -141,7 +141,7 @@ type scorer struct {
 // Plugins are the plugins of one configuration for one model. Like the model they belong to one goroutine.
 type Plugins struct {
 	quiet  context.Context // carries a logger that drops everything: the core does not log
-	over   context.Context // the same, cancelled: who writes what was decided does not wait for what comes of it
+	over   context.Context // the same, cancelled: the edge, which writes what was decided, does not wait for the result
 	mirror *mirror
 
 	patience, devicePatience time.Duration // for volumes to be bound, and for devices to be ready

@@ -32,7 +32,7 @@ type Supplies struct {
 
 	lasting   hearing // of those that look at volumes and devices alone
 	lastingAt uint64  // the state of these that it is true for, counted from 1
-	users     hearing // of those that look at who uses them, too
+	users     hearing // of those that also look at which pods use them
 	usersAt   uint64
 	podsAt    uint64 // how far Cluster.Changes had been followed then
 }
@@ -66,7 +66,7 @@ func (s *Supplies) follow() {
 	}
 }
 
-// Lasting returns why the class cannot be on a node whoever else is there, in the words of kube-scheduler: VolumeBinding,
+// Lasting returns why the class cannot be on a node whatever pods are there, in the words of kube-scheduler: VolumeBinding,
 // VolumeZone and DynamicResources. It is empty if it can.
 func (s *Supplies) Lasting(n *cluster.Node) string {
 	s.follow()

@@ -26,7 +26,7 @@ type around struct {
 	refusal string             // of a plugin that cannot read the pod
 	filters []fwk.FilterPlugin // those that have a say
 
-	readable   bool // by the scorers, as far as anybody asked
+	readable   bool // by the scorers, as far as it was asked for
 	surveyed   bool // what follows is true of the pods as they are
 	candidates []*cluster.Node
 	refusals   []string

@@ -86,7 +86,7 @@ func (d *Devices) see(name types.NamespacedName, now supplies.Object) {
 }
 
 // Take returns the claims that devices were given to since it was called last, with what they were given, and forgets them:
-// who places the pod reserves them in the model.
+// the transaction that places the pod reserves them in the model.
 func (d *Devices) Take() []*resourcev1.ResourceClaim {
 	taken := d.pending
 	d.pending = nil
@@ -210,7 +210,7 @@ func (d *Devices) GatherAllocatedState() (*structured.AllocatedState, error) {
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			if ptr.Deref(result.AdminAccess, false) {
-				continue // who only looks after a device takes nothing of it
+				continue // a pod that only administers a device takes nothing of it
 			}
 			id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
 			if result.ShareID == nil {

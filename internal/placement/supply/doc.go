@@ -9,8 +9,8 @@
 //  1. What is shown is what [cluster.Cluster.Supply] says: what the API shows, with all that is reserved laid over it. So what
 //     the plugins assume themselves is needed no longer than it takes to ask them, and nothing stays assumed here.
 //  2. Nothing is connected to anything. The informers are never started, and are filled by hand.
-//     For the resources of a pod that DeviceClasses stand for a claim is shown as if it were there, without devices: who asks
-//     would make it otherwise, under a name left to chance.
+//     For the resources of a pod that DeviceClasses stand for a claim is shown as if it were there, without devices. Else
+//     the plugin would make one under a random name.
 //  3. Equal models give equal lists, in the same order.
 //
 // It must not know nodes, tasks or policy.

@@ -93,7 +93,7 @@ func (s *Shelf) show(key supplies.Key) {
 }
 
 // withoutConditions returns an object without what drivers say of devices that were given out. The plugin would leave a pod
-// alone for ever whose devices have failed; here they are taken back by who writes, and the pod is placed anew.
+// alone for ever whose devices have failed; here the edge takes them back, and the pod is placed anew.
 func withoutConditions(o supplies.Object) supplies.Object {
 	claim, ok := o.(*resourcev1.ResourceClaim)
 	if !ok || len(claim.Status.Devices) == 0 {

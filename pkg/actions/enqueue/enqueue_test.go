@@ -27,7 +27,7 @@ func TestAdmission(t *testing.T) {
 		s := newStage(t, l).Set(fixture.Group("g", "default", 3, fixture.PendingAdmission))
 		s.Run(enqueue.Name)
 		if !isIn(s, "g") || len(l.Asked) != 0 {
-			t.Errorf("let in is %t, asked about %v", isIn(s, "g"), l.Asked)
+			t.Errorf("admitted is %t, asked about %v", isIn(s, "g"), l.Asked)
 		}
 	})
 

@@ -130,7 +130,7 @@ func TestWhichJobsPreempt(t *testing.T) {
 		group.Spec.PriorityClassName = "high"
 		s.Set(job("low", "default", "low", "n1")).Set(group).Run(enqueue.Name)
 		if len(s.Planned) > 0 || s.Job(fixture.Key("a")).IsPendingAdmission() || s.Task(fixture.Key("low-0")).Status != cluster.Running {
-			t.Errorf("plans %v, at the door %t, the pod is %s", s.Planned, s.Job(fixture.Key("a")).IsPendingAdmission(), s.Task(fixture.Key("low-0")).Status)
+			t.Errorf("plans %v, pending admission %t, the pod is %s", s.Planned, s.Job(fixture.Key("a")).IsPendingAdmission(), s.Task(fixture.Key("low-0")).Status)
 		}
 	})
 }

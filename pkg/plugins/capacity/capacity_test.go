@@ -29,8 +29,8 @@ func pending(name, queue, asks string) []runtime.Object {
 	return []runtime.Object{fixture.Group(name, queue, 1), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(asks))}
 }
 
-// knocking is a job at the door.
-func knocking(name, queue, minimum string) runtime.Object {
+// pendingAdmission is a job that was not admitted yet.
+func pendingAdmission(name, queue, minimum string) runtime.Object {
 	return fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 }
 
@@ -123,7 +123,7 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 func TestQueuesPendingAdmission(t *testing.T) {
 	t.Run("admission looks at min resources", func(t *testing.T) {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", fixture.Capped("cpu=2 memory=2Gi")),
-			knocking("cpu", "q", "cpu=1"), knocking("memory", "q", "cpu=1 memory=1Gi"), knocking("nothing", "q", ""))
+			pendingAdmission("cpu", "q", "cpu=1"), pendingAdmission("memory", "q", "cpu=1 memory=1Gi"), pendingAdmission("nothing", "q", ""))
 		w.Set(running("held", "q", "cpu=1 memory=3Gi"))
 		s := w.Open()
 		for job, want := range map[string]string{"cpu": "", "nothing": "",
@@ -136,7 +136,7 @@ func TestQueuesPendingAdmission(t *testing.T) {
 
 	t.Run("a job too large for its queue is not admitted", func(t *testing.T) {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16 memory=16Gi"), fixture.Queue("c1", fixture.Capped("cpu=1 memory=1Gi")),
-			knocking("j", "c1", "cpu=8 memory=8Gi"))
+			pendingAdmission("j", "c1", "cpu=8 memory=8Gi"))
 		want := "TooLargeForQueue c1: cpu: needs 8, has 1, short by 7: memory: needs 8Gi, has 1Gi, short by 7Gi"
 		if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 			t.Error(diff)
@@ -146,7 +146,7 @@ func TestQueuesPendingAdmission(t *testing.T) {
 	t.Run("one of two children is admitted below the parent", func(t *testing.T) {
 		w := harness.ForPlugin(t, Factory(), "", conf.EnableHierarchy).Set(fixture.Node("n1", "cpu=8 memory=8Gi"),
 			fixture.Queue("q6", fixture.Capped("cpu=2 memory=4Gi")), fixture.Queue("q61", fixture.Below("q6")), fixture.Queue("q62", fixture.Below("q6")),
-			knocking("pg10", "q61", "cpu=2 memory=4Gi"), knocking("pg11", "q62", "cpu=2 memory=4Gi"))
+			pendingAdmission("pg10", "q61", "cpu=2 memory=4Gi"), pendingAdmission("pg11", "q62", "cpu=2 memory=4Gi"))
 		s := w.Open()
 		if v := s.MayEnqueue(w.JobNamed("pg10")); v != nil {
 			t.Fatal(harness.Describe(v))

@@ -188,27 +188,27 @@ func takesBack(t *testing.T, r *rapid.T) bool {
 			w.Set(fixture.Pod(fmt.Sprintf("%s-%d", queue, i), fixture.In("in-"+queue), fixture.Asks(draw("pod")), fixture.On("n1")))
 		}
 	}
-	asks := draw("taker")
-	w.Set(fixture.Pod("taker", fixture.In("in-one"), fixture.Asks(asks)))
+	asks := draw("preemptor")
+	w.Set(fixture.Pod("preemptor", fixture.In("in-one"), fixture.Asks(asks)))
 	s := w.Open()
 	x := s.Begin()
 	defer x.Undo()
 	victim := w.TaskNamed("other-0")
-	mayLeave := func(taker, giver *cluster.Task) bool {
-		d := &framework.VictimProposal{Taker: taker.Job, For: taker, Victims: []*cluster.Task{giver}}
+	mayLeave := func(preemptor, victim *cluster.Task) bool {
+		d := &framework.VictimProposal{Taker: preemptor.Job, For: preemptor, Victims: []*cluster.Task{victim}}
 		why, _ := s.PollReclaim().Ask(d)
-		return why == "" && s.MayTake(taker) == nil &&
-			s.Policy.Shares().IsSurplus(giver.Job.QuotaNode(), giver.Request(), taker.Request())
+		return why == "" && s.MayTake(preemptor) == nil &&
+			s.Policy.Shares().IsSurplus(victim.Job.QuotaNode(), victim.Request(), preemptor.Request())
 	}
-	taker := w.TaskNamed("taker")
-	if !mayLeave(taker, victim) {
+	preemptor := w.TaskNamed("preemptor")
+	if !mayLeave(preemptor, victim) {
 		return false
 	}
 	x.Evict(victim)
-	x.Pipeline(taker, w.Node("n1"))
-	// The same pod made again, of the same job, asks for the taker's room. What it deserves did not change.
-	if mayLeave(victim, taker) {
-		r.Fatalf("%v left for %v, which may leave for it again", victim.Request(), taker.Request())
+	x.Pipeline(preemptor, w.Node("n1"))
+	// The same pod made again, of the same job, asks for the preemptor's room. What it deserves did not change.
+	if mayLeave(victim, preemptor) {
+		r.Fatalf("%v left for %v, which may leave for it again", victim.Request(), preemptor.Request())
 	}
 	return true
 }

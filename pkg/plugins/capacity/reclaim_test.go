@@ -21,19 +21,19 @@ func pods(name, queue string, count int, asks string) []runtime.Object {
 	return objects
 }
 
-// flatWorld has a taker, whose pod asks for one CPU, and a giver with two pods of one CPU and one GiB each.
-func flatWorld(tb testing.TB, taker, giver []fixture.QueueOption) *harness.Model {
+// flatWorld has a preemptor, whose pod asks for one CPU, and a victim with two pods of one CPU and one GiB each.
+func flatWorld(tb testing.TB, preemptor, victim []fixture.QueueOption) *harness.Model {
 	return harness.ForPlugin(tb, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi nvidia.com/gpu=8"),
-		fixture.Queue("taker", taker...), fixture.Queue("giver", giver...)).
-		Set(pending("t", "taker", "cpu=1")).Set(pods("g", "giver", 2, "cpu=1 memory=1Gi"))
+		fixture.Queue("preemptor", preemptor...), fixture.Queue("victim", victim...)).
+		Set(pending("t", "preemptor", "cpu=1")).Set(pods("g", "victim", 2, "cpu=1 memory=1Gi"))
 }
 
 func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
 	options := func(o ...fixture.QueueOption) []fixture.QueueOption { return o }
 	for name, test := range map[string]struct {
-		taker, giver []fixture.QueueOption
-		victims      string
-		want         string
+		preemptor, victim []fixture.QueueOption
+		victims           string
+		want              string
 	}{
 		"what it holds beyond its share":                  {nil, options(fixture.Deserving("cpu=1")), "g-0", "yes"},
 		"beyond in one of two resources":                  {nil, options(fixture.Deserving("cpu=4 memory=1Gi")), "g-0", "yes"},
@@ -49,7 +49,7 @@ func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
 		"a guarantee of what does not leave is no reason": {options(fixture.Ranking(5)), options(fixture.Guaranteed("nvidia.com/gpu=1")), "g-0", "yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := flatWorld(t, test.taker, test.giver)
+			w := flatWorld(t, test.preemptor, test.victim)
 			got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: test.victims})
 			if got != test.want {
 				t.Errorf("the answer is %q, want %q", got, test.want)
@@ -68,7 +68,7 @@ func TestReclaimAndShares(t *testing.T) {
 	})
 
 	t.Run("inside a queue shares have no say", func(t *testing.T) {
-		w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=2")}).Set(pending("sibling", "giver", "cpu=1"))
+		w := flatWorld(t, nil, []fixture.QueueOption{fixture.Deserving("cpu=2")}).Set(pending("sibling", "victim", "cpu=1"))
 		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "sibling", For: "sibling-0", Victims: "g-0"}); got != "" {
 			t.Errorf("the answer is %q", got)
 		}
@@ -90,7 +90,7 @@ func TestReclaimAndShares(t *testing.T) {
 		s := w.Open()
 		x := s.Begin()
 		w.Nominate(x, "t-0", "n1")
-		if got := harness.Describe(s.MayTake(w.TaskNamed("t-1"))); got != "OverShare taker: cpu: needs 1, has 0, short by 1" {
+		if got := harness.Describe(s.MayTake(w.TaskNamed("t-1"))); got != "OverShare preemptor: cpu: needs 1, has 0, short by 1" {
 			t.Errorf("beside the first pod of the plan the second may be taken for: %q", got)
 		}
 		x.Undo()
@@ -101,14 +101,14 @@ func TestReclaimAndShares(t *testing.T) {
 
 	t.Run("a queue that is not open takes nothing", func(t *testing.T) {
 		w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1"), fixture.Closed}, nil)
-		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != "QueueClosed taker; its state is Closed" {
+		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != "QueueClosed preemptor; its state is Closed" {
 			t.Errorf("%q", got)
 		}
 	})
 }
 
 func TestPodsThatHoldNothingWantedStay(t *testing.T) {
-	w := flatWorld(t, nil, nil).Set(pods("gpu", "giver", 1, "nvidia.com/gpu=1"))
+	w := flatWorld(t, nil, nil).Set(pods("gpu", "victim", 1, "nvidia.com/gpu=1"))
 	s := w.Open()
 	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "gpu-0"}
 	if got := w.Vote(question); got != notWanted {
@@ -120,9 +120,9 @@ func TestPodsThatHoldNothingWantedStay(t *testing.T) {
 	if got := w.Vote(question); got != "yes" {
 		t.Errorf("for a gang that wants both: %q", got)
 	}
-	w.Set(knocking("door", "taker", "nvidia.com/gpu=1"))
-	if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "door", Victims: "gpu-0"}); got != "yes" {
-		t.Errorf("for a job at the door that wants it: %q", got)
+	w.Set(pendingAdmission("pending", "preemptor", "nvidia.com/gpu=1"))
+	if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "pending", Victims: "gpu-0"}); got != "yes" {
+		t.Errorf("for a job pending admission that wants it: %q", got)
 	}
 }
 
@@ -132,34 +132,34 @@ func TestAQueueTakesWithinItsShare(t *testing.T) {
 		want           string
 	}{
 		"within":                     {"cpu=2", "cpu=2", ""},
-		"beyond":                     {"cpu=2", "cpu=3", "OverShare taker: cpu: needs 3, has 2, short by 1"},
-		"within one, beyond other":   {"cpu=2 memory=1Gi", "cpu=1 memory=2Gi", "OverShare taker: memory: needs 2Gi, has 1Gi, short by 1Gi"},
-		"what it does not name":      {"cpu=2", "memory=1Gi", "OverShare taker; it deserves nothing of what is requested"},
+		"beyond":                     {"cpu=2", "cpu=3", "OverShare preemptor: cpu: needs 3, has 2, short by 1"},
+		"within one, beyond other":   {"cpu=2 memory=1Gi", "cpu=1 memory=2Gi", "OverShare preemptor: memory: needs 2Gi, has 1Gi, short by 1Gi"},
+		"what it does not name":      {"cpu=2", "memory=1Gi", "OverShare preemptor; it deserves nothing of what is requested"},
 		"beside what it names":       {"cpu=2", "cpu=1 memory=1Gi", ""},
-		"nothing deserved":           {"cpu=0", "cpu=1", "OverShare taker: cpu: needs 1, has 0, short by 1"},
-		"only pods":                  {"pods=9", "cpu=1", "OverShare taker; it deserves nothing of what is requested"},
-		"more pods than it deserves": {"cpu=9 pods=0", "cpu=1", "OverShare taker: pods: needs 1, has 0, short by 1"},
+		"nothing deserved":           {"cpu=0", "cpu=1", "OverShare preemptor: cpu: needs 1, has 0, short by 1"},
+		"only pods":                  {"pods=9", "cpu=1", "OverShare preemptor; it deserves nothing of what is requested"},
+		"more pods than it deserves": {"cpu=9 pods=0", "cpu=1", "OverShare preemptor: pods: needs 1, has 0, short by 1"},
 	} {
-		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi"), fixture.Queue("taker", fixture.Deserving(test.deserved))).
-			Set(pending("t", "taker", test.asks))
+		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi"), fixture.Queue("preemptor", fixture.Deserving(test.deserved))).
+			Set(pending("t", "preemptor", test.asks))
 		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }
 
-// treeWorld is two branches of three levels. The giver's leaf and its parent deserve one CPU and hold two; the grandparent
-// deserves what is given. The taker's leaf and parent deserve what they hold, two; the grandparent lends.
+// treeWorld is two branches of three levels. The victim's leaf and its parent deserve one CPU and hold two; the grandparent
+// deserves what is given. The preemptor's leaf and parent deserve what they hold, two; the grandparent lends.
 func treeWorld(tb testing.TB, levels int, protected, lent string) *harness.Model {
 	w := harness.ForPlugin(tb, Factory(), fmt.Sprintf("ancestorReclaimLevel: %d", levels), conf.EnableHierarchy).Set(
 		fixture.Node("n1", "cpu=20"),
-		fixture.Queue("above-takers", fixture.Deserving(lent)), fixture.Queue("takers", fixture.Below("above-takers"), fixture.Deserving("cpu=2")),
-		fixture.Queue("taker", fixture.Below("takers"), fixture.Deserving("cpu=2")),
-		fixture.Queue("cousin", fixture.Below("takers"), fixture.Deserving("cpu=1")),
-		fixture.Queue("above-givers", fixture.Deserving(protected)), fixture.Queue("givers", fixture.Below("above-givers"), fixture.Deserving("cpu=1")),
-		fixture.Queue("giver", fixture.Below("givers"), fixture.Deserving("cpu=1")))
-	return w.Set(pods("own", "taker", 2, "cpu=1")).Set(pods("g", "giver", 2, "cpu=1")).Set(pods("c", "cousin", 2, "cpu=1")).
-		Set(pending("t", "taker", "cpu=1"))
+		fixture.Queue("above-preemptors", fixture.Deserving(lent)), fixture.Queue("preemptors", fixture.Below("above-preemptors"), fixture.Deserving("cpu=2")),
+		fixture.Queue("preemptor", fixture.Below("preemptors"), fixture.Deserving("cpu=2")),
+		fixture.Queue("cousin", fixture.Below("preemptors"), fixture.Deserving("cpu=1")),
+		fixture.Queue("above-victims", fixture.Deserving(protected)), fixture.Queue("victims", fixture.Below("above-victims"), fixture.Deserving("cpu=1")),
+		fixture.Queue("victim", fixture.Below("victims"), fixture.Deserving("cpu=1")))
+	return w.Set(pods("own", "preemptor", 2, "cpu=1")).Set(pods("g", "victim", 2, "cpu=1")).Set(pods("c", "cousin", 2, "cpu=1")).
+		Set(pending("t", "preemptor", "cpu=1"))
 }
 
 func TestQueuesAboveProtectWithTheirShareUpToALevel(t *testing.T) {
@@ -169,13 +169,13 @@ func TestQueuesAboveProtectWithTheirShareUpToALevel(t *testing.T) {
 		victim    string
 		want      string
 	}{
-		"none are asked":                          {0, "cpu=9", "g-0", "yes"},
-		"the parent is above its share":           {1, "cpu=9", "g-0", "yes"},
-		"the grandparent is within its share":     {2, "cpu=9", "g-0", quota.WithinShareOver},
-		"the grandparent is above its share":      {2, "cpu=1", "g-0", "yes"},
-		"the grandparent's share does not say":    {2, "memory=1Gi", "g-0", "yes"},
-		"the root has no share":                   {3, "cpu=1", "g-0", "yes"},
-		"those above the taker too are not asked": {3, "cpu=1", "c-0", "yes"},
+		"none are asked":                              {0, "cpu=9", "g-0", "yes"},
+		"the parent is above its share":               {1, "cpu=9", "g-0", "yes"},
+		"the grandparent is within its share":         {2, "cpu=9", "g-0", quota.WithinShareOver},
+		"the grandparent is above its share":          {2, "cpu=1", "g-0", "yes"},
+		"the grandparent's share does not say":        {2, "memory=1Gi", "g-0", "yes"},
+		"the root has no share":                       {3, "cpu=1", "g-0", "yes"},
+		"those above the preemptor too are not asked": {3, "cpu=1", "c-0", "yes"},
 	} {
 		w := treeWorld(t, test.levels, test.protected, "cpu=2")
 		got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: test.victim})
@@ -186,7 +186,7 @@ func TestQueuesAboveProtectWithTheirShareUpToALevel(t *testing.T) {
 }
 
 func TestQueuesAboveLendTheirShareUpToALevel(t *testing.T) {
-	const refused = "OverShare taker: cpu: needs 1, has 0, short by 1"
+	const refused = "OverShare preemptor: cpu: needs 1, has 0, short by 1"
 	for name, test := range map[string]struct {
 		levels int
 		lent   string

@@ -59,13 +59,13 @@ func TestAPodStaysUntilItsCoolDownIsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := harness.ForPlugin(t, cdp.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Group("g", "q", 1),
-				fixture.Group("taker", "q", 1), fixture.Pod("t", fixture.In("taker")),
+				fixture.Group("preemptor", "q", 1), fixture.Pod("t", fixture.In("preemptor")),
 				fixture.Pod("other", fixture.In("g"), fixture.On("n")),
 				fixture.Pod("v", append(options{fixture.In("g"), fixture.On("n")}, test.options...)...))
 			s := w.Open()
 			for _, reclaim := range []bool{false, true} {
 				for _, victims := range []string{"v", "other v"} {
-					got := w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "taker", For: "t", Victims: victims})
+					got := w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "preemptor", For: "t", Victims: victims})
 					if got != test.want {
 						t.Errorf("%s, for another queue %t: %q, want %q", victims, reclaim, got, test.want)
 					}

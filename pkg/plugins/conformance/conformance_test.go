@@ -30,7 +30,7 @@ func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
 			group := fixture.Group("g", "default", 1)
 			group.Namespace = test.namespace
 			w := harness.ForPlugin(t, conformance.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"), group,
-				fixture.Group("taker", "default", 1), fixture.Pod("t0", fixture.In("taker")),
+				fixture.Group("preemptor", "default", 1), fixture.Pod("t0", fixture.In("preemptor")),
 				fixture.Pod("plain", fixture.In("g"), fixture.On("n"), func(p *corev1.Pod) { p.Namespace = test.namespace }),
 				fixture.Pod("v", fixture.In("g"), fixture.On("n"), in))
 			s := w.Open()
@@ -38,7 +38,7 @@ func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
 			for _, n := range w.Nodes() {
 				all = append(all, n.Tasks()...)
 			}
-			d := &framework.VictimProposal{Taker: w.JobNamed("taker"), For: w.TaskNamed("t0"), Victims: all, Whole: true}
+			d := &framework.VictimProposal{Taker: w.JobNamed("preemptor"), For: w.TaskNamed("t0"), Victims: all, Whole: true}
 			for kind, poll := range map[string]framework.Poll{"preempt": s.PollPreempt(), "reclaim": s.PollReclaim()} {
 				if why, by := poll.Ask(d); why != test.want || by != 0 {
 					t.Errorf("%s: tier %d says %q, want %q of the first", kind, by, why, test.want)

@@ -27,9 +27,9 @@ func job(name, queue string, runs, waits int, asks string) []runtime.Object {
 
 func TestAJobGivesAsLongAsItHasNoLessThanThePreemptor(t *testing.T) {
 	for name, test := range map[string]struct {
-		taker, giver int // pods of one of twelve CPUs that run
-		victims      string
-		want         string
+		preemptor, victim int // pods of one of twelve CPUs that run
+		victims           string
+		want              string
 	}{
 		"it would have more":            {0, 4, "g-r0", "yes"},
 		"it would have as much":         {2, 4, "g-r0", "yes"},
@@ -37,7 +37,7 @@ func TestAJobGivesAsLongAsItHasNoLessThanThePreemptor(t *testing.T) {
 		"together they would have less": {1, 4, "g-r0 g-r1 g-r2", smallerJob},
 	} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
-			Set(job("t", "q", test.taker, 1, "cpu=1")).Set(job("g", "q", test.giver, 0, "cpu=1"))
+			Set(job("t", "q", test.preemptor, 1, "cpu=1")).Set(job("g", "q", test.victim, 0, "cpu=1"))
 		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: test.victims}); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -79,8 +79,8 @@ func TestVotesOnVictims(t *testing.T) {
 	t.Run("a job pending admission counts with its minimum", func(t *testing.T) {
 		for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
 			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
-				fixture.Group("door", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1"))
-			if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "door", Victims: "g-r0"}); got != want {
+				fixture.Group("pending", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1"))
+			if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "pending", Victims: "g-r0"}); got != want {
 				t.Errorf("%s against three: %q, want %q", minimum, got, want)
 			}
 		}
@@ -97,7 +97,7 @@ func TestVotesOnVictims(t *testing.T) {
 	})
 
 	t.Run("branches are compared where they part for victims too", func(t *testing.T) {
-		// The taker has less than the giver; its department has more than the giver's.
+		// The preemptor has less than the victim; its department has more than the victim's.
 		w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=12"), at("a", "root/x/a", "1/1/1"), at("rich", "root/x/rich", "1/1/1"),
 			at("b", "root/y/b", "1/1/1")}, job("t", "a", 0, 1, "cpu=1"), job("r", "rich", 7, 1, "cpu=1"), job("g", "b", 5, 1, "cpu=1"))
 		s := w.Open()
@@ -122,24 +122,24 @@ func TestVotesOnVictims(t *testing.T) {
 
 func TestAQueueGivesAsLongAsItComesAfterThePreemptors(t *testing.T) {
 	for name, test := range map[string]struct {
-		weights      string // of the giver; the taker's is 1
-		taker, waits int
-		giver        int
-		victims      string
-		want         string
+		weights          string // of the victim; the preemptor's is 1
+		preemptor, waits int
+		victim           int
+		victims          string
+		want             string
 	}{
-		"it would have more":                 {"1", 1, 3, 5, "g-r0", "yes"},
-		"it would have as much":              {"1", 2, 3, 4, "g-r0", smallerQueue},
-		"it would have less":                 {"1", 3, 3, 4, "g-r0", smallerQueue},
-		"it would have more for its weight":  {"2", 1, 3, 6, "g-r0", "yes"},
-		"it would have less for its weight":  {"4", 1, 3, 6, "g-r0", smallerQueue},
-		"the last pod that the taker wants":  {"1", 0, 1, 6, "g-r0", "yes"},
-		"the only pod of a giver":            {"1", 0, 1, 1, "g-r0", smallerQueue},
-		"more than one pod at once":          {"1", 0, 1, 6, "g-r0 g-r1 g-r2", "yes"},
-		"more than there is between the two": {"1", 0, 1, 6, "g-r0 g-r1 g-r2 g-r3 g-r4", smallerQueue},
+		"it would have more":                    {"1", 1, 3, 5, "g-r0", "yes"},
+		"it would have as much":                 {"1", 2, 3, 4, "g-r0", smallerQueue},
+		"it would have less":                    {"1", 3, 3, 4, "g-r0", smallerQueue},
+		"it would have more for its weight":     {"2", 1, 3, 6, "g-r0", "yes"},
+		"it would have less for its weight":     {"4", 1, 3, 6, "g-r0", smallerQueue},
+		"the last pod that the preemptor wants": {"1", 0, 1, 6, "g-r0", "yes"},
+		"the only pod of a victim":              {"1", 0, 1, 1, "g-r0", smallerQueue},
+		"more than one pod at once":             {"1", 0, 1, 6, "g-r0 g-r1 g-r2", "yes"},
+		"more than there is between the two":    {"1", 0, 1, 6, "g-r0 g-r1 g-r2 g-r3 g-r4", smallerQueue},
 	} {
 		w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "1/"+test.weights)},
-			job("t", "a", test.taker, test.waits, "cpu=1"), job("g", "b", test.giver, 0, "cpu=1"))
+			job("t", "a", test.preemptor, test.waits, "cpu=1"), job("g", "b", test.victim, 0, "cpu=1"))
 		s := w.Open()
 		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-w0", Victims: test.victims}); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -163,10 +163,10 @@ func TestAVoteLeavesNoTraceInTheOrder(t *testing.T) {
 			return signs
 		}
 		before = order()
-		for _, taker := range w.Jobs() {
-			for _, giver := range w.Jobs() {
-				if taker.Queue != giver.Queue && len(giver.Tasks()) > 0 && len(taker.Tasks()) > 0 {
-					h.VoteReclaim(&framework.VictimProposal{Taker: taker, For: taker.Tasks()[0], Victims: giver.Tasks()[:1]})
+		for _, preemptor := range w.Jobs() {
+			for _, victim := range w.Jobs() {
+				if preemptor.Queue != victim.Queue && len(victim.Tasks()) > 0 && len(preemptor.Tasks()) > 0 {
+					h.VoteReclaim(&framework.VictimProposal{Taker: preemptor, For: preemptor.Tasks()[0], Victims: victim.Tasks()[:1]})
 				}
 			}
 		}

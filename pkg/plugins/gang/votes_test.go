@@ -11,12 +11,12 @@ import (
 
 const atItsMinimum = "rule J2 (their gang is at its minimum)"
 
-// giving is a gang of a minimum with members, and a taker.
+// giving is a gang of a minimum with members, and a preemptor.
 func giving(tb testing.TB, minimum int32, roles map[string]int32, words ...[2]string) *harness.Model {
 	g := fixture.Group("g", "default", minimum)
 	g.Spec.MinTaskMember = roles
 	return harness.ForPlugin(tb, gang.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n0", "cpu=99"), g,
-		fixture.Group("taker", "default", 1), fixture.Pod("t0", fixture.In("taker"))).Set(members(words...))
+		fixture.Group("preemptor", "default", 1), fixture.Pod("t0", fixture.In("preemptor"))).Set(members(words...))
 }
 
 func TestAGangKeepsItsMinimumOrLeavesWhole(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAGangKeepsItsMinimumOrLeavesWhole(t *testing.T) {
 			w := giving(t, test.minimum, test.roles, test.members...)
 			s := w.Open()
 			for _, reclaim := range []bool{false, true} {
-				got := w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "taker", For: "t0", Victims: test.victims, Whole: test.whole})
+				got := w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "preemptor", For: "t0", Victims: test.victims, Whole: test.whole})
 				if got != test.want {
 					t.Errorf("for another queue %t: %q, want %q", reclaim, got, test.want)
 				}
@@ -66,7 +66,7 @@ func TestMinimumsInPlans(t *testing.T) {
 		x := s.Begin()
 		for i, want := range []string{"yes", "yes", atItsMinimum} {
 			victim := fmt.Sprintf("p%d", i)
-			if got := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t0", Victims: victim}); got != want {
+			if got := w.Vote(harness.Question{Session: s, Preemptor: "preemptor", For: "t0", Victims: victim}); got != want {
 				t.Fatalf("%s: %q, want %q", victim, got, want)
 			}
 			w.EvictPods(x, victim)

@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// knocking is a job at the door.
-func knocking(name, minimum string) runtime.Object {
+// pendingAdmission is a job that was not admitted yet.
+func pendingAdmission(name, minimum string) runtime.Object {
 	return fixture.Group(name, "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))
 }
 
@@ -26,9 +26,9 @@ func sixCPUs(tb testing.TB, arguments string, objects ...runtime.Object) *harnes
 }
 
 func TestAdmissionIsALittleWiderThanTheCluster(t *testing.T) {
-	w := sixCPUs(t, "", fixture.Group("booked", "q", 1, fixture.Wanting("cpu=2 memory=2Gi")), knocking("fits", "cpu=2 memory=2Gi"),
-		knocking("exactly", "cpu=5200m"), knocking("too-much", "cpu=5201m"), knocking("huge", "cpu=20 memory=20Gi"),
-		fixture.Group("silent", "q", 1, fixture.PendingAdmission), knocking("empty", ""))
+	w := sixCPUs(t, "", fixture.Group("booked", "q", 1, fixture.Wanting("cpu=2 memory=2Gi")), pendingAdmission("fits", "cpu=2 memory=2Gi"),
+		pendingAdmission("exactly", "cpu=5200m"), pendingAdmission("too-much", "cpu=5201m"), pendingAdmission("huge", "cpu=20 memory=20Gi"),
+		fixture.Group("silent", "q", 1, fixture.PendingAdmission), pendingAdmission("empty", ""))
 	s := w.Open()
 	for job, want := range map[string]string{
 		"fits": "", "exactly": "", "silent": "", "empty": "",
@@ -50,7 +50,7 @@ func TestAdmissionIsALittleWiderThanTheCluster(t *testing.T) {
 func TestWhatAJobHoldsIsNotCountedTwice(t *testing.T) {
 	w := sixCPUs(t, "overcommit-factor: 1", fixture.Group("half", "q", 1, fixture.Wanting("cpu=4")),
 		fixture.Pod("a", fixture.In("half"), fixture.Asks("cpu=2"), fixture.On("n2")),
-		fixture.Pod("b", fixture.In("half"), fixture.Asks("cpu=2")), knocking("j", "cpu=2"), knocking("k", "cpu=2001m"))
+		fixture.Pod("b", fixture.In("half"), fixture.Asks("cpu=2")), pendingAdmission("j", "cpu=2"), pendingAdmission("k", "cpu=2001m"))
 	s := w.Open()
 	for range 2 {
 		// The second time round the job's other pod is on its way, which makes no difference.
@@ -58,7 +58,7 @@ func TestWhatAJobHoldsIsNotCountedTwice(t *testing.T) {
 			t.Fatal(harness.Describe(v))
 		}
 		if s.MayEnqueue(w.JobNamed("k")) == nil {
-			t.Fatal("more is let in than there is")
+			t.Fatal("more is admitted than there is")
 		}
 		if b := w.TaskNamed("b"); b.Status == cluster.Pending {
 			s.Begin().Place(b, w.Node("n1"))
@@ -67,7 +67,7 @@ func TestWhatAJobHoldsIsNotCountedTwice(t *testing.T) {
 }
 
 func TestAJobPendingAdmissionDoesNotAskForWhatItHolds(t *testing.T) {
-	w := sixCPUs(t, "overcommit-factor: 1", knocking("j", "cpu=5"), knocking("k", "cpu=5"),
+	w := sixCPUs(t, "overcommit-factor: 1", pendingAdmission("j", "cpu=5"), pendingAdmission("k", "cpu=5"),
 		fixture.Pod("a", fixture.In("j"), fixture.Asks("cpu=2"), fixture.On("n1")))
 	s := w.Open()
 	for job, want := range map[string]string{"j": "", "k": "OverCommitted: cpu: needs 5, has 4, short by 1"} {
@@ -80,7 +80,7 @@ func TestAJobPendingAdmissionDoesNotAskForWhatItHolds(t *testing.T) {
 func TestPodsOfOthersTakeRoom(t *testing.T) {
 	foreign := fixture.Pod("foreign", fixture.Asks("cpu=4"), fixture.On("n2"))
 	foreign.Spec.SchedulerName = "default-scheduler"
-	w := sixCPUs(t, "overcommit-factor: 1", foreign, knocking("j", "cpu=3"))
+	w := sixCPUs(t, "overcommit-factor: 1", foreign, pendingAdmission("j", "cpu=3"))
 	if v := w.Open().MayEnqueue(w.JobNamed("j")); v == nil || v.Shortages[0].Have != 2000 {
 		t.Errorf("verdict %v, should say that there are two CPUs", v)
 	}
@@ -98,7 +98,7 @@ func TestTheFactorIsTakenAsItIsWritten(t *testing.T) {
 		"overcommit-factor: 1.0000001": 10<<30 + 1073,
 		"overcommit-factor: 1e30":      resources.Unlimited,
 	} {
-		w := harness.ForPlugin(t, Factory(), arguments).Set(fixture.Node("n", "memory=10Gi"), fixture.Queue("q"), knocking("j", "memory=1"))
+		w := harness.ForPlugin(t, Factory(), arguments).Set(fixture.Node("n", "memory=10Gi"), fixture.Queue("q"), pendingAdmission("j", "memory=1"))
 		s := w.Open()
 		if v := s.MayEnqueue(w.JobNamed("j")); v != nil {
 			t.Fatal(harness.Describe(v))
@@ -111,7 +111,7 @@ func TestTheFactorIsTakenAsItIsWritten(t *testing.T) {
 		p := made.(*plugin)
 		p.OpenSession(s)
 		if got := p.limit.At(resources.Memory); got != want {
-			t.Errorf("%q: the door is open to %d bytes, should be %d", arguments, got, want)
+			t.Errorf("%q: %d bytes are admitted, should be %d", arguments, got, want)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestNoMoreIsAdmittedThanTheFactorAllows(t *testing.T) {
 		w := sixCPUs(t, "overcommit-factor: 1.5")
 		for i := range rapid.IntRange(1, 9).Draw(r, "jobs") {
 			name, cpu := fmt.Sprintf("j%d", i), rapid.IntRange(1, 6000).Draw(r, "cpu")
-			w.Set(knocking(name, fmt.Sprintf("cpu=%dm", cpu)), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(fmt.Sprintf("cpu=%dm", cpu))))
+			w.Set(pendingAdmission(name, fmt.Sprintf("cpu=%dm", cpu)), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks(fmt.Sprintf("cpu=%dm", cpu))))
 		}
 		s := w.Open()
 		const limit = 9000
@@ -129,7 +129,7 @@ func TestNoMoreIsAdmittedThanTheFactorAllows(t *testing.T) {
 			before := w.Used.At(resources.CPU) + w.Root().Subtree.Inqueue.At(resources.CPU)
 			fits := before+j.MinResources.At(resources.CPU) <= limit
 			if let := s.MayEnqueue(j) == nil; let != fits {
-				t.Fatalf("beside %d of %d, %v is let in: %t", before, limit, j.MinResources, let)
+				t.Fatalf("beside %d of %d, %v is admitted: %t", before, limit, j.MinResources, let)
 			} else if !let {
 				continue
 			}
@@ -156,7 +156,7 @@ func BenchmarkOpenSession(b *testing.B) {
 }
 
 func BenchmarkMayEnqueue(b *testing.B) {
-	w := sixCPUs(b, "", knocking("j", "cpu=1 memory=1Gi"))
+	w := sixCPUs(b, "", pendingAdmission("j", "cpu=1 memory=1Gi"))
 	s := w.Open()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -167,20 +167,20 @@ func BenchmarkMayEnqueue(b *testing.B) {
 }
 
 func TestRoomThatIsPromisedCountsAsUsedAndRoomThatIsLeftDoesNot(t *testing.T) {
-	w := sixCPUs(t, "overcommit-factor: 1", knocking("j", "cpu=3"),
+	w := sixCPUs(t, "overcommit-factor: 1", pendingAdmission("j", "cpu=3"),
 		fixture.Group("runs", "q", 1), fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=4"), fixture.On("n2")),
-		fixture.Group("taker", "q", 1), fixture.Pod("taker-0", fixture.In("taker"), fixture.Asks("cpu=4")))
+		fixture.Group("preemptor", "q", 1), fixture.Pod("preemptor-0", fixture.In("preemptor"), fixture.Asks("cpu=4")))
 	s := w.Open()
 	refused := func() bool { return s.MayEnqueue(w.JobNamed("j")) != nil }
 	if !refused() {
-		t.Fatal("beside four of six CPUs three more are let in")
+		t.Fatal("beside four of six CPUs three more are admitted")
 	}
 	x := s.Begin()
 	w.EvictPods(x, "runs-0")
 	if refused() {
 		t.Error("what leaves is still counted")
 	}
-	w.Nominate(x, "taker-0", "n2")
+	w.Nominate(x, "preemptor-0", "n2")
 	if !refused() {
 		t.Error("what is promised is not counted")
 	}

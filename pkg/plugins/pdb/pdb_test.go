@@ -29,7 +29,7 @@ func bare(p *corev1.Pod) { p.Labels = nil }
 func running(tb testing.TB, budgets ...*policyv1.PodDisruptionBudget) *harness.Model {
 	in, on := fixture.In("g"), fixture.On("n")
 	w := harness.ForPlugin(tb, pdb.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=9"), fixture.Group("g", "q", 1),
-		fixture.Group("taker", "q", 1), fixture.Pod("t", fixture.In("taker")),
+		fixture.Group("preemptor", "q", 1), fixture.Pod("t", fixture.In("preemptor")),
 		fixture.Pod("a0", in, on, fixture.Labelled("app", "a")), fixture.Pod("a1", in, on, fixture.Labelled("app", "a")),
 		fixture.Pod("a2", in, on, fixture.Labelled("app", "a")), fixture.Pod("b0", in, on, fixture.Labelled("app", "b")),
 		fixture.Pod("bare", in, on, bare))
@@ -40,7 +40,7 @@ func running(tb testing.TB, budgets ...*policyv1.PodDisruptionBudget) *harness.M
 }
 
 func ask(w *harness.Model, s *framework.Session, reclaim bool, victims string) string {
-	return w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "taker", For: "t", Victims: victims})
+	return w.Vote(harness.Question{Session: s, Reclaim: reclaim, Preemptor: "preemptor", For: "t", Victims: victims})
 }
 
 func TestPodsLeaveAsFarAsTheirBudgetsGo(t *testing.T) {

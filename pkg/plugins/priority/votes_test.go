@@ -30,15 +30,15 @@ func TestAPodLeavesForWhatRanksAboveIt(t *testing.T) {
 		question harness.Question
 		want     string
 	}{
-		"of a lower job, whatever their tasks rank":    {harness.Question{Preemptor: "high", For: "of-high", Victims: "of-low"}, "yes"},
-		"of a job that is lower by less":               {harness.Question{Preemptor: "high", For: "of-high", Victims: "mid-1 mid-2"}, "yes"},
-		"for a job at the door":                        {harness.Question{Preemptor: "high", Victims: "of-low"}, "yes"},
-		"of a higher job":                              {harness.Question{Preemptor: "low", Victims: "mid-1"}, lowerJob},
-		"of the same job, lower":                       {harness.Question{Preemptor: "mid", For: "mid-waits", Victims: "mid-1"}, "yes"},
-		"of the same job, equal":                       {harness.Question{Preemptor: "mid", For: "mid-waits", Victims: "mid-2"}, lowerTask},
-		"of the same job, one lower and one equal":     {harness.Question{Preemptor: "mid", For: "mid-waits", Victims: "mid-1 mid-2"}, lowerTask},
-		"of the same job, while it stands at the door": {harness.Question{Preemptor: "mid", Victims: "mid-1"}, lowerTask},
-		"for another queue, where it has no say":       {harness.Question{Reclaim: true, Preemptor: "low", Victims: "mid-1"}, ""},
+		"of a lower job, whatever their tasks rank":      {harness.Question{Preemptor: "high", For: "of-high", Victims: "of-low"}, "yes"},
+		"of a job that is lower by less":                 {harness.Question{Preemptor: "high", For: "of-high", Victims: "mid-1 mid-2"}, "yes"},
+		"for a job pending admission":                    {harness.Question{Preemptor: "high", Victims: "of-low"}, "yes"},
+		"of a higher job":                                {harness.Question{Preemptor: "low", Victims: "mid-1"}, lowerJob},
+		"of the same job, lower":                         {harness.Question{Preemptor: "mid", For: "mid-waits", Victims: "mid-1"}, "yes"},
+		"of the same job, equal":                         {harness.Question{Preemptor: "mid", For: "mid-waits", Victims: "mid-2"}, lowerTask},
+		"of the same job, one lower and one equal":       {harness.Question{Preemptor: "mid", For: "mid-waits", Victims: "mid-1 mid-2"}, lowerTask},
+		"of the same job, while it is pending admission": {harness.Question{Preemptor: "mid", Victims: "mid-1"}, lowerTask},
+		"for another queue, where it has no say":         {harness.Question{Reclaim: true, Preemptor: "low", Victims: "mid-1"}, ""},
 	} {
 		test.question.Session = s
 		if got := w.Vote(test.question); got != test.want {
@@ -58,12 +58,12 @@ func TestEqualPriorityEvictsNothing(t *testing.T) {
 
 func TestAJobLacksSomethingWhileOneOfItsPodsWaits(t *testing.T) {
 	w := harness.ForPlugin(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"),
-		fixture.Group("g", "default", 1), fixture.Group("door", "default", 1, fixture.PendingAdmission), fixture.Group("runs", "default", 1),
+		fixture.Group("g", "default", 1), fixture.Group("pending", "default", 1, fixture.PendingAdmission), fixture.Group("runs", "default", 1),
 		fixture.Pod("r", fixture.In("runs"), fixture.On("n")),
 		fixture.Pod("a", fixture.In("g"), fixture.On("n")), fixture.Pod("b", fixture.In("g")), fixture.Pod("c", fixture.In("g"), gated))
 	s := w.Open()
-	if !s.IsStarving(w.JobNamed("g")) || !s.IsStarving(w.JobNamed("door")) || s.IsStarving(w.JobNamed("runs")) {
-		t.Error("a job with a waiting pod, one at the door, and one that has all: not the first two alone are starving")
+	if !s.IsStarving(w.JobNamed("g")) || !s.IsStarving(w.JobNamed("pending")) || s.IsStarving(w.JobNamed("runs")) {
+		t.Error("a job with a waiting pod, one pending admission, and one that has all: not the first two alone are starving")
 	}
 	x := s.Begin()
 	w.Nominate(x, "b", "n")

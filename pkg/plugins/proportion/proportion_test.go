@@ -232,7 +232,7 @@ func TestAdmission(t *testing.T) {
 		"lets in what fits beside the rest": {held, at("j", "q", "cpu=2"), ""},
 		"refuses what does not": {held, at("j", "q", "cpu=3"),
 			"OverCapability q: cpu: needs 3, has 2, short by 1"},
-		"counts jobs that were let in by what they still lack": {
+		"counts jobs that were admitted by what they still lack": {
 			append([]runtime.Object{fixture.Group("in", "q", 1, fixture.Wanting("cpu=3")),
 				fixture.Pod("in-0", fixture.In("in"), fixture.Asks("cpu=1"), fixture.On("n1"))}, held...),
 			at("j", "q", "cpu=1"), "OverCapability q: cpu: needs 1, has 0, short by 1"},
@@ -274,7 +274,7 @@ func TestAJobThatIsAdmittedLeavesLessForTheNext(t *testing.T) {
 	}
 	s.Admit(w.JobNamed("a"))
 	if v := s.MayEnqueue(w.JobNamed("b")); v == nil || v.Code != verdict.OverCapability {
-		t.Errorf("the door is still open: %v", v)
+		t.Errorf("more is still admitted: %v", v)
 	}
 }
 

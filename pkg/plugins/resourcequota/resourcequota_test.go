@@ -42,8 +42,8 @@ func selecting(operator corev1.ScopeSelectorOperator, classes ...string) quotaOp
 	}
 }
 
-// knocking is a job of two at the door.
-func knocking(name, minimum string, options ...func(*schedulingv1beta1.PodGroup)) runtime.Object {
+// pendingAdmission is a job of two that was not admitted yet.
+func pendingAdmission(name, minimum string, options ...func(*schedulingv1beta1.PodGroup)) runtime.Object {
 	return fixture.Group(name, "q", 2, append(options, fixture.PendingAdmission, fixture.Wanting(minimum))...)
 }
 
@@ -102,7 +102,7 @@ func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
 		"for a class, with a deadline": {objects(quota("a", "pods=0", "", scoped(corev1.ResourceQuotaScopeTerminating), selecting(corev1.ScopeSelectorOpExists))), "cpu=1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, knocking("j", test.want, class)).Set(test.quotas)
+			w := newWorld(t, pendingAdmission("j", test.want, class)).Set(test.quotas)
 			if diff := cmp.Diff(test.verdict, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 				t.Error(diff)
 			}
@@ -113,7 +113,7 @@ func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
 func objects(all ...runtime.Object) []runtime.Object { return all }
 
 func TestTheSentenceNamesTheQuotaAndTheNumbers(t *testing.T) {
-	w := newWorld(t, quota("team", "requests.cpu=10", "requests.cpu=8"), letIn("in", "cpu=1"), knocking("j", "cpu=3"))
+	w := newWorld(t, quota("team", "requests.cpu=10", "requests.cpu=8"), letIn("in", "cpu=1"), pendingAdmission("j", "cpu=3"))
 	v := w.Open().MayEnqueue(w.JobNamed("j"))
 	want := "refused by ResourceQuota work/team: cpu: needs 3, has 1, short by 2; of requests.cpu 10, 8 used, 1 kept for admitted jobs"
 	if diff := cmp.Diff(want, v.Sentence()); diff != "" {
@@ -123,7 +123,7 @@ func TestTheSentenceNamesTheQuotaAndTheNumbers(t *testing.T) {
 
 func TestWhatIsAdmittedIsKeptRoomFor(t *testing.T) {
 	w := newWorld(t, quota("a", "cpu=10", "cpu=1"), quota("b", "pods=7", ""), letIn("before", "cpu=4"),
-		knocking("first", "cpu=3"), knocking("second", "cpu=3"), knocking("third", "cpu=2"), knocking("fourth", "cpu=0"))
+		pendingAdmission("first", "cpu=3"), pendingAdmission("second", "cpu=3"), pendingAdmission("third", "cpu=2"), pendingAdmission("fourth", "cpu=0"))
 	s := w.Open()
 	for _, step := range []struct {
 		job, want string
@@ -155,8 +155,8 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 	limited := func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = fixture.List("cpu=2") }
 	w := newWorld(t, quota("a", "cpu=4 limits.cpu=6 pods=4", "cpu=2 limits.cpu=4 pods=2"),
 		letIn("in", "cpu=2 limits.cpu=4"), fixture.Pod("in-0", fixture.In("in"), limited),
-		knocking("alone", "cpu=2 limits.cpu=2 pods=1"), fixture.Pod("alone-0", fixture.In("alone"), limited),
-		knocking("new", "cpu=1 limits.cpu=1"), knocking("newer", "cpu=1 limits.cpu=1 pods=1"))
+		pendingAdmission("alone", "cpu=2 limits.cpu=2 pods=1"), fixture.Pod("alone-0", fixture.In("alone"), limited),
+		pendingAdmission("new", "cpu=1 limits.cpu=1"), pendingAdmission("newer", "cpu=1 limits.cpu=1 pods=1"))
 	s := w.Open()
 	const short = "needs 1, has 0, short by 1"
 	for job, want := range map[string]string{
@@ -173,7 +173,7 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 }
 
 func TestAJobLargerThanAQuotaNeverPasses(t *testing.T) {
-	w := newWorld(t, quota("a", "cpu=1", ""), knocking("j", "cpu=2 pods=2"), fixture.Pod("j-0", fixture.In("j")), fixture.Pod("j-1", fixture.In("j")))
+	w := newWorld(t, quota("a", "cpu=1", ""), pendingAdmission("j", "cpu=2 pods=2"), fixture.Pod("j-0", fixture.In("j")), fixture.Pod("j-1", fixture.In("j")))
 	want := "Refused ResourceQuota work/a: cpu: needs 2, has 1, short by 1; cpu is 1 in all"
 	if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("j")))); diff != "" {
 		t.Error(diff)
@@ -181,7 +181,7 @@ func TestAJobLargerThanAQuotaNeverPasses(t *testing.T) {
 }
 
 func TestARefusedJobIsWokenByWhatMayHelp(t *testing.T) {
-	w := newWorld(t, quota("a", "cpu=4", ""), letIn("in", "cpu=3"), knocking("small", "cpu=2"), knocking("large", "cpu=5"))
+	w := newWorld(t, quota("a", "cpu=4", ""), letIn("in", "cpu=3"), pendingAdmission("small", "cpu=2"), pendingAdmission("large", "cpu=5"))
 	s := w.Open()
 	for job, want := range map[string]verdict.Help{"small": verdict.HelpQueue | verdict.HelpPod, "large": verdict.HelpQueue} {
 		if v := s.MayEnqueue(w.JobNamed(job)); v == nil || v.Help != want {
@@ -212,7 +212,7 @@ func TestNoMoreIsAdmittedThanAQuotaAllows(t *testing.T) {
 			if name := fmt.Sprintf("j%d", i); rapid.Bool().Draw(r, "inside") {
 				w.Set(letIn(name, minimum))
 			} else {
-				w.Set(knocking(name, minimum))
+				w.Set(pendingAdmission(name, minimum))
 			}
 		}
 		s := w.Open()
@@ -231,7 +231,7 @@ func TestNoMoreIsAdmittedThanAQuotaAllows(t *testing.T) {
 			need := j.MinResources.At(resources.CPU)
 			fits := need == 0 || int64(used)+kept()+need <= limit
 			if let := s.MayEnqueue(j) == nil; let != fits {
-				t.Fatalf("beside %d and %d of %d, %d is let in: %t", used, kept(), limit, need, let)
+				t.Fatalf("beside %d and %d of %d, %d is admitted: %t", used, kept(), limit, need, let)
 			} else if let && rapid.Bool().Draw(r, "enters") {
 				s.Admit(j)
 			}

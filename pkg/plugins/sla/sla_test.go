@@ -33,34 +33,34 @@ func created(after time.Duration) option {
 	return func(g *schedulingv1beta1.PodGroup) { g.CreationTimestamp = metav1.NewTime(fixture.Birth.Add(after)) }
 }
 
-func knocking(name string, options ...option) runtime.Object {
+func pendingAdmission(name string, options ...option) runtime.Object {
 	return fixture.Group(name, "q", 1, append(options, fixture.PendingAdmission, fixture.Wanting("cpu=1"))...)
 }
 
-// closedDoor refuses every job, in a tier behind the plugin's or in its own.
-type closedDoor struct{}
+// admitsNothing refuses every job, in a tier behind the plugin's or in its own.
+type admitsNothing struct{}
 
-func (closedDoor) Name() string { return "closed" }
+func (admitsNothing) Name() string { return "closed" }
 
-func (closedDoor) MayEnqueue(*cluster.Job) (framework.Vote, *verdict.Verdict) {
+func (admitsNothing) MayEnqueue(*cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Reject, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode}
 }
 
-// behind is a session of the plugin with the closed door in a tier behind it, or in the same.
+// behind is a session of the plugin with a plugin that admits nothing in a tier behind it, or in the same.
 func behind(t *testing.T, arguments string, sameTier bool, objects ...runtime.Object) (*framework.Policy, *cluster.Cluster) {
 	t.Helper()
 	parsed, err := conf.ParseArguments([]byte(arguments), sla.Factory().Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := framework.PluginFactory{Name: "closed", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return closedDoor{}, nil }}
+	closed := framework.PluginFactory{Name: "closed", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return admitsNothing{}, nil }}
 	tiers := []conf.Tier{{Plugins: []conf.Plugin{{Name: sla.Name, Arguments: parsed}}}}
 	if sameTier {
 		tiers[0].Plugins = append(tiers[0].Plugins, conf.Plugin{Name: "closed"})
 	} else {
 		tiers = append(tiers, conf.Tier{Plugins: []conf.Plugin{{Name: "closed"}}})
 	}
-	policy, err := framework.NewRegistry(nil, []framework.PluginFactory{sla.Factory(), door}).Build(&conf.Configuration{Tiers: tiers})
+	policy, err := framework.NewRegistry(nil, []framework.PluginFactory{sla.Factory(), closed}).Build(&conf.Configuration{Tiers: tiers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +99,11 @@ func TestAJobIsAdmittedOnceItHasWaitedForLongEnough(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, sameTier := range []bool{false, true} {
-				policy, c := behind(t, test.arguments, sameTier, knocking("j", test.options...))
+				policy, c := behind(t, test.arguments, sameTier, pendingAdmission("j", test.options...))
 				s := framework.Open(c, policy, nil, fixture.Birth.Add(hour))
 				want := test.want && !sameTier
 				if let := s.MayEnqueue(c.Job(fixture.Key("j"))) == nil; let != want {
-					t.Errorf("with the door closed in the same tier %t it is let in: %t", sameTier, let)
+					t.Errorf("with a refusal in the same tier %t it is admitted: %t", sameTier, let)
 				}
 			}
 		})
@@ -112,8 +112,8 @@ func TestAJobIsAdmittedOnceItHasWaitedForLongEnough(t *testing.T) {
 
 func TestTheEarlierDeadlineComesFirst(t *testing.T) {
 	w := harness.ForPlugin(t, sla.Factory(), "").Set(fixture.Queue("q"),
-		knocking("d-passed", waits("10m")), knocking("c-near", waits("2h")), knocking("b-far", waits("3h")),
-		knocking("a-young", waits("10m"), created(4*hour)), knocking("0-never"), knocking("1-never", waits("?")))
+		pendingAdmission("d-passed", waits("10m")), pendingAdmission("c-near", waits("2h")), pendingAdmission("b-far", waits("3h")),
+		pendingAdmission("a-young", waits("10m"), created(4*hour)), pendingAdmission("0-never"), pendingAdmission("1-never", waits("?")))
 	s := w.Open()
 	order := strings.Fields("d-passed c-near b-far a-young 0-never")
 	for i, earlier := range order {
@@ -140,11 +140,11 @@ func TestADeadlineWakesTheScheduler(t *testing.T) {
 		want time.Time
 	}{
 		"nobody waits":           {nil, time.Time{}},
-		"no deadline":            {[]runtime.Object{knocking("j")}, time.Time{}},
-		"the next one":           {[]runtime.Object{knocking("j", waits("3h")), knocking("k", waits("2h")), knocking("l", waits("4h"))}, at(2 * hour)},
-		"one that has passed":    {[]runtime.Object{knocking("j", waits("3h")), knocking("k", waits("1h"))}, at(3 * hour)},
-		"one that was let in":    {[]runtime.Object{fixture.Group("j", "q", 1, waits("2h"))}, time.Time{}},
-		"of a job made just now": {[]runtime.Object{knocking("j", waits("1ms"), created(hour))}, at(hour + time.Millisecond)},
+		"no deadline":            {[]runtime.Object{pendingAdmission("j")}, time.Time{}},
+		"the next one":           {[]runtime.Object{pendingAdmission("j", waits("3h")), pendingAdmission("k", waits("2h")), pendingAdmission("l", waits("4h"))}, at(2 * hour)},
+		"one that has passed":    {[]runtime.Object{pendingAdmission("j", waits("3h")), pendingAdmission("k", waits("1h"))}, at(3 * hour)},
+		"one that was admitted":  {[]runtime.Object{fixture.Group("j", "q", 1, waits("2h"))}, time.Time{}},
+		"of a job made just now": {[]runtime.Object{pendingAdmission("j", waits("1ms"), created(hour))}, at(hour + time.Millisecond)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policy, c := behind(t, "", false, test.jobs...)
@@ -165,7 +165,7 @@ func TestADeadlineWakesTheScheduler(t *testing.T) {
 				return n
 			}
 			if before, after := letIn(test.want.Add(-1)), letIn(test.want); after != before+1 {
-				t.Errorf("%d are let in just before, %d then", before, after)
+				t.Errorf("%d are admitted just before, %d then", before, after)
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func TestWithoutAVoteOnAdmissionNothingIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, c := behind(t, "", false, knocking("j", waits("2h")))
+	policy, c := behind(t, "", false, pendingAdmission("j", waits("2h")))
 	s := framework.Open(c, policy, nil, fixture.Birth.Add(hour))
 	made.(framework.SessionOpener).OpenSession(s)
 	if when := made.(framework.Waker).WakeAt(); !when.IsZero() {

@@ -152,7 +152,7 @@ func TestWhatMayBeEvictedPreemptsNothing(t *testing.T) {
 		fixture.Pod("zoned", fixture.In("plain"), zoned("*")),
 		fixture.Group("g", "q", 1), fixture.Pod("v", fixture.In("g"), fixture.On("n")), fixture.Pod("stray", fixture.In("g"), fixture.On("r")))
 	s := w.Open()
-	for _, q := range []struct{ taker, task, victims, want string }{
+	for _, q := range []struct{ preemptor, task, victims, want string }{
 		{"plain", "plain", "v", "yes"},
 		{"plain", "plain", "stray", "tdm (they stand on revocable nodes)"},
 		{"plain", "plain", "v stray", "yes"},
@@ -163,10 +163,10 @@ func TestWhatMayBeEvictedPreemptsNothing(t *testing.T) {
 		{"marked", "not-itself", "v", "yes"},
 		{"marked", "", "v", mayNot},
 	} {
-		if got := w.Vote(harness.Question{Session: s, Preemptor: q.taker, For: q.task, Victims: q.victims}); got != q.want {
-			t.Errorf("%s %s asks for %s: %q, want %q", q.taker, q.task, q.victims, got, q.want)
+		if got := w.Vote(harness.Question{Session: s, Preemptor: q.preemptor, For: q.task, Victims: q.victims}); got != q.want {
+			t.Errorf("%s %s asks for %s: %q, want %q", q.preemptor, q.task, q.victims, got, q.want)
 		}
-		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: q.taker, For: q.task, Victims: q.victims}); got != "" {
+		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: q.preemptor, For: q.task, Victims: q.victims}); got != "" {
 			t.Errorf("for another queue it says %q", got)
 		}
 	}
@@ -183,7 +183,7 @@ func TestWhatMayBeEvictedPreemptsNothing(t *testing.T) {
 func TestTheSumOfAPlanStaysWithinTheBudget(t *testing.T) {
 	const spent = "tdm (the disruption budget of their job is spent)"
 	budgets := map[string][2]string{"two-missing": {maxUnavailable, "2"}, "half-missing": {maxUnavailable, "50%"}, "two-there": {minAvailable, "2"}, "unreadable": {maxUnavailable, "some"}, "free": {"x", "y"}}
-	w := harness.ForPlugin(t, tdm.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=99"), fixture.Group("taker", "q", 1), fixture.Pod("t", fixture.In("taker")))
+	w := harness.ForPlugin(t, tdm.Factory(), "").Set(fixture.Queue("q"), fixture.Node("n", "cpu=99"), fixture.Group("preemptor", "q", 1), fixture.Pod("t", fixture.In("preemptor")))
 	for job, budget := range budgets {
 		w.Set(fixture.Group(job, "q", 1, noted(budget[0], budget[1])))
 		for i := range 4 {
@@ -195,7 +195,7 @@ func TestTheSumOfAPlanStaysWithinTheBudget(t *testing.T) {
 		x := s.Begin()
 		for i := range 4 {
 			victim := fmt.Sprintf("%s-%d", job, i)
-			got, expected := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t", Victims: victim}), "yes"
+			got, expected := w.Vote(harness.Question{Session: s, Preemptor: "preemptor", For: "t", Victims: victim}), "yes"
 			if i >= want {
 				expected = spent
 			}
@@ -208,7 +208,7 @@ func TestTheSumOfAPlanStaysWithinTheBudget(t *testing.T) {
 		}
 		x.Undo()
 		all := strings.Join([]string{job + "-0", job + "-1", job + "-2"}, " ")
-		if got := w.Vote(harness.Question{Session: s, Preemptor: "taker", For: "t", Victims: all}); (got == "yes") != (want >= 3) {
+		if got := w.Vote(harness.Question{Session: s, Preemptor: "preemptor", For: "t", Victims: all}); (got == "yes") != (want >= 3) {
 			t.Errorf("%s, three together: %q", job, got)
 		}
 	}

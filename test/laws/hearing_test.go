@@ -47,6 +47,7 @@ type hearing struct {
 	decision      decision.PlanStart
 	plan          *plan
 	before, after *picture
+	decided       *picture // after, without the plans that were decided later
 	divided       []*share // as the cluster was divided when the cycle began; any of them will do
 
 	taker   *job
@@ -284,9 +285,11 @@ func (h *hearing) queues() {
 	if !h.takesFromEquals() {
 		return
 	}
-	if !slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(h.after).stays(h.queueAfter(), h.asked()) }) {
+	// A later plan may promise the queue more than its share of room that is free, or becomes free without it.
+	q := h.decided.queues[h.taker.queue.name]
+	if !slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(h.decided).stays(q, h.asked()) }) {
 		h.breach("Q4", "plan %s takes from queues of equal priority beyond the share of %s: it would hold %s of %s", h.plan.id,
-			h.taker.queue.name, h.queueAfter().allocated(), amounts(deservedOf(h.divided[0].on(h.before).deserved[h.taker.queue])))
+			h.taker.queue.name, q.allocated(), amounts(deservedOf(h.divided[0].on(h.before).deserved[h.taker.queue])))
 	}
 	if h.plan.action == "reclaim" && !slices.ContainsFunc(h.divided, func(s *share) bool { return h.lawfulInAnOrder(s, h.lumps(), nil) }) {
 		h.breach("Q1", "plan %s takes what queues of equal priority do not hold above their shares: %s", h.plan.id, h.describe())

@@ -144,7 +144,7 @@ func (j *judge) before(d decision.PlanStart, all *decision.Decisions, binds []de
 		for _, b := range binds[:count] {
 			trial.bind(b, all, at)
 		}
-		trial.hear(d, at, divided, false)
+		trial.hear(d, at, divided, false, nil)
 		if len(trial.breaches) == 0 {
 			return count
 		}
@@ -346,9 +346,9 @@ func (j *judge) goOn(all []decision.PlanStart, at *picture, divided []*share) []
 	for _, d := range heirs {
 		j.memory.plans[d.ID] = planOf(d)
 	}
-	for _, d := range heirs {
+	for i, d := range heirs {
 		delete(j.memory.plans, d.ID)
-		j.hear(d, at, divided, true)
+		j.hear(d, at, divided, true, heirs[i+1:])
 	}
 	return others
 }
@@ -357,13 +357,22 @@ func (j *judge) goOn(all []decision.PlanStart, at *picture, divided []*share) []
 func (j *judge) plan(d decision.PlanStart, at *picture, divided []*share) {
 	j.plans++
 	j.evictions += len(d.Evictions)
-	j.hear(d, at, divided, false)
+	j.hear(d, at, divided, false, nil)
 }
 
-// hear judges a plan. isHeir says that it was decided before, and goes on.
-func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isHeir bool) {
+// hear judges a plan. isHeir says that it was decided before, and goes on; later are the plans that were decided after it, and go on too.
+func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isHeir bool, later []decision.PlanStart) {
 	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isHeir: isHeir}
 	c.after = j.with(c.plan, at)
+	c.decided = c.after
+	if len(later) > 0 {
+		m := &memory{bound: j.memory.bound, plans: maps.Clone(j.memory.plans)}
+		for _, l := range later {
+			delete(m.plans, l.ID)
+		}
+		m.plans[d.ID] = c.plan
+		c.decided = take(j.setting, j.objects, m, at.now)
+	}
 	c.hear()
 	if j.watch != nil {
 		j.watch(c)

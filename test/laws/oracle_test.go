@@ -215,6 +215,7 @@ func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string
 	j := &judge{setting: o.judge.setting, objects: o.judge.objects, memory: o.judge.memory}
 	h := &hearing{judge: j, decision: d, plan: planOf(d), before: o.at, divided: []*share{o.at.shares()}}
 	h.after = j.with(h.plan, o.at)
+	h.decided = h.after
 	h.hear()
 	if len(j.breaches) == 0 && !h.stands(h.after, h.comers) {
 		j.breach("Q4", "the plugins keep what others are guaranteed free")

@@ -6,8 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/gang"
+	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -147,16 +150,15 @@ func (c *Cluster) freshStanding(n *Node) standing {
 	if !n.ready || n.Object.Spec.Unschedulable {
 		return unusable
 	}
-	for _, taint := range taintsOf(n.Object) {
-		isTolerated := false
+	counted := func(yield func([]corev1.Toleration) bool) {
 		for _, t := range c.tasks {
-			for i := range t.Pod.Spec.Tolerations {
-				isTolerated = isTolerated || c.isOurs(t.Pod) && !t.Status.Finished() && keyOf(&t.Pod.Spec.Tolerations[i]).tolerates(taint)
+			if c.isOurs(t.Pod) && !t.Status.Finished() && !yield(t.Pod.Spec.Tolerations) {
+				return
 			}
 		}
-		if !isTolerated {
-			return tainted
-		}
+	}
+	if !taints.AreToleratedBy(n.Object, counted) {
+		return tainted
 	}
 	return usable
 }

@@ -52,7 +52,7 @@ func TestTheAuditFindsWhatIsBroken(t *testing.T) {
 		},
 		"task ns/b leaves for a plan that does not list it": func(c *Cluster) { c.promise("p", "n", "b").Victims = nil },
 		"task ns/b is Evicting, and not listed so":          func(c *Cluster) { c.promise("p", "n", "b"); delete(c.leaving, key("b")) },
-		"evictions under way of budget ns/x":                func(c *Cluster) { c.Apply(Set{budget("x", "", 1)}); c.budgets[namespace][0].spent++ },
+		"evictions under way of budget ns/x":                func(c *Cluster) { c.Apply(Set{pdbOf("x", "", 1)}); c.Budgets(c.Task(key("p")))[0].Spend(1) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c := crowded()

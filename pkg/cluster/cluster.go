@@ -13,8 +13,10 @@ import (
 
 	"hekla.sh/hekla/internal/topology"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/budget"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
+	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
@@ -56,15 +58,12 @@ type Cluster struct {
 	classes    *podclass.Table
 	priorities map[string]*schedulingv1.PriorityClass
 	namespaces map[string]*corev1.Namespace
-	budgets    map[string][]*Budget               // by namespace, sorted by name
+	budgets    budget.Set
 	quotas     map[string][]*corev1.ResourceQuota // by namespace, sorted by name
 	backOffs   map[string]BackOff                 // of namespaces, at admission
 	requoted   map[string]struct{}                // namespaces whose quotas may bound other PriorityClasses than before
 
-	taints      map[taint]*taintedNodes
-	tolerations map[toleration]int // of our pods that are not finished, how many have it
-
-	budgetsGeneration uint64 // grows when a budget comes, changes what it selects, or goes
+	taints taints.Tracker // and the tolerations of this scheduler's pods that are not finished
 
 	plans          map[string]*Plan               // in force, by ID
 	planned        uint64                         // how many plans were made
@@ -117,11 +116,11 @@ func New(options Options) *Cluster {
 		queues:     map[string]*Queue{},
 		priorities: map[string]*schedulingv1.PriorityClass{},
 		namespaces: map[string]*corev1.Namespace{},
-		budgets:    map[string][]*Budget{},
+		budgets:    budget.NewSet(),
 		quotas:     map[string][]*corev1.ResourceQuota{},
 		requoted:   map[string]struct{}{},
 		backOffs:   map[string]BackOff{},
-		taints:     map[taint]*taintedNodes{}, tolerations: map[toleration]int{},
+		taints:     taints.New(),
 		plans:      map[string]*Plan{},
 		leaving:    map[types.NamespacedName]*Task{},
 		refused:    map[types.NamespacedName]*Task{},

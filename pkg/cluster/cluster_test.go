@@ -363,7 +363,7 @@ func TestKindsThatTheModelDoesNotHoldAreIgnored(t *testing.T) {
 	c.Apply(Set{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}}, Delete{&corev1.ConfigMap{}}, Delete{pod("unknown")},
 		Delete{node("unknown", "")}, Delete{group("unknown", "")}, Delete{queue("unknown", "")}, Delete{queue("root", "")},
 		Delete{priorityClass("unknown", 0)}, BindFailed{Pod: key("unknown")}, PlanFailed{Job: key("g"), Plan: "unknown"},
-		Delete{budget("unknown", "", 0)}, Delete{&corev1.ResourceQuota{ObjectMeta: meta("unknown")}})
+		Delete{pdbOf("unknown", "", 0)}, Delete{&corev1.ResourceQuota{ObjectMeta: meta("unknown")}})
 	if diff := cmp.Diff(before, exactly(c)); diff != "" {
 		t.Errorf("the model changed (-before +after):\n%s", diff)
 	}

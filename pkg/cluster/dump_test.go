@@ -21,7 +21,7 @@ var leftOut = []string{
 	"Cluster.generation", "Cluster.changes", "Cluster.log", "Cluster.touchedJobs",
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Node.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "Task.inNode", "Task.budgets",
-	"Task.budgetsWhen", "Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "Cluster.topology",
+	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "Cluster.topology",
 	"Cluster.talliedAt", "Cluster.sharesMore", "Cluster.ungrouped", "Node.tallied", "Node.talliedUsed",
 }
 
@@ -31,7 +31,7 @@ var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Terms.generation",
-	"Cluster.namespacesGeneration", "Cluster.world", "Cluster.budgetsGeneration", "Cluster.ended", "Cluster.interrupted", "Cluster.refused", "Task.Refusal", "Cluster.adopted", "Plan.Order", "Plan.nominated", "Plan.Lost", "Plan.hasTerms", "Cluster.plansWithTerms",
+	"Cluster.namespacesGeneration", "Cluster.world", "Set.generation", "Cluster.ended", "Cluster.interrupted", "Cluster.refused", "Task.Refusal", "Cluster.adopted", "Plan.Order", "Plan.nominated", "Plan.Lost", "Plan.hasTerms", "Cluster.plansWithTerms",
 	"Table.classes", "Table.index", "Table.served", "Cluster.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cluster.keysAreStale", "Node.Slot", "Task.inJob",
 	"Job.version", "Plan.seen", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }

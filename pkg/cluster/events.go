@@ -230,7 +230,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		c.world.Note(wake.PodRelabelled)
 	}
 	if t.Status == Evicting {
-		c.spend(t, false)
+		c.spend(t, -1)
 	}
 	if t.Refusal != nil && (status.Finished() || status == Releasing || !c.leavesAlike(t.Pod, pod)) {
 		c.reconsider(func(other *Task) bool { return other == t })
@@ -264,7 +264,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 		c.letGo(t, pod.Spec.NodeName != "")
 	}
 	if status == Evicting {
-		c.spend(t, true)
+		c.spend(t, +1)
 	}
 	c.follow(t)
 	if !status.Leaves() && status != Lingering {

@@ -38,7 +38,7 @@ func (c *Cluster) setNode(object *corev1.Node) {
 // showNode sets what a node has, or with nil that it is gone.
 func (c *Cluster) showNode(n *Node, object *corev1.Node) {
 	c.count(n, -1)
-	c.noteTaints(n, object)
+	c.taints.SetNode(n.Name, n.Object, object)
 	n.Object, n.ready, n.Allocatable = object, false, nil
 	if object != nil {
 		n.ready = isReady(object)

@@ -154,7 +154,11 @@ func (c *Cluster) move(t *Task, status Status, n *Node) {
 		return
 	}
 	if (status == Evicting) != (t.Status == Evicting) {
-		c.spend(t, status == Evicting)
+		if status == Evicting {
+			c.spend(t, +1)
+		} else {
+			c.spend(t, -1)
+		}
 	}
 	c.account(t, -1)
 	// What an eviction that is taken back goes back to. It is told here, so that undoing restores it too.

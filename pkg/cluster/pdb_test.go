@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// budget covers the pods of an app, all if it is "".
-func budget(name, app string, allowed int32, changes ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
+// pdbOf covers the pods of an app, all if it is "".
+func pdbOf(name, app string, allowed int32, changes ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: meta(name)}
 	b.Spec.Selector = &metav1.LabelSelector{}
 	if app != "" {
@@ -46,13 +46,13 @@ func covering(c *Cluster, name string) map[string]int {
 }
 
 func TestABudgetCoversWhatItSelects(t *testing.T) {
-	elsewhere := budget("elsewhere", "", 1)
+	elsewhere := pdbOf("elsewhere", "", 1)
 	elsewhere.Namespace = "other"
-	unreadable := budget("unreadable", "", 1)
+	unreadable := pdbOf("unreadable", "", 1)
 	unreadable.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Sounds"}}
-	none := budget("none", "", 1)
+	none := pdbOf("none", "", 1)
 	none.Spec.Selector = nil
-	c := newCluster(Set{budget("b", "x", 2)}, Set{budget("a", "", 1)}, Set{elsewhere}, Set{unreadable}, Set{none}, Set{node("n", "cpu=9")},
+	c := newCluster(Set{pdbOf("b", "x", 2)}, Set{pdbOf("a", "", 1)}, Set{elsewhere}, Set{unreadable}, Set{none}, Set{node("n", "cpu=9")},
 		Set{pod("p", on("n"), app("x"))}, Set{pod("q", on("n"), app("y"))}, Set{pod("r", on("n"))})
 	for name, want := range map[string]map[string]int{"p": {"a": 1, "b": 2}, "q": {"a": 1}, "r": {"a": 1}} {
 		if diff := cmp.Diff(want, covering(c, name)); diff != "" {
@@ -82,26 +82,26 @@ func TestABudgetIsSpentByEvictionsUntilTheAPIShowsThem(t *testing.T) {
 		"the pod is gone":                    {[]Event{Delete{p()}}, 1, 1},
 		"the pod finishes":                   {[]Event{Set{p(phase(corev1.PodFailed))}}, 1, 1},
 		"the pod was made again":             {[]Event{Set{p(uid("later"))}}, 1, 1},
-		"the API server has counted it":      {[]Event{Set{budget("x", "x", 0, disrupted("p"))}}, 0, 1},
-		"the API server has counted another": {[]Event{Set{budget("x", "x", 0, disrupted("r"))}}, -1, 1},
-		"counted, then shown":                {[]Event{Set{budget("x", "x", 0, disrupted("p"))}, Set{p(deleting)}}, 0, 1},
-		"the budget allows more":             {[]Event{Set{budget("x", "x", 3)}}, 2, 1},
-		"the budget allows none":             {[]Event{Set{budget("x", "x", 0)}}, -1, 1},
-		"the budget selects something else":  {[]Event{Set{budget("x", "z", 1)}}, 1, 1},
-		"the other budget selects it too":    {[]Event{Set{budget("y", "", 1)}}, 0, 0},
-		"the budget was made again":          {[]Event{Delete{budget("x", "x", 1)}, Set{budget("x", "x", 1)}}, 0, 1},
-		"an earlier budget of its name is gone": {[]Event{Delete{budget("x", "x", 1, func(b *policyv1.PodDisruptionBudget) { b.UID = "earlier" })}},
+		"the API server has counted it":      {[]Event{Set{pdbOf("x", "x", 0, disrupted("p"))}}, 0, 1},
+		"the API server has counted another": {[]Event{Set{pdbOf("x", "x", 0, disrupted("r"))}}, -1, 1},
+		"counted, then shown":                {[]Event{Set{pdbOf("x", "x", 0, disrupted("p"))}, Set{p(deleting)}}, 0, 1},
+		"the budget allows more":             {[]Event{Set{pdbOf("x", "x", 3)}}, 2, 1},
+		"the budget allows none":             {[]Event{Set{pdbOf("x", "x", 0)}}, -1, 1},
+		"the budget selects something else":  {[]Event{Set{pdbOf("x", "z", 1)}}, 1, 1},
+		"the other budget selects it too":    {[]Event{Set{pdbOf("y", "", 1)}}, 0, 0},
+		"the budget was made again":          {[]Event{Delete{pdbOf("x", "x", 1)}, Set{pdbOf("x", "x", 1)}}, 0, 1},
+		"an earlier budget of its name is gone": {[]Event{Delete{pdbOf("x", "x", 1, func(b *policyv1.PodDisruptionBudget) { b.UID = "earlier" })}},
 			0, 1},
 		"the plan fails": {[]Event{PlanFailed{Plan: "plan", At: birth}}, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(Set{node("n", "cpu=9")}, Set{p()}, Set{pod("r", on("n"), app("x"))}, Set{budget("x", "x", 1)}, Set{budget("y", "y", 1)})
+			c := newCluster(Set{node("n", "cpu=9")}, Set{p()}, Set{pod("r", on("n"), app("x"))}, Set{pdbOf("x", "x", 1)}, Set{pdbOf("y", "y", 1)})
 			c.plan("plan", nil, "p")
 			for _, event := range test.events {
 				c.Apply(event)
 				sound(t, c)
 			}
-			for _, b := range c.budgets[namespace] {
+			for _, b := range c.budgets.In(namespace) {
 				if want := map[string]int{"x": test.x, "y": test.y}[b.Name]; b.Left() != want {
 					t.Errorf("budget %s has %d left, want %d", b.Name, b.Left(), want)
 				}
@@ -111,7 +111,7 @@ func TestABudgetIsSpentByEvictionsUntilTheAPIShowsThem(t *testing.T) {
 }
 
 func TestABudgetIsNotSpentByWhatIsUndoneOrSpared(t *testing.T) {
-	c := newCluster(Set{node("n", "cpu=9")}, Set{pod("p", on("n"), app("x"))}, Set{pod("q", on("n"), app("x"))}, Set{budget("x", "x", 1)})
+	c := newCluster(Set{node("n", "cpu=9")}, Set{pod("p", on("n"), app("x"))}, Set{pod("q", on("n"), app("x"))}, Set{pdbOf("x", "x", 1)})
 	mark := c.Mark()
 	c.Evict(c.Task(key("p")))
 	c.Evict(c.Task(key("q")))
@@ -126,7 +126,7 @@ func TestABudgetIsNotSpentByWhatIsUndoneOrSpared(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"x": 1}, covering(c, "p")); diff != "" {
 		t.Errorf("after all is undone (-want +have):\n%s", diff)
 	}
-	c.Apply(Delete{budget("x", "x", 1)})
+	c.Apply(Delete{pdbOf("x", "x", 1)})
 	if len(covering(c, "p")) != 0 {
 		t.Error("a budget that is gone still covers a pod")
 	}

@@ -402,15 +402,15 @@ func (c *Cluster) auditPlans(a *audit) {
 			a.found = append(a.found, "task "+key.String()+" is "+t.Status.String()+", and not listed so")
 		}
 	}
-	for namespace, budgets := range c.budgets {
-		for _, b := range budgets {
-			spent := 0
-			for _, t := range c.tasks {
-				if t.Status == Evicting && t.Pod.Namespace == namespace && b.Covers(t) {
-					spent++
-				}
+	spent := map[*Budget]int{}
+	for _, t := range c.tasks {
+		for _, b := range c.budgets.In(t.Pod.Namespace) {
+			if spent[b] += 0; t.Status == Evicting && b.Covers(t.Pod) {
+				spent[b]++
 			}
-			a.int("evictions under way of budget "+namespace+"/"+b.Name, b.spent, spent)
 		}
+	}
+	for b, count := range spent {
+		a.int("evictions under way of budget "+b.Namespace+"/"+b.Name, b.Spent(), count)
 	}
 }

@@ -58,7 +58,7 @@ func (c *Cluster) remember(e Refused, at time.Time) {
 		r.Times += t.Refusal.Times
 	}
 	t.Refusal = r
-	if e.ByBudget && slices.ContainsFunc(c.Budgets(t), func(b *Budget) bool { return b.object.Status.DisruptionsAllowed <= 0 }) {
+	if e.ByBudget && slices.ContainsFunc(c.Budgets(t), func(b *Budget) bool { return b.Allowed() <= 0 }) {
 		return // the model was behind when the pod was chosen, and knows by now
 	}
 	r.until = at.Add(pause(r.Times))

@@ -14,7 +14,7 @@ import (
 
 // condemned is a pod that runs, of which a plan that has failed wanted the room.
 func condemned(refused Refused) *Cluster {
-	c := newCluster(Set{node("n", "cpu=9")}, Set{space("first")}, Set{budget("x", "x", 1)}, Set{pod("p", on("n"), running, app("x"))})
+	c := newCluster(Set{node("n", "cpu=9")}, Set{space("first")}, Set{pdbOf("x", "x", 1)}, Set{pod("p", on("n"), running, app("x"))})
 	c.plan("plan", nil, "p")
 	refused.Pod, refused.UID = key("p"), "p-uid"
 	c.Apply(PlanFailed{Plan: "plan", At: birth, Reason: "no", Refused: []Refused{refused}})
@@ -42,12 +42,12 @@ func TestAPodWhoseEvictionWasRefusedIsLeftAloneUntilAChange(t *testing.T) {
 		event Event
 		want  bool
 	}{
-		"a budget of another pod changes":           {Set{budget("y", "y", 3)}, false},
-		"its budget says the same":                  {Set{budget("x", "x", 1)}, false},
-		"its budget allows more":                    {Set{budget("x", "x", 2)}, true},
-		"its budget allows less":                    {Set{budget("x", "x", 0)}, true},
-		"its budget selects others":                 {Set{budget("x", "y", 1)}, true},
-		"its budget goes":                           {Delete{budget("x", "x", 1)}, true},
+		"a budget of another pod changes":           {Set{pdbOf("y", "y", 3)}, false},
+		"its budget says the same":                  {Set{pdbOf("x", "x", 1)}, false},
+		"its budget allows more":                    {Set{pdbOf("x", "x", 2)}, true},
+		"its budget allows less":                    {Set{pdbOf("x", "x", 0)}, true},
+		"its budget selects others":                 {Set{pdbOf("x", "y", 1)}, true},
+		"its budget goes":                           {Delete{pdbOf("x", "x", 1)}, true},
 		"it has other labels":                       {Set{p(app("y"))}, true},
 		"it has another annotation of ours":         {Set{p(app("x"), annotated("volcano.sh/preemptable", "true"))}, true},
 		"it has another annotation":                 {Set{p(app("x"), annotated("example.com/heartbeat", "7"))}, false},
@@ -93,7 +93,7 @@ func TestARefusalThatTheBudgetsShowAlreadyIsNotRemembered(t *testing.T) {
 	if c := condemned(Refused{ByBudget: true}); c.Task(key("p")).MayBeAsked() {
 		t.Error("it may be chosen at once though the model still shows that its budget would allow it")
 	}
-	c := newCluster(Set{node("n", "cpu=9")}, Set{budget("x", "x", 0)}, Set{pod("p", on("n"), running, app("x"))})
+	c := newCluster(Set{node("n", "cpu=9")}, Set{pdbOf("x", "x", 0)}, Set{pod("p", on("n"), running, app("x"))})
 	c.Apply(PlanFailed{Plan: "plan", At: birth, Refused: []Refused{{Pod: key("p"), UID: "p-uid", ByBudget: true}}})
 	if !c.Task(key("p")).MayBeAsked() {
 		t.Error("it is left alone though the search knows of its budget")

@@ -10,6 +10,8 @@ import (
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/budget"
+	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -43,14 +45,13 @@ type Task struct {
 
 	was Status // while it is Evicting: what the API shows
 
-	budgets     []*Budget // that cover its pod
-	budgetsWhen uint64    // the budgetsGeneration they are true for, 0 if they were never looked up
+	budgets budget.Found // that cover its pod
 
-	scheduler     string       // that its job counts it for
-	carried       int32        // the priority of its pod that its job counts it by
-	inJob, inNode int          // positions in their lists
-	tolerated     []toleration // that are counted for it
-	terms         []string     // what its pod is counted under in Cluster.terms
+	scheduler     string              // that its job counts it for
+	carried       int32               // the priority of its pod that its job counts it by
+	inJob, inNode int                 // positions in their lists
+	tolerated     []taints.Toleration // that are counted for it
+	terms         []string            // what its pod is counted under in Cluster.terms
 }
 
 // Key returns namespace and name.
@@ -155,7 +156,7 @@ func (t *Task) due() time.Time {
 // read takes over what the pod says of the task itself. An index or priority that cannot be read counts as not given.
 func (t *Task) read(pod *corev1.Pod) {
 	t.Pod = pod
-	t.budgetsWhen = 0
+	t.budgets = budget.Found{}
 	t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)
 	t.Index = -1
 	if index, err := strconv.Atoi(pod.Annotations[batchv1alpha1.TaskIndexKey]); err == nil && index >= 0 {

@@ -171,13 +171,13 @@ func TestWhoLooksForVictimsIsHopefulOnceOthersMayLeave(t *testing.T) {
 		"a gang comes later than its pods":   {[]Event{Set{pod("late", in("late"), on("n"))}}, []Event{Set{group("late", "q")}}, true},
 		"a gang comes that has no pods":      {nil, []Event{Set{group("late", "q")}}, false},
 		"a pod gets a node":                  {nil, []Event{Set{pod("w", in("h"), on("n"))}}, true},
-		"a budget comes":                     {nil, []Event{Set{budget("x", "", 1)}}, false},
-		"a budget goes":                      {[]Event{Set{budget("x", "", 1)}}, []Event{Delete{budget("x", "", 1)}}, true},
-		"a budget allows more":               {[]Event{Set{budget("x", "", 1)}}, []Event{Set{budget("x", "", 2)}}, true},
-		"a budget allows less":               {[]Event{Set{budget("x", "", 1)}}, []Event{Set{budget("x", "", 0)}}, false},
-		"a budget selects others":            {[]Event{Set{budget("x", "", 1)}}, []Event{Set{budget("x", "a", 1)}}, true},
-		"a budget is shown again":            {[]Event{Set{budget("x", "", 1)}}, []Event{Set{budget("x", "", 1)}}, false},
-		"a budget nobody knows goes":         {nil, []Event{Delete{budget("x", "", 1)}}, false},
+		"a budget comes":                     {nil, []Event{Set{pdbOf("x", "", 1)}}, false},
+		"a budget goes":                      {[]Event{Set{pdbOf("x", "", 1)}}, []Event{Delete{pdbOf("x", "", 1)}}, true},
+		"a budget allows more":               {[]Event{Set{pdbOf("x", "", 1)}}, []Event{Set{pdbOf("x", "", 2)}}, true},
+		"a budget allows less":               {[]Event{Set{pdbOf("x", "", 1)}}, []Event{Set{pdbOf("x", "", 0)}}, false},
+		"a budget selects others":            {[]Event{Set{pdbOf("x", "", 1)}}, []Event{Set{pdbOf("x", "a", 1)}}, true},
+		"a budget is shown again":            {[]Event{Set{pdbOf("x", "", 1)}}, []Event{Set{pdbOf("x", "", 1)}}, false},
+		"a budget nobody knows goes":         {nil, []Event{Delete{pdbOf("x", "", 1)}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := crowded()

@@ -17,7 +17,7 @@ import (
 // unchanged is the model bit for bit, with all that a trial restores and undoing does not.
 func unchanged(c *Cluster) any {
 	grows := []string{"Cluster.generation", "Cluster.changes", "Cluster.log", "Terms.generation", "Class.matched",
-		"Class.matchedWhen", "Time.loc", "term.selector", "Task.inNode", "Task.budgets", "Task.budgetsWhen", "Budget.selector",
+		"Class.matchedWhen", "Time.loc", "term.selector", "Task.inNode", "Task.budgets", "Budget.selector",
 		"supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology", "Cluster.talliedAt", "Node.tallied", "Node.talliedUsed"}
 	generations := map[string]uint64{}
 	for name, n := range c.nodes {

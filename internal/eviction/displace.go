@@ -19,7 +19,7 @@ func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 	if a.rules.Scope == decision.WithinJob {
 		return nil, false
 	}
-	for _, p := range a.search.session.Cluster.Plans() {
+	for _, p := range a.search.session.Cluster.Plans().All() {
 		switch {
 		case p.Job == nil || !a.rules.Outranks(p.Job):
 		case len(p.Unsent()) > 0:

@@ -19,7 +19,7 @@ func (a *attempt) finish(x framework.Transaction, d *draft) {
 	if len(d.units) == 0 && fitNow(d.placed) && a.bind(x, d) {
 		return
 	}
-	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: a.rules.Preemptor, Action: a.rules.Name, Scope: a.rules.Scope, Since: s.Now,
+	p := &cluster.Plan{ID: s.Cluster.Plans().NewID(s.Now), Job: a.rules.Preemptor, Action: a.rules.Name, Scope: a.rules.Scope, Since: s.Now,
 		Sequence: d.placed}
 	planned := &framework.Planned{Plan: p}
 	for i := range d.units {
@@ -47,7 +47,7 @@ func (a *attempt) cancelDisplaced(d *draft) {
 		return // what they promise is back when the trial ends
 	}
 	for _, lower := range d.displaced {
-		s.Cluster.Cancel(lower, "job "+a.rules.Preemptor.Name()+" of higher priority takes the room that was promised")
+		s.Cluster.Plans().Cancel(lower, "job "+a.rules.Preemptor.Name()+" of higher priority takes the room that was promised")
 		s.AddVerdict(lower.Job, nil)
 	}
 }

@@ -77,7 +77,7 @@ func TestAPlanOfAnEarlierProcessIsTakenUpWhereverItStopped(t *testing.T) {
 			if test.configuration != "" {
 				return
 			}
-			for _, p := range w.Plans() {
+			for _, p := range w.Plans().All() {
 				if p.Action != "preempt" {
 					t.Errorf("plan %s is of action %q", p.ID, p.Action)
 				}

@@ -146,7 +146,7 @@ func TestAPlanWithoutAPreemptorIsForgottenInTime(t *testing.T) {
 			w.Set(nodes("cpu=1", "n1"), job("other", "default", "low", 1, "n1")).Expect("other-0 leaves n1 for  by ")
 			test.happens(w)
 			w.Expect(test.want)
-			if plans := w.Plans(); len(plans) > 0 {
+			if plans := w.Plans().All(); len(plans) > 0 {
 				t.Errorf("there are still %d plans", len(plans))
 			}
 		})

@@ -328,3 +328,47 @@ func (c *Cluster) auditReservations(a *audit) {
 	}
 	a.int("objects that are reserved and have no holder", len(reserved), 0)
 }
+
+func (c *Cluster) auditPlans(a *audit) {
+	for id, p := range c.plans.inForce {
+		if p.ID != id || p.Job != nil && (c.jobs[p.Job.ID] != p.Job || p.Job.Plan != p) {
+			a.found = append(a.found, "plan "+id+" is listed and not in force")
+		}
+		for _, t := range p.Victims {
+			stays := !t.Status.Leaves() && t.Status != Lingering && len(c.log) == 0
+			if t.Evicts != p || c.tasks[t.Key()] != t || stays {
+				a.found = append(a.found, "task "+t.Key().String()+" is a victim of a plan that it does not leave for")
+			}
+		}
+	}
+	for id, j := range c.jobs {
+		if j.Plan != nil && c.plans.inForce[j.Plan.ID] != j.Plan {
+			a.found = append(a.found, "job "+id.String()+" has a plan that is not in force")
+		}
+	}
+	for key, t := range c.tasks {
+		if t.Evicts != nil && !slices.Contains(t.Evicts.Victims, t) {
+			a.found = append(a.found, "task "+key.String()+" leaves for a plan that does not list it")
+		}
+		if t.Status == Pipelined && (t.Job == nil || t.Job.Plan == nil) && len(c.log) == 0 {
+			a.found = append(a.found, "task "+key.String()+" is promised room and has no plan")
+		}
+		if t.Status == Evicting && t.Evicts == nil && len(c.log) == 0 {
+			a.found = append(a.found, "task "+key.String()+" is evicted and by no plan")
+		}
+		if (c.leaving[key] == t) != t.Status.Leaves() {
+			a.found = append(a.found, "task "+key.String()+" is "+t.Status.String()+", and not listed so")
+		}
+	}
+	spent := map[*Budget]int{}
+	for _, t := range c.tasks {
+		for _, b := range c.budgets.In(t.Pod.Namespace) {
+			if spent[b] += 0; t.Status == Evicting && b.Covers(t.Pod) {
+				spent[b]++
+			}
+		}
+	}
+	for b, count := range spent {
+		a.int("evictions under way of budget "+b.Namespace+"/"+b.Name, b.Spent(), count)
+	}
+}

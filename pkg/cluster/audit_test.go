@@ -41,7 +41,7 @@ func TestTheAuditFindsWhatIsBroken(t *testing.T) {
 		"queue root subtree":                           func(c *Cluster) { c.Root().Subtree.Request = nil },
 		"cluster releasing":                            func(c *Cluster) { c.Releasing.Set(resources.CPU, 1) },
 		"cluster promised":                             func(c *Cluster) { c.Promised.Set(resources.CPU, 1) },
-		"plan 1 is listed and not in force":            func(c *Cluster) { c.promise("p", "n"); c.plans["1"] = c.plans["for p"] },
+		"plan 1 is listed and not in force":            func(c *Cluster) { c.promise("p", "n"); c.plans.inForce["1"] = c.plans.inForce["for p"] },
 		"job ns/g has a plan that is not in force":     func(c *Cluster) { c.Job(key("g")).Plan = &Plan{ID: "1"} },
 		"task ns/p is promised room and has no plan":   func(c *Cluster) { c.Pipeline(c.Task(key("p")), c.Node("n")); c.Keep() },
 		"task ns/b is evicted and by no plan":          func(c *Cluster) { c.Evict(c.Task(key("b"))); c.Keep() },

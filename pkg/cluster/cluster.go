@@ -65,14 +65,9 @@ type Cluster struct {
 
 	taints taints.Tracker // and the tolerations of this scheduler's pods that are not finished
 
-	plans          map[string]*Plan               // in force, by ID
-	planned        uint64                         // how many plans were made
-	adopted        uint64                         // how many came into force
-	ended          []*Plan                        // cancelled since TakeCancelledPlans
-	interrupted    []*Plan                        // cancelled since TakeInterruptedPlans, in the middle of their evictions
-	plansWithTerms []*Plan                        // of plans, in the order in which they came into force
-	leaving        map[types.NamespacedName]*Task // whose status Leaves, by name
-	refused        map[types.NamespacedName]*Task // that the API server refused to evict and that are left alone, by name
+	plans   Plans
+	leaving map[types.NamespacedName]*Task // whose status Leaves, by name
+	refused map[types.NamespacedName]*Task // that the API server refused to evict and that are left alone, by name
 
 	topology   *topology.Tree
 	hyperNodes []*HyperNode // as of the last Settle, the lowest tier first, then by name
@@ -121,7 +116,6 @@ func New(options Options) *Cluster {
 		requoted:   map[string]struct{}{},
 		backOffs:   map[string]BackOff{},
 		taints:     taints.New(),
-		plans:      map[string]*Plan{},
 		leaving:    map[types.NamespacedName]*Task{},
 		refused:    map[types.NamespacedName]*Task{},
 		strangers:  map[types.NamespacedName]stranger{},
@@ -130,6 +124,7 @@ func New(options Options) *Cluster {
 		claimUsers: map[types.NamespacedName][]*Task{},
 		topology:   topology.New(),
 	}
+	c.plans = Plans{model: c, inForce: map[string]*Plan{}}
 	c.served = supplies.NewServed(c.Resources)
 	c.classes = podclass.NewTable(c.Resources, c.served)
 	c.queues[schedulingv1beta1.RootQueue] = &Queue{Node: quota.Node{
@@ -335,7 +330,7 @@ func (c *Cluster) NextDeadline(now time.Time) time.Time {
 	for _, t := range c.refused {
 		sooner(t.Refusal.until)
 	}
-	for _, p := range c.plans {
+	for _, p := range c.plans.inForce {
 		sooner(p.Deadline)
 	}
 	for _, j := range c.waiting {

@@ -329,22 +329,22 @@ func TestABrokenCallerIsFoundAtOnce(t *testing.T) {
 		"expiring in a transaction":         func(c *Cluster) { c.Evict(c.Task(key("b"))); c.Expire(birth) },
 		"a plan in a transaction": func(c *Cluster) {
 			c.Pipeline(c.Task(key("p")), c.Node("n"))
-			c.Adopt(&Plan{ID: "1", Job: c.Job(key("g"))})
+			c.Plans().Adopt(&Plan{ID: "1", Job: c.Job(key("g"))})
 		},
-		"two plans of one job": func(c *Cluster) { c.promise("p", "n"); c.Adopt(&Plan{ID: "2", Job: c.Job(key("g"))}) },
+		"two plans of one job": func(c *Cluster) { c.promise("p", "n"); c.Plans().Adopt(&Plan{ID: "2", Job: c.Job(key("g"))}) },
 		"two plans of one name": func(c *Cluster) {
-			c.Adopt(&Plan{ID: "1", Job: c.Job(key("g"))})
-			c.Adopt(&Plan{ID: "1", Job: c.Job(key("h"))})
+			c.Plans().Adopt(&Plan{ID: "1", Job: c.Job(key("g"))})
+			c.Plans().Adopt(&Plan{ID: "1", Job: c.Job(key("h"))})
 		},
 		"leaving for two plans": func(c *Cluster) {
 			p := c.promise("p", "n", "b")
-			c.Adopt(&Plan{ID: "2", Job: c.Job(key("h")), Victims: p.Victims})
+			c.Plans().Adopt(&Plan{ID: "2", Job: c.Job(key("h")), Victims: p.Victims})
 		},
-		"fulfilling what is promised still": func(c *Cluster) { c.Fulfil(c.promise("p", "n")) },
-		"fulfilling in a transaction":       func(c *Cluster) { p := c.plan("1", nil, "b"); c.Admit(c.Job(key("h"))); c.Fulfil(p) },
-		"cancelling in a transaction":       func(c *Cluster) { p := c.promise("p", "n"); c.Admit(c.Job(key("h"))); c.Cancel(p, "") },
-		"cancelling what is not in force":   func(c *Cluster) { p := c.promise("p", "n"); c.Cancel(p, ""); c.Cancel(p, "") },
-		"fulfilling what is not in force":   func(c *Cluster) { c.Fulfil(&Plan{ID: "1", Job: c.Job(key("g"))}) },
+		"fulfilling what is promised still": func(c *Cluster) { c.Plans().Fulfil(c.promise("p", "n")) },
+		"fulfilling in a transaction":       func(c *Cluster) { p := c.plan("1", nil, "b"); c.Admit(c.Job(key("h"))); c.Plans().Fulfil(p) },
+		"cancelling in a transaction":       func(c *Cluster) { p := c.promise("p", "n"); c.Admit(c.Job(key("h"))); c.Plans().Cancel(p, "") },
+		"cancelling what is not in force":   func(c *Cluster) { p := c.promise("p", "n"); c.Plans().Cancel(p, ""); c.Plans().Cancel(p, "") },
+		"fulfilling what is not in force":   func(c *Cluster) { c.Plans().Fulfil(&Plan{ID: "1", Job: c.Job(key("g"))}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

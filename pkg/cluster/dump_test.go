@@ -18,7 +18,7 @@ var unordered = []string{"Node.tasks"}
 
 // leftOut are the fields that undo does not restore: they only grow, or are lists of what is to be looked at again.
 var leftOut = []string{
-	"Cluster.generation", "Cluster.changes", "Cluster.log", "Cluster.touchedJobs",
+	"Plans.model", "Cluster.generation", "Cluster.changes", "Cluster.log", "Cluster.touchedJobs",
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Node.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "Task.inNode", "Task.budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "Cluster.topology",
@@ -31,7 +31,7 @@ var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
 	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Terms.generation",
-	"Cluster.namespacesGeneration", "Cluster.world", "Set.generation", "Cluster.ended", "Cluster.interrupted", "Cluster.refused", "Task.Refusal", "Cluster.adopted", "Plan.Order", "Plan.nominated", "Plan.Lost", "Plan.hasTerms", "Cluster.plansWithTerms",
+	"Cluster.namespacesGeneration", "Cluster.world", "Set.generation", "Plans.model", "Plans.cancelled", "Plans.interrupted", "Cluster.refused", "Task.Refusal", "Plans.adopted", "Plan.Order", "Plan.nominated", "Plan.Lost", "Plan.hasTerms", "Plans.withTerms",
 	"Table.classes", "Table.index", "Table.served", "Cluster.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cluster.keysAreStale", "Node.Slot", "Task.inJob",
 	"Job.version", "Plan.seen", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }
@@ -103,7 +103,7 @@ func newDumper(c *Cluster, exact bool, without []string) *dumper {
 			name(k, "class", reflect.ValueOf(k).Elem().FieldByName("key").String())
 		}
 	}
-	for id, p := range c.plans {
+	for id, p := range c.plans.inForce {
 		name(p, "plan", id)
 	}
 	return d
@@ -128,7 +128,7 @@ func (d *dumper) fields(v reflect.Value, task *Task) any {
 			all[field.Name] = sorted(d.value(v.Field(i)))
 		case full == "Task.Class" && !d.exact:
 			all[field.Name] = d.class(v.Field(i), task)
-		case v.Type() == reflect.TypeFor[Cluster]() && v.Field(i).Kind() == reflect.Map:
+		case (v.Type() == reflect.TypeFor[Cluster]() || v.Type() == reflect.TypeFor[Plans]()) && v.Field(i).Kind() == reflect.Map:
 			homes := map[string]any{}
 			for entries := v.Field(i).MapRange(); entries.Next(); {
 				value := entries.Value()

@@ -138,7 +138,7 @@ func (e BindFailed) apply(c *Cluster) {
 	if j == nil {
 		return
 	}
-	c.unpromise(t, e.At, "the pod could not be bound")
+	c.plans.unpromise(t, e.At, "the pod could not be bound")
 	j.version++
 	// The bindings of a gang are under way together: what is refused while it backs off already is the same failure.
 	if !e.At.Before(j.NotBefore) {
@@ -268,7 +268,7 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	}
 	c.follow(t)
 	if !status.Leaves() && status != Lingering {
-		c.outlive(t)
+		c.plans.outlive(t)
 	}
 	if t.Job == nil && status == Pending {
 		c.ungrouped = append(c.ungrouped, t)
@@ -375,7 +375,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.tolerate(t, nil)
 	c.enroll(t, t.Pod, false)
 	c.supplies.Forget(supplies.Pod{NamespacedName: t.Key(), UID: t.UID()})
-	c.outlive(t)
+	c.plans.outlive(t)
 	c.leaveJob(t)
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
@@ -400,7 +400,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 	switch {
 	case j.Group == nil || j.Group.UID != group.UID:
 		if j.Plan != nil {
-			c.Cancel(j.Plan, "the job is gone")
+			c.Plans().Cancel(j.Plan, "the job is gone")
 		}
 		j.Phase, j.Decided, j.Verdict, j.Place = group.Status.Phase, nil, nil, nil
 		j.forgive()
@@ -441,7 +441,7 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 		return
 	}
 	if j.Plan != nil {
-		c.Cancel(j.Plan, "the job is gone")
+		c.Plans().Cancel(j.Plan, "the job is gone")
 	}
 	c.assignQueue(j, "")
 	j.read(c, &schedulingv1beta1.PodGroup{})

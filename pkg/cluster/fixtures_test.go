@@ -233,6 +233,6 @@ func (c *Cluster) plan(id string, j *Job, victims ...string) *Plan {
 		p.Victims = append(p.Victims, v)
 	}
 	c.Keep()
-	c.Adopt(p)
+	c.Plans().Adopt(p)
 	return p
 }

@@ -97,7 +97,7 @@ func (c *Cluster) TakeBack(binds []decision.Bind, now time.Time) {
 	for _, b := range binds {
 		if t := c.tasks[b.Pod]; t != nil && t.UID() == b.UID && t.Status == Binding {
 			c.release(t, Pending)
-			c.unpromise(t, now, "the scheduler failed")
+			c.plans.unpromise(t, now, "the scheduler failed")
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (c *Cluster) settleOwners() {
 // before counts then: what its PodGroup shows does.
 func (c *Cluster) handOver(j *Job, isForeign bool) {
 	if j.Plan != nil {
-		c.Cancel(j.Plan, "the job belongs to scheduler "+j.Scheduler())
+		c.Plans().Cancel(j.Plan, "the job belongs to scheduler "+j.Scheduler())
 	}
 	j.IsForeign = isForeign
 	j.Decided, j.Verdict, j.Place, j.Arrival = nil, nil, nil, Arrival{}

@@ -81,10 +81,10 @@ func TestAJobThatIsHandedOverLosesWhatWasDecidedForIt(t *testing.T) {
 	c.Admit(j)
 	c.Pipeline(c.Task(key("p")), c.Node("n"))
 	c.Keep()
-	c.Adopt(&Plan{ID: "1", Job: j})
+	c.Plans().Adopt(&Plan{ID: "1", Job: j})
 	c.Apply(Set{group("g", "q", belongsTo("other"))})
 	c.Settle()
-	if !j.IsForeign || j.Plan != nil || j.Phase != "" || len(c.TakeCancelledPlans()) != 1 {
+	if !j.IsForeign || j.Plan != nil || j.Phase != "" || len(c.Plans().TakeCancelled()) != 1 {
 		t.Errorf("foreign %t, phase %q, plan %v", j.IsForeign, j.Phase, j.Plan)
 	}
 	status(t, c, "p", Pending, "")

@@ -41,7 +41,7 @@ func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 			"cpu=1 pods=1", "", "cpu=1 pods=1", "", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", -1000, -1000},
 		{"it is gone", func() { c.Apply(Delete{pod("v")}) },
 			"", "", "cpu=1 pods=1", "", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", 0, 0},
-		{"the promise is kept", func() { c.Unpipeline(c.Task(key("p"))); c.bind("p", "n"); c.Fulfil(p) },
+		{"the promise is kept", func() { c.Unpipeline(c.Task(key("p"))); c.bind("p", "n"); c.Plans().Fulfil(p) },
 			"cpu=1 pods=1", "", "", "", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", 0, 0},
 	} {
 		step.happens()
@@ -63,7 +63,7 @@ func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 		}
 		sound(t, c)
 	}
-	if taker.Plan != nil || len(c.Plans()) != 0 || len(c.TakeCancelledPlans()) != 0 {
+	if taker.Plan != nil || len(c.Plans().All()) != 0 || len(c.Plans().TakeCancelled()) != 0 {
 		t.Error("a plan that is fulfilled is still in force, or is told as cancelled")
 	}
 }
@@ -153,7 +153,7 @@ func TestAPromiseStandsUntilItCannotBeKept(t *testing.T) {
 			c.Settle()
 			sound(t, c)
 			status(t, c, "p", test.want, test.on)
-			if cancelled := len(c.TakeCancelledPlans()) == 1; cancelled != test.ends || (len(c.Plans()) == 0) != test.ends {
+			if cancelled := len(c.Plans().TakeCancelled()) == 1; cancelled != test.ends || (len(c.Plans().All()) == 0) != test.ends {
 				t.Errorf("the plan is cancelled: %t, want %t", cancelled, test.ends)
 			}
 			if test.ends && (p.Why == "" && name != "the plan fails" || c.Task(key("v")).Status != Running) {
@@ -172,7 +172,7 @@ func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
 	c.Apply(Set{pod("starting", in("giver"), on("n"), running)}, Set{pod("leaves", in("giver"), on("n"), running, deleting)}, Delete{pod("gone")})
 	c.Apply(Delete{pod("p2")})
 	world := c.world.Counts
-	c.Cancel(p, "the queue was closed")
+	c.Plans().Cancel(p, "the queue was closed")
 	c.Settle()
 	sound(t, c)
 	status(t, c, "p", Pending, "")
@@ -191,10 +191,10 @@ func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
 	if countOf(c.world.Counts, verdict.HelpNode) == countOf(world, verdict.HelpNode) || countOf(c.world.Counts, verdict.HelpPod) == countOf(world, verdict.HelpPod) {
 		t.Error("nobody hears that the room is not promised any more, or that pods may be evicted again")
 	}
-	if ended := c.TakeCancelledPlans(); len(ended) != 1 || ended[0] != p || p.Why != "the queue was closed" || p.Job.Plan != nil {
+	if ended := c.Plans().TakeCancelled(); len(ended) != 1 || ended[0] != p || p.Why != "the queue was closed" || p.Job.Plan != nil {
 		t.Errorf("%d plans are told as cancelled", len(ended))
 	}
-	if len(c.TakeCancelledPlans()) != 0 {
+	if len(c.Plans().TakeCancelled()) != 0 {
 		t.Error("a cancelled plan is told twice")
 	}
 }
@@ -222,11 +222,11 @@ func TestAPlanWithoutPreemptorStandsUntilItsVictimsAreGone(t *testing.T) {
 	}
 	c, p := build()
 	c.Apply(Delete{pod("a")})
-	if plans := c.Plans(); len(plans) != 1 || plans[0] != p || len(p.Promised()) != 0 {
+	if plans := c.Plans().All(); len(plans) != 1 || plans[0] != p || len(p.Promised()) != 0 {
 		t.Error("it has ended with the first of its victims")
 	}
 	c.Apply(Delete{pod("b")})
-	if len(c.Plans()) != 0 || len(c.TakeCancelledPlans()) != 0 {
+	if len(c.Plans().All()) != 0 || len(c.Plans().TakeCancelled()) != 0 {
 		t.Error("it has not ended with the last of its victims, or counts as cancelled")
 	}
 	sound(t, c)
@@ -235,7 +235,7 @@ func TestAPlanWithoutPreemptorStandsUntilItsVictimsAreGone(t *testing.T) {
 	c.Apply(Set{pod("b", on("n"), running, deleting)}, PlanFailed{Plan: "shuffle", At: birth, Reason: "forbidden"})
 	status(t, c, "a", Running, "n")
 	status(t, c, "b", Releasing, "n")
-	if len(c.Plans()) != 0 || len(c.TakeCancelledPlans()) != 1 || p.Why != "forbidden" {
+	if len(c.Plans().All()) != 0 || len(c.Plans().TakeCancelled()) != 1 || p.Why != "forbidden" {
 		t.Error("it stands though it has failed")
 	}
 	sound(t, c)
@@ -249,7 +249,7 @@ func TestPlansAreListedByTheirJobs(t *testing.T) {
 	c.plan("2", nil, "v")
 	c.plan("1", nil, "w")
 	var have []string
-	for _, p := range c.Plans() {
+	for _, p := range c.Plans().All() {
 		have = append(have, p.ID)
 	}
 	if diff := cmp.Diff([]string{"1", "2", "for pa", "for pb"}, have); diff != "" {
@@ -309,9 +309,9 @@ func TestUndoingRestoresPromisesAndEvictionsOfPlansInForce(t *testing.T) {
 func TestAPlanThatIsFulfilledEarlySparesWhoNeedNotLeave(t *testing.T) {
 	c, p := contested()
 	c.Apply(Set{pod("p", in("taker"), on("m"))}) // somebody else has bound it, where there was room
-	c.Fulfil(p)
+	c.Plans().Fulfil(p)
 	status(t, c, "v", Running, "n")
-	if ended := c.TakeCancelledPlans(); len(ended) != 1 || len(ended[0].Spared) != 1 || len(ended[0].Unpromised) != 0 {
+	if ended := c.Plans().TakeCancelled(); len(ended) != 1 || len(ended[0].Spared) != 1 || len(ended[0].Unpromised) != 0 {
 		t.Errorf("%d plans are told as cancelled, want one that spares its victim", len(ended))
 	}
 	sound(t, c)
@@ -323,7 +323,7 @@ func TestAPlanThatEndsLeavesToOthersWhatTheyWerePromised(t *testing.T) {
 	c.Settle()
 	c.Pipeline(c.Task(key("p")), c.Node("m"))
 	c.plan("of its new job", c.Job(key("heir")))
-	c.Cancel(p, "its pod has left")
+	c.Plans().Cancel(p, "its pod has left")
 	status(t, c, "p", Pipelined, "m")
 	if len(p.Unpromised) != 0 || c.Job(key("heir")).Plan == nil {
 		t.Error("the promise to another job is taken back")
@@ -335,8 +335,8 @@ func TestAPlanThatWasOnlyWrittenDownIsToldAsCancelled(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=9")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{pod("starts", on("n"))},
 		Set{pod("runs", on("n"), running)}, Set{pod("leaves", on("n"), running, deleting)})
 	p := &Plan{ID: "before", Job: c.Job(key("g"))}
-	c.Disown(p, []*Task{c.Task(key("p"))}, []*Task{c.Task(key("starts")), c.Task(key("runs")), c.Task(key("leaves"))}, "nobody knows why")
-	if ended := c.TakeCancelledPlans(); len(ended) != 1 || ended[0] != p || len(p.Unpromised) != 1 || len(p.Spared) != 2 || p.Why != "nobody knows why" {
+	c.Plans().Disown(p, []*Task{c.Task(key("p"))}, []*Task{c.Task(key("starts")), c.Task(key("runs")), c.Task(key("leaves"))}, "nobody knows why")
+	if ended := c.Plans().TakeCancelled(); len(ended) != 1 || ended[0] != p || len(p.Unpromised) != 1 || len(p.Spared) != 2 || p.Why != "nobody knows why" {
 		t.Errorf("told as cancelled: %d plans; it is %+v", len(ended), p)
 	}
 	sound(t, c)
@@ -348,12 +348,12 @@ func TestWhoWasRefusedInTheCycleInWhichAPlanEndedIsLookedAtOnceMore(t *testing.T
 	c.Apply(Set{pod("w", in("other"))})
 	other := c.Job(key("other"))
 	c.Settle()
-	c.Cancel(p, "for a test")
+	c.Plans().Cancel(p, "for a test")
 	c.SetVerdict(other, &verdict.Verdict{Code: verdict.OverShare, Help: verdict.HelpQueue})
 	if c.Hopeful(other, birth) {
 		t.Error("a job has hope though nothing has happened since it was refused")
 	}
-	if len(c.TakeCancelledPlans()) != 1 || !c.Hopeful(other, birth) {
+	if len(c.Plans().TakeCancelled()) != 1 || !c.Hopeful(other, birth) {
 		t.Error("a job that was refused by the state before a plan ended is not looked at again")
 	}
 }

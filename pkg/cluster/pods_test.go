@@ -220,13 +220,13 @@ func TestAPodThatIsNotBoundLosesWhatIsWrittenOfItsPromise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := assumed()
 			fails(c)
-			if ended := c.TakeCancelledPlans(); len(ended) > 0 {
+			if ended := c.Plans().TakeCancelled(); len(ended) > 0 {
 				t.Errorf("nothing was written, and %d plans end", len(ended))
 			}
 			c = assumed()
 			c.Apply(Set{pod("p", in("g"), nominated)})
 			fails(c)
-			ended := c.TakeCancelledPlans()
+			ended := c.Plans().TakeCancelled()
 			if len(ended) != 1 || ended[0].Job != c.Job(key("g")) || len(ended[0].Unpromised) != 1 || ended[0].Unpromised[0] != c.Task(key("p")) {
 				t.Errorf("plans that end: %v", ended)
 			}

@@ -139,11 +139,11 @@ func TestWhoseVictimsHaveLeftInPartLooksForOthersAtOnce(t *testing.T) {
 		c, p := contested()
 		victim := p.Victims[0]
 		c.Apply(PlanFailed{Job: key("taker"), Plan: p.ID, At: birth, Reason: "no", Sent: sent, Refused: []Refused{{Pod: victim.Key(), UID: victim.UID()}}})
-		j, plans := c.Job(key("taker")), c.TakeInterruptedPlans()
+		j, plans := c.Job(key("taker")), c.Plans().TakeInterrupted()
 		if isPaused := j.NotBefore.After(birth); isPaused != backsOff || (len(plans) == 0) != backsOff {
 			t.Errorf("with %d evictions sent the job backs off: %t, and is looked at first: %v", sent, isPaused, plans)
 		}
-		if len(c.TakeInterruptedPlans()) > 0 {
+		if len(c.Plans().TakeInterrupted()) > 0 {
 			t.Error("it is looked at first twice")
 		}
 	}

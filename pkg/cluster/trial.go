@@ -31,7 +31,7 @@ func (c *Cluster) Try(try func()) {
 	if c.isStale() {
 		c.Settle()
 	}
-	c.trial = &trial{world: c.world.Counts, planned: c.planned, classesAreStale: c.classes.IsStale, waiting: len(c.waiting),
+	c.trial = &trial{world: c.world.Counts, planned: c.plans.made, classesAreStale: c.classes.IsStale, waiting: len(c.waiting),
 		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{}}
 	c.changes.BeginTrial()
 	defer c.endTrial()
@@ -47,7 +47,7 @@ func (c *Cluster) endTrial() {
 	c.Undo(0)
 	t := c.trial
 	c.trial = nil
-	c.world.Counts, c.planned, c.classes.IsStale, c.questioned = t.world, t.planned, t.classesAreStale, nil
+	c.world.Counts, c.plans.made, c.classes.IsStale, c.questioned = t.world, t.planned, t.classesAreStale, nil
 	for _, j := range c.waiting[t.waiting:] {
 		j.waiting = false
 	}

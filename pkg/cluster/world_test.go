@@ -446,7 +446,7 @@ func (w *randomModel) adopt() {
 	victims := w.sorted(func(t *Task) bool { return t.Status == Evicting && t.Evicts == nil })
 	plan := func(j *Job) {
 		w.plans++
-		w.model.Adopt(&Plan{ID: strconv.Itoa(w.plans), Job: j, Victims: victims, Evictions: len(victims), Since: w.now,
+		w.model.Plans().Adopt(&Plan{ID: strconv.Itoa(w.plans), Job: j, Victims: victims, Evictions: len(victims), Since: w.now,
 			Deadline: w.now.Add(time.Hour)})
 		victims = nil
 	}
@@ -462,7 +462,7 @@ func (w *randomModel) adopt() {
 
 // plan chooses a plan that is in force, nil if there is none.
 func (w *randomModel) plan() *Plan {
-	plans := w.model.Plans()
+	plans := w.model.Plans().All()
 	if len(plans) == 0 {
 		return nil
 	}
@@ -471,14 +471,14 @@ func (w *randomModel) plan() *Plan {
 
 func (w *randomModel) cancel() {
 	if p := w.plan(); p != nil {
-		w.model.Cancel(p, "a test says so")
+		w.model.Plans().Cancel(p, "a test says so")
 	}
 }
 
 // fulfil ends a plan of which nothing is promised any more.
 func (w *randomModel) fulfil() {
 	if p := w.plan(); p != nil && len(p.Promised()) == 0 {
-		w.model.Fulfil(p)
+		w.model.Plans().Fulfil(p)
 	}
 }
 
@@ -603,12 +603,12 @@ func (w *randomModel) again() *Cluster {
 		c.move(t, Evicting, t.Node) // perhaps its node has lost contact since, or it had when this model heard of it first
 	}
 	c.Keep()
-	for _, p := range w.model.Plans() {
+	for _, p := range w.model.Plans().All() {
 		p = &Plan{ID: p.ID, Since: p.Since, Deadline: p.Deadline, Evictions: p.Evictions, Job: c.Job(p.taker()), Victims: slices.Clone(p.Victims)}
 		for i, t := range p.Victims {
 			p.Victims[i] = c.Task(t.Key())
 		}
-		c.Adopt(p)
+		c.Plans().Adopt(p)
 	}
 	c.Expire(w.now)
 	for _, j := range w.model.Jobs() {

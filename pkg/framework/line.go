@@ -49,7 +49,7 @@ func (s *Session) firstIn(in place) *cluster.Job {
 	for _, j := range s.Cluster.Waiting() {
 		look(j)
 	}
-	for _, p := range s.Cluster.Plans() {
+	for _, p := range s.Cluster.Plans().All() {
 		look(p.Job) // nothing of it may be left to place
 	}
 	return first

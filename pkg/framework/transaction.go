@@ -142,7 +142,7 @@ func (x Transaction) Promise(p *Planned) {
 	}
 	if !s.trial {
 		s.Cluster.Keep()
-		s.Cluster.Adopt(p.Plan)
+		s.Cluster.Plans().Adopt(p.Plan)
 	}
 	x.mustBePlanned()
 	s.moved = s.moved[:x.moved]

@@ -103,7 +103,7 @@ func TestAJobWithAPlanIsNotLookedAt(t *testing.T) {
 	if have := looked(); have != "j0" {
 		t.Errorf("looked at %s while room is being made for j1", have)
 	}
-	c.Cancel(p, "a test says so")
+	c.Plans().Cancel(p, "a test says so")
 	if have := looked(); have != "j0j1" {
 		t.Errorf("looked at %s after the plan was cancelled", have)
 	}

@@ -14,7 +14,7 @@ func writePlans(c *cluster.Cluster, began []*framework.Planned, d *decision.Deci
 			d.Plans = append(d.Plans, start(p, planned.Evictions))
 		}
 	}
-	for _, p := range c.TakeCancelledPlans() {
+	for _, p := range c.Plans().TakeCancelled() {
 		end := decision.PlanEnd{ID: p.ID, Why: p.Why}
 		if p.Job != nil {
 			end.Job = p.Job.ID

@@ -168,7 +168,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 			s.cluster.TakeBack(session.Binds, now)
 			for _, planned := range session.Plans {
 				if planned.Plan.IsInForce() {
-					s.cluster.Cancel(planned.Plan, "the scheduler failed")
+					s.cluster.Plans().Cancel(planned.Plan, "the scheduler failed")
 				}
 			}
 			session.Plans = nil

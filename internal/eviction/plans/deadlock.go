@@ -50,7 +50,7 @@ func sequencesOf(plans []*cluster.Plan) [][]*cluster.Task {
 // lastDeadlocked returns the latest of the plans in force that wait for each other, nil if none do. Plans that could come true if the
 // later ones gave way do not count.
 func lastDeadlocked(s *framework.Session) *cluster.Plan {
-	plans := s.Cluster.PlansWithTerms()
+	plans := s.Cluster.Plans().WithTerms()
 	if len(plans) < 2 {
 		return nil
 	}

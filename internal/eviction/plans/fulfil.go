@@ -34,7 +34,7 @@ func fulfil(s *framework.Session, p *cluster.Plan) bool {
 	if len(placed) < len(promised) {
 		return false
 	}
-	s.Cluster.Fulfil(p)
+	s.Cluster.Plans().Fulfil(p)
 	s.AddVerdict(j, nil)
 	s.Rejoin(j)
 	return true

@@ -43,7 +43,7 @@ func outlookOf(s *framework.Session, p *cluster.Plan) (order []*cluster.Task, is
 
 // laterThan are the plans that came into force after one, in their order.
 func laterThan(s *framework.Session, p *cluster.Plan) []*cluster.Plan {
-	return slices.DeleteFunc(s.Cluster.PlansInOrder(), func(q *cluster.Plan) bool { return q.Order <= p.Order })
+	return slices.DeleteFunc(s.Cluster.Plans().InOrder(), func(q *cluster.Plan) bool { return q.Order <= p.Order })
 }
 
 // suspendLater takes away the plans that came into force after one, what they promise and their evictions that were not sent. It
@@ -77,7 +77,7 @@ func spareUnsent(x framework.Transaction, p *cluster.Plan) {
 // pods. A pod that is placed or leaves may keep a promised pod from its node though it takes none of the room there (rule K5), if
 // the promised pod has terms about others.
 func KeepPromises(s *framework.Session, moved []*cluster.Task, but *cluster.Plan) bool {
-	plans := s.Cluster.PlansWithTerms()
+	plans := s.Cluster.Plans().WithTerms()
 	if len(plans) == 0 {
 		return true
 	}

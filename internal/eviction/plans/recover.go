@@ -22,7 +22,7 @@ func Recover(s *framework.Session) {
 	for _, j := range jobs {
 		if h, ok := readPlan(s, j); ok {
 			if _, taken := byID[h.plan.ID]; taken {
-				h.plan.ID = s.Cluster.NewPlanID(s.Now) // pods were copied with their records
+				h.plan.ID = s.Cluster.Plans().NewID(s.Now) // pods were copied with their records
 			}
 			byID[h.plan.ID] = len(recovered)
 			recovered = append(recovered, h)
@@ -41,7 +41,7 @@ func Recover(s *framework.Session) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(orphans)) {
 		slices.SortFunc(orphans[id], cluster.CompareTasks)
-		s.Cluster.Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
+		s.Cluster.Plans().Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
 	}
 	// In the order in which they came into force: a later one may rest on what an earlier one promises.
 	slices.SortStableFunc(recovered, func(a, b recoveredPlan) int { return compareAge(a.plan, b.plan) })
@@ -104,7 +104,7 @@ func readPlan(s *framework.Session, j *cluster.Job) (recoveredPlan, bool) {
 		}
 	}
 	if h.plan.ID == "" {
-		h.plan.ID = s.Cluster.NewPlanID(s.Now)
+		h.plan.ID = s.Cluster.Plans().NewID(s.Now)
 	}
 	return h, true
 }
@@ -143,7 +143,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	p.Deadline = Deadline(s, p, p.Promised())
 	if p.Job.LacksPromises() > 0 || len(p.Promised()) == 0 {
 		x.Undo()
-		s.Cluster.Disown(p, h.promised, h.victims, "the room that was promised is not there any more")
+		s.Cluster.Plans().Disown(p, h.promised, h.victims, "the room that was promised is not there any more")
 		return true
 	}
 	if len(planned.Evictions) > 0 {
@@ -154,7 +154,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 		s.Admit(p.Job) // it was, or nothing would have been promised to it
 	}
 	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
-		s.Cluster.Disown(&cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
+		s.Cluster.Plans().Disown(&cluster.Plan{ID: s.Cluster.Plans().NewID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
 	}
 	if _, why := actionOf(s, p); why != "" && len(p.Unsent()) > 0 {
 		cancel(s, p, why)

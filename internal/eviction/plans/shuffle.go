@@ -12,7 +12,7 @@ import (
 // Shuffle evicts pods that plugins have chosen.
 func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 	x := s.Begin()
-	p := &cluster.Plan{ID: s.Cluster.NewPlanID(s.Now), Action: action, Since: s.Now}
+	p := &cluster.Plan{ID: s.Cluster.Plans().NewID(s.Now), Action: action, Since: s.Now}
 	planned := &framework.Planned{Plan: p}
 	for _, c := range chosen {
 		t := c.Task

@@ -27,7 +27,7 @@ func Uphold(s *framework.Session, changed bool) {
 // upholdAll looks at each plan once. It reports whether to look at them again, since victims of any stay after all. The earliest is
 // fulfilled first.
 func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
-	plans := s.Cluster.PlansInOrder()
+	plans := s.Cluster.Plans().InOrder()
 	each := func(look func(p *cluster.Plan)) {
 		for _, p := range plans {
 			if p.IsInForce() {
@@ -87,9 +87,9 @@ func Fulfil(s *framework.Session, p *cluster.Plan) {
 // upholdWithoutJob looks after a plan of evictions whose room goes to no job.
 func upholdWithoutJob(s *framework.Session, p *cluster.Plan) {
 	if s.Policy.EvictingAction(p.Action) == nil && len(p.Unsent()) > 0 {
-		s.Cluster.Cancel(p, notConfigured(p))
+		s.Cluster.Plans().Cancel(p, notConfigured(p))
 	} else if !s.Now.Before(p.Deadline) {
-		s.Cluster.Cancel(p, "the pods did not leave in time")
+		s.Cluster.Plans().Cancel(p, "the pods did not leave in time")
 	}
 }
 
@@ -137,7 +137,7 @@ func notConfigured(p *cluster.Plan) string {
 // cancel ends a plan. Its job is looked at anew in the same cycle: what has become free for it is not to go to others before.
 func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	j := p.Job
-	s.Cluster.Cancel(p, why)
+	s.Cluster.Plans().Cancel(p, why)
 	s.Cluster.SetVerdict(j, nil)
 	s.Rejoin(j)
 }
@@ -145,7 +145,7 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 // resume looks for other victims for jobs whose plan has failed after pods had left for it, before any other job is served. The room
 // that is free already would go to pods that replace the victims, and they would be evicted in turn (rules S1, S2).
 func resume(s *framework.Session) {
-	for _, p := range s.Cluster.TakeInterruptedPlans() {
+	for _, p := range s.Cluster.Plans().TakeInterrupted() {
 		action := s.Policy.EvictingAction(p.Action)
 		if j := p.Job; action != nil && rules.MayPreempt(s, j) {
 			s.LookAt(j, func() { action.MakeRoom(s, j) })

@@ -90,8 +90,8 @@ func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 // returns the queues that have jobs, by name.
 func (r *run) addPlanned(jobs map[*cluster.Queue][]*cluster.Job) []*cluster.Queue {
 	s := r.session
-	for _, p := range s.Cluster.PlansInOrder() {
-		if j := p.Job; j != nil && s.Cluster.HasChanged(p) && s.Validate(j) == nil {
+	for _, p := range s.Cluster.Plans().InOrder() {
+		if j := p.Job; j != nil && s.Cluster.Plans().HasChanged(p) && s.Validate(j) == nil {
 			jobs[j.Queue] = append(jobs[j.Queue], j)
 		}
 	}

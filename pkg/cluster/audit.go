@@ -18,21 +18,25 @@ import (
 // Audit computes every total afresh from the tasks and returns what differs, one sentence each; nothing if the model is
 // sound. It changes nothing and costs time in proportion to everything.
 func (c *Cluster) Audit() []string {
-	a := &audit{}
-	c.auditNodes(a)
-	c.auditJobs(a)
-	c.auditQueues(a)
-	c.auditOwners(a)
-	c.auditPlans(a)
-	c.auditReservations(a)
-	c.auditHyperNodes(a)
+	a := &audit{model: c}
+	a.nodes()
+	a.jobs()
+	a.queues()
+	a.owners()
+	a.plans()
+	a.reservations()
+	a.hyperNodes()
 	if wrong := c.classes.Audit(); wrong != "" {
 		a.found = append(a.found, wrong)
 	}
 	return a.found
 }
 
-type audit struct{ found []string }
+// audit is one run of [Cluster.Audit].
+type audit struct {
+	model *Cluster
+	found []string
+}
 
 func (a *audit) vector(what string, have, want resources.Vector) {
 	if !have.Equal(want) {
@@ -53,7 +57,8 @@ func (a *audit) usage(what string, have, want *Usage) {
 	a.vector(what+" unsettled", have.Unsettled, want.Unsettled)
 }
 
-func (c *Cluster) auditNodes(a *audit) {
+func (a *audit) nodes() {
+	c := a.model
 	type totals struct {
 		used, releasing, promised resources.Vector
 		held                      resources.Vector
@@ -114,7 +119,7 @@ func (c *Cluster) auditNodes(a *audit) {
 		if n.NonZero != f.nonZero {
 			a.found = append(a.found, fmt.Sprintf("node %s balance is %v, should be %v", n.Name, n.NonZero, f.nonZero))
 		}
-		s := &sums[c.freshStanding(n)]
+		s := &sums[a.freshStanding(n)]
 		s.Total.Add(n.Allocatable)
 		s.Used.Add(f.used)
 		s.Releasing.Add(f.releasing)
@@ -146,7 +151,8 @@ func (a *audit) totals(what string, have, want *Totals) {
 }
 
 // freshStanding works out in which totals a node must count from all pods there are.
-func (c *Cluster) freshStanding(n *Node) standing {
+func (a *audit) freshStanding(n *Node) standing {
+	c := a.model
 	if !n.ready || n.Object.Spec.Unschedulable {
 		return unusable
 	}
@@ -163,7 +169,8 @@ func (c *Cluster) freshStanding(n *Node) standing {
 	return usable
 }
 
-func (c *Cluster) auditJobs(a *audit) {
+func (a *audit) jobs() {
+	c := a.model
 	members := map[*Job][]*Task{}
 	for _, t := range c.tasks {
 		if t.Job != nil {
@@ -226,7 +233,7 @@ func (c *Cluster) auditJobs(a *audit) {
 				a.found = append(a.found, fmt.Sprintf("%s counts of role %s are %v, should be %v", what, role, *j.Roles()[role], *counts))
 			}
 		}
-		c.auditSubgroups(a, what, j, members[j])
+		a.subgroups(what, j, members[j])
 		if j.wantsAttention() && !j.waiting {
 			a.found = append(a.found, what+" wants attention and is not listed as waiting")
 		}
@@ -242,7 +249,7 @@ func freshRanks(members []*Task) []rank {
 	return []rank{{carried(lowest.Pod), len(members)}}
 }
 
-func (c *Cluster) auditSubgroups(a *audit, what string, j *Job, members []*Task) {
+func (a *audit) subgroups(what string, j *Job, members []*Task) {
 	tasks, counts := map[*Subgroup]int{}, map[*Subgroup]*gang.Counts{}
 	for _, t := range members {
 		if g := t.Subgroup; g != nil {
@@ -262,8 +269,9 @@ func (c *Cluster) auditSubgroups(a *audit, what string, j *Job, members []*Task)
 	}
 }
 
-// auditHyperNodes looks at what has been tallied: that nothing has changed since is for the asker to see to.
-func (c *Cluster) auditHyperNodes(a *audit) {
+// hyperNodes looks at what has been tallied: that nothing has changed since is for the asker to see to.
+func (a *audit) hyperNodes() {
+	c := a.model
 	if !c.topology.IsSettled() {
 		return
 	}
@@ -281,7 +289,8 @@ func (c *Cluster) auditHyperNodes(a *audit) {
 	}
 }
 
-func (c *Cluster) auditQueues(a *audit) {
+func (a *audit) queues() {
+	c := a.model
 	own, jobs := map[*Queue]*Usage{}, map[*Queue]int{}
 	for _, q := range c.queues {
 		own[q] = &Usage{}
@@ -308,8 +317,9 @@ func (c *Cluster) auditQueues(a *audit) {
 	}
 }
 
-// auditReservations holds what is reserved of volumes and devices against what the tasks hold.
-func (c *Cluster) auditReservations(a *audit) {
+// reservations holds what is reserved of volumes and devices against what the tasks hold.
+func (a *audit) reservations() {
+	c := a.model
 	reserved := map[supplies.Key]int{}
 	for _, t := range c.tasks {
 		if t.Reservation == nil {
@@ -329,7 +339,8 @@ func (c *Cluster) auditReservations(a *audit) {
 	a.int("objects that are reserved and have no holder", len(reserved), 0)
 }
 
-func (c *Cluster) auditPlans(a *audit) {
+func (a *audit) plans() {
+	c := a.model
 	for id, p := range c.plans.inForce {
 		if p.ID != id || p.Job != nil && (c.jobs[p.Job.ID] != p.Job || p.Job.Plan != p) {
 			a.found = append(a.found, "plan "+id+" is listed and not in force")
@@ -370,5 +381,34 @@ func (c *Cluster) auditPlans(a *audit) {
 	}
 	for b, count := range spent {
 		a.int("evictions under way of budget "+b.Namespace+"/"+b.Name, b.Spent(), count)
+	}
+}
+
+func (a *audit) owners() {
+	c := a.model
+	counts := map[JobID]map[string]int{}
+	count := func(id JobID, scheduler string) {
+		if counts[id] == nil {
+			counts[id] = map[string]int{}
+		}
+		counts[id][scheduler]++
+	}
+	for _, s := range c.strangers {
+		count(s.job, s.scheduler)
+	}
+	for _, t := range c.tasks {
+		if t.Job != nil {
+			count(t.Job.ID, t.scheduler)
+		}
+	}
+	for id, j := range c.jobs {
+		for _, m := range j.members {
+			a.int("pods of job "+id.String()+" for scheduler "+m.scheduler, m.pods, counts[id][m.scheduler])
+		}
+		a.int("schedulers of the pods of job "+id.String(), len(j.members), len(counts[id]))
+		isForeign := j.Group != nil && !slices.Contains(c.options.SchedulerNames, j.Scheduler())
+		if len(c.questioned) == 0 && isForeign != j.IsForeign {
+			a.found = append(a.found, "job "+id.String()+" is taken for one of the wrong scheduler")
+		}
 	}
 }

@@ -149,31 +149,3 @@ func (c *Cluster) dropIfEmpty(j *Job) {
 		delete(c.jobs, j.ID)
 	}
 }
-
-func (c *Cluster) auditOwners(a *audit) {
-	counts := map[JobID]map[string]int{}
-	count := func(id JobID, scheduler string) {
-		if counts[id] == nil {
-			counts[id] = map[string]int{}
-		}
-		counts[id][scheduler]++
-	}
-	for _, s := range c.strangers {
-		count(s.job, s.scheduler)
-	}
-	for _, t := range c.tasks {
-		if t.Job != nil {
-			count(t.Job.ID, t.scheduler)
-		}
-	}
-	for id, j := range c.jobs {
-		for _, m := range j.members {
-			a.int("pods of job "+id.String()+" for scheduler "+m.scheduler, m.pods, counts[id][m.scheduler])
-		}
-		a.int("schedulers of the pods of job "+id.String(), len(j.members), len(counts[id]))
-		isForeign := j.Group != nil && !slices.Contains(c.options.SchedulerNames, j.Scheduler())
-		if len(c.questioned) == 0 && isForeign != j.IsForeign {
-			a.found = append(a.found, "job "+id.String()+" is taken for one of the wrong scheduler")
-		}
-	}
-}

@@ -51,7 +51,7 @@ type Task struct {
 	carried       int32               // the priority of its pod that its job counts it by
 	inJob, inNode int                 // positions in their lists
 	tolerated     []taints.Toleration // that are counted for it
-	terms         []string            // what its pod is counted under in Cluster.terms
+	terms         []string            // under what its pod is counted in the table of classes
 }
 
 // Key returns namespace and name.

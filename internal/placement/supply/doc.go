@@ -6,7 +6,7 @@
 //
 // Invariants:
 //
-//  1. What is shown is what [cluster.Cluster.Supply] says: what the API shows, with all that is reserved laid over it. So what
+//  1. What is shown is what [supplies.Store.Get] says: what the API shows, with all that is reserved laid over it. So what
 //     the plugins assume themselves is needed no longer than it takes to ask them, and nothing stays assumed here.
 //  2. Nothing is connected to anything. The informers are never started, and are filled by hand.
 //     For the resources of a pod that DeviceClasses stand for a claim is shown as if it were there, without devices. Else

@@ -12,6 +12,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/verdict"
@@ -219,20 +220,20 @@ func (c *Cluster) updateTask(t *Task, pod *corev1.Pod) {
 	t.was = shown
 	before := t.weight()
 	was, from := before.status, before.node
-	if t.Pod != nil && samePod(t.Pod, pod) && from == node && was.Weighs(status) && before.request.Equal(c.classes.Request(pod)) {
+	if t.Pod != nil && same.Pod(t.Pod, pod) && from == node && was.Weighs(status) && before.request.Equal(c.classes.Request(pod)) {
 		c.restate(t, pod, status)
 		return
 	}
 	switch {
 	case status.Evictable() && !was.Evictable(), status.Holds() && from != node:
 		c.world.Note(wake.PodPlaced)
-	case (status.Holds() || status == Pipelined) && t.Pod != nil && !c.leavesAlike(t.Pod, pod):
+	case (status.Holds() || status == Pipelined) && t.Pod != nil && !same.PodAsVictim(c.classes.Keys(), t.Pod, pod):
 		c.world.Note(wake.PodRelabelled)
 	}
 	if t.Status == Evicting {
 		c.spend(t, -1)
 	}
-	if t.Refusal != nil && (status.Finished() || status == Releasing || !c.leavesAlike(t.Pod, pod)) {
+	if t.Refusal != nil && (status.Finished() || status == Releasing || !same.PodAsVictim(c.classes.Keys(), t.Pod, pod)) {
 		c.reconsider(func(other *Task) bool { return other == t })
 	}
 	// Everything the totals depend on changes between taking the task out of them and putting it back.
@@ -405,7 +406,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		j.Phase, j.Decided, j.Verdict, j.Place = group.Status.Phase, nil, nil, nil
 		j.forgive()
 		c.questionOwner(j)
-	case sameGroup(j.Group, group):
+	case same.Group(j.Group, group):
 		j.Group = group
 		c.followPhase(j)
 		return
@@ -413,7 +414,7 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		// What made a binding fail may have been mended.
 		j.NotBefore = time.Time{}
 	}
-	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !c.givesTheSame(j.Group, group) {
+	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !same.GroupAsVictim(c.classes.Keys(), j.Group, group) {
 		c.world.Note(wake.VictimsChanged) // its pods may be evicted now, or no more
 	}
 	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.SchedulerNameKey] != group.Annotations[schedulingv1beta1.SchedulerNameKey] {

@@ -67,12 +67,3 @@ func (n *Node) Free(d resources.Dim) int64 {
 func (n *Node) Future(d resources.Dim) int64 {
 	return n.Allocatable.At(d) - n.Used.At(d) + n.Releasing.At(d) - n.Promised.At(d)
 }
-
-func isReady(node *corev1.Node) bool {
-	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeReady {
-			return node.Status.Conditions[i].Status == corev1.ConditionTrue
-		}
-	}
-	return true
-}

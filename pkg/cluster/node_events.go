@@ -3,6 +3,7 @@ package cluster
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
@@ -27,7 +28,7 @@ func (c *Cluster) nodeNamed(name string) *Node {
 
 func (c *Cluster) setNode(object *corev1.Node) {
 	n := c.nodeNamed(object.Name)
-	if n.Object != nil && n.Object.UID == object.UID && sameNode(n.Object, object) {
+	if n.Object != nil && n.Object.UID == object.UID && same.Node(n.Object, object) {
 		n.Object = object
 		return
 	}
@@ -41,7 +42,7 @@ func (c *Cluster) showNode(n *Node, object *corev1.Node) {
 	c.taints.SetNode(n.Name, n.Object, object)
 	n.Object, n.ready, n.Allocatable = object, false, nil
 	if object != nil {
-		n.ready = isReady(object)
+		n.ready = same.IsReady(object)
 		n.Allocatable = c.allocatable(object)
 	}
 	n.standing = c.standingOf(n)

@@ -14,8 +14,8 @@ func drawn(t *rapid.T) chooser {
 	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
 }
 
-// same fails the test if two dumps differ.
-func same(t *rapid.T, what string, before, after any) {
+// expectSame fails the test if two dumps differ.
+func expectSame(t *rapid.T, what string, before, after any) {
 	t.Helper()
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Fatalf("%s (-before +after):\n%s", what, diff)
@@ -68,11 +68,11 @@ func TestUndoRestoresTheModelBitForBit(t *testing.T) {
 			for i, mark := range slices.Backward(marks) {
 				if w.choose(2) == 1 {
 					w.model.Undo(mark)
-					same(t, "after undoing an inner transaction", dumps[i], exactly(w.model))
+					expectSame(t, "after undoing an inner transaction", dumps[i], exactly(w.model))
 				}
 			}
 			w.model.Undo(0)
-			same(t, "after undoing all", before, exactly(w.model))
+			expectSame(t, "after undoing all", before, exactly(w.model))
 		}
 		steps["attempt"], steps["attempt again"] = attempt, attempt
 		t.Repeat(steps)
@@ -91,7 +91,7 @@ func TestTheModelIsWhatARestartedOneWouldBe(t *testing.T) {
 			w.model.Expire(w.now)
 			again := w.again()
 			sound(t, again)
-			same(t, "after a restart", meaning(w.model), meaning(again))
+			expectSame(t, "after a restart", meaning(w.model), meaning(again))
 		}
 		steps["compare"], steps["compare again"] = compare, compare
 		t.Repeat(steps)
@@ -106,8 +106,8 @@ func TestObjectsMayComeInAnyOrder(t *testing.T) {
 			[]func(){w.setPod, w.setPod, w.setPod, w.setNode, w.setGroup, w.setQueue, w.setClass, w.setBudget, w.setQuota}[w.choose(9)]()
 		}
 		first, second := w.again(), w.again()
-		same(t, "in another order", meaning(first), meaning(second))
-		same(t, "classes in another order", classmates(first), classmates(second))
+		expectSame(t, "in another order", meaning(first), meaning(second))
+		expectSame(t, "classes in another order", classmates(first), classmates(second))
 		for i, n := range first.Nodes() {
 			if second.Nodes()[i].Name != n.Name {
 				t.Fatalf("node %d is %s or %s", i, n.Name, second.Nodes()[i].Name)
@@ -131,7 +131,7 @@ func TestEventsOfDifferentObjectsCommute(t *testing.T) {
 		w.settle()
 		shuffled := w.shuffled()
 		sound(t, shuffled)
-		same(t, "in another order", meaning(w.model), meaning(shuffled))
+		expectSame(t, "in another order", meaning(w.model), meaning(shuffled))
 	})
 }
 

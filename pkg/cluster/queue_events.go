@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"maps"
-
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 )
@@ -19,7 +17,7 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 	if isNew || q.Object.UID != object.UID {
 		q.Decided = nil
 	}
-	if !isNew && c.sameQueue(q.Object, object) {
+	if !isNew && same.Queue(c.classes.Keys(), q.Object, object) {
 		q.Object = object
 		return
 	}
@@ -34,12 +32,6 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 			}
 		}
 	}
-}
-
-// sameQueue reports whether nothing that a decision rests on differs: most updates of a queue are our own counts.
-func (c *Cluster) sameQueue(a, b *schedulingv1beta1.Queue) bool {
-	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State &&
-		maps.Equal(a.Annotations, b.Annotations) && !podclass.Differs(c.classes.Keys().QueueLabels, a.Labels, b.Labels)
 }
 
 func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {

@@ -78,9 +78,9 @@ func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (i
 // Fulfil ends a plan whose job has what it was promised, on whatever nodes. Victims that were not told to leave stay, so other plans
 // that counted on their room are cancelled in the same cycle.
 func Fulfil(s *framework.Session, p *cluster.Plan) {
-	s.Cluster.Fulfil(p)
+	s.Cluster.Plans().Fulfil(p)
 	for again := len(p.Spared) > 0; again; {
-		again = cancelRefuted(s, s.Cluster.PlansInOrder(), true)
+		again = cancelRefuted(s, s.Cluster.Plans().InOrder(), true)
 	}
 }
 

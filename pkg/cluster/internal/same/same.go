@@ -1,4 +1,6 @@
-package cluster
+// Package same says whether two states of an object differ in anything that a decision rests on. Most updates are heartbeats and
+// statuses that the scheduler has written itself; they must cost nothing.
+package same
 
 import (
 	"maps"
@@ -14,9 +16,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/podclass"
 )
 
-// samePod reports whether nothing that a decision rests on differs between two states of a pod, but perhaps its node and
+// Pod reports whether nothing that a decision rests on differs between two states of a pod, but perhaps its node and
 // its status.
-func samePod(a, b *corev1.Pod) bool {
+func Pod(a, b *corev1.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
 		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
 }
@@ -41,11 +43,11 @@ func sameAnnotations(a, b map[string]string) bool {
 	return count == 0
 }
 
-// leavesAlike reports whether nothing differs between two states of a pod that has its node that decides whether it may leave
+// PodAsVictim reports whether nothing differs between two states of a pod that has its node that decides whether it may leave
 // for others, or whom it attracts and repels: its labels, and the annotations that speak to the scheduler. Other annotations
-// are written by whoever runs the pod, and help nobody.
-func (c *Cluster) leavesAlike(a, b *corev1.Pod) bool {
-	return !podclass.Differs(c.classes.Keys().PodAnnotations, a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
+// are written by those who run the pod, and help no job.
+func PodAsVictim(keys *podclass.Keys, a, b *corev1.Pod) bool {
+	return !podclass.Differs(keys.PodAnnotations, a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
 }
 
 // saysTheSame reports whether all annotations of one state that speak to the scheduler are in another.
@@ -61,11 +63,11 @@ func saysTheSame(a, b map[string]string) bool {
 // annotationDomain is part of all annotations of pods that the scheduler and its plugins read.
 const annotationDomain = "volcano.sh/"
 
-// sameNode reports whether nothing that a decision rests on differs between two states of a node. Most updates are
+// Node reports whether nothing that a decision rests on differs between two states of a node. Most updates are
 // heartbeats.
-func sameNode(a, b *corev1.Node) bool {
+func Node(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
-		isReady(a) == isReady(b) &&
+		IsReady(a) == IsReady(b) &&
 		maps.Equal(a.Labels, b.Labels) &&
 		maps.Equal(a.Annotations, b.Annotations) &&
 		maps.EqualFunc(a.Status.Allocatable, b.Status.Allocatable, resource.Quantity.Equal) &&
@@ -77,20 +79,36 @@ func sameNode(a, b *corev1.Node) bool {
 		})
 }
 
-// givesTheSame reports whether nothing differs between two states of a PodGroup that decides which of its pods may leave for
+// GroupAsVictim reports whether nothing differs between two states of a PodGroup that decides which of its pods may leave for
 // others.
-func (c *Cluster) givesTheSame(a, b *schedulingv1beta1.PodGroup) bool {
+func GroupAsVictim(keys *podclass.Keys, a, b *schedulingv1beta1.PodGroup) bool {
 	const key = schedulingv1beta1.PreemptableKey
-	return !podclass.Differs(c.classes.Keys().JobAnnotations, a.Annotations, b.Annotations) && !podclass.Differs(c.classes.Keys().JobLabels, a.Labels, b.Labels) &&
+	return !podclass.Differs(keys.JobAnnotations, a.Annotations, b.Annotations) && !podclass.Differs(keys.JobLabels, a.Labels, b.Labels) &&
 		a.Annotations[key] == b.Annotations[key] && a.Labels[key] == b.Labels[key] &&
 		equality.Semantic.DeepEqual(a.Spec.SubGroupPolicy, b.Spec.SubGroupPolicy) &&
 		a.Spec.MinMember == b.Spec.MinMember && maps.Equal(a.Spec.MinTaskMember, b.Spec.MinTaskMember) &&
 		a.Spec.PriorityClassName == b.Spec.PriorityClassName && a.Spec.Queue == b.Spec.Queue
 }
 
-// sameGroup reports whether nothing that a decision rests on differs between two states of a PodGroup. Most updates are
-// our own statuses.
-func sameGroup(a, b *schedulingv1beta1.PodGroup) bool {
+// Group reports whether nothing that a decision rests on differs between two states of a PodGroup. Most updates are
+// statuses that the scheduler has written itself.
+func Group(a, b *schedulingv1beta1.PodGroup) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Annotations, b.Annotations) &&
 		maps.Equal(a.Labels, b.Labels)
+}
+
+// IsReady reports whether a node does not say that it is not ready.
+func IsReady(node *corev1.Node) bool {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			return node.Status.Conditions[i].Status == corev1.ConditionTrue
+		}
+	}
+	return true
+}
+
+// Queue reports whether nothing that a decision rests on differs: most updates of a queue are counts that the scheduler has written itself.
+func Queue(keys *podclass.Keys, a, b *schedulingv1beta1.Queue) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State &&
+		maps.Equal(a.Annotations, b.Annotations) && !podclass.Differs(keys.QueueLabels, a.Labels, b.Labels)
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"testing"
 
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -30,7 +31,7 @@ var onlyGrows = []string{"Cluster.waiting", "Job.waiting"}
 
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
-	"Cluster.Resources", "Cluster.freeSlots", "Cluster.slots", "Cluster.bySlot", "Terms.generation",
+	"Cluster.Resources", "Cluster.freeSlots", "Cluster.bySlot", "Terms.generation",
 	"Cluster.namespacesGeneration", "Cluster.world", "Set.generation", "Plans.model", "Plans.cancelled", "Plans.interrupted", "Cluster.refused", "Task.Refusal", "Plans.adopted", "Plan.Order", "Plan.nominated", "Plan.Lost", "Plan.hasTerms", "Plans.withTerms",
 	"Table.classes", "Table.index", "Table.served", "Cluster.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cluster.keysAreStale", "Node.Slot", "Task.inJob",
 	"Job.version", "Plan.seen", "Job.judged", "Job.lookedAt", "Job.Postponed", "Job.postponed", "Job.NotBefore", "Job.failures", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
@@ -268,4 +269,34 @@ func sorted(list any) any {
 	all, _ := list.([]any)
 	slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return all
+}
+
+// fieldsOf collects the names of the fields of a type and of all that it is made of, like Node.tasks.
+func fieldsOf(of reflect.Type, names map[string]bool, seen map[reflect.Type]bool) {
+	if seen[of] {
+		return
+	}
+	seen[of] = true
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		fieldsOf(of.Elem(), names, seen)
+	case reflect.Map:
+		fieldsOf(of.Key(), names, seen)
+		fieldsOf(of.Elem(), names, seen)
+	case reflect.Struct:
+		for i := range of.NumField() {
+			names[of.Name()+"."+of.Field(i).Name] = true
+			fieldsOf(of.Field(i).Type, names, seen)
+		}
+	}
+}
+
+func TestWhatADumpLeavesOutExists(t *testing.T) {
+	names := map[string]bool{}
+	fieldsOf(reflect.TypeFor[Cluster](), names, map[reflect.Type]bool{})
+	for _, name := range slices.Concat(unordered, leftOut, onlyGrows, arrival) {
+		if !names[name] {
+			t.Errorf("no part of the model has a field %s", name)
+		}
+	}
 }

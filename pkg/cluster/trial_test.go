@@ -18,7 +18,7 @@ import (
 func unchanged(c *Cluster) any {
 	grows := []string{"Cluster.generation", "Cluster.changes", "Cluster.log", "Terms.generation", "Class.matched",
 		"Class.matchedWhen", "Time.loc", "term.selector", "Task.inNode", "Task.budgets", "Budget.selector",
-		"supplies.changes", "supplies.dropped", "SubgroupPolicy.selector", "Cluster.topology", "Cluster.talliedAt", "Node.tallied", "Node.talliedUsed"}
+		"Store.changes", "SubgroupPolicy.selector", "Cluster.topology", "Cluster.talliedAt", "Node.tallied", "Node.talliedUsed"}
 	generations := map[string]uint64{}
 	for name, n := range c.nodes {
 		generations[name] = n.Generation

@@ -79,7 +79,7 @@ func TestEveryReasonToWaitIsExplained(t *testing.T) {
 	explained := rows(page(t, "why-pending.md"))
 	known := constants(t, "../pkg/verdict/verdict.go", "Code", "")
 	for file, prefix := range map[string]string{
-		"../internal/controllers/job/phase.go": "Reason", "../internal/controllers/podgroup/reconciler.go": "Reason",
+		"../internal/controllers/job/lifecycle/phase.go": "Reason", "../internal/controllers/podgroup/reconciler.go": "Reason",
 		"../internal/controllers/queue/reconciler.go": "Reason", "../pkg/apis/batch/v1alpha1/status.go": "PodGroupPendingReason",
 		"../pkg/scheduler/pods.go": "reason",
 	} {

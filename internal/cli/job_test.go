@@ -272,8 +272,8 @@ func TestAViewSaysWhyAJobWaitsAndWhoWasEvictedForIt(t *testing.T) {
 		create(t, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, InvolvedObject: about, Reason: reason, Message: text,
 			Type: "Normal", EventTime: metav1.NewMicroTime(time.Now()), Related: related, ReportingController: "volcano", ReportingInstance: "i", Action: "Preempting"})
 	}
-	taker := &corev1.ObjectReference{Kind: "PodGroup", Namespace: n, Name: group.Name}
-	event(other, "victim", corev1.ObjectReference{Kind: "Pod", Namespace: other, Name: "old-main-0"}, "Preempted", "by rule Q1", taker)
+	preemptor := &corev1.ObjectReference{Kind: "PodGroup", Namespace: n, Name: group.Name}
+	event(other, "victim", corev1.ObjectReference{Kind: "Pod", Namespace: other, Name: "old-main-0"}, "Preempted", "by rule Q1", preemptor)
 	event(n, "loss", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-2"}, "Preempted", "by rule J1",
 		&corev1.ObjectReference{Kind: "PodGroup", Namespace: n, Name: "another"})
 	event(n, "stranger", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-x-2"}, "Preempted", "of another job", nil)

@@ -115,7 +115,7 @@ func newPlanning(t *testing.T) *planning {
 	if s.tapped, err = apiserver.Connect(config, 2000, 2000); err != nil {
 		t.Fatal(err)
 	}
-	s.group = createGroup(t, admin, s.namespace, "taker")
+	s.group = createGroup(t, admin, s.namespace, "preemptor")
 	s.outbox = s.startOutbox()
 	return s
 }
@@ -169,25 +169,25 @@ func (s *planning) running(name string) *corev1.Pod {
 	return pod
 }
 
-func (s *planning) plan(id string, takers, victims []*corev1.Pod) decision.PlanStart {
-	job := cluster.JobID{Namespace: s.namespace, Name: "taker"}
+func (s *planning) plan(id string, preemptors, victims []*corev1.Pod) decision.PlanStart {
+	job := cluster.JobID{Namespace: s.namespace, Name: "preemptor"}
 	p := decision.PlanStart{ID: id, Job: job, UID: s.group.UID, Group: decision.GroupStatus{Job: job, UID: s.group.UID,
 		Status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{{
 			Type: schedulingv1beta1.PodGroupNominatedType, Status: corev1.ConditionTrue, TransitionID: id, LastTransitionTime: metav1.Now().Rfc3339Copy(),
 		}}}}}
-	for _, pod := range takers {
+	for _, pod := range preemptors {
 		p.Nominations = append(p.Nominations, decision.Nomination{Pod: nameOf(pod), UID: pod.UID, Node: "node", Job: job})
 	}
 	for _, pod := range victims {
-		p.Evictions = append(p.Evictions, decision.Eviction{Pod: nameOf(pod), UID: pod.UID, Node: "node", For: job, Action: "preempt", Law: "J1",
+		p.Evictions = append(p.Evictions, decision.Eviction{Pod: nameOf(pod), UID: pod.UID, Node: "node", For: job, Action: "preempt", Rule: "J1",
 			Message: "by rule J1 (plan " + id + ")"})
 	}
 	return p
 }
 
-func (s *planning) endOf(id string, takers, spared []*corev1.Pod) decision.PlanEnd {
-	p := decision.PlanEnd{ID: id, Job: cluster.JobID{Namespace: s.namespace, Name: "taker"}, Why: "the test says so"}
-	for _, pod := range takers {
+func (s *planning) endOf(id string, preemptors, spared []*corev1.Pod) decision.PlanEnd {
+	p := decision.PlanEnd{ID: id, Job: cluster.JobID{Namespace: s.namespace, Name: "preemptor"}, Why: "the test says so"}
+	for _, pod := range preemptors {
 		p.Nominations = append(p.Nominations, decision.Nomination{Pod: nameOf(pod), UID: pod.UID, Job: p.Job})
 	}
 	for _, pod := range spared {
@@ -295,8 +295,8 @@ const (
 
 func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 	s := newPlanning(t)
-	taker, v, w, past := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w"), s.running("x")
-	plan := s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v, w, past})
+	preemptor, v, w, past := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w"), s.running("x")
+	plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v, w, past})
 	plan.Evictions[2].PastBudget = true
 	// What waits of the statuses of its PodGroup is older, and is not written any more. It waits only as long as no worker
 	// has taken it.
@@ -311,20 +311,20 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 		slices.Sort(got[part[0]:part[1]])
 	}
 	slices.Sort(got[11:])
-	if diff := cmp.Diff([]string{"status taker 200", "status a 200", "ask v 201", "ask w 201", "ask x 200",
+	if diff := cmp.Diff([]string{"status preemptor 200", "status a 200", "ask v 201", "ask w 201", "ask x 200",
 		"status v 200", "status w 200", "status x 200",
 		"delete x 200", "evict v 201", "evict w 201", "status v 200", "status w 200"}, got); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
-	group, err := s.admin.Batch.SchedulingV1beta1().PodGroups(s.namespace).Get(apitest.Context(t), "taker", metav1.GetOptions{})
+	group, err := s.admin.Batch.SchedulingV1beta1().PodGroups(s.namespace).Get(apitest.Context(t), "preemptor", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(plan.Group.Status, group.Status); diff != "" {
 		t.Errorf("the PodGroup (-want +got):\n%s", diff)
 	}
-	if node := s.live(taker).Status.NominatedNodeName; node != "node" {
-		t.Errorf("the taker is promised %q", node)
+	if node := s.live(preemptor).Status.NominatedNodeName; node != "node" {
+		t.Errorf("the preemptor is promised %q", node)
 	}
 	s.expectMarks(leaving, v, w, past)
 	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: 2, plans.EvictionForced: 1})
@@ -337,7 +337,7 @@ func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
 			return fmt.Sprintf("there are %d events", len(list.Items))
 		}
 		for _, e := range list.Items {
-			if e.Reason != "Preempted" || e.Note != "by rule J1 (plan p)" || e.Related.Name != "taker" || e.Regarding.Kind != "Pod" {
+			if e.Reason != "Preempted" || e.Note != "by rule J1 (plan p)" || e.Related.Name != "preemptor" || e.Regarding.Kind != "Pod" {
 				t.Errorf("the event is %+v", e)
 			}
 		}
@@ -391,18 +391,18 @@ func TestAnEvictionOfANamesakeIsNone(t *testing.T) {
 
 func TestABudgetThatForbidsAnEvictionEndsThePlan(t *testing.T) {
 	s := newPlanning(t)
-	taker, v := createPod(t, s.admin, s.namespace, "a"), s.running("v")
+	preemptor, v := createPod(t, s.admin, s.namespace, "a"), s.running("v")
 	s.budget(0)
-	s.begin(s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v}))
+	s.begin(s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v}))
 	s.settle()
 	s.expectMarks("True PreemptionByScheduler: by rule J1 (plan p)", v)
 	s.expectResults(map[plans.EvictionResult]int{plans.EvictionRefused: 1})
 	s.expectFailure("disruption budget")
-	s.end(s.endOf("p", []*corev1.Pod{taker}, []*corev1.Pod{v}))
+	s.end(s.endOf("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v}))
 	s.settle()
 	s.expectMarks(cancelled, v)
-	if node := s.live(taker).Status.NominatedNodeName; node != "" {
-		t.Errorf("the taker is still promised %q", node)
+	if node := s.live(preemptor).Status.NominatedNodeName; node != "" {
+		t.Errorf("the preemptor is still promised %q", node)
 	}
 }
 
@@ -427,13 +427,13 @@ func TestABudgetIsSpentOrPassedOverAsThePlanSays(t *testing.T) {
 
 func TestAPlanThatIsCancelledInTheMiddleLeavesTheRestInPeace(t *testing.T) {
 	s := newPlanning(t)
-	taker := createPod(t, s.admin, s.namespace, "a")
+	preemptor := createPod(t, s.admin, s.namespace, "a")
 	var victims []*corev1.Pod
 	for _, name := range podNames("v", plans.Workers+4) {
 		victims = append(victims, s.running(name))
 		s.gate["evict "+name] = make(chan struct{})
 	}
-	s.begin(s.plan("p", []*corev1.Pod{taker}, victims))
+	s.begin(s.plan("p", []*corev1.Pod{preemptor}, victims))
 	underWay := map[string]bool{}
 	for range plans.Workers {
 		underWay[<-s.waits] = true
@@ -448,7 +448,7 @@ func TestAPlanThatIsCancelledInTheMiddleLeavesTheRestInPeace(t *testing.T) {
 		t.Fatalf("%d evictions are under way", len(underWay))
 	}
 	// It cannot be known which of those under way will count.
-	s.end(s.endOf("p", []*corev1.Pod{taker}, victims))
+	s.end(s.endOf("p", []*corev1.Pod{preemptor}, victims))
 	for _, gate := range s.gate {
 		close(gate)
 	}
@@ -459,20 +459,20 @@ func TestAPlanThatIsCancelledInTheMiddleLeavesTheRestInPeace(t *testing.T) {
 			t.Errorf("pod %s leaves: %t", v.Name, isGone)
 		}
 	}
-	if node := s.live(taker).Status.NominatedNodeName; node != "" {
-		t.Errorf("the taker is still promised %q", node)
+	if node := s.live(preemptor).Status.NominatedNodeName; node != "" {
+		t.Errorf("the preemptor is still promised %q", node)
 	}
 	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: plans.Workers, plans.EvictionDropped: 4})
 }
 
 func TestALostReplyIsAnsweredByAskingAgain(t *testing.T) {
 	s := newPlanning(t)
-	taker, v, w := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w")
-	for _, name := range []string{"status taker", "status a", "status v", "evict v", "delete w"} {
+	preemptor, v, w := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w")
+	for _, name := range []string{"status preemptor", "status a", "status v", "evict v", "delete w"} {
 		s.loses[name] = true
 	}
 	s.budget(1) // which a repetition must not ask for a second time
-	plan := s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v, w})
+	plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v, w})
 	plan.Evictions[1].PastBudget = true
 	s.begin(plan)
 	s.settle()
@@ -481,8 +481,8 @@ func TestALostReplyIsAnsweredByAskingAgain(t *testing.T) {
 	}
 	s.expectMarks(leaving, v, w)
 	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: 1, plans.EvictionForced: 1})
-	if node := s.live(taker).Status.NominatedNodeName; node != "node" {
-		t.Errorf("the taker is promised %q", node)
+	if node := s.live(preemptor).Status.NominatedNodeName; node != "node" {
+		t.Errorf("the preemptor is promised %q", node)
 	}
 	if len(s.failures) != 0 || s.outbox.Stats().StepsRepeated != 4 {
 		t.Errorf("%d repetitions, reported %v", s.outbox.Stats().StepsRepeated, s.failures)
@@ -491,9 +491,9 @@ func TestALostReplyIsAnsweredByAskingAgain(t *testing.T) {
 
 func TestTheNextOutboxFinishesWhatADrainLeft(t *testing.T) {
 	s := newPlanning(t)
-	taker, v, w := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w")
+	preemptor, v, w := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w")
 	s.gate["status v"] = make(chan struct{})
-	plan := s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v, w})
+	plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v, w})
 	s.begin(plan)
 	<-s.waits
 	drained := make(chan error)

@@ -24,22 +24,22 @@ func (s *planning) expectRecords(pod *corev1.Pod, promise, eviction string) {
 // The API server takes the annotation and the status in one request, or neither: nothing else is written.
 func TestAPlanIsRecordedWithTheStatusItBelongsTo(t *testing.T) {
 	s := newPlanning(t)
-	taker, v := createPod(t, s.admin, s.namespace, "a"), s.running("v")
+	preemptor, v := createPod(t, s.admin, s.namespace, "a"), s.running("v")
 	s.budget(0)
-	plan := s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v})
+	plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v})
 	plan.Action, plan.Scope, plan.Since = "preempt", decision.BetweenJobs, s.group.CreationTimestamp.Time
 	plan.Evictions[0].Plan = "p"
 	s.begin(plan)
 	s.settle()
 	s.expectMarks("True PreemptionByScheduler: by rule J1 (plan p)", v)
-	s.expectRecords(taker, plan.PromiseRecord(), "")
-	s.expectRecords(v, "", `{"plan":"p","law":"J1"}`)
-	end := s.endOf("p", []*corev1.Pod{taker}, []*corev1.Pod{v})
+	s.expectRecords(preemptor, plan.PromiseRecord(), "")
+	s.expectRecords(v, "", `{"plan":"p","rule":"J1"}`)
+	end := s.endOf("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v})
 	end.Spared[0].Refused, end.Spared[0].Refusals = "no", 2
 	s.end(end)
 	s.settle()
 	s.expectMarks("False EvictionRefused: no", v)
-	s.expectRecords(taker, "", "")
+	s.expectRecords(preemptor, "", "")
 	s.expectRecords(v, "", `{"refusals":2}`)
 }
 

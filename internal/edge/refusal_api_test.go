@@ -83,9 +83,9 @@ func TestNoPodIsEvictedBesideOneThatAPolicyKeeps(t *testing.T) {
 	for _, pastBudget := range []bool{false, true} {
 		t.Run(fmt.Sprintf("past a budget %t", pastBudget), func(t *testing.T) {
 			s := newPlanning(t)
-			taker, v, kept := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w")
+			preemptor, v, kept := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w")
 			s.protect(kept)
-			plan := s.plan("p", []*corev1.Pod{taker}, []*corev1.Pod{v, kept})
+			plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v, kept})
 			plan.Evictions[1].PastBudget = pastBudget
 			s.begin(plan)
 			s.settle()
@@ -95,7 +95,7 @@ func TestNoPodIsEvictedBesideOneThatAPolicyKeeps(t *testing.T) {
 			if refusedNames(failed) != "w" || failed.Sent != 0 || !strings.Contains(failed.Reason, "the pod is kept by a policy") {
 				t.Errorf("reported %+v", failed)
 			}
-			end := s.endOf("p", []*corev1.Pod{taker}, []*corev1.Pod{v, kept})
+			end := s.endOf("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v, kept})
 			end.Spared[1].Refused = "evicting w: no"
 			s.end(end)
 			s.settle()

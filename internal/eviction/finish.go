@@ -31,7 +31,7 @@ func (a *attempt) finish(x framework.Transaction, d *draft) {
 	}
 	p.Evictions = len(p.Victims)
 	if p.Evictions > 0 {
-		p.Law = planned.Evictions[0].Law
+		p.Rule = planned.Evictions[0].Rule
 	}
 	p.Deadline = plans.Deadline(s, p, d.placed)
 	x.Promise(planned)
@@ -110,6 +110,6 @@ func (a *attempt) eviction(p *cluster.Plan, d *draft, u *victims.Unit, t *cluste
 	if u.Whole && len(u.Tasks) > 1 {
 		message += "; its gang cannot run without it and is evicted as a whole (rule J2)"
 	}
-	return decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: a.rules.Preemptor.ID, Plan: p.ID,
-		Action: p.Action, Law: rule, Message: fmt.Sprintf("%s %s", message, plans.Mention(p.ID)), PastBudget: a.pastBudget(t)}
+	return decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, VictimJob: t.Job.ID, For: a.rules.Preemptor.ID, Plan: p.ID,
+		Action: p.Action, Rule: rule, Message: fmt.Sprintf("%s %s", message, plans.Mention(p.ID)), PastBudget: a.pastBudget(t)}
 }

@@ -31,7 +31,7 @@ func nominated(node string) func(*corev1.Pod) {
 // told is a pod that was told to leave for a plan.
 func told(plan string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		e := decision.Eviction{Plan: plan, Law: "J1"}
+		e := decision.Eviction{Plan: plan, Rule: "J1"}
 		metav1.SetMetaDataAnnotation(&p.ObjectMeta, schedulingv1beta1.EvictionRecordKey, e.Record())
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 			Reason: corev1.PodReasonPreemptionByScheduler, Message: "somebody takes the room"})
@@ -169,7 +169,7 @@ func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			marked := func(p *corev1.Pod) {
 				told("p1")(p)
-				e := decision.Eviction{Plan: "p1", Law: "J1", PastBudget: test.past}
+				e := decision.Eviction{Plan: "p1", Rule: "J1", PastBudget: test.past}
 				p.Annotations[schedulingv1beta1.EvictionRecordKey] = e.Record()
 			}
 			w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),

@@ -202,7 +202,7 @@ func TestWhatIsRecordedIsJSONOfASchema(t *testing.T) {
 	if json.Unmarshal([]byte(p.PromiseRecord()), &promise) != nil || json.Unmarshal([]byte(p.Evictions[0].Record()), &evicted) != nil {
 		t.Fatalf("%s and %s are no JSON", p.PromiseRecord(), p.Evictions[0].Record())
 	}
-	if promise["plan"] != p.ID || promise["action"] != "preempt" || promise["scope"] != "BetweenJobs" || evicted["plan"] != p.ID || evicted["law"] != "J1" {
+	if promise["plan"] != p.ID || promise["action"] != "preempt" || promise["scope"] != "BetweenJobs" || evicted["plan"] != p.ID || evicted["rule"] != "J1" {
 		t.Errorf("recorded are %v and %v", promise, evicted)
 	}
 }

@@ -202,7 +202,7 @@ func TestASubmissionSaysWhatWouldHappen(t *testing.T) {
 		says                  string
 	}{
 		"it finds free room":             {"default", "", "cpu=2", 2, "", explain.OutcomeBound, `"node":"n2"`},
-		"others leave for it":            {"default", "high", "cpu=4", 2, "", explain.OutcomePreempting, `"law":"J1"`},
+		"others leave for it":            {"default", "high", "cpu=4", 2, "", explain.OutcomePreempting, `"rule":"J1"`},
 		"nobody leaves for it":           {"default", "", "cpu=4", 2, "", explain.OutcomeWaiting, `"code":"NotEnoughResources"`},
 		"its queue does not exist":       {"nowhere", "", "cpu=1", 1, "", explain.OutcomeNotAdmitted, `"code":"QueueNotFound"`},
 		"its queue may not hold it":      {"small", "", "cpu=2", 1, "cpu=2", explain.OutcomeNotAdmitted, `"subject":"small"`},

@@ -120,7 +120,7 @@ func planOf(p *cluster.Plan) *Plan {
 	if p == nil {
 		return nil
 	}
-	answer := &Plan{ID: p.ID, Action: p.Action, Law: p.Law, Since: p.Since, Deadline: p.Deadline, Evictions: p.Evictions,
+	answer := &Plan{ID: p.ID, Action: p.Action, Rule: p.Rule, Since: p.Since, Deadline: p.Deadline, Evictions: p.Evictions,
 		Left: max(p.Evictions-len(p.Victims), 0), Leaving: namesOf(p.Victims)}
 	promised := p.Promised()
 	for _, t := range promised[:min(len(promised), MaxListed)] {

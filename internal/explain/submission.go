@@ -169,7 +169,7 @@ func (t *trial) conclude(answer *Submission) {
 			answer.Placements = append(answer.Placements, Placement{Pod: task.Key().String(), Node: task.Node.Name})
 		}
 		for _, e := range planned.Evictions {
-			answer.Victims = append(answer.Victims, Victim{Pod: e.Pod.String(), Node: e.Node, Job: e.Giver.String(), Law: e.Law, Message: e.Message})
+			answer.Victims = append(answer.Victims, Victim{Pod: e.Pod.String(), Node: e.Node, Job: e.VictimJob.String(), Rule: e.Rule, Message: e.Message})
 		}
 	}
 	if v := s.Validate(j); v != nil && answer.Outcome == OutcomeWaiting {

@@ -90,7 +90,7 @@ type Candidates struct {
 type Plan struct {
 	ID     string `json:"id"`
 	Action string `json:"action"`
-	Law    string `json:"law,omitempty"`
+	Rule   string `json:"rule,omitempty"`
 	// Since is when it was decided. It is cancelled if it still waits at Deadline.
 	Since    time.Time `json:"since"`
 	Deadline time.Time `json:"deadline"`
@@ -253,7 +253,7 @@ type Victim struct {
 	Pod     string `json:"pod"`
 	Node    string `json:"node"`
 	Job     string `json:"job"`
-	Law     string `json:"law"`
+	Rule    string `json:"rule"`
 	Message string `json:"message"`
 }
 

@@ -34,10 +34,10 @@ type Entry struct {
 	Queue string    `json:"queue,omitempty"`
 	Pod   string    `json:"pod,omitempty"`
 	Node  string    `json:"node,omitempty"`
-	// For is the job that a pod is evicted for; Action and Law are by what authority; Plan is the plan that it belongs to.
+	// For is the job that a pod is evicted for; Action and Rule are by what authority; Plan is the plan that it belongs to.
 	For    string `json:"for,omitempty"`
 	Action string `json:"action,omitempty"`
-	Law    string `json:"law,omitempty"`
+	Rule   string `json:"rule,omitempty"`
 	Plan   string `json:"plan,omitempty"`
 	// Reason is the code of a verdict. Message says it to a person: the verdict, why a plan was cancelled, why a pod is evicted.
 	Reason  string `json:"reason,omitempty"`
@@ -56,21 +56,21 @@ var DefaultLimits = Limits{Entries: 20_000, PerJob: 200, Bytes: 16 << 20}
 
 // record is an entry as it is kept: nothing is formatted before it is asked for.
 type record struct {
-	cycle   uint64
-	time    time.Time
-	kind    Kind
-	of      cluster.JobID // the job that it counts for
-	job     cluster.JobID
-	pod     types.NamespacedName
-	taker   cluster.JobID
-	queue   string
-	node    string
-	action  string
-	law     string
-	plan    string
-	message string
-	verdict *verdict.Verdict
-	bytes   int
+	cycle     uint64
+	time      time.Time
+	kind      Kind
+	of        cluster.JobID // the job that it counts for
+	job       cluster.JobID
+	pod       types.NamespacedName
+	preemptor cluster.JobID
+	queue     string
+	node      string
+	action    string
+	rule      string
+	plan      string
+	message   string
+	verdict   *verdict.Verdict
+	bytes     int
 
 	next, nextOfJob int32 // newer ones, none if there is none
 	previous        int32 // an older one

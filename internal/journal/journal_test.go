@@ -43,31 +43,31 @@ func lines(entries []Entry) []string {
 }
 
 func TestWhatIsDecidedIsFoundByJobPodAndQueue(t *testing.T) {
-	c := world("taker", "giver")
-	taker := c.Job(fixture.Key("taker"))
+	c := world("preemptor", "giver")
+	preemptor := c.Job(fixture.Key("preemptor"))
 	l := New(DefaultLimits)
-	c.SetVerdict(taker, &verdict.Verdict{Code: verdict.Preempting, Fitting: []string{"taker-0"}})
-	l.Cycle(1, at, c, &decision.Decisions{Plans: []decision.PlanStart{{ID: "p", Job: taker.ID, Evictions: []decision.Eviction{
-		{Pod: fixture.Key("giver-0"), Node: "n", Giver: fixture.Key("giver"), For: taker.ID, Action: "preempt", Law: "J1", Message: "why"}}}}}, []*cluster.Job{taker})
+	c.SetVerdict(preemptor, &verdict.Verdict{Code: verdict.Preempting, Fitting: []string{"preemptor-0"}})
+	l.Cycle(1, at, c, &decision.Decisions{Plans: []decision.PlanStart{{ID: "p", Job: preemptor.ID, Evictions: []decision.Eviction{
+		{Pod: fixture.Key("giver-0"), Node: "n", VictimJob: fixture.Key("giver"), For: preemptor.ID, Action: "preempt", Rule: "J1", Message: "why"}}}}}, []*cluster.Job{preemptor})
 	l.Cycle(2, at.Add(time.Second), c, &decision.Decisions{}, nil)
-	c.SetVerdict(taker, nil)
-	l.Cycle(3, at.Add(2*time.Second), c, &decision.Decisions{Binds: []decision.Bind{bind("taker", "taker-0")}}, []*cluster.Job{taker})
+	c.SetVerdict(preemptor, nil)
+	l.Cycle(3, at.Add(2*time.Second), c, &decision.Decisions{Binds: []decision.Bind{bind("preemptor", "preemptor-0")}}, []*cluster.Job{preemptor})
 	for name, test := range map[string]struct {
 		got  []Entry
 		want []string
 	}{
-		"the taker": {l.OfJob(taker.ID, 10), []string{"1 PlanBegun taker", "1 Evicted giver giver-0", "1 VerdictChanged taker  Preempting",
-			"3 PlanFulfilled taker", "3 Bound taker taker-0", "3 NothingInTheWay taker"}},
+		"the preemptor": {l.OfJob(preemptor.ID, 10), []string{"1 PlanBegun preemptor", "1 Evicted giver giver-0", "1 VerdictChanged preemptor  Preempting",
+			"3 PlanFulfilled preemptor", "3 Bound preemptor preemptor-0", "3 NothingInTheWay preemptor"}},
 		"the giver":       {l.OfJob(fixture.Key("giver"), 10), []string{"1 Evicted giver giver-0"}},
 		"the victim":      {l.OfPod(fixture.Key("giver-0"), 10), []string{"1 Evicted giver giver-0"}},
-		"the last of all": {l.All(2), []string{"3 Bound taker taker-0", "3 NothingInTheWay taker"}},
+		"the last of all": {l.All(2), []string{"3 Bound preemptor preemptor-0", "3 NothingInTheWay preemptor"}},
 		"another queue":   {l.OfQueue("other", 10), nil},
 	} {
 		if got := lines(test.got); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
-	if all := l.OfQueue("q", 10); len(all) != 6 || all[1].Law != "J1" || all[1].For != "work/taker" || all[1].Message != "why" || !all[5].Time.Equal(at.Add(2*time.Second)) {
+	if all := l.OfQueue("q", 10); len(all) != 6 || all[1].Rule != "J1" || all[1].For != "work/preemptor" || all[1].Message != "why" || !all[5].Time.Equal(at.Add(2*time.Second)) {
 		t.Errorf("of the queue: %+v", all)
 	}
 }

@@ -13,7 +13,7 @@ func (l *Journal) All(most int) []Entry {
 
 // OfJob returns the newest entries about a job, at most so many, the oldest of them first: its own, and the evictions for it.
 func (l *Journal) OfJob(id cluster.JobID, most int) []Entry {
-	return l.find(most, func(r *record) bool { return r.job == id || r.taker == id })
+	return l.find(most, func(r *record) bool { return r.job == id || r.preemptor == id })
 }
 
 // OfPod returns the same about a pod.
@@ -42,7 +42,7 @@ func (l *Journal) find(most int, matches func(*record) bool) []Entry {
 
 func (r *record) entry() Entry {
 	e := Entry{Cycle: r.cycle, Time: r.time, Kind: r.kind, Job: nameOf(r.job), Queue: r.queue, Pod: nameOf(r.pod), Node: r.node,
-		For: nameOf(r.taker), Action: r.action, Law: r.law, Plan: r.plan, Message: r.message}
+		For: nameOf(r.preemptor), Action: r.action, Rule: r.rule, Plan: r.plan, Message: r.message}
 	if r.verdict != nil {
 		e.Reason, e.Message = string(r.verdict.Code), r.verdict.Sentence()
 	}

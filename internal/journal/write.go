@@ -39,14 +39,14 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *deci
 func (l *Journal) begin(c *cluster.Cluster, p *decision.PlanStart) {
 	r := record{kind: PlanBegun, of: p.Job, job: p.Job, queue: queueOf(c, p.Job), plan: p.ID}
 	if len(p.Evictions) > 0 {
-		r.action, r.law = p.Evictions[0].Action, p.Evictions[0].Law
+		r.action, r.rule = p.Evictions[0].Action, p.Evictions[0].Rule
 	}
 	l.add(r)
 	l.notePlan(p.Job, p.ID)
 	for i := range p.Evictions {
 		e := &p.Evictions[i]
-		l.add(record{kind: Evicted, of: p.Job, job: e.Giver, queue: queueOf(c, e.Giver), pod: e.Pod, node: e.Node, taker: e.For,
-			action: e.Action, law: e.Law, plan: p.ID, message: e.Message})
+		l.add(record{kind: Evicted, of: p.Job, job: e.VictimJob, queue: queueOf(c, e.VictimJob), pod: e.Pod, node: e.Node, preemptor: e.For,
+			action: e.Action, rule: e.Rule, plan: p.ID, message: e.Message})
 	}
 }
 

@@ -154,7 +154,7 @@ func (s planWriter) evict(e *decision.Eviction) (refused string) {
 	}
 	s.setPod(pod)
 	s.report.Evictions = append(s.report.Evictions, Eviction{Cycle: s.report.Cycles, Pod: e.Pod.String(), Node: e.Node,
-		Action: e.Action, Law: e.Law, For: s.names[e.For], Message: e.Message})
+		Action: e.Action, Rule: e.Rule, For: s.names[e.For], Message: e.Message})
 	return ""
 }
 

@@ -25,12 +25,12 @@ status: {allocatable: {cpu: '2', pods: '9'}}
 ---
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup
-metadata: {name: taker, namespace: work, uid: t}
+metadata: {name: preemptor, namespace: work, uid: t}
 spec: {minMember: 1, queue: default}
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: x, namespace: work, uid: x, annotations: {scheduling.k8s.io/group-name: taker}}
+metadata: {name: x, namespace: work, uid: x, annotations: {scheduling.k8s.io/group-name: preemptor}}
 spec: {schedulerName: volcano, schedulingGates: [{name: wait}], containers: [{name: main, resources: {requests: {cpu: '1'}}}]}
 ---
 apiVersion: policy/v1
@@ -76,19 +76,19 @@ func started(t *testing.T, manifests string, options Options) *simulation {
 	return s
 }
 
-var taker = cluster.JobID{Namespace: "work", Name: "taker"}
+var preemptor = cluster.JobID{Namespace: "work", Name: "preemptor"}
 
 func work(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "work", Name: name}
 }
 
 func evictionOf(name string) decision.Eviction {
-	return decision.Eviction{Pod: work(name), UID: types.UID(name), Node: "n1", For: taker, Action: "preempt", Law: "J1", Message: "for the better"}
+	return decision.Eviction{Pod: work(name), UID: types.UID(name), Node: "n1", For: preemptor, Action: "preempt", Rule: "J1", Message: "for the better"}
 }
 
 func planOf(names ...string) *decision.Decisions {
-	p := decision.PlanStart{ID: "p", Job: taker, UID: "t", Group: decision.GroupStatus{Job: taker, UID: "t"},
-		Nominations: []decision.Nomination{{Pod: work("x"), UID: "x", Node: "n1", Job: taker}}}
+	p := decision.PlanStart{ID: "p", Job: preemptor, UID: "t", Group: decision.GroupStatus{Job: preemptor, UID: "t"},
+		Nominations: []decision.Nomination{{Pod: work("x"), UID: "x", Node: "n1", Job: preemptor}}}
 	p.Group.Status.Phase = "Inqueue"
 	for _, name := range names {
 		p.Evictions = append(p.Evictions, evictionOf(name))
@@ -123,7 +123,7 @@ func condition(pod *corev1.Pod) (corev1.ConditionStatus, string) {
 func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 	s := started(t, contested+victim("a", owned), Options{})
 	s.do(planOf("a"))
-	if phase := s.groups[taker].Status.Phase; phase != "Inqueue" {
+	if phase := s.groups[preemptor].Status.Phase; phase != "Inqueue" {
 		t.Errorf("the record is not written: the phase is %q", phase)
 	}
 	if node := s.pod("x").Status.NominatedNodeName; node != "n1" {
@@ -134,7 +134,7 @@ func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 	}
 	want := &Report{
 		Nominations: []Nomination{{Pod: "work/x", Node: "n1"}},
-		Evictions:   []Eviction{{Pod: "work/a", Node: "n1", Action: "preempt", Law: "J1", For: "work/taker", Message: "for the better"}},
+		Evictions:   []Eviction{{Pod: "work/a", Node: "n1", Action: "preempt", Rule: "J1", For: "work/preemptor", Message: "for the better"}},
 	}
 	if diff := cmp.Diff(want.Evictions, s.report.Evictions); diff != "" {
 		t.Errorf("the evictions differ (-want +got):\n%s", diff)
@@ -198,7 +198,7 @@ func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 		t.Error("not only the first is evicted")
 	}
 	const reason = "a disruption budget forbids it: guard"
-	failed := cluster.PlanFailed{Job: taker, Plan: "p", At: s.now, Reason: reason, Sent: 1,
+	failed := cluster.PlanFailed{Job: preemptor, Plan: "p", At: s.now, Reason: reason, Sent: 1,
 		Refused: []cluster.Refused{{Pod: keyOf(s.pod("b")), UID: s.pod("b").UID, Reason: reason, ByBudget: true}}}
 	var got cluster.PlanFailed
 	for _, e := range s.events {
@@ -285,8 +285,8 @@ func TestAnEvictionCanBeRefusedOrTakeTooLong(t *testing.T) {
 func TestAPlanThatEndsTakesBackWhatWasWritten(t *testing.T) {
 	s := started(t, contested+victim("a", ""), Options{Fate: func(decision.Eviction) Fate { return Fate{Refused: "no"} }})
 	s.do(planOf("a"))
-	s.do(&decision.Decisions{Ended: []decision.PlanEnd{{ID: "p", Job: taker, Why: "no",
-		Nominations: []decision.Nomination{{Pod: work("x"), UID: "x", Job: taker}}, Spared: []decision.Spared{{Pod: work("a"), UID: "a"}}}}})
+	s.do(&decision.Decisions{Ended: []decision.PlanEnd{{ID: "p", Job: preemptor, Why: "no",
+		Nominations: []decision.Nomination{{Pod: work("x"), UID: "x", Job: preemptor}}, Spared: []decision.Spared{{Pod: work("a"), UID: "a"}}}}})
 	if node := s.pod("x").Status.NominatedNodeName; node != "" {
 		t.Errorf("the nominated node is %q", node)
 	}
@@ -306,7 +306,7 @@ func TestEvictionsAreToldToAPerson(t *testing.T) {
 	if err := s.report.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Cycle 1\n", "work/a", "from n1", "for work/taker by preempt (J1): for the better\n", "nominate", "to n1"} {
+	for _, want := range []string{"Cycle 1\n", "work/a", "from n1", "for work/preemptor by preempt (J1): for the better\n", "nominate", "to n1"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

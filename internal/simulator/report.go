@@ -51,7 +51,7 @@ type Eviction struct {
 	Pod     string `json:"pod"`
 	Node    string `json:"node"`
 	Action  string `json:"action"`
-	Law     string `json:"law"`
+	Rule    string `json:"law"`
 	For     string `json:"for"`
 	Message string `json:"message"`
 }
@@ -59,8 +59,8 @@ type Eviction struct {
 // authority is for whom the pod leaves, and by which action and law.
 func (e *Eviction) authority() string {
 	text := "by " + e.Action
-	if e.Law != "" {
-		text += " (" + e.Law + ")"
+	if e.Rule != "" {
+		text += " (" + e.Rule + ")"
 	}
 	if e.For != "" {
 		text = "for " + e.For + " " + text

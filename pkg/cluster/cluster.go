@@ -41,7 +41,7 @@ type Options struct {
 // Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.
 type Cluster struct {
 	Resources *resources.Index
-	// Totals are those of the nodes that can be used (law Q6): a node counts unless it is cordoned, not ready, or has a taint
+	// Totals are those of the nodes that can be used (rule Q6): a node counts unless it is cordoned, not ready, or has a taint
 	// that keeps pods off and that no pod of ours tolerates, waiting or running.
 	Totals
 	// Tainted are those of the nodes that only such a taint keeps from counting, Unusable those of all others.

@@ -295,7 +295,7 @@ func (c *Cluster) restate(t *Task, pod *corev1.Pod, status Status) {
 		return
 	}
 	if status.Evictable() && !t.Status.Evictable() {
-		c.world.Note(wake.PodPlaced) // a taker may look at it now
+		c.world.Note(wake.PodPlaced) // a preemptor may look at it now
 	}
 	assumed := t.Status.Assumed()
 	c.move(t, status, t.Node)

@@ -186,7 +186,7 @@ func (j *Job) Name() string {
 	return j.ID.Namespace + "/" + name
 }
 
-// IsLone reports whether the PodGroup was made for one pod alone, with no workload behind it (law A3).
+// IsLone reports whether the PodGroup was made for one pod alone, with no workload behind it (rule A3).
 func (j *Job) IsLone() bool {
 	if j.Group == nil {
 		return false

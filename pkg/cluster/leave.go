@@ -2,7 +2,7 @@ package cluster
 
 import "strconv"
 
-// IsMarked reports whether the pod is marked as one that may be evicted (law P2). byDefault says that one without a mark is. What
+// IsMarked reports whether the pod is marked as one that may be evicted (rule P2). byDefault says that one without a mark is. What
 // belongs to another scheduler is not this one's to evict, whatever its mark.
 func (t *Task) IsMarked(byDefault bool) bool {
 	if t.Job != nil && t.Job.IsForeign {
@@ -15,7 +15,7 @@ func (t *Task) IsMarked(byDefault bool) bool {
 	return IsYes(mark, byDefault)
 }
 
-// IsYes reports whether a mark says that a pod may be evicted (law P2).
+// IsYes reports whether a mark says that a pod may be evicted (rule P2).
 func IsYes(mark string, byDefault bool) bool {
 	if !byDefault {
 		return mark == "true"

@@ -14,10 +14,10 @@ import (
 // they are gone.
 type Plan struct {
 	ID     string // unique for the life of the cluster
-	Job    *Job   // the taker, nil if there is none
+	Job    *Job   // the preemptor, nil if there is none
 	Action string // that made it, by its name in the configuration
 	Scope  decision.Scope
-	Law    string // that allowed the first of its evictions; "" if nobody has to leave
+	Rule   string // that allowed the first of its evictions; "" if nobody has to leave
 
 	Since time.Time
 	// Deadline is when the last victim should be gone. A plan that is still waiting then is cancelled.
@@ -90,8 +90,8 @@ func (p *Plan) Unsent() []*Task {
 	return tasks
 }
 
-// taker is the name of the job that the plan is for, zero if it is for nobody.
-func (p *Plan) taker() JobID {
+// preemptor is the name of the job that the plan is for, zero if it is for nobody.
+func (p *Plan) preemptor() JobID {
 	if p.Job == nil {
 		return JobID{}
 	}

@@ -15,24 +15,24 @@ import (
 
 var running = phase(corev1.PodRunning)
 
-// contested is a model in which the pod v of job giver runs on the full node n and leaves it for the pod p of job taker. The
+// contested is a model in which the pod v of job giver runs on the full node n and leaves it for the pod p of job preemptor. The
 // node m is free. Both jobs are of queue q.
 func contested() (*Cluster, *Plan) {
 	c := newCluster(Set{queue("q", "")}, Set{node("n", "cpu=1 pods=9")}, Set{node("m", "cpu=1 pods=9")},
 		Set{group("giver", "q")}, Set{pod("v", in("giver"), on("n"), running)},
-		Set{group("taker", "q")}, Set{pod("p", in("taker"))})
+		Set{group("preemptor", "q")}, Set{pod("p", in("preemptor"))})
 	return c, c.promise("p", "n", "v")
 }
 
 func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 	c, p := contested()
-	n, giver, taker := c.Node("n"), c.Job(key("giver")), c.Job(key("taker"))
+	n, giver, preemptor := c.Node("n"), c.Job(key("giver")), c.Job(key("preemptor"))
 	for _, step := range []struct {
-		what                            string
-		happens                         func()
-		used, releasing, promised       string
-		givers, takers, ofQueue, wanted string // allocated to the jobs and their queue, and requested in it
-		free, future                    int64
+		what                                string
+		happens                             func()
+		used, releasing, promised           string
+		givers, preemptors, ofQueue, wanted string // allocated to the jobs and their queue, and requested in it
+		free, future                        int64
 	}{
 		{"the plan is made", func() {}, "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", "", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", 0, 0},
 		{"the victim is being deleted", func() { c.Apply(Set{pod("v", in("giver"), on("n"), running, deleting)}) },
@@ -53,7 +53,7 @@ func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 			"used on the node": {n.Used, step.used}, "used of the cluster": {c.Used, step.used},
 			"releasing on the node": {n.Releasing, step.releasing}, "releasing in the cluster": {c.Releasing, step.releasing},
 			"promised on the node": {n.Promised, step.promised}, "promised in the cluster": {c.Promised, step.promised},
-			"allocated to the giver": {giver.Usage.Allocated, step.givers}, "allocated to the taker": {taker.Usage.Allocated, step.takers},
+			"allocated to the giver": {giver.Usage.Allocated, step.givers}, "allocated to the preemptor": {preemptor.Usage.Allocated, step.preemptors},
 			"allocated to the queue": {c.Queue("q").Own.Allocated, step.ofQueue}, "requested in the queue": {c.Queue("q").Own.Request, step.wanted},
 		} {
 			amounts(t, c, step.what+": what is "+what, amount.have, amount.want)
@@ -63,7 +63,7 @@ func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 		}
 		sound(t, c)
 	}
-	if taker.Plan != nil || len(c.Plans().All()) != 0 || len(c.Plans().TakeCancelled()) != 0 {
+	if preemptor.Plan != nil || len(c.Plans().All()) != 0 || len(c.Plans().TakeCancelled()) != 0 {
 		t.Error("a plan that is fulfilled is still in force, or is told as cancelled")
 	}
 }
@@ -108,7 +108,7 @@ func TestAVictimIsOneUntilItIsGone(t *testing.T) {
 				t.Error("the plan does not stand as it was made")
 			}
 			if !test.stays && p.Job.version == version {
-				t.Error("nobody looks at the taker though a victim is gone")
+				t.Error("nobody looks at the preemptor though a victim is gone")
 			}
 			if unsent := len(p.Unsent()); (unsent == 1) != (test.want == Evicting) {
 				t.Errorf("%d evictions are to be seen yet", unsent)
@@ -125,22 +125,22 @@ func TestAPromiseStandsUntilItCannotBeKept(t *testing.T) {
 		ends   bool // the plan is cancelled
 	}{
 		"nothing happens":                   {nil, Pipelined, "n", false},
-		"the pod is told so":                {[]Event{Set{pod("p", in("taker"), func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" })}}, Pipelined, "n", false},
-		"its labels change":                 {[]Event{Set{pod("p", in("taker"), labelled("a", "b"))}}, Pipelined, "n", false},
-		"it is resized":                     {[]Event{Set{pod("p", in("taker"), asks("cpu=2"))}}, Pipelined, "n", false},
+		"the pod is told so":                {[]Event{Set{pod("p", in("preemptor"), func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" })}}, Pipelined, "n", false},
+		"its labels change":                 {[]Event{Set{pod("p", in("preemptor"), labelled("a", "b"))}}, Pipelined, "n", false},
+		"it is resized":                     {[]Event{Set{pod("p", in("preemptor"), asks("cpu=2"))}}, Pipelined, "n", false},
 		"the node is not ready":             {[]Event{Set{node("n", "cpu=1", notReady)}}, Pipelined, "n", false},
 		"the node is gone":                  {[]Event{Delete{node("n", "")}}, Pending, "", false},
-		"it is bound there by somebody":     {[]Event{Set{pod("p", in("taker"), on("n"))}}, Bound, "n", false},
-		"it is bound elsewhere":             {[]Event{Set{pod("p", in("taker"), on("m"))}}, Bound, "m", false},
-		"it is being deleted":               {[]Event{Set{pod("p", in("taker"), deleting)}}, Releasing, "", false},
-		"it was made again":                 {[]Event{Set{pod("p", in("taker"), uid("later"))}}, Pending, "", false},
+		"it is bound there by somebody":     {[]Event{Set{pod("p", in("preemptor"), on("n"))}}, Bound, "n", false},
+		"it is bound elsewhere":             {[]Event{Set{pod("p", in("preemptor"), on("m"))}}, Bound, "m", false},
+		"it is being deleted":               {[]Event{Set{pod("p", in("preemptor"), deleting)}}, Releasing, "", false},
+		"it was made again":                 {[]Event{Set{pod("p", in("preemptor"), uid("later"))}}, Pending, "", false},
 		"it joins another gang":             {[]Event{Set{pod("p", in("giver"))}}, Pending, "", false},
 		"it leaves its gang":                {[]Event{Set{pod("p")}}, Pending, "", false},
-		"its gang is gone":                  {[]Event{Delete{group("taker", "")}}, Pending, "", true},
-		"its gang was made again":           {[]Event{Set{group("taker", "q", func(g *schedulingv1beta1.PodGroup) { g.UID = "later" })}}, Pending, "", true},
-		"a gang of its name was gone":       {[]Event{Delete{group("taker", "", func(g *schedulingv1beta1.PodGroup) { g.UID = "earlier" })}}, Pipelined, "n", false},
-		"the plan fails":                    {[]Event{PlanFailed{Job: key("taker"), Plan: "for p", At: birth}}, Pending, "", true},
-		"another plan of the job failed":    {[]Event{PlanFailed{Job: key("taker"), Plan: "before", At: birth}}, Pipelined, "n", false},
+		"its gang is gone":                  {[]Event{Delete{group("preemptor", "")}}, Pending, "", true},
+		"its gang was made again":           {[]Event{Set{group("preemptor", "q", func(g *schedulingv1beta1.PodGroup) { g.UID = "later" })}}, Pending, "", true},
+		"a gang of its name was gone":       {[]Event{Delete{group("preemptor", "", func(g *schedulingv1beta1.PodGroup) { g.UID = "earlier" })}}, Pipelined, "n", false},
+		"the plan fails":                    {[]Event{PlanFailed{Job: key("preemptor"), Plan: "for p", At: birth}}, Pending, "", true},
+		"another plan of the job failed":    {[]Event{PlanFailed{Job: key("preemptor"), Plan: "before", At: birth}}, Pipelined, "n", false},
 		"a plan of another job failed":      {[]Event{PlanFailed{Job: key("giver"), Plan: "for p", At: birth}}, Pipelined, "n", false},
 		"an eviction for nobody has failed": {[]Event{PlanFailed{Plan: "for p", At: birth}}, Pipelined, "n", false},
 	} {
@@ -164,7 +164,7 @@ func TestAPromiseStandsUntilItCannotBeKept(t *testing.T) {
 }
 
 func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
-	c := newCluster(Set{node("n", "cpu=9")}, Set{group("taker", "")}, Set{pod("p", in("taker"))}, Set{pod("p2", in("taker"))},
+	c := newCluster(Set{node("n", "cpu=9")}, Set{group("preemptor", "")}, Set{pod("p", in("preemptor"))}, Set{pod("p2", in("preemptor"))},
 		Set{group("giver", "")}, Set{pod("starting", in("giver"), on("n"))}, Set{pod("runs", in("giver"), on("n"), running)},
 		Set{pod("leaves", in("giver"), on("n"), running)}, Set{pod("gone", in("giver"), on("n"), running)})
 	c.Pipeline(c.Task(key("p2")), c.Node("n"))
@@ -201,9 +201,9 @@ func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
 
 func TestAJobWhosePlanFailedBacksOffAndSaysWhy(t *testing.T) {
 	c, p := contested()
-	failed := PlanFailed{Job: key("taker"), Plan: p.ID, At: birth, Reason: "the budget allows none"}
+	failed := PlanFailed{Job: key("preemptor"), Plan: p.ID, At: birth, Reason: "the budget allows none"}
 	c.Apply(failed, failed) // a second refusal of the same plan is no news
-	j := c.Job(key("taker"))
+	j := c.Job(key("preemptor"))
 	want := &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: "the budget allows none"}
 	if diff := cmp.Diff(want, j.Verdict); diff != "" {
 		t.Errorf("the verdict differs (-want +have):\n%s", diff)
@@ -275,7 +275,7 @@ func TestWhatShouldBeGoneIsNotCountedOnForEver(t *testing.T) {
 	c.Expire(due)
 	status(t, c, "v", Lingering, "n")
 	if p.Job.version == version || len(p.Victims) != 1 {
-		t.Error("the taker does not hear of it, or the plan forgets the victim")
+		t.Error("the preemptor does not hear of it, or the plan forgets the victim")
 	}
 	c.Apply(Set{leaves}, Set{pod("v", in("giver"), on("n"), running, deleting, labelled("a", "b"))})
 	status(t, c, "v", Lingering, "n")
@@ -308,7 +308,7 @@ func TestUndoingRestoresPromisesAndEvictionsOfPlansInForce(t *testing.T) {
 
 func TestAPlanThatIsFulfilledEarlySparesWhoNeedNotLeave(t *testing.T) {
 	c, p := contested()
-	c.Apply(Set{pod("p", in("taker"), on("m"))}) // somebody else has bound it, where there was room
+	c.Apply(Set{pod("p", in("preemptor"), on("m"))}) // somebody else has bound it, where there was room
 	c.Plans().Fulfil(p)
 	status(t, c, "v", Running, "n")
 	if ended := c.Plans().TakeCancelled(); len(ended) != 1 || len(ended[0].Spared) != 1 || len(ended[0].Unpromised) != 0 {

@@ -37,7 +37,7 @@ func (s *Plans) NewID(now time.Time) string {
 func (s *Plans) All() []*Plan {
 	plans := slices.Collect(maps.Values(s.inForce))
 	slices.SortFunc(plans, func(a, b *Plan) int {
-		return cmp.Or(CompareNames(a.taker(), b.taker()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(CompareNames(a.preemptor(), b.preemptor()), cmp.Compare(a.ID, b.ID))
 	})
 	return plans
 }
@@ -93,7 +93,7 @@ func (s *Plans) Adopt(p *Plan) {
 }
 
 // Fulfil ends a plan whose job has what it was promised. If there was room before all victims had left, those that the API
-// does not show as leaving yet stay, and the plan is told as cancelled (law S1).
+// does not show as leaving yet stay, and the plan is told as cancelled (rule S1).
 func (s *Plans) Fulfil(p *Plan) {
 	invariant(len(s.model.log) == 0, "plan %s is fulfilled inside a transaction", p.ID)
 	invariant(len(p.Promised()) == 0, "plan %s is fulfilled while something is promised", p.ID)
@@ -232,7 +232,7 @@ func (e PlanFailed) apply(c *Cluster) {
 	for _, refused := range e.Refused {
 		c.remember(refused, e.At) // also if the plan has ended meanwhile
 	}
-	if p := c.plans.inForce[e.Plan]; p != nil && p.taker() == e.Job {
+	if p := c.plans.inForce[e.Plan]; p != nil && p.preemptor() == e.Job {
 		c.plans.fail(p, e)
 	}
 }

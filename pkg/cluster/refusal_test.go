@@ -138,8 +138,8 @@ func TestWhoseVictimsHaveLeftInPartLooksForOthersAtOnce(t *testing.T) {
 	for sent, backsOff := range map[int]bool{0: true, 1: false} {
 		c, p := contested()
 		victim := p.Victims[0]
-		c.Apply(PlanFailed{Job: key("taker"), Plan: p.ID, At: birth, Reason: "no", Sent: sent, Refused: []Refused{{Pod: victim.Key(), UID: victim.UID()}}})
-		j, plans := c.Job(key("taker")), c.Plans().TakeInterrupted()
+		c.Apply(PlanFailed{Job: key("preemptor"), Plan: p.ID, At: birth, Reason: "no", Sent: sent, Refused: []Refused{{Pod: victim.Key(), UID: victim.UID()}}})
+		j, plans := c.Job(key("preemptor")), c.Plans().TakeInterrupted()
 		if isPaused := j.NotBefore.After(birth); isPaused != backsOff || (len(plans) == 0) != backsOff {
 			t.Errorf("with %d evictions sent the job backs off: %t, and is looked at first: %v", sent, isPaused, plans)
 		}
@@ -151,7 +151,7 @@ func TestWhoseVictimsHaveLeftInPartLooksForOthersAtOnce(t *testing.T) {
 	for range 9 {
 		c.backOff(p.Job, birth)
 	}
-	c.Apply(PlanFailed{Job: key("taker"), Plan: p.ID, At: birth, Reason: "no", Refused: []Refused{{Pod: p.Victims[0].Key(), UID: p.Victims[0].UID()}}})
+	c.Apply(PlanFailed{Job: key("preemptor"), Plan: p.ID, At: birth, Reason: "no", Refused: []Refused{{Pod: p.Victims[0].Key(), UID: p.Victims[0].UID()}}})
 	if pause := p.Job.NotBefore.Sub(birth); pause != longestSearch {
 		t.Errorf("it takes no free room for %s", pause)
 	}

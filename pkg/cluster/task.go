@@ -126,7 +126,7 @@ func (t *Task) Mark() (mark string, ok bool) {
 	return mark, ok
 }
 
-// NeverPreempts reports whether the pod, or the PriorityClass of its job, says that it evicts nobody (law P6).
+// NeverPreempts reports whether the pod, or the PriorityClass of its job, says that it evicts nobody (rule P6).
 func (t *Task) NeverPreempts() bool {
 	policy := t.Pod.Spec.PreemptionPolicy
 	return policy != nil && *policy == corev1.PreemptNever || t.Job != nil && t.Job.NeverPreempts

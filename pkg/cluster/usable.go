@@ -70,7 +70,7 @@ func (c *Cluster) Shared(awaitsPods bool) resources.Vector {
 	return total
 }
 
-// standingOf works out in which totals a node counts (law Q6).
+// standingOf works out in which totals a node counts (rule Q6).
 func (c *Cluster) standingOf(n *Node) standing {
 	if !n.ready || n.Object.Spec.Unschedulable {
 		return unusable

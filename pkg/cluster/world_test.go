@@ -485,7 +485,7 @@ func (w *randomModel) fulfil() {
 // failPlan has a plan fail, or one that is no more.
 func (w *randomModel) failPlan() {
 	if p := w.plan(); p != nil {
-		w.model.Apply(PlanFailed{Job: p.taker(), Plan: w.choose.oneOf(p.ID, "another"), At: w.now, Reason: "a test says so"})
+		w.model.Apply(PlanFailed{Job: p.preemptor(), Plan: w.choose.oneOf(p.ID, "another"), At: w.now, Reason: "a test says so"})
 	}
 }
 
@@ -604,7 +604,7 @@ func (w *randomModel) again() *Cluster {
 	}
 	c.Keep()
 	for _, p := range w.model.Plans().All() {
-		p = &Plan{ID: p.ID, Since: p.Since, Deadline: p.Deadline, Evictions: p.Evictions, Job: c.Job(p.taker()), Victims: slices.Clone(p.Victims)}
+		p = &Plan{ID: p.ID, Since: p.Since, Deadline: p.Deadline, Evictions: p.Evictions, Job: c.Job(p.preemptor()), Victims: slices.Clone(p.Victims)}
 		for i, t := range p.Victims {
 			p.Victims[i] = c.Task(t.Key())
 		}

@@ -15,7 +15,7 @@ type EvictingAction interface {
 	// every second, about victims that are not on their way: a plan that is not lawful by them any more is cancelled.
 	EvictionRules() EvictionRules
 	// AdmitsByEviction reports whether a job could be admitted after evictions that the action may make for it. Yes has enqueue admit
-	// the job, as it would otherwise wait for admission and never be a taker (rule J4). If not, why says what is in the way of them,
+	// the job, as it would otherwise wait for admission and never be a preemptor (rule J4). If not, why says what is in the way of them,
 	// nil if there is nothing to say: the job's owner reads it beside the refusal. Nothing may be changed.
 	AdmitsByEviction(s *Session, j *cluster.Job) (ok bool, why *verdict.Verdict)
 	// MakeRoom looks for victims for one job, and puts a plan in force if it finds some. It is called before the first action has its

@@ -7,11 +7,11 @@ import (
 )
 
 // VictimProposal is the question whether pods may leave for another. The model shows the plan as far as it has come: victims
-// that were chosen before are gone, and the taker's pods that have found their room are there (rule T2). The pods in
+// that were chosen before are gone, and the preemptor's pods that have found their room are there (rule T2). The pods in
 // question are still there.
 type VictimProposal struct {
-	Taker *cluster.Job
-	// For is the taker's pod that needs the room, not placed yet; nil while its job stands at the door.
+	Preemptor *cluster.Job
+	// For is the preemptor's pod that needs the room, not placed yet; nil while its job stands at the door.
 	For *cluster.Task
 	// Victims go together: one pod, or all pods of a gang that hold room. All are of one job, of the queue Giver.
 	Victims []*cluster.Task
@@ -21,8 +21,8 @@ type VictimProposal struct {
 	Held resources.Vector
 }
 
-// Giver is the job that the victims belong to.
-func (d *VictimProposal) Giver() *cluster.Job { return d.Victims[0].Job }
+// VictimJob is the job that the victims belong to.
+func (d *VictimProposal) VictimJob() *cluster.Job { return d.Victims[0].Job }
 
 // Leaving is what the victims hold together. The caller must not change it.
 func (d *VictimProposal) Leaving() resources.Vector {
@@ -41,7 +41,7 @@ func (d *VictimProposal) Leaving() resources.Vector {
 
 // PreemptVoter has a say in which pods leave for a job of their own queue, for a pod of their own job, or for a lone pod
 // (enablePreemptable). A Reject comes with why, in a few words that are the same for all pods it holds for, beginning with
-// the law if it is one: they are counted and shown to the taker's owner. Of a tier that has any say all who do not abstain
+// the law if it is one: they are counted and shown to the preemptor's owner. Of a tier that has any say all who do not abstain
 // must permit, and lower tiers are not asked (rule T1).
 type PreemptVoter interface {
 	VotePreempt(d *VictimProposal) (Vote, string)
@@ -53,7 +53,7 @@ type ReclaimVoter interface {
 }
 
 // QueueReclaimChecker says whether a queue may take what other queues of its priority hold above their shares, to place one more
-// task (enablePreemptive): law Q4. A verdict says why not; all must agree. Without any judge no queue may.
+// task (enablePreemptive): rule Q4. A verdict says why not; all must agree. Without any judge no queue may.
 type QueueReclaimChecker interface {
 	MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }

@@ -243,8 +243,8 @@ func TestWhatLeavesTogetherIsAddedUp(t *testing.T) {
 	if have := one.Leaving().At(resources.CPU); have != 1000 || both.Victims[0].Request().At(resources.CPU) != 1000 {
 		t.Errorf("one of them holds %d; adding them up must change neither", have)
 	}
-	if both.Giver() != c.Job(fixture.Key("j0")) {
-		t.Errorf("the giver is %v", both.Giver())
+	if both.VictimJob() != c.Job(fixture.Key("j0")) {
+		t.Errorf("the giver is %v", both.VictimJob())
 	}
 }
 

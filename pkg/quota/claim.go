@@ -27,7 +27,7 @@ func ToBind(request resources.Vector) Claim { return Claim{whole: request, besid
 
 // ToAdmit is the claim of a job that waits for admission: its minResources, less what it holds already and what gates hold of
 // it. It competes with what admitted jobs still lack. In Volcano what jobs hold beyond their minimum does not count there. Here it
-// does, unless it may leave: that is for the actions that evict to find out (law J4).
+// does, unless it may leave: that is for the actions that evict to find out (rule J4).
 func ToAdmit(minResources resources.Vector, lacks Lacker) Claim {
 	return Claim{whole: minResources, lacks: lacks, beside: Inqueue}
 }
@@ -153,7 +153,7 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 	return refusal
 }
 
-// OverCapability says which queue would hold more than its capability with an amount (law Q4), nil if none would.
+// OverCapability says which queue would hold more than its capability with an amount (rule Q4), nil if none would.
 func OverCapability(index *resources.Index, n *Node, amount resources.Vector) *verdict.Verdict {
 	written, claim := Written(Policy{}), ToPlace(amount)
 	_, full := written.Full(n, claim)
@@ -164,7 +164,7 @@ func OverCapability(index *resources.Index, n *Node, amount resources.Vector) *v
 		Shortages: written.Shortages(index, full, claim)}
 }
 
-// RefuseClosed refuses to let a queue take anything that is not open (law Q5); nil if it is.
+// RefuseClosed refuses to let a queue take anything that is not open (rule Q5); nil if it is.
 func (n *Node) RefuseClosed() *verdict.Verdict {
 	if n.Closed == "" {
 		return nil

@@ -16,7 +16,7 @@
 //   - In which order are givers asked? [Rules.Compare].
 //
 // [Rules] is the small interface through which the eviction engine asks about queues. [Between] is the implementation for
-// queues with priorities, shares and guarantees (laws Q1 to Q4 and Q8). Another policy brings its own; the engine knows no
+// queues with priorities, shares and guarantees (rules Q1 to Q4 and Q8). Another policy brings its own; the engine knows no
 // kind of queue.
 //
 // Invariants:
@@ -28,8 +28,8 @@
 //  4. Only resources that are asked for are looked at: a queue over its limit in memory still takes a pod that wants none.
 //  5. Rules change nothing. They are answered on the totals as they are now, in the middle of a transaction too.
 //  6. If an amount fits, so does any part of it.
-//  7. No unit that [Rules] lets go leaves its queue, or one above it, below its guarantee in what the unit holds (law Q2). A queue
-//     that contains the taker may stay below its guarantee, and does not fall further.
+//  7. No unit that [Rules] lets go leaves its queue, or one above it, below its guarantee in what the unit holds (rule Q2). A queue
+//     that contains the preemptor may stay below its guarantee, and does not fall further.
 //  8. Of two queues, at most one may take from the other what lies within shares, and none takes by its share what another
 //     holds within its own: what was taken by right is not taken back.
 //  9. No answer rests on the order in which nodes became known.

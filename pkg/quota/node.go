@@ -9,7 +9,7 @@ import (
 
 // Terms are what an API says of a queue.
 type Terms struct {
-	// Priority ranks queues: who is served first, and who gives to whom (law Q1).
+	// Priority ranks queues: who is served first, and who gives to whom (rule Q1).
 	Priority int32
 	// Weight is how wide the queue is where a policy divides the cluster by weight.
 	Weight int64
@@ -22,9 +22,9 @@ type Terms struct {
 	// Borrowable is how much beyond what it deserves the queue may use; what is not named is not bounded by it.
 	Borrowable resources.Limits
 
-	// Reclaimable says that pods may leave for jobs of other queues (law Q3).
+	// Reclaimable says that pods may leave for jobs of other queues (rule Q3).
 	Reclaimable bool
-	// Closed is the state of a queue that may take nothing from others (law Q5), "" if it may.
+	// Closed is the state of a queue that may take nothing from others (rule Q5), "" if it may.
 	Closed string
 }
 

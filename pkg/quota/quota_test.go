@@ -169,9 +169,9 @@ func TestWhatIsSurplusIsNoRightToComeBack(t *testing.T) {
 		asked, leaving := drawAmounts(r, "asked").vector(), drawAmounts(r, "leaving").vector()
 		leaving.AtMost(other.Own.Allocated)
 		view := quota.Written(quota.Policy{})
-		takes := func(taker, giver *quota.Node, asked, leaving resources.Vector) bool {
-			return view.Ground(taker, asked) == quota.OfRight && view.MayGive(giver, taker, leaving) == "" &&
-				view.IsSurplus(giver, leaving, asked) && !isNothing(leaving)
+		takes := func(preemptor, victim *quota.Node, asked, leaving resources.Vector) bool {
+			return view.Ground(preemptor, asked) == quota.OfRight && view.MayGive(victim, preemptor, leaving) == "" &&
+				view.IsSurplus(victim, leaving, asked) && !isNothing(leaving)
 		}
 		if !takes(one, other, asked, leaving) {
 			return

@@ -17,12 +17,12 @@ func bookSome(r *rapid.T, t *quota.Tree, nodes []*quota.Node) {
 	}
 }
 
-// checkFloors fails if a node that does not contain the taker holds less than it is guaranteed, or than it did, of what has left.
-func checkFloors(r *rapid.T, nodes []*quota.Node, taker *quota.Node, before map[*quota.Node]resources.Vector) {
+// checkFloors fails if a node that does not contain the preemptor holds less than it is guaranteed, or than it did, of what has left.
+func checkFloors(r *rapid.T, nodes []*quota.Node, preemptor *quota.Node, before map[*quota.Node]resources.Vector) {
 	for _, n := range nodes {
 		for d := range resources.Dim(5) {
 			floor, held, was := n.Guarantee.Amount(d), n.Subtree.Allocated.At(d), before[n].At(d)
-			if held < floor && held < was && !n.Contains(taker) {
+			if held < floor && held < was && !n.Contains(preemptor) {
 				r.Fatalf("%s held %d of %d and holds %d, below the %d it is guaranteed", n.Name, was, d, held, floor)
 			}
 		}
@@ -34,31 +34,31 @@ func TestNoQueueFallsBelowItsGuarantee(t *testing.T) {
 		f := drawForest(r, false)
 		tree, nodes := f.tree(inOrder(len(f.terms)))
 		bookSome(r, tree, nodes)
-		taker, before := rapid.SampledFrom(nodes).Draw(r, "taker"), map[*quota.Node]resources.Vector{}
+		preemptor, before := rapid.SampledFrom(nodes).Draw(r, "preemptor"), map[*quota.Node]resources.Vector{}
 		for _, n := range nodes {
 			before[n] = n.Subtree.Allocated.Clone()
 		}
 		view := quota.NewBounded(tree, quota.Policy{}, index(), amounts{"cpu": 20, "memory": 20}.vector())
-		rules := quota.NewBetween(tree, quota.Between{Taker: taker, Shares: view, SurplusOnly: rapid.Bool().Draw(r, "surplus")}, true)
+		rules := quota.NewBetween(tree, quota.Between{Preemptor: preemptor, Shares: view, SurplusOnly: rapid.Bool().Draw(r, "surplus")}, true)
 		wanted := drawAmounts(r, "wanted").vector()
 		for range rapid.IntRange(1, 12).Draw(r, "units") {
-			giver, unit := rapid.SampledFrom(nodes).Draw(r, "giver"), drawAmounts(r, "unit").vector()
-			unit.AtMost(giver.Own.Allocated)
-			if rules.Forbids(giver) == "" && rules.Objects(giver, unit, wanted, func() bool { return true }) == "" {
-				tree.Book(giver, quota.Allocated, unit, -1)
-				checkFloors(r, nodes, taker, before)
+			victim, unit := rapid.SampledFrom(nodes).Draw(r, "victim"), drawAmounts(r, "unit").vector()
+			unit.AtMost(victim.Own.Allocated)
+			if rules.Forbids(victim) == "" && rules.Objects(victim, unit, wanted, func() bool { return true }) == "" {
+				tree.Book(victim, quota.Allocated, unit, -1)
+				checkFloors(r, nodes, preemptor, before)
 			}
 		}
-		tree.Book(taker, quota.Allocated, wanted, +1)
+		tree.Book(preemptor, quota.Allocated, wanted, +1)
 		keeps := true
-		for n := taker; n != nil; n = n.Above() {
+		for n := preemptor; n != nil; n = n.Above() {
 			for d := range resources.Dim(5) {
 				held := n.Subtree.Allocated.At(d)
 				keeps = keeps && (held >= n.Guarantee.Amount(d) || held >= before[n].At(d))
 			}
 		}
 		if have := rules.KeepsGuarantees(); have != keeps {
-			r.Fatalf("the queues above the taker keep their guarantees: %t", have)
+			r.Fatalf("the queues above the preemptor keep their guarantees: %t", have)
 		}
 	})
 }
@@ -69,15 +69,15 @@ func TestNoVoteLetsAQueueFallBelowItsGuarantee(t *testing.T) {
 		f := drawForest(r, false)
 		tree, nodes := f.tree(inOrder(len(f.terms)))
 		bookSome(r, tree, nodes)
-		giver, taker := rapid.SampledFrom(nodes).Draw(r, "giver"), rapid.SampledFrom(nodes).Draw(r, "taker")
+		victim, preemptor := rapid.SampledFrom(nodes).Draw(r, "victim"), rapid.SampledFrom(nodes).Draw(r, "preemptor")
 		unit := drawAmounts(r, "unit").vector()
-		unit.AtMost(giver.Own.Allocated)
+		unit.AtMost(victim.Own.Allocated)
 		policy := quota.Policy{Levels: rapid.IntRange(0, 2).Draw(r, "levels"), OrderOnly: rapid.Bool().Draw(r, "order only")}
 		view := quota.NewBounded(tree, policy, index(), amounts{"cpu": 20, "memory": 20}.vector())
-		if view.MayGive(giver, taker, unit) != "" {
+		if view.MayGive(victim, preemptor, unit) != "" {
 			return
 		}
-		for n := giver; n != nil && !n.Contains(taker); n = n.Above() {
+		for n := victim; n != nil && !n.Contains(preemptor); n = n.Above() {
 			for d, amount := range unit {
 				dim := resources.Dim(d)
 				if floor := view.Of(n).Guarantee.Amount(dim); amount > 0 && floor > 0 && n.Subtree.Allocated.At(dim)-amount < floor {
@@ -106,24 +106,24 @@ func TestTakingWithinSharesEnds(t *testing.T) {
 			return sum
 		}
 		for range rapid.IntRange(1, 30).Draw(r, "takes") {
-			taker, giver := rapid.SampledFrom(nodes).Draw(r, "taker"), rapid.SampledFrom(nodes).Draw(r, "giver")
+			preemptor, victim := rapid.SampledFrom(nodes).Draw(r, "preemptor"), rapid.SampledFrom(nodes).Draw(r, "victim")
 			d := resources.Dim(rapid.SampledFrom([]int{0, 1, 3}).Draw(r, "resource"))
 			var unit resources.Vector
 			unit.Set(d, rapid.Int64Range(1, 3).Draw(r, "unit"))
-			rules := quota.NewBetween(tree, quota.Between{Taker: taker, Shares: view, SurplusOnly: true}, true)
-			isEntitled := func() bool { return view.Ground(taker, unit) == quota.OfRight }
-			if taker == giver || giver.Own.Allocated.At(d) < unit.At(d) || rules.Forbids(giver) != "" ||
-				rules.Objects(giver, unit, unit, isEntitled) != "" {
+			rules := quota.NewBetween(tree, quota.Between{Preemptor: preemptor, Shares: view, SurplusOnly: true}, true)
+			isEntitled := func() bool { return view.Ground(preemptor, unit) == quota.OfRight }
+			if preemptor == victim || victim.Own.Allocated.At(d) < unit.At(d) || rules.Forbids(victim) != "" ||
+				rules.Objects(victim, unit, unit, isEntitled) != "" {
 				continue
 			}
-			if _, counts := view.Of(giver).Share.At(d); !counts {
+			if _, counts := view.Of(victim).Share.At(d); !counts {
 				continue // what no share speaks of is nobody's within it
 			}
 			before := within(d)
-			tree.Book(giver, quota.Allocated, unit, -1)
-			tree.Book(taker, quota.Allocated, unit, +1)
+			tree.Book(victim, quota.Allocated, unit, -1)
+			tree.Book(preemptor, quota.Allocated, unit, +1)
 			if after := within(d); after <= before {
-				r.Fatalf("%s takes %v from %s: %d are held within shares, %d were before", taker.Name, unit, giver.Name, after, before)
+				r.Fatalf("%s takes %v from %s: %d are held within shares, %d were before", preemptor.Name, unit, victim.Name, after, before)
 			}
 		}
 	})
@@ -135,8 +135,8 @@ func TestQueuesOfMorePriorityGiveNothing(t *testing.T) {
 		tree, nodes := f.tree(inOrder(len(f.terms)))
 		bookSome(r, tree, nodes)
 		one, other := rapid.SampledFrom(nodes).Draw(r, "one"), rapid.SampledFrom(nodes).Draw(r, "other")
-		between := func(taker *quota.Node) *quota.Between {
-			return quota.NewBetween(tree, quota.Between{Taker: taker}, true)
+		between := func(preemptor *quota.Node) *quota.Between {
+			return quota.NewBetween(tree, quota.Between{Preemptor: preemptor}, true)
 		}
 		if one.Priority > other.Priority && between(other).Forbids(one) != quota.HigherPriority {
 			r.Fatalf("%s gives to %s, which has less priority", one.Name, other.Name)
@@ -153,16 +153,16 @@ func TestQueuesOfMorePriorityGiveNothing(t *testing.T) {
 
 func TestQueuesThatKeepWhatTheyHold(t *testing.T) {
 	for name, test := range map[string]struct {
-		keeps, taker, giver string
-		want                string
+		keeps, preemptor, victim string
+		want                     string
 	}{
-		"the giver itself":                         {"g", "t", "g", quota.NotReclaimable},
-		"a queue above it":                         {"up", "t", "g", quota.NotReclaimable},
-		"a queue above both":                       {"root", "t", "g", ""},
-		"a queue above both, below the root":       {"up", "beside", "g", ""},
-		"the giver, which is above the taker":      {"up", "g", "up", quota.NotReclaimable},
-		"the taker":                                {"t", "t", "g", ""},
-		"the taker's own queue gives inside of it": {"t", "t", "t", ""},
+		"the victim itself":                            {"g", "t", "g", quota.NotReclaimable},
+		"a queue above it":                             {"up", "t", "g", quota.NotReclaimable},
+		"a queue above both":                           {"root", "t", "g", ""},
+		"a queue above both, below the root":           {"up", "beside", "g", ""},
+		"the victim, which is above the preemptor":     {"up", "g", "up", quota.NotReclaimable},
+		"the preemptor":                                {"t", "t", "g", ""},
+		"the preemptor's own queue gives inside of it": {"t", "t", "t", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			byName := map[string]*quota.Node{}
@@ -172,8 +172,8 @@ func TestQueuesThatKeepWhatTheyHold(t *testing.T) {
 				byName[name], nodes = n, append(nodes, n)
 			}
 			tree := grow(nodes, []int{0, 0, 1, 1, 0})
-			rules := quota.NewBetween(tree, quota.Between{Taker: byName[test.taker]}, true)
-			if got := rules.Forbids(byName[test.giver]); got != test.want {
+			rules := quota.NewBetween(tree, quota.Between{Preemptor: byName[test.preemptor]}, true)
+			if got := rules.Forbids(byName[test.victim]); got != test.want {
 				t.Errorf("forbidden is %q, want %q", got, test.want)
 			}
 		})

@@ -66,7 +66,7 @@ func (v *View) Names(n *Node, amounts resources.Vector) bool {
 	return false
 }
 
-// IsSurplus reports whether what would leave a node lies above what it deserves, of the resources that are wanted (law Q1): in one of
+// IsSurplus reports whether what would leave a node lies above what it deserves, of the resources that are wanted (rule Q1): in one of
 // them at least that the share speaks of, as much as is deserved stays. What the share does not speak of at all is above it.
 func (v *View) IsSurplus(n *Node, leaving, wanted resources.Vector) bool {
 	share, held, speaks := v.Of(n).Share, v.Held(n).Allocated, false
@@ -94,7 +94,7 @@ const (
 	Borrowing        // within that of a queue above, which lends it
 )
 
-// Ground says on what ground a node may take an amount from queues of its own priority (law Q4).
+// Ground says on what ground a node may take an amount from queues of its own priority (rule Q4).
 func (v *View) Ground(n *Node, request resources.Vector) Ground {
 	if v.isEntitled(n, request) {
 		return OfRight
@@ -155,26 +155,26 @@ func (v *View) ShareShortages(index *resources.Index, n *Node, c Claim) []verdic
 }
 
 // MayGive says why a node may not let an amount go to another node, "" if it may. No queue it leaves falls below its guarantee (law
-// Q2). Between queues of equal priority the giver, and those above that protect it, must hold more than their shares; to a queue of
-// more priority they give all above the guarantee (law Q1).
-func (v *View) MayGive(giver, taker *Node, leaving resources.Vector) string {
+// Q2). Between queues of equal priority the victim, and those above that protect it, must hold more than their shares; to a queue of
+// more priority they give all above the guarantee (rule Q1).
+func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) string {
 	switch {
-	case v.breaksGuarantee(giver, leaving, taker, nil, nil):
+	case v.breaksGuarantee(victim, leaving, preemptor, nil, nil):
 		return Guaranteed
-	case v.rank(taker, giver) > 0:
+	case v.rank(preemptor, victim) > 0:
 		return ""
 	case v.AnyExcess:
-		if v.IsAboveShare(giver, nil) {
+		if v.IsAboveShare(victim, nil) {
 			return ""
 		}
 		return WithinShare
-	case !v.Names(giver, leaving):
+	case !v.Names(victim, leaving):
 		return ""
-	case !v.IsAboveShare(giver, leaving):
+	case !v.IsAboveShare(victim, leaving):
 		return WithinShare
 	}
-	for a := range v.ancestors(giver) {
-		if a.Contains(taker) {
+	for a := range v.ancestors(victim) {
+		if a.Contains(preemptor) {
 			break // what leaves comes back into it
 		}
 		if v.Names(a, leaving) && !v.IsAboveShare(a, leaving) {
@@ -184,16 +184,16 @@ func (v *View) MayGive(giver, taker *Node, leaving resources.Vector) string {
 	return ""
 }
 
-// breaksGuarantee reports whether a node, or one above it, would hold less than it is guaranteed of something that leaves for a taker
-// (law Q2). A node that contains the taker gets what the taker takes, which is wanted. It may be below its guarantee, but must not
+// breaksGuarantee reports whether a node, or one above it, would hold less than it is guaranteed of something that leaves for a preemptor
+// (rule Q2). A node that contains the preemptor gets what the preemptor takes, which is wanted. It may be below its guarantee, but must not
 // fall further than it was before; where that is not known, it is not asked.
-func (v *View) breaksGuarantee(giver *Node, leaving resources.Vector, taker *Node, wanted resources.Vector, before Held) bool {
-	for n := giver; n != nil; n = v.above(n) {
+func (v *View) breaksGuarantee(victim *Node, leaving resources.Vector, preemptor *Node, wanted resources.Vector, before Held) bool {
+	for n := victim; n != nil; n = v.above(n) {
 		guarantee := v.Of(n).Guarantee
 		if guarantee.Len() == 0 {
 			continue
 		}
-		isShared := !v.Flat && n.Contains(taker)
+		isShared := !v.Flat && n.Contains(preemptor)
 		if isShared && before == nil {
 			return false
 		}
@@ -227,7 +227,7 @@ func (h Held) Note(n *Node) {
 }
 
 // KeepsGuarantees reports whether a node, and those above it, hold what they are guaranteed of everything, or no less than they did
-// (law Q2).
+// (rule Q2).
 func (h Held) KeepsGuarantees(n *Node) bool {
 	for ; n != nil; n = n.parent {
 		for i := range n.Guarantee.Len() {

@@ -272,24 +272,24 @@ func TestTheOrderOfNodesChangesNothing(t *testing.T) {
 			other.Book(same[i], quota.Allocated, held, +1)
 			nodes[i].Jobs, same[i].Jobs = i%3, i%3
 		}
-		taker, leaving, asked := rapid.IntRange(0, len(nodes)-1).Draw(r, "taker"), drawAmounts(r, "leaving").vector(), drawAmounts(r, "asked").vector()
+		preemptor, leaving, asked := rapid.IntRange(0, len(nodes)-1).Draw(r, "preemptor"), drawAmounts(r, "leaving").vector(), drawAmounts(r, "asked").vector()
 		policy := quota.Policy{Flat: rapid.Bool().Draw(r, "flat"), Levels: rapid.IntRange(0, 2).Draw(r, "levels"), OrderOnly: rapid.Bool().Draw(r, "order only")}
-		if have, want := answers(other, same, policy, taker, leaving, asked), answers(one, nodes, policy, taker, leaving, asked); have != want {
+		if have, want := answers(other, same, policy, preemptor, leaving, asked), answers(one, nodes, policy, preemptor, leaving, asked); have != want {
 			r.Fatalf("in another order:\n%s\ninstead of:\n%s", have, want)
 		}
 	})
 }
 
 // answers are all answers of the package about a tree, as text.
-func answers(t *quota.Tree, nodes []*quota.Node, p quota.Policy, taker int, leaving, asked resources.Vector) string {
+func answers(t *quota.Tree, nodes []*quota.Node, p quota.Policy, preemptor int, leaving, asked resources.Vector) string {
 	var b strings.Builder
 	view := quota.NewBounded(t, p, index(), amounts{"cpu": 9, "memory": 9, "pods": 9, "example.com/a": 9}.vector())
-	rules := quota.NewBetween(t, quota.Between{Taker: nodes[taker], Shares: view, OrderOnly: p.OrderOnly, SurplusOnly: true}, true)
+	rules := quota.NewBetween(t, quota.Between{Preemptor: nodes[preemptor], Shares: view, OrderOnly: p.OrderOnly, SurplusOnly: true}, true)
 	for _, n := range nodes {
 		bounds := view.Of(n)
 		fmt.Fprintln(&b, n.Name, n.Depth, bounds.Guarantee.Vector(), bounds.Deserved, bounds.Share.Vector(), bounds.Ceiling.Vector(), view.Ratio(n),
-			view.IsSaturated(n), view.Room(n, resources.CPU), view.Ground(n, asked), view.MayGive(n, nodes[taker], leaving), rules.Forbids(n),
-			rules.Objects(n, leaving, asked, func() bool { return view.Ground(nodes[taker], asked) != quota.NoGround }), rules.MayExceed(asked))
+			view.IsSaturated(n), view.Room(n, resources.CPU), view.Ground(n, asked), view.MayGive(n, nodes[preemptor], leaving), rules.Forbids(n),
+			rules.Objects(n, leaving, asked, func() bool { return view.Ground(nodes[preemptor], asked) != quota.NoGround }), rules.MayExceed(asked))
 	}
 	givers := slices.Clone(nodes)
 	slices.SortStableFunc(givers, func(a, b *quota.Node) int {

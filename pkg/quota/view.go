@@ -101,11 +101,11 @@ func (v *View) ancestors(n *Node) func(yield func(*Node) bool) {
 }
 
 // rank compares the priorities of two queues: positive if the first may take what the second deserves.
-func (v *View) rank(taker, giver *Node) int {
+func (v *View) rank(preemptor, victim *Node) int {
 	switch {
-	case v.OrderOnly || taker.Priority == giver.Priority:
+	case v.OrderOnly || preemptor.Priority == victim.Priority:
 		return 0
-	case taker.Priority > giver.Priority:
+	case preemptor.Priority > victim.Priority:
 		return 1
 	}
 	return -1

@@ -205,9 +205,9 @@ func nominated(p *cluster.Plan) string {
 		return "nominated to nodes; pods that were being deleted before are leaving them"
 	}
 	if p.Evictions == 1 {
-		return "nominated to nodes; 1 pod is evicted from them (rule " + p.Law + ")"
+		return "nominated to nodes; 1 pod is evicted from them (rule " + p.Rule + ")"
 	}
-	return fmt.Sprintf("nominated to nodes; %d pods are evicted from them (rule %s)", p.Evictions, p.Law)
+	return fmt.Sprintf("nominated to nodes; %d pods are evicted from them (rule %s)", p.Evictions, p.Rule)
 }
 
 // announce makes an Event when the kind of statement about a job changes, not with every number.

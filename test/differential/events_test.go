@@ -17,7 +17,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// event is one thing that happens, and a state in which the pod taker-0 finds its place by that alone.
+// event is one thing that happens, and a state in which the pod preemptor-0 finds its place by that alone.
 type event struct {
 	kind   string // of the object, as the watches of the edge name it; "" if it is none
 	causes []wake.Cause
@@ -32,7 +32,7 @@ type event struct {
 	situations []situation // all, if it names none
 }
 
-// situation is a place where the taker could be.
+// situation is a place where the preemptor could be.
 type situation string
 
 // The situations: there is room; a pod of less priority fills the only node; nodes are in HyperNodes, two full ones and one that
@@ -46,7 +46,7 @@ const (
 // set makes the objects of a situation with those of an event in their place.
 func (s situation) objects(e event) []runtime.Object {
 	all := []runtime.Object{fixture.PriorityClass("low", 0), fixture.PriorityClass("high", 20), fixture.Queue("q"),
-		fixture.Node("n1", "cpu=1"), ourNamespace(), gangOf("taker", "high", 1), fixture.Pod("taker-0", fixture.In("taker"))}
+		fixture.Node("n1", "cpu=1"), ourNamespace(), gangOf("preemptor", "high", 1), fixture.Pod("preemptor-0", fixture.In("preemptor"))}
 	if s != free {
 		all = append(all, gangOf("giver", "low", 0), fixture.Pod("giver-0", fixture.In("giver"), fixture.On("n1"),
 			fixture.Annotated(schedulingv1beta1.PreemptableKey, "true"), aLongEnd))
@@ -69,7 +69,7 @@ func (s situation) objects(e event) []runtime.Object {
 	}
 	if s == inHyperNode {
 		for _, o := range all {
-			if g, ok := o.(*schedulingv1beta1.PodGroup); ok && g.Name == "taker" {
+			if g, ok := o.(*schedulingv1beta1.PodGroup); ok && g.Name == "preemptor" {
 				fixture.Within(1)(g)
 			}
 		}
@@ -93,7 +93,7 @@ func gangOf(name, class string, least int32, options ...func(*schedulingv1beta1.
 	}}, options...)...)
 }
 
-// run plays an event on a situation: was is whether the taker had its place before, is whether it has it after.
+// run plays an event on a situation: was is whether the preemptor had its place before, is whether it has it after.
 func (e event) run(t *testing.T, s situation, overlook func(wake.Cause) bool) (was, is bool, l *run) {
 	t.Helper()
 	c := configuration{actions: e.actions, plugins: e.plugins, sharer: e.sharer, whole: !e.never}
@@ -105,7 +105,7 @@ func (e event) run(t *testing.T, s situation, overlook func(wake.Cause) bool) (w
 	}
 	l = begin(&scenario{configuration: c, objects: s.objects(e), overlook: overlook})
 	has := func() bool {
-		p, ok := get(l, &corev1.Pod{}, "taker-0")
+		p, ok := get(l, &corev1.Pod{}, "preemptor-0")
 		return ok && (p.Spec.NodeName != "" || p.Status.NominatedNodeName != "")
 	}
 	for range 5 {
@@ -122,8 +122,8 @@ func (e event) run(t *testing.T, s situation, overlook func(wake.Cause) bool) (w
 	return was, has(), l
 }
 
-// Each kind of event alone gives the taker its place, on every situation that it can be told on; and it is for the causes named that
-// it does: without them nobody wakes the taker.
+// Each kind of event alone gives the preemptor its place, on every situation that it can be told on; and it is for the causes named that
+// it does: without them nobody wakes the preemptor.
 func TestEveryKindOfEventWakes(t *testing.T) {
 	for name, test := range events() {
 		situations := test.situations
@@ -134,13 +134,13 @@ func TestEveryKindOfEventWakes(t *testing.T) {
 			t.Run(name+"/"+string(s), func(t *testing.T) {
 				was, is, l := test.run(t, s, nil)
 				if was || !is {
-					t.Fatalf("the taker has its place before: %t, after: %t\n%s", was, is, l.tell())
+					t.Fatalf("the preemptor has its place before: %t, after: %t\n%s", was, is, l.tell())
 				}
 				if len(test.causes) == 0 {
 					return // the job itself has changed, or the rules have
 				}
 				if _, is, l := test.run(t, s, func(c wake.Cause) bool { return slices.Contains(test.causes, c) }); is {
-					t.Errorf("the taker has its place though the causes are overlooked\n%s", l.tell())
+					t.Errorf("the preemptor has its place though the causes are overlooked\n%s", l.tell())
 				}
 			})
 		}
@@ -149,7 +149,7 @@ func TestEveryKindOfEventWakes(t *testing.T) {
 
 // Whatever the edge watches has a row: what is not watched cannot wake.
 func TestEveryKindThatIsWatchedIsTried(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../internal/edge/inbox.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../internal/edge/intake/inbox.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

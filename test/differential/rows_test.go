@@ -18,9 +18,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// taker is the pod that waits.
-func taker(options ...func(*corev1.Pod)) *corev1.Pod {
-	return fixture.Pod("taker-0", append([]func(*corev1.Pod){fixture.In("taker")}, options...)...)
+// preemptor is the pod that waits.
+func preemptor(options ...func(*corev1.Pod)) *corev1.Pod {
+	return fixture.Pod("preemptor-0", append([]func(*corev1.Pod){fixture.In("preemptor")}, options...)...)
 }
 
 // giver is the pod that may have to leave.
@@ -50,7 +50,7 @@ func events() map[string]event {
 func eventsOfNodes() map[string]event {
 	shown := causes(wake.NodeShown)
 	return map[string]event{
-		"a node has a label": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Selecting("zone", "a"))),
+		"a node has a label": {kind: "nodes", causes: shown, objects: objects(preemptor(fixture.Selecting("zone", "a"))),
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["zone"] = "a" })},
 		"a node loses a taint": {kind: "nodes", causes: shown,
 			objects: objects(node(func(n *corev1.Node) {
@@ -62,17 +62,17 @@ func eventsOfNodes() map[string]event {
 		"a node is ready": {kind: "nodes", causes: shown, objects: objects(node(func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		})), happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Conditions = nil })},
-		"a node has more": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))),
+		"a node has more": {kind: "nodes", causes: shown, objects: objects(preemptor(fixture.Asks("cpu=2"))),
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = fixture.List("cpu=2")["cpu"] })},
-		"a node joins": {kind: "nodes", causes: shown, objects: objects(taker(fixture.Asks("cpu=2"))), situations: []situation{free, full},
+		"a node joins": {kind: "nodes", causes: shown, objects: objects(preemptor(fixture.Asks("cpu=2"))), situations: []situation{free, full},
 			happens: come(fixture.Node("n9", "cpu=2"))},
 		"a HyperNode comes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), situations: []situation{free, full}, plugins: []string{"network-topology-aware"},
-			objects: objects(gangOf("taker", "high", 1, fixture.Within(1))), happens: come(fixture.HyperNode("late", 1, "n1"))},
+			objects: objects(gangOf("preemptor", "high", 1, fixture.Within(1))), happens: come(fixture.HyperNode("late", 1, "n1"))},
 		"a HyperNode changes": {kind: "hypernodes", causes: causes(wake.HyperNodeShown), situations: []situation{free, full}, plugins: []string{"network-topology-aware"},
-			objects: objects(gangOf("taker", "high", 1, fixture.Within(1)), fixture.HyperNode("late", 2, "n1")),
+			objects: objects(gangOf("preemptor", "high", 1, fixture.Within(1)), fixture.HyperNode("late", 2, "n1")),
 			happens: alter(&topologyv1alpha1.HyperNode{}, "late", func(h *topologyv1alpha1.HyperNode) { h.Spec.Tier = 1 })},
 		"a namespace has a label": {kind: "namespaces", causes: causes(wake.NamespaceShown), situations: []situation{free},
-			objects: objects(taker(nearTeam("b")), fixture.Node("n1", "cpu=2"), fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x"))),
+			objects: objects(preemptor(nearTeam("b")), fixture.Node("n1", "cpu=2"), fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x"))),
 			happens: alter(&corev1.Namespace{}, fixture.Namespace, func(n *corev1.Namespace) { n.Labels = map[string]string{"team": "b"} })},
 	}
 }
@@ -97,29 +97,29 @@ func eventsOfVolumes() map[string]event {
 	busy := objects(fixture.LateClass("late", ""), fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
 		fixture.Claim("c", "late", fixture.BoundTo("v")), fixture.Volume("w", "late", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("d")),
 		fixture.Claim("d", "late", fixture.BoundTo("w")), fixture.Pod("user", fixture.On("n1"), fixture.Asks(""), fixture.Mounting("d")),
-		fixture.Driver("n1", 1), taker(fixture.Mounting("c")))
+		fixture.Driver("n1", 1), preemptor(fixture.Mounting("c")))
 	return map[string]event{
-		"a claim comes": {kind: "persistentvolumeclaims", causes: shown, objects: objects(made, taker(fixture.Mounting("c"))), happens: come(fixture.Claim("c", "late"))},
+		"a claim comes": {kind: "persistentvolumeclaims", causes: shown, objects: objects(made, preemptor(fixture.Mounting("c"))), happens: come(fixture.Claim("c", "late"))},
 		"a claim is bound": {kind: "persistentvolumeclaims", causes: shown,
-			objects: objects(fixture.EarlyClass("early", ""), fixture.Claim("c", "early"), taker(fixture.Mounting("c")),
+			objects: objects(fixture.EarlyClass("early", ""), fixture.Claim("c", "early"), preemptor(fixture.Mounting("c")),
 				fixture.Volume("v", "early", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c"))),
 			happens: alter(&corev1.PersistentVolumeClaim{}, "c", fixture.BoundTo("v"))},
-		"a volume comes": {kind: "persistentvolumes", causes: shown, objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
+		"a volume comes": {kind: "persistentvolumes", causes: shown, objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), preemptor(fixture.Mounting("c"))),
 			happens: come(onN1)},
 		"a volume comes for a job that waits for admission": {kind: "persistentvolumes", causes: shown, situations: []situation{full}, sharer: "capacity",
-			objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), taker(fixture.Mounting("c")), gangOf("taker", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1")),
+			objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), preemptor(fixture.Mounting("c")), gangOf("preemptor", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1")),
 				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") })),
 			happens: come(onN1)},
-		"a StorageClass comes": {kind: "storageclasses", causes: shown, objects: objects(fixture.Claim("c", "late"), taker(fixture.Mounting("c"))), happens: come(made)},
+		"a StorageClass comes": {kind: "storageclasses", causes: shown, objects: objects(fixture.Claim("c", "late"), preemptor(fixture.Mounting("c"))), happens: come(made)},
 		"a node attaches more": {kind: "csinodes", causes: shown, objects: busy, happens: come(fixture.Driver("n1", 2)), situations: []situation{free, full}},
-		"there is capacity": {kind: "csistoragecapacities", causes: shown, objects: objects(made, counting, fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
+		"there is capacity": {kind: "csistoragecapacities", causes: shown, objects: objects(made, counting, fixture.Claim("c", "late"), preemptor(fixture.Mounting("c"))),
 			happens: come(capacity)},
 		"a volume is detached": {kind: "volumeattachments", causes: shown, situations: []situation{free, full},
 			objects: objects(fixture.LateClass("late", ""), fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
 				fixture.Claim("c", "late", fixture.BoundTo("v")), fixture.Volume("w", "late", "1Gi", corev1.LabelHostname, "n1"), fixture.Driver("n1", 1),
-				taker(fixture.Mounting("c")), attached("w", "n1")),
+				preemptor(fixture.Mounting("c")), attached("w", "n1")),
 			happens: leave(&storagev1.VolumeAttachment{}, "w")},
-		"a driver counts no capacity any more": {kind: "csidrivers", causes: shown, objects: objects(made, counting, fixture.Claim("c", "late"), taker(fixture.Mounting("c"))),
+		"a driver counts no capacity any more": {kind: "csidrivers", causes: shown, objects: objects(made, counting, fixture.Claim("c", "late"), preemptor(fixture.Mounting("c"))),
 			happens: leave(counting, "disks.example.com")},
 	}
 }
@@ -133,13 +133,13 @@ func attached(volume, node string) *storagev1.VolumeAttachment {
 
 func eventsOfDevices() map[string]event {
 	shown := causes(wake.SupplyShown)
-	using := taker(fixture.Using("d"))
+	using := preemptor(fixture.Using("d"))
 	rule := fixture.TaintRule("broken", "", "")
 	return map[string]event{
 		"a class of devices comes": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
 			objects: objects(fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using), happens: come(fixture.Devices("gpu"))},
 		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
-			objects: objects(fixture.Slice("n1", 1), taker(fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1"))), happens: come(fixture.Devices("gpu"))},
+			objects: objects(fixture.Slice("n1", 1), preemptor(fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1"))), happens: come(fixture.Devices("gpu"))},
 		"a claim of devices comes": {kind: "resourceclaims", causes: shown, objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), using),
 			happens: come(fixture.DeviceClaim("d", "gpu", 1))},
 		"devices come": {kind: "resourceslices", causes: shown, objects: objects(fixture.Devices("gpu"), fixture.DeviceClaim("d", "gpu", 1), using),
@@ -170,11 +170,11 @@ func eventsOfQueues() map[string]event {
 	of := func(q string) func(*schedulingv1beta1.PodGroup) {
 		return func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = q }
 	}
-	door := gangOf("taker", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
+	door := gangOf("preemptor", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
 	two := func(how func(a, b *schedulingv1beta1.Queue)) []runtime.Object {
 		a, b := fixture.Queue("a"), fixture.Queue("b")
 		how(a, b)
-		return objects(a, b, gangOf("taker", "high", 1, of("b")), gangOf("giver", "low", 0, of("a")))
+		return objects(a, b, gangOf("preemptor", "high", 1, of("b")), gangOf("giver", "low", 0, of("a")))
 	}
 	deserve := func(a, b string) []runtime.Object {
 		return two(func(qa, qb *schedulingv1beta1.Queue) {
@@ -184,7 +184,7 @@ func eventsOfQueues() map[string]event {
 	return map[string]event{
 		"a queue is open": {kind: "queues", causes: shown, objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })),
 			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateOpen })},
-		"a queue comes": {kind: "queues", objects: objects(gangOf("taker", "high", 1, of("late"))),
+		"a queue comes": {kind: "queues", objects: objects(gangOf("preemptor", "high", 1, of("late"))),
 			happens: come(fixture.Queue("late")), situations: []situation{free}},
 		"a queue has a parent": {kind: "queues", causes: shown, objects: objects(queue(func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "nowhere" })),
 			happens: alterQueue(func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "" })},
@@ -202,7 +202,7 @@ func eventsOfQueues() map[string]event {
 		"others ask for more, and a share shrinks": {kind: "pods", causes: causes(wake.ShareChanged), sharer: "proportion", situations: []situation{full},
 			// Of four CPUs a holds three, which it deserves as long as c wants nothing; the one that is free is on n9.
 			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 2 }), fixture.Node("n1", "cpu=3"), fixture.Node("n9", "cpu=1"),
-				taker(fixture.Selecting(corev1.LabelHostname, "n1")), giver(marked), fixture.Queue("c", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 2 }),
+				preemptor(fixture.Selecting(corev1.LabelHostname, "n1")), giver(marked), fixture.Queue("c", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 2 }),
 				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n1")), fixture.Pod("giver-2", fixture.In("giver"), fixture.On("n1"))),
 			happens: come(gangOf("more", "low", 1, of("c")), fixture.Pod("more-0", fixture.In("more"), fixture.Selecting("zone", "nowhere"), important))},
 		"a queue has a higher priority": {kind: "queues", causes: shown, situations: []situation{full}, sharer: "capacity", objects: deserve("cpu=1", ""),
@@ -258,17 +258,17 @@ func eventsOfGivers() map[string]event {
 		"a class is worth less": {kind: "priorityclasses", causes: causes(wake.ClassShown), situations: evicts,
 			objects: objects(fixture.PriorityClass("low", 20)), happens: alter(&schedulingv1.PriorityClass{}, "low", func(c *schedulingv1.PriorityClass) { c.Value = 0 })},
 		"a class is bounded by a quota and its pods do not carry it": {kind: "resourcequotas", causes: causes(wake.QuotaShown, wake.ClassShown),
-			situations: evicts, objects: objects(gangOf("giver", "high", 0), taker(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
+			situations: evicts, objects: objects(gangOf("giver", "high", 0), preemptor(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
 		"a pod is deleted": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(giver()),
 			happens: func(l *run) { edit(l, &corev1.Pod{}, "giver-0", ending(l, 5)) }},
 		"a pod is gone": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(giver()), happens: leave(&corev1.Pod{}, "giver-0")},
 		"a pod finishes": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(giver()),
 			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
-		"a pod shrinks": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(giver(), taker(fixture.Asks("cpu=500m"))),
+		"a pod shrinks": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(giver(), preemptor(fixture.Asks("cpu=500m"))),
 			happens: alter(&corev1.Pod{}, "giver-0", fixture.Asks("cpu=500m"))},
 		"a pod grows above the share of its queue": {kind: "pods", causes: causes(wake.PodGrown), situations: []situation{full}, sharer: "capacity",
 			objects: objects(fixture.Node("n8", "cpu=2"), fixture.Queue("a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }),
-				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }), taker(fixture.Selecting(corev1.LabelHostname, "n1")),
+				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }), preemptor(fixture.Selecting(corev1.LabelHostname, "n1")),
 				gangOf("giver", "low", 0, func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "a" }), giver(marked),
 				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n8"))),
 			happens: alter(&corev1.Pod{}, "giver-1", fixture.Asks("cpu=2"))},
@@ -285,17 +285,17 @@ func ending(l *run, seconds int64) func(*corev1.Pod) {
 
 func eventsOfJobs() map[string]event {
 	return map[string]event{
-		"a gate is removed": {kind: "pods", objects: objects(taker(func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })),
-			happens: alter(&corev1.Pod{}, "taker-0", func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })},
-		"the job needs fewer": {kind: "podgroups", objects: objects(gangOf("taker", "high", 2)),
-			happens: alter(&schedulingv1beta1.PodGroup{}, "taker", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })},
-		"the job has a higher class": {kind: "podgroups", objects: objects(gangOf("taker", "low", 1)), situations: []situation{full},
-			happens: alter(&schedulingv1beta1.PodGroup{}, "taker", func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "high" })},
+		"a gate is removed": {kind: "pods", objects: objects(preemptor(func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })),
+			happens: alter(&corev1.Pod{}, "preemptor-0", func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })},
+		"the job needs fewer": {kind: "podgroups", objects: objects(gangOf("preemptor", "high", 2)),
+			happens: alter(&schedulingv1beta1.PodGroup{}, "preemptor", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })},
+		"the job has a higher class": {kind: "podgroups", objects: objects(gangOf("preemptor", "low", 1)), situations: []situation{full},
+			happens: alter(&schedulingv1beta1.PodGroup{}, "preemptor", func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "high" })},
 		"the class of the job preempts": {kind: "priorityclasses", situations: []situation{full, inHyperNode}, objects: objects(polite()),
 			happens: alter(&schedulingv1.PriorityClass{}, "high", func(c *schedulingv1.PriorityClass) { c.PreemptionPolicy = nil })},
 		"somebody else begins the job": {kind: "pods", situations: []situation{free},
-			objects: objects(gangOf("taker", "high", 2), fixture.Node("n9", "cpu=1"), fixture.Pod("taker-1", fixture.In("taker"), fixture.Asks("cpu=2"))),
-			happens: alter(&corev1.Pod{}, "taker-1", fixture.On("n9"))},
+			objects: objects(gangOf("preemptor", "high", 2), fixture.Node("n9", "cpu=1"), fixture.Pod("preemptor-1", fixture.In("preemptor"), fixture.Asks("cpu=2"))),
+			happens: alter(&corev1.Pod{}, "preemptor-1", fixture.On("n9"))},
 		"the configuration lets it evict": {situations: []situation{full, inHyperNode}, actions: actionLists[1], happens: func(l *run) {
 			l.configuration.actions = actionLists[0]
 			if err := l.led.Scheduler().Use(l.configuration.policy()); err != nil {
@@ -304,10 +304,10 @@ func eventsOfJobs() map[string]event {
 		}},
 		"a plan is adopted, which frees quota": {causes: causes(wake.PlanAdopted, wake.UsageFreed), situations: []situation{full}, sharer: "capacity",
 			objects: append(vip(), fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") }),
-				gangOf("taker", "low", 1)),
+				gangOf("preemptor", "low", 1)),
 			happens: come(gangOf("vip", "high", 1, inQueue("vip")), fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1"), important))},
 		"a plan ends, which had promised a node": {actions: actionLists[4], causes: causes(wake.PlanEnded, wake.RoomFreed, wake.UsageFreed), situations: []situation{full},
-			objects: append(vip(), gangOf("taker", "low", 1), taker(fixture.Selecting(corev1.LabelHostname, "n9")), gangOf("vip", "high", 2, inQueue("vip")),
+			objects: append(vip(), gangOf("preemptor", "low", 1), preemptor(fixture.Selecting(corev1.LabelHostname, "n9")), gangOf("vip", "high", 2, inQueue("vip")),
 				fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1")),
 				fixture.Pod("vip-1", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n9"))),
 			happens: func(l *run) {
@@ -316,10 +316,10 @@ func eventsOfJobs() map[string]event {
 				drop(l, &corev1.Pod{}, "vip-1")
 			}},
 		"a pod is labelled": {kind: "pods", causes: causes(wake.PodRelabelled), situations: []situation{free},
-			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x")), fixture.Pod("mate", fixture.On("n1"))),
+			objects: objects(fixture.Node("n1", "cpu=2"), preemptor(fixture.Near("app", "x")), fixture.Pod("mate", fixture.On("n1"))),
 			happens: alter(&corev1.Pod{}, "mate", fixture.Labelled("app", "x"))},
 		"a pod that attracts is bound": {kind: "pods", causes: causes(wake.PodPlaced), situations: []situation{free},
-			objects: objects(fixture.Node("n1", "cpu=2"), taker(fixture.Near("app", "x"))),
+			objects: objects(fixture.Node("n1", "cpu=2"), preemptor(fixture.Near("app", "x"))),
 			happens: come(fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x")))},
 	}
 }

@@ -322,8 +322,8 @@ func TestADisruptionBudgetIsKeptWhereAnotherNodeHasVictims(t *testing.T) {
 			awaitStaying(t, "covered", 8)
 			awaitStaying(t, "open", 8)
 			budget(t, "covered", 8)
-			create(t, of("urgent", batchJob("taker", 2, "1")))
-			awaitStaying(t, "taker", 2)
+			create(t, of("urgent", batchJob("preemptor", 2, "1")))
+			awaitStaying(t, "preemptor", 2)
 			awaitStaying(t, "covered", want.covered)
 			awaitStaying(t, "open", want.open)
 			nothingWasForbidden(t)
@@ -339,11 +339,11 @@ func TestADisruptionBudgetIsBrokenOnlyWhereThereIsNoOtherWay(t *testing.T) {
 	create(t, on("node-1", elastic(marked(batchJob("covered", 8, "1")))))
 	awaitStaying(t, "covered", 8)
 	budget(t, "covered", 8)
-	create(t, of("urgent", on("node-1", batchJob("taker", 2, "1"))))
-	awaitReason(t, "taker", "NotEnoughResources", "8 pods cannot be evicted for it", "disruption budget")
+	create(t, of("urgent", on("node-1", batchJob("preemptor", 2, "1"))))
+	awaitReason(t, "preemptor", "NotEnoughResources", "8 pods cannot be evicted for it", "disruption budget")
 	// Without the plugin the budget is a matter of price.
 	reconfigure(t, tier+"  - name: pdb\n", tier)
-	awaitStaying(t, "taker", 2)
+	awaitStaying(t, "preemptor", 2)
 	awaitStaying(t, "covered", 6)
 	nothingWasForbidden(t)
 }
@@ -358,12 +358,12 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
 	awaitStaying(t, "victim", 16)
 	first := holdAll(t, "victim")
-	create(t, in("high", batchJob("taker", 3, "4")))
-	before, victims := awaitPlan(t, "taker", 3, 12)
+	create(t, in("high", batchJob("preemptor", 3, "4")))
+	before, victims := awaitPlan(t, "preemptor", 3, 12)
 	apitest.Eventually(t, func(ctx context.Context) error {
-		p, err := planOf(ctx, "taker")
+		p, err := planOf(ctx, "preemptor")
 		for uid := range victims {
-			if why := p.told[uid]; err == nil && !strings.Contains(why, "Preempted by job default/taker in queue high (queue priority 10): higher queue priority") {
+			if why := p.told[uid]; err == nil && !strings.Contains(why, "Preempted by job default/preemptor in queue high (queue priority 10): higher queue priority") {
 				err = fmt.Errorf("%s was told %q", victims[uid].Name, why)
 			}
 		}
@@ -401,7 +401,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	after, err := planOf(t.Context(), "taker")
+	after, err := planOf(t.Context(), "preemptor")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,8 +412,8 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	if err := letGo(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}
-	awaitStaying(t, "taker", 3)
-	pods, err := podsOf(t.Context(), "taker")
+	awaitStaying(t, "preemptor", 3)
+	pods, err := podsOf(t.Context(), "preemptor")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,20 +437,20 @@ func TestACrashWhileAPlanIsWrittenEvictsNoPodTwice(t *testing.T) {
 	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
 	awaitStaying(t, "victim", 16)
 	holdAll(t, "victim")
-	create(t, in("high", batchJob("taker", 3, "4")))
+	create(t, in("high", batchJob("preemptor", 3, "4")))
 	apitest.Eventually(t, func(ctx context.Context) error {
-		p, err := planOf(ctx, "taker")
+		p, err := planOf(ctx, "preemptor")
 		if err == nil && p.id == "" {
-			err = fmt.Errorf("no plan is written down for taker")
+			err = fmt.Errorf("no plan is written down for preemptor")
 		}
 		return err
 	})
 	restartScheduler(t, shortLease...)
-	_, victims := awaitPlan(t, "taker", 3, 12)
+	_, victims := awaitPlan(t, "preemptor", 3, 12)
 	if err := letGo(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}
-	awaitStaying(t, "taker", 3)
+	awaitStaying(t, "preemptor", 3)
 	awaitStaying(t, "victim", 4)
 	noNodeIsOverCommitted(t)
 	nothingWasForbidden(t)
@@ -464,17 +464,17 @@ func TestAPlanEndsWithTheJobThatItWasMadeFor(t *testing.T) {
 	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
 	awaitStaying(t, "victim", 16)
 	holdAll(t, "victim")
-	create(t, in("high", batchJob("taker", 2, "4")))
-	_, victims := awaitPlan(t, "taker", 2, 8)
+	create(t, in("high", batchJob("preemptor", 2, "4")))
+	_, victims := awaitPlan(t, "preemptor", 2, 8)
 	background := metav1.DeletePropagationBackground
 	jobs := batch.BatchV1alpha1().Jobs(metav1.NamespaceDefault)
-	if err := jobs.Delete(t.Context(), "taker", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+	if err := jobs.Delete(t.Context(), "preemptor", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
 	apitest.Eventually(t, func(ctx context.Context) error {
-		pods, err := podsOf(ctx, "taker")
+		pods, err := podsOf(ctx, "preemptor")
 		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("%d pods of taker are left", len(pods))
+			err = fmt.Errorf("%d pods of preemptor are left", len(pods))
 		}
 		return err
 	})

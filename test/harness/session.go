@@ -80,7 +80,7 @@ type Question struct {
 // Vote asks the plugins: "yes", "" if none has a say, else why not.
 func (m *Model) Vote(q Question) string {
 	m.tb.Helper()
-	d := &framework.VictimProposal{Taker: m.JobNamed(q.Preemptor), Whole: q.Whole}
+	d := &framework.VictimProposal{Preemptor: m.JobNamed(q.Preemptor), Whole: q.Whole}
 	if q.For != "" {
 		d.For = m.TaskNamed(q.For)
 	}

@@ -96,7 +96,7 @@ func (h *hearing) parties() bool {
 		case v.job.queue == nil:
 			h.breach("Q1", "plan %s evicts %s, which is in no queue", h.plan.id, v.name)
 			return false
-		case e.Law == "" || e.Message == "" || e.Node != v.node || e.Giver.Name != v.job.name || e.For.Name != h.plan.taker:
+		case e.Rule == "" || e.Message == "" || e.Node != v.node || e.VictimJob.Name != v.job.name || e.For.Name != h.plan.taker:
 			h.breach("S4", "plan %s says of %s: %+v", h.plan.id, v.name, e)
 		}
 		h.victims = append(h.victims, v)

@@ -74,8 +74,8 @@ func nomination(pod, node string) decision.Nomination {
 }
 
 func eviction(pod, giver, taker, action string) decision.Eviction {
-	return decision.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", Giver: fixture.Key(giver), For: fixture.Key(taker),
-		Action: action, Law: "some", Message: "for a reason"}
+	return decision.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", VictimJob: fixture.Key(giver), For: fixture.Key(taker),
+		Action: action, Rule: "some", Message: "for a reason"}
 }
 
 func bind(pod, node, job string) decision.Bind {
@@ -218,7 +218,7 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 			t.pod("a-1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: t.now.Add(-lingersAfter)} })
 			t.decisions.Plans[0].Evictions = nil
 		}},
-		{"no law is named", "reclaim", "S4", func(t *trial) { t.decisions.Plans[0].Evictions[0].Law = "" }},
+		{"no law is named", "reclaim", "S4", func(t *trial) { t.decisions.Plans[0].Evictions[0].Rule = "" }},
 		{"a pod is bound where there is no room", "reclaim", "S5", func(t *trial) {
 			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},

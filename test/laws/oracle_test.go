@@ -206,8 +206,8 @@ func fits(room, wants amounts) bool {
 func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string) *hearing {
 	d := decision.PlanStart{ID: "oracle", Job: fixture.Key(t.name)}
 	for _, v := range victims {
-		d.Evictions = append(d.Evictions, decision.Eviction{Pod: fixture.Key(v.name), UID: v.uid(), Node: v.node, Giver: fixture.Key(v.job.name),
-			For: d.Job, Action: action, Law: "any", Message: "tried", PastBudget: true})
+		d.Evictions = append(d.Evictions, decision.Eviction{Pod: fixture.Key(v.name), UID: v.uid(), Node: v.node, VictimJob: fixture.Key(v.job.name),
+			For: d.Job, Action: action, Rule: "any", Message: "tried", PastBudget: true})
 	}
 	for i, p := range comers {
 		d.Nominations = append(d.Nominations, decision.Nomination{Pod: fixture.Key(p.name), UID: p.uid(), Node: on[i], Job: d.Job})

@@ -19,7 +19,7 @@ var decided = &simulator.Report{
 	Cycles: 4, Stable: true,
 	Binds: []simulator.Bind{{Cycle: 2, Pod: "work/x-0", Node: "n1"}, {Cycle: 2, Pod: "work/x-1", Node: "n2"}, {Cycle: 2, Pod: "work/x-2", Node: "n2"}},
 	Evictions: []simulator.Eviction{
-		{Cycle: 1, Pod: "work/b", Node: "n1", Action: "preempt", Law: "J1", For: "work/x", Message: "why"},
+		{Cycle: 1, Pod: "work/b", Node: "n1", Action: "preempt", Rule: "J1", For: "work/x", Message: "why"},
 		{Cycle: 1, Pod: "work/a", Node: "n2", Action: "preempt", For: "work/x", Message: "why"}},
 	Nominations: []simulator.Nomination{{Cycle: 1, Pod: "work/x-0", Node: "n1"}},
 	Jobs:        []simulator.Job{{Job: "work/y", Phase: "Pending", Reason: "OverShare", Message: "2 by rule J1"}},
@@ -97,7 +97,7 @@ func TestADraftIsAScenarioThatLacksSourceAndRulesOnly(t *testing.T) {
 	}
 	met := *decided
 	met.Evictions = append([]simulator.Eviction{}, decided.Evictions...)
-	met.Evictions[1].Law = "J1"
+	met.Evictions[1].Rule = "J1"
 	if diff := gocmp.Diff([]string(nil), s.Expect.compare(&met)); diff != "" {
 		t.Errorf("what is drafted is not met:\n%s", diff)
 	}

@@ -52,7 +52,7 @@ func drafted(report *simulator.Report) []byte {
 	list("evict", evicted, "[", "]")
 	var laws, nominated, bound, jobs []string
 	for _, e := range report.Evictions {
-		laws = append(laws, fmt.Sprintf("%q: {action: %q, law: %q, for: %q}", e.Pod, e.Action, e.Law, e.For))
+		laws = append(laws, fmt.Sprintf("%q: {action: %q, law: %q, for: %q}", e.Pod, e.Action, e.Rule, e.For))
 	}
 	for _, n := range report.Nominations {
 		nominated = append(nominated, fmt.Sprintf("%q: %q", n.Pod, n.Node))

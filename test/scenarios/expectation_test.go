@@ -113,7 +113,7 @@ func (c *comparison) compareEvictions(e *expectation) {
 			continue
 		}
 		c.compareFields("evictions "+pod, e.Evictions[pod], row)
-		if row.Law == "" || row.Message == "" {
+		if row.Rule == "" || row.Message == "" {
 			c.differ("evictions: of %s neither law nor message may be empty: %+v", pod, row)
 		}
 	}

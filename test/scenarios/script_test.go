@@ -97,7 +97,7 @@ func decisions(report *simulator.Report, from, until int) []string {
 				if e.For != "" {
 					line += " for " + e.For
 				}
-				lines = append(lines, fmt.Sprintf("%s by %s (%s)", line, e.Action, cmp.Or(e.Law, "no rule")))
+				lines = append(lines, fmt.Sprintf("%s by %s (%s)", line, e.Action, cmp.Or(e.Rule, "no rule")))
 			}
 		}
 		for _, n := range report.Nominations {

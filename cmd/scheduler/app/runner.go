@@ -134,7 +134,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 		return err
 	}
 	pace := scheduler.Pace{Coalesce: coalesce, Period: r.options.schedulePeriod}
-	r.scheduler.Run(running, clock.RealClock{}, taker{r}, reporter{r}, pace)
+	r.scheduler.Run(running, clock.RealClock{}, eventSource{r}, reporter{r}, pace)
 	if leading.Err() != nil {
 		return leader.ErrLeadershipLost
 	}
@@ -188,13 +188,13 @@ func (r *runner) isReady() error {
 	return nil
 }
 
-// taker is the inbox as the loop sees it.
-type taker struct{ *runner }
+// eventSource is the inbox as the loop sees it.
+type eventSource struct{ *runner }
 
-func (t taker) Wake() <-chan struct{} { return t.inbox.Wake() }
+func (t eventSource) Wake() <-chan struct{} { return t.inbox.Wake() }
 
 // Take takes the events first: that uses up the wake-up, and a policy offered after it brings a new one.
-func (t taker) Take() ([]cluster.Event, *framework.Policy) {
+func (t eventSource) Take() ([]cluster.Event, *framework.Policy) {
 	events := t.inbox.Take()
 	return events, t.policy.Swap(nil)
 }

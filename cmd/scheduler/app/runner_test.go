@@ -112,11 +112,11 @@ func TestWhoLeadsIsReadyWhenTheCachesAreComplete(t *testing.T) {
 func TestAPolicyWakesTheLoopAndIsTakenOnce(t *testing.T) {
 	r, _ := idleRunner(t)
 	must(t, r.policies.begin(document{}))
-	<-taker{r}.Wake()
-	if _, policy := (taker{r}).Take(); policy == nil {
+	<-eventSource{r}.Wake()
+	if _, policy := (eventSource{r}).Take(); policy == nil {
 		t.Fatal("there is no policy")
 	}
-	if _, policy := (taker{r}).Take(); policy != nil {
+	if _, policy := (eventSource{r}).Take(); policy != nil {
 		t.Error("the policy comes twice")
 	}
 }

@@ -295,12 +295,12 @@ func (b *Binder) prepare(ctx context.Context, t *binding) (Result, time.Duration
 	reached, err := b.preparer.prepare(ctx, t)
 	t.isWritten = t.isWritten || err == nil
 	spent := time.Since(t.handed)
-	var hopeless impossible
+	var final impossible
 	switch {
 	case err == nil && reached == isPrepared:
 		t.isPrepared, t.prepared, t.backOff = true, time.Now(), b.options.BackOff
 		return "", 0, nil
-	case errors.As(err, &hopeless) || err != nil && apiserver.IsFinal(err):
+	case errors.As(err, &final) || err != nil && apiserver.IsFinal(err):
 	case reached == awaitsVolumes && spent > t.Reservation.Patience:
 		if err == nil {
 			err = fmt.Errorf("its volumes were not bound within %s", t.Reservation.Patience)

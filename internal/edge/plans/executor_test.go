@@ -131,10 +131,10 @@ func podKey(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
-// planOf is a plan for job "taker": takers get node n, victims leave. A victim that begins with "!" passes over its budget.
-func planOf(id string, takers, victims []string) *decision.PlanStart {
-	p := &decision.PlanStart{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, UID: "taker"}
-	for _, name := range takers {
+// planOf is a plan for job "preemptor": preemptors get node n, victims leave. A victim that begins with "!" passes over its budget.
+func planOf(id string, preemptors, victims []string) *decision.PlanStart {
+	p := &decision.PlanStart{ID: id, Job: cluster.JobID{Namespace: "default", Name: "preemptor"}, UID: "preemptor"}
+	for _, name := range preemptors {
 		p.Nominations = append(p.Nominations, decision.Nomination{Pod: podKey(name), UID: types.UID(name), Node: "n", Job: p.Job})
 	}
 	for _, name := range victims {
@@ -147,9 +147,9 @@ func planOf(id string, takers, victims []string) *decision.PlanStart {
 	return p
 }
 
-func endOf(id string, takers, spared []string) *decision.PlanEnd {
-	p := &decision.PlanEnd{ID: id, Job: cluster.JobID{Namespace: "default", Name: "taker"}, Why: "test"}
-	for _, name := range takers {
+func endOf(id string, preemptors, spared []string) *decision.PlanEnd {
+	p := &decision.PlanEnd{ID: id, Job: cluster.JobID{Namespace: "default", Name: "preemptor"}, Why: "test"}
+	for _, name := range preemptors {
 		p.Nominations = append(p.Nominations, decision.Nomination{Pod: podKey(name), UID: types.UID(name), Job: p.Job})
 	}
 	for _, name := range spared {
@@ -237,7 +237,7 @@ func TestWhatIsRefusedForGoodEndsThePlan(t *testing.T) {
 				elapse(time.Minute)
 				s.expect(t, test.want...)
 				s.expectResults(t, test.results...)
-				if len(s.failures) != 1 || s.failures[0].Plan != "p" || s.failures[0].Job.Name != "taker" || s.failures[0].Reason == "" {
+				if len(s.failures) != 1 || s.failures[0].Plan != "p" || s.failures[0].Job.Name != "preemptor" || s.failures[0].Reason == "" {
 					t.Fatalf("reported %+v", s.failures)
 				}
 				var refused []string

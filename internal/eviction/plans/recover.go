@@ -147,7 +147,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 		return true
 	}
 	if len(planned.Evictions) > 0 {
-		p.Law = planned.Evictions[0].Law
+		p.Rule = planned.Evictions[0].Rule
 	}
 	x.Promise(planned)
 	if p.Job.IsPendingAdmission() {
@@ -194,8 +194,8 @@ func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) [
 // eviction repeats what was written about a victim.
 func (h *recoveredPlan) eviction(t *cluster.Task) decision.Eviction {
 	r, _ := decision.EvictionOf(t.Pod)
-	e := decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Giver: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
-		Action: h.plan.Action, Law: r.Law, PastBudget: r.PastBudget}
+	e := decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, VictimJob: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
+		Action: h.plan.Action, Rule: r.Rule, PastBudget: r.PastBudget}
 	for i := range t.Pod.Status.Conditions {
 		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
 			e.Message = c.Message // as its owner has read it

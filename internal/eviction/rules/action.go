@@ -54,7 +54,7 @@ func (a *Action) LowestTaskPriority(j *cluster.Job) int64 {
 // shares, unless a lone pod preempts, which counts with its priority (rule A3).
 func betweenQueues(s *framework.Session, scope decision.Scope, preemptor *cluster.Job) quota.Rules {
 	orderOnly := s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
-	return quota.NewBetween(s.Cluster.Quota(), quota.Between{Taker: preemptor.QuotaNode(), Shares: s.Policy.Shares(),
+	return quota.NewBetween(s.Cluster.Quota(), quota.Between{Preemptor: preemptor.QuotaNode(), Shares: s.Policy.Shares(),
 		OrderOnly: orderOnly, SurplusOnly: scope == decision.BetweenQueues}, scope.CrossesQueues())
 }
 

@@ -119,7 +119,7 @@ func (r *Rules) protectsJob(j *cluster.Job) string {
 // Objects says why pods of one job may not leave together as the plan stands, "" if they may: first the rules about what queues
 // hold, then the votes of plugins. isWhole says that they are all of their gang. held is what they hold, nil if it was not added up.
 func (r *Rules) Objects(pods []*cluster.Task, isWhole bool, held resources.Vector) string {
-	d := framework.VictimProposal{Taker: r.Preemptor, For: r.pod, Victims: pods, Whole: isWhole, Held: held}
+	d := framework.VictimProposal{Preemptor: r.Preemptor, For: r.pod, Victims: pods, Whole: isWhole, Held: held}
 	if why := r.Queues.Objects(pods[0].Job.QuotaNode(), d.Leaving(), r.Wanted(), r.isEntitled); why != "" {
 		return why
 	}

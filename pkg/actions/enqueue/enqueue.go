@@ -71,7 +71,7 @@ func (a action) Execute(s *framework.Session) {
 }
 
 // mayBeMadeRoomFor reports whether an action of the pipeline may evict what keeps a job from being admitted: waiting for
-// admission it would never get to that (law J4). If none may, it returns the refusal with what is in the way of evictions.
+// admission it would never get to that (rule J4). If none may, it returns the refusal with what is in the way of evictions.
 func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Verdict) (bool, *verdict.Verdict) {
 	for _, a := range s.Policy.Actions {
 		evicting, ok := a.(framework.EvictingAction)

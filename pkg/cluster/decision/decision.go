@@ -51,9 +51,9 @@ type PlanStart struct {
 	Action string
 	Scope  Scope
 	Since  time.Time            // when it was made
-	Job    types.NamespacedName // the taker; zero if the evictions are for nobody
-	UID    types.UID            // of the taker's PodGroup
-	// Group is the status of the taker's PodGroup that tells its owner of the plan, whole.
+	Job    types.NamespacedName // the preemptor; zero if the evictions are for nobody
+	UID    types.UID            // of the preemptor's PodGroup
+	// Group is the status of the preemptor's PodGroup that tells its owner of the plan, whole.
 	Group       GroupStatus
 	Nominations []Nomination
 	Evictions   []Eviction
@@ -80,14 +80,14 @@ type Nomination struct {
 
 // Eviction says that a pod is to be evicted.
 type Eviction struct {
-	Pod    types.NamespacedName
-	UID    types.UID
-	Node   string
-	Giver  types.NamespacedName // the pod's job
-	For    types.NamespacedName // the taker
-	Plan   string
-	Action string
-	Law    string
+	Pod       types.NamespacedName
+	UID       types.UID
+	Node      string
+	VictimJob types.NamespacedName // the pod's job
+	For       types.NamespacedName // the preemptor
+	Plan      string
+	Action    string
+	Rule      string
 	// Message says to the pod's owner who takes the room, by which law, with the numbers.
 	Message string
 	// PastBudget is set if the pod is to be deleted even though a disruption budget does not allow it, or without asking

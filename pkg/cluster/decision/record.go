@@ -28,8 +28,8 @@ type PromiseRecord struct {
 type EvictionRecord struct {
 	// Plan is the ID of the plan that the pod is to leave for; "" if it stays.
 	Plan string `json:"plan,omitempty"`
-	// Law is the number of the law that allowed the eviction.
-	Law string `json:"law,omitempty"`
+	// Rule is the number of the law that allowed the eviction.
+	Rule string `json:"rule,omitempty"`
 	// PastBudget is set if the pod is deleted without asking for a disruption budget.
 	PastBudget bool `json:"pastBudget,omitempty"`
 	// Refusals is how often in a row the API server has refused to evict the pod; 0 if it has not.
@@ -43,7 +43,7 @@ func (p *PlanStart) PromiseRecord() string {
 
 // Record is what is to be recorded on the victim.
 func (e *Eviction) Record() string {
-	return encode(EvictionRecord{Plan: e.Plan, Law: e.Law, PastBudget: e.PastBudget})
+	return encode(EvictionRecord{Plan: e.Plan, Rule: e.Rule, PastBudget: e.PastBudget})
 }
 
 // Record is what is to be recorded on the pod, "" if nothing is.

@@ -1,6 +1,6 @@
 package decision
 
-// Scope says between whom a plan moves room, and so which laws its evictions are under (law A1). The search that makes a plan sets
+// Scope says between whom a plan moves room, and so which laws its evictions are under (rule A1). The search that makes a plan sets
 // it, it is recorded with the plan, and whoever checks the plan later goes by it, whatever the name of the action that made it.
 type Scope uint8
 
@@ -8,13 +8,13 @@ type Scope uint8
 const (
 	// NoScope is that of a plan that is for no job, and of one of which the scope is not known.
 	NoScope Scope = iota
-	// BetweenQueues: the victims are of other queues than the taker; Volcano's reclaim.
+	// BetweenQueues: the victims are of other queues than the preemptor; Volcano's reclaim.
 	BetweenQueues
-	// BetweenJobs: the victims are of other jobs of the taker's queue; the first phase of Volcano's preempt.
+	// BetweenJobs: the victims are of other jobs of the preemptor's queue; the first phase of Volcano's preempt.
 	BetweenJobs
-	// Anywhere: the taker is a lone pod, and the victims are of any job of lower priority, whatever its queue (law A3).
+	// Anywhere: the preemptor is a lone pod, and the victims are of any job of lower priority, whatever its queue (rule A3).
 	Anywhere
-	// WithinJob: the victims are of the taker itself, with lower task priority; the second phase of Volcano's preempt.
+	// WithinJob: the victims are of the preemptor itself, with lower task priority; the second phase of Volcano's preempt.
 	WithinJob
 )
 
@@ -34,7 +34,7 @@ func ParseScope(name string) Scope {
 	return NoScope
 }
 
-// CrossesQueues reports whether victims may be of other queues than the taker.
+// CrossesQueues reports whether victims may be of other queues than the preemptor.
 func (s Scope) CrossesQueues() bool { return s == BetweenQueues || s == Anywhere }
 
 // Scopes is a set of scopes.

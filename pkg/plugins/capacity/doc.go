@@ -6,7 +6,7 @@
 //
 // Queues of equal priority take from each other what is above the shares. With ancestorReclaimLevel the queues above, up
 // to that many levels, count too: a queue that has all its share may take within theirs, and gives only if those above it
-// that are not above the taker hold more than their shares as well.
+// that are not above the preemptor hold more than their shares as well.
 //
 // Main types: plugin answers the questions of a session from a view of the quota tree (package quota), whose bounds are worked
 // out when the session opens.
@@ -27,9 +27,9 @@
 //     without a valid place out of it; that costs the others nothing.
 //  7. A share is a right only for what it names, and the number of pods alone is none. A queue takes only within it, and
 //     gives all that it does not name. So what was taken by right cannot be taken back by right.
-//  8. No pod leaves for another queue if its own, or one above it that is not above the taker's, falls below its guarantee
-//     in what the pod holds (law Q2), nor if it holds nothing that the taker's pods request. That is all that holds towards
-//     queues of more priority (law Q1), unless the configuration says that priority is only an order.
+//  8. No pod leaves for another queue if its own, or one above it that is not above the preemptor's, falls below its guarantee
+//     in what the pod holds (rule Q2), nor if it holds nothing that the preemptor's pods request. That is all that holds towards
+//     queues of more priority (rule Q1), unless the configuration says that priority is only an order.
 //
 // Whether a queue is open is for the session to know: jobs of one that is not are not placed. Only whether it may take is
 // asked here, of jobs too that were accepted before the queue was closed.

@@ -195,7 +195,7 @@ func takesBack(t *testing.T, r *rapid.T) bool {
 	defer x.Undo()
 	victim := w.TaskNamed("other-0")
 	mayLeave := func(preemptor, victim *cluster.Task) bool {
-		d := &framework.VictimProposal{Taker: preemptor.Job, For: preemptor, Victims: []*cluster.Task{victim}}
+		d := &framework.VictimProposal{Preemptor: preemptor.Job, For: preemptor, Victims: []*cluster.Task{victim}}
 		why, _ := s.PollReclaim().Ask(d)
 		return why == "" && s.MayTake(preemptor) == nil &&
 			s.Policy.Shares().IsSurplus(victim.Job.QuotaNode(), victim.Request(), preemptor.Request())

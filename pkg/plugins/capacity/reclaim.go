@@ -10,7 +10,7 @@ import (
 
 const notWanted = "capacity (nothing they hold is wanted)"
 
-// MayTake lets a queue take from others as long as it is open (law Q5) and stays within its share (law Q4), or a queue that
+// MayTake lets a queue take from others as long as it is open (rule Q5) and stays within its share (rule Q4), or a queue that
 // lends it its own does.
 func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	if v := q.RefuseClosed(); v != nil {
@@ -35,21 +35,21 @@ func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 // VoteReclaim lets pods go that hold something wanted, if their queue may give it.
 func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	leaving := d.Leaving()
-	if !isWanted(d.Taker, leaving) {
+	if !isWanted(d.Preemptor, leaving) {
 		return framework.Reject, notWanted
 	}
-	if why := p.view.MayGive(&d.Giver().Queue.Node, &d.Taker.Queue.Node, leaving); why != "" {
+	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, leaving); why != "" {
 		return framework.Reject, why
 	}
 	return framework.Permit, ""
 }
 
-// isWanted reports whether the taker's pods, all together, request something of what would leave. Its pods may be of many
+// isWanted reports whether the preemptor's pods, all together, request something of what would leave. Its pods may be of many
 // kinds, and pods that leave for one of them may serve another.
-func isWanted(taker *cluster.Job, leaving resources.Vector) bool {
+func isWanted(preemptor *cluster.Job, leaving resources.Vector) bool {
 	for i, amount := range leaving {
 		d := resources.Dim(i)
-		if amount > 0 && d != resources.Pods && (taker.Usage.Request.At(d) > 0 || taker.MinResources.At(d) > 0) {
+		if amount > 0 && d != resources.Pods && (preemptor.Usage.Request.At(d) > 0 || preemptor.MinResources.At(d) > 0) {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	}
 }
 
-// WakeAt is when the first cool-down ends for which a taker was refused.
+// WakeAt is when the first cool-down ends for which a preemptor was refused.
 func (p *plugin) WakeAt() time.Time { return p.wake }
 
 // VotePreempt protects pods whose cool-down is not over.

@@ -38,7 +38,7 @@ func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
 			for _, n := range w.Nodes() {
 				all = append(all, n.Tasks()...)
 			}
-			d := &framework.VictimProposal{Taker: w.JobNamed("preemptor"), For: w.TaskNamed("t0"), Victims: all, Whole: true}
+			d := &framework.VictimProposal{Preemptor: w.JobNamed("preemptor"), For: w.TaskNamed("t0"), Victims: all, Whole: true}
 			for kind, poll := range map[string]framework.Poll{"preempt": s.PollPreempt(), "reclaim": s.PollReclaim()} {
 				if why, by := poll.Ask(d); why != test.want || by != 0 {
 					t.Errorf("%s: tier %d says %q, want %q of the first", kind, by, why, test.want)

@@ -10,14 +10,14 @@ const (
 	smallerQueue = "drf (their queue would have less than the one that waits)"
 )
 
-// VotePreempt lets pods go if their job, without them, has at least as large a dominant share as the taker's with the pod
+// VotePreempt lets pods go if their job, without them, has at least as large a dominant share as the preemptor's with the pod
 // it needs room for. Inside a job it has no say.
 func (f *flat) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
-	giver := d.Giver()
-	if giver == d.Taker {
+	victim := d.VictimJob()
+	if victim == d.Preemptor {
 		return framework.Abstain, ""
 	}
-	with, without := d.Taker.Usage.Allocated.Clone(), giver.Usage.Allocated.Clone()
+	with, without := d.Preemptor.Usage.Allocated.Clone(), victim.Usage.Allocated.Clone()
 	with.Add(coming(d))
 	without.Sub(d.Leaving())
 	taken, _ := resources.DominantShare(with, f.total)
@@ -28,30 +28,30 @@ func (f *flat) VotePreempt(d *framework.VictimProposal) (framework.Vote, string)
 	return framework.Reject, smallerJob
 }
 
-// coming is what the taker needs room for: one pod, or at the door what it lacks of its minimum.
+// coming is what the preemptor needs room for: one pod, or at the door what it lacks of its minimum.
 func coming(d *framework.VictimProposal) resources.Vector {
 	if d.For != nil {
 		return d.For.Request()
 	}
-	return d.Taker.MinResources.Surplus(d.Taker.Usage.Allocated)
+	return d.Preemptor.MinResources.Surplus(d.Preemptor.Usage.Allocated)
 }
 
-// VoteReclaim lets pods go if their queue, without them, still comes after the taker's, with the pod it needs room for. It
+// VoteReclaim lets pods go if their queue, without them, still comes after the preemptor's, with the pod it needs room for. It
 // has no say about queues whose place in the tree it cannot read.
 func (h *hierarchical) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	if h.tree == nil {
 		h.tree = h.grow()
 	}
-	taker, giver := h.tree.leaves[d.Taker], h.tree.leaves[d.Giver()]
-	if taker == nil || giver == nil {
+	preemptor, victim := h.tree.leaves[d.Preemptor], h.tree.leaves[d.VictimJob()]
+	if preemptor == nil || victim == nil {
 		return framework.Abstain, ""
 	}
 	var leaving resources.Vector
 	leaving.Sub(d.Leaving())
-	taker.moved, giver.moved = coming(d), leaving
+	preemptor.moved, victim.moved = coming(d), leaving
 	h.restain(d)
-	c := h.CompareQueues(d.Taker.Queue, d.Giver().Queue)
-	taker.moved, giver.moved = nil, nil
+	c := h.CompareQueues(d.Preemptor.Queue, d.VictimJob().Queue)
+	preemptor.moved, victim.moved = nil, nil
 	h.restain(d)
 	if c < 0 {
 		return framework.Permit, ""
@@ -60,6 +60,6 @@ func (h *hierarchical) VoteReclaim(d *framework.VictimProposal) (framework.Vote,
 }
 
 func (h *hierarchical) restain(d *framework.VictimProposal) {
-	h.tree.stain(d.Taker)
-	h.tree.stain(d.Giver())
+	h.tree.stain(d.Preemptor)
+	h.tree.stain(d.VictimJob())
 }

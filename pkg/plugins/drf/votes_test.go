@@ -166,7 +166,7 @@ func TestAVoteLeavesNoTraceInTheOrder(t *testing.T) {
 		for _, preemptor := range w.Jobs() {
 			for _, victim := range w.Jobs() {
 				if preemptor.Queue != victim.Queue && len(victim.Tasks()) > 0 && len(preemptor.Tasks()) > 0 {
-					h.VoteReclaim(&framework.VictimProposal{Taker: preemptor, For: preemptor.Tasks()[0], Victims: victim.Tasks()[:1]})
+					h.VoteReclaim(&framework.VictimProposal{Preemptor: preemptor, For: preemptor.Tasks()[0], Victims: victim.Tasks()[:1]})
 				}
 			}
 		}

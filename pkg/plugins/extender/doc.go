@@ -22,7 +22,7 @@
 //
 // Invariants:
 //
-//  1. predicate is asked about each pod and the node that would be chosen for it, and the next best if it refuses (law K7), never about
+//  1. predicate is asked about each pod and the node that would be chosen for it, and the next best if it refuses (rule K7), never about
 //     all. An answer stands until the node or the pod changes.
 //  2. Where managedResources are given, a pod that requests none of them is nobody's business: it is not asked about, as the
 //     one that is placed or the one that takes.

@@ -179,7 +179,7 @@ func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote,
 	if !p.has(verb) {
 		return framework.Abstain, ""
 	}
-	wanted := d.Taker.MinResources
+	wanted := d.Preemptor.MinResources
 	if d.For != nil {
 		wanted = d.For.Request()
 	}
@@ -187,7 +187,7 @@ func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote,
 		return framework.Abstain, ""
 	}
 	p.tell()
-	question := aboutVictims{Evictor: p.taker(d)}
+	question := aboutVictims{Evictor: p.preemptor(d)}
 	for _, t := range d.Victims {
 		question.Evictees = append(question.Evictees, p.taskAndPod(t))
 	}
@@ -209,15 +209,15 @@ func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote,
 	return framework.Permit, ""
 }
 
-// taker writes who needs the room. A job at the door has no pods yet: it is written as one pod that is as large as its
+// preemptor writes who needs the room. A job at the door has no pods yet: it is written as one pod that is as large as its
 // minimum.
-func (p *plugin) taker(d *framework.VictimProposal) task {
+func (p *plugin) preemptor(d *framework.VictimProposal) task {
 	if d.For != nil {
 		return p.taskAndPod(d.For)
 	}
-	request := p.amounts(d.Taker.MinResources)
-	return task{Job: d.Taker.ID.String(), Namespace: d.Taker.ID.Namespace, Resreq: request, InitResreq: request,
-		Status: statuses[cluster.Pending], Priority: d.Taker.Priority}
+	request := p.amounts(d.Preemptor.MinResources)
+	return task{Job: d.Preemptor.ID.String(), Namespace: d.Preemptor.ID.Namespace, Resreq: request, InitResreq: request,
+		Status: statuses[cluster.Pending], Priority: d.Preemptor.Priority}
 }
 
 // MayEnqueue asks whether a job may be admitted.

@@ -8,7 +8,7 @@
 // Invariants:
 //
 //  1. Pods may leave if all pods of their gang leave with them, or if what stays is still a gang: minMember pods, and of
-//     each task its minimum (law J2). A pod that is promised room is not there yet and does not count as staying, not even
+//     each task its minimum (rule J2). A pod that is promised room is not there yet and does not count as staying, not even
 //     one of the same job that the others leave for: until it starts the gang would be broken.
 //  2. A gang that is broken already gives pods only all together.
 //  3. A job lacks something until minMember of its pods have a node or the promise of one.

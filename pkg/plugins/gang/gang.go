@@ -89,20 +89,20 @@ func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) 
 func (plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
 
 func vote(d *framework.VictimProposal) (framework.Vote, string) {
-	giver := d.Giver()
-	if d.Whole || giver.Ready()-len(d.Victims) >= giver.MinMember && keepsRoles(giver, d.Victims) {
+	victim := d.VictimJob()
+	if d.Whole || victim.Ready()-len(d.Victims) >= victim.MinMember && keepsRoles(victim, d.Victims) {
 		return framework.Permit, ""
 	}
 	return framework.Reject, atItsMinimum
 }
 
 // keepsRoles reports whether a job has as many pods of each role as it must have, without those that would leave.
-func keepsRoles(giver *cluster.Job, leaving []*cluster.Task) bool {
-	if !giver.ChecksRoles() {
+func keepsRoles(victim *cluster.Job, leaving []*cluster.Task) bool {
+	if !victim.ChecksRoles() {
 		return true
 	}
-	for _, r := range giver.RoleMinimums {
-		staying := giver.RoleReady(r.Role)
+	for _, r := range victim.RoleMinimums {
+		staying := victim.RoleReady(r.Role)
 		for _, t := range leaving {
 			if t.Role == r.Role {
 				staying--

@@ -6,7 +6,7 @@
 //  1. What a job that was admitted holds, or is promised, counts once: as used, no longer as booked. What leaves counts no
 //     more.
 //  2. Only resources that the job's minResources name are looked at. A job without minResources is admitted.
-//  3. The cluster is the nodes that can be used (law Q6). For a job whose pods are not made yet that is with those whose taints no
+//  3. The cluster is the nodes that can be used (rule Q6). For a job whose pods are not made yet that is with those whose taints no
 //     pod tolerates so far: whether its own will is not known.
 //  4. The factor is taken as it is written, in decimal: 1.2 of 10 GiB is 12 GiB to the byte.
 //

@@ -31,11 +31,11 @@ func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(b.Priority
 
 func (plugin) CompareTasks(a, b *cluster.Task) int { return cmp.Compare(b.Priority, a.Priority) }
 
-// VotePreempt lets pods go that rank below the taker.
+// VotePreempt lets pods go that rank below the preemptor.
 func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
-	giver := d.Giver()
-	if giver != d.Taker {
-		if giver.Priority < d.Taker.Priority {
+	victim := d.VictimJob()
+	if victim != d.Preemptor {
+		if victim.Priority < d.Preemptor.Priority {
 			return framework.Permit, ""
 		}
 		return framework.Reject, notLowerJob

@@ -18,7 +18,7 @@
 //  4. A queue that may start nothing, closed or without a place in the tree, wants what it holds and no more.
 //  5. The queues are taken as flat: a parent is a queue like any other. The plugin capacity knows the tree.
 //  6. A queue gives to another of its priority as long as it holds more than it deserves of some resource, and takes up
-//     to what it deserves (laws Q1, Q4); to one with more priority it gives whatever it deserves, unless the configuration
+//     to what it deserves (rules Q1, Q4); to one with more priority it gives whatever it deserves, unless the configuration
 //     says that priority is only an order. How much of it goes, and who is never asked, is for the eviction engine.
 //
 // Whether a queue is open is for the session to know: jobs of one that is not are not placed. Only whether it may take is

@@ -173,7 +173,7 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.written.Refusal(p.cluster.Resources, &q.Node, claim)
 }
 
-// MayTake lets a queue take from others up to what it deserves, as long as it is open (laws Q4, Q5). A pod's place on a node alone
+// MayTake lets a queue take from others up to what it deserves, as long as it is open (rules Q4, Q5). A pod's place on a node alone
 // gives no right to what others hold.
 func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	switch v := q.RefuseClosed(); {
@@ -196,9 +196,9 @@ func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict
 }
 
 // VoteReclaim lets pods go as long as their queue holds more than it deserves of some resource, and those of queues with
-// less priority than the taker's whatever their queue deserves (law Q1).
+// less priority than the preemptor's whatever their queue deserves (rule Q1).
 func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
-	if why := p.view.MayGive(&d.Giver().Queue.Node, &d.Taker.Queue.Node, d.Leaving()); why != "" {
+	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, d.Leaving()); why != "" {
 		return framework.Reject, why
 	}
 	return framework.Permit, ""

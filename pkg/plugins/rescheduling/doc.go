@@ -14,10 +14,10 @@
 //  2. A pod is named only if it would go to a low node just now: if it were gone, and made anew, that node would be the best of
 //     all for it, by every filter and score of the configuration; its queue would get the room; no pod that waits fits on that
 //     node; and the node is at or below the target with it. So what is moved comes back, and stays.
-//  3. Never named: a pod that is not marked preemptable (law P2), that is on its way out (law P4), of kube-system or of a critical
-//     class (law P5) or of thresholdPriority and above; of a queue that is not open, or that is not reclaimable (law Q3), since its
+//  3. Never named: a pod that is not marked preemptable (rule P2), that is on its way out (rule P4), of kube-system or of a critical
+//     class (rule P5) or of thresholdPriority and above; of a queue that is not open, or that is not reclaimable (rule Q3), since its
 //     room could be taken before it is back; that nobody would make anew; whose disruption budget is spent; whose gang could not
-//     do without it (law J2), unless it is all there is of it.
+//     do without it (rule J2), unless it is all there is of it.
 //  4. What has moved does not show in what is measured for the time over which it is averaged (metricsPeriod). For so long a node
 //     that pods were taken from is left alone, a pod that has started is, and what was meant for a node counts as in use there.
 //  5. A pod's part in a load is taken to be what it requests. Pods of lower priority go first, then those that promise less of

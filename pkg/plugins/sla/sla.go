@@ -24,7 +24,7 @@ func Factory() framework.PluginFactory {
 		Spec: conf.Spec{Arguments: []conf.Argument{{Name: waitingTime, Kind: conf.Duration, Default: time.Duration(0), Check: notNegative,
 			Doc: "How long a job may wait that does not say so itself; 0s is for ever."}}},
 		New: func(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
-			return &plugin{wait: arguments.Duration(waitingTime), keepsDoor: on.On(conf.EnableJobEnqueued)}, nil
+			return &plugin{wait: arguments.Duration(waitingTime), judgesAdmission: on.On(conf.EnableJobEnqueued)}, nil
 		},
 	}
 }
@@ -37,10 +37,10 @@ func notNegative(value any) error {
 }
 
 type plugin struct {
-	wait      time.Duration // of jobs that do not say, zero if they may wait for ever
-	keepsDoor bool
-	cluster   *cluster.Cluster
-	now       time.Time
+	wait            time.Duration // of jobs that do not say, zero if they may wait for ever
+	judgesAdmission bool
+	cluster         *cluster.Cluster
+	now             time.Time
 }
 
 func (*plugin) Name() string { return Name }
@@ -89,7 +89,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 // WakeAt is the next deadline of a job that waits at the door.
 func (p *plugin) WakeAt() time.Time {
 	var next time.Time
-	if !p.keepsDoor || p.cluster == nil {
+	if !p.judgesAdmission || p.cluster == nil {
 		return next
 	}
 	for _, j := range p.cluster.Waiting() {

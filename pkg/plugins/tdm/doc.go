@@ -14,8 +14,8 @@
 //     argument names, take no pods; those of an open one take only pods that may use them, and are preferred by these.
 //  2. In every period (tdm.evict.period) at most, pods that stand in closed zones are named for leaving: of each job as
 //     many as its disruption budget (volcano.sh/jdb-max-unavailable, volcano.sh/jdb-min-available) allows, or one unit if it
-//     has none. Only pods that are marked preemptable are (law P2), and only those whose gang can do without them, or the
-//     whole gang wherever it stands (law J2).
+//     has none. Only pods that are marked preemptable are (rule P2), and only those whose gang can do without them, or the
+//     whole gang wherever it stands (rule J2).
 //  3. A pod that may be evicted, or may use revocable nodes, takes from nobody; nor does a job so marked. Pods leave for
 //     others within their queue only as far as their job's budget goes, and not if they all stand on nodes that the pod that
 //     takes could not use.

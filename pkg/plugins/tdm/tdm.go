@@ -201,7 +201,7 @@ func (p *plugin) isMarked(j *cluster.Job) bool {
 	return p.reads(mark)
 }
 
-// reads reports whether a mark says yes (law P2).
+// reads reports whether a mark says yes (rule P2).
 func (p *plugin) reads(mark string) bool { return cluster.IsYes(mark, p.byDefault) }
 
 // IsStarving reports whether a job that may not be evicted itself has a pod that waits.
@@ -224,7 +224,7 @@ func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, strin
 	if !isUsable {
 		return framework.Reject, notUsable
 	}
-	if left, isBounded := slack(d.Giver()); isBounded && running > left {
+	if left, isBounded := slack(d.VictimJob()); isBounded && running > left {
 		return framework.Reject, budgetSpent
 	}
 	return framework.Permit, ""
@@ -232,7 +232,7 @@ func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, strin
 
 func (p *plugin) takesNothing(d *framework.VictimProposal) bool {
 	if d.For == nil {
-		return p.isMarked(d.Taker)
+		return p.isMarked(d.Preemptor)
 	}
 	mark, _ := d.For.Mark()
 	return p.reads(mark) || mayUseZones(d.For.Pod)

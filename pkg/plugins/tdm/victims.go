@@ -45,7 +45,7 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 	return chosen
 }
 
-// mayLeave reports whether a pod is marked as one that may be evicted (law P2).
+// mayLeave reports whether a pod is marked as one that may be evicted (rule P2).
 func (p *plugin) mayLeave(t *cluster.Task) bool { return t.IsMarked(p.byDefault) }
 
 // chooseOf names those of the strays of a job that leave in this period.

@@ -203,7 +203,7 @@ func Describe(d *decision.Decisions) string {
 			if e.PastBudget {
 				past = " past its budget"
 			}
-			say("%s leaves %s for %s by %s%s", e.Pod.Name, e.Node, e.For.Name, e.Law, past)
+			say("%s leaves %s for %s by %s%s", e.Pod.Name, e.Node, e.For.Name, e.Rule, past)
 		}
 		for _, n := range p.Nominations {
 			say("%s is nominated to %s", n.Pod.Name, n.Node)

@@ -33,7 +33,7 @@ type Options struct {
 	// here. Otherwise they are held, as by any other gate.
 	OpensQueueGates bool
 
-	// Overlook says of a cause whether it wakes nobody, as if it had been forgotten; nil: none is. It is for tests, which show
+	// Overlook says of a cause whether it wakes no job, as if it had been forgotten; nil: none is. It is for tests, which show
 	// with it that they find such a mistake.
 	Overlook func(wake.Cause) bool
 }
@@ -123,6 +123,7 @@ func New(options Options) *Cluster {
 		supplies:   supplies.New(),
 		claimUsers: map[types.NamespacedName][]*Task{},
 		topology:   topology.New(),
+		world:      wake.World{Overlook: options.Overlook},
 	}
 	c.plans = Plans{model: c, inForce: map[string]*Plan{}}
 	c.served = supplies.NewServed(c.Resources)

@@ -68,3 +68,15 @@ func TestWhatACycleDoesForAJobThatItHasRefusedIsSeenInTheNext(t *testing.T) {
 func countOf(counts wake.Counts, kind verdict.Help) uint64 {
 	return counts[bits.TrailingZeros8(uint8(kind))]
 }
+
+func TestACauseThatIsOverlookedWakesNoJob(t *testing.T) {
+	for _, isOverlooked := range []bool{false, true} {
+		c := New(Options{SchedulerNames: []string{"volcano"}, Overlook: func(wake.Cause) bool { return isOverlooked }})
+		before := c.world.Counts
+		c.Apply(Set{node("n", "cpu=4")})
+		c.Settle()
+		if isCounted := c.world.Counts != before; isCounted == isOverlooked {
+			t.Errorf("overlooked %t, a new node is counted: %t", isOverlooked, isCounted)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -428,9 +429,22 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 	if !then.kept(g.name, h.setting.whole && g != h.taker) {
 		return
 	}
-	if h.stands(then, comers) {
+	if h.stands(then, comers) && h.stands(h.besideDisplaced(p), comers) {
 		h.breach(law, "plan %s of %s need not evict %v of %s", h.plan.id, h.taker.name, namesOf(back), g.name)
 	}
+}
+
+// besideDisplaced draws the picture with a plan, and with the plans that other jobs than its own displaced in this cycle: it may have been
+// decided before they were.
+func (h *hearing) besideDisplaced(p *plan) *picture {
+	m := &memory{bound: h.memory.bound, plans: maps.Clone(h.memory.plans)}
+	for id, d := range h.displaced {
+		if !strings.Contains(d.why, "/"+h.taker.name+" ") {
+			m.plans[id] = d.plan
+		}
+	}
+	m.plans[p.id] = p
+	return take(h.setting, h.objects, m, h.before.now)
 }
 
 func (h *hearing) stands(then *picture, comers []*pod) bool {

@@ -21,11 +21,19 @@ type judge struct {
 
 	// fleeting says that a plan of this cycle was overruled in it. Its promises, which others could not take, are not known.
 	fleeting bool
-	hasTerms bool // pods have terms about each other, of which the judge knows nothing
+	// displaced are the plans of earlier cycles that another job's plan ended in this one. When in the cycle is not known.
+	displaced map[string]displaced
+	hasTerms  bool // pods have terms about each other, of which the judge knows nothing
 
 	binds, plans, evictions, cancelled, continued int
 	promises                                      int // plans that nobody leaves for, though all the room is free
 	rewrites                                      int // cycles at rest that wrote something
+}
+
+// displaced is a plan, and why it ended, which names the job that took its room.
+type displaced struct {
+	plan *plan
+	why  string
 }
 
 func (j *judge) breach(law, format string, arguments ...any) {

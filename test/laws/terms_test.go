@@ -107,13 +107,15 @@ func (j *judge) parts(binds []decision.Bind, at *picture) {
 	}
 }
 
-// overruled judges that no gang is left broken whose promise another job takes (J2).
+// overruled judges that no gang is left broken whose promise another job takes (J2), and notes who takes which.
 func (j *judge) overruled(ended []decision.PlanEnd, at *picture) {
+	j.displaced = map[string]displaced{}
 	for _, e := range ended {
 		g := at.jobs[e.Job.Name]
 		if g == nil || !strings.Contains(e.Why, "takes the room that was promised") || j.memory.plans[e.ID] == nil {
 			continue
 		}
+		j.displaced[e.ID] = displaced{plan: j.memory.plans[e.ID], why: e.Why}
 		runs := g.count("", func(t *pod) bool { return t.state == binding || t.state == placed })
 		if runs > 0 && !g.enough(g.ready) {
 			j.breach("J2", "plan %s of %s ends for another job and leaves it %d pods of at least %d", e.ID, g.name, runs, g.object.Spec.MinMember)

@@ -48,7 +48,7 @@ func (s situation) objects(e event) []runtime.Object {
 	all := []runtime.Object{fixture.PriorityClass("low", 0), fixture.PriorityClass("high", 20), fixture.Queue("q"),
 		fixture.Node("n1", "cpu=1"), ourNamespace(), gangOf("preemptor", "high", 1), fixture.Pod("preemptor-0", fixture.In("preemptor"))}
 	if s != free {
-		all = append(all, gangOf("giver", "low", 0), fixture.Pod("giver-0", fixture.In("giver"), fixture.On("n1"),
+		all = append(all, gangOf("victim", "low", 0), fixture.Pod("victim-0", fixture.In("victim"), fixture.On("n1"),
 			fixture.Annotated(schedulingv1beta1.PreemptableKey, "true"), aLongEnd))
 	}
 	if s == inHyperNode {

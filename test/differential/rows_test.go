@@ -23,9 +23,9 @@ func preemptor(options ...func(*corev1.Pod)) *corev1.Pod {
 	return fixture.Pod("preemptor-0", append([]func(*corev1.Pod){fixture.In("preemptor")}, options...)...)
 }
 
-// giver is the pod that may have to leave.
-func giver(options ...func(*corev1.Pod)) *corev1.Pod {
-	return fixture.Pod("giver-0", append([]func(*corev1.Pod){fixture.In("giver"), fixture.On("n1"), aLongEnd}, options...)...)
+// victim is the pod that may have to leave.
+func victim(options ...func(*corev1.Pod)) *corev1.Pod {
+	return fixture.Pod("victim-0", append([]func(*corev1.Pod){fixture.In("victim"), fixture.On("n1"), aLongEnd}, options...)...)
 }
 
 func marked(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "true" }
@@ -39,7 +39,7 @@ func causes(all ...wake.Cause) []wake.Cause { return all }
 // events are all kinds of events, each with a state in which nothing else is missing.
 func events() map[string]event {
 	all := map[string]event{}
-	for _, some := range []map[string]event{eventsOfNodes(), eventsOfVolumes(), eventsOfDevices(), eventsOfQueues(), eventsOfGivers(), eventsOfJobs()} {
+	for _, some := range []map[string]event{eventsOfNodes(), eventsOfVolumes(), eventsOfDevices(), eventsOfQueues(), eventsOfVictims(), eventsOfJobs()} {
 		for name, e := range some {
 			all[name] = e
 		}
@@ -174,7 +174,7 @@ func eventsOfQueues() map[string]event {
 	two := func(how func(a, b *schedulingv1beta1.Queue)) []runtime.Object {
 		a, b := fixture.Queue("a"), fixture.Queue("b")
 		how(a, b)
-		return objects(a, b, gangOf("preemptor", "high", 1, of("b")), gangOf("giver", "low", 0, of("a")))
+		return objects(a, b, gangOf("preemptor", "high", 1, of("b")), gangOf("victim", "low", 0, of("a")))
 	}
 	deserve := func(a, b string) []runtime.Object {
 		return two(func(qa, qb *schedulingv1beta1.Queue) {
@@ -196,14 +196,14 @@ func eventsOfQueues() map[string]event {
 		"another queue deserves less": {kind: "queues", causes: shown, sharer: "capacity", situations: []situation{full}, objects: deserve("cpu=1", "cpu=1"),
 			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = nil })},
 		"a queue weighs more": {kind: "queues", causes: causes(wake.QueueShown, wake.ShareChanged), sharer: "proportion", situations: []situation{full},
-			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 9 }), fixture.Node("n1", "cpu=2"), giver(marked),
-				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n1"), marked, aLongEnd)),
+			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 9 }), fixture.Node("n1", "cpu=2"), victim(marked),
+				fixture.Pod("victim-1", fixture.In("victim"), fixture.On("n1"), marked, aLongEnd)),
 			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 9 })},
 		"others ask for more, and a share shrinks": {kind: "pods", causes: causes(wake.ShareChanged), sharer: "proportion", situations: []situation{full},
 			// Of four CPUs a holds three, which it deserves as long as c wants nothing; the one that is free is on n9.
 			objects: append(two(func(a, b *schedulingv1beta1.Queue) { a.Spec.Weight = 2 }), fixture.Node("n1", "cpu=3"), fixture.Node("n9", "cpu=1"),
-				preemptor(fixture.Selecting(corev1.LabelHostname, "n1")), giver(marked), fixture.Queue("c", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 2 }),
-				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n1")), fixture.Pod("giver-2", fixture.In("giver"), fixture.On("n1"))),
+				preemptor(fixture.Selecting(corev1.LabelHostname, "n1")), victim(marked), fixture.Queue("c", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 2 }),
+				fixture.Pod("victim-1", fixture.In("victim"), fixture.On("n1")), fixture.Pod("victim-2", fixture.In("victim"), fixture.On("n1"))),
 			happens: come(gangOf("more", "low", 1, of("c")), fixture.Pod("more-0", fixture.In("more"), fixture.Selecting("zone", "nowhere"), important))},
 		"a queue has a higher priority": {kind: "queues", causes: shown, situations: []situation{full}, sharer: "capacity", objects: deserve("cpu=1", ""),
 			happens: alter(&schedulingv1beta1.Queue{}, "b", func(q *schedulingv1beta1.Queue) { q.Spec.Priority = 9 })},
@@ -224,54 +224,54 @@ func eventsOfQueues() map[string]event {
 	}
 }
 
-func eventsOfGivers() map[string]event {
+func eventsOfVictims() map[string]event {
 	evicts := []situation{full, inHyperNode}
 	shield := budget("shield", 1, "x")
-	shielded := giver(marked, fixture.Labelled("app", "x"))
-	cooling := giver(marked, fixture.Annotated(schedulingv1beta1.CooldownTimeKey, "100h"))
+	shielded := victim(marked, fixture.Labelled("app", "x"))
+	cooling := victim(marked, fixture.Annotated(schedulingv1beta1.CooldownTimeKey, "100h"))
 	freed := causes(wake.RoomFreed, wake.UsageFreed)
-	alterGiver := func(how func(*schedulingv1beta1.PodGroup)) func(*run) {
-		return alter(&schedulingv1beta1.PodGroup{}, "giver", how)
+	alterVictim := func(how func(*schedulingv1beta1.PodGroup)) func(*run) {
+		return alter(&schedulingv1beta1.PodGroup{}, "victim", how)
 	}
 	return map[string]event{
-		"a victim is marked": {kind: "pods", causes: causes(wake.PodRelabelled), situations: evicts, objects: objects(giver()),
-			happens: alter(&corev1.Pod{}, "giver-0", marked)},
+		"a victim is marked": {kind: "pods", causes: causes(wake.PodRelabelled), situations: evicts, objects: objects(victim()),
+			happens: alter(&corev1.Pod{}, "victim-0", marked)},
 		"a cool-down is taken off": {kind: "pods", causes: causes(wake.PodRelabelled), situations: evicts, plugins: []string{"cdp"}, objects: objects(cooling),
-			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.CooldownTimeKey) })},
+			happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.CooldownTimeKey) })},
 		"a budget covers it no more": {kind: "pods", causes: causes(wake.PodRelabelled, wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
-			objects: objects(shield, shielded), happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Labels["app"] = "y" })},
+			objects: objects(shield, shielded), happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Labels["app"] = "y" })},
 		"a budget allows more": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: come(budget("shield", 0, "x"))},
 		"a budget goes": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: leave(&policyv1.PodDisruptionBudget{}, "shield")},
-		"a gang that gives is marked": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(giver()),
-			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Annotations[schedulingv1beta1.PreemptableKey] = "true" })},
-		"a gang joins the queue": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(gangOf("giver", "low", 0, inQueue("nowhere"))),
-			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "q" })},
-		"a gang needs fewer": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, never: true, objects: objects(gangOf("giver", "low", 1)),
-			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 0 })},
+		"a gang that gives is marked": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(victim()),
+			happens: alterVictim(func(g *schedulingv1beta1.PodGroup) { g.Annotations[schedulingv1beta1.PreemptableKey] = "true" })},
+		"a gang joins the queue": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(gangOf("victim", "low", 0, inQueue("nowhere"))),
+			happens: alterVictim(func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "q" })},
+		"a gang needs fewer": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, never: true, objects: objects(gangOf("victim", "low", 1)),
+			happens: alterVictim(func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 0 })},
 		"a gang gives up its parts": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, never: true,
-			objects: objects(gangOf("giver", "low", 0, fixture.Parts("part", 1, 1, nil)), giver(marked, fixture.Labelled("part", "0"))),
-			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.SubGroupPolicy = nil })},
-		"a gang has a lower class": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(gangOf("giver", "high", 0)),
-			happens: alterGiver(func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "low" })},
+			objects: objects(gangOf("victim", "low", 0, fixture.Parts("part", 1, 1, nil)), victim(marked, fixture.Labelled("part", "0"))),
+			happens: alterVictim(func(g *schedulingv1beta1.PodGroup) { g.Spec.SubGroupPolicy = nil })},
+		"a gang has a lower class": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(gangOf("victim", "high", 0)),
+			happens: alterVictim(func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "low" })},
 		"a class is worth less": {kind: "priorityclasses", causes: causes(wake.ClassShown), situations: evicts,
 			objects: objects(fixture.PriorityClass("low", 20)), happens: alter(&schedulingv1.PriorityClass{}, "low", func(c *schedulingv1.PriorityClass) { c.Value = 0 })},
 		"a class is bounded by a quota and its pods do not carry it": {kind: "resourcequotas", causes: causes(wake.QuotaShown, wake.ClassShown),
-			situations: evicts, objects: objects(gangOf("giver", "high", 0), preemptor(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
-		"a pod is deleted": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(giver()),
-			happens: func(l *run) { edit(l, &corev1.Pod{}, "giver-0", ending(l, 5)) }},
-		"a pod is gone": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(giver()), happens: leave(&corev1.Pod{}, "giver-0")},
-		"a pod finishes": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(giver()),
-			happens: alter(&corev1.Pod{}, "giver-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
-		"a pod shrinks": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(giver(), preemptor(fixture.Asks("cpu=500m"))),
-			happens: alter(&corev1.Pod{}, "giver-0", fixture.Asks("cpu=500m"))},
+			situations: evicts, objects: objects(gangOf("victim", "high", 0), preemptor(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
+		"a pod is deleted": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(victim()),
+			happens: func(l *run) { edit(l, &corev1.Pod{}, "victim-0", ending(l, 5)) }},
+		"a pod is gone": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(victim()), happens: leave(&corev1.Pod{}, "victim-0")},
+		"a pod finishes": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(victim()),
+			happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
+		"a pod shrinks": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(victim(), preemptor(fixture.Asks("cpu=500m"))),
+			happens: alter(&corev1.Pod{}, "victim-0", fixture.Asks("cpu=500m"))},
 		"a pod grows above the share of its queue": {kind: "pods", causes: causes(wake.PodGrown), situations: []situation{full}, sharer: "capacity",
 			objects: objects(fixture.Node("n8", "cpu=2"), fixture.Queue("a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }),
 				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }), preemptor(fixture.Selecting(corev1.LabelHostname, "n1")),
-				gangOf("giver", "low", 0, func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "a" }), giver(marked),
-				fixture.Pod("giver-1", fixture.In("giver"), fixture.On("n8"))),
-			happens: alter(&corev1.Pod{}, "giver-1", fixture.Asks("cpu=2"))},
+				gangOf("victim", "low", 0, func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = "a" }), victim(marked),
+				fixture.Pod("victim-1", fixture.In("victim"), fixture.On("n8"))),
+			happens: alter(&corev1.Pod{}, "victim-1", fixture.Asks("cpu=2"))},
 	}
 }
 

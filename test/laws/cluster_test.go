@@ -412,7 +412,7 @@ func (w *testCluster) written() *memory {
 		}
 		id := "written for " + groupOf(p)
 		if m.plans[id] == nil {
-			m.plans[id] = &plan{id: id, taker: groupOf(p), victims: map[types.UID]string{}, nominated: map[types.UID]string{}}
+			m.plans[id] = &plan{id: id, preemptor: groupOf(p), victims: map[types.UID]string{}, nominated: map[types.UID]string{}}
 		}
 		m.plans[id].nominated[p.UID] = p.Status.NominatedNodeName
 	}

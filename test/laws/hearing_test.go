@@ -26,17 +26,17 @@ const (
 )
 
 // levelOf returns the level at which a plan of an action evicts a pod, "" if there is none.
-func levelOf(action string, taker *job, victim *pod) level {
+func levelOf(action string, preemptor *job, victim *pod) level {
 	switch {
-	case action == "reclaim" && victim.job.queue != taker.queue:
+	case action == "reclaim" && victim.job.queue != preemptor.queue:
 		return betweenQueues
 	case action != "preempt":
 		return ""
-	case victim.job == taker:
+	case victim.job == preemptor:
 		return withinJob
-	case victim.job.queue == taker.queue:
+	case victim.job.queue == preemptor.queue:
 		return betweenJobs
-	case taker.lone:
+	case preemptor.lone:
 		return anywhere
 	}
 	return ""
@@ -51,16 +51,16 @@ type hearing struct {
 	decided       *picture // after, without the plans that were decided later
 	divided       []*share // as the cluster was divided when the cycle began; any of them will do
 
-	taker   *job
-	victims []*pod // in the order decided, as they were before
-	isHeir  bool   // the plan was decided by a scheduler before
-	comers  []*pod // that are promised a node, by name, as they were before
+	preemptor   *job
+	victims     []*pod // in the order decided, as they were before
+	isRecovered bool   // the plan was decided by a scheduler before
+	comers      []*pod // that are promised a node, by name, as they were before
 }
 
 func (h *hearing) hear() {
-	h.taker = h.before.jobs[h.plan.taker]
-	if h.taker == nil || h.taker.queue == nil {
-		h.breach("J3", "plan %s is of job %q, which cannot start", h.plan.id, h.plan.taker)
+	h.preemptor = h.before.jobs[h.plan.preemptor]
+	if h.preemptor == nil || h.preemptor.queue == nil {
+		h.breach("J3", "plan %s is of job %q, which cannot start", h.plan.id, h.plan.preemptor)
 		return
 	}
 	if !h.parties() {
@@ -70,7 +70,7 @@ func (h *hearing) hear() {
 	for i, v := range h.victims {
 		h.victim(v, h.decision.Evictions[i])
 	}
-	h.givers()
+	h.judgeVictims()
 	h.fit()
 	h.queues()
 	if len(h.victims) == 0 && !slices.ContainsFunc(h.comers, func(t *pod) bool {
@@ -97,14 +97,14 @@ func (h *hearing) parties() bool {
 		case v.job.queue == nil:
 			h.breach("Q1", "plan %s evicts %s, which is in no queue", h.plan.id, v.name)
 			return false
-		case e.Rule == "" || e.Message == "" || e.Node != v.node || e.VictimJob.Name != v.job.name || e.For.Name != h.plan.taker:
+		case e.Rule == "" || e.Message == "" || e.Node != v.node || e.VictimJob.Name != v.job.name || e.For.Name != h.plan.preemptor:
 			h.breach("S4", "plan %s says of %s: %+v", h.plan.id, v.name, e)
 		}
 		h.victims = append(h.victims, v)
 	}
 	for _, n := range h.decision.Nominations {
 		t := h.before.pods[n.Pod.Name]
-		if t == nil || t.uid() != n.UID || t.job != h.taker || t.state != waiting {
+		if t == nil || t.uid() != n.UID || t.job != h.preemptor || t.state != waiting {
 			h.breach("J3", "plan %s promises a node to %s, which does not wait for one: %+v", h.plan.id, n.Pod.Name, t)
 			return false
 		}
@@ -114,25 +114,25 @@ func (h *hearing) parties() bool {
 	return true
 }
 
-// taking judges whether the taker may take at all: Q5, P6, J3, K6.
+// taking judges whether the preemptor may take at all: Q5, P6, J3, K6.
 func (h *hearing) taking() {
 	for _, other := range h.before.plans {
-		if other.taker == h.plan.taker && other.id != h.plan.id && other.action != "" {
-			h.breach("K6", "plan %s is made while plan %s of %s is under way", h.plan.id, other.id, other.taker)
+		if other.preemptor == h.plan.preemptor && other.id != h.plan.id && other.action != "" {
+			h.breach("K6", "plan %s is made while plan %s of %s is under way", h.plan.id, other.id, other.preemptor)
 		}
 	}
-	if !h.taker.queue.open() {
-		h.breach("Q5", "plan %s takes for queue %s, which is not open", h.plan.id, h.taker.queue.name)
+	if !h.preemptor.queue.open() {
+		h.breach("Q5", "plan %s takes for queue %s, which is not open", h.plan.id, h.preemptor.queue.name)
 	}
-	if h.taker.never && len(h.victims) > 0 {
-		h.breach("P6", "plan %s evicts for %s, which never preempts", h.plan.id, h.taker.name)
+	if h.preemptor.never && len(h.victims) > 0 {
+		h.breach("P6", "plan %s evicts for %s, which never preempts", h.plan.id, h.preemptor.name)
 	}
-	after := h.after.jobs[h.taker.name]
+	after := h.after.jobs[h.preemptor.name]
 	with := func(role string) int {
 		return after.ready(role) + after.count(role, func(t *pod) bool { return t.state == promised })
 	}
 	if h.setting.gang && !after.enough(with) || len(h.comers) == 0 {
-		h.breach("J3", "plan %s gives %s %d pods of at least %d %v", h.plan.id, h.taker.name, with(""),
+		h.breach("J3", "plan %s gives %s %d pods of at least %d %v", h.plan.id, h.preemptor.name, with(""),
 			after.object.Spec.MinMember, after.object.Spec.MinTaskMember)
 	}
 }
@@ -148,9 +148,9 @@ func mark(t *pod) string {
 	return ""
 }
 
-// protects says which law, of those that look at the objects alone, keeps a pod from leaving for a taker; "" if none does.
-func (p *picture) protects(action string, taker *job, v *pod) (law, why string) {
-	l := levelOf(action, taker, v)
+// protects says which law, of those that look at the objects alone, keeps a pod from leaving for a preemptor; "" if none does.
+func (p *picture) protects(action string, preemptor *job, v *pod) (law, why string) {
+	l := levelOf(action, preemptor, v)
 	switch {
 	case l == "":
 		return "A1", "action " + action + " does not act between their jobs"
@@ -161,19 +161,19 @@ func (p *picture) protects(action string, taker *job, v *pod) (law, why string) 
 	case p.setting.conformance && (v.object.Spec.PriorityClassName == "system-node-critical" ||
 		v.object.Spec.PriorityClassName == "system-cluster-critical"):
 		return "P5", "it is critical"
-	case (l == betweenJobs || l == anywhere) && v.job.priority >= taker.priority:
+	case (l == betweenJobs || l == anywhere) && v.job.priority >= preemptor.priority:
 		return "J1", "the priority of its job is not lower"
-	case v.job.queue.object.Spec.Priority > taker.queue.object.Spec.Priority:
+	case v.job.queue.object.Spec.Priority > preemptor.queue.object.Spec.Priority:
 		return "A2", "the priority of its queue is higher"
-	case v.job.queue != taker.queue && !v.job.queue.reclaimable():
+	case v.job.queue != preemptor.queue && !v.job.queue.reclaimable():
 		return "Q3", "its queue is not reclaimable"
 	}
 	return "", ""
 }
 
 func (h *hearing) victim(v *pod, e decision.Eviction) {
-	if law, why := h.before.protects(h.plan.action, h.taker, v); law != "" {
-		h.breach(law, "plan %s of %s evicts %s: %s", h.plan.id, h.taker.name, v.name, why)
+	if law, why := h.before.protects(h.plan.action, h.preemptor, v); law != "" {
+		h.breach(law, "plan %s of %s evicts %s: %s", h.plan.id, h.preemptor.name, v.name, why)
 	}
 }
 
@@ -186,10 +186,10 @@ func (p *picture) kept(name string, mayGo bool) bool {
 	return mayGo && g.count("", func(t *pod) bool { return t.state == binding || t.state == placed }) == 0
 }
 
-// givers judges J2 and the budgets.
-func (h *hearing) givers() {
+// judgeVictims judges J2 and the budgets.
+func (h *hearing) judgeVictims() {
 	for _, g := range h.giving() {
-		mayGo := h.setting.whole && g != h.taker
+		mayGo := h.setting.whole && g != h.preemptor
 		if !h.after.kept(g.name, mayGo) {
 			h.breach("J2", "plan %s leaves %s with %d pods of at least %d %v, not all gone", h.plan.id, g.name,
 				h.after.jobs[g.name].ready(""), g.object.Spec.MinMember, g.object.Spec.MinTaskMember)
@@ -215,7 +215,7 @@ func (h *hearing) givers() {
 				}
 			}
 		}
-		if asked > max(left, 0) && !h.isHeir { // those of other heirs were decided later
+		if asked > max(left, 0) && !h.isRecovered { // those of other heirs were decided later
 			h.breach("K3", "plan %s asks for %d evictions under budget %s, which allows %d", h.plan.id, asked, name, left)
 		}
 		if h.setting.pdb && all > max(left, 0) {
@@ -287,22 +287,22 @@ func (h *hearing) queues() {
 		return
 	}
 	// A later plan may promise the queue more than its share of room that is free, or becomes free without it.
-	q := h.decided.queues[h.taker.queue.name]
+	q := h.decided.queues[h.preemptor.queue.name]
 	if !slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(h.decided).stays(q, h.asked()) }) {
 		h.breach("Q4", "plan %s takes from queues of equal priority beyond the share of %s: it would hold %s of %s", h.plan.id,
-			h.taker.queue.name, q.allocated(), amounts(deservedOf(h.divided[0].on(h.before).deserved[h.taker.queue])))
+			h.preemptor.queue.name, q.allocated(), amounts(deservedOf(h.divided[0].on(h.before).deserved[h.preemptor.queue])))
 	}
 	if h.plan.action == "reclaim" && !slices.ContainsFunc(h.divided, func(s *share) bool { return h.lawfulInAnOrder(s, h.lumps(), nil) }) {
 		h.breach("Q1", "plan %s takes what queues of equal priority do not hold above their shares: %s", h.plan.id, h.describe())
 	}
 }
 
-func (h *hearing) queueAfter() *queue { return h.after.queues[h.taker.queue.name] }
+func (h *hearing) queueAfter() *queue { return h.after.queues[h.preemptor.queue.name] }
 
-// takesFromEquals reports whether any victim is of another queue of the taker's priority.
+// takesFromEquals reports whether any victim is of another queue of the preemptor's priority.
 func (h *hearing) takesFromEquals() bool {
 	return slices.ContainsFunc(h.victims, func(v *pod) bool {
-		return v.job.queue != h.taker.queue && v.job.queue.object.Spec.Priority == h.taker.queue.object.Spec.Priority
+		return v.job.queue != h.preemptor.queue && v.job.queue.object.Spec.Priority == h.preemptor.queue.object.Spec.Priority
 	})
 }
 
@@ -360,18 +360,18 @@ func (h *hearing) lawfulInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
 	if len(left) == 0 {
 		return true
 	}
-	p := &plan{id: h.plan.id, taker: h.plan.taker, action: h.plan.action, nominated: h.plan.nominated, victims: map[types.UID]string{}}
+	p := &plan{id: h.plan.id, preemptor: h.plan.preemptor, action: h.plan.action, nominated: h.plan.nominated, victims: map[types.UID]string{}}
 	for _, v := range gone {
 		p.victims[v.uid()] = v.name
 	}
 	then := h.with(p, h.before)
 	for i, lump := range left {
-		held, giver := amounts{}, then.queues[lump[0].job.queue.name]
+		held, victim := amounts{}, then.queues[lump[0].job.queue.name]
 		for _, v := range lump {
 			held.add(v.wants, 1)
 		}
-		isLower := giver.object.Spec.Priority < h.taker.queue.object.Spec.Priority
-		if !isLower && s.divides && !s.on(then).surplus(giver, held, h.asked()) {
+		isLower := victim.object.Spec.Priority < h.preemptor.queue.object.Spec.Priority
+		if !isLower && s.divides && !s.on(then).surplus(victim, held, h.asked()) {
 			continue
 		}
 		if h.lawfulInAnOrder(s, slices.Delete(slices.Clone(left), i, i+1), append(slices.Clone(gone), lump...)) {
@@ -400,17 +400,17 @@ func (h *hearing) minimal() {
 					back = append(back, v)
 				}
 			}
-			if !h.isHeir && !h.fleeting { // what was needed when it was decided may have become free since
+			if !h.isRecovered && !h.fleeting { // what was needed when it was decided may have become free since
 				h.mayStay(g, back)
 			}
 		}
 	}
 }
 
-// mayStay judges whether the plan stands without the eviction of some pods of a giver.
+// mayStay judges whether the plan stands without the eviction of some pods of a victim.
 func (h *hearing) mayStay(g *job, back []*pod) {
 	law, comers := "K2", h.comers
-	if g == h.taker {
+	if g == h.preemptor {
 		// For pods that rank no higher, nobody of the job leaves.
 		lowest := slices.MinFunc(back, func(a, b *pod) int { return cmp.Compare(a.rank, b.rank) }).rank
 		higher := slices.DeleteFunc(slices.Clone(comers), func(t *pod) bool { return t.rank <= lowest })
@@ -418,7 +418,7 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 			law, comers = "P1", higher
 		}
 	}
-	p := &plan{id: h.plan.id, taker: h.plan.taker, action: h.plan.action, victims: maps.Clone(h.plan.victims), nominated: map[types.UID]string{}}
+	p := &plan{id: h.plan.id, preemptor: h.plan.preemptor, action: h.plan.action, victims: maps.Clone(h.plan.victims), nominated: map[types.UID]string{}}
 	for _, v := range back {
 		delete(p.victims, v.uid())
 	}
@@ -426,11 +426,11 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 		p.nominated[t.uid()] = h.plan.nominated[t.uid()]
 	}
 	then := h.with(p, h.before)
-	if !then.kept(g.name, h.setting.whole && g != h.taker) {
+	if !then.kept(g.name, h.setting.whole && g != h.preemptor) {
 		return
 	}
 	if h.stands(then, comers) && h.stands(h.besideDisplaced(p), comers) {
-		h.breach(law, "plan %s of %s need not evict %v of %s", h.plan.id, h.taker.name, namesOf(back), g.name)
+		h.breach(law, "plan %s of %s need not evict %v of %s", h.plan.id, h.preemptor.name, namesOf(back), g.name)
 	}
 }
 
@@ -439,7 +439,7 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 func (h *hearing) besideDisplaced(p *plan) *picture {
 	m := &memory{bound: h.memory.bound, plans: maps.Clone(h.memory.plans)}
 	for id, d := range h.displaced {
-		if !strings.Contains(d.why, "/"+h.taker.name+" ") {
+		if !strings.Contains(d.why, "/"+h.preemptor.name+" ") {
 			m.plans[id] = d.plan
 		}
 	}
@@ -455,14 +455,14 @@ func (h *hearing) stands(then *picture, comers []*pod) bool {
 			return false
 		}
 	}
-	q := then.queues[h.taker.queue.name]
+	q := then.queues[h.preemptor.queue.name]
 	if h.growsBeyondShare(q, asked) {
 		return false
 	}
 	return exceeds(q, asked) == "" && slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(then).within(q, asked) })
 }
 
-// growsBeyondShare reports whether the taker's queue would come to hold more than it did and more than the plugin that keeps
+// growsBeyondShare reports whether the preemptor's queue would come to hold more than it did and more than the plugin that keeps
 // queues within their shares lets it, in what is asked for. Only a queue that may take from a lower one may grow beyond.
 func (h *hearing) growsBeyondShare(q *queue, asked amounts) bool {
 	if h.setting.sharer != "proportion" || h.mayTakeFromLower() {
@@ -502,11 +502,11 @@ func (h *hearing) guaranteesTooMuch() bool {
 
 // mayTakeFromLower reports whether the action looks at queues of lower priority, and there is one with jobs.
 func (h *hearing) mayTakeFromLower() bool {
-	if h.plan.action != "reclaim" && !h.taker.lone {
+	if h.plan.action != "reclaim" && !h.preemptor.lone {
 		return false
 	}
 	return slices.ContainsFunc(slices.Collect(maps.Values(h.before.jobs)), func(g *job) bool {
-		return g.queue != nil && g.queue.object.Spec.Priority < h.taker.queue.object.Spec.Priority
+		return g.queue != nil && g.queue.object.Spec.Priority < h.preemptor.queue.object.Spec.Priority
 	})
 }
 

@@ -324,7 +324,7 @@ func (j *judge) inherited(d decision.PlanStart) (*plan, bool) {
 
 // planOf reads a plan.
 func planOf(d decision.PlanStart) *plan {
-	p := &plan{id: d.ID, taker: d.Job.Name, victims: map[types.UID]string{}, nominated: map[types.UID]string{}}
+	p := &plan{id: d.ID, preemptor: d.Job.Name, victims: map[types.UID]string{}, nominated: map[types.UID]string{}}
 	for _, e := range d.Evictions {
 		p.victims[e.UID], p.action = e.Pod.Name, e.Action
 	}
@@ -368,9 +368,9 @@ func (j *judge) plan(d decision.PlanStart, at *picture, divided []*share) {
 	j.hear(d, at, divided, false, nil)
 }
 
-// hear judges a plan. isHeir says that it was decided before, and goes on; later are the plans that were decided after it, and go on too.
-func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isHeir bool, later []decision.PlanStart) {
-	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isHeir: isHeir}
+// hear judges a plan. isRecovered says that it was decided before, and goes on; later are the plans that were decided after it, and go on too.
+func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isRecovered bool, later []decision.PlanStart) {
+	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isRecovered: isRecovered}
 	c.after = j.with(c.plan, at)
 	c.decided = c.after
 	if len(later) > 0 {

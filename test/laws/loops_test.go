@@ -79,7 +79,7 @@ var loops = []loop{
 		w.division("b", "")
 		w.gang("wa", "b", 1, "cpu=1", "n1")
 		w.gang("wb", "b", 1, "cpu=1", "n1")
-		w.gang("taker", "a", 1, "cpu=2", "")
+		w.gang("preemptor", "a", 1, "cpu=2", "")
 	}, holds: map[string]int64{"a": 2000, "b": 0}},
 	{source: "kueue issue 7101: gangs of 6, 5, 4 and 3 against four gangs of 2", build: func(w *testCluster) {
 		for i := range 4 {

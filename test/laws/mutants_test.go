@@ -73,8 +73,8 @@ func nomination(pod, node string) decision.Nomination {
 	return decision.Nomination{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node}
 }
 
-func eviction(pod, giver, taker, action string) decision.Eviction {
-	return decision.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", VictimJob: fixture.Key(giver), For: fixture.Key(taker),
+func eviction(pod, victim, preemptor, action string) decision.Eviction {
+	return decision.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", VictimJob: fixture.Key(victim), For: fixture.Key(preemptor),
 		Action: action, Rule: "some", Message: "for a reason"}
 }
 
@@ -118,13 +118,13 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 		{"preempt takes from another queue", "reclaim", "A1", func(t *trial) { t.decisions.Plans[0].Evictions[0].Action = "preempt" }},
 		{"reclaim takes inside a queue", "preempt", "A1", func(t *trial) { t.decisions.Plans[0].Evictions[0].Action = "reclaim" }},
 		{"an action that is not configured", "preempt", "A1", func(t *trial) { t.with(func(s *setting) { s.actions = words("allocate reclaim") }) }},
-		{"the giver's queue has the higher priority", "reclaim", "A2", func(t *trial) {
+		{"the victim's queue has the higher priority", "reclaim", "A2", func(t *trial) {
 			t.queue("qa", func(q *schedulingv1beta1.Queue) { q.Spec.Priority = 1 })
 		}},
 		{"the same against a lone pod", "lone", "A2", func(t *trial) {
 			t.queue("qa", func(q *schedulingv1beta1.Queue) { q.Spec.Priority = 1 })
 		}},
-		{"the giver's queue is within its share", "reclaim", "Q1", func(t *trial) {
+		{"the victim's queue is within its share", "reclaim", "Q1", func(t *trial) {
 			t.queue("qa", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") })
 		}},
 		{"a guarantee is broken", "reclaim", "Q2", func(t *trial) {
@@ -132,16 +132,16 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 				q.Spec.Priority, q.Spec.Guarantee.Resource = -1, fixture.List("cpu=2")
 			})
 		}},
-		{"the giver's queue is not reclaimable", "reclaim", "Q3", func(t *trial) {
+		{"the victim's queue is not reclaimable", "reclaim", "Q3", func(t *trial) {
 			t.queue("qa", func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = &no })
 		}},
-		{"the taker's queue goes beyond its capability", "preempt", "Q4", func(t *trial) {
+		{"the preemptor's queue goes beyond its capability", "preempt", "Q4", func(t *trial) {
 			t.queue("qb", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") })
 		}},
-		{"the taker's queue goes beyond its share", "reclaim", "Q4", func(t *trial) {
+		{"the preemptor's queue goes beyond its share", "reclaim", "Q4", func(t *trial) {
 			t.queue("qb", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=500m") })
 		}},
-		{"the taker's queue is closed", "reclaim", "Q5", func(t *trial) {
+		{"the preemptor's queue is closed", "reclaim", "Q5", func(t *trial) {
 			t.queue("qb", func(q *schedulingv1beta1.Queue) { q.Status.State = "Closed" })
 		}},
 		{"the priorities of the jobs are equal", "preempt", "J1", func(t *trial) {
@@ -161,10 +161,10 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 			t.with(func(s *setting) { s.whole = false })
 			t.drop(t.pods["a-0"])
 		}},
-		{"half of the taker is placed", "reclaim", "J3", func(t *trial) {
+		{"half of the preemptor is placed", "reclaim", "J3", func(t *trial) {
 			t.group("t", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 2 })
 		}},
-		{"the taker's pod ranks no higher", "within", "P1", func(t *trial) {
+		{"the preemptor's pod ranks no higher", "within", "P1", func(t *trial) {
 			t.pod("a-1", func(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.TaskPriorityAnnotationKey) })
 		}},
 		{"the victim is not marked", "reclaim", "P2", func(t *trial) {
@@ -176,7 +176,7 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 		{"the victim is somebody else's", "reclaim", "P2", func(t *trial) {
 			t.pod("a-1", func(p *corev1.Pod) { p.Spec.SchedulerName = "other" })
 		}},
-		{"the taker requests nothing", "preempt", "P3", func(t *trial) {
+		{"the preemptor requests nothing", "preempt", "P3", func(t *trial) {
 			t.pod("t-0", fixture.Asks(""))
 			t.nodes["n1"].Status.Allocatable = fixture.List("cpu=2 pods=2")
 		}},
@@ -189,7 +189,7 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 		{"the victim is critical", "reclaim", "P5", func(t *trial) {
 			t.pod("a-1", func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" })
 		}},
-		{"the taker never preempts", "reclaim", "P6", func(t *trial) {
+		{"the preemptor never preempts", "reclaim", "P6", func(t *trial) {
 			t.group("t", func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "polite" })
 		}},
 		{"the node is cordoned", "reclaim", "K1", func(t *trial) { t.nodes["n1"].Spec.Unschedulable = true }},
@@ -206,8 +206,8 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 			t.decisions.Plans[0].Evictions[0].PastBudget = true
 			t.with(func(s *setting) { s.pdb = true })
 		}},
-		{"the taker has a plan already", "reclaim", "K6", func(t *trial) {
-			t.judge.memory.plans["before"] = &plan{id: "before", taker: "t", action: "reclaim"}
+		{"the preemptor has a plan already", "reclaim", "K6", func(t *trial) {
+			t.judge.memory.plans["before"] = &plan{id: "before", preemptor: "t", action: "reclaim"}
 		}},
 		{"there is no room although the victim leaves", "reclaim", "S1", func(t *trial) { t.pod("t-0", fixture.Asks("cpu=2")) }},
 		{"the room is promised to another", "reclaim", "S1", func(t *trial) {

@@ -42,7 +42,7 @@ func (o *oracle) takes(t *job) bool {
 		return false
 	}
 	for _, p := range o.at.plans {
-		if p.taker == t.name {
+		if p.preemptor == t.name {
 			return false
 		}
 	}
@@ -140,7 +140,7 @@ func (o *oracle) parties(t *job, l level) [][]*pod {
 	return parties
 }
 
-// breaks reports whether a giver would be broken, a question that needs no judge.
+// breaks reports whether a victim would be broken, a question that needs no judge.
 func (o *oracle) breaks(t *job, victims []*pod) bool {
 	leaves := func(p *pod) bool { return slices.Contains(victims, p) }
 	return slices.ContainsFunc(victims, func(v *pod) bool {
@@ -282,7 +282,7 @@ func TestAtRestNoLawfulPlanIsLeft(t *testing.T) {
 				gangs++
 				continue
 			}
-			w.judge.breach("S2", "%s of %s could evict %v and be on %v", h.plan.action, h.taker.name, namesOf(h.victims),
+			w.judge.breach("S2", "%s of %s could evict %v and be on %v", h.plan.action, h.preemptor.name, namesOf(h.victims),
 				slices.Collect(maps.Values(h.plan.nominated)))
 		}
 		return w.outcome()
@@ -317,7 +317,7 @@ func (h *hearing) cost() cost {
 			p[0] = int64(v.job.queue.object.Spec.Priority)
 		}
 		p[1] = int64(v.job.priority)
-		if v.job == h.taker {
+		if v.job == h.preemptor {
 			p[2] = int64(v.rank)
 		}
 		return p
@@ -376,7 +376,7 @@ func TestTheGapToTheBestPlan(t *testing.T) {
 			own, best := h.cost(), cost(nil)
 			var better *hearing
 			o := &oracle{judge: h.judge, at: h.before}
-			o.plans(h.taker, search{h.plan.action, levelOf(h.plan.action, h.taker, h.victims[0])}, func(other *hearing) bool {
+			o.plans(h.preemptor, search{h.plan.action, levelOf(h.plan.action, h.preemptor, h.victims[0])}, func(other *hearing) bool {
 				if c := other.cost(); best == nil || first(c.compare(best)) < 0 {
 					best, better = c, other
 				}
@@ -389,7 +389,7 @@ func TestTheGapToTheBestPlan(t *testing.T) {
 			if sign, at := own.compare(best); sign > 0 {
 				worse[kind][criteria[at]]++
 				if kind == "single pods" {
-					t.Logf("seed %d: %s evicts %v, and could %v (%s)", seed, h.taker.name, namesOf(h.victims), namesOf(better.victims), criteria[at])
+					t.Logf("seed %d: %s evicts %v, and could %v (%s)", seed, h.preemptor.name, namesOf(h.victims), namesOf(better.victims), criteria[at])
 				}
 				return
 			}

@@ -156,9 +156,9 @@ type picture struct {
 
 // plan is a plan that a scheduler has made.
 type plan struct {
-	id, taker, action string
-	victims           map[types.UID]string // name by UID
-	nominated         map[types.UID]string // node by UID
+	id, preemptor, action string
+	victims               map[types.UID]string // name by UID
+	nominated             map[types.UID]string // node by UID
 }
 
 // objects are all objects of a cluster, by name. All that has a namespace lives in one.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/gang"
+	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
@@ -222,8 +222,12 @@ func (a *audit) jobs() {
 		a.usage(what, &j.Usage, &u)
 		a.int(what+" tasks", len(j.tasks), len(members[j]))
 		if j.Group != nil {
-			priority, _ := c.rankOf(&Job{ID: id, ranks: freshRanks(members[j])}, j.Group.Spec.PriorityClassName)
-			a.int(what+" priority", int(j.Priority), int(priority))
+			fresh := &Job{ID: id}
+			for _, t := range members[j] {
+				fresh.priorities.Add(priority.Of(t.Pod), +1)
+			}
+			value, _ := c.rankOf(fresh, j.Group.Spec.PriorityClassName)
+			a.int(what+" priority", int(j.Priority), int(value))
 		}
 		if counts != j.Counts() {
 			a.found = append(a.found, fmt.Sprintf("%s counts are %v, should be %v", what, j.Counts(), counts))
@@ -238,15 +242,6 @@ func (a *audit) jobs() {
 			a.found = append(a.found, what+" wants attention and is not listed as waiting")
 		}
 	}
-}
-
-// freshRanks is the lowest priority of some pods, and how many they are.
-func freshRanks(members []*Task) []rank {
-	if len(members) == 0 {
-		return nil
-	}
-	lowest := slices.MinFunc(members, func(a, b *Task) int { return cmp.Compare(carried(a.Pod), carried(b.Pod)) })
-	return []rank{{carried(lowest.Pod), len(members)}}
 }
 
 func (a *audit) subgroups(what string, j *Job, members []*Task) {

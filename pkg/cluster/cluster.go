@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/topology"
@@ -16,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/budget"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
+	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -56,7 +56,7 @@ type Cluster struct {
 	jobs       map[JobID]*Job
 	queues     map[string]*Queue
 	classes    *podclass.Table
-	priorities map[string]*schedulingv1.PriorityClass
+	priorities priority.Classes
 	namespaces map[string]*corev1.Namespace
 	budgets    budget.Set
 	quotas     map[string][]*corev1.ResourceQuota // by namespace, sorted by name
@@ -109,7 +109,7 @@ func New(options Options) *Cluster {
 		tasks:      map[types.NamespacedName]*Task{},
 		jobs:       map[JobID]*Job{},
 		queues:     map[string]*Queue{},
-		priorities: map[string]*schedulingv1.PriorityClass{},
+		priorities: priority.Classes{},
 		namespaces: map[string]*corev1.Namespace{},
 		budgets:    budget.NewSet(),
 		quotas:     map[string][]*corev1.ResourceQuota{},

@@ -337,7 +337,7 @@ func (c *Cluster) joinJob(t *Task) {
 		j.assign(t)
 		t.scheduler = t.Pod.Spec.SchedulerName
 		c.enlist(j, t.scheduler, +1)
-		c.rank(t, true)
+		c.rank(t, +1)
 	}
 }
 
@@ -351,7 +351,7 @@ func (c *Cluster) leaveJob(t *Task) {
 	j.tasks = j.tasks[:len(j.tasks)-1]
 	j.Unassign(t.Subgroup)
 	t.Subgroup = nil
-	c.rank(t, false)
+	c.rank(t, -1)
 	t.Job = nil
 	j.version++
 	c.attend(j)

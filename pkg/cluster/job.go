@@ -15,6 +15,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/gang"
+	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
@@ -81,11 +82,11 @@ type Job struct {
 	// Plan is how room is being made for the job, nil if none is.
 	Plan *Plan
 
-	tasks   []*Task
-	members []members  // its pods by their schedulers, sorted by name
-	ranks   []rank     // its pods by their priorities, the lowest first
-	version uint64     // grows with every change of the job or its pods from outside
-	judged  wake.Stamp // what the world looked like when Verdict was given
+	tasks      []*Task
+	members    []members       // its pods by their schedulers, sorted by name
+	priorities priority.Counts // of its pods
+	version    uint64          // grows with every change of the job or its pods from outside
+	judged     wake.Stamp      // what the world looked like when Verdict was given
 
 	lookedAt time.Time // when Hopeful said yes last
 	// Postponed are the scopes in which the cycle before had no time to look for room for the job, postponed those in which this

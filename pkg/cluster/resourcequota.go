@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
@@ -16,7 +17,7 @@ func (c *Cluster) Quotas(namespace string) []*corev1.ResourceQuota { return c.qu
 func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
 	list := c.quotas[object.Namespace]
 	i, found := slices.BinarySearchFunc(list, object.Name, func(q *corev1.ResourceQuota, name string) int { return cmp.Compare(q.Name, name) })
-	rationed := speaksOfClasses(object)
+	rationed := priority.SpeaksOfClasses(object)
 	switch {
 	case !found:
 		c.quotas[object.Namespace] = slices.Insert(list, i, object)
@@ -24,7 +25,7 @@ func (c *Cluster) setQuota(object *corev1.ResourceQuota) {
 		list[i] = object
 		return
 	default:
-		rationed = !rationsAlike(list[i], object)
+		rationed = !priority.RationsAlike(list[i], object)
 		list[i] = object
 	}
 	c.world.Note(wake.QuotaShown)

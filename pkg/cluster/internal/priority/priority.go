@@ -1,0 +1,99 @@
+// Package priority holds what the priority of a job follows from: the PriorityClasses, the priorities that its pods carry, and whether a
+// ResourceQuota bounds how many pods may be of a class. A PodGroup may name any class, and the API server only counts pods; so where a
+// quota bounds a class, a job has its priority as far as its pods have.
+//
+// It must not know jobs or tasks.
+package priority
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// Of is the priority that the API server gave a pod with its class.
+func Of(pod *corev1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// Counts is how many pods have each priority. The zero value counts none.
+type Counts struct{ counts []count } // the lowest priority first
+
+type count struct {
+	priority int32
+	pods     int
+}
+
+// Add counts a pod of a priority, or with -1 counts it no more.
+func (c *Counts) Add(priority int32, sign int) {
+	i, found := slices.BinarySearchFunc(c.counts, priority, func(k count, priority int32) int { return cmp.Compare(k.priority, priority) })
+	if !found {
+		c.counts = slices.Insert(c.counts, i, count{priority: priority})
+	}
+	if c.counts[i].pods += sign; c.counts[i].pods == 0 {
+		c.counts = slices.Delete(c.counts, i, i+1)
+	}
+}
+
+// Lowest is the lowest priority that is counted; ok is false if none is.
+func (c *Counts) Lowest() (priority int32, ok bool) {
+	if len(c.counts) == 0 {
+		return 0, false
+	}
+	return c.counts[0].priority, true
+}
+
+// Classes are the PriorityClasses by name.
+type Classes map[string]*schedulingv1.PriorityClass
+
+// Resolve returns the class of a name, the default one if it is not known, nil if there is none either.
+func (c Classes) Resolve(name string) *schedulingv1.PriorityClass {
+	if class := c[name]; class != nil {
+		return class
+	}
+	var best *schedulingv1.PriorityClass
+	for _, class := range c {
+		// The API server allows one default; were there two, the lowest value counts, as it does there.
+		if class.GlobalDefault && (best == nil || cmp.Or(cmp.Compare(class.Value, best.Value), cmp.Compare(class.Name, best.Name)) < 0) {
+			best = class
+		}
+	}
+	return best
+}
+
+// Rations reports whether a ResourceQuota selects pods by their PriorityClass, and those of this class. Whatever else it selects
+// them by leaves some of these pods in it.
+func Rations(quota *corev1.ResourceQuota, class string) bool {
+	selects := slices.Contains(quota.Spec.Scopes, corev1.ResourceQuotaScopePriorityClass)
+	if quota.Spec.ScopeSelector == nil {
+		return selects
+	}
+	for _, r := range quota.Spec.ScopeSelector.MatchExpressions {
+		if r.ScopeName != corev1.ResourceQuotaScopePriorityClass {
+			continue
+		}
+		isNamed := slices.Contains(r.Values, class)
+		if r.Operator == corev1.ScopeSelectorOpDoesNotExist || r.Operator == corev1.ScopeSelectorOpIn && !isNamed ||
+			r.Operator == corev1.ScopeSelectorOpNotIn && isNamed {
+			return false
+		}
+		selects = true
+	}
+	return selects
+}
+
+// RationsAlike reports whether two states of a ResourceQuota bound the same PriorityClasses.
+func RationsAlike(a, b *corev1.ResourceQuota) bool {
+	return slices.Equal(a.Spec.Scopes, b.Spec.Scopes) && equality.Semantic.DeepEqual(a.Spec.ScopeSelector, b.Spec.ScopeSelector)
+}
+
+// SpeaksOfClasses reports whether a ResourceQuota selects pods by their PriorityClass.
+func SpeaksOfClasses(quota *corev1.ResourceQuota) bool {
+	return slices.Contains(quota.Spec.Scopes, corev1.ResourceQuotaScopePriorityClass) || quota.Spec.ScopeSelector != nil
+}

@@ -429,9 +429,19 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 	if !then.kept(g.name, h.setting.whole && g != h.preemptor) {
 		return
 	}
-	if h.stands(then, comers) && h.stands(h.besideDisplaced(p), comers) {
+	if h.stands(then, comers) && h.stands(h.besideDisplaced(p), comers) && !h.isNeededInAShare(then, comers) {
 		h.breach(law, "plan %s of %s need not evict %v of %s", h.plan.id, h.preemptor.name, namesOf(back), g.name)
 	}
+}
+
+// isNeededInAShare reports whether there is a division of the cluster in which the plan stands as it was decided, and not without some of
+// its evictions. What queues may hold is worked out when a cycle begins, and a plan that ends in it may change that.
+func (h *hearing) isNeededInAShare(then *picture, comers []*pod) bool {
+	return len(h.divided) > 1 && slices.ContainsFunc(h.divided, func(s *share) bool {
+		in := *h
+		in.divided = []*share{s}
+		return in.stands(h.after, h.comers) && !in.stands(then, comers)
+	})
 }
 
 // besideDisplaced draws the picture with a plan, and with the plans that other jobs than its own displaced in this cycle: it may have been

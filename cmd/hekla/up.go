@@ -263,7 +263,7 @@ func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, d
 	return u.report(ctx, cluster)
 }
 
-// scale adds nodes, or removes such as nobody uses.
+// scale adds nodes, or removes nodes that are not in use.
 func (u *upCommand) scale(ctx context.Context, cluster *localcluster.Cluster) error {
 	nodes, err := cluster.Nodes(ctx)
 	if err != nil {

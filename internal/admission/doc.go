@@ -1,4 +1,4 @@
-// Package admission answers the API server when somebody creates, changes or deletes what is ours: it writes down what
+// Package admission answers the API server when a client creates, changes or deletes what is ours: it writes down what
 // was left open, and refuses what could never work, with field and value, while the user still looks. Nothing else
 // depends on it. What gets past it, because it was down or is not installed, the controllers and the scheduler judge by
 // the same rules when they come to it.
@@ -9,7 +9,7 @@
 // of an object and a reader. What a rule has to look at besides the object it reads from the cache, and again from the API
 // server before it refuses.
 //
-// Rules that need nobody to answer are not here: those of a single object are in its CustomResourceDefinition, those about
+// Rules that need no server to answer are not here: those of a single object are in its CustomResourceDefinition, those about
 // deletions, the queue root and Commands in installer/policies.yaml, as CEL.
 //
 // Invariants:
@@ -17,9 +17,9 @@
 //  1. Nothing is sent here but what a rule may have something to say about: match conditions see to that. Of pods, those
 //     of a resource group, and those of our schedulers with a disruption budget, or that ask to wait for their queue; of
 //     updates, those of a spec.
-//  2. Webhooks for kinds that others have, or that hold what already runs, are ignored when nobody answers. Only what
+//  2. Webhooks for kinds that others have, or that hold what already runs, are ignored when no webhook answers. Only what
 //     users write of ours waits for an answer.
-//  3. An error, or a bug, is answered as if nobody had: allowed where the webhook is ignored then, refused elsewhere.
+//  3. An error, or a bug, is treated like no answer: allowed where the webhook is ignored then, refused elsewhere.
 //  4. A change is made by the smallest patch: fields that this program does not know stay as they are.
 //  5. The same request gets the same words each time.
 //  6. A rule that a stored object breaks refuses no change to another part of it.
@@ -44,5 +44,5 @@
 //
 //	""                            secrets                          named volcano-admission-secret  get update
 //
-// The Secret and the two configurations are installed empty, so that nobody needs the right to create such objects.
+// The Secret and the two configurations are installed empty, so that the controllers need no right to create such objects.
 package admission

@@ -28,7 +28,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
-// change is what somebody asks the API server for: before is nil on creation, after on deletion.
+// change is what a client asks the API server for: before is nil on creation, after on deletion.
 type change[T client.Object] struct {
 	operation     admissionv1.Operation
 	before, after T

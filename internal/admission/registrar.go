@@ -79,7 +79,7 @@ func (c *registrar) reload() error {
 	return nil
 }
 
-// register fills in the two configurations, which must exist: they are installed empty, so that nobody needs the right to
+// register fills in the two configurations, which must exist: they are installed empty, so that the controllers need no right to
 // create any, and so that they go when Hekla is removed.
 func (c *registrar) register(ctx context.Context) error {
 	bundle := c.keeper.Bundle()

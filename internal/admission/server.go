@@ -34,7 +34,7 @@ const ConfigurationName = "volcano-admission"
 const servicePort = int32(443)
 
 const (
-	// webhookTimeout is how long an API server waits for an answer, and so how long a user waits while nobody gives one.
+	// webhookTimeout is how long an API server waits for an answer, and so how long a user waits if none comes.
 	webhookTimeout = 5 * time.Second
 
 	// handlerTimeout is how long an answer may take. It is shorter, so that the user is told what took so long.

@@ -144,7 +144,7 @@ func selected(paths []string) ([]*service, error) {
 }
 
 // specChanges leaves out updates that change no spec, such as those by which objects are deleted step by step: they must
-// go on when nobody answers.
+// go on when no webhook answers.
 func specChanges(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
 	return []admissionregistrationv1.MatchCondition{{
 		Name: "spec-changes", Expression: "request.operation != 'UPDATE' || object.spec != oldObject.spec",
@@ -222,7 +222,7 @@ func (o *Options) webhook(service *service, conditions []admissionregistrationv1
 	reinvocation, seconds, policy := admissionregistrationv1.NeverReinvocationPolicy, int32(webhookTimeout.Seconds()), service.failurePolicy
 	namespaces := &metav1.LabelSelector{}
 	if service.resource.Group == "" {
-		// What keeps the cluster running, and this server itself, is nobody's batch job.
+		// What keeps the cluster running, and this server itself, is no batch job.
 		namespaces.MatchExpressions = []metav1.LabelSelectorRequirement{{
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{metav1.NamespaceSystem, cmp.Or(o.Namespace, metav1.NamespaceSystem)},
 		}}

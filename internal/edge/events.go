@@ -47,7 +47,7 @@ type eventWriter struct {
 
 	mutex    sync.Mutex
 	wake     *sync.Cond
-	few      []*corev1.Event // those that somebody waits for; their number is bounded by who shows them
+	few      []*corev1.Event // those that a user waits for; the code that shows them bounds their number
 	ofPods   []*podEvent
 	byPod    map[types.UID]*podEvent // those of ofPods
 	dropped  uint64

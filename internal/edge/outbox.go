@@ -28,7 +28,7 @@ const (
 	// second by default. Less would hold up the jobs behind: their pods are made only when it is written that they were
 	// let in.
 	busyShare = 20
-	// The events that are shown of PodGroups and failures: ten a second after a first hundred. Nobody reads more.
+	// The events that are shown of PodGroups and failures: ten a second after a first hundred. No reader needs more.
 	eventsPerSecond, eventsAtOnce = 10, 100
 	// Of events about victims there are more, and apart from the others: each owner wants to know who took the room.
 	evictionEventsPerSecond, evictionEventsAtOnce = 50, 1000

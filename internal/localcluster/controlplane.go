@@ -48,7 +48,7 @@ rules:
 `
 
 // kwokOptions are written here and not as flags: kwok has no flag for some of them, and fills in no defaults when it is
-// given a configuration. The debugging handlers run commands for whoever asks.
+// given a configuration. The debugging handlers run commands for any client.
 const kwokOptions = `apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
 options:
@@ -270,7 +270,7 @@ func (c controlPlane) choosePorts(wanted int) error {
 	return err
 }
 
-// FreePort returns a TCP port on the loopback interface that nobody listens on.
+// FreePort returns a TCP port on the loopback interface that is free.
 func FreePort() (int, error) {
 	for range portAttempts {
 		port := firstPort + rand.IntN(lastPort-firstPort)

@@ -50,7 +50,7 @@ type Options struct {
 	Fsync bool
 	// MergeInto is a kubeconfig file to which a context for this cluster is added and made current; Delete takes it out.
 	MergeInto string
-	// Progress receives sentences for a person; nobody when nil.
+	// Progress receives sentences for a person; nil discards them.
 	Progress io.Writer
 }
 

@@ -43,7 +43,7 @@ func readState(dir string) (*state, error) {
 	return result, nil
 }
 
-// write replaces the state file in one step: whoever reads it sees one state or the other.
+// write replaces the state file in one step: a reader sees one state or the other.
 func (s *state) write(dir string) error {
 	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

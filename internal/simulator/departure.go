@@ -37,7 +37,7 @@ func (s *simulation) clearAway() {
 	}
 }
 
-// remove removes a pod. Whoever made it makes it anew.
+// remove removes a pod. Its controller makes it anew.
 func (s *simulation) remove(pod *corev1.Pod) {
 	delete(s.pods, keyOf(pod))
 	delete(s.overdue, pod.UID)
@@ -59,7 +59,7 @@ func (s *simulation) isUp(pod *corev1.Pod) bool {
 	return !due.Add(s.overdue[pod.UID]).After(s.now)
 }
 
-// returns reports whether somebody makes a pod anew when it is gone: its controller, or the Job of the input it belongs to.
+// returns reports whether a pod is made anew when it is gone: its controller, or the Job of the input it belongs to.
 func (s *simulation) returns(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false

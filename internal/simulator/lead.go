@@ -55,7 +55,7 @@ func (l *Led) Pass(d time.Duration) {
 	l.s.count()
 }
 
-// Measure has the load of a node measured. The scheduler is told it again and again, as by whoever measures.
+// Measure has the load of a node measured. The scheduler is told it again and again, as by a source of metrics.
 func (l *Led) Measure(load cluster.Measured) {
 	loads := slices.DeleteFunc(slices.Clone(l.s.loads), func(old cluster.Measured) bool { return old.Node == load.Node })
 	l.s.loads = append(loads, load)
@@ -72,7 +72,7 @@ func (l *Led) Get(specimen runtime.Object, namespace, name string) runtime.Objec
 	return l.s.shown.objects[shownKey{kind: kindOf(specimen), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}]
 }
 
-// Set has somebody write an object, which is the simulation's from then on.
+// Set writes an object as a client would, which is the simulation's from then on.
 func (l *Led) Set(o runtime.Object) error {
 	s := l.s
 	m := o.(metav1.Object)
@@ -113,7 +113,7 @@ func (l *Led) Set(o runtime.Object) error {
 	return nil
 }
 
-// Delete removes an object at once, whatever its grace period. A pod that somebody made comes back.
+// Delete removes an object at once, whatever its grace period. A pod that has a controller comes back.
 func (l *Led) Delete(o runtime.Object) {
 	s := l.s
 	switch o := o.(type) {

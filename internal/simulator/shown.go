@@ -55,7 +55,7 @@ func NameOf(o runtime.Object) string {
 	return kindOf(o) + " " + strings.TrimPrefix(keyOf(o.(metav1.Object)).String(), "/")
 }
 
-// write stores an object that nobody else holds, with the version and the generation that the API server would give it. What
+// write stores an object that no other code holds, with the version and the generation that the API server would give it. What
 // is wished for is compared only if it may have changed.
 func (s *shown) write(o runtime.Object, mayDiffer bool) {
 	m := o.(metav1.Object)
@@ -88,7 +88,7 @@ func (s *shown) all() []runtime.Object {
 	return objects
 }
 
-// wishedFor is the part of an object by which its generation goes, nil for kinds of which nobody reads the generation.
+// wishedFor is the part of an object by which its generation goes, nil for kinds of which the generation is not read.
 func wishedFor(o runtime.Object) any {
 	switch o := o.(type) {
 	case *corev1.Pod:

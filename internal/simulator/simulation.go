@@ -231,7 +231,7 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// set shows an object that nobody else holds, whose spec is as it was.
+// set shows an object that no other code holds, whose spec is as it was.
 func (s *simulation) set(o runtime.Object) {
 	s.shown.write(o, false)
 	s.events = append(s.events, cluster.Set{Object: o})

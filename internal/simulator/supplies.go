@@ -54,7 +54,7 @@ func get[T supplies.Object](s *provisioner, kind supplies.Kind, name types.Names
 	return o, ok
 }
 
-// begin takes in what the input has, and binds the claims that wait for nobody.
+// begin takes in what the input has, and binds the claims that wait for no pod.
 func (s *provisioner) begin(input []supplies.Object) {
 	for _, o := range input {
 		s.put(o.DeepCopyObject().(supplies.Object))
@@ -91,7 +91,7 @@ func (s *provisioner) defaultClass() *string {
 	return found
 }
 
-// bindAll binds the claims that wait for nobody any more.
+// bindAll binds the claims that wait for no pod any more.
 func (s *provisioner) bindAll() {
 	for _, key := range s.sortedKeys() {
 		if claim, ok := s.known[key].(*corev1.PersistentVolumeClaim); ok {
@@ -204,7 +204,7 @@ func (s *provisioner) carryOut(b *decision.Bind) {
 	}
 }
 
-// giveBack gives back what a pod had that is gone: what was made for it goes with it, and devices that nobody else uses are
+// giveBack gives back what a pod had that is gone: what was made for it goes with it, and devices that no other pod uses are
 // free.
 func (s *provisioner) giveBack(pod *corev1.Pod) {
 	for _, key := range s.sortedKeys() {

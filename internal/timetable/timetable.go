@@ -12,7 +12,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// MaxCounted is up to where missed runs are counted. Nobody is helped by knowing of more.
+// MaxCounted is up to where missed runs are counted. More would help no user.
 const MaxCounted = 100
 
 // Timetable is the times of a schedule.

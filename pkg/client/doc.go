@@ -8,7 +8,7 @@
 // Invariants:
 //
 //  1. Nothing in clientset, listers and informers is written by hand; generating again changes nothing.
-//  2. Objects that a lister returns are shared: whoever changes one copies it first.
+//  2. Objects that a lister returns are shared: code that changes one copies it first.
 //
 // There is no fake clientset: what talks to Kubernetes is tested against a real API server, as the tests of this package
 // are, because only that one prunes, defaults, validates and refuses.

@@ -82,8 +82,8 @@ type Cluster struct {
 	strangers  map[types.NamespacedName]stranger
 	questioned []*Job // whose owner may have changed
 
-	waiting     []*Job     // jobs that have something to place, or wait at the door
-	sharesMore  bool       // since the last Settle a pod was placed where nobody else can go: see Shared
+	waiting     []*Job     // jobs that have something to place, or wait for admission
+	sharesMore  bool       // since the last Settle a pod was placed where no other pod can go: see Shared
 	touchedJobs []*Job     // changed since TakeTouchedJobs
 	quota       quota.Tree // of the queues, and the ledger of what they hold
 	ungrouped   []*Task    // found to name no PodGroup since TakeUngrouped
@@ -164,7 +164,7 @@ func (c *Cluster) EachJob(visit func(*Job)) {
 	}
 }
 
-// Waiting returns the jobs that had something to place, or waited at the door, at the last [Cluster.Settle], in no
+// Waiting returns the jobs that had something to place, or waited for admission, at the last [Cluster.Settle], in no
 // particular order. The caller must not change the slice.
 func (c *Cluster) Waiting() []*Job { return c.waiting }
 
@@ -296,7 +296,7 @@ func (c *Cluster) Touch(n *Node) {
 	c.world.Note(wake.NodeTouched)
 }
 
-// Outdate counts a node as changed for whoever keeps answers about it: what a plugin says of it rests on other nodes too, and
+// Outdate counts a node as changed for code that keeps answers about it: what a plugin says of it rests on other nodes too, and
 // has changed with them. Unlike [Cluster.Touch] it gives no judged job new hope, so that what is tried and taken back leaves
 // nobody restless.
 func (c *Cluster) Outdate(n *Node) {

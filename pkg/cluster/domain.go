@@ -11,7 +11,7 @@ import (
 
 // Domain is a set of nodes, as a value: those of a HyperNode, those that a [Selection] selects, or what two such sets have in
 // common. A nil Domain is the set of all nodes. A Domain does not change; it is true of the model until the next [Cluster.Settle],
-// and whoever asks for the Domain of the same set again is given the same pointer for as long as no node has come or gone.
+// and asking for the Domain of the same set again returns the same pointer for as long as no node has come or gone.
 type Domain struct {
 	nodes     []*Node // by name
 	words     []word  // by index

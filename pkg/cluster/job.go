@@ -53,7 +53,7 @@ type Job struct {
 	MinResources resources.Vector
 	// Priority is that of the PodGroup's PriorityClass, as far as its pods carry it where a ResourceQuota bounds how many may.
 	Priority int32
-	// NeverPreempts is set if the job's PriorityClass says that it evicts nobody.
+	// NeverPreempts is set if the job's PriorityClass says that it preempts none.
 	NeverPreempts bool
 	Phase         schedulingv1beta1.PodGroupPhase
 

@@ -6,7 +6,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Load is how busy a node was found by whoever measures it: the parts of its CPU and its memory that are in use, in millionths.
+// Load is how busy a node was found by the source of metrics: the parts of its CPU and its memory that are in use, in millionths.
 // What pods request has no part in it.
 type Load struct {
 	CPU, Memory int64

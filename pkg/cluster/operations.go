@@ -102,7 +102,7 @@ func (c *Cluster) TakeBack(binds []decision.Bind, now time.Time) {
 	}
 }
 
-// Admit moves a job through the door: from Pending to Inqueue.
+// Admit admits a job: its phase changes from Pending to Inqueue.
 func (c *Cluster) Admit(j *Job) {
 	invariant(j.IsPendingAdmission(), "job %s is admitted while %s", j.ID, j.Phase)
 	c.log = append(c.log, operation{job: j, phase: j.Phase})
@@ -126,7 +126,7 @@ func (c *Cluster) SetPhase(j *Job, phase schedulingv1beta1.PodGroupPhase) {
 	wasPending := j.IsPendingAdmission()
 	c.setPhase(j, phase)
 	if j.IsPendingAdmission() != wasPending {
-		j.version++ // what was said of it was said on the other side of the door
+		j.version++ // what was said of it was said before it was admitted
 	}
 }
 
@@ -255,7 +255,7 @@ type weight struct {
 func (t *Task) weight() weight { return weight{t.Status, t.Node, t.Class.Request} }
 
 // noteWeight tells whom it could help that something outside has changed what a task is in the totals. What is only tried, in a
-// transaction, changes them too, and helps nobody.
+// transaction, changes them too, and helps no job.
 func (c *Cluster) noteWeight(t *Task, was weight) {
 	now, request := t.Status, t.Class.Request
 	shrank := !was.request.LessEqual(request)
@@ -270,7 +270,7 @@ func (c *Cluster) noteWeight(t *Task, was weight) {
 		c.world.Note(wake.PodGrown)
 	}
 	if n := t.Node; n != nil && n.standing != usable && t.isHeld() && (was.node != n || !was.status.Counts() || !request.LessEqual(was.request)) {
-		c.world.Note(wake.ShareChanged) // what is held where nobody else can go is shared beside what can be used: see Shared
+		c.world.Note(wake.ShareChanged) // what is held where no other pod can go is shared beside what can be used: see Shared
 	}
 	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
 		c.world.Note(wake.RoomFreed)

@@ -71,7 +71,7 @@ func (j *Job) forgive() {
 	j.NotBefore, j.failures, j.BarredUntil = time.Time{}, 0, time.Time{}
 }
 
-// reenlist counts a task for another scheduler if its pod names another. The API server lets no pod do that; whoever replays
+// reenlist counts a task for another scheduler if its pod names another. The API server lets no pod do that; a simulation that replays
 // what it was told may.
 func (c *Cluster) reenlist(t *Task) {
 	if name := t.Pod.Spec.SchedulerName; name != t.scheduler {

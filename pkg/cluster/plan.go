@@ -10,14 +10,14 @@ import (
 )
 
 // Plan is how room is being made for a job: which pods leave, and which nodes its pods will get. It stands until the job
-// has what it was promised, or until it is cancelled. One without a job is of pods that leave for nobody, and stands until
+// has what it was promised, or until it is cancelled. One without a job is of pods that leave for no job, and stands until
 // they are gone.
 type Plan struct {
 	ID     string // unique for the life of the cluster
 	Job    *Job   // the preemptor, nil if there is none
 	Action string // that made it, by its name in the configuration
 	Scope  decision.Scope
-	Rule   string // that allowed the first of its evictions; "" if nobody has to leave
+	Rule   string // that allowed the first of its evictions; "" if no pod has to leave
 
 	Since time.Time
 	// Deadline is when the last victim should be gone. A plan that is still waiting then is cancelled.
@@ -90,7 +90,7 @@ func (p *Plan) Unsent() []*Task {
 	return tasks
 }
 
-// preemptor is the name of the job that the plan is for, zero if it is for nobody.
+// preemptor is the name of the job that the plan is for, zero if it is for none.
 func (p *Plan) preemptor() JobID {
 	if p.Job == nil {
 		return JobID{}

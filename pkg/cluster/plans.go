@@ -218,7 +218,7 @@ func (s *Plans) TakeInterrupted() []*Plan {
 // if there is one, backs off. If pods have left for it already, other victims are looked for at once instead
 // ([Plans.TakeInterrupted]): what they have left is not to go to others.
 type PlanFailed struct {
-	Job    JobID // zero if the plan is for nobody
+	Job    JobID // zero if the plan is for no job
 	Plan   string
 	At     time.Time
 	Reason string // what the API server said, a clause

@@ -18,7 +18,7 @@ func (c *Cluster) rank(t *Task, sign int) {
 	c.prioritize(t.Job)
 }
 
-// rerank counts a task by another priority if its pod has one. The API server lets no pod change it; whoever replays what it was
+// rerank counts a task by another priority if its pod has one. The API server lets no pod change it; a simulation that replays what it was
 // told may.
 func (c *Cluster) rerank(t *Task) {
 	if priority.Of(t.Pod) != t.carried {
@@ -27,7 +27,7 @@ func (c *Cluster) rerank(t *Task) {
 	}
 }
 
-// rankOf is the priority that a class gives a job, and whether the job evicts nobody. Where a ResourceQuota of its namespace bounds
+// rankOf is the priority that a class gives a job, and whether the job preempts none. Where a ResourceQuota of its namespace bounds
 // how many pods may be of the class, a job has it as far as its pods have: the API server counts the pods, and a PodGroup may
 // name any class. As long as there are no pods the class counts, since they are made only after the job was admitted.
 func (c *Cluster) rankOf(j *Job, name string) (value int32, neverPreempts bool) {

@@ -92,7 +92,7 @@ func (c *Cluster) reconsider(which func(t *Task) bool) {
 }
 
 // expireRefusals ends the back-off of those that have waited long enough. A time that lies further ahead than any back-off was
-// written by somebody else, or by a clock that is wrong.
+// written by another program, or by a clock that is wrong.
 func (c *Cluster) expireRefusals(now time.Time) {
 	c.reconsider(func(t *Task) bool {
 		left := t.Refusal.until.Sub(now)

@@ -27,7 +27,7 @@ const (
 	Unknown   = gang.Unknown
 )
 
-// hasOnlyQueueGate reports whether a pod waits for its queue to have room, and for nobody else.
+// hasOnlyQueueGate reports whether a pod waits for its queue to have room, and for nothing else.
 func hasOnlyQueueGate(pod *corev1.Pod) bool {
 	gates := pod.Spec.SchedulingGates
 	return len(gates) == 1 && gates[0].Name == schedulingv1beta1.QueueAllocationGateKey

@@ -126,7 +126,7 @@ func (t *Task) Mark() (mark string, ok bool) {
 	return mark, ok
 }
 
-// NeverPreempts reports whether the pod, or the PriorityClass of its job, says that it evicts nobody (rule P6).
+// NeverPreempts reports whether the pod, or the PriorityClass of its job, says that it preempts none (rule P6).
 func (t *Task) NeverPreempts() bool {
 	policy := t.Pod.Spec.PreemptionPolicy
 	return policy != nil && *policy == corev1.PreemptNever || t.Job != nil && t.Job.NeverPreempts
@@ -144,7 +144,7 @@ func (t *Task) Grace() time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// due is when nobody counts any longer on the task going, zero if it is not being deleted. The API sets the time of
+// due is when the task's going is not counted on any longer, zero if it is not being deleted. The API sets the time of
 // deletion to when the grace period ends.
 func (t *Task) due() time.Time {
 	if t.Status != Releasing || t.Pod.DeletionTimestamp == nil {

@@ -24,7 +24,7 @@ type trial struct {
 }
 
 // Try runs a function that may try on the model whatever is logged, and leaves the model as it was: what was tried is undone; causes
-// that were noted wake no job; jobs and queues do not count as changed; nodes have the generations that they had, so that whoever
+// that were noted wake no job; jobs and queues do not count as changed; nodes have the generations that they had, so that code that
 // did not look meanwhile keeps what it knows of them. What was found out meanwhile is void. It is for questions between cycles.
 func (c *Cluster) Try(try func()) {
 	invariant(len(c.log) == 0 && c.trial == nil, "a trial begins inside a transaction, or another trial")

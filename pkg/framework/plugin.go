@@ -120,7 +120,7 @@ type NodeFilter interface {
 	RefuseNode(k *cluster.Class, n *cluster.Node) string
 }
 
-// NodeInvalidator is implemented by filters and scorers whose answer about a node rests on others as well. It has no switch. Whoever
+// NodeInvalidator is implemented by filters and scorers whose answer about a node rests on others as well. It has no switch. Code that
 // keeps answers has InvalidateNodes called before they are used: it has every node looked at again (see [cluster.Cluster.Outdate])
 // of which the plugin would now say something else than it did.
 type NodeInvalidator interface {

@@ -11,9 +11,9 @@ import (
 // question are still there.
 type VictimProposal struct {
 	Preemptor *cluster.Job
-	// For is the preemptor's pod that needs the room, not placed yet; nil while its job stands at the door.
+	// For is the preemptor's pod that needs the room, not placed yet; nil while its job is pending admission.
 	For *cluster.Task
-	// Victims go together: one pod, or all pods of a gang that hold room. All are of one job, of the queue Giver.
+	// Victims go together: one pod, or all pods of a gang that hold room. All are of one job.
 	Victims []*cluster.Task
 	// Whole is set if the victims are all of their gang.
 	Whole bool
@@ -64,7 +64,7 @@ type StarvationJudge interface {
 	IsStarving(j *cluster.Job) bool
 }
 
-// VictimChooser names pods that are to leave though nobody takes their room (enabledVictim): their time is up, or they
+// VictimChooser names pods that are to leave though no job takes their room (enabledVictim): their time is up, or they
 // stand in the wrong place. The action shuffle asks. Of the first tier that names any, all are evicted. Each comes with why,
 // a clause.
 type VictimChooser interface {
@@ -95,7 +95,7 @@ type Poll struct {
 // Tiers is how many tiers there are.
 func (p Poll) Tiers() int { return len(p.policy.preemptVoters) }
 
-// Ask asks whether victims may leave. by is the tier that decided, Tiers if none has a say; then nobody objects. why says
+// Ask asks whether victims may leave. by is the tier that decided, Tiers if none has a say; then there is no objection. why says
 // what the first who objects says, "" if they may leave.
 func (p Poll) Ask(d *VictimProposal) (why string, by int) {
 	for tier := p.From; tier < p.Tiers(); tier++ {

@@ -141,7 +141,7 @@ func (b *bounding) shareOfAll(root *Node) {
 	of.Deserved, of.Share = deserved, resources.LimitsOf(deserved, counts)
 }
 
-// Ceiling returns what a queue may hold of a resource at most: the room above it that nobody is guaranteed and what is guaranteed to
+// Ceiling returns what a queue may hold of a resource at most: the room above it that no queue is guaranteed and what is guaranteed to
 // itself, but not more than its capability. The sum of all guarantees out of the room includes its own. A cluster that shrank may
 // have less than it guarantees: then guarantees are all there is.
 func Ceiling(room, guarantees, own, capability int64) int64 {

@@ -5,7 +5,7 @@
 // undoes the booking. A dimension is a resource, or a resource of a flavor ([resources.Index.OfFlavor]).
 //
 // A plugin that gives queues shares sees the tree through a [View]: [Bounds] of each node, worked out when a session opens, and
-// a [Policy] that says which rules hold. [Written] is the view that nobody has worked out: the terms as they stand.
+// a [Policy] that says which rules hold. [Written] is the view of the terms as they stand.
 //
 // The questions, and where the answers are:
 //

@@ -38,7 +38,7 @@ func (t *Terms) Ceiling(d resources.Dim) int64 {
 	return ceiling
 }
 
-// Withheld is what the queue deserves of a resource and lends to nobody.
+// Withheld is what the queue deserves of a resource and does not lend.
 func (t *Terms) Withheld(d resources.Dim) int64 {
 	lendable, ok := t.Lendable.At(d)
 	if !ok {

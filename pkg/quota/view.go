@@ -79,7 +79,7 @@ func (v *View) above(n *Node) *Node {
 	return n.parent
 }
 
-// used is what a node uses of a resource, and withheld what it deserves and lends to nobody.
+// used is what a node uses of a resource, and withheld what it deserves and does not lend.
 func (v *View) used(n *Node, d resources.Dim) (used, withheld int64) {
 	if v.Flat {
 		return n.Own.Allocated.At(d), 0

@@ -9,7 +9,7 @@ import (
 
 // arrivalPause is how long no pod of a job must have come before it is said that the job lacks pods. Whoever makes the pods of
 // a job makes one after the other: to say it each time would write the PodGroup and every pod that is there as often as a pod
-// comes, and nobody could do anything about it.
+// comes, and a user could do nothing about it.
 const arrivalPause = 5 * time.Second
 
 // isArriving reports whether a job lacks pods, or its PodGroup, and they may still be on their way, and sees to it that it is

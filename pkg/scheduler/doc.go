@@ -13,7 +13,7 @@
 //  5. Of a pod that the gate of queue admission holds nothing is said to autoscalers. Its gate is opened when it gets a node, or
 //     lacks nothing else: of a gang together, and never for more than the queue may hold beside what was opened before.
 //  6. Of a gang that has no place, those pods say Schedulable that have one, unless the plugin gang says otherwise. A pod that names
-//     no PodGroup is told so when nobody has made one for a while.
+//     no PodGroup is told so when none was made for a while.
 //
 // It must not know Kubernetes clients or the wall clock, and starts no goroutine.
 package scheduler

@@ -54,7 +54,7 @@ func openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
 	var opened []*cluster.Task
 	for _, t := range s.Pending(j) {
 		v := s.MayAllocate(t)
-		// What the queue may hold of a cluster of this size grows with it; what somebody wrote does not.
+		// What the queue may hold of a cluster of this size grows with it; what is written in the queue does not.
 		if v != nil && (!gang.IsPartOfCluster(v) || !isUnderCapability(t)) {
 			continue
 		}

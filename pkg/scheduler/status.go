@@ -23,7 +23,7 @@ type statusWriter struct {
 	placedReason string         // of pods that have a place while their gang has none; see gang.PlacedPodReasonKey
 	arrival      []*cluster.Job // of which it is not said yet that they lack pods
 	touched      []*cluster.Job // that were looked at when it wrote last, by name
-	ungrouped    []ungrouped    // pods of which it is not said yet that nobody makes a PodGroup for them, in the order of their time
+	ungrouped    []ungrouped    // pods of which it is not said yet that no PodGroup is made for them, in the order of their time
 }
 
 func newStatusWriter() *statusWriter { return &statusWriter{} }

@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// ungrouped is a pod that names no PodGroup, and when it is to be said that nobody has made one for it.
+// ungrouped is a pod that names no PodGroup, and when it is to be said that none exists.
 type ungrouped struct {
 	task *cluster.Task
 	due  time.Time
@@ -18,13 +18,13 @@ type ungrouped struct {
 const (
 	// groupingPause is how long the controllers have to make a PodGroup for a pod that names none.
 	groupingPause = 10 * time.Second
-	// ungroupedAtOnce is how many pods are told at once that nobody has made a PodGroup for them, and ungroupedPause how long
+	// ungroupedAtOnce is how many pods are told at once that no PodGroup was made for them, and ungroupedPause how long
 	// the next wait. When the controllers are down all lone pods lack one, and the API server has more important things to write.
 	ungroupedAtOnce = 50
 	ungroupedPause  = time.Second
 )
 
-// writeUngrouped tells pods that name no PodGroup that nobody has made one for them. They belong to no job, so nothing else is
+// writeUngrouped tells pods that name no PodGroup that none was made for them. They belong to no job, so nothing else is
 // said of them.
 func (w *statusWriter) writeUngrouped(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
 	for _, t := range c.TakeUngrouped() {

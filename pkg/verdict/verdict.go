@@ -137,7 +137,7 @@ type Verdict struct {
 	// Spared says why no room was made: the pods that may not leave, by reason, in any order. It is for a job that looked
 	// for victims.
 	Spared []Spared
-	// Vetoed counts the nodes that evictions would open and that are refused all the same, by somebody who is asked last.
+	// Vetoed counts the nodes that evictions would open and that are refused all the same, by a plugin that is asked last.
 	Vetoed []NodeReason
 	// Looked is set if the job looked for victims.
 	Looked bool
@@ -251,7 +251,7 @@ func (v *Verdict) Sentence() string {
 	return b.String()
 }
 
-// sparedSentence says why nobody leaves for the job.
+// sparedSentence says why no pod leaves for the job.
 func (v *Verdict) sparedSentence() string {
 	if !v.Looked {
 		return ""

@@ -21,7 +21,7 @@ type document struct {
 	text  []byte
 	// problem is why there is no text.
 	problem error
-	// isAbsent says that nobody has made the ConfigMap, or that somebody has taken it away: that asks for the default. Other
+	// isAbsent says that the ConfigMap does not exist, or was deleted: that asks for the default. Other
 	// problems ask for nothing.
 	isAbsent bool
 	// object is the ConfigMap the text is from, nil if it is from a file.

@@ -24,7 +24,7 @@ type server struct {
 	listener net.Listener
 }
 
-// serve serves what everybody may see.
+// serve serves what all clients may see.
 func (o *options) serve(address string, handler http.Handler, logger logr.Logger) (*server, error) {
 	settings, err := o.tls()
 	if err != nil {
@@ -56,7 +56,7 @@ func serve(address string, handler http.Handler, settings *tls.Config, logger lo
 	return s, nil
 }
 
-// serveMetrics serves metrics and profiles: to everybody, or to those whom the API server permits to get the path.
+// serveMetrics serves metrics and profiles: to all clients, or to those that the API server permits to get the path.
 func (o *options) serveMetrics(restConfig *rest.Config, handler http.Handler, logger logr.Logger) (*server, error) {
 	settings, err := o.tls()
 	if err != nil {
@@ -135,7 +135,7 @@ func (o *options) metricsHandler(metrics http.Handler) http.Handler {
 	return mux
 }
 
-// healthHandler serves what the kubelet asks. To a process that is ready but not as somebody wants it, warning says why.
+// healthHandler serves what the kubelet asks. If a process is ready but not as its configuration asks, warning says why.
 func healthHandler(isAlive, isReady func() error, warning func() string) http.Handler {
 	answer := func(check func() error, detail func() string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -16,5 +16,5 @@
 //     certificates that are served as they are.
 //  5. A private key never leaves the Secret and the memory of the process: not into a log, an error or an Event.
 //
-// It must not know webhooks: whoever needs the bundle asks for it.
+// It must not know webhooks: the code that needs the bundle asks for it.
 package certificates

@@ -141,7 +141,7 @@ func isDue(now time.Time, certificate *x509.Certificate, life time.Duration) boo
 }
 
 // servingIsDue says why the server needs a new certificate, and whether it cannot wait for the authority to settle,
-// because nobody would accept the one it has by then. It is empty if the server needs none.
+// because no client would accept the one it has by then. It is empty if the server needs none.
 func servingIsDue(now time.Time, life Life, hosts []string, stored map[string][]byte, authorities []*x509.Certificate) (why string, isUrgent bool) {
 	pair, err := tls.X509KeyPair(stored[ServingKey], stored[ServingPrivateKey])
 	if err != nil {

@@ -172,7 +172,7 @@ func (s *Session) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// Client reaches the API server. What is written is checked strictly: a field that nobody reads is refused.
+// Client reaches the API server. What is written is checked strictly: an unknown field is refused.
 func (s *Session) Client() (client.WithWatch, error) {
 	config, err := s.RESTConfig()
 	if err != nil {

@@ -133,7 +133,7 @@ func observe(cronJob *batch.CronJob, jobs []*batch.Job, now time.Time) batch.Cro
 		status.Active = append(status.Active, reference(job))
 	}
 	for _, job := range jobs {
-		// A time that is to come can only be somebody's doing, and would keep runs from being started.
+		// A time that is to come can only have been written by a client, and would keep runs from being started.
 		if due := Due(job); !due.After(now) {
 			advance(&status.LastScheduleTime, due)
 		}

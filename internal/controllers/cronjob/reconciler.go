@@ -131,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	recordErr := r.record(ctx, cronJob, updated, jobs)
 	switch {
 	case apierrors.IsConflict(recordErr):
-		// Somebody has changed it since; the event of that wakes it.
+		// It was changed since; the event of that wakes it.
 		wake, recordErr = recheckAfter, nil
 	case apierrors.HasStatusCause(runErr, corev1.NamespaceTerminatingCause):
 		runErr = nil

@@ -124,7 +124,7 @@ func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object 
 	uid := object.GetUID()
 	err = r.client.Delete(ctx, object, client.Preconditions{UID: &uid})
 	if apierrors.IsConflict(err) {
-		return nil // it was replaced in the meantime, by somebody else
+		return nil // it was replaced in the meantime, by another process
 	}
 	return client.IgnoreNotFound(err)
 }

@@ -280,7 +280,7 @@ func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.P
 
 // podsOf returns the pods the Job controls, which are the cache's own and not to be changed, and the names of those that were
 // created and are not among them, with for how long those are still awaited. The latter are asked for first: a pod that is
-// seen in between is in both, and not in neither, which would have it made again, or missed as if somebody had deleted it.
+// seen in between is in both, and not in neither, which would have it made again, or missed as if it had been deleted.
 func (r *Reconciler) podsOf(
 	ctx context.Context, job *batch.Job, now time.Time,
 ) (pods []*corev1.Pod, unseen sets.Set[string], wait time.Duration, err error) {

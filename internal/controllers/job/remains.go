@@ -24,7 +24,7 @@ func indexGroup(object client.Object) []string {
 
 // dropGroups deletes the PodGroups of Jobs that had a name and are gone; uid is the Job that has it, "" if none seems to. The
 // garbage collector would delete them, too, but it may be half a minute before it hears of a kind that is new to a cluster, and
-// so long they would keep room for pods that nobody makes.
+// so long they would keep room for pods that are not made.
 func (r *Reconciler) dropGroups(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	list := &scheduling.PodGroupList{}
 	err := r.client.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{groupsByJob: name.Name}, client.UnsafeDisableDeepCopy)
@@ -49,7 +49,7 @@ func (r *Reconciler) dropGroups(ctx context.Context, name types.NamespacedName, 
 		if controllingJob(group).UID == job.UID {
 			continue
 		}
-		// The version, since somebody may have made it independent of the Job before that went (--cascade=orphan).
+		// The version, since a client may have made it independent of the Job before that went (--cascade=orphan).
 		err := r.client.Delete(ctx, group, client.Preconditions{UID: &group.UID, ResourceVersion: &group.ResourceVersion})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("deleting PodGroup %s/%s: %w", group.Namespace, group.Name, err)

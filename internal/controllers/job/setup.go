@@ -117,7 +117,7 @@ type podEvents struct {
 	memory *memory
 }
 
-// Create wakes the Job: the pod may be one that nobody here has made.
+// Create wakes the Job: the pod may be one that this process has not made.
 func (e *podEvents) Create(_ context.Context, event event.CreateEvent, queue queue) {
 	e.wake(event.Object, queue)
 }

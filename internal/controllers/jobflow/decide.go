@@ -34,7 +34,7 @@ type view struct {
 	ask func(question) answer
 }
 
-// trouble is why a flow, or all of them, cannot go on until somebody corrects something.
+// trouble is why a flow, or all of them, cannot go on until a user corrects something.
 type trouble struct{ reason, message string }
 
 // decision is what follows from a view.
@@ -170,7 +170,7 @@ func (j *judge) specFor(flow *flowapi.Flow) (*batch.JobSpec, *trouble) {
 	return spec, nil
 }
 
-// targetSpec returns the spec of the Job of a target, as it is or as it will be, or nil if nobody can know.
+// targetSpec returns the spec of the Job of a target, as it is or as it will be, or nil if that cannot be known.
 func (j *judge) targetSpec(target string) *batch.JobSpec {
 	if job := j.jobOf(target); job != nil {
 		return &job.Spec

@@ -59,7 +59,7 @@ func note(status *flowapi.JobFlowStatus, job flowapi.JobStatus, condition flowap
 	status.Conditions[job.Name] = condition
 }
 
-// jobStatus tells what the Job itself says of its life, so that nothing is lost while nobody looks.
+// jobStatus tells what the Job itself says of its life, so that nothing is lost while the controller does not run.
 func jobStatus(job *batch.Job) flowapi.JobStatus {
 	state := &job.Status.State
 	status := flowapi.JobStatus{

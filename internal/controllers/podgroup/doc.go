@@ -9,7 +9,7 @@
 //  2. Pods of one controller share one PodGroup, owned by that controller; a lone pod owns its own. So the garbage
 //     collector removes a PodGroup with its owner; one whose pods have all been gone for idleGrace is removed here, so
 //     that scaled-down ReplicaSets of old roll-outs hold no room in their queue.
-//  3. A group-name that somebody else has set is never changed, nor is a PodGroup that is not ours.
+//  3. A group-name that another client has set is never changed, nor is a PodGroup that is not ours.
 //  4. What is said on the pod counts before what is said on its controller, and that, of the queue, before what is said on
 //     its namespace. What a later pod says counts for all, so a roll-out may change it.
 //  5. An annotation that cannot be read is reported on the pod with its value, and counts as absent.

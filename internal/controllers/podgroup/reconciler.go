@@ -221,7 +221,7 @@ func (r *Reconciler) owner(ctx context.Context, pod *corev1.Pod) (*metav1.Partia
 	}
 	owner, err := r.read(ctx, pod.Namespace, reference)
 	if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
-		// Nobody grants in advance the right to read all that may own pods, and most of it has no annotations of ours.
+		// The right to read all that may own pods is not granted in advance, and most of it has no annotations of ours.
 		return nil, fmt.Sprintf("the annotations of its owner do not count: %s", err), nil
 	}
 	return owner, "", err

@@ -31,7 +31,7 @@ const (
 	// podsByGroup is the index of pods by the name of the PodGroup that this controller keeps for them.
 	podsByGroup = "keptPodGroup"
 
-	// podsByFamily is the index of pods, whoever schedules them, by the Deployment that their ReplicaSet should be of.
+	// podsByFamily is the index of pods of all schedulers by the Deployment that their ReplicaSet should be of.
 	podsByFamily = "family"
 
 	// groupsByRelation is the index of PodGroups with a minimum by what tells which pods it depends on.
@@ -120,7 +120,7 @@ func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(clie
 }
 
 // keptGroup returns the name of the PodGroup that has to be kept for the pod, or "" if the pod is none of ours: another
-// scheduler's, a batch Job's, or one that somebody has put into a PodGroup.
+// scheduler's, a batch Job's, or one that a user has put into a PodGroup.
 func keptGroup(object client.Object, schedulerNames []string) string {
 	pod, is := object.(*corev1.Pod)
 	if !is || !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {

@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = r.update(ctx, queue, command)
 	switch {
 	case apierrors.IsConflict(err):
-		// Somebody else has written the queue since it was read; what is to be done may be another thing now.
+		// Another client has written the queue since it was read; what is to be done may be another thing now.
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil
 	case err != nil && !apierrors.IsNotFound(err):
 		r.events.Eventf(queue, nil, corev1.EventTypeWarning, ReasonQueueError, "Sync", "%.1000s", err.Error())
@@ -154,7 +154,7 @@ func (r *Reconciler) isUnderClosed(ctx context.Context, queue *scheduling.Queue)
 }
 
 // write puts mark and status on record where they differ. A mark is set before the queue closes and removed after it
-// has opened: were it the other way round, a crash in between would leave a queue that nobody opens again.
+// has opened: were it the other way round, a crash in between would leave a queue that is never opened again.
 func (r *Reconciler) write(ctx context.Context, queue *scheduling.Queue, status *scheduling.QueueStatus, marked bool) error {
 	if marked {
 		if err := r.writeMark(ctx, queue, true); err != nil {

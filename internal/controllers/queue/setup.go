@@ -35,7 +35,7 @@ const (
 
 const (
 	// groupEventsSettle is how long changes of PodGroups are gathered before their queue is counted: a busy queue changes
-	// hundreds of times a second, and nobody reads its counts that often.
+	// hundreds of times a second, and its counts are not read that often.
 	groupEventsSettle = 200 * time.Millisecond
 
 	// rereadAfter is how long to wait for the cache when a queue turns out to have been written since.
@@ -47,8 +47,8 @@ type Options struct {
 	// Workers is how many Queues are worked on at a time.
 	Workers int
 
-	// AllowUncheckedCommands follows Commands for queues although nobody checked that their author may update the queue:
-	// then everybody who may create Commands in CommandNamespace can close every queue.
+	// AllowUncheckedCommands follows Commands for queues without a check that their author may update the queue:
+	// then every user who may create Commands in CommandNamespace can close every queue.
 	AllowUncheckedCommands bool
 
 	// Metrics are the numbers of all controllers.

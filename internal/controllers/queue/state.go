@@ -36,7 +36,7 @@ func isClosed(state scheduling.QueueState) bool {
 	return state == scheduling.QueueStateClosed || state == scheduling.QueueStateClosing
 }
 
-// Order is what somebody wants to become of a queue.
+// Order is what a Command asks of a queue.
 type Order int
 
 // The orders. Without one a queue stays as it is, or goes with its parent.

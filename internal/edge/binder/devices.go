@@ -210,7 +210,7 @@ func (p preparer) releaseDevices(ctx context.Context, b *decision.Bind, d *suppl
 	case claim.Status.Allocation == nil:
 		return nil
 	}
-	// Devices that nobody may use stay with their claim, unless they have failed: then nobody else would take them from it.
+	// Devices that no pod may use stay with their claim, unless they have failed: then no other component would take them from it.
 	if !isReservedFor(claim, b.UID) {
 		if _, failed := readiness(claim, time.Now(), b.Reservation.DevicePatience); failed == nil || len(claim.Status.ReservedFor) > 0 {
 			return nil

@@ -47,7 +47,7 @@ func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
 		}
 		areBound = areBound && isBound
 	}
-	// Devices are given out last: whoever waits for a volume does not hold them.
+	// Devices are given out last: a pod that waits for a volume does not hold them.
 	if !areBound {
 		return awaitsVolumes, nil
 	}

@@ -38,7 +38,7 @@ type Options struct {
 	// Observe is told of each pod that comes after the first list. Nil observes nothing.
 	Observe func(*corev1.Pod)
 	// Unreadable is told of each object that is stored in a form that cannot be decoded, with an Event that says so. For the
-	// taker there is no such object. Nil is told nothing.
+	// loop there is no such object. Nil is told nothing.
 	Unreadable func(decision.Notice)
 }
 
@@ -327,15 +327,15 @@ func (i *Inbox) Poke() { i.queue.poke() }
 // they first had an event.
 func (i *Inbox) Take() []cluster.Event { return i.queue.take() }
 
-// Refuse reports to the taker that a binding was refused for good; it is for [OutboxOptions].
+// Refuse reports to the loop that a binding was refused for good; it is for [OutboxOptions].
 func (i *Inbox) Refuse(e cluster.BindFailed) {
 	i.queue.add(objectKey{refusalKind, e.Pod.Namespace, e.Pod.Name}, e, false)
 }
 
-// Fail reports to the taker that a plan cannot be carried out; it is for [OutboxOptions].
+// Fail reports to the loop that a plan cannot be carried out; it is for [OutboxOptions].
 func (i *Inbox) Fail(e cluster.PlanFailed) { i.queue.add(objectKey{planKind, "", e.Plan}, e, false) }
 
-// Measure reports to the taker how busy nodes were found.
+// Measure reports to the loop how busy nodes were found.
 func (i *Inbox) Measure(measured ...cluster.Measured) {
 	for _, e := range measured {
 		i.queue.add(objectKey{loadKind, "", e.Node}, e, false)

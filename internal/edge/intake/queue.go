@@ -84,8 +84,8 @@ func keyOf(o object) objectKey { return objectKey{kindOf(o), o.GetNamespace(), o
 
 // news is what happened to one object since the events were taken last.
 type news struct {
-	// gone is the deletion of the object that the taker knows, if it was deleted. It must outlive whatever follows under
-	// the same name: a deletion of the successor would not tell the taker that the predecessor is gone.
+	// gone is the deletion of the object that the reader knows, if it was deleted. It must outlive whatever follows under
+	// the same name: a deletion of the successor would not tell the reader that the predecessor is gone.
 	gone cluster.Event
 	// last is what happened last.
 	last cluster.Event
@@ -128,7 +128,7 @@ func (q *eventQueue) add(k objectKey, e cluster.Event, isDeletion bool) {
 	q.poke()
 }
 
-// poke wakes the taker. Calls between two takes wake it once.
+// poke wakes the reader. Calls between two takes wake it once.
 func (q *eventQueue) poke() {
 	select {
 	case q.wake <- struct{}{}:
@@ -139,7 +139,7 @@ func (q *eventQueue) poke() {
 func (q *eventQueue) take() []cluster.Event {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	// Whatever came before this moment is about to be returned: nobody need be woken for it.
+	// Whatever came before this moment is about to be returned: the reader need not be woken for it.
 	select {
 	case <-q.wake:
 	default:

@@ -79,7 +79,7 @@ func transport(block map[string]string) http.RoundTripper {
 	return bounded{plain}
 }
 
-// bounded cuts answers that are too long. Whoever reads one gets an error.
+// bounded cuts answers that are too long. Reading one is an error.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -20,7 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// extension is an API that the API server hands on to somebody else.
+// extension is an API that the API server hands on to another server.
 type extension struct {
 	host   string
 	client *http.Client

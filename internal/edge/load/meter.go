@@ -18,11 +18,11 @@ const (
 	patience = 10 * time.Second
 	// maxAnswer bounds what is read of an answer: some kilobytes for each of ten thousand nodes.
 	maxAnswer = 32 << 20
-	// window is over which time loads are averaged by whoever can (source: Volcano).
+	// window is over which time loads are averaged by sources that can (source: Volcano).
 	window = "10m"
 )
 
-// source is somebody who measures nodes.
+// source is a server that measures nodes.
 type source interface {
 	// read returns how busy all nodes are that it knows.
 	read(ctx context.Context) ([]cluster.Measured, error)
@@ -36,12 +36,12 @@ type Meter struct {
 	blocks chan map[string]string // holds the newest that was not taken
 }
 
-// New returns a meter that asks nobody before [Meter.Use], and nothing before [Meter.Run]. api is where the API server is.
+// New returns a meter that asks no source before [Meter.Use], and nothing before [Meter.Run]. api is where the API server is.
 func New(api *rest.Config, report func(...cluster.Measured), logger logr.Logger) *Meter {
 	return &Meter{api: api, report: report, logger: logger, blocks: make(chan map[string]string, 1)}
 }
 
-// Use puts a `metrics` block in force; nil asks nobody. It does not wait. Only one goroutine may call it.
+// Use puts a `metrics` block in force; nil asks no source. It does not wait. Only one goroutine may call it.
 func (m *Meter) Use(block map[string]string) {
 	select {
 	case <-m.blocks:

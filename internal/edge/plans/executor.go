@@ -33,7 +33,7 @@ const (
 type planExecution struct {
 	id  string
 	job cluster.JobID
-	// isEnd is set if something is taken back. That is never given up: nobody else would do it.
+	// isEnd is set if something is taken back. That is never given up: no other process would do it.
 	isEnd bool
 	why   string // the plan was cancelled
 
@@ -324,7 +324,7 @@ func (x *Executor) report(plan *planExecution) {
 	plan.failure = ""
 }
 
-// refuses notes that a victim is not to be evicted. Where there was no answer, nobody has refused anything.
+// refuses notes that a victim is not to be evicted. Where there was no answer, nothing was refused.
 func (e *podStep) refuses(err error) {
 	if e.victim == nil || !apiserver.IsFinal(err) && !forbids(err) {
 		return

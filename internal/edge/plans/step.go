@@ -83,7 +83,7 @@ type podStep struct {
 // victim is a pod that is to leave, through all steps.
 type victim struct {
 	decision.Eviction
-	isOut       bool // there is nobody to evict any more
+	isOut       bool // there is no pod to evict any more
 	isRewritten bool // the API server has put its own reason on it
 	isRefused   bool // the API server will not have it evicted
 }

@@ -129,7 +129,7 @@ func (c Queue) write(ctx context.Context, clients *apiserver.Clients) error {
 	if !apiserver.IsFinal(err) || err == apiserver.ErrObjectGone {
 		return err
 	}
-	return c.begin(ctx, clients) // somebody has taken the status away
+	return c.begin(ctx, clients) // another client has taken the status away
 }
 
 // Begin writes into a queue that had no status when it was seen last. JSON patches refuse to add to what is not there, and other

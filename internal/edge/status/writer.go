@@ -19,7 +19,7 @@ type Change interface {
 	// key names the object.
 	key() key
 	uid() types.UID
-	// urgent reports whether somebody waits for this change after the one written last.
+	// urgent reports whether users wait for this change after the one written last.
 	urgent(last Change) bool
 	// write writes it; ErrObjectGone says that the object it is for does not exist any more.
 	write(ctx context.Context, clients *apiserver.Clients) error
@@ -30,8 +30,8 @@ type Change interface {
 type AttemptObserver func(error) bool
 
 const (
-	// Rest is how long an object rests after its status was written, unless somebody waits for the next one. The
-	// pods of a gang of a hundred start one by one; nobody needs a hundred numbers for that.
+	// Rest is how long an object rests after its status was written, unless users wait for the next one. The
+	// pods of a gang of a hundred start one by one; that needs no hundred numbers.
 	Rest = time.Second
 	// The back-off of a status that could not be written.
 	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute

@@ -88,7 +88,7 @@ func build(ctx context.Context, made *recipe, dir string, progress io.Writer) er
 		return errors.New("the local cluster is built from source on first use, and the go command was not found in PATH; install Go from https://go.dev/dl and try again")
 	}
 	work := dir + ".building"
-	// An earlier build may have been killed here; the lock says that nobody is in it now.
+	// An earlier build may have been killed here; the lock says that no other build is in it now.
 	if err := os.RemoveAll(work); err != nil {
 		return fmt.Errorf("clear an unfinished build: %w", err)
 	}

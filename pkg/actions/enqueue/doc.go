@@ -1,4 +1,4 @@
-// Package enqueue is the action at the door: it lets jobs in, from Pending to Inqueue, and only then are their pods made.
+// Package enqueue is the action that admits jobs, from Pending to Inqueue, and only then are their pods made.
 //
 // One job per queue is looked at in turn, the queues and their jobs in the order of the session. A job that asks for
 // nothing beforehand (no minResources) is admitted; any other if the plugins permit it. A job that is admitted is booked

@@ -76,7 +76,7 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 	for _, a := range s.Policy.Actions {
 		evicting, ok := a.(framework.EvictingAction)
 		if !ok || evicting.EvictionRules().Scopes == 0 {
-			continue // it evicts for nobody
+			continue // it evicts for no job
 		}
 		ok, why := evicting.AdmitsByEviction(s, j)
 		if ok {

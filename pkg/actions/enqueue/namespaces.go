@@ -10,10 +10,10 @@ import (
 
 // A job that brings no pods waits longer and longer before it is admitted again, but who writes PodGroups may write another each
 // time. So its namespace backs off as well: for a while its jobs that have no pods are admitted only if no job of another namespace
-// waits for room. Jobs that have their pods are not concerned, and where nobody else wants the room nothing changes.
+// waits for room. Jobs that have their pods are not concerned, and where no other job wants the room nothing changes.
 
 // backOff has a namespace come last from now on. The first time is short, since one job that fails should cost others of its
-// namespace little. Whoever does it again soon after comes last for twice as long, and at most for podsTimeout.
+// namespace little. A namespace that does it again soon after comes last for twice as long, and at most for podsTimeout.
 func (a action) backOff(s *framework.Session, namespace string, now time.Time) {
 	before := s.Cluster.BackOff(namespace)
 	if now.Before(before.Until) {

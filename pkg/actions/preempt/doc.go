@@ -4,7 +4,7 @@
 // Queues take turns in their order, one job each, and the jobs of a queue in theirs. A job that is starving is looked at once; what is
 // found for it is a plan, and nothing else is planned for it until that has come true or was cancelled.
 //
-// Invariants: nobody leaves without a plan; a job that finds no room carries a verdict that says who was spared and by which
+// Invariants: no pod is evicted without a plan; a job that finds no room carries a verdict that says who was spared and by which
 // law.
 //
 // It must not know who may leave, nor how victims are chosen: package eviction does.

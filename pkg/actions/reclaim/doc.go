@@ -3,7 +3,7 @@
 //
 // The best queue is served, one job at a time, then the order is looked at anew.
 //
-// Invariants: nobody leaves without a plan; a job that finds no room carries a verdict that says who was spared and by which
+// Invariants: no pod is evicted without a plan; a job that finds no room carries a verdict that says who was spared and by which
 // law.
 //
 // It must not know who may leave, nor how victims are chosen: package eviction does.

@@ -23,7 +23,7 @@ func (action) Name() string { return Name }
 // EvictionRules has the API server refuse what disruption budgets forbid.
 func (action) EvictionRules() framework.EvictionRules { return framework.EvictionRules{Budgets: true} }
 
-// AdmitsByEviction is never so: who is evicted here makes room for nobody.
+// AdmitsByEviction is never so: pods that are evicted here make room for no job.
 func (action) AdmitsByEviction(*framework.Session, *cluster.Job) (bool, *verdict.Verdict) {
 	return false, nil
 }

@@ -1,7 +1,7 @@
 // Package definitions looks at whether the API server's definitions of our kinds can hold what is written to them.
 //
 // A definition without the subresource status, such as Volcano's own of PodGroups, refuses every write of a status as if the object
-// did not exist. Somebody may apply one at any time, so it is looked at again and again.
+// did not exist. A user may apply one at any time, so it is looked at again and again.
 package definitions
 
 import (

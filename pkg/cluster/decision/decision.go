@@ -51,7 +51,7 @@ type PlanStart struct {
 	Action string
 	Scope  Scope
 	Since  time.Time            // when it was made
-	Job    types.NamespacedName // the preemptor; zero if the evictions are for nobody
+	Job    types.NamespacedName // the preemptor; zero if the evictions are for no job
 	UID    types.UID            // of the preemptor's PodGroup
 	// Group is the status of the preemptor's PodGroup that tells its owner of the plan, whole.
 	Group       GroupStatus
@@ -126,7 +126,7 @@ type QueueStatus struct {
 	Queue     string
 	UID       types.UID
 	Allocated corev1.ResourceList
-	// HasStatus says that somebody has written a status of the queue before, so that there is one to add to.
+	// HasStatus says that the queue has had a status before, so that there is one to add to.
 	HasStatus bool
 }
 

@@ -1,7 +1,7 @@
 package decision
 
 // Scope says between whom a plan moves room, and so which laws its evictions are under (rule A1). The search that makes a plan sets
-// it, it is recorded with the plan, and whoever checks the plan later goes by it, whatever the name of the action that made it.
+// it, it is recorded with the plan, and later checks of the plan go by it, whatever the name of the action that made it.
 type Scope uint8
 
 // The scopes.

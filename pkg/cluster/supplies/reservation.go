@@ -217,7 +217,7 @@ func (h *holder) overClaim(claim *corev1.PersistentVolumeClaim) Object {
 	return claim
 }
 
-// overVolume returns a volume that is the claim's, nil if it is already, or somebody else's.
+// overVolume returns a volume that is the claim's, nil if it is already, or another claim's.
 func (h *holder) overVolume(volume *corev1.PersistentVolume) Object {
 	if next := h.volume.Take(volume); next != nil {
 		return next
@@ -233,7 +233,7 @@ func (r *VolumeReservation) Take(volume *corev1.PersistentVolume) *corev1.Persis
 	}
 	volume = volume.DeepCopy()
 	if ref == nil {
-		// Whoever unbinds it knows by this that nobody had bound it by hand.
+		// The code that unbinds it knows by this that it was not bound by hand.
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, storagehelpers.AnnBoundByController, "yes")
 	}
 	volume.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: r.Claim.Namespace,

@@ -47,7 +47,7 @@ type plugin struct {
 	levels       int // of ancestors whose share counts when queues take from each other
 	cluster      *cluster.Cluster
 	view         *quota.View
-	// attainable is the view for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	// attainable is the view for jobs whose pods are not made yet: with the nodes whose taints no pod tolerates so far.
 	attainable *quota.View
 }
 

@@ -33,7 +33,7 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.now = s.Now
 	if !p.wake.After(p.now) {
-		p.wake = time.Time{} // whoever was refused is looked at anew now
+		p.wake = time.Time{} // jobs that were refused are looked at anew now
 	}
 }
 

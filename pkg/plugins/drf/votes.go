@@ -28,7 +28,7 @@ func (f *flat) VotePreempt(d *framework.VictimProposal) (framework.Vote, string)
 	return framework.Reject, smallerJob
 }
 
-// coming is what the preemptor needs room for: one pod, or at the door what it lacks of its minimum.
+// coming is what the preemptor needs room for: one pod, or before admission what it lacks of its minimum.
 func coming(d *framework.VictimProposal) resources.Vector {
 	if d.For != nil {
 		return d.For.Request()

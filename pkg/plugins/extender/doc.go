@@ -24,7 +24,7 @@
 //
 //  1. predicate is asked about each pod and the node that would be chosen for it, and the next best if it refuses (rule K7), never about
 //     all. An answer stands until the node or the pod changes.
-//  2. Where managedResources are given, a pod that requests none of them is nobody's business: it is not asked about, as the
+//  2. Where managedResources are given, a pod that requests none of them is not asked about, as the
 //     one that is placed or the one that takes.
 //  3. Pods may leave if all of them are among the victims of the answer; status 0 is no say, whatever the victims.
 //  4. An extender that does not answer in time is not asked again in the session. Without an answer it has no say if it is

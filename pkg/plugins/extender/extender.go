@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// anyHelp is what may change the mind of somebody whose reasons are not known: everything, and nothing that can be seen.
+// anyHelp is what may change the answer of a program whose reasons are not known: everything, and nothing that can be seen.
 const anyHelp = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpTime
 
 // Why pods may not leave.
@@ -209,7 +209,7 @@ func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote,
 	return framework.Permit, ""
 }
 
-// preemptor writes who needs the room. A job at the door has no pods yet: it is written as one pod that is as large as its
+// preemptor writes who needs the room. A job that is pending admission has no pods yet: it is written as one pod that is as large as its
 // minimum.
 func (p *plugin) preemptor(d *framework.VictimProposal) task {
 	if d.For != nil {

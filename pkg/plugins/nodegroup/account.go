@@ -49,7 +49,7 @@ func (a *account) isExceededBy(request resources.Vector) bool {
 	return false
 }
 
-// reconsider brings the answers up to date, and reports whether one has changed. Those of classes that nobody has are
+// reconsider brings the answers up to date, and reports whether one has changed. Those of classes that no pod has are
 // forgotten.
 func (a *account) reconsider() bool {
 	a.answers = slices.DeleteFunc(a.answers, func(given answer) bool { return !given.class.InUse() })

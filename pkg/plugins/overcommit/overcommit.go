@@ -34,7 +34,7 @@ type plugin struct {
 	cluster *cluster.Cluster
 	factor  *big.Rat
 	limit   resources.Vector // the cluster times the factor
-	// wide is the same for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	// wide is the same for jobs whose pods are not made yet: with the nodes whose taints no pod tolerates so far.
 	wide resources.Vector
 }
 

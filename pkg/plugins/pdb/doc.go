@@ -8,5 +8,5 @@
 //  1. Pods leave together only if every budget that covers some of them allows as many evictions as it covers. Evictions
 //     that were decided before, for this plan or another, are taken off, whether the API shows them yet or not.
 //  2. A pod that no budget covers may leave, with labels or without.
-//  3. It names nobody who is to leave: a budget is no reason to go.
+//  3. It names no pod that is to leave: a budget is no reason to go.
 package pdb

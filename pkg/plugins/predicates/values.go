@@ -15,7 +15,7 @@ func isWeight(value any) error {
 	return nil
 }
 
-// longestTimeout bounds the timeouts, in seconds: nobody waits longer than a day.
+// longestTimeout bounds the timeouts, in seconds: a day at most.
 const longestTimeout = 24 * 60 * 60
 
 func isTimeout(value any) error {

@@ -7,5 +7,5 @@
 //     other (rules A2, A3, J1). What the two pods rank in their jobs does not matter.
 //  2. For a pod of its own job a pod leaves if it ranks strictly lower (rule P1).
 //  3. Between queues it has no say: there the queues' priorities count.
-//  4. A job lacks something as long as one of its pods waits that may be placed; at the door, whatever it is.
+//  4. A job lacks something as long as one of its pods waits that may be placed; before admission, whatever it is.
 package priority

@@ -9,7 +9,7 @@
 //
 // Invariants:
 //
-//  1. Amounts are whole numbers and add up to no more than the cluster. Nothing that somebody wants stays undivided for
+//  1. Amounts are whole numbers and add up to no more than the cluster. Nothing that a queue wants stays undivided for
 //     a fraction: what rounding leaves goes, one unit each, to the largest fractions, the older queue first.
 //  2. Each amount is within one unit of the exact share, and depends on nothing but the totals: not on the order of
 //     queues, nor on what they got before.

@@ -27,7 +27,7 @@ func Factory() framework.PluginFactory {
 type plugin struct {
 	cluster *cluster.Cluster
 	view    *quota.View
-	// attainable has the ceilings for jobs whose pods are not made yet: with the nodes whose taints nobody tolerates so far.
+	// attainable has the ceilings for jobs whose pods are not made yet: with the nodes whose taints no pod tolerates so far.
 	attainable *quota.View
 	written    *quota.View // what queues say themselves that they may hold
 	divider    divider
@@ -113,7 +113,7 @@ func (p *plugin) share(queues []*cluster.Queue, total resources.Vector) {
 	}
 }
 
-// moves reports whether another share of a queue than before lets somebody have something: the queue wants more and deserves
+// moves reports whether another share of a queue than before lets a queue have something: the queue wants more and deserves
 // more now, or it holds what it deserves no more. What others ask for moves a share too, and nothing else tells of that.
 func moves(q *cluster.Queue, before, now resources.Vector) bool {
 	for i, deserved := range now {

@@ -1,5 +1,5 @@
 // Package rescheduling is the plugin that moves pods from busy nodes to idle ones: it names pods for leaving, and the action
-// shuffle evicts them. Whoever made them makes them anew, and they are placed like any others.
+// shuffle evicts them. Their controllers make them anew, and they are placed like any others.
 //
 // There is one strategy, lowNodeUtilization. A node is low if its loads of CPU and memory (see [cluster.Measured]) and its count
 // of pods are all at or below thresholds, and high if one of them is above targetThresholds. Pods leave high nodes until these are
@@ -16,7 +16,7 @@
 //     node; and the node is at or below the target with it. So what is moved comes back, and stays.
 //  3. Never named: a pod that is not marked preemptable (rule P2), that is on its way out (rule P4), of kube-system or of a critical
 //     class (rule P5) or of thresholdPriority and above; of a queue that is not open, or that is not reclaimable (rule Q3), since its
-//     room could be taken before it is back; that nobody would make anew; whose disruption budget is spent; whose gang could not
+//     room could be taken before it is back; that no controller would make anew; whose disruption budget is spent; whose gang could not
 //     do without it (rule J2), unless it is all there is of it.
 //  4. What has moved does not show in what is measured for the time over which it is averaged (metricsPeriod). For so long a node
 //     that pods were taken from is left alone, a pod that has started is, and what was meant for a node counts as in use there.

@@ -1,4 +1,4 @@
-// Package resourcequota is the plugin that keeps jobs at the door whose pods the ResourceQuotas of their namespace would
+// Package resourcequota is the plugin that refuses admission to jobs whose pods the ResourceQuotas of their namespace would
 // refuse: a gang of which half the pods may not be created would hold what the other half got, and never start.
 //
 // A quota's resources are matched with what a PodGroup says: pods and count/pods with minMember, unless minResources names
@@ -15,7 +15,7 @@
 //  2. A job that is refused books nothing.
 //  3. A quota with scopes counts for a job only if the job is known to lie within all of them: PriorityClass by the class of
 //     the PodGroup; BestEffort and NotBestEffort by whether minResources names CPU or memory. Whether pods have a deadline,
-//     and what else there may be, is not known before they exist: such a quota keeps nobody at the door.
+//     and what else there may be, is not known before they exist: such a quota keeps no job from admission.
 //  4. What a quota allows is status.hard, which is what the API server goes by, or spec.hard as long as there is none.
 //
 // As in Volcano it permits what it does not refuse, so that plugins of later tiers are not asked: it belongs in the tier of

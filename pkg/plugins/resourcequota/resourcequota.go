@@ -26,7 +26,7 @@ type plugin struct {
 	cluster *cluster.Cluster
 	books   map[string][]*account     // of the namespaces that were asked for in the session
 	letIn   map[string][]*cluster.Job // by namespace, those that were in before; nil until it is needed
-	// asked is the job that was asked about last. Nobody tells when a job is admitted, but it happens before the next is asked
+	// asked is the job that was asked about last. It is not told when a job is admitted, but it happens before the next is asked
 	// about.
 	asked *cluster.Job
 }

@@ -18,7 +18,7 @@
 //  4. sra: a node is worth 100 times the weight of sra less the part of the scarce resources, by their weights, that it has. A
 //     node that lacks something the pod requests is worth nothing.
 //  5. proportional: a pod that requests none of the scarce resources leaves, on each node, so many cores and 10⁹ bytes for each
-//     unit of them that nobody uses. A pod that requests no CPU takes none away, and is not refused for it; memory likewise.
+//     unit of them that no pod uses. A pod that requests no CPU takes none away, and is not refused for it; memory likewise.
 //  6. Answers rest on the node and the class alone.
 //
 // In Volcano a type it does not know counts as LeastAllocated, and a weight that is not above zero as 1; here they are errors, as

@@ -86,7 +86,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// WakeAt is the next deadline of a job that waits at the door.
+// WakeAt is the next deadline of a job that waits for admission.
 func (p *plugin) WakeAt() time.Time {
 	var next time.Time
 	if !p.judgesAdmission || p.cluster == nil {

@@ -61,7 +61,7 @@ func (*plugin) DeclareKeys() cluster.Keys {
 	}}
 }
 
-// OpenSession has all nodes looked at again if somebody else than before is to come to where a class goes.
+// OpenSession has all nodes looked at again if another pod than before is to come to where a class goes.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.model, p.sorted, p.ranks = s.Cluster, nil, nil
 	maps.DeleteFunc(p.wishes, func(k *cluster.Class, _ *wish) bool { return !k.InUse() })

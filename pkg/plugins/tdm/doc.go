@@ -1,5 +1,5 @@
 // Package tdm is the plugin of time-division nodes: nodes of a revocable zone are lent to batch pods at certain hours, and
-// belong to somebody else at all others.
+// belong to other users at all others.
 //
 // A node is in the zone that its label volcano.sh/revocable-zone names. A zone is open at the hours that the argument
 // tdm.revocable-zone.<zone> says, every day, in the time zone of the scheduler's clock: "09:00-17:30", or "22:00-06:00" past
@@ -16,7 +16,7 @@
 //     many as its disruption budget (volcano.sh/jdb-max-unavailable, volcano.sh/jdb-min-available) allows, or one unit if it
 //     has none. Only pods that are marked preemptable are (rule P2), and only those whose gang can do without them, or the
 //     whole gang wherever it stands (rule J2).
-//  3. A pod that may be evicted, or may use revocable nodes, takes from nobody; nor does a job so marked. Pods leave for
+//  3. A pod that may be evicted, or may use revocable nodes, takes from none; nor does a job so marked. Pods leave for
 //     others within their queue only as far as their job's budget goes, and not if they all stand on nodes that the pod that
 //     takes could not use.
 //  4. A budget is the PodGroup's, else that of the first pod of the job that says anything. If both bounds are given the

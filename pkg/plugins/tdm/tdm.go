@@ -170,7 +170,7 @@ func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 	return ""
 }
 
-// ScoreNode prefers revocable nodes: they cost nobody else anything.
+// ScoreNode prefers revocable nodes: they cost other jobs nothing.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	if name := zoneOf(n); name != "" && p.isOpen[name] && mayUseZones(k.Pod) {
 		return 100 * framework.Point

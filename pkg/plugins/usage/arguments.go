@@ -133,7 +133,7 @@ func (f *fields) quantity(name string, in func(*resource.Quantity) int64, to *in
 	*to = min(in(&quantity), resources.MaxQuantity)
 }
 
-// end returns the first error. A field that nobody has read is one.
+// end returns the first error. A field that was not read is one.
 func (f *fields) end() error {
 	for _, name := range slices.Sorted(maps.Keys(f.given)) {
 		if f.err == nil && !slices.Contains(f.known, name) {

@@ -1,7 +1,7 @@
 // Package usage is the plugin that looks at how busy nodes are, and not only at what their pods request: nodes whose load is
 // above a threshold take no pods, and idle nodes are preferred.
 //
-// The load of a node is what whoever measures it says ([cluster.Measured]); the `metrics` block of the configuration says who
+// The load of a node is what the source of metrics says ([cluster.Measured]); the `metrics` block of the configuration says who
 // that is. What is measured lags behind: a hundred pods that are placed in one cycle would all go to the node that was idle
 // before it. So the score of a node also counts an estimate of the pods on it that cannot show yet.
 //

@@ -210,7 +210,7 @@ func ContainerRestarts(pod *corev1.Pod) int32 {
 
 // evictions tells of pods that are gone, or going, without the Job's doing and before they finished; coming are those that
 // were made and are not shown. The controller deletes pods only in phases of its own and puts into the status how many are
-// left; so if there are fewer than the status says, somebody else deleted some. Which pods they were is not on record. They
+// left; so if there are fewer than the status says, another client deleted some. Which pods they were is not on record. They
 // are made in the order of their index, so as many as are gone are named of those that are not there, from the first on.
 func evictions(job *batch.Job, t int, members []Member, coming []int) []Occurrence {
 	task := &job.Spec.Tasks[t]

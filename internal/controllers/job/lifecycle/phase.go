@@ -44,7 +44,7 @@ const (
 	ReasonMaxRetryReached = "MaxRetryReached"
 )
 
-// verdict is the phase a Job should be in, and why when it is a phase nobody hoped for.
+// verdict is the phase a Job should be in, and why if it is a phase of failure.
 type verdict struct {
 	phase           batch.JobPhase
 	reason, message string

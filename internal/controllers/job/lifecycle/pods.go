@@ -115,7 +115,7 @@ func Leftovers(job *batch.Job, pods []*corev1.Pod) []*corev1.Pod {
 	return left
 }
 
-// numberOutdated counts the outdated pods that nobody has deleted yet.
+// numberOutdated counts the outdated pods that are not deleted yet.
 func numberOutdated(job *batch.Job, pods []*corev1.Pod) int32 {
 	var number int32
 	for _, pod := range pods {

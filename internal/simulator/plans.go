@@ -88,7 +88,7 @@ func (s planWriter) forbids(e *decision.Eviction, pod *corev1.Pod, isAsked bool)
 		}
 	}
 	if !e.PastBudget {
-		if budget := (controllers{s.simulation}).spend(pod, isAsked); budget != "" {
+		if budget := controllers(s).spend(pod, isAsked); budget != "" {
 			return budgetForbids + budget
 		}
 	}

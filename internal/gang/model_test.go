@@ -1,7 +1,6 @@
 package gang_test
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,12 +37,7 @@ func placing(t harness.TB, plugins ...string) *harness.Model {
 
 // gangOf is a PodGroup that was admitted and as many pods, all of which must start.
 func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
-	objects := []runtime.Object{fixture.Group(name, "default", int32(size))}
-	for i := range size {
-		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, i),
-			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i), fixture.Labelled("app", name)}, options...)...))
-	}
-	return objects
+	return fixture.Gang(name, "default", size, size, append([]func(*corev1.Pod){fixture.Labelled("app", name)}, options...)...)
 }
 
 func placeAll(t *testing.T, w *harness.Model, job string) map[string]string {

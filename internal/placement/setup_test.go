@@ -289,12 +289,7 @@ func notReady(n *corev1.Node) {
 
 // gangOf is a PodGroup and as many pods, let in, all of which must start.
 func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
-	objects := []runtime.Object{fixture.Group(name, "default", int32(size))}
-	for i := range size {
-		objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, i),
-			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i), fixture.Labelled("app", name)}, options...)...))
-	}
-	return objects
+	return fixture.Gang(name, "default", size, size, append([]func(*corev1.Pod){fixture.Labelled("app", name)}, options...)...)
 }
 
 func placeAll(t *testing.T, w *setup, job string) map[string]string {

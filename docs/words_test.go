@@ -22,7 +22,7 @@ type retiredWord struct {
 }
 
 func retire(pattern, instead string) retiredWord {
-	return retiredWord{regexp.MustCompile(`(?i)\b(?:` + pattern + `)\b`), instead}
+	return retiredWord{regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(pattern, " ", `\s+`) + `)\b`), instead}
 }
 
 // retiredWords are the words that no page, example, manifest or message uses, and what to write instead.
@@ -66,20 +66,24 @@ type finding struct {
 
 // retiredIn returns the retired words of a text, by line. Blocks of Go on a page are quoted from code, and are not looked at.
 func retiredIn(text string) []finding {
-	var found []finding
-	number, isGo := 0, false
+	var kept strings.Builder
+	isGo := false
 	for line := range strings.Lines(text) {
-		number++
 		if fence, isFence := strings.CutPrefix(strings.TrimSpace(line), "```"); isFence {
 			isGo = fence == "go"
 		}
 		if isGo {
-			continue
+			line = strings.Repeat("\n", strings.Count(line, "\n"))
 		}
-		for _, word := range retiredWords {
-			if used := word.pattern.FindString(line); used != "" {
-				found = append(found, finding{number, strings.ToLower(used), fmt.Sprintf("%q is retired: write %s", used, word.instead)})
-			}
+		kept.WriteString(line)
+	}
+	text = kept.String()
+	var found []finding
+	for _, word := range retiredWords {
+		for _, at := range word.pattern.FindAllStringIndex(text, -1) {
+			used := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
+			found = append(found, finding{1 + strings.Count(text[:at[0]], "\n"), strings.ToLower(used),
+				fmt.Sprintf("%q is retired: write %s", used, word.instead)})
 		}
 	}
 	return found
@@ -94,6 +98,8 @@ var (
 	listItem    = regexp.MustCompile(`^\s*(?:[-*]|\d+\.) `)
 	codeList    = regexp.MustCompile(`code(?:,\s+code)+(?:,?\s+and\s+code)?`)
 	sentenceEnd = regexp.MustCompile(`[.!?][)"*_]*(?:\s+|$)`)
+
+	abbreviation = regexp.MustCompile(`(?:\b(?:e\.g|i\.e|cf|vs)|\.\.)\.$`) // its full stop does not end a sentence
 )
 
 // longSentences returns the sentences of a page that have too many words. Code between fences does not count, a code span, or a
@@ -105,7 +111,7 @@ func longSentences(text string) []finding {
 	flush := func() {
 		line := first
 		for _, sentence := range splitSentences(strings.Join(passage, "\n")) {
-			if words := len(strings.Fields(sentence)); words > maxWords {
+			if words := countWords(sentence); words > maxWords {
 				found = append(found, finding{line, "", fmt.Sprintf("%d words in one sentence, and %d are the most: %s", words, maxWords,
 					strings.Join(strings.Fields(sentence), " "))})
 			}
@@ -149,14 +155,27 @@ func splitSentences(passage string) []string {
 	passage = linkTarget.ReplaceAllString(codeSpan.ReplaceAllStringFunc(passage, oneWord), "]")
 	passage = codeList.ReplaceAllStringFunc(passage, oneWord)
 	var sentences []string
-	for passage != "" {
-		end := sentenceEnd.FindStringIndex(passage)
-		if end == nil {
-			return append(sentences, passage)
+	start := 0
+	for _, end := range sentenceEnd.FindAllStringIndex(passage, -1) {
+		if !abbreviation.MatchString(passage[start : end[0]+1]) {
+			sentences, start = append(sentences, passage[start:end[1]]), end[1]
 		}
-		sentences, passage = append(sentences, passage[:end[1]]), passage[end[1]:]
+	}
+	if start < len(passage) {
+		sentences = append(sentences, passage[start:])
 	}
 	return sentences
+}
+
+// countWords returns how many words a text has. A sign that stands alone, such as a dash, is no word.
+func countWords(text string) int {
+	words := 0
+	for _, field := range strings.Fields(text) {
+		if strings.ContainsFunc(field, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			words++
+		}
+	}
+	return words
 }
 
 func TestSentencesOnThePagesAreShort(t *testing.T) {

@@ -1,16 +1,18 @@
 package framework
 
-// Action is one step of the pipeline. It lives as long as its configuration is in force.
+// Action is one step of the pipeline. An action is built when its configuration comes into force, and serves until the
+// next one does.
 type Action interface {
-	// Name is the name in the configuration.
+	// Name is the name of the action in the configuration.
 	Name() string
-	// Execute decides. It finds what waits in the session, places and lets in through it, and leaves a verdict with every
-	// job it looked at in vain. It must leave no transaction open.
+	// Execute runs the action once in a cycle. It places, admits or plans for jobs of the session through transactions.
+	// It notes a verdict on every job for which it could do nothing. It must leave no transaction open.
 	Execute(s *Session)
 }
 
-// AllocatingAction is an action that hands out free room in the order of service, as Volcano's allocate does. While it has its turn
-// still to come, an evicting action that finds free room for pods beyond a job's minimum leaves it to this action.
+// AllocatingAction is an action that places pods on free nodes in the order of queues and jobs, as Volcano's allocate
+// does. While such an action is still to run in the cycle, an evicting action does not use free room for the surplus of
+// a job.
 type AllocatingAction interface {
 	Action
 	AllocatesFreeRoom()

@@ -6,39 +6,44 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// EvictingAction is an action that has pods leave, as Volcano's preempt, reclaim and shuffle do. Its name is recorded with each of
-// its plans ([cluster.Plan].Action). While evictions of a plan are not sent yet, the plan stands only as long as the pipeline holds
-// an evicting action of that name whose rules allow the plan's scope; otherwise it is cancelled, and the victims stay.
+// EvictingAction is an action that evicts pods, as Volcano's preempt, reclaim and shuffle do. Its name is recorded with
+// each of its plans ([cluster.Plan].Action). While evictions of a plan are not sent yet, the plan stays in force only
+// if the pipeline holds an evicting action of that name whose rules allow the plan's scope. Otherwise the plan is
+// cancelled, and the victims stay.
 type EvictingAction interface {
 	Action
-	// EvictionRules are the rules that the plans of the action are made by. They are asked again, when the configuration changes and
-	// every second, about victims that are not on their way: a plan that is not lawful by them any more is cancelled.
+	// EvictionRules are the rules by which the action makes its plans. The scheduler asks for them again every second
+	// and when the configuration changes. It cancels a plan that they no longer allow, unless its evictions are sent.
 	EvictionRules() EvictionRules
-	// AdmitsByEviction reports whether a job could be admitted after evictions that the action may make for it. Yes has enqueue admit
-	// the job, as it would otherwise wait for admission and never be a preemptor (rule J4). If not, why says what is in the way of them,
-	// nil if there is nothing to say: the job's owner reads it beside the refusal. Nothing may be changed.
+	// AdmitsByEviction reports whether a job could be admitted after evictions that the action may make for it. If so,
+	// enqueue admits the job: while it waits for admission it could not be a preemptor (rule J4). Otherwise why says
+	// what prevents the evictions, and is shown to the user beside the refusal. It may be nil. The model must stay
+	// unchanged.
 	AdmitsByEviction(s *Session, j *cluster.Job) (ok bool, why *verdict.Verdict)
-	// MakeRoom looks for victims for one job, and puts a plan in force if it finds some. It is called before the first action has its
-	// turn, for a job whose plan has failed after some victims had left: room that is there already is not to go to others.
+	// MakeRoom looks for victims for one job, and puts a plan in force if it finds some. The scheduler calls it before
+	// the first action, for a job whose plan has failed after some victims were gone, so that no other job gets their
+	// room.
 	MakeRoom(s *Session, j *cluster.Job)
 }
 
-// EvictionRules are what an action may evict, and how it chooses victims.
+// EvictionRules say what an action may evict, and how it chooses victims.
 type EvictionRules struct {
-	// Scopes are those that plans of the action for a job may have; none if it makes room for no job. The scope of a plan says which
-	// laws protect its victims.
+	// Scopes are the scopes that the action's plans may have, none if it evicts for no job. Which rules protect the
+	// victims of a plan depends on its scope.
 	Scopes decision.Scopes
-	// AllowWholeGang lets a gang at its minimum leave as a whole (rule J2); without it such a gang gives nothing.
+	// AllowWholeGang allows evicting a gang at its minimum as a whole (rule J2). Without it only surplus pods are
+	// evicted.
 	AllowWholeGang bool
-	// Budgets, Ends and Starts are what the choice of victims looks at beside priorities (rule K3): disruption budgets, how many
-	// jobs come to an end, and for how long pods have run. Without Budgets victims are deleted without asking for any.
+	// Budgets, Ends and Starts say what else counts in the choice of victims beside priorities (rule K3): disruption
+	// budgets, how many jobs would end, and how long pods have run. Without Budgets the victims are deleted, and their
+	// disruption budgets are not asked.
 	Budgets, Ends, Starts bool
-	// MaxDomains is in how many HyperNodes at the most room is sought for a job that must be within one; 0 does not
-	// bound it. A plugin may say fewer.
+	// MaxDomains is the largest number of HyperNodes that are searched for a job that must stay within one of them. 0
+	// sets no limit. A plugin may set a lower one, see [HyperNodeGrader].
 	MaxDomains int
 }
 
-// EvictingAction returns the evicting action of a name, nil if the pipeline holds none.
+// EvictingAction returns the evicting action with a name, nil if the pipeline holds none.
 func (p *Policy) EvictingAction(name string) EvictingAction {
 	for _, a := range p.Actions {
 		if evicting, ok := a.(EvictingAction); ok && a.Name() == name {
@@ -48,7 +53,7 @@ func (p *Policy) EvictingAction(name string) EvictingAction {
 	return nil
 }
 
-// Evicts reports whether the pipeline holds an action that evicts in a scope.
+// Evicts reports whether an action of the pipeline may evict in a scope.
 func (p *Policy) Evicts(scope decision.Scope) bool {
 	for _, a := range p.Actions {
 		if evicting, ok := a.(EvictingAction); ok && evicting.EvictionRules().Scopes.Has(scope) {

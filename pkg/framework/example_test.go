@@ -13,8 +13,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// newest is a plugin. It has a name and implements the interfaces of the questions that it answers; here one, which job of a queue
-// is served first.
+// newest is a plugin. It implements the interface of one question: which job of a queue is served first.
 type newest struct{}
 
 func (newest) Name() string { return "newest" }
@@ -27,8 +26,8 @@ func newestFactory() framework.PluginFactory {
 		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return newest{}, nil }}
 }
 
-// firstFit is an action. It places each pod on the first node by name that has room, and binds a job's pods if at least so many of
-// them found room as the job needs.
+// firstFit is an action. It places each pod on the first node by name that has room. It binds the pods of a job if its
+// minimum found room.
 type firstFit struct{ most int }
 
 func (firstFit) Name() string { return "first-fit" }
@@ -69,7 +68,7 @@ func firstFitFactory() framework.ActionFactory {
 		}}
 }
 
-// cycle shows the objects to a scheduler with one more plugin and action, and prints what one cycle binds.
+// cycle runs one cycle with the objects, one more plugin and one more action, and prints what is bound.
 func cycle(configuration string, objects ...runtime.Object) {
 	registry := scheduler.NewRegistry(scheduler.WithPlugin(newestFactory()), scheduler.WithAction(firstFitFactory()))
 	parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())
@@ -96,7 +95,7 @@ func cycle(configuration string, objects ...runtime.Object) {
 	}
 }
 
-// A plugin that has the newest job of a queue served first. There is room for one of two jobs.
+// This plugin puts the newest job of a queue first. There is room for one of two jobs.
 func ExamplePlugin() {
 	older, newer := fixture.Group("older", "default", 1), fixture.Group("newer", "default", 1)
 	newer.CreationTimestamp.Time = fixture.Birth.Add(time.Minute)
@@ -112,8 +111,8 @@ tiers:
 	// Output: new → n1
 }
 
-// An action that takes the place of allocate. It may put two pods on a node, so a job of three needs two nodes. A job that needs all of
-// its five pods finds no place for them, and none of them is bound.
+// This action replaces allocate. It puts at most two pods on a node, so a job of three needs two nodes. A job that
+// needs all of its five pods does not fit, and none of them is bound.
 func ExampleAction() {
 	cycle(`
 actions: first-fit

@@ -1,25 +1,26 @@
 package framework
 
-// Heap is a priority queue under a comparison that may change for the first element while it is being served.
+// Heap is a priority queue. Its comparison may change its answer for the first item, see FixFirst, or for all, see
+// Reorder.
 type Heap[T any] struct {
 	items   []T
 	compare func(a, b T) int
 }
 
-// NewHeap returns a heap of these items; it takes the slice over.
+// NewHeap returns a heap of these items. It keeps and reorders the slice.
 func NewHeap[T any](items []T, compare func(a, b T) int) *Heap[T] {
 	h := &Heap[T]{items: items, compare: compare}
 	h.Reorder()
 	return h
 }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (h *Heap[T]) Len() int { return len(h.items) }
 
-// First returns the item that is served next.
+// First returns the least item. The heap must not be empty.
 func (h *Heap[T]) First() T { return h.items[0] }
 
-// Pop removes the first item.
+// Pop removes the least item and returns it. The heap must not be empty.
 func (h *Heap[T]) Pop() T {
 	first := h.items[0]
 	last := len(h.items) - 1
@@ -42,7 +43,7 @@ func (h *Heap[T]) Push(item T) {
 	}
 }
 
-// FixFirst restores the order after the first item alone has changed.
+// FixFirst restores the order after only the first item has changed.
 func (h *Heap[T]) FixFirst() { h.sink(0) }
 
 // Reorder restores the order after any items have changed.

@@ -14,7 +14,7 @@ type item struct{ rank, id int }
 
 func compare(a, b *item) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id)) }
 
-// A heap serves in the order of its comparison, also after items were added and after the first one, or all, have changed.
+// The least item comes first, also after items were added and after the first item, or all, have changed.
 func TestTheHeapServesTheLeastWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rank := rapid.IntRange(0, 5)

@@ -6,21 +6,22 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// place is where a job stands in line: jobs pending admission are in a line of their own.
+// place is one of the two lines of a queue: jobs pending admission have a line of their own.
 type place struct {
 	queue     *cluster.Queue
-	isPending bool // pending admission
+	isPending bool
 }
 
-// head is the first in a line, and how much had been decided when it was found out.
+// head is the first job of a line, and how many decisions the session had made when it was looked up.
 type head struct {
 	job     *cluster.Job
 	decided int
 }
 
-// HeldUp says which job a job waits for though there may be room, nil if for none: in a queue whose dequeueStrategy is fifo
-// no job is admitted, and none gets room, before the one ahead of it. A job that has what it needs to start holds up no other, nor
-// does a job that cannot start whatever happens around it: because of its own pods, or since it is too large for its queue.
+// HeldUp names the job that a job must wait for though there may be room, nil if there is none. In a queue with the
+// dequeueStrategy fifo, no job is admitted or placed before the one ahead of it. Two kinds of jobs hold up no other:
+// those that have what they need to start, and those that cannot start at all, for lack of pods or because they are too
+// large for their queue.
 func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
 	if j.Queue == nil || j.Queue.DequeueStrategy != schedulingv1beta1.DequeueStrategyFIFO {
 		return nil
@@ -50,7 +51,7 @@ func (s *Session) firstIn(in place) *cluster.Job {
 		look(j)
 	}
 	for _, p := range s.Cluster.Plans().All() {
-		look(p.Job) // nothing of it may be left to place
+		look(p.Job) // it may have no task left to place
 	}
 	return first
 }

@@ -9,197 +9,205 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Plugin is a piece of policy. It takes part in a decision by implementing one of the interfaces below; each can be
-// switched off in the configuration by the switch its comment names. A plugin lives as long as its configuration is in
-// force and is used by one goroutine.
+// Plugin is a policy with a name. It answers questions by implementing some of the interfaces below. The switch in the
+// comment of an interface turns that answer off in the configuration. A plugin is built when its configuration comes
+// into force, serves until the next one does, and is used by one goroutine.
 type Plugin interface {
-	// Name is the name in the configuration.
+	// Name is the name of the plugin in the configuration.
 	Name() string
 }
 
-// SessionOpener is told that a session begins, before any other question, in the order of the configuration. Here a
-// plugin works out what it needs from the totals of the model; what it kept from the session before may be stale. It is told twice
-// of the first session of a process: again when the plans that the process before has written down are in force.
+// SessionOpener is told that a session begins, as Volcano's OnSessionOpen is: before any question, in the order of the
+// configuration. Here a plugin works out what it needs from the totals of the model. What it kept from the session
+// before may be out of date. In the first session of a process it is called twice, again after recovered plans are in
+// force.
 type SessionOpener interface {
 	OpenSession(s *Session)
 }
 
-// RemotePlugin is a plugin that asks another process, and may wait for its answer, as Volcano's extender does. It has no switch. It takes
-// part in decisions as any other; where an answer must not wait, to questions about the model, it is not asked.
+// RemotePlugin is a plugin that asks another process and may wait for the answer, as Volcano's extender does. It has no
+// switch. It takes part in scheduling like any other plugin. Questions about the model must not wait, and are answered
+// without it.
 type RemotePlugin interface {
 	Plugin
-	// AsksOver says by what means it asks, for messages.
+	// AsksOver names the protocol, such as HTTP. It is used in messages.
 	AsksOver() string
 }
 
-// QueueOrderer says which queue is served first (enableQueueOrder). Negative: a before b. The first answer other than
-// zero counts.
+// QueueOrderer says which queue is served first (enableQueueOrder; Volcano's QueueOrder). A negative answer puts a
+// before b. The first answer other than zero counts.
 type QueueOrderer interface {
 	CompareQueues(a, b *cluster.Queue) int
 }
 
-// JobOrderer says which job of a queue is served first (enableJobOrder). Negative: a before b. The first answer other
-// than zero counts.
+// JobOrderer says which job of a queue is served first (enableJobOrder; Volcano's JobOrder). A negative answer puts a
+// before b. The first answer other than zero counts.
 type JobOrderer interface {
 	CompareJobs(a, b *cluster.Job) int
 }
 
-// TaskOrderer says which task of a job is placed first (enableTaskOrder). Negative: a before b. The first answer other
-// than zero counts.
+// TaskOrderer says which task of a job is placed first (enableTaskOrder; Volcano's TaskOrder). A negative answer puts a
+// before b. The first answer other than zero counts.
 type TaskOrderer interface {
 	CompareTasks(a, b *cluster.Task) int
 }
 
-// JobValidator says whether a job can be looked at at all. It has no switch. A verdict leaves the job out of the session
-// and is what its owner reads; the first one counts.
+// JobValidator says whether a job can be scheduled at all (Volcano's JobValid). It has no switch. With a verdict the
+// job is left out of the session, and the user reads the verdict. The first verdict counts.
 type JobValidator interface {
 	ValidateJob(j *cluster.Job) *verdict.Verdict
 }
 
-// Vote is an answer to a question that a plugin may leave to others.
+// Vote is an answer from which a plugin may abstain.
 type Vote int8
 
-// The votes. In a tier one Reject decides against, else one Permit decides for; if all abstain the next tier is asked,
-// and after the last the answer is yes.
+// The votes. One Reject decides a tier against the proposal, otherwise one Permit decides it in favour. If all plugins
+// of a tier abstain, the next tier is asked. If all tiers abstain, the answer is yes.
 const (
 	Reject  Vote = -1
 	Abstain Vote = 0
 	Permit  Vote = 1
 )
 
-// JobEnqueuer says whether a job may be admitted, from Pending to Inqueue (enableJobEnqueued; Volcano's JobEnqueueable). A Reject keeps
-// it pending, and carries the verdict.
+// JobEnqueuer says whether a job may be admitted, from Pending to Inqueue (enableJobEnqueued; Volcano's
+// JobEnqueueable). With a Reject and its verdict the job stays pending.
 type JobEnqueuer interface {
 	MayEnqueue(j *cluster.Job) (Vote, *verdict.Verdict)
 }
 
-// QueueOveruseChecker says that a queue has enough (enabledOverused; Volcano's Overused). A verdict keeps every job of the queue waiting for the
-// rest of the action; the first one counts.
+// QueueOveruseChecker says whether a queue holds its whole share (enabledOverused; Volcano's Overused). With a verdict
+// all jobs of the queue wait for the rest of the action. The first verdict counts.
 type QueueOveruseChecker interface {
 	Overused(q *cluster.Queue) *verdict.Verdict
 }
 
-// AllocationGuard says whether a queue may take one more task (enabledAllocatable; Volcano's Allocatable). A verdict keeps the task waiting; the
-// first one counts.
+// AllocationGuard says whether a queue may hold one more task (enabledAllocatable; Volcano's Allocatable). With a
+// verdict the task waits. The first verdict counts.
 type AllocationGuard interface {
 	MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }
 
-// BindingGuard says whether a queue may take one more task at once, while evictions of its pods that were decided may be refused
-// still: with these pods and the task it must not hold more than it ever may (rule Q4). Answered by those that guard allocation;
-// a verdict keeps the task waiting until the evictions are sent.
+// BindingGuard says whether a task may be bound while planned evictions of its queue are not sent yet
+// (enabledAllocatable). The evictions may still be refused. So the queue must stay within its upper limit even if their
+// victims stay (rule Q4). With a verdict the task waits until the evictions are sent.
 type BindingGuard interface {
 	MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }
 
-// JobReadyChecker says whether enough of a job is placed to start it (enableJobReady; Volcano's JobReady). All must agree before anything of
-// the job is bound.
+// JobReadyChecker says whether enough of a job is placed to start it (enableJobReady; Volcano's JobReady). All plugins
+// must agree before any task of the job is bound.
 type JobReadyChecker interface {
 	IsReady(j *cluster.Job) bool
 }
 
-// AllocationObserver is told of every task that comes to count, or counts no longer, for its job and its queue in a session: placed,
-// promised room, evicted, or any of that taken back. It is for plugins that keep totals the model does not have. When a
-// transaction is undone, all of it is undone before the follower hears of its tasks, and it may hear of one more than once:
-// what counts is how the task stands.
+// AllocationObserver is told of every task that begins or ceases to count for its job and queue in a session: when it
+// is placed, pipelined or evicted, and when that is undone (Volcano's AllocateFunc and DeallocateFunc). It is for
+// plugins that keep totals which the model does not have. A transaction is undone as a whole before its tasks are
+// reported, and a task may be reported more than once. So an observer must go by the status of the task.
 type AllocationObserver interface {
 	TaskMoved(t *cluster.Task)
 }
 
-// KeyDeclarer is implemented by plugins that look, where they are asked about a class of pods, at an annotation or a label of a pod,
-// its PodGroup or its queue, or at the namespace, the job, the role or the queue of a pod. It has no switch. Pods that differ in
-// nothing that any plugin of the configuration has declared, and in nothing that places them, are of one class: the answers for one
-// hold for all of them, and the class shows nothing else. It is asked once, when the configuration is built.
+// KeyDeclarer declares what a plugin reads of a class of pods: annotations and labels of a pod, its PodGroup or its
+// queue, or the names of its namespace, job, role or queue. It has no switch. It is asked once, when the policy is
+// built. Pods are in one class if they do not differ in what any plugin has declared, nor in what decides where they
+// fit. An answer for one pod of a class holds for all of them. What no plugin has declared is not visible through the
+// class.
 type KeyDeclarer interface {
 	DeclareKeys() cluster.Keys
 }
 
-// NodeFilter says why a node cannot hold pods of a class, whatever room it has; "" if it can (enablePredicate). It may
-// look at the node and what is on it, and is asked again only when that has changed; one that looks further is an [NodeInvalidator] too.
+// NodeFilter says why a node cannot run pods of a class, however much is free on it; "" if it can (enablePredicate;
+// Volcano's Predicate). It may look at the node and its pods, and is asked again only when these have changed. A filter
+// that looks at anything else must also be a [NodeInvalidator].
 type NodeFilter interface {
 	RefuseNode(k *cluster.Class, n *cluster.Node) string
 }
 
-// NodeInvalidator is implemented by filters and scorers whose answer about a node rests on others as well. It has no switch. Code that
-// keeps answers has InvalidateNodes called before they are used: it has every node looked at again (see [cluster.Cluster.Outdate])
-// of which the plugin would now say something else than it did.
+// NodeInvalidator is implemented by filters and scorers whose answer about a node depends on more than this node. It
+// has no switch. InvalidateNodes is called before answers from a cache are used. For each node on which its answer may
+// have changed, the plugin then calls [cluster.Cluster.Outdate].
 type NodeInvalidator interface {
 	InvalidateNodes()
 }
 
-// Point is one point of a score. Scores are integers; kube-scheduler's 0 to 100 are 0 to 100 points.
+// Point is one point of a score. Scores are integers. The scores of kube-scheduler, 0 to 100, are 0 to 100 points.
 const Point = 1000
 
-// NodeScorer says how good a node is for pods of a class (enableNodeOrder): the sum over all scorers decides, and among
-// equals the name of the node. It may look at the node and what is on it, and is asked again only when that has changed.
-// Asked only about nodes that fit. The unit is a thousandth of a point, see Point.
+// NodeScorer says how good a node is for pods of a class (enableNodeOrder; Volcano's NodeOrder). The node with the
+// largest sum over all scorers is chosen, the first by name among equals. A scorer is asked only about nodes that fit.
+// It may look at the node and its pods, and is asked again only when these have changed. The unit is a thousandth of a
+// point, see [Point].
 type NodeScorer interface {
 	ScoreNode(k *cluster.Class, n *cluster.Node) int64
 }
 
-// HyperNodeGrader says in which HyperNodes pods that are to be close to each other are placed (enabledHyperNodeGradient). The
-// first plugin that implements it decides. Without any, a job that must be kept close waits, and one that should be is not.
+// HyperNodeGrader says in which HyperNodes the pods of a job with a network topology are placed
+// (enabledHyperNodeGradient; Volcano's HyperNodeGradient). The first plugin that implements it decides. Without any, a
+// job in the mode hard waits, and a job in the mode soft is placed anywhere.
 type HyperNodeGrader interface {
-	// GradeHyperNodes sorts HyperNodes into groups. Those of the first group are tried first, the best of each group first, and
-	// one that is in no group never. They come with the lowest tier first, then by name.
+	// GradeHyperNodes sorts HyperNodes into groups. Groups are tried in their order, in each group the best HyperNode
+	// first. A HyperNode in no group is not used. The HyperNodes are passed with the lowest tier first, then by name.
 	GradeHyperNodes(among []*cluster.HyperNode) [][]*cluster.HyperNode
-	// MaxEvicting is in how many of them, at least one, room is sought by evictions for one job: that takes longer.
+	// MaxEvicting is in how many HyperNodes, at least one, an evicting action searches for one job. Each costs a
+	// search.
 	MaxEvicting() int
 }
 
-// HyperNodeScorer says how good a HyperNode is for what a job requests at the least (enabledHyperNodeOrder): the sum over all
-// scorers decides, and among equals the name. The unit is that of NodeScorer.
+// HyperNodeScorer says how good a HyperNode is for the request of a job's minimum (enabledHyperNodeOrder; Volcano's
+// HyperNodeOrder). The HyperNode with the largest sum over all scorers is chosen, the first by name among equals. The
+// unit is that of NodeScorer.
 type HyperNodeScorer interface {
 	ScoreHyperNode(request resources.Vector, h *cluster.HyperNode) int64
 }
 
-// KubeFilterer names kube-scheduler plugins whose filters apply (enablePredicate).
+// KubeFilterer names plugins of kube-scheduler whose filters apply (enablePredicate).
 type KubeFilterer interface {
 	KubeFilters() []string
 }
 
-// KubeScore is the name of a kube-scheduler plugin that scores, and how much each of its 0 to 100 points counts.
+// KubeScore is the name of a kube-scheduler plugin that scores nodes, and the weight of its 0 to 100 points.
 type KubeScore struct {
 	Name   string
 	Weight int64
 }
 
-// KubeScorer names kube-scheduler plugins whose scores count (enableNodeOrder).
+// KubeScorer names plugins of kube-scheduler whose scores count (enableNodeOrder).
 type KubeScorer interface {
 	KubeScores() []KubeScore
 }
 
-// KubeArguments are arguments of kube-scheduler plugins.
+// KubeArguments are the arguments of kube-scheduler plugins.
 type KubeArguments struct {
-	BindTimeout   time.Duration // how long volumes may take to be bound
-	VolumeShape   []ShapePoint  // how nodes are scored by their volumes; empty if they are not
-	DeviceTimeout time.Duration // how long to look for devices on one node; 0 is without end
-	// DeviceBindTimeout is how long devices may take to be ready once they were given out.
+	BindTimeout   time.Duration // how long binding volumes may take
+	VolumeShape   []ShapePoint  // the score of a node by the use of its volumes; empty if volumes do not count
+	DeviceTimeout time.Duration // how long to look for devices on one node; 0 sets no limit
+	// DeviceBindTimeout is how long devices may take to get ready once they are allocated.
 	DeviceBindTimeout time.Duration
 }
 
-// ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
+// ShapePoint maps a utilization of 0 to 100 to a score of 0 to 10.
 type ShapePoint struct{ Utilization, Score int32 }
 
-// KubeArguer gives kube-scheduler plugins their arguments. It has no switch.
+// KubeArguer sets the arguments of kube-scheduler plugins. It has no switch.
 type KubeArguer interface {
 	KubeArguments() KubeArguments
 }
 
-// Waker is implemented by plugins whose answers change with time alone. It has no switch. WakeAt is asked at the end of each
-// cycle: at that time every job that waits is looked at anew. Zero means never.
+// Waker is implemented by plugins whose answers change with time alone. It has no switch. At the end of each cycle the
+// scheduler asks for the time at which it has to look at all waiting jobs again. Zero means never.
 type Waker interface {
 	WakeAt() time.Time
 }
 
-// Hierarchical is implemented by plugins that order queues by more than their own totals, so that a placement in one
-// queue can change the order of others. The order is then worked out anew after each placement.
+// Hierarchical is implemented by plugins that order queues by more than their own totals. If it says true, a placement
+// in one queue may change the order of other queues, and they are sorted again after each placement.
 type Hierarchical interface {
 	IsHierarchical() bool
 }
 
-// QueueShares is implemented by plugins that give queues a share. The first that does decides; it has no switch.
+// QueueShares is implemented by plugins that work out shares of queues. The first one decides. It has no switch.
 type QueueShares interface {
-	// Shares are what the queues deserve in this session, and what they may hold.
+	// Shares are the bounds of all queues in this session: what each deserves, and what it may hold.
 	Shares() *quota.View
 }

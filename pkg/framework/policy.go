@@ -9,12 +9,12 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// Policy is a configuration turned into actions and plugins, with the plugins that have a say already collected per question.
+// Policy is a configuration turned into actions and plugins. It holds the plugins by the question that they answer.
 type Policy struct {
 	Configuration *conf.Configuration
 	Actions       []Action
 
-	registry *Registry // that built it, nil if none did
+	registry *Registry // the registry that built it, nil if none did
 
 	openers             []opener
 	validators          []JobValidator
@@ -27,19 +27,19 @@ type Policy struct {
 	binding             []BindingGuard
 	readiness           []JobReadyChecker
 	allocationObservers []AllocationObserver
-	sharers             []QueueShares
-	takeJudges          []QueueReclaimChecker
+	queueShares         []QueueShares
+	reclaimCheckers     []QueueReclaimChecker
 	wakers              []Waker
 
 	graders []HyperNodeGrader
 
-	// By tier.
+	// Each list is by tier.
 	starvation     [][]StarvationJudge
 	preemptVoters  [][]PreemptVoter
 	reclaimVoters  [][]ReclaimVoter
 	victimChoosers [][]VictimChooser
 
-	// Filters, Scorers, KubeFilters and KubeScores are what the placement engine is made of.
+	// Filters, Vetoers, Scorers, HyperNodes and Kube… are what the placement engine asks.
 	Filters     []NodeFilter
 	Vetoers     []NodeVetoer
 	Scorers     []NodeScorer
@@ -48,10 +48,10 @@ type Policy struct {
 	KubeScores  []KubeScore
 	Kube        KubeArguments
 
-	// Keys are what plugins read of the pods of a class.
+	// Keys are the keys that the plugins have declared.
 	Keys cluster.Keys
 
-	// Hierarchical is set if a placement in one queue can change the order of others.
+	// Hierarchical is set if a placement in one queue may change the order of others.
 	Hierarchical bool
 }
 
@@ -61,7 +61,7 @@ type opener struct {
 	name string
 }
 
-// Has reports whether the pipeline holds an action.
+// Has reports whether the pipeline holds an action with this name.
 func (p *Policy) Has(action string) bool {
 	for _, a := range p.Actions {
 		if a.Name() == action {
@@ -71,14 +71,15 @@ func (p *Policy) Has(action string) bool {
 	return false
 }
 
-// Uses reports whether a plugin is in force.
+// Uses reports whether the configuration has a plugin with this name.
 func (p *Policy) Uses(plugin string) bool {
 	return p.Configuration != nil && slices.ContainsFunc(p.Configuration.Tiers, func(t conf.Tier) bool {
 		return slices.ContainsFunc(t.Plugins, func(q conf.Plugin) bool { return q.Name == plugin })
 	})
 }
 
-// Share returns what a queue may hold by right, as the first plugin that gives shares says; ok is false if none does.
+// Share returns what a queue may hold by right, from the first plugin that gives queues shares. ok is false if none
+// does.
 func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
 	shares := p.Shares()
 	if shares == nil {
@@ -88,9 +89,9 @@ func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
 	return Share{Ceiling: bounds.Ceiling, Deserved: bounds.Share, Share: shares.Ratio(&q.Node)}, true
 }
 
-// Shares are the shares of queues as the first plugin that gives any has them, nil if none does.
+// Shares returns the shares of all queues, from the first plugin that gives queues shares. It is nil if none does.
 func (p *Policy) Shares() *quota.View {
-	for _, plugin := range p.sharers {
+	for _, plugin := range p.queueShares {
 		return plugin.Shares()
 	}
 	return nil
@@ -104,7 +105,7 @@ func (p *Policy) Grader() HyperNodeGrader {
 	return nil
 }
 
-// WakeAt returns when the answers of some plugin change with time alone, zero if they never do.
+// WakeAt returns the next time at which the answer of a plugin changes with time alone, zero if none does.
 func (p *Policy) WakeAt() time.Time {
 	var next time.Time
 	for _, plugin := range p.wakers {
@@ -115,7 +116,7 @@ func (p *Policy) WakeAt() time.Time {
 	return next
 }
 
-// collect notes in what a plugin has a say.
+// collect adds a plugin to the list of each question that it answers and whose switch is on.
 func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	if o, ok := plugin.(SessionOpener); ok {
 		p.openers = append(p.openers, opener{o, plugin.Name()})
@@ -125,7 +126,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	}
 	add(&p.validators, plugin, true)
 	add(&p.allocationObservers, plugin, true)
-	add(&p.sharers, plugin, true)
+	add(&p.queueShares, plugin, true)
 	add(&p.wakers, plugin, true)
 	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
 	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
@@ -137,7 +138,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.Filters, plugin, on.On(conf.EnablePredicate))
 	add(&p.Scorers, plugin, on.On(conf.EnableNodeOrder))
 	add(&p.Vetoers, plugin, on.On(conf.EnablePredicate))
-	add(&p.takeJudges, plugin, on.On(conf.EnablePreemptive))
+	add(&p.reclaimCheckers, plugin, on.On(conf.EnablePreemptive))
 	add(&p.graders, plugin, on.On(conf.EnabledHyperNodeGradient))
 	add(&p.HyperNodes, plugin, on.On(conf.EnabledHyperNodeOrder))
 	addToTier(&p.jobEnqueuers, tier, plugin, on.On(conf.EnableJobEnqueued))
@@ -159,7 +160,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	}
 }
 
-// addToTier is add for lists by tier.
+// addToTier is add for a list of one tier.
 func addToTier[T any](lists *[][]T, tier int, plugin Plugin, on bool) {
 	for len(*lists) <= tier {
 		*lists = append(*lists, nil)
@@ -167,7 +168,7 @@ func addToTier[T any](lists *[][]T, tier int, plugin Plugin, on bool) {
 	add(&(*lists)[tier], plugin, on)
 }
 
-// add appends a plugin to the list of those that implement an interface, if its switch is on.
+// add appends a plugin to a list if it implements the list's interface and its switch is on.
 func add[T any](list *[]T, plugin Plugin, on bool) {
 	if implements, ok := plugin.(T); ok && on {
 		*list = append(*list, implements)

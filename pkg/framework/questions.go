@@ -5,11 +5,11 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Questions are what actions and engines ask the plugins of a policy. The comment of each interface, such as [JobOrderer], says how the
-// answers of several plugins are put together. A nil verdict means yes.
+// Questions ask the plugins of a policy. The comment of each interface, such as [JobOrderer], says how the answers of
+// several plugins become one. Where the answer is a verdict, nil means yes.
 type Questions struct{ Policy *Policy }
 
-// CompareQueues is the order in which queues are served.
+// CompareQueues compares queues by the order in which they are served.
 func (q Questions) CompareQueues(a, b *cluster.Queue) int {
 	for _, plugin := range q.Policy.queueOrder {
 		if c := plugin.CompareQueues(a, b); c != 0 {
@@ -19,7 +19,7 @@ func (q Questions) CompareQueues(a, b *cluster.Queue) int {
 	return cluster.CompareQueues(a, b)
 }
 
-// CompareJobs is the order in which the jobs of a queue are served.
+// CompareJobs compares jobs of a queue by the order in which they are served.
 func (q Questions) CompareJobs(a, b *cluster.Job) int {
 	for _, plugin := range q.Policy.jobOrder {
 		if c := plugin.CompareJobs(a, b); c != 0 {
@@ -29,7 +29,7 @@ func (q Questions) CompareJobs(a, b *cluster.Job) int {
 	return cluster.CompareJobs(a, b)
 }
 
-// CompareTasks is the order in which the tasks of a job are placed.
+// CompareTasks compares tasks of a job by the order in which they are placed.
 func (q Questions) CompareTasks(a, b *cluster.Task) int {
 	for _, plugin := range q.Policy.taskOrder {
 		if c := plugin.CompareTasks(a, b); c != 0 {
@@ -39,10 +39,10 @@ func (q Questions) CompareTasks(a, b *cluster.Task) int {
 	return cluster.CompareTasks(a, b)
 }
 
-// Pending returns the tasks of a job that wait for a node, in the order in which they are placed.
+// Pending returns the tasks of a job that need a node, in the order in which they are placed.
 func (q Questions) Pending(j *cluster.Job) []*cluster.Task { return j.Pending(q.CompareTasks) }
 
-// MayEnqueue asks whether a job may be admitted; nil means yes.
+// MayEnqueue asks whether a job may be admitted.
 func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	for _, tier := range q.Policy.jobEnqueuers {
 		if vote, v := tally(tier, JobEnqueuer.MayEnqueue, j); vote != Abstain {
@@ -52,7 +52,7 @@ func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-// Overused asks whether a queue has enough; nil means that it may have more.
+// Overused asks whether a queue holds its whole share. Nil means that it may hold more.
 func (q Questions) Overused(queue *cluster.Queue) *verdict.Verdict {
 	for _, plugin := range q.Policy.overuse {
 		if v := plugin.Overused(queue); v != nil {
@@ -62,7 +62,7 @@ func (q Questions) Overused(queue *cluster.Queue) *verdict.Verdict {
 	return nil
 }
 
-// MayAllocate asks whether a task may be placed on account of its queue; nil means yes.
+// MayAllocate asks whether the queue of a task may hold it too.
 func (q Questions) MayAllocate(t *cluster.Task) *verdict.Verdict {
 	for _, plugin := range q.Policy.allocation {
 		if v := plugin.MayAllocate(t.Job.Queue, t); v != nil {
@@ -72,8 +72,8 @@ func (q Questions) MayAllocate(t *cluster.Task) *verdict.Verdict {
 	return nil
 }
 
-// MayBind asks whether a task that may be placed on account of its queue may be so at once; nil means yes. While evictions are
-// decided and not sent yet they may be refused, and the room that their pods leave in the queue is not to be given away.
+// MayBind asks whether a task that its queue may hold can be bound at once. Planned evictions may be refused until they
+// are sent, so the quota of their victims must not be given to others before.
 func (q Questions) MayBind(t *cluster.Task) *verdict.Verdict {
 	if t.Job.Queue.IsSettled() {
 		return nil
@@ -98,7 +98,7 @@ func (q Questions) IsReady(j *cluster.Job) bool {
 	return true
 }
 
-// IsStarving asks whether a job lacks enough for pods of others to leave for it.
+// IsStarving asks whether a job needs more tasks than it has, so that other pods may be evicted for it.
 func (q Questions) IsStarving(j *cluster.Job) bool {
 	for _, tier := range q.Policy.starvation {
 		for _, judge := range tier {
@@ -113,21 +113,22 @@ func (q Questions) IsStarving(j *cluster.Job) bool {
 	return j.Count(cluster.Pending) > 0
 }
 
-// MayTake asks whether a queue may take from queues of its own priority; nil means yes.
+// MayTake asks whether a queue may reclaim for a task from queues of its own priority.
 func (q Questions) MayTake(t *cluster.Task) *verdict.Verdict {
-	for _, judge := range q.Policy.takeJudges {
+	for _, judge := range q.Policy.reclaimCheckers {
 		if v := judge.MayTake(t.Job.Queue, t); v != nil {
 			return v
 		}
 	}
-	if len(q.Policy.takeJudges) == 0 {
+	if len(q.Policy.reclaimCheckers) == 0 {
 		return &verdict.Verdict{Code: verdict.OverShare, Subject: t.Job.Queue.Name, Help: verdict.HelpQueue,
 			Detail: "no plugin gives queues a share"}
 	}
 	return nil
 }
 
-// ChooseVictims returns the pods that plugins want to leave, each once, in the order in which they are named.
+// ChooseVictims returns the pods that plugins want evicted for no preemptor, each once, in the order in which they are
+// named.
 func (q Questions) ChooseVictims() []Chosen {
 	for _, tier := range q.Policy.victimChoosers {
 		var chosen []Chosen
@@ -147,8 +148,8 @@ func (q Questions) ChooseVictims() []Chosen {
 	return nil
 }
 
-// PollPreempt returns the poll of PreemptVoters.
+// PollPreempt returns the poll of the plugins that vote on preemption inside a queue.
 func (q Questions) PollPreempt() Poll { return Poll{policy: q.Policy} }
 
-// PollReclaim returns the poll of ReclaimVoters.
+// PollReclaim returns the poll of the plugins that vote on reclaiming between queues.
 func (q Questions) PollReclaim() Poll { return Poll{policy: q.Policy, reclaim: true} }

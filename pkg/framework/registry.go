@@ -7,35 +7,35 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 )
 
-// PluginFactory makes a plugin from the switches and arguments it has in a configuration. The arguments were checked
-// against the factory's schema; what the schema cannot express is an error here.
+// PluginFactory makes a plugin from its switches and arguments in a configuration. The arguments are already checked
+// against Spec. New returns an error for what Spec cannot express.
 type PluginFactory struct {
 	Name string
 	Spec conf.Spec
 	New  func(on conf.Switches, arguments conf.Arguments) (Plugin, error)
 }
 
-// ActionFactory makes an action from the arguments it has in a configuration, see PluginFactory.
+// ActionFactory makes an action from its arguments in a configuration, see [PluginFactory].
 type ActionFactory struct {
 	Name string
 	Spec conf.Spec
 	New  func(arguments conf.Arguments) (Action, error)
 }
 
-// RefusalCache is an argument that Volcano's actions have and that is not needed here.
+// RefusalCache is an argument of Volcano's actions that has no effect here.
 func RefusalCache() conf.Argument {
 	return conf.Argument{Name: "predicateErrorCacheEnable", Kind: conf.Bool, Default: true, Doc: "Volcano's switch for remembering refusals.",
 		NoEffect: "refusals are always remembered, per class of equal pods and only until the node changes"}
 }
 
-// Registry knows the actions and plugins there are, those from outside the tree included.
+// Registry holds all known actions and plugins, also those from other modules.
 type Registry struct {
 	plugins map[string]PluginFactory
 	actions map[string]ActionFactory
 }
 
-// NewRegistry returns a registry of these actions and plugins. One that comes later replaces one of the same name, so
-// that a program built on Hekla can put its own in place of ours.
+// NewRegistry returns a registry of these actions and plugins. A later entry replaces an earlier one of the same name.
+// So a program that is built on Hekla can replace its actions and plugins.
 func NewRegistry(actions []ActionFactory, plugins []PluginFactory) *Registry {
 	r := &Registry{plugins: map[string]PluginFactory{}, actions: map[string]ActionFactory{}}
 	for _, factory := range actions {
@@ -47,7 +47,7 @@ func NewRegistry(actions []ActionFactory, plugins []PluginFactory) *Registry {
 	return r
 }
 
-// Catalogue returns what a configuration may name.
+// Catalogue returns the actions and plugins that a configuration may name, with their arguments.
 func (r *Registry) Catalogue() conf.Catalogue {
 	catalogue := conf.Catalogue{Actions: map[string]conf.Spec{}, Plugins: map[string]conf.Spec{}}
 	for name, factory := range r.actions {
@@ -59,12 +59,12 @@ func (r *Registry) Catalogue() conf.Catalogue {
 	return catalogue
 }
 
-// Build turns a configuration into a policy. Its errors name the action or plugin.
+// Build turns a configuration into a policy. An error names the action or plugin.
 func (r *Registry) Build(configuration *conf.Configuration) (*Policy, error) {
 	return r.build(configuration, func(Plugin) bool { return true })
 }
 
-// build is Build with those plugins only that are wanted.
+// build is Build with only those plugins that are wanted.
 func (r *Registry) build(configuration *conf.Configuration, isWanted func(Plugin) bool) (*Policy, error) {
 	p := &Policy{Configuration: configuration, registry: r}
 	for _, name := range configuration.Actions {
@@ -96,8 +96,9 @@ func (r *Registry) build(configuration *conf.Configuration, isWanted func(Plugin
 	return p, nil
 }
 
-// Twin returns a policy of the same configuration with actions and plugins of its own: what it is asked changes nothing that this
-// one has found out. Plugins that ask another process are left out of it; without are their names.
+// Twin returns a policy of the same configuration with actions and plugins of its own. Questions to it do not change
+// what the plugins of p have cached. It leaves out plugins that ask another process, and returns their names in
+// without.
 func (p *Policy) Twin() (twin *Policy, without []string, err error) {
 	if p.registry == nil {
 		return nil, nil, errors.New("the policy was not built by a registry")

@@ -11,70 +11,72 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Placer finds nodes. The placement engine implements it; actions and tests see only this.
+// Placer finds nodes by what is free now. The placement engine implements it.
 type Placer interface {
-	// Best returns the best node that a task fits on now, nil if there is none.
+	// Best returns the best node on which a task fits now, nil if there is none.
 	Best(t *cluster.Task) *cluster.Node
 	// Fits reports whether a task fits on a node now.
 	Fits(t *cluster.Task, n *cluster.Node) bool
-	// Veto puts a node that is to be chosen for a task to the vetoers: why one of them refuses it, "" if all agree.
+	// Veto asks the plugins that may veto a node for a task. It returns why the first one refuses, "" if none does.
 	Veto(t *cluster.Task, n *cluster.Node) string
-	// Explain says why Best found none: the reasons of the nodes, and what is short.
+	// Explain says why Best found no node: the reasons by number of nodes, and which resources are short.
 	Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage)
-	// Confine has all of these speak of the nodes of a set only, until it is called again: no other fits or can be opened. Nil is
-	// the whole cluster. Callers use [Session.Within], which sees to the end of it.
+	// Confine limits all answers to the nodes of a domain, until it is called again. Nil is the whole cluster. Callers
+	// use [Session.Within], which lifts the limit again.
 	Confine(d *cluster.Domain)
 }
 
-// Outlook finds nodes as they will be once what leaves has left and what is promised has come. The placement engine
-// implements it too.
+// Outlook finds nodes by what will be free once evicted pods are gone and pipelined tasks are placed. The placement
+// engine implements it.
 type Outlook interface {
 	Placer
-	// CanOpen reports whether a task could be on a node if no pod were there: no eviction opens a node that says no (rule
-	// K1).
+	// CanOpen reports whether a task would fit on a node without any pods. If not, evictions on the node are of no use
+	// to the task (rule K1).
 	CanOpen(t *cluster.Task, n *cluster.Node) bool
 }
 
-// Supplier knows which volumes and devices tasks take. The placement engine implements it.
+// Supplier knows which volumes and devices tasks need. The placement engine implements it.
 type Supplier interface {
-	// Reserve returns what a task takes on a node besides room, nil if nothing. ok is false if the node does not have it.
+	// Reserve returns the volumes and devices that a task takes on a node, nil if none. ok is false if the node lacks
+	// some.
 	Reserve(t *cluster.Task, n *cluster.Node) (r *supplies.Reservation, ok bool)
-	// Lacking says which volumes or devices keep a task from its place, a clause; empty if none do.
+	// Lacking says which volumes or devices prevent the placement of a task, as a clause of a sentence. It is "" if
+	// none do.
 	Lacking(t *cluster.Task) string
 }
 
 // Share is what a queue may hold by right.
 type Share struct {
-	// Ceiling is what the queue may hold at most, in a cluster of this size and beside what is kept for others; empty if the
-	// plugin knows none.
+	// Ceiling is what the queue may hold at most, given the size of the cluster and the guarantees of other queues. It
+	// is empty if the plugin sets no limit.
 	Ceiling resources.Limits
-	// Deserved has no limit where the share does not speak of a resource.
+	// Deserved has no limit for a resource that the share does not name.
 	Deserved resources.Limits
-	Share    resources.Ratio // the largest ratio of allocated to deserved
+	Share    resources.Ratio // the largest ratio of allocated to deserved, of all resources
 }
 
-// Session is the model held still for one cycle, and what is decided in it. Its embedded [Questions] ask the plugins.
+// Session is the model during one cycle, with the decisions made so far. Its embedded [Questions] ask the plugins.
 type Session struct {
 	Questions
 	Cluster *cluster.Cluster
 	Placer  Placer
-	Outlook Outlook // nil where no pod is ever evicted
+	Outlook Outlook // nil in a session without evictions
 	Now     time.Time
 
-	// Binds are the decisions of the session in the order in which they were made, gangs together.
+	// Binds are the binds of the session in the order of the decisions. Those of a gang stand together.
 	Binds []decision.Bind
 
-	// Subject is the job that is being looked at, nil if none is, for telling whose fault a panic is; see LookAt.
+	// Subject is the job that is being scheduled, nil if there is none. A panic is put down to it; see LookAt.
 	Subject *cluster.Job
 
-	// Observe is told when opening a plugin begins, and what it returns when that ends; nil observes nothing.
+	// Observe is called when a plugin begins to open, and the function that it returns when that ends. It may be nil.
 	Observe func(part, name string) (end func())
 
-	// Plans are the plans decided in the session, in the order in which they were made.
+	// Plans are the plans of the session, in the order of the decisions.
 	Plans []*Planned
 
-	ran      []string // the actions that have had their turn
-	admitted int      // how many jobs were admitted
+	ran      []string // names of the actions that have run
+	admitted int      // the number of jobs admitted
 	heads    map[place]head
 	kept     map[string]any
 	queues   []*cluster.Queue
@@ -82,19 +84,20 @@ type Session struct {
 	judged   map[*cluster.Job]bool
 	domain   *cluster.Domain
 	trial    bool
-	placed   []*cluster.Task // by open transactions
-	moved    []*cluster.Task // by open transactions, in whatever way
+	placed   []*cluster.Task // in open transactions
+	moved    []*cluster.Task // tasks placed, pipelined, evicted and so on in open transactions
 }
 
-// Within has nodes found in a set only while a function runs: of the set, those where they are found already. Nil bounds nothing.
+// Within limits the search for nodes to a domain while f runs, inside the limit that is in force already. Nil adds no
+// limit.
 func (s *Session) Within(d *cluster.Domain, f func()) {
 	before := s.domain
-	defer s.confine(before) // a panic is contained, and must not leave others confined
+	defer s.confine(before) // a panic is recovered later, and the limit must not outlive it
 	s.confine(d.Intersect(before))
 	f()
 }
 
-// Domain is the set in which nodes are found at the moment, nil if it is the whole cluster.
+// Domain returns the domain to which the search for nodes is limited, nil for the whole cluster.
 func (s *Session) Domain() *cluster.Domain { return s.domain }
 
 func (s *Session) confine(d *cluster.Domain) {
@@ -105,8 +108,8 @@ func (s *Session) confine(d *cluster.Domain) {
 	}
 }
 
-// Keep returns what was kept under a key in a session; the first time it is made. It is for what an action finds out that
-// others of the same session can use.
+// Keep returns the value stored under a key in a session, and makes it when it is first asked for. With it an action
+// shares what it has worked out with later actions of the session.
 func Keep[T any](s *Session, key string, makeIt func() T) T {
 	if kept, ok := s.kept[key].(T); ok {
 		return kept
@@ -132,20 +135,19 @@ func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time
 		judged: map[*cluster.Job]bool{}, heads: map[place]head{}}
 }
 
-// NewTrial returns a session in which nothing is decided: binds and plans are listed, and what they rest on stays in the undo log.
-// It is for finding out inside [cluster.Cluster.Try] what would be decided, by the code that decides. It is not opened.
+// NewTrial returns a session for a question inside [cluster.Cluster.Try]: what the same code would decide. It lists
+// binds and plans, but none comes into force, and every change stays in the undo log. The session is not open.
 func NewTrial(c *cluster.Cluster, policy *Policy, placer Placer, outlook Outlook, now time.Time) *Session {
 	s := NewSession(c, policy, placer, now)
 	s.Outlook, s.trial = outlook, true
 	return s
 }
 
-// IsTrial reports whether nothing is decided in the session.
+// IsTrial reports whether the session comes from NewTrial.
 func (s *Session) IsTrial() bool { return s.trial }
 
-// Open holds the model still: it settles it by the keys that the policy's plugins have declared, opens the plugins, and sorts out
-// which jobs are to be looked at. A job that is wrong is judged here and left out; so is one for which nothing has changed since it
-// was judged.
+// Open brings the totals of the model up to date, opens the plugins and collects the jobs to look at. A job with a
+// problem gets its verdict here and is left out. So is a job for which nothing has changed since its last verdict.
 func (s *Session) Open() {
 	c, now := s.Cluster, s.Now
 	c.UseKeys(&s.Policy.Keys)
@@ -161,8 +163,8 @@ func (s *Session) Open() {
 	}
 }
 
-// OpenPlugins tells the plugins that the session begins. Once more it is called in the first session of a process, when the plans of
-// the process before are in force: what is promised on nodes that no other pod may use belongs to what queues share (rule Q6).
+// OpenPlugins tells the plugins that the session begins. In the first session of a process it is called again after
+// recovered plans are in force, because pipelined tasks on exclusive nodes change what the queues share (rule Q6).
 func (s *Session) OpenPlugins() {
 	for _, plugin := range s.Policy.openers {
 		if s.Observe == nil {
@@ -175,10 +177,10 @@ func (s *Session) OpenPlugins() {
 	}
 }
 
-// join has a job looked at in the session, if anything has happened that could help it.
+// join adds a job to the session if something has happened that could help it.
 func (s *Session) join(j *cluster.Job) bool {
 	c := s.Cluster
-	// While the victims of its plan leave, a job plans nothing new (rule K6).
+	// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
 	if j.Plan != nil || !c.Hopeful(j, s.Now) {
 		return false
 	}
@@ -187,7 +189,7 @@ func (s *Session) join(j *cluster.Job) bool {
 		return false
 	}
 	if !j.IsPendingAdmission() && j.Count(cluster.Pending) == 0 {
-		c.SetVerdict(j, nil) // what was said of it was said of pods that are no more
+		c.SetVerdict(j, nil) // the verdict was about pods that no longer exist
 		return false
 	}
 	if s.jobs[j.Queue] == nil {
@@ -197,7 +199,7 @@ func (s *Session) join(j *cluster.Job) bool {
 	return true
 }
 
-// Rejoin has a job looked at in an open session whose plan has just ended, by the actions that have not begun yet.
+// Rejoin adds a job to the open session, for the actions that have not begun. Its plan has just ended.
 func (s *Session) Rejoin(j *cluster.Job) {
 	if !slices.Contains(s.jobs[j.Queue], j) && s.join(j) {
 		slices.SortFunc(s.queues, cluster.CompareQueues)
@@ -205,13 +207,13 @@ func (s *Session) Rejoin(j *cluster.Job) {
 	}
 }
 
-// Run gives an action its turn.
+// Run runs an action.
 func (s *Session) Run(action Action) {
 	action.Execute(s)
 	s.ran = append(s.ran, action.Name())
 }
 
-// WillAllocate reports whether an action that hands out free room has its turn still to come.
+// WillAllocate reports whether an action that places pods on free nodes is still to run.
 func (s *Session) WillAllocate() bool {
 	return slices.ContainsFunc(s.Policy.Actions, func(a Action) bool {
 		_, allocates := a.(AllocatingAction)
@@ -219,13 +221,13 @@ func (s *Session) WillAllocate() bool {
 	})
 }
 
-// Validate says what is wrong with a job or its queue; nil means nothing.
+// Validate says what is wrong with a job or its queue. Nil means nothing is.
 func (s *Session) Validate(j *cluster.Job) (v *verdict.Verdict) {
 	s.LookAt(j, func() { v = s.validate(j) })
 	return v
 }
 
-// LookAt notes that a job is being looked at while a function runs. If that panics, the job comes under suspicion.
+// LookAt runs a function for a job. A panic of the function is put down to this job.
 func (s *Session) LookAt(j *cluster.Job, look func()) {
 	before := s.Subject
 	s.Subject = j
@@ -254,15 +256,15 @@ func (s *Session) validate(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-// Queues returns the queues that have jobs to look at, in no order of precedence.
+// Queues returns the queues with jobs to look at. The order does not say which is served first.
 func (s *Session) Queues() []*cluster.Queue { return s.queues }
 
-// Jobs returns the jobs of a queue that are to be looked at, in no order of precedence.
+// Jobs returns the jobs of a queue to look at. The order does not say which is served first.
 func (s *Session) Jobs(q *cluster.Queue) []*cluster.Job { return s.jobs[q] }
 
-// AddVerdict notes why a job waits. Refusals that are given in one session, by one action after another, are of different tasks of
-// the job: they are held together. The first of a session replaces what the sessions before have said. Nil says that nothing
-// stands in the job's way any more, whatever was said in this session. [cluster.Cluster.SetVerdict] replaces everything.
+// AddVerdict notes why a job waits. The first verdict in a session replaces those of earlier sessions. Further ones are
+// about other tasks of the job, and are added to it. Nil withdraws what was said in this session. See
+// [cluster.Cluster.SetVerdict], which replaces every verdict.
 func (s *Session) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 	if s.judged[j] {
 		s.Cluster.AddVerdict(j, v)
@@ -272,8 +274,8 @@ func (s *Session) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 	s.Cluster.SetVerdict(j, v)
 }
 
-// Tally notes on each job that was looked at and still waits that it was looked at in vain once more. It returns how many pods
-// the jobs among them have without a node that were admitted. It is called once, when all actions have had their turn.
+// Tally counts one more refusal on each job that still waits after this session. It returns how many pods of admitted
+// jobs among them have no node. It is called once, after all actions.
 func (s *Session) Tally() (unplaced int) {
 	for j := range s.judged {
 		if j.Verdict == nil {
@@ -287,8 +289,8 @@ func (s *Session) Tally() (unplaced int) {
 	return unplaced
 }
 
-// HasJudged reports whether any job was looked at in this session.
+// HasJudged reports whether the session has noted a verdict, or its withdrawal, on any job.
 func (s *Session) HasJudged() bool { return len(s.judged) > 0 }
 
-// Judged reports whether anything was said of a job in this session.
+// Judged reports whether the session has noted a verdict, or its withdrawal, on a job.
 func (s *Session) Judged(j *cluster.Job) bool { return s.judged[j] }

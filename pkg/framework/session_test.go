@@ -17,7 +17,7 @@ func TestAdmissionIsAskedTierByTier(t *testing.T) {
 	const reject, abstain, permit = framework.Reject, framework.Abstain, framework.Permit
 	for name, test := range map[string]struct {
 		tiers   [][]framework.Vote
-		refuser string // "" if the job may pass
+		refuser string // "" if the job is valid
 	}{
 		"nobody keeps it":                            {nil, ""},
 		"all abstain":                                {[][]framework.Vote{{abstain, abstain}, {abstain}}, ""},
@@ -35,7 +35,7 @@ func TestAdmissionIsAskedTierByTier(t *testing.T) {
 			for i, votes := range test.tiers {
 				var tier []framework.Plugin
 				for k, vote := range votes {
-					tier = append(tier, door{named: named(string(rune('0'+i)) + string(rune('0'+k))), vote: vote})
+					tier = append(tier, enqueuer{named: named(string(rune('0'+i)) + string(rune('0'+k))), vote: vote})
 				}
 				tiers = append(tiers, tier)
 			}
@@ -53,7 +53,7 @@ func TestAdmissionIsAskedTierByTier(t *testing.T) {
 }
 
 func TestAKeeperWhoseSwitchIsOffIsNotAsked(t *testing.T) {
-	policy := policyOf(t, map[string]conf.Switch{"strict": conf.EnableJobEnqueued}, []framework.Plugin{door{"strict", framework.Reject}})
+	policy := policyOf(t, map[string]conf.Switch{"strict": conf.EnableJobEnqueued}, []framework.Plugin{enqueuer{"strict", framework.Reject}})
 	s := open(policy, gangs(1)...)
 	if v := s.MayEnqueue(s.Cluster.Job(fixture.Key("j0"))); v != nil {
 		t.Errorf("refused: %s", v.Sentence())
@@ -216,7 +216,7 @@ func TestARefusalThatNamesNoHelpIsLookedAtWhenAnythingHasHappened(t *testing.T) 
 func TestWhatIsSaidOfPartsOfAJobIsHeldTogether(t *testing.T) {
 	s := open(policyOf(t, nil), gangs(1)...)
 	j := s.Cluster.Job(fixture.Key("j0"))
-	s.Cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.QueueClosed, Help: verdict.HelpTime}) // by a session before this one
+	s.Cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.QueueClosed, Help: verdict.HelpTime}) // in an earlier session
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.OverShare, Subject: "default", Help: verdict.HelpQueue})
 	want := &verdict.Verdict{Code: verdict.OverShare, Subject: "default", Help: verdict.HelpQueue | verdict.HelpNode}

@@ -6,21 +6,22 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// Transaction brackets what an action tries. It ends with [Transaction.Undo] or, if it is not inside another, with
-// [Transaction.Commit] or [Transaction.Promise].
+// Transaction is a series of changes to the model that are undone or kept together, as Volcano's Statement is. It ends
+// with [Transaction.Undo], or, unless it is inside another, with [Transaction.Commit] or [Transaction.Promise].
 type Transaction struct {
 	session *Session
-	mark    int // in the undo log of the model
+	mark    int // position in the undo log of the model
 	first   int // in Session.placed
 	moved   int // in Session.moved
 }
 
-// Begin opens a transaction. One inside another ends before it; committing the outer one keeps both.
+// Begin opens a transaction. An inner transaction is undone, or simply left: committing the outer one then keeps its
+// changes.
 func (s *Session) Begin() Transaction {
 	return Transaction{session: s, mark: s.Cluster.Mark(), first: len(s.placed), moved: len(s.moved)}
 }
 
-// Place puts a waiting task on a node. The volumes and devices that it takes there are reserved before anything else is tried.
+// Place puts a waiting task on a node, and reserves the volumes and devices that it takes there.
 func (x Transaction) Place(t *cluster.Task, n *cluster.Node) {
 	r, ok := reservation(x.session.Placer, t, n)
 	if !ok {
@@ -34,9 +35,9 @@ func (x Transaction) Place(t *cluster.Task, n *cluster.Node) {
 	x.note(t)
 }
 
-// Pipeline promises a waiting task the room that a node will have.
+// Pipeline nominates a node for a waiting task. The room on it is not free yet.
 func (x Transaction) Pipeline(t *cluster.Task, n *cluster.Node) {
-	// A promise may be put back to see what it breaks. What it cannot have by then it does not reserve.
+	// Pipelining again what a plan holds may find that volumes or devices are gone. Then nothing is reserved.
 	r, _ := reservation(x.session.Outlook, t, n)
 	x.session.Cluster.Pipeline(t, n)
 	if r != nil {
@@ -45,7 +46,7 @@ func (x Transaction) Pipeline(t *cluster.Task, n *cluster.Node) {
 	x.note(t)
 }
 
-// reservation asks a placer what a task takes on a node besides room.
+// reservation asks a placer which volumes and devices a task takes on a node.
 func reservation(placer Placer, t *cluster.Task, n *cluster.Node) (r *supplies.Reservation, ok bool) {
 	if supplier, asks := placer.(Supplier); asks && t.Class.NeedsSupplies() {
 		return supplier.Reserve(t, n)
@@ -53,25 +54,25 @@ func reservation(placer Placer, t *cluster.Task, n *cluster.Node) (r *supplies.R
 	return nil, true
 }
 
-// Claim counts a waiting task as one that its queue holds, though it has no node.
+// Claim counts a waiting task without a node among the tasks of its queue.
 func (x Transaction) Claim(t *cluster.Task) {
 	x.session.Cluster.Claim(t)
 	x.note(t)
 }
 
-// Unpipeline takes a promise back.
+// Unpipeline takes back Pipeline.
 func (x Transaction) Unpipeline(t *cluster.Task) {
 	x.session.Cluster.Unpipeline(t)
 	x.note(t)
 }
 
-// Evict counts a task as one that leaves.
+// Evict marks a task as leaving its node.
 func (x Transaction) Evict(t *cluster.Task) {
 	x.session.Cluster.Evict(t)
 	x.note(t)
 }
 
-// Spare takes an eviction back, whichever came after it.
+// Spare takes back Evict, also after later changes.
 func (x Transaction) Spare(t *cluster.Task) {
 	x.session.Cluster.Spare(t)
 	x.note(t)
@@ -85,13 +86,13 @@ func (x Transaction) note(t *cluster.Task) {
 	}
 }
 
-// Placed is the number of tasks placed in the transaction so far.
+// Placed is the number of tasks placed in the transaction.
 func (x Transaction) Placed() int { return len(x.session.placed) - x.first }
 
-// Tasks are the tasks placed in the transaction so far. The caller must not change the slice.
+// Tasks are the tasks placed in the transaction. The caller must not change the slice.
 func (x Transaction) Tasks() []*cluster.Task { return x.session.placed[x.first:] }
 
-// Undo takes back everything since Begin.
+// Undo takes back everything that was done since Begin.
 func (x Transaction) Undo() {
 	s := x.session
 	s.Cluster.Undo(x.mark)
@@ -103,7 +104,7 @@ func (x Transaction) Undo() {
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]
 }
 
-// Commit turns what was placed into decisions.
+// Commit makes binds of the tasks that were placed. It panics if a task was pipelined or evicted without a plan.
 func (x Transaction) Commit() {
 	s := x.session
 	x.mustBeOutermost()
@@ -119,21 +120,20 @@ func (x Transaction) Commit() {
 	s.keep()
 }
 
-// keep makes good what was done, unless the session is a trial: then it is undone with all else.
+// keep empties the undo log, except in a trial, in which everything is undone at the end.
 func (s *Session) keep() {
 	if !s.trial {
 		s.Cluster.Keep()
 	}
 }
 
-// Planned is a plan that was decided in a session, and what is to be written about it. A plan of evictions whose
-// room goes to no job has none.
+// Planned is a plan of a session with its evictions. Plan is nil if the evictions are for no preemptor.
 type Planned struct {
 	Plan      *cluster.Plan
 	Evictions []decision.Eviction
 }
 
-// Promise turns what was promised and evicted into a plan that is in force.
+// Promise puts a plan in force, which holds the tasks that were pipelined and evicted in the transaction.
 func (x Transaction) Promise(p *Planned) {
 	s := x.session
 	x.mustBeOutermost()
@@ -149,11 +149,11 @@ func (x Transaction) Promise(p *Planned) {
 	s.Plans = append(s.Plans, p)
 }
 
-// mustBePlanned makes sure that all that was promised and evicted is part of a plan: what is not would never be written, and never
-// end.
+// mustBePlanned panics if a task was pipelined or evicted without a plan. It would keep its status for ever, because
+// its eviction would never be sent.
 func (x Transaction) mustBePlanned() {
 	if x.session.trial {
-		return // no plan comes into force
+		return // no plan comes into force in a trial
 	}
 	for _, t := range x.session.moved[x.moved:] {
 		if t.Status == cluster.Pipelined && t.Job.Plan == nil || t.Status == cluster.Evicting && t.Evicts == nil {
@@ -168,7 +168,7 @@ func (x Transaction) mustBeOutermost() {
 	}
 }
 
-// Admit admits a job, for good.
+// Admit admits a job. This cannot be undone, except in a trial.
 func (s *Session) Admit(j *cluster.Job) {
 	s.admitted++
 	s.Cluster.Admit(j)

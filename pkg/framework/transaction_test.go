@@ -17,7 +17,7 @@ import (
 )
 
 func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
-	f := &follower{named: "f"}
+	f := &observer{named: "f"}
 	s := open(policyOf(t, nil, []framework.Plugin{f}), gangs(2)...)
 	c := s.Cluster
 	task := func(name string) *cluster.Task { return c.Task(fixture.Key(name)) }
@@ -31,7 +31,7 @@ func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
 	}
 	inner.Undo()
 	if diff := cmp.Diff(map[string]string{"j0-0": "n0"}, f.counts); diff != "" {
-		t.Errorf("the follower is wrong (-want +got):\n%s", diff)
+		t.Errorf("the observer is wrong (-want +got):\n%s", diff)
 	}
 	outer.Place(task("j1-1"), c.Node("n1"))
 	outer.Commit()
@@ -43,12 +43,12 @@ func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
 	}
 	want := "j0-0:Allocated j0-1:Allocated j1-0:Allocated j1-0:Pending j0-1:Pending j1-1:Allocated"
 	if told := strings.Join(f.told, " "); told != want {
-		t.Errorf("the follower was told %s", told)
+		t.Errorf("the observer was told %s", told)
 	}
 }
 
 func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
-	f := &follower{named: "f"}
+	f := &observer{named: "f"}
 	s := open(policyOf(t, nil, []framework.Plugin{f}), running(gangs(2))...)
 	c := s.Cluster
 	task := func(name string) *cluster.Task { return c.Task(fixture.Key(name)) }
@@ -72,14 +72,14 @@ func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"j0-0": "n0", "j1-0": "n0"}, f.counts); diff != "" {
-		t.Errorf("the follower is wrong (-want +got):\n%s", diff)
+		t.Errorf("the observer is wrong (-want +got):\n%s", diff)
 	}
 	if problems := c.Audit(); len(problems) > 0 || c.Mark() != 0 {
 		t.Error(problems)
 	}
 	s.Begin().Undo()
 	if len(f.told) != 8 {
-		t.Errorf("what is in force is taken back with the next transaction: the follower was told %v", f.told)
+		t.Errorf("what is in force is taken back with the next transaction: the observer was told %v", f.told)
 	}
 }
 
@@ -176,12 +176,12 @@ func TestWhatAnInnerTransactionPlacedIsCommittedWithTheOuter(t *testing.T) {
 	}
 }
 
-// Whatever is placed, promised, evicted, nested and taken back, a follower that only listens knows what counts, and the model
-// is as it was once all is taken back.
+// After any series of changes and undos, an observer knows from its calls alone which tasks count. After the last undo
+// the model is what it was.
 func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
-	policyless := func(f *follower) *framework.Policy { return policyOf(t, nil, []framework.Plugin{f}) }
+	policyless := func(f *observer) *framework.Policy { return policyOf(t, nil, []framework.Plugin{f}) }
 	rapid.Check(t, func(t *rapid.T) {
-		f := &follower{named: "f"}
+		f := &observer{named: "f"}
 		s := open(policyless(f), running(gangs(4))...)
 		c := s.Cluster
 		before := sketch(c)
@@ -189,7 +189,7 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 		node := func(t *rapid.T) *cluster.Node {
 			return c.Node(rapid.SampledFrom([]string{"n0", "n1"}).Draw(t, "node"))
 		}
-		// do does something to one of the tasks of a status, in the innermost transaction.
+		// do changes one of the tasks of a status, in the innermost transaction.
 		do := func(status cluster.Status, something func(*rapid.T, framework.Transaction, *cluster.Task)) func(*rapid.T) {
 			return func(t *rapid.T) {
 				all := slices.DeleteFunc(tasks(c), func(task *cluster.Task) bool { return task.Status != status })
@@ -214,8 +214,8 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				if counts := following(c); !maps.Equal(counts, f.counts) {
-					t.Fatalf("the follower knows of %v, what counts is %v", f.counts, counts)
+				if counts := counting(c); !maps.Equal(counts, f.counts) {
+					t.Fatalf("the observer knows of %v, what counts is %v", f.counts, counts)
 				}
 				if problems := c.Audit(); len(problems) > 0 {
 					t.Fatal(problems)
@@ -240,7 +240,7 @@ func tasks(c *cluster.Cluster) []*cluster.Task {
 	return all
 }
 
-// amounts are those that are not zero: a vector may or may not hold zeros.
+// amounts lists the amounts other than zero. Whether a vector stores zeros does not matter.
 func amounts(v resources.Vector) (all string) {
 	for d, amount := range v {
 		if amount != 0 {
@@ -250,7 +250,7 @@ func amounts(v resources.Vector) (all string) {
 	return all
 }
 
-// sketch is all that a decision could see of a model.
+// sketch lists everything in a model that a decision depends on.
 func sketch(c *cluster.Cluster) string {
 	var b strings.Builder
 	for _, n := range c.Nodes() {

@@ -6,25 +6,24 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// VictimProposal is the question whether pods may leave for another. The model shows the plan as far as it has come: victims
-// that were chosen before are gone, and the preemptor's pods that have found their room are there (rule T2). The pods in
-// question are still there.
+// VictimProposal asks whether pods may be evicted for a preemptor. In the model, earlier victims of the plan are gone,
+// and the tasks of the preemptor that have a node are on it (rule T2). The pods in question are still there.
 type VictimProposal struct {
 	Preemptor *cluster.Job
-	// For is the preemptor's pod that needs the room, not placed yet; nil while its job is pending admission.
+	// For is the task of the preemptor that needs a node, nil while its job is pending admission.
 	For *cluster.Task
-	// Victims go together: one pod, or all pods of a gang that hold room. All are of one job.
+	// Victims are evicted together: one pod, or all pods of a gang that hold resources. All are of one job.
 	Victims []*cluster.Task
-	// Whole is set if the victims are all of their gang.
+	// Whole is set if the victims are the whole gang.
 	Whole bool
-	// Held is what the victims hold together, nil if it was not added up; see Leaving.
+	// Held is the sum of the victims' requests, nil if it is not worked out yet; see Leaving.
 	Held resources.Vector
 }
 
-// VictimJob is the job that the victims belong to.
+// VictimJob returns the job of the victims.
 func (d *VictimProposal) VictimJob() *cluster.Job { return d.Victims[0].Job }
 
-// Leaving is what the victims hold together. The caller must not change it.
+// Leaving returns the sum of the victims' requests. The caller must not change it.
 func (d *VictimProposal) Leaving() resources.Vector {
 	if d.Held != nil {
 		return d.Held
@@ -39,64 +38,67 @@ func (d *VictimProposal) Leaving() resources.Vector {
 	return sum
 }
 
-// PreemptVoter has a say in which pods leave for a job of their own queue, for a pod of their own job, or for a lone pod
-// (enablePreemptable). A Reject comes with why, in a few words that are the same for all pods it holds for, beginning with
-// the law if it is one: they are counted and shown to the preemptor's owner. Of a tier that has any say all who do not abstain
-// must permit, and lower tiers are not asked (rule T1).
+// PreemptVoter votes on victims for a preemptor of their own queue, or for a lone pod (enablePreemptable; Volcano's
+// Preemptable). With a Reject it says why, in a few words that are the same for all pods with this reason, and that
+// begin with the number of the rule if there is one. These reasons are counted and shown to the user. A tier in which
+// no plugin rejects and one permits allows the eviction. Lower tiers are then not asked (rule T1).
 type PreemptVoter interface {
 	VotePreempt(d *VictimProposal) (Vote, string)
 }
 
-// ReclaimVoter is the same for pods that leave for a job of another queue (enableReclaimable).
+// ReclaimVoter votes on victims for a preemptor of another queue (enableReclaimable; Volcano's Reclaimable).
 type ReclaimVoter interface {
 	VoteReclaim(d *VictimProposal) (Vote, string)
 }
 
-// QueueReclaimChecker says whether a queue may take what other queues of its priority hold above their shares, to place one more
-// task (enablePreemptive): rule Q4. A verdict says why not; all must agree. Without any judge no queue may.
+// QueueReclaimChecker says whether a queue may place one more task with what queues of its own priority hold above
+// their shares (enablePreemptive; Volcano's Preemptive): rule Q4. A verdict says why not. All plugins must agree.
+// Without any, no queue may.
 type QueueReclaimChecker interface {
 	MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }
 
-// StarvationJudge says whether a job lacks enough for pods of others to leave for it (enableJobStarving). The judges of the
-// first tier that has any must agree; without any, a job with a pod that waits is starving. Inside a job it is not asked.
+// StarvationJudge says whether a job is starving, so that other pods may be evicted for it (enableJobStarving;
+// Volcano's JobStarving). All judges of the first tier with any must agree. Without any, a job with a pending task is
+// starving. It is not asked about preemption inside a job.
 type StarvationJudge interface {
 	IsStarving(j *cluster.Job) bool
 }
 
-// VictimChooser names pods that are to leave though no job takes their room (enabledVictim): their time is up, or they
-// stand in the wrong place. The action shuffle asks. Of the first tier that names any, all are evicted. Each comes with why,
-// a clause.
+// VictimChooser names pods to evict for no preemptor, because their time is up or they run in the wrong place
+// (enabledVictim; Volcano's VictimTasks). The action shuffle asks it. All pods that the first tier with any names are
+// evicted.
 type VictimChooser interface {
 	ChooseVictims() []Chosen
 }
 
-// Chosen is a pod that is to leave, and why.
+// Chosen is a pod to evict, and why, as a clause of a sentence.
 type Chosen struct {
 	Task *cluster.Task
 	Why  string
 }
 
-// NodeVetoer refuses a node that would be chosen for a pod, in the words that are shown; "" if it agrees (enablePredicate). Unlike a
-// NodeFilter it is asked about the pod itself, all of which it may look at, and only about nodes that pass everything else, the best
-// first, until it agrees to one: it may cost something to ask. Its answer stands until the node or the pod changes.
+// NodeVetoer may refuse the node that would be chosen for a task (enablePredicate). It returns a reason that users
+// read, "" if it agrees. A NodeFilter is asked about a class, a NodeVetoer about the pod itself, of which it may read
+// everything. So that it may be slow, it is asked last, about the best node first, until it agrees to one. Its answer
+// is kept until the node or the pod changes.
 type NodeVetoer interface {
 	VetoNode(t *cluster.Task, n *cluster.Node) string
 }
 
-// Poll is the question which tiers decide on victims between queues, or within one.
+// Poll asks for votes on victims, either inside a queue or between queues.
 type Poll struct {
 	policy  *Policy
 	reclaim bool
-	// From is the first tier that is asked; see Tiers.
+	// From is the first tier that is asked.
 	From int
 }
 
-// Tiers is how many tiers there are.
+// Tiers is the number of tiers.
 func (p Poll) Tiers() int { return len(p.policy.preemptVoters) }
 
-// Ask asks whether victims may leave. by is the tier that decided, Tiers if none has a say; then there is no objection. why says
-// what the first who objects says, "" if they may leave.
+// Ask asks whether victims may be evicted. why is the first objection, "" if there is none. by is the tier that
+// decided, or Tiers if every plugin abstained.
 func (p Poll) Ask(d *VictimProposal) (why string, by int) {
 	for tier := p.From; tier < p.Tiers(); tier++ {
 		var vote Vote
@@ -112,7 +114,7 @@ func (p Poll) Ask(d *VictimProposal) (why string, by int) {
 	return "", p.Tiers()
 }
 
-// tally is the answer of a tier: no if any of its voters says so, with what the first of these says.
+// tally returns the vote of a tier. One Reject decides it, and its reason is returned.
 func tally[Voter, Subject, Reason any](voters []Voter, ask func(Voter, Subject) (Vote, Reason), subject Subject) (Vote, Reason) {
 	var none Reason
 	answer := Abstain

@@ -16,7 +16,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// voter gives one answer on who may leave within a queue, and another on who may leave for another queue.
+// voter gives one vote on victims inside a queue, and another between queues.
 type voter struct {
 	named
 	preempt, reclaim framework.Vote
@@ -36,7 +36,7 @@ func (v voter) VoteReclaim(*framework.VictimProposal) (framework.Vote, string) {
 	return v.answer(v.reclaim)
 }
 
-// judge says who starves, and who may take.
+// judge says which jobs are starving and which queues may reclaim.
 type judge struct {
 	named
 	yes bool
@@ -51,10 +51,10 @@ func (j judge) MayTake(*cluster.Queue, *cluster.Task) *verdict.Verdict {
 	return refusal(j.Name())
 }
 
-// mute has a name and no say in anything.
+// mute is a plugin that answers no question.
 type mute struct{ named }
 
-// perTier makes plugins of the answers of each tier, named by tier and place.
+// perTier makes plugins of the answers of each tier. Their names say the tier and the place in it.
 func perTier[T any](tiers [][]T, make func(name named, answer T) framework.Plugin) [][]framework.Plugin {
 	var all [][]framework.Plugin
 	for i, answers := range tiers {
@@ -72,7 +72,7 @@ func TestTheFirstTierThatHasASayDecidesWhoMayLeave(t *testing.T) {
 	for name, test := range map[string]struct {
 		tiers [][]framework.Vote
 		from  int
-		why   string // the first who objects, "" if nobody does
+		why   string // of the first objection, "" if there is none
 		by    int
 	}{
 		"there are no plugins":                        {nil, 0, "", 0},
@@ -98,7 +98,7 @@ func TestTheFirstTierThatHasASayDecidesWhoMayLeave(t *testing.T) {
 			for _, isReclaim := range []bool{false, true} {
 				tiers := perTier(test.tiers, func(name named, vote framework.Vote) framework.Plugin {
 					if isReclaim {
-						return voter{name, -vote, vote} // who asks the wrong question hears the opposite
+						return voter{name, -vote, vote} // the wrong question gets the opposite answer
 					}
 					return voter{name, vote, -vote}
 				})
@@ -167,7 +167,7 @@ func TestAQueueTakesFromItsEqualsOnlyIfAllJudgesAgreeAndThereIsOne(t *testing.T)
 	for name, test := range map[string]struct {
 		tiers   [][]bool
 		off     map[string]conf.Switch
-		refuser string // "" if it may
+		refuser string // "" if the queue may reclaim
 	}{
 		"there is no judge":   {nil, nil, "default"},
 		"its switch is off":   {[][]bool{{true}}, map[string]conf.Switch{"00": conf.EnablePreemptive}, "default"},
@@ -189,7 +189,7 @@ func TestAQueueTakesFromItsEqualsOnlyIfAllJudgesAgreeAndThereIsOne(t *testing.T)
 	}
 }
 
-// chooser chooses pods by name.
+// chooser names these pods as victims.
 type chooser struct {
 	named
 	cluster **cluster.Cluster
@@ -207,7 +207,7 @@ func TestAllThatTheFirstTierChoosesLeaveAndEachOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		tiers [][][]string
 		off   map[string]conf.Switch
-		want  []string // pod and who chose it
+		want  []string // pod and plugin
 	}{
 		"nobody chooses":              {nil, nil, nil},
 		"one chooses none":            {[][][]string{{{}}}, nil, nil},
@@ -248,13 +248,13 @@ func TestWhatLeavesTogetherIsAddedUp(t *testing.T) {
 	}
 }
 
-// sharer gives queues what they say themselves that they deserve, if it is written.
-type sharer struct {
+// fixedShares gives each queue the share that its spec says, if it says one.
+type fixedShares struct {
 	named
 	shares *quota.View
 }
 
-func (s sharer) Shares() *quota.View { return s.shares }
+func (s fixedShares) Shares() *quota.View { return s.shares }
 
 func TestTheFirstPluginThatGivesSharesDecides(t *testing.T) {
 	c := open(policyOf(t, nil), fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=1") })).Cluster
@@ -263,14 +263,14 @@ func TestTheFirstPluginThatGivesSharesDecides(t *testing.T) {
 		t.Error("without a plugin that gives shares a queue has one")
 	}
 	policy := policyOf(t, nil, []framework.Plugin{mute{"mute"}}, []framework.Plugin{
-		sharer{"first", quota.Written(quota.Policy{})}, sharer{"second", quota.NewView(c.Quota(), quota.Policy{})}})
+		fixedShares{"first", quota.Written(quota.Policy{})}, fixedShares{"second", quota.NewView(c.Quota(), quota.Policy{})}})
 	share, ok := policy.Share(q)
 	if limit, has := share.Deserved.At(resources.CPU); !ok || !has || limit != 1000 {
 		t.Errorf("the share is %d, %t", limit, ok)
 	}
 }
 
-// alarm wakes at a time.
+// alarm is a plugin that wakes the scheduler at a time.
 type alarm struct {
 	named
 	at time.Time

@@ -18,7 +18,7 @@ import (
 
 var now = fixture.Birth.Add(time.Hour)
 
-// policyOf is a policy with these plugins, tier by tier. Those whose names are in off have the switch off.
+// policyOf returns a policy with these plugins, tier by tier. Plugins whose names are in off have the switch off.
 func policyOf(t *testing.T, off map[string]conf.Switch, tiers ...[]framework.Plugin) *framework.Policy {
 	t.Helper()
 	configuration := &conf.Configuration{}
@@ -53,7 +53,7 @@ func open(policy *framework.Policy, objects ...runtime.Object) *framework.Sessio
 	return framework.Open(c, policy, nil, now)
 }
 
-// gangs are as many jobs of two pods each, j0 with j0-0 and j0-1 and so on, and two nodes.
+// gangs are two nodes and so many jobs of two pods each: j0 with the pods j0-0 and j0-1, and so on.
 func gangs(count int) []runtime.Object {
 	objects := []runtime.Object{fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8")}
 	for i := range count {
@@ -76,29 +76,29 @@ func running(objects []runtime.Object) []runtime.Object {
 	return objects
 }
 
-// named is the part that all plugins here share.
+// named is the name of a plugin.
 type named string
 
 func (n named) Name() string { return string(n) }
 
-// door is a door keeper that always gives the same answer.
-type door struct {
+// enqueuer votes the same on the admission of every job.
+type enqueuer struct {
 	named
 	vote framework.Vote
 }
 
-func (d door) MayEnqueue(*cluster.Job) (framework.Vote, *verdict.Verdict) {
-	if d.vote != framework.Reject {
-		return d.vote, nil
+func (e enqueuer) MayEnqueue(*cluster.Job) (framework.Vote, *verdict.Verdict) {
+	if e.vote != framework.Reject {
+		return e.vote, nil
 	}
-	return d.vote, refusal(d.Name())
+	return e.vote, refusal(e.Name())
 }
 
 func refusal(who string) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.Refused, Subject: who, Help: verdict.HelpQueue}
 }
 
-// order puts jobs, tasks and queues in an order, by the sign of a number for each name.
+// order compares jobs, tasks and queues by the ranks of their names.
 type order struct {
 	named
 	rank map[string]int
@@ -114,7 +114,7 @@ func (o order) CompareTasks(a, b *cluster.Task) int {
 	return o.rank[a.Key().Name] - o.rank[b.Key().Name]
 }
 
-// limit says no to everything, in its own name, unless it is lenient.
+// limit refuses everything in its own name, unless it is lenient.
 type limit struct {
 	named
 	lenient bool
@@ -132,15 +132,15 @@ func (l limit) MayAllocate(*cluster.Queue, *cluster.Task) *verdict.Verdict { ret
 func (l limit) ValidateJob(*cluster.Job) *verdict.Verdict                  { return l.answer() }
 func (l limit) IsReady(*cluster.Job) bool                                  { return l.lenient }
 
-// follower knows which tasks count and where, from what it is told alone.
-type follower struct {
+// observer knows from its calls alone which tasks count, and on which node.
+type observer struct {
 	named
 	counts map[string]string
 	told   []string
 }
 
-// following returns a follower that knows what counts in a model.
-func following(c *cluster.Cluster) map[string]string {
+// counting returns the tasks of a model that count, with their nodes.
+func counting(c *cluster.Cluster) map[string]string {
 	counts := map[string]string{}
 	for _, t := range tasks(c) {
 		if t.Status.Counts() {
@@ -150,12 +150,12 @@ func following(c *cluster.Cluster) map[string]string {
 	return counts
 }
 
-func (f *follower) OpenSession(s *framework.Session) { f.counts = following(s.Cluster) }
+func (o *observer) OpenSession(s *framework.Session) { o.counts = counting(s.Cluster) }
 
-func (f *follower) TaskMoved(t *cluster.Task) {
-	delete(f.counts, t.Key().Name)
+func (o *observer) TaskMoved(t *cluster.Task) {
+	delete(o.counts, t.Key().Name)
 	if t.Status.Counts() {
-		f.counts[t.Key().Name] = t.Node.Name
+		o.counts[t.Key().Name] = t.Node.Name
 	}
-	f.told = append(f.told, t.Key().Name+":"+t.Status.String())
+	o.told = append(o.told, t.Key().Name+":"+t.Status.String())
 }

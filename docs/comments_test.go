@@ -94,7 +94,6 @@ var foldersToDo = []string{
 	"pkg/plugins/resourcestrategyfit",
 	"pkg/plugins/tasktopology",
 	"pkg/plugins/tdm",
-	"pkg/quota",
 	"pkg/resources",
 	"pkg/scheduler",
 	"pkg/verdict",

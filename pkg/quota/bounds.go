@@ -2,10 +2,11 @@ package quota
 
 import "hekla.sh/hekla/pkg/resources"
 
-// NewBounded returns a view in which queues may hold what their terms say, within the room that there is. A queue's ceiling lies
-// within the ceiling of its parent, less what its siblings are guaranteed; with a flat policy all queues are siblings. A queue is
-// guaranteed at least what its children are together. It deserves what is written, kept between its guarantee and its ceiling.
-// index has the dimensions, total is the room.
+// NewBounded returns a view in which each queue is bounded by its terms and by the size of the cluster.
+//
+// A queue's ceiling is at most that of its parent less what its siblings are guaranteed. With a flat policy all queues
+// are siblings. A queue is guaranteed at least the sum of its children's guarantees. It deserves what its terms say,
+// but at least its guarantee and at most its ceiling. index has the dimensions, and total is the size of the cluster.
 func NewBounded(t *Tree, p Policy, index *resources.Index, total resources.Vector) *View {
 	b := &bounding{View: NewView(t, p), dims: index.Len(), total: total}
 	b.amounts = make(resources.Vector, len(t.slots)*amountsPerNode*b.dims)
@@ -22,18 +23,18 @@ func NewBounded(t *Tree, p Policy, index *resources.Index, total resources.Vecto
 	return b.View
 }
 
-// amountsPerNode is how many vectors the bounds of a node are made of.
+// amountsPerNode is the number of vectors that the bounds of a node need.
 const amountsPerNode = 3
 
-// bounding works out the bounds of a view. What they are made of is taken from a few large slices: a thousand queues would make
-// thousands of small ones, in each session.
+// bounding works out the bounds of a view. It cuts all vectors from a few large slices, which saves thousands of
+// allocations per session in a cluster with a thousand queues.
 type bounding struct {
 	*View
 	dims    int
 	total   resources.Vector
 	amounts resources.Vector
 	counts  []bool
-	all     []bool // that every dimension is present
+	all     []bool // true for every dimension
 }
 
 func (b *bounding) vector() resources.Vector {
@@ -57,7 +58,7 @@ func (b *bounding) boundTree(t *Tree) {
 	b.bound(root, b.total, b.guaranteeAll(root))
 	b.boundChildren(root)
 	b.shareOfAll(root)
-	// A queue without a place in the tree starts nothing; what it holds is shown against what it says.
+	// A queue outside the tree places nothing new. Its usage is shown against its own terms.
 	for n := range t.Nodes {
 		if !n.HasPlace() {
 			b.bound(n, b.total, b.guarantee(n, nil))
@@ -65,7 +66,7 @@ func (b *bounding) boundTree(t *Tree) {
 	}
 }
 
-// guaranteeAll works out what a node and all below it are guaranteed, children first.
+// guaranteeAll works out the guarantees of a node and of all below it, children first.
 func (b *bounding) guaranteeAll(n *Node) resources.Vector {
 	var below resources.Vector
 	for _, child := range n.children {
@@ -74,7 +75,7 @@ func (b *bounding) guaranteeAll(n *Node) resources.Vector {
 	return b.guarantee(n, below)
 }
 
-// guarantee notes what a node is guaranteed: what is written, and no less than what its children are together.
+// guarantee sets the guarantee of a node: by its terms, but at least the sum of its children's guarantees.
 func (b *bounding) guarantee(n *Node, below resources.Vector) resources.Vector {
 	guarantee := b.vector()
 	for d := range guarantee {
@@ -85,7 +86,7 @@ func (b *bounding) guarantee(n *Node, below resources.Vector) resources.Vector {
 	return guarantee
 }
 
-// boundChildren bounds all nodes below one that is bound itself.
+// boundChildren sets the bounds of all nodes below n, which has its bounds already.
 func (b *bounding) boundChildren(n *Node) {
 	if len(n.children) == 0 {
 		return
@@ -109,7 +110,7 @@ func (b *bounding) guaranteed(n *Node, d resources.Dim) int64 {
 	return amount
 }
 
-// bound works out what one node may hold of a room in which it and its siblings have guarantees.
+// bound sets the bounds of a node, given the room and the guarantees of the node and its siblings together.
 func (b *bounding) bound(n *Node, room, guarantees resources.Vector) {
 	of, ceiling, deserved := b.Bound(n), b.vector(), b.vector()
 	counts := b.counts[:b.dims:b.dims]
@@ -126,7 +127,7 @@ func (b *bounding) bound(n *Node, room, guarantees resources.Vector) {
 	of.Share = resources.LimitsOf(deserved, counts)
 }
 
-// shareOfAll gives the root what its children deserve together.
+// shareOfAll sets the share of the root: the sum of its children's shares.
 func (b *bounding) shareOfAll(root *Node) {
 	deserved, counts := make(resources.Vector, b.dims), make([]bool, b.dims)
 	for _, child := range root.children {
@@ -141,9 +142,9 @@ func (b *bounding) shareOfAll(root *Node) {
 	of.Deserved, of.Share = deserved, resources.LimitsOf(deserved, counts)
 }
 
-// Ceiling returns what a queue may hold of a resource at most: the room above it that no queue is guaranteed and what is guaranteed to
-// itself, but not more than its capability. The sum of all guarantees out of the room includes its own. A cluster that shrank may
-// have less than it guarantees: then guarantees are all there is.
+// Ceiling returns the most that a queue may hold of a resource: the room without all guarantees, plus its own
+// guarantee, but at most its capability. guarantees is the sum of all guarantees in the room and includes its own. If a
+// cluster has shrunk below its guarantees, the guarantee is the ceiling.
 func Ceiling(room, guarantees, own, capability int64) int64 {
 	return min(max(room-guarantees, 0)+own, capability)
 }

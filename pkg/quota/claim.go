@@ -5,15 +5,15 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Claim is what a task or a job asks of a queue.
+// Claim is what a task or a job requests of a queue.
 type Claim struct {
-	whole resources.Vector // what it wants in all
-	lacks Lacker           // says what of it is missing; nil if all is
-	// beside is the part of the ledger that it competes with beside what is held; Allocated if there is none.
+	whole resources.Vector // all that it requests
+	lacks Lacker           // says how much of whole is still missing; nil if all of it is
+	// beside is the part of the usage that counts against the claim in addition to Allocated; Allocated if none does.
 	beside Part
 }
 
-// Lacker says how much of what it wants in all a job has not got, of one resource.
+// Lacker says how much of a resource a job still lacks of all that it requests.
 type Lacker interface {
 	LacksResource(d resources.Dim) int64
 }
@@ -21,13 +21,13 @@ type Lacker interface {
 // ToPlace is the claim of a task that is to be placed.
 func ToPlace(request resources.Vector) Claim { return Claim{whole: request} }
 
-// ToBind is the claim of a task that is to be bound now. What is to leave for others and was not told yet may stay in the end:
-// then the queue would hold both, and not what was promised room.
+// ToBind is the claim of a task that is to be bound now. Victims of planned evictions that are not sent may stay after
+// all, so their requests count beside what the queue holds.
 func ToBind(request resources.Vector) Claim { return Claim{whole: request, beside: Unsettled} }
 
-// ToAdmit is the claim of a job that waits for admission: its minResources, less what it holds already and what gates hold of
-// it. It competes with what admitted jobs still lack. In Volcano what jobs hold beyond their minimum does not count there. Here it
-// does, unless it may leave: that is for the actions that evict to find out (rule J4).
+// ToAdmit is the claim of a job pending admission: its minResources, less what it holds already and what its pods with
+// scheduling gates request. What admitted jobs still lack counts against it. In Volcano the surplus of running jobs
+// does not count here. In Hekla it does, unless it may be evicted, which the evicting actions find out (rule J4).
 func ToAdmit(minResources resources.Vector, lacks Lacker) Claim {
 	return Claim{whole: minResources, lacks: lacks, beside: Inqueue}
 }
@@ -39,7 +39,7 @@ func (c *Claim) need(d resources.Dim) int64 {
 	return c.whole.At(d)
 }
 
-// besides is what it competes with in a usage beside what is held.
+// besides is what counts against the claim in addition to Allocated.
 func (c *Claim) besides(u *Usage, d resources.Dim) int64 {
 	if c.beside == Allocated {
 		return 0
@@ -47,9 +47,9 @@ func (c *Claim) besides(u *Usage, d resources.Dim) int64 {
 	return u.Part(c.beside).At(d)
 }
 
-// isOver reports whether a need, the claim's or what is left of it, is more than a node has room for. rest is what is left of it for
-// the node above, once the node has covered what it can with what it withholds. It is not above zero if that is enough; where a
-// node above is over its ceiling, it does not fit even then.
+// isOver reports whether need does not fit under the ceiling of a node. rest is the part of it that the node above has
+// to cover, because it does not fit into what this node withholds. If rest is not above zero, the claim still does not
+// fit if a node above is over its ceiling.
 func (v *View) isOver(n *Node, c *Claim, need int64, d resources.Dim) (rest int64, isOver bool) {
 	used, withheld := v.used(n, d)
 	used += c.besides(v.Held(n), d)
@@ -57,7 +57,7 @@ func (v *View) isOver(n *Node, c *Claim, need int64, d resources.Dim) (rest int6
 	return rest, rest > v.Of(n).Ceiling.Value(d)-max(used, withheld)
 }
 
-// Fits reports whether a claim fits under the ceilings of a node and of all above it.
+// Fits reports whether a claim fits under the ceilings of a node and of all nodes above it.
 func (v *View) Fits(n *Node, c Claim) bool {
 	for i := range c.whole {
 		d := resources.Dim(i)
@@ -74,8 +74,8 @@ func (v *View) Fits(n *Node, c Claim) bool {
 	return true
 }
 
-// Full returns the highest of the nodes that a claim does not fit into, nil if it fits: while that one is full, room further down is
-// of no use. Lowest is the same from the other end.
+// Full returns the highest and the lowest node whose ceilings leave no room for a claim, nil if it fits everywhere. As
+// long as the highest is full, room in the nodes below it does not help.
 func (v *View) Full(n *Node, c Claim) (highest, lowest *Node) {
 	for i := range c.whole {
 		d := resources.Dim(i)
@@ -98,7 +98,8 @@ func (v *View) Full(n *Node, c Claim) (highest, lowest *Node) {
 	return highest, lowest
 }
 
-// Room is how much more of a resource a node may use, in itself and in all above it. It is negative where a ceiling is exceeded.
+// Room is how much more of a resource a node may use under its own ceiling and those above it. It is negative if one is
+// exceeded.
 func (v *View) Room(n *Node, d resources.Dim) int64 {
 	used, withheld := v.used(n, d)
 	room := v.Of(n).Ceiling.Value(d) - max(used, withheld)
@@ -111,7 +112,7 @@ func (v *View) Room(n *Node, d resources.Dim) int64 {
 	return room
 }
 
-// shortages returns what is missing for a claim to fit under limits, beside what a usage holds, by dimension.
+// shortages returns by how much a claim exceeds limits, given a usage, by dimension.
 func (c *Claim) shortages(index *resources.Index, u *Usage, limit func(resources.Dim) int64) []verdict.Shortage {
 	var shortages []verdict.Shortage
 	for i := range c.whole {
@@ -124,12 +125,12 @@ func (c *Claim) shortages(index *resources.Index, u *Usage, limit func(resources
 	return shortages
 }
 
-// Shortages returns what is missing for a claim to fit under the ceiling of a node, by dimension.
+// Shortages returns by how much a claim exceeds the ceiling of a node, by dimension.
 func (v *View) Shortages(index *resources.Index, n *Node, c Claim) []verdict.Shortage {
 	return c.shortages(index, v.Held(n), v.Of(n).Ceiling.Value)
 }
 
-// Refusal says why a claim does not fit under the ceiling of a node.
+// Refusal returns the verdict for a claim that does not fit under the ceiling of a node.
 func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdict {
 	ceiling := v.Of(n).Ceiling.Value
 	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: verdict.HelpQueue}
@@ -153,7 +154,8 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 	return refusal
 }
 
-// OverCapability says which queue would hold more than its capability with an amount (rule Q4), nil if none would.
+// OverCapability returns a verdict about the queue that an amount would bring above its capability (rule Q4), nil if
+// there is none.
 func OverCapability(index *resources.Index, n *Node, amount resources.Vector) *verdict.Verdict {
 	written, claim := Written(Policy{}), ToPlace(amount)
 	_, full := written.Full(n, claim)
@@ -164,7 +166,7 @@ func OverCapability(index *resources.Index, n *Node, amount resources.Vector) *v
 		Shortages: written.Shortages(index, full, claim)}
 }
 
-// RefuseClosed refuses to let a queue take anything that is not open (rule Q5); nil if it is.
+// RefuseClosed returns a verdict if the queue is not open and so may not reclaim (rule Q5), nil if it is open.
 func (n *Node) RefuseClosed() *verdict.Verdict {
 	if n.Closed == "" {
 		return nil

@@ -7,17 +7,17 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Usage is what a job, a queue or a subtree of queues has and wants.
+// Usage is what a job, a queue, or a queue with all below it holds and requests.
 type Usage struct {
-	Allocated resources.Vector // by tasks that count for their job: they have a node, or are promised one, and do not leave
-	Request   resources.Vector // by all tasks that are not finished or leaving, placed or not
+	Allocated resources.Vector // requests of tasks that have a node or are pipelined to one, and are not being evicted
+	Request   resources.Vector // requests of all tasks that are not finished or being evicted, with a node or without
 	Inqueue   resources.Vector // what admitted jobs still lack of their minResources
-	// Unsettled is what Allocated would be more if all that was decided and is not seen yet were refused: by tasks that are to leave
-	// and were not told, less those that are promised room.
+	// Unsettled is what would be added to Allocated if all planned evictions that are not sent yet were refused: the
+	// requests of their victims, less those of the tasks that are pipelined to that room.
 	Unsettled resources.Vector
 }
 
-// Part names one vector of a [Usage].
+// Part selects one vector of a [Usage].
 type Part uint8
 
 // The parts.
@@ -28,7 +28,7 @@ const (
 	Unsettled
 )
 
-// Part returns one vector.
+// Part returns a pointer to one vector.
 func (u *Usage) Part(p Part) *resources.Vector {
 	switch p {
 	case Allocated:
@@ -47,7 +47,7 @@ func (u *Usage) Clone() Usage {
 		Unsettled: u.Unsettled.Clone()}
 }
 
-// Add adds another usage.
+// Add adds w to u.
 func (u *Usage) Add(w *Usage) { u.addScaled(w, 1) }
 
 func (u *Usage) addScaled(w *Usage, sign int64) {
@@ -56,12 +56,12 @@ func (u *Usage) addScaled(w *Usage, sign int64) {
 	}
 }
 
-// Tree is all nodes, and the ledger that they make together. While it is stale, since a parent or a term has changed, bookings count
-// for the nodes that they are made on alone; [Tree.Grow] adds the rest up anew.
+// Tree holds all nodes, and so the ledger. It is stale after a parent or a term has changed. Until the next
+// [Tree.Grow], bookings then count for their own node only, and Grow adds up the rest.
 type Tree struct {
 	root      *Node
-	slots     []*Node // by slot; nil where a node is gone
-	free      []int   // slots of nodes that are gone
+	slots     []*Node // by position; nil where a node was removed
+	free      []int   // positions of removed nodes
 	stale     bool
 	withholds bool // some node lends less than it deserves
 	touched   []*Node
@@ -70,10 +70,11 @@ type Tree struct {
 // Stale notes that a parent or a term has changed.
 func (t *Tree) Stale() { t.stale = true }
 
-// IsStale reports whether the tree is to be grown before it is asked anything.
+// IsStale reports whether Grow must be called before the tree is asked.
 func (t *Tree) IsStale() bool { return t.stale }
 
-// Grow makes the tree anew from all its nodes: parent returns the node above one, nil for the root and for those without a place.
+// Grow builds the tree from all nodes. parent returns the parent of a node, nil for the root and for nodes outside the
+// tree.
 func (t *Tree) Grow(root *Node, nodes []*Node, parent func(*Node) *Node) {
 	t.assignSlots(nodes)
 	t.root, t.withholds = root, false
@@ -91,7 +92,7 @@ func (t *Tree) Grow(root *Node, nodes []*Node, parent func(*Node) *Node) {
 		if n.parent == nil {
 			t.addUp(n, 0)
 		}
-		t.Touch(n) // what a node holds changes also with what hangs below it
+		t.Touch(n) // moving a child changes what its parent holds, without a booking
 	}
 	t.stale = false
 }
@@ -113,7 +114,7 @@ func (t *Tree) addUp(n *Node, depth int) {
 	}
 }
 
-// assignSlots gives each node a number that stays the same as long as it is there.
+// assignSlots gives each node a position in the tree, which it keeps as long as it exists.
 func (t *Tree) assignSlots(nodes []*Node) {
 	if len(t.slots) == 0 {
 		t.slots = []*Node{nil}
@@ -146,7 +147,7 @@ func (t *Tree) assignSlots(nodes []*Node) {
 
 func (t *Tree) has(n *Node) bool { return n.slot > 0 && n.slot < len(t.slots) && t.slots[n.slot] == n }
 
-// Root is the node above all that have a place.
+// Root returns the root of the tree.
 func (t *Tree) Root() *Node { return t.root }
 
 // Nodes yields all nodes, in no particular order.
@@ -158,7 +159,7 @@ func (t *Tree) Nodes(yield func(*Node) bool) {
 	}
 }
 
-// Touch has [Tree.TakeTouched] return a node.
+// Touch adds a node to those that [Tree.TakeTouched] returns.
 func (t *Tree) Touch(n *Node) {
 	if !n.touched {
 		n.touched = true
@@ -166,7 +167,7 @@ func (t *Tree) Touch(n *Node) {
 	}
 }
 
-// TakeTouched returns the nodes on which something was booked, or below which, since it was called last.
+// TakeTouched returns the nodes whose usage, or that of a node below them, has changed since the last call.
 func (t *Tree) TakeTouched() []*Node {
 	touched := t.touched
 	t.touched = nil
@@ -176,10 +177,10 @@ func (t *Tree) TakeTouched() []*Node {
 	return touched
 }
 
-// Touched is how many nodes [Tree.TakeTouched] would return.
+// Touched is the number of nodes that [Tree.TakeTouched] would return.
 func (t *Tree) Touched() int { return len(t.touched) }
 
-// Untouch forgets the nodes that were touched since there were so many.
+// Untouch removes the nodes that were touched after the first ones, as many as since says.
 func (t *Tree) Untouch(since int) {
 	for _, n := range t.touched[since:] {
 		n.touched = false
@@ -187,7 +188,7 @@ func (t *Tree) Untouch(since int) {
 	t.touched = t.touched[:since]
 }
 
-// Book adds an amount, times a sign, to one part of what a node has, and all above it.
+// Book adds sign times an amount to one part of the usage of a node, and of all nodes above it.
 func (t *Tree) Book(n *Node, p Part, v resources.Vector, sign int64) {
 	t.Touch(n)
 	n.Own.Part(p).AddScaled(v, sign)
@@ -203,7 +204,7 @@ func (t *Tree) Book(n *Node, p Part, v resources.Vector, sign int64) {
 	}
 }
 
-// BookOne is Book for a change of one dimension.
+// BookOne is Book for one dimension.
 func (t *Tree) BookOne(n *Node, p Part, d resources.Dim, delta int64) {
 	t.Touch(n)
 	add := func(v *resources.Vector) { v.Set(d, v.At(d)+delta) }
@@ -219,15 +220,15 @@ func (t *Tree) BookOne(n *Node, p Part, d resources.Dim, delta int64) {
 	}
 }
 
-// BookAll adds all that a job has and wants, times a sign.
+// BookAll adds sign times the usage of a job to a node, and to all nodes above it.
 func (t *Tree) BookAll(n *Node, u *Usage, sign int64) {
 	for p := Allocated; p <= Unsettled; p++ {
 		t.Book(n, p, *u.Part(p), sign)
 	}
 }
 
-// hide notes what the nodes above one will see less of an amount, since it fits into what nodes withhold. It comes before the amount
-// is added.
+// hide books how much of an amount the nodes above n do not count, because it fits into what nodes withhold. It must be
+// called before the amount itself is booked.
 func (t *Tree) hide(n *Node, v resources.Vector, sign int64) {
 	for d, amount := range v {
 		if amount != 0 {
@@ -237,7 +238,7 @@ func (t *Tree) hide(n *Node, v resources.Vector, sign int64) {
 }
 
 func (t *Tree) hideOne(n *Node, d resources.Dim, delta int64) {
-	var hidden int64 // of the change, for the node
+	var hidden int64 // the part of delta that the nodes above do not count
 	for ; n.parent != nil; n = n.parent {
 		used, withheld := n.Used(d), n.Withheld(d)
 		after := used + delta - hidden

@@ -7,28 +7,32 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Terms are what an API says of a queue.
+// Terms are the settings of a queue, whatever API they come from.
 type Terms struct {
-	// Priority ranks queues: who is served first, and who gives to whom (rule Q1).
+	// Priority decides which queue is served first, and which queue may take resources of which other (rule Q1).
 	Priority int32
-	// Weight is how wide the queue is where a policy divides the cluster by weight.
+	// Weight is the part of the cluster that the queue gets in relation to its siblings, if a policy divides the
+	// cluster by weight.
 	Weight int64
 
-	// Guarantee is the floor, Deserved the share by right, Capability the ceiling. A resource that is not named is not
-	// guaranteed, not spoken of, and not bounded.
+	// Guarantee is reserved for the queue, Deserved is its share by right, Capability is its upper limit. A resource
+	// that is not named has no guarantee, no share and no limit.
 	Guarantee, Deserved, Capability resources.Limits
-	// Lendable is how much of what the queue deserves others may use while it does not; what is not named may be lent whole.
+	// Lendable is how much of Deserved other queues may use while this one does not. A resource that is not named is
+	// lent in full.
 	Lendable resources.Limits
-	// Borrowable is how much beyond what it deserves the queue may use; what is not named is not bounded by it.
+	// Borrowable is how much more than Deserved the queue may use. A resource that is not named may be borrowed without
+	// limit.
 	Borrowable resources.Limits
 
-	// Reclaimable says that pods may leave for jobs of other queues (rule Q3).
+	// Reclaimable says that pods of the queue may be evicted for jobs of other queues (rule Q3).
 	Reclaimable bool
-	// Closed is the state of a queue that may take nothing from others (rule Q5), "" if it may.
+	// Closed is the state of a queue that may not reclaim (rule Q5), "" if the queue is open.
 	Closed string
 }
 
-// Ceiling is the most that the queue may use of a resource, [resources.Unlimited] if nothing bounds it.
+// Ceiling is the most that the queue may use of a resource: Capability, or Deserved plus Borrowable if that is less. It
+// is [resources.Unlimited] if there is no limit.
 func (t *Terms) Ceiling(d resources.Dim) int64 {
 	ceiling := t.Capability.Value(d)
 	if beyond, ok := t.Borrowable.At(d); ok {
@@ -38,7 +42,7 @@ func (t *Terms) Ceiling(d resources.Dim) int64 {
 	return ceiling
 }
 
-// Withheld is what the queue deserves of a resource and does not lend.
+// Withheld is the part of Deserved that the queue does not lend.
 func (t *Terms) Withheld(d resources.Dim) int64 {
 	lendable, ok := t.Lendable.At(d)
 	if !ok {
@@ -48,7 +52,7 @@ func (t *Terms) Withheld(d resources.Dim) int64 {
 	return min(max(deserved-lendable, 0), t.Capability.Value(d))
 }
 
-// bounds are the terms as bounds.
+// bounds returns the terms as bounds.
 func (t *Terms) bounds() Bounds {
 	b := Bounds{Guarantee: t.Guarantee, Deserved: t.Deserved.Vector(), Share: t.Deserved, Ceiling: t.Capability}
 	if !t.Borrowable.IsEmpty() {
@@ -68,39 +72,39 @@ type Node struct {
 	Created time.Time // zero if unknown
 	Terms
 
-	// Depth is 0 for the root, and for a node without a place in the tree.
+	// Depth is 0 for the root, and for a node outside the tree.
 	Depth int
-	// Jobs is how many jobs name the queue.
+	// Jobs is the number of jobs in the queue.
 	Jobs int
-	// Own is what the jobs of the queue have and want, Subtree what those of all below it have and want as well.
+	// Own is the usage of the queue's own jobs. Subtree includes the jobs of all queues below it.
 	Own, Subtree Usage
 
-	written  Bounds // what the terms say, worked out when the tree grows
+	written  Bounds // bounds by the terms, worked out when the tree grows
 	parent   *Node
 	children []*Node
 	root     *Node
-	slot     int // in the tree, from 1; 0 before the tree has grown around it
-	// hidden is what of Subtree.Allocated nodes below cover with what they withhold.
+	slot     int // position in the tree, from 1; 0 before the first Grow with this node
+	// hidden is the part of Subtree.Allocated that fits into what nodes below withhold.
 	hidden  resources.Vector
 	touched bool
 }
 
-// Above is the parent, nil for the root and for a node without a place in the tree.
+// Above returns the parent, nil for the root and for a node outside the tree.
 func (n *Node) Above() *Node { return n.parent }
 
-// Below are the children, by name. The caller must not change the list.
+// Below returns the children, sorted by name. The caller must not change the list.
 func (n *Node) Below() []*Node { return n.children }
 
-// IsLeaf reports whether nothing is below the node.
+// IsLeaf reports whether the node has no children.
 func (n *Node) IsLeaf() bool { return len(n.children) == 0 }
 
 // IsRoot reports whether the node is the root of its tree.
 func (n *Node) IsRoot() bool { return n == n.root }
 
-// HasPlace reports whether the node is the root or below it.
+// HasPlace reports whether the node is in the tree: the root or a node below it.
 func (n *Node) HasPlace() bool { return n.parent != nil || n.IsRoot() }
 
-// Contains reports whether a node is this one or below it.
+// Contains reports whether m is this node or a node below it.
 func (n *Node) Contains(m *Node) bool {
 	for m != nil && m.Depth > n.Depth {
 		m = m.parent
@@ -108,14 +112,14 @@ func (n *Node) Contains(m *Node) bool {
 	return m == n
 }
 
-// Used is what the node uses of a resource in the eyes of those above it: what it holds, without what nodes below cover with what
-// they withhold.
+// Used is what the node above counts of a resource as used by this one: what the subtree holds, less what fits into the
+// amounts that nodes below withhold.
 func (n *Node) Used(d resources.Dim) int64 { return n.Subtree.Allocated.At(d) - n.hidden.At(d) }
 
-// kept is what of its use the node covers with what it withholds.
+// kept is the part of Used that fits into what the node itself withholds.
 func (n *Node) kept(d resources.Dim) int64 { return min(max(n.Used(d), 0), n.Withheld(d)) }
 
-// IsSettled reports whether no evictions are decided, in the node or above it, that may be refused still.
+// IsSettled reports whether neither the node nor one above it has planned evictions that may still be refused.
 func (n *Node) IsSettled() bool {
 	for ; n != nil; n = n.parent {
 		if !n.Subtree.Unsettled.IsZero() {
@@ -125,7 +129,7 @@ func (n *Node) IsSettled() bool {
 	return true
 }
 
-// Compare is the order of queues where nothing else has a say: the older first, then by name.
+// Compare sorts queues by their creation, then by name. It decides where no plugin does.
 func Compare(a, b *Node) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }

@@ -2,11 +2,12 @@ package quota
 
 import "hekla.sh/hekla/pkg/resources"
 
-// HoldsNothing is said of a node from which nothing is to be had.
+// HoldsNothing says that a queue holds nothing that could be reclaimed.
 const HoldsNothing = "the queue holds nothing"
 
-// Protects says which rule protects all that a node holds from the preemptor, "" if there is a resource of which the preemptor may have at
-// least the least amount. It is the answer to whom a queue may take from; how much it may take the rules say of each pod.
+// Protects says which rule protects a queue from the preemptor completely, "" if the preemptor may take at least one
+// unit of some resource. It answers from which queues the preemptor may reclaim. How much it may take depends on the
+// pods.
 func Protects(rules Rules, victim *Node) string {
 	if why := rules.Forbids(victim); why != "" {
 		return why
@@ -17,7 +18,7 @@ func Protects(rules Rules, victim *Node) string {
 		if held <= 0 || d == resources.Pods {
 			continue
 		}
-		// One resource at a time, and the least of it: of several together there may be too much.
+		// One unit of one resource is tried at a time. Of several together there may be too much.
 		var least resources.Vector
 		least.Set(d, 1)
 		if why = rules.Objects(victim, least, least, func() bool { return rules.IsEntitled(least) }); why == "" {

@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// amounts are CPUs, memory and devices; a test names what it needs.
+// amounts are CPUs, memory and devices by short names. A test lists only what it needs.
 type amounts map[string]int64
 
 // index has the dimensions of the tests: resources, and one of a flavor.
@@ -50,7 +50,7 @@ func (a amounts) limits() resources.Limits {
 	return l
 }
 
-// grow makes a tree: nodes in the order of parents, which are positions in the list, the first the root.
+// grow makes a tree of nodes. The first is the root; parents has the index of each node's parent.
 func grow(nodes []*quota.Node, parents []int) *quota.Tree {
 	t := &quota.Tree{}
 	above := map[*quota.Node]*quota.Node{}

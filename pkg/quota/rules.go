@@ -6,47 +6,49 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Rules are the rules about queues for one preemptor, in the scope of one plan. The eviction engine asks them and knows nothing else of
-// queues. They are answered on the ledger as it stands: victims that were chosen before are gone, and what the preemptor was promised is
-// there.
+// Rules say which evictions are allowed between queues, for one preemptor and one scope. The eviction engine knows
+// nothing else about queues. Answers use the ledger of the moment: earlier victims of the plan are gone, and pipelined
+// tasks of the preemptor are counted.
 type Rules interface {
-	// Forbids says why no pod of a node may leave for the preemptor, whatever the ledger says; "" if that is not forbidden.
+	// Forbids says why no pod of a queue may be evicted for the preemptor, whatever the queues hold; "" if that is not
+	// forbidden.
 	Forbids(victim *Node) string
-	// Objects says why an amount may not leave a node for what is wanted, "" if it may. isEntitled is asked if the preemptor must
-	// have a right to what it takes.
+	// Objects says why an amount may not leave a queue for what is wanted, "" if it may. It calls isEntitled if the
+	// preemptor needs a right to the amount.
 	Objects(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string
-	// NeedsRight reports whether the preemptor must have a right to what it takes from a node.
+	// NeedsRight reports whether the preemptor may take from a queue only by right.
 	NeedsRight(victim *Node) bool
-	// IsEntitled reports whether the preemptor has a right to an amount before any pod asks for it.
+	// IsEntitled reports whether the preemptor has a right to an amount, before any of its pods is placed.
 	IsEntitled(amount resources.Vector) bool
-	// MayExceed reports whether the preemptor may be placed an amount that its share has no room for.
+	// MayExceed reports whether the preemptor may place an amount that does not fit into its share.
 	MayExceed(amount resources.Vector) bool
-	// Compare is the order in which givers are asked, negative if a is asked first (rule Q8).
+	// Compare sorts the queues of victims. It is negative if a comes first (rule Q8).
 	Compare(a, b *Node) int
-	// Priority is how much a node counts when victims are compared, whatever the ledger says.
+	// Priority is the priority of a queue in the comparison of victims.
 	Priority(n *Node) int64
-	// Standing is how a node counts beside that, and what is told of it.
+	// Standing is what counts of a queue besides its priority when victims are compared, and what is reported about it.
 	Standing(n *Node) Standing
-	// KeepsGuarantees reports whether the preemptor's node and those above it hold what they are guaranteed, or no less than at first.
+	// KeepsGuarantees reports whether the preemptor's queue, and all above it, hold their guarantees, or as much as
+	// before the plan.
 	KeepsGuarantees() bool
 }
 
-// Standing is how a node stands.
+// Standing is what a queue holds compared with its share.
 type Standing struct {
-	Ratio    resources.Ratio  // of what it holds to what it deserves; zero if queues have no shares
-	Held     resources.Vector // by the node and all below it
+	Ratio    resources.Ratio  // held to deserved; zero if queues have no shares
+	Held     resources.Vector // of the queue and all below it
 	Deserved resources.Limits
 }
 
-// Between are the rules of queues with priorities, shares and guarantees, for one preemptor (rules Q1 to Q4, Q8).
+// Between implements [Rules] for queues with priorities, shares and guarantees (rules Q1 to Q4, Q8).
 type Between struct {
-	// Preemptor is the node of the job that needs room.
+	// Preemptor is the node of the preemptor's queue.
 	Preemptor *Node
-	// Shares are the shares of queues, nil if no plugin gives them any.
+	// Shares are the shares of queues, nil if no plugin gives any.
 	Shares *View
 	// OrderOnly is as in [Policy].
 	OrderOnly bool
-	// SurplusOnly says that queues of equal priority give only what lies above their shares.
+	// SurplusOnly says that among queues of equal priority only what lies above a share may be reclaimed.
 	SurplusOnly bool
 
 	written  *View
@@ -54,7 +56,8 @@ type Between struct {
 	hasLower bool
 }
 
-// NewBetween returns the rules for a preemptor as the ledger stands. acrossQueues says that queues other than the preemptor's may give.
+// NewBetween returns the rules for a preemptor. The ledger of this moment is the state before the plan. acrossQueues
+// says that pods of other queues may be evicted.
 func NewBetween(t *Tree, b Between, acrossQueues bool) *Between {
 	b.written = Written(Policy{OrderOnly: b.OrderOnly})
 	b.before = Held{}
@@ -82,8 +85,8 @@ func (b *Between) Forbids(victim *Node) string {
 	return ""
 }
 
-// isReclaimable reports whether neither a node nor one above it that does not contain the preemptor keeps what it holds to itself
-// (rule Q3). The victim itself is asked wherever it stands: the preemptor may be below it.
+// isReclaimable reports whether the victim's queue is reclaimable, and all above it that do not contain the preemptor
+// (rule Q3). The victim's own queue is asked even if the preemptor is below it.
 func (b *Between) isReclaimable(victim *Node) bool {
 	if victim == b.Preemptor {
 		return true
@@ -112,12 +115,12 @@ func (b *Between) Objects(victim *Node, leaving, wanted resources.Vector, isEnti
 	return ""
 }
 
-// NeedsRight implements [Rules]: from queues of less priority the preemptor takes without a right (rule Q4).
+// NeedsRight implements [Rules]. Against queues of lower priority the preemptor needs no right (rule Q4).
 func (b *Between) NeedsRight(victim *Node) bool {
 	return victim != b.Preemptor && b.written.rank(b.Preemptor, victim) == 0
 }
 
-// IsEntitled implements [Rules]: the amount lies within the share, and the share speaks of some of it.
+// IsEntitled implements [Rules]. The amount must be within the share, and the share must name some of it.
 func (b *Between) IsEntitled(amount resources.Vector) bool {
 	if b.Shares == nil {
 		return false
@@ -137,8 +140,8 @@ func (b *Between) IsEntitled(amount resources.Vector) bool {
 	return speaks
 }
 
-// MayExceed implements [Rules]. A queue takes from lower ones beyond its share, and jobs take from each other what their queue has
-// already.
+// MayExceed implements [Rules]. A queue may exceed its share at the expense of queues of lower priority. Inside a
+// queue, jobs may take from each other what the queue holds already.
 func (b *Between) MayExceed(amount resources.Vector) bool {
 	if b.hasLower {
 		return true
@@ -150,7 +153,7 @@ func (b *Between) MayExceed(amount resources.Vector) bool {
 	for i, need := range amount {
 		d := resources.Dim(i)
 		if d == resources.Pods {
-			continue // two small pods may take the place of a large one
+			continue // one large pod may be replaced by two small ones
 		}
 		after := b.Preemptor.Subtree.Allocated.At(d) + need
 		if need > 0 && after > b.before[b.Preemptor].At(d) && after > share.Value(d) {
@@ -160,7 +163,8 @@ func (b *Between) MayExceed(amount resources.Vector) bool {
 	return true
 }
 
-// Compare implements [Rules]: the lowest priority first, then the furthest above its share as the plan stands.
+// Compare implements [Rules]. The lowest priority comes first, then the queue furthest above its share at this point of
+// the plan.
 func (b *Between) Compare(p, q *Node) int {
 	if c := cmp.Compare(p.Priority, q.Priority); c != 0 || b.Shares == nil {
 		return c

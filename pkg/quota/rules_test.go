@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// bookSome has every node hold something.
+// bookSome books random usage on every node.
 func bookSome(r *rapid.T, t *quota.Tree, nodes []*quota.Node) {
 	for _, n := range nodes {
 		t.Book(n, quota.Allocated, drawAmounts(r, "held").vector(), +1)
@@ -17,7 +17,8 @@ func bookSome(r *rapid.T, t *quota.Tree, nodes []*quota.Node) {
 	}
 }
 
-// checkFloors fails if a node that does not contain the preemptor holds less than it is guaranteed, or than it did, of what has left.
+// checkFloors fails if a node has fallen below its guarantee in what has left. Nodes that contain the preemptor are
+// left out.
 func checkFloors(r *rapid.T, nodes []*quota.Node, preemptor *quota.Node, before map[*quota.Node]resources.Vector) {
 	for _, n := range nodes {
 		for d := range resources.Dim(5) {
@@ -63,7 +64,7 @@ func TestNoQueueFallsBelowItsGuarantee(t *testing.T) {
 	})
 }
 
-// A view protects guarantees as the rules do, those of a queue with queues below it too.
+// A view protects guarantees as the rules do, also of a queue with queues below it.
 func TestNoVoteLetsAQueueFallBelowItsGuarantee(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := drawForest(r, false)
@@ -88,8 +89,8 @@ func TestNoVoteLetsAQueueFallBelowItsGuarantee(t *testing.T) {
 	})
 }
 
-// Whatever queues take from each other one resource within the rules, what all hold within their shares grows with each time: so
-// they come to rest, and take in no circle.
+// Queues take one resource from each other in any order that the rules allow. The sum of what queues hold within their
+// shares grows with each step. So it ends, and queues do not take in a circle.
 func TestTakingWithinSharesEnds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := drawForest(r, false)
@@ -117,7 +118,7 @@ func TestTakingWithinSharesEnds(t *testing.T) {
 				continue
 			}
 			if _, counts := view.Of(victim).Share.At(d); !counts {
-				continue // what no share speaks of is nobody's within it
+				continue // no share names it
 			}
 			before := within(d)
 			tree.Book(victim, quota.Allocated, unit, -1)

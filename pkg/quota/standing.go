@@ -5,8 +5,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Ratio is how far a node has come towards its share: the largest ratio of what it holds to what it deserves, over the resources
-// that count. It is infinite where something is held and nothing deserved.
+// Ratio is the largest ratio of what a node holds to what it deserves, over the resources that its share names. It is
+// infinite if the node holds something and deserves nothing of it.
 func (v *View) Ratio(n *Node) resources.Ratio {
 	b := v.Of(n)
 	if v.EmptyIsReached && b.Deserved.IsZero() {
@@ -25,13 +25,13 @@ func (v *View) Ratio(n *Node) resources.Ratio {
 	return worst
 }
 
-// IsSaturated reports whether a node has all that it deserves, of every resource, and wants more.
+// IsSaturated reports whether a node holds all that it deserves, of every resource, and requests more.
 func (v *View) IsSaturated(n *Node) bool {
 	held := v.Held(n)
 	return v.Of(n).Deserved.LessEqual(held.Allocated) && !held.Request.LessEqual(held.Allocated)
 }
 
-// Borrowed is what a node holds of a resource beyond what it deserves; 0 where its share does not speak of the resource.
+// Borrowed is what a node holds of a resource beyond what it deserves; 0 if its share does not name the resource.
 func (v *View) Borrowed(n *Node, d resources.Dim) int64 {
 	deserved, counts := v.Of(n).Share.At(d)
 	if !counts {
@@ -40,8 +40,8 @@ func (v *View) Borrowed(n *Node, d resources.Dim) int64 {
 	return max(v.Held(n).Allocated.At(d)-deserved, 0)
 }
 
-// IsAboveShare reports whether a node holds more than it deserves of a resource that is asked about; of any with nil. A share says
-// nothing about the number of pods here, as in IsSurplus.
+// IsAboveShare reports whether a node holds more than it deserves of a resource in asked, or of any resource if asked
+// is nil. The number of pods does not count, as in IsSurplus.
 func (v *View) IsAboveShare(n *Node, asked resources.Vector) bool {
 	share, held := v.Of(n).Share, v.Held(n).Allocated
 	for i := range share.Len() {
@@ -54,7 +54,7 @@ func (v *View) IsAboveShare(n *Node, asked resources.Vector) bool {
 	return false
 }
 
-// Names reports whether the share of a node speaks of anything in an amount but the number of pods.
+// Names reports whether the share of a node names a resource in amounts, other than the number of pods.
 func (v *View) Names(n *Node, amounts resources.Vector) bool {
 	share := v.Of(n).Share
 	for i, amount := range amounts {
@@ -66,8 +66,9 @@ func (v *View) Names(n *Node, amounts resources.Vector) bool {
 	return false
 }
 
-// IsSurplus reports whether what would leave a node lies above what it deserves, of the resources that are wanted (rule Q1): in one of
-// them at least that the share speaks of, as much as is deserved stays. What the share does not speak of at all is above it.
+// IsSurplus reports whether what would leave a node is above what the node deserves (rule Q1). It is if the node keeps
+// what it deserves of at least one resource that is wanted, leaves, and is named by the share. It is also if the share
+// names nothing of what would leave.
 func (v *View) IsSurplus(n *Node, leaving, wanted resources.Vector) bool {
 	share, held, speaks := v.Of(n).Share, v.Held(n).Allocated, false
 	for i, amount := range leaving {
@@ -84,17 +85,17 @@ func (v *View) IsSurplus(n *Node, leaving, wanted resources.Vector) bool {
 	return !speaks
 }
 
-// Ground is why a queue may take what others hold.
+// Ground is why a queue may reclaim.
 type Ground uint8
 
 // The grounds.
 const (
 	NoGround  Ground = iota
-	OfRight          // what it asks for lies within its own share
-	Borrowing        // within that of a queue above, which lends it
+	OfRight          // the request is within its own share
+	Borrowing        // the request is within the share of a queue above, which lends it
 )
 
-// Ground says on what ground a node may take an amount from queues of its own priority (rule Q4).
+// Ground says on what ground a node may reclaim an amount from queues of its own priority (rule Q4).
 func (v *View) Ground(n *Node, request resources.Vector) Ground {
 	if v.isEntitled(n, request) {
 		return OfRight
@@ -107,8 +108,8 @@ func (v *View) Ground(n *Node, request resources.Vector) Ground {
 	return NoGround
 }
 
-// isEntitled reports whether an amount is within the share of a node: in all that the share names, of which something must be
-// asked for. The number of pods alone is no right, since no queue gives for it either.
+// isEntitled reports whether a request is within the share of a node, in all resources that the share names. It must
+// request some of them. The number of pods alone gives no right, since pods cannot be reclaimed for it either.
 func (v *View) isEntitled(n *Node, request resources.Vector) bool {
 	held, deserves := v.Held(n).Allocated, false
 	for i, need := range request {
@@ -125,7 +126,7 @@ func (v *View) isEntitled(n *Node, request resources.Vector) bool {
 	return deserves
 }
 
-// Why pods may not leave their queue. Each is counted, and shown to the owner of the job that waits.
+// Why pods of a queue may not be evicted. These reasons are counted, and shown to the user whose job waits.
 const (
 	WithinShare     = "rule Q1 (within what their queue deserves)"
 	WithinShareOver = "rule Q1 (within what a queue above theirs deserves)"
@@ -135,7 +136,7 @@ const (
 	HasItsShare     = "rule Q4 (the job's own queue has what it deserves)"
 )
 
-// deserves is what a node deserves of a resource; counts is false if its share says nothing of it.
+// deserves returns what a node deserves of a resource. counts is false if its share does not name the resource.
 func (v *View) deserves(n *Node, d resources.Dim) (amount int64, counts bool) {
 	b := v.Of(n)
 	if v.Strict {
@@ -144,7 +145,7 @@ func (v *View) deserves(n *Node, d resources.Dim) (amount int64, counts bool) {
 	return b.Share.At(d)
 }
 
-// ShareShortages returns what is missing for a claim to fit into the share of a node, by dimension.
+// ShareShortages returns by how much a claim exceeds the share of a node, by dimension.
 func (v *View) ShareShortages(index *resources.Index, n *Node, c Claim) []verdict.Shortage {
 	return c.shortages(index, v.Held(n), func(d resources.Dim) int64 {
 		if amount, counts := v.deserves(n, d); counts {
@@ -154,9 +155,9 @@ func (v *View) ShareShortages(index *resources.Index, n *Node, c Claim) []verdic
 	})
 }
 
-// MayGive says why a node may not let an amount go to another node, "" if it may. No queue it leaves falls below its guarantee (law
-// Q2). Between queues of equal priority the victim, and those above that protect it, must hold more than their shares; to a queue of
-// more priority they give all above the guarantee (rule Q1).
+// MayGive says why an amount may not be reclaimed from a node for another node, "" if it may. No queue falls below its
+// guarantee (rule Q2). Against a preemptor of higher priority only the guarantee is protected. Otherwise the victim's
+// queue, and the queues above that protect it, must hold more than their shares (rule Q1).
 func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) string {
 	switch {
 	case v.breaksGuarantee(victim, leaving, preemptor, nil, nil):
@@ -175,7 +176,7 @@ func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) string
 	}
 	for a := range v.ancestors(victim) {
 		if a.Contains(preemptor) {
-			break // what leaves comes back into it
+			break // the preemptor is below it too, so that it keeps what leaves
 		}
 		if v.Names(a, leaving) && !v.IsAboveShare(a, leaving) {
 			return WithinShareOver
@@ -184,9 +185,9 @@ func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) string
 	return ""
 }
 
-// breaksGuarantee reports whether a node, or one above it, would hold less than it is guaranteed of something that leaves for a preemptor
-// (rule Q2). A node that contains the preemptor gets what the preemptor takes, which is wanted. It may be below its guarantee, but must not
-// fall further than it was before; where that is not known, it is not asked.
+// breaksGuarantee reports whether an eviction would leave a node, or one above it, below its guarantee in what leaves
+// (rule Q2). A node that contains the preemptor also gets what is wanted. It may be below its guarantee, but not
+// further than before. If before is nil, such nodes are not checked.
 func (v *View) breaksGuarantee(victim *Node, leaving resources.Vector, preemptor *Node, wanted resources.Vector, before Held) bool {
 	for n := victim; n != nil; n = v.above(n) {
 		guarantee := v.Of(n).Guarantee
@@ -216,18 +217,18 @@ func (v *View) breaksGuarantee(victim *Node, leaving resources.Vector, preemptor
 	return false
 }
 
-// Held is what nodes held at some time.
+// Held is what nodes held at an earlier moment.
 type Held map[*Node]resources.Vector
 
-// Note adds a node, and those above it, as they stand.
+// Note stores what a node, and all above it, hold at this moment.
 func (h Held) Note(n *Node) {
 	for ; n != nil; n = n.parent {
 		h[n] = n.Subtree.Allocated.Clone()
 	}
 }
 
-// KeepsGuarantees reports whether a node, and those above it, hold what they are guaranteed of everything, or no less than they did
-// (rule Q2).
+// KeepsGuarantees reports whether a node, and all above it, hold their guarantees of every resource, or no less than at
+// the earlier moment (rule Q2).
 func (h Held) KeepsGuarantees(n *Node) bool {
 	for ; n != nil; n = n.parent {
 		for i := range n.Guarantee.Len() {

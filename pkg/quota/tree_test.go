@@ -16,10 +16,10 @@ import (
 // maxDepth is how deep random trees are.
 const maxDepth = 6
 
-// forest is a random tree, of which the nodes can be made again in another order.
+// forest describes a random tree, whose nodes can be made again in another order.
 type forest struct {
 	terms   []quota.Terms
-	parents []int // by position, of nodes before
+	parents []int // indexes of earlier nodes, by index
 }
 
 func drawForest(r *rapid.T, withholding bool) forest {
@@ -39,7 +39,7 @@ func drawForest(r *rapid.T, withholding bool) forest {
 			Deserved: drawAmounts(r, "deserved").limits(), Capability: drawAmounts(r, "capability").limits()}
 		if withholding {
 			terms.Lendable, terms.Borrowable = drawAmounts(r, "lendable").limits(), drawAmounts(r, "borrowable").limits()
-			// In one resource all withhold something, so that what one hides shows in what the next does.
+			// In one resource every node withholds something, so that what one node hides affects the next.
 			terms.Deserved.Set(dim("spot"), rapid.Int64Range(1, 4).Draw(r, "deserved"))
 			terms.Lendable.Set(dim("spot"), rapid.Int64Range(0, 2).Draw(r, "lendable"))
 		}
@@ -48,7 +48,7 @@ func drawForest(r *rapid.T, withholding bool) forest {
 	return f
 }
 
-// tree makes the nodes and hands them to the tree in an order.
+// tree makes the nodes and grows a tree from them in an order.
 func (f forest) tree(order []int) (*quota.Tree, []*quota.Node) {
 	nodes := make([]*quota.Node, len(f.terms))
 	for i := range nodes {
@@ -86,7 +86,7 @@ func drawBooking(r *rapid.T, nodes []*quota.Node) booking {
 	return booking{rapid.SampledFrom(nodes).Draw(r, "node"), quota.Part(rapid.IntRange(0, 3).Draw(r, "part")), drawAmounts(r, "booked").vector()}
 }
 
-// book carries a booking out, in one of the ways in which it can be.
+// book makes the booking in one of the possible ways.
 func (b booking) book(r *rapid.T, t *quota.Tree, sign int64) {
 	if rapid.Bool().Draw(r, "one by one") {
 		for d, amount := range b.amount {
@@ -97,7 +97,7 @@ func (b booking) book(r *rapid.T, t *quota.Tree, sign int64) {
 	t.Book(b.node, b.part, b.amount, sign)
 }
 
-// used is what spills out of a node: the definition of it, added up afresh.
+// used computes Used by its definition.
 func used(n *quota.Node, d resources.Dim) int64 {
 	sum := n.Own.Allocated.At(d)
 	for _, child := range n.Below() {
@@ -170,7 +170,7 @@ func checkLedger(r *rapid.T, nodes []*quota.Node, own map[*quota.Node]*quota.Usa
 	}
 }
 
-// available is how much a node may use, by the definition that Kueue has for cohorts with lending and borrowing limits.
+// available is how much a node may use, as Kueue defines it for cohorts with lending and borrowing limits.
 func available(n *quota.Node, d resources.Dim) int64 {
 	withheld := n.Withheld(d)
 	here := n.Ceiling(d)
@@ -220,8 +220,8 @@ func TestAClaimFitsWhereThereIsRoomAtEveryLevel(t *testing.T) {
 	})
 }
 
-// What shares add up to may be more than there is. Then claims that fit never bring a queue above its ceiling, nor all
-// together above the cluster.
+// The shares may add up to more than the cluster. Even then claims that fit bring no queue above its ceiling, and all
+// queues together not above the cluster.
 func TestSharesAboveTheClusterOverfillNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := drawForest(r, false)
@@ -280,7 +280,7 @@ func TestTheOrderOfNodesChangesNothing(t *testing.T) {
 	})
 }
 
-// answers are all answers of the package about a tree, as text.
+// answers lists all answers of the package about a tree, as text.
 func answers(t *quota.Tree, nodes []*quota.Node, p quota.Policy, preemptor int, leaving, asked resources.Vector) string {
 	var b strings.Builder
 	view := quota.NewBounded(t, p, index(), amounts{"cpu": 9, "memory": 9, "pods": 9, "example.com/a": 9}.vector())

@@ -4,48 +4,51 @@ import "hekla.sh/hekla/pkg/resources"
 
 // Policy says which rules hold in a [View].
 type Policy struct {
-	// Flat takes the queues as if none had a parent: what counts is what a queue's own jobs hold.
+	// Flat ignores the tree: every queue counts what its own jobs hold.
 	Flat bool
-	// OrderOnly says that the priority of queues only orders them, and gives no right to what another deserves.
+	// OrderOnly says that priorities only order the queues. They then give no queue a right to the share of another.
 	OrderOnly bool
-	// Levels is how many queues above one lend it their shares when it takes, and protect it with theirs when it gives.
+	// Levels is the number of queues above a queue whose shares count beside its own: it may borrow from them when it
+	// reclaims, and they protect it when others reclaim from it.
 	Levels int
-	// Strict says that nothing is deserved of a resource that a share does not name. Else the share says nothing of it.
+	// Strict says that a queue deserves nothing of a resource that its share does not name. Otherwise the share sets no
+	// limit for it.
 	Strict bool
-	// AnyExcess says that a queue gives as long as it holds more than it deserves of any resource. Else it must be a resource that
-	// would leave, and a queue whose share names none of them gives.
+	// AnyExcess says that pods of a queue may be reclaimed while the queue holds more than it deserves of any resource.
+	// Otherwise it must hold more of a resource that the victims request. Then pods that request no resource of the
+	// share may always be reclaimed.
 	AnyExcess bool
-	// EmptyIsReached says that a queue that deserves nothing has come as far as one that holds just what it deserves.
+	// EmptyIsReached says that a queue that deserves nothing has the ratio 1, like a queue that holds what it deserves.
 	EmptyIsReached bool
 }
 
-// Bounds are what a node may hold in a view.
+// Bounds are the limits and the share of a node in a view.
 type Bounds struct {
 	Guarantee resources.Limits
 	Deserved  resources.Vector
-	Share     resources.Limits // what is deserved of the resources that count
+	Share     resources.Limits // what is deserved, of the resources that the share names
 	Ceiling   resources.Limits
 
 	node *Node
 }
 
-// View is the tree as a policy sees it. Its bounds are worked out when a session opens; the ledger is read as it stands. A node that
-// was given no bounds deserves nothing and has no ceiling.
+// View is the tree as a policy sees it. Its bounds are worked out when a session opens. Usage is read from the ledger
+// at the moment of the question. A node without bounds deserves nothing and has no ceiling.
 type View struct {
 	Policy
-	bounds []Bounds // by slot; nil if the terms are taken as they are written
+	bounds []Bounds // by position in the tree; nil if the terms are the bounds
 	none   Bounds
 }
 
-// Written returns a view of the terms as they are written.
+// Written returns a view in which the bounds are the terms as they are written.
 func Written(p Policy) *View { return &View{Policy: p} }
 
-// NewView returns a view in which no node has bounds yet.
+// NewView returns a view in which no node has bounds yet. The caller sets them through [View.Bound].
 func NewView(t *Tree, p Policy) *View {
 	return &View{Policy: p, bounds: make([]Bounds, max(len(t.slots), 1))}
 }
 
-// Bound returns the bounds of a node, to be worked out by the caller.
+// Bound returns the bounds of a node for the caller to set.
 func (v *View) Bound(n *Node) *Bounds {
 	b := &v.bounds[n.slot]
 	b.node = n
@@ -63,7 +66,7 @@ func (v *View) Of(n *Node) *Bounds {
 	return &v.none
 }
 
-// Held is what counts as held and wanted by a node.
+// Held returns the usage that counts for a node: its own with a flat policy, otherwise that of its subtree.
 func (v *View) Held(n *Node) *Usage {
 	if v.Flat {
 		return &n.Own
@@ -71,7 +74,7 @@ func (v *View) Held(n *Node) *Usage {
 	return &n.Subtree
 }
 
-// above is the node that holds what a node holds too.
+// above returns the parent of a node, nil with a flat policy.
 func (v *View) above(n *Node) *Node {
 	if v.Flat {
 		return nil
@@ -79,7 +82,7 @@ func (v *View) above(n *Node) *Node {
 	return n.parent
 }
 
-// used is what a node uses of a resource, and withheld what it deserves and does not lend.
+// used returns what a node uses of a resource, and what it deserves of it and does not lend.
 func (v *View) used(n *Node, d resources.Dim) (used, withheld int64) {
 	if v.Flat {
 		return n.Own.Allocated.At(d), 0
@@ -87,7 +90,8 @@ func (v *View) used(n *Node, d resources.Dim) (used, withheld int64) {
 	return n.Used(d), n.Withheld(d)
 }
 
-// ancestors yields the queues above one whose shares count beside its own: Levels of them, without the root, which has none.
+// ancestors yields the queues above n whose shares count beside its own, at most Levels. The root has no share and is
+// left out.
 func (v *View) ancestors(n *Node) func(yield func(*Node) bool) {
 	return func(yield func(*Node) bool) {
 		level := 0
@@ -100,7 +104,7 @@ func (v *View) ancestors(n *Node) func(yield func(*Node) bool) {
 	}
 }
 
-// rank compares the priorities of two queues: positive if the first may take what the second deserves.
+// rank compares the priorities of two queues. It is positive if the preemptor's queue may take what the other deserves.
 func (v *View) rank(preemptor, victim *Node) int {
 	switch {
 	case v.OrderOnly || preemptor.Priority == victim.Priority:

@@ -87,6 +87,7 @@ type Cluster struct {
 	touchedJobs []*Job     // changed since TakeTouchedJobs
 	quota       quota.Tree // of the queues, and the ledger of what they hold
 	ungrouped   []*Task    // found to name no PodGroup since TakeUngrouped
+	forgotten   Forgotten  // since TakeForgotten
 
 	log        []operation
 	trial      *trial // nil while none is under way
@@ -226,6 +227,21 @@ func (c *Cluster) TakeUngrouped() []*Task {
 // IsUngrouped reports whether a task is still there, has no node, is held by no gate, and its pod names no PodGroup.
 func (c *Cluster) IsUngrouped(t *Task) bool {
 	return t.Job == nil && t.Status == Pending && c.isOurs(t.Pod) && c.tasks[t.Key()] == t
+}
+
+// Forgotten are the jobs, queues and tasks of which nothing counts any more that was decided before: they are gone, were made
+// anew under the same name, or the job was handed over from one scheduler to another.
+type Forgotten struct {
+	Jobs   []*Job
+	Queues []*Queue
+	Tasks  []*Task
+}
+
+// TakeForgotten returns what was forgotten since it was called last, in the order of events.
+func (c *Cluster) TakeForgotten() Forgotten {
+	forgotten := c.forgotten
+	c.forgotten = Forgotten{}
+	return forgotten
 }
 
 // Quota returns the quota tree of the queues, and its ledger.

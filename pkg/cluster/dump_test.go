@@ -23,7 +23,7 @@ var leftOut = []string{
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "Job.touched", "Node.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "Task.inNode", "Task.budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "Cluster.topology",
-	"Cluster.talliedAt", "Cluster.sharesMore", "Cluster.ungrouped", "Node.tallied", "Node.talliedUsed",
+	"Cluster.talliedAt", "Cluster.sharesMore", "Cluster.ungrouped", "Cluster.forgotten", "Node.tallied", "Node.talliedUsed",
 }
 
 // onlyGrows are the fields that undo leaves longer than they were; Settle makes them short again.

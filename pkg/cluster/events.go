@@ -381,6 +381,7 @@ func (c *Cluster) dropTask(t *Task) {
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
 	delete(c.refused, t.Key())
+	c.forgotten.Tasks = append(c.forgotten.Tasks, t)
 	c.world.Note(wake.UsageFreed) // its queue asks for less, which may leave more to others
 }
 
@@ -403,8 +404,8 @@ func (c *Cluster) setGroup(group *schedulingv1beta1.PodGroup) {
 		if j.Plan != nil {
 			c.Plans().Cancel(j.Plan, "the job is gone")
 		}
-		j.Phase, j.Decided, j.Verdict, j.Place = group.Status.Phase, nil, nil, nil
-		j.forgive()
+		j.Phase = group.Status.Phase
+		c.forget(j)
 		c.questionOwner(j)
 	case same.Group(j.Group, group):
 		j.Group = group
@@ -446,9 +447,8 @@ func (c *Cluster) dropGroup(group *schedulingv1beta1.PodGroup) {
 	}
 	c.assignQueue(j, "")
 	j.read(c, &schedulingv1beta1.PodGroup{})
-	j.Group, j.Phase, j.Verdict, j.Decided, j.Place, j.Priority, j.NeverPreempts = nil, "", nil, nil, nil, 0, false
-	j.IsForeign = false
-	j.forgive()
+	j.Group, j.Phase, j.Priority, j.NeverPreempts, j.IsForeign = nil, "", 0, false, false
+	c.forget(j)
 	c.belong(j)
 	c.settleJob(j)
 	c.world.Note(wake.UsageFreed)

@@ -65,12 +65,9 @@ type Job struct {
 	Verdict *verdict.Verdict
 	// Refusals is how many sessions have looked at the job and left it waiting.
 	Refusals uint64
-	// Decided is the status of the PodGroup that was decided last, nil before the first.
-	Decided *schedulingv1beta1.PodGroupStatus
-	// Arrival is when the number of its pods was last seen to be another one.
-	Arrival Arrival
-	// Place is the HyperNode that was decided last to be said to hold its pods, nil before the first.
-	Place *string
+	// IsReported is set once this scheduler has decided a status of the PodGroup. What the PodGroup shows before was decided by
+	// another process, or by another scheduler.
+	IsReported bool
 	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
 	NotBefore time.Time
 	failures  int
@@ -96,12 +93,6 @@ type Job struct {
 	belonging podclass.Belonging // of its tasks, their roles left out
 
 	waiting, touched bool // membership in the cluster's lists
-}
-
-// Arrival is since when a job has had so many pods.
-type Arrival struct {
-	Pods  int
-	Since time.Time
 }
 
 // gatedOfMinimum is what of a job's minimum gates hold. If it has more pods than its minimum needs, the gated ones are those beyond.

@@ -66,6 +66,13 @@ func (c *Cluster) followPhase(j *Job) {
 	}
 }
 
+// forget drops all that was decided of a job before: its PodGroup is another one or gone, or belongs to another scheduler now.
+func (c *Cluster) forget(j *Job) {
+	j.Verdict, j.IsReported = nil, false
+	j.forgive()
+	c.forgotten.Jobs = append(c.forgotten.Jobs, j)
+}
+
 // forgive ends the back-off of a job and forgets its failures.
 func (j *Job) forgive() {
 	j.NotBefore, j.failures, j.BarredUntil = time.Time{}, 0, time.Time{}
@@ -107,8 +114,7 @@ func (c *Cluster) handOver(j *Job, isForeign bool) {
 		c.Plans().Cancel(j.Plan, "the job belongs to scheduler "+j.Scheduler())
 	}
 	j.IsForeign = isForeign
-	j.Decided, j.Verdict, j.Place, j.Arrival = nil, nil, nil, Arrival{}
-	j.forgive()
+	c.forget(j)
 	if j.Group != nil {
 		c.SetPhase(j, j.Group.Status.Phase)
 	}
@@ -147,5 +153,6 @@ func (c *Cluster) dropStranger(key types.NamespacedName) {
 func (c *Cluster) dropIfEmpty(j *Job) {
 	if j.Group == nil && len(j.members) == 0 {
 		delete(c.jobs, j.ID)
+		c.forgotten.Jobs = append(c.forgotten.Jobs, j)
 	}
 }

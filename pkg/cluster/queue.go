@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/quota"
 )
@@ -20,9 +18,6 @@ type Queue struct {
 
 	// DequeueStrategy says whether a job that cannot start holds up those behind it.
 	DequeueStrategy schedulingv1beta1.DequeueStrategy
-
-	// Decided is the allocated status that was decided last, nil before the first.
-	Decided corev1.ResourceList
 
 	// Problem says what is wrong with the queue's place in the tree, "" if nothing is. No job in such a queue starts.
 	Problem string

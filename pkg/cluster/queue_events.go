@@ -14,8 +14,8 @@ func (c *Cluster) setQueue(object *schedulingv1beta1.Queue) {
 		c.queues[object.Name] = q
 	}
 	isNew := q.Object == nil
-	if isNew || q.Object.UID != object.UID {
-		q.Decided = nil
+	if !isNew && q.Object.UID != object.UID {
+		c.forgotten.Queues = append(c.forgotten.Queues, q)
 	}
 	if !isNew && same.Queue(c.classes.Keys(), q.Object, object) {
 		q.Object = object
@@ -39,10 +39,11 @@ func (c *Cluster) dropQueue(object *schedulingv1beta1.Queue) {
 	if q == nil || q.Object == nil || q.Object.UID != object.UID {
 		return
 	}
+	c.forgotten.Queues = append(c.forgotten.Queues, q)
 	if q.Name == schedulingv1beta1.RootQueue {
 		// What its object said goes with it.
 		q.read(c, &schedulingv1beta1.Queue{})
-		q.Object, q.Decided = nil, nil
+		q.Object = nil
 	} else {
 		delete(c.queues, q.Name)
 	}

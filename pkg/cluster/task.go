@@ -28,12 +28,6 @@ type Task struct {
 	Subgroup *Subgroup // of its job, nil if it is in none
 	Node     *Node     // nil unless it holds a node, or one is promised to it
 
-	// IsOpened is set once it was decided to open the gate of queue admission of its pod.
-	IsOpened bool
-
-	// Told is what its pod's condition was decided to say last, "" before the first.
-	Told string
-
 	// Reservation is what it takes on its node besides room and is not seen in the API yet, nil if nothing.
 	Reservation *supplies.Reservation
 
@@ -100,11 +94,6 @@ func (t *Task) Started() time.Time {
 
 // IsHeld reports whether the gate of queue admission is still on the pod of a task that waits for a node.
 func (t *Task) IsHeld() bool { return t.Status != Gated && hasOnlyQueueGate(t.Pod) }
-
-// WasHeld reports whether the pod had that gate and has it no more, or will not have it for long.
-func (t *Task) WasHeld() bool {
-	return t.Pod.Annotations[schedulingv1beta1.QueueAllocationGateKey] == "true" && (!t.IsHeld() || t.IsOpened)
-}
 
 // Mark is what the pod says about being evicted (volcano.sh/preemptable): its annotation, else its label, else the
 // annotation or label of its PodGroup. ok is false if none says anything.

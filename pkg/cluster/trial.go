@@ -21,6 +21,7 @@ type trial struct {
 	waiting, touchedJobs, touchedQueues int
 	generations                         map[*Node]uint64 // of nodes that were changed, as they were before
 	isOutdated                          bool             // plugins say other things of nodes
+	forgotten                           Forgotten
 }
 
 // Try runs a function that may try on the model whatever is logged, and leaves the model as it was: what was tried is undone; causes
@@ -32,7 +33,7 @@ func (c *Cluster) Try(try func()) {
 		c.Settle()
 	}
 	c.trial = &trial{world: c.world.Counts, planned: c.plans.made, classesAreStale: c.classes.IsStale, waiting: len(c.waiting),
-		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{}}
+		touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(), generations: map[*Node]uint64{}, forgotten: c.forgotten}
 	c.changes.BeginTrial()
 	defer c.endTrial()
 	try()
@@ -57,6 +58,7 @@ func (c *Cluster) endTrial() {
 	}
 	c.touchedJobs = c.touchedJobs[:t.touchedJobs]
 	c.quota.Untouch(t.touchedQueues)
+	c.forgotten = t.forgotten // what is only supposed has never been
 	for n, generation := range t.generations {
 		n.Generation = generation
 	}

@@ -18,32 +18,38 @@ func (w *statusWriter) isArriving(j *cluster.Job, now time.Time) bool {
 	lacks := j.Group == nil || j.Verdict != nil &&
 		(j.Verdict.Code == verdict.NotEnoughTasks || j.Verdict.Code == verdict.NotEnoughPodsOfTask)
 	if !lacks {
-		j.Arrival = cluster.Arrival{}
+		if s := w.memory.jobs[j]; s != nil {
+			s.arrival = arrival{}
+		}
 		return false
 	}
-	if pods := len(j.Tasks()); j.Arrival.Since.IsZero() || j.Arrival.Pods != pods {
-		if j.Arrival.Since.IsZero() || !now.Before(j.Arrival.Since.Add(arrivalPause)) {
-			w.arrival = append(w.arrival, j)
+	a := &w.memory.of(j).arrival
+	if pods := len(j.Tasks()); a.since.IsZero() || a.pods != pods {
+		if a.since.IsZero() || !a.isRecent(now) {
+			w.arriving = append(w.arriving, j)
 		}
-		j.Arrival = cluster.Arrival{Pods: pods, Since: now}
+		*a = arrival{pods: pods, since: now}
 	}
-	return now.Before(j.Arrival.Since.Add(arrivalPause))
+	return a.isRecent(now)
 }
+
+// isRecent reports whether more pods of the job may be on their way.
+func (a arrival) isRecent(now time.Time) bool { return now.Before(a.since.Add(arrivalPause)) }
 
 // touchArrived has the jobs looked at of which no pod has come for long enough.
 func (w *statusWriter) touchArrived(c *cluster.Cluster, now time.Time) {
-	arriving := w.arrival[:0]
-	for _, j := range w.arrival {
-		switch since := j.Arrival.Since; {
-		case since.IsZero(): // it lacks none any more
-		case now.Before(since.Add(arrivalPause)):
+	arriving := w.arriving[:0]
+	for _, j := range w.arriving {
+		switch a := w.memory.arrival(j); {
+		case a == arrival{}: // it lacks none any more, or is gone
+		case a.isRecent(now):
 			arriving = append(arriving, j)
 		default:
 			c.TouchJob(j)
 		}
 	}
-	clear(w.arrival[len(arriving):])
-	w.arrival = arriving
+	clear(w.arriving[len(arriving):])
+	w.arriving = arriving
 }
 
 // wakeAt is when something is to be said although nothing may have happened, zero if there is no such time.
@@ -51,9 +57,9 @@ func (w *statusWriter) wakeAt() (wake time.Time) {
 	if len(w.ungrouped) > 0 {
 		wake = w.ungrouped[0].due
 	}
-	for _, j := range w.arrival {
-		if at := j.Arrival.Since.Add(arrivalPause); !j.Arrival.Since.IsZero() && (wake.IsZero() || at.Before(wake)) {
-			wake = at
+	for _, j := range w.arriving {
+		if a := w.memory.arrival(j); a != (arrival{}) && (wake.IsZero() || a.since.Add(arrivalPause).Before(wake)) {
+			wake = a.since.Add(arrivalPause)
 		}
 	}
 	return wake

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/internal/gang"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -16,7 +17,7 @@ import (
 // nothing but one. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may hold:
 // pods whose gates were opened before count as held by their queues, and of a gang the gates are opened together or not at all.
 // Pods that got a node need no decision: their gates are opened when they are bound.
-func openGates(s *framework.Session, d *decision.Decisions) {
+func (w *statusWriter) openGates(s *framework.Session, d *decision.Decisions) {
 	x := s.Begin()
 	defer x.Undo()
 	var held []*cluster.Job
@@ -24,10 +25,10 @@ func openGates(s *framework.Session, d *decision.Decisions) {
 		isHeld := false
 		for _, t := range j.Tasks() {
 			switch {
-			case t.Status == cluster.Pipelined && t.IsHeld() && !t.IsOpened:
-				open(t, d)
+			case t.Status == cluster.Pipelined && t.IsHeld() && !w.memory.pods[t].isOpened:
+				w.open(t, d)
 			case t.Status != cluster.Pending:
-			case t.WasHeld():
+			case w.wasHeld(t):
 				x.Claim(t)
 			case t.IsHeld():
 				isHeld = true
@@ -44,12 +45,12 @@ func openGates(s *framework.Session, d *decision.Decisions) {
 		return s.CompareJobs(a, b)
 	})
 	for _, j := range held {
-		openGatesOf(s, j, d)
+		w.openGatesOf(s, j, d)
 	}
 }
 
 // openGatesOf opens the gates of those pods of a job that its queue has room for, if it has for as many as must start together.
-func openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
+func (w *statusWriter) openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
 	x := s.Begin()
 	var opened []*cluster.Task
 	for _, t := range s.Pending(j) {
@@ -68,13 +69,18 @@ func openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
 		return
 	}
 	for _, t := range opened {
-		open(t, d)
+		w.open(t, d)
 	}
 }
 
-func open(t *cluster.Task, d *decision.Decisions) {
-	t.IsOpened = true
+func (w *statusWriter) open(t *cluster.Task, d *decision.Decisions) {
+	w.memory.open(t)
 	d.Gates = append(d.Gates, decision.GateOpening{Pod: t.Key(), UID: t.UID()})
+}
+
+// wasHeld reports whether a pod had the gate of queue admission and has it no more, or will not have it for long.
+func (w *statusWriter) wasHeld(t *cluster.Task) bool {
+	return t.Pod.Annotations[schedulingv1beta1.QueueAllocationGateKey] == "true" && (!t.IsHeld() || w.memory.pods[t].isOpened)
 }
 
 // isUnderCapability reports whether a task fits under what its queue, and those above it, say that they may hold.

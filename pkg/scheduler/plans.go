@@ -8,10 +8,10 @@ import (
 
 // writePlans adds what is to be written of the plans that began and of those that were cancelled. A plan that did both in
 // one cycle was never heard of.
-func writePlans(c *cluster.Cluster, began []*framework.Planned, d *decision.Decisions) {
+func (w *statusWriter) writePlans(c *cluster.Cluster, began []*framework.Planned, d *decision.Decisions) {
 	for _, planned := range began {
 		if p := planned.Plan; p.IsInForce() {
-			d.Plans = append(d.Plans, start(p, planned.Evictions))
+			d.Plans = append(d.Plans, w.start(p, planned.Evictions))
 		}
 	}
 	for _, p := range c.Plans().TakeCancelled() {
@@ -33,18 +33,14 @@ func writePlans(c *cluster.Cluster, began []*framework.Planned, d *decision.Deci
 	}
 }
 
-func start(p *cluster.Plan, evictions []decision.Eviction) decision.PlanStart {
+func (w *statusWriter) start(p *cluster.Plan, evictions []decision.Eviction) decision.PlanStart {
 	s := decision.PlanStart{ID: p.ID, Action: p.Action, Scope: p.Scope, Since: p.Since, Evictions: evictions}
 	j := p.Job
 	if j == nil {
 		return s
 	}
 	s.Job, s.UID = j.ID, j.UID()
-	status := &j.Group.Status
-	if j.Decided != nil {
-		status = j.Decided
-	}
-	s.Group = decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: *status}
+	s.Group = decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: *w.memory.group(j)}
 	for _, t := range p.Promised() {
 		s.Nominations = append(s.Nominations, decision.Nomination{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: j.ID})
 	}

@@ -33,9 +33,9 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *decision.Deci
 		case t.IsHeld():
 		case fitting.Has(t.Pod.Name):
 			message := fmt.Sprintf("the pod can possibly be assigned to a node, once minAvailable is satisfied; see the status of PodGroup %s", j.ID.Name)
-			tellPod(t, gang.Schedulable, message, message, now, d)
+			w.tellPod(t, gang.Schedulable, message, message, now, d)
 		default:
-			tellPod(t, reason, message, note, now, d)
+			w.tellPod(t, reason, message, note, now, d)
 		}
 	}
 }
@@ -49,12 +49,13 @@ func (w *statusWriter) fitting(j *cluster.Job, reason string) sets.Set[string] {
 }
 
 // tellPod gives a pod a condition that says why it waits, unless it has it.
-func tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *decision.Decisions) {
+func (w *statusWriter) tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *decision.Decisions) {
 	// What was decided last counts: the pod may not show it yet.
-	if t.Told == message || t.Told == "" && says(t.Pod, reason, message) {
+	last := w.memory.pods[t].message
+	if last == message || last == "" && says(t.Pod, reason, message) {
 		return
 	}
-	t.Told = message
+	w.memory.tell(t, message)
 	d.Pods = append(d.Pods, decision.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),

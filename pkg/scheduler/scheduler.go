@@ -113,18 +113,19 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 		s.cluster.Reconsider()
 	}
 	session, problem := s.run(now)
+	s.writer.memory.forget(s.cluster)
 	defer s.observe("close", "")()
 	if problem == "" {
 		result.Decisions.Binds = session.Binds
 		result.Unplaced = session.Tally()
 		if s.opensGates && (len(events) > 0 || session.HasJudged()) {
-			contained(&result, func() { openGates(session, &result.Decisions) })
+			contained(&result, func() { s.writer.openGates(session, &result.Decisions) })
 		}
 	} else {
 		result.Panic = problem
 	}
 	contained(&result, func() { s.writer.write(s.cluster, now, &result.Decisions) })
-	contained(&result, func() { writePlans(s.cluster, session.Plans, &result.Decisions) })
+	contained(&result, func() { s.writer.writePlans(s.cluster, session.Plans, &result.Decisions) })
 	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cluster, &result.Decisions, s.writer.touched) })
 	result.Wake = s.cluster.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })

@@ -20,13 +20,14 @@ import (
 // statusWriter decides what the statuses of PodGroups, queues and pods are to say.
 type statusWriter struct {
 	cycle        uint64
-	placedReason string         // of pods that have a place while their gang has none; see gang.PlacedPodReasonKey
-	arrival      []*cluster.Job // of which it is not said yet that they lack pods
+	placedReason string // of pods that have a place while their gang has none; see gang.PlacedPodReasonKey
+	memory       statusMemory
+	arriving     []*cluster.Job // of which it is not said yet that they lack pods
 	touched      []*cluster.Job // that were looked at when it wrote last, by name
 	ungrouped    []ungrouped    // pods of which it is not said yet that no PodGroup is made for them, in the order of their time
 }
 
-func newStatusWriter() *statusWriter { return &statusWriter{} }
+func newStatusWriter() *statusWriter { return &statusWriter{memory: newStatusMemory()} }
 
 // use has what is said of pods follow a policy, also of those that it was said of before.
 func (w *statusWriter) use(policy *framework.Policy, c *cluster.Cluster) {
@@ -117,10 +118,7 @@ func terminating(j *cluster.Job) int {
 }
 
 func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *decision.Decisions) {
-	last := &j.Group.Status
-	if j.Decided != nil {
-		last = j.Decided
-	}
+	last := w.memory.group(j)
 	status := schedulingv1beta1.PodGroupStatus{
 		Phase:     j.Phase,
 		Running:   int32(j.Count(cluster.Running)),
@@ -132,7 +130,7 @@ func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, 
 		return
 	}
 	w.announce(j, last.Conditions, status.Conditions, d)
-	j.Decided = &status
+	w.memory.setGroup(j, &status)
 	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
 }
 
@@ -146,16 +144,12 @@ func (w *statusWriter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	if len(nodes) == 0 {
 		return
 	}
-	last := j.Group.Annotations[schedulingv1beta1.JobAllocatedHyperNodeKey]
-	if j.Place != nil {
-		last = *j.Place
-	}
 	place := ""
 	if common := cluster.Common(nodes); len(common) > 0 {
 		place = common[0].Name
 	}
-	if place != last {
-		j.Place = &place
+	if place != w.memory.place(j) {
+		w.memory.of(j).place = &place
 		d.Places = append(d.Places, decision.GroupPlace{Job: j.ID, UID: j.UID(), HyperNode: place})
 	}
 }
@@ -239,14 +233,11 @@ func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) decision.No
 
 func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *decision.Decisions) {
 	allocated := c.Resources.List(q.Subtree.Allocated)
-	last := q.Object.Status.Allocated
-	if q.Decided != nil {
-		last = q.Decided
-	}
+	last := w.memory.allocated(q)
 	if equality.Semantic.DeepEqual(allocated, last) || len(allocated)+len(last) == 0 {
 		return
 	}
-	q.Decided = allocated
+	w.memory.queues[q] = allocated
 	hasStatus := !equality.Semantic.DeepEqual(&q.Object.Status, &schedulingv1beta1.QueueStatus{})
 	d.Queues = append(d.Queues, decision.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated, HasStatus: hasStatus})
 }

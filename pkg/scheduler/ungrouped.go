@@ -36,7 +36,7 @@ func (w *statusWriter) writeUngrouped(c *cluster.Cluster, now time.Time, d *deci
 			before := len(d.Pods)
 			message := fmt.Sprintf("the pod has no annotation %s, and no PodGroup was made for it in %s; do the controllers run?",
 				schedulingv1beta1.KubeGroupNameAnnotationKey, groupingPause)
-			tellPod(t, reasonGroupNotFound, message, message, now, d)
+			w.tellPod(t, reasonGroupNotFound, message, message, now, d)
 			told += len(d.Pods) - before
 		}
 	}

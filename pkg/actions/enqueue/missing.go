@@ -33,7 +33,7 @@ func (a action) sendBack(s *framework.Session) {
 		at := &j.Admission
 		if pods := len(j.Tasks()); at.Since.IsZero() || pods > at.Pods {
 			at.Since, at.Pods = s.Now, pods
-			if before := said(j, verdict.NotEnoughTasks); pods == 0 && j.Decided == nil && !before.IsZero() {
+			if before := said(j, verdict.NotEnoughTasks); pods == 0 && !j.IsReported && !before.IsZero() {
 				at.Since = before // by a process before this one
 			}
 		}

@@ -193,6 +193,18 @@ func TestAnotherProcessSendsBackAndAdmitsAtTheSameTimes(t *testing.T) {
 	next.set(edited).until(40*time.Second).expect("hog", pending, verdict.PodsMissing)
 }
 
+// What this process has written of a job before counts for nothing when the job is admitted once more, however late it is shown.
+func TestWhatAProcessWroteItselfIsNotTakenForAnothers(t *testing.T) {
+	l := newTimeline(t, "", wanting("hog", "cpu=10", 1), wanting("waits", "cpu=10", 1)).until(20*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
+	late := l.shown["hog"].DeepCopy()
+	l.until(40*time.Second).expect("hog", pending, verdict.PodsMissing).Remove(l.shown["waits"])
+	for l.Now = fixture.Birth.Add(59 * time.Second); l.Now.Before(fixture.Birth.Add(65 * time.Second)); {
+		l.Set(late).CycleAfter(time.Second)
+	}
+	l.set(wanting("next", "cpu=10", 1)).until(85*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
+	l.until(95*time.Second).expect("hog", pending, verdict.PodsMissing).expect("next", inqueue, verdict.NotEnoughTasks)
+}
+
 func TestATimeoutBelowHalfAMinuteIsAnError(t *testing.T) {
 	_, err := conf.Parse([]byte("{actions: enqueue, tiers: [], configurations: [{name: enqueue, arguments: {podsTimeout: 10s}}]}"), scheduler.NewRegistry().Catalogue())
 	if err == nil || !strings.Contains(err.Error(), "at least 30s") {

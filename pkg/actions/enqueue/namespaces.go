@@ -38,7 +38,7 @@ func (a action) remember(s *framework.Session) {
 		}
 	}
 	for _, j := range s.Cluster.Waiting() {
-		if !j.IsPendingAdmission() || !j.BarredUntil.IsZero() || j.Decided != nil {
+		if !j.IsPendingAdmission() || !j.BarredUntil.IsZero() || j.IsReported {
 			continue
 		}
 		if sentBack := said(j, verdict.PodsMissing); !sentBack.IsZero() {

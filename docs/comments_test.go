@@ -45,7 +45,6 @@ var foldersToDo = []string{
 	"internal/edge/plans",
 	"internal/edge/status",
 	"internal/eviction",
-	"internal/eviction/plans",
 	"internal/eviction/victims",
 	"internal/explain",
 	"internal/gang",

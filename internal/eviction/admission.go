@@ -17,8 +17,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// CouldAdmit reports whether a job would be admitted after evictions that are allowed for it (rule J4). Nothing is changed. If it would
-// not be admitted, why says what is in the way of them, to be told beside the refusal; nil if there is nothing to tell.
+// CouldAdmit reports whether a job would be admitted after evictions that are allowed for it (rule J4). If not, why
+// says what prevents the evictions, to be shown beside the refusal. It may be nil. The model stays unchanged.
 func (f *Search) CouldAdmit(j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	for _, scope := range f.scopes(j) {
 		admits, refusal := f.admission.couldAdmit(scope, j)
@@ -30,11 +30,11 @@ func (f *Search) CouldAdmit(j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	return false, why
 }
 
-// admission is what a search has found out about jobs that are pending admission.
+// admission answers the questions of a search about jobs pending admission, and remembers refusals.
 type admission struct {
 	search  *Search
 	refused map[admissionShape][]*refusedRequest
-	asked   int // pods asked to leave, so far
+	asked   int // pods tried as victims so far
 }
 
 func (m *admission) forget() { m.refused = map[admissionShape][]*refusedRequest{} }
@@ -46,7 +46,7 @@ func (m *admission) couldAdmit(scope decision.Scope, j *cluster.Job) (ok bool, w
 		return false, nil
 	}
 	if j.Count(cluster.Pending) > 0 && j.Valid() >= j.MinMember && !f.session.IsStarving(j) {
-		return false, nil // the action would evict no pods for it
+		return false, nil // its minimum is placed, and the action evicts no pods for a surplus
 	}
 	request := m.requestOf(scope, j)
 	if why := m.neverFits(&request); why != "" {
@@ -69,8 +69,9 @@ func (m *admission) couldAdmit(scope decision.Scope, j *cluster.Job) (ok bool, w
 	return false, r.why
 }
 
-// maxAsked bounds, in pods asked to leave, what one action finds out in one cycle about jobs pending admission of different shapes:
-// about a second. Jobs beyond it are asked about in the next cycle, and have half of it to themselves, see [Search.hasTime].
+// maxAsked limits how many pods one action tries as victims in one cycle for jobs pending admission of different
+// shapes: about a second. Jobs beyond the limit wait for the next cycle, in which half of it is reserved for them, see
+// [Search.hasTime].
 const maxAsked = 400_000
 
 func (m *admission) hasTime(j *cluster.Job, scope decision.Scope) bool {
@@ -80,28 +81,28 @@ func (m *admission) hasTime(j *cluster.Job, scope decision.Scope) bool {
 	return m.asked < maxAsked/2
 }
 
-// admissionRequest is what a job asks for at admission.
+// admissionRequest is what a job requests at admission.
 type admissionRequest struct {
 	job   *cluster.Job
 	shape admissionShape
-	first *cluster.Task    // that waits, nil if none does
+	first *cluster.Task    // the first pending task, nil if there is none
 	lacks resources.Vector // of its minResources
 
-	// What plugins may look at besides: quotas are about one namespace, and may be about one class of it, the number of pods, and
-	// limits, which minResources names too.
+	// What else plugins may read. A ResourceQuota is of one namespace, and may count pods, pods of one PriorityClass,
+	// and limits, which minResources names too.
 	namespace, class string
 	members          int
 	named, has       resources.Vector
 }
 
-// admissionShape is what two jobs must have in common for the refusal of one to say anything of the other: in which scope they would
-// preempt, and all that rules and votes read of them but amounts.
+// admissionShape is what two jobs must have in common so that the refusal of one says something about the other: the
+// scope, and all that rules and votes read of them, except amounts.
 type admissionShape struct {
 	scope    decision.Scope
 	queue    *cluster.Queue
 	priority int32
 	mark     string
-	class    *cluster.Class // of the pod that others would leave for, nil if none waits
+	class    *cluster.Class // of the pending task, nil if there is none
 }
 
 func (m *admission) requestOf(scope decision.Scope, j *cluster.Job) admissionRequest {
@@ -133,18 +134,18 @@ func markOf(j *cluster.Job) string {
 	return j.Group.Labels[key]
 }
 
-// refusedRequest is a request that was refused after all pods had left that may.
+// refusedRequest is a request that was refused although all pods that may be evicted were gone.
 type refusedRequest struct {
 	admissionRequest
 	why *verdict.Verdict
-	// whatever is set if rules protect every pod from jobs of its shape: then it does not matter what they ask for.
+	// whatever is set if rules protect every pod from jobs of this shape, so that the request does not matter.
 	whatever bool
-	// byAmounts is set if what is missing is an amount that the queues or the cluster lack, whichever job asks for it.
+	// byAmounts is set if the queues or the cluster lack an amount, whichever job requests it.
 	byAmounts bool
 }
 
-// covers reports whether another request of the same shape must be refused too: it asks for no less, in all that the refusal was
-// about. One that asks for something else besides may preempt other pods.
+// covers reports whether another request of the same shape must be refused too, because it requests no less of
+// everything that the refusal was about. A job that also requests another resource may preempt other pods.
 func (r *refusedRequest) covers(c *admissionRequest) bool {
 	if r.whatever {
 		return true
@@ -156,8 +157,8 @@ func (r *refusedRequest) covers(c *admissionRequest) bool {
 		r.named.LessEqual(c.named) && c.has.LessEqual(r.has)
 }
 
-// maxRefused bounds how many refused requests of one shape are remembered: each asked for less of something than those before it,
-// so that there are few even in a long backlog.
+// maxRefused limits how many refused requests of one shape are remembered. Each requested less of something than those
+// before it, so there are few even with many waiting jobs.
 const maxRefused = 32
 
 func (m *admission) remember(request *admissionRequest, r *refusedRequest) {
@@ -170,7 +171,7 @@ func (m *admission) remember(request *admissionRequest, r *refusedRequest) {
 	m.refused[request.shape] = append(known, r)
 }
 
-// nameTheSame reports whether two amounts are of the same resources.
+// nameTheSame reports whether two vectors have amounts of the same resources.
 func nameTheSame(v, w resources.Vector) bool {
 	for i := range max(len(v), len(w)) {
 		if d := resources.Dim(i); (v.At(d) > 0) != (w.At(d) > 0) {
@@ -180,7 +181,8 @@ func nameTheSame(v, w resources.Vector) bool {
 	return true
 }
 
-// try evicts pods, as rules and votes allow, until the job would be admitted. It returns nil then, and else what is in the way.
+// try evicts pods, as rules and votes allow, until the job would be admitted. Then it returns nil, otherwise the
+// refusal.
 func (m *admission) try(request *admissionRequest) *refusedRequest {
 	s, j := m.search.session, request.job
 	x := s.Begin()
@@ -205,7 +207,7 @@ func (m *admission) try(request *admissionRequest) *refusedRequest {
 		return nil
 	}
 	if last == nil {
-		last = s.MayEnqueue(j) // no pod was asked to leave
+		last = s.MayEnqueue(j) // no pod was tried as a victim
 	}
 	r := &refusedRequest{whatever: noneUnprotected, byAmounts: isAboutAmounts(last)}
 	x.Undo()
@@ -215,15 +217,15 @@ func (m *admission) try(request *admissionRequest) *refusedRequest {
 	return r
 }
 
-// isAboutAmounts reports whether a refusal at admission says that a queue or the cluster has too little left.
+// isAboutAmounts reports whether a job is refused because a queue or the cluster has too little left.
 func isAboutAmounts(v *verdict.Verdict) bool {
 	return v != nil && slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}, v.Code)
 }
 
-// protected says which pods may not leave for the preemptor of an attempt, nil if all may.
+// protected says which pods may not be evicted for the preemptor, nil if all may.
 func (m *admission) protected(a *attempt) *verdict.Verdict {
 	if a.rules.Scope == decision.BetweenQueues && a.rules.Preemptor.IsLone() && m.search.session.Policy.Evicts(decision.Anywhere) {
-		return nil // an action has looked at the same pods for it
+		return nil // the action with that scope reports the same pods
 	}
 	spared := a.spared()
 	if len(spared) == 0 {
@@ -232,8 +234,8 @@ func (m *admission) protected(a *attempt) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Looked: true, Spared: spared}
 }
 
-// neverFits says why a job that is pending admission could not start if no pod of another were there, "" if it may be able to. It is
-// asked before evictions count in its favour: what the job was admitted with would be kept from others for as long as it waits.
+// neverFits says why a job pending admission could not start even on empty nodes, "" if it may be able to. Such a job
+// must not be admitted because of evictions: what it was admitted with would be reserved for as long as it waits.
 func (m *admission) neverFits(request *admissionRequest) string {
 	s, j := m.search.session, request.job
 	names := s.Cluster.Resources
@@ -250,7 +252,7 @@ func (m *admission) neverFits(request *admissionRequest) string {
 	if !isBatchJob(j) || j.MinMember == 0 || len(j.Tasks()) > 0 {
 		return ""
 	}
-	// The controller adds up the pods that must start together: one of them requests no less than their average.
+	// The controller adds up the pods that must start together, so the largest of them requests at least the average.
 	for i, all := range j.MinResources {
 		d := resources.Dim(i)
 		if one := (all + int64(j.MinMember) - 1) / int64(j.MinMember); one > m.search.capacity.largestNode().At(d) {
@@ -261,7 +263,7 @@ func (m *admission) neverFits(request *admissionRequest) string {
 	return ""
 }
 
-// neverFitAll says which of the pods that wait no nodes could hold.
+// neverFitAll says which of the pending tasks no node could run if it were empty.
 func (m *admission) neverFitAll(j *cluster.Job, pods []*cluster.Task) string {
 	capacity := &m.search.capacity
 	lacks := min(max(j.LacksPromises(), 1), len(pods))
@@ -276,7 +278,7 @@ func (m *admission) neverFitAll(j *cluster.Job, pods []*cluster.Task) string {
 	return fmt.Sprintf("evictions would not help: empty nodes could not hold %d of its pods at once", lacks)
 }
 
-// isBatchJob reports whether the PodGroup was made for a batch Job.
+// isBatchJob reports whether the PodGroup belongs to a Job of batch.volcano.sh.
 func isBatchJob(j *cluster.Job) bool {
 	owner := metav1.GetControllerOfNoCopy(j.Group)
 	return owner != nil && owner.Kind == "Job" && owner.APIVersion == batchv1alpha1.SchemeGroupVersion.String()

@@ -8,8 +8,9 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// The presets of the choice of victims: kube-scheduler as it is in release 1.36, and as it was in 1.8, which knew neither
-// budgets nor start times and deleted pods without asking. Neither knows jobs; the first spares them, the second does not.
+// The presets for the choice of victims: as kube-scheduler 1.36 does, or as release 1.8 did, without disruption budgets
+// and start times, and by deleting pods. kube-scheduler knows no jobs. The first preset avoids ending jobs, the second
+// does not.
 const (
 	presetNow   = "kube-1.36"
 	presetFirst = "kube-1.8"
@@ -21,7 +22,7 @@ const (
 	domainsKey   = "maxDomains"
 )
 
-// Arguments are those that every action which makes room takes.
+// Arguments are the arguments of every action that evicts for a preemptor.
 func Arguments() []conf.Argument {
 	return []conf.Argument{
 		{Name: wholeGangKey, Kind: conf.Bool, Default: true,
@@ -49,7 +50,7 @@ func isPositive(value any) error {
 	return nil
 }
 
-// NewRules reads the rules of an action that evicts in some scopes from its arguments.
+// NewRules returns the rules of an action that evicts in these scopes, from its arguments.
 func NewRules(scopes decision.Scopes, arguments conf.Arguments) framework.EvictionRules {
 	isNow := arguments.String(presetKey) == presetNow
 	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Ends: isNow, Starts: isNow,

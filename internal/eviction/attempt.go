@@ -27,17 +27,17 @@ func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	return &attempt{search: f, rules: r, victims: selector, candidates: newCandidates(r, selector)}
 }
 
-// draft is a plan in the making, which the model shows inside an open transaction.
+// draft is a plan that is being made. An open transaction holds its changes of the model.
 type draft struct {
-	units     []victims.Unit  // that leave for it
-	placed    []*cluster.Task // pods of the preemptor that it promises nodes, in the order in which they were placed
-	displaced []*cluster.Plan // plans of others that end if this one comes into force
+	units     []victims.Unit  // victims
+	placed    []*cluster.Task // tasks of the preemptor with their nominated nodes, in the order in which they were placed
+	displaced []*cluster.Plan // plans of other jobs that are cancelled when this one comes into force
 }
 
-// moved are the pods that the draft has placed or evicted.
+// moved returns the pods that the draft has placed or evicted.
 func (d *draft) moved() []*cluster.Task { return append(victims.TasksOf(d.units), d.placed...) }
 
-// planIn looks for room in some sets of nodes in turn, and puts the first plan in force that it finds.
+// planIn searches one domain after the other, and puts the first plan in force that it finds.
 func (a *attempt) planIn(domains []*cluster.Domain, lower []*cluster.Plan, pods []*cluster.Task) bool {
 	for _, domain := range domains {
 		found := false
@@ -49,8 +49,8 @@ func (a *attempt) planIn(domains []*cluster.Domain, lower []*cluster.Plan, pods 
 	return false
 }
 
-// plan looks for room where nodes are found at the moment: first beside all plans in force, then with plans of lower priority
-// displaced. It puts the first plan in force that it finds.
+// plan searches the current domain: first beside all plans in force, then with plans of lower priority displaced. It
+// puts the first plan in force that it finds.
 func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	s := a.search.session
 	x := s.Begin()
@@ -66,7 +66,7 @@ func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	return false
 }
 
-// runByTiers is run with the votes of all tiers or, where an empty answer counts as none, of one tier after the other.
+// runByTiers calls run with the votes of all tiers, or of one tier after the other, see [rules.Rules.ByTiers].
 func (a *attempt) runByTiers(x framework.Transaction, pods []*cluster.Task) (d *draft) {
 	a.rules.ByTiers(func() bool {
 		d = a.run(x, pods)
@@ -75,7 +75,7 @@ func (a *attempt) runByTiers(x framework.Transaction, pods []*cluster.Task) (d *
 	return d
 }
 
-// mayAnyLeave reports whether at least one pod may.
+// mayAnyLeave reports whether at least one pod may be evicted.
 func (a *attempt) mayAnyLeave() bool {
 	x := a.search.session.Begin()
 	defer x.Undo()
@@ -83,20 +83,20 @@ func (a *attempt) mayAnyLeave() bool {
 	return len(a.victims.Evict(x, a.around(), victims.Options{}).Units) > 0
 }
 
-// way is how a plan is looked for.
+// way is a way to search.
 type way uint8
 
 const (
-	nodeByNode           way = iota // each pod opens a node of its own
-	allLeave                        // all leave that may, and are given back
-	allLeaveLargestFirst            // the same, and those leave first that hold most of what is wanted
+	nodeByNode           way = iota // evictions for one task on one node at a time
+	allLeave                        // all pods that may be evicted are, and then given back
+	allLeaveLargestFirst            // the same, with those evicted first that hold most of what is wanted
 )
 
-// run places the preemptor's pods, by evictions where it must. It returns nil if it fails, and then has changed nothing.
+// run places the preemptor's pods, with evictions if necessary. It returns nil, and has changed nothing, if it fails.
 func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 	orders := [][]*cluster.Task{pods}
 	if len(cluster.OnePerClass(pods)) > 1 {
-		// A small pod can take the last room that fits a large one, hardly ever the other way round.
+		// A small pod may take the last room that fits a large one. The opposite is rare.
 		orders = append(orders, a.search.session.Cluster.LargestFirst(pods))
 	}
 	for i := range orders {
@@ -105,7 +105,7 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 	wasRefused := false
 	for _, w := range []way{nodeByNode, allLeave, allLeaveLargestFirst} {
 		if w == allLeaveLargestFirst && !wasRefused {
-			break // all have left that may, in whatever order they are asked
+			break // all pods that may be evicted were, so that their order does not matter
 		}
 		for _, order := range orders {
 			y := a.search.session.Begin()
@@ -117,17 +117,17 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 			wasRefused = wasRefused || refused
 		}
 		if slices.ContainsFunc(pods, (*cluster.Task).NeverPreempts) {
-			break // for a pod that preempts none, none leave
+			break // a pod that never preempts gets no victims
 		}
 		if a.rules.Scope == decision.WithinJob {
-			orders = [][]*cluster.Task{pods[:1]} // which pods may leave depends on the pod that they leave for
+			orders = [][]*cluster.Task{pods[:1]} // which pods may be evicted depends on the pod that preempts them
 		}
 	}
 	return nil
 }
 
-// try places the pods in one order and in one way. It returns nil if that fails; what is left of it in the transaction is for the
-// caller to undo. wasRefused says that in another order other pods would have left.
+// try places the pods in one order and in one way. It returns nil if that fails, and leaves its changes for the caller
+// to undo. wasRefused says that in another order other pods would have been evicted.
 func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *draft, wasRefused bool) {
 	d = &draft{}
 	a.reset()
@@ -150,13 +150,13 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 	return nil, wasRefused
 }
 
-// reset forgets what was found out of another plan.
+// reset drops what is stored about the previous draft.
 func (a *attempt) reset() {
 	a.victims.Reset()
 	a.candidates.reset()
 }
 
-// around returns the pods on the nodes that come into question.
+// around returns the pods on the nodes of the current domain.
 func (a *attempt) around() []*cluster.Task {
 	s := a.search.session
 	domain := s.Domain()
@@ -170,16 +170,18 @@ func (a *attempt) around() []*cluster.Task {
 	return all
 }
 
-// requestingFirst puts the pods that request nothing behind the others: for them no pods leave that request anything (rule P3).
+// requestingFirst moves pods that request nothing to the end. For such a pod no pod may be evicted that requests
+// something (rule P3).
 func requestingFirst(pods []*cluster.Task) []*cluster.Task {
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(t, u *cluster.Task) int { return btoi(t.BestEffort()) - btoi(u.BestEffort()) })
 	return pods
 }
 
-// placeAll places as many of the pods as their job needs to start, and then, while it is starving still, each that finds room. It
-// reports whether the job has what it needs, and more than before. cleared says that all pods have left that may: before the first
-// pod that requests nothing is placed, those are given back that need not have.
+// placeAll places as many pods as the job needs to start. While the job is starving still, it then places each further
+// pod that fits. It reports whether the job has what it needs, and more than before. cleared says that all pods that
+// may be evicted are gone. Before the first pod that requests nothing is placed, it gives back victims that are not
+// needed.
 func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Task, cleared bool) bool {
 	j, s := a.rules.Preemptor, a.search.session
 	failed := failures{kinds: map[rules.Kind]bool{}, pods: map[*cluster.Task]bool{}}
@@ -214,24 +216,25 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 	return len(d.placed) > 0 && j.KeepsSubgroupsWhole()
 }
 
-// failures are the pods for which no node was found: all of some kinds, and some pods for which plugins vetoed nodes.
+// failures are the pods that fit on no node: all pods of some kinds, and single pods for which plugins vetoed nodes.
 type failures struct {
 	kinds map[rules.Kind]bool
 	pods  map[*cluster.Task]bool
 }
 
-// covers reports whether no node is found for a pod either.
+// covers reports whether a pod fits on no node either.
 func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
 	return f.kinds[r.KindOf(t)] || f.pods[t]
 }
 
-// place finds a node for a pod: one that it fits on as the plan stands, or else the cheapest that evictions open. If there is none,
-// it notes that.
+// place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that
+// evictions open. If there is none, it notes the failure.
 func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
 	a.rules.SetPod(t)
 	s := a.search.session
 	if a.rules.MayPlace(t) {
-		// Room that is free is taken before room on its way: allocate would place the job there, and the other be free again.
+		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in
+		// vain.
 		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {
 			x.Pipeline(t, n)
 			d.placed = append(d.placed, t)
@@ -250,13 +253,13 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, fail
 		a.victims.PlanChanged()
 		a.candidates.renew(t, n, cheapest.units)
 	case cheapest.wasVetoed, a.candidates.fitsWithoutVetoes(t):
-		failed.pods[t] = true // for another pod of the kind the plugin may agree
+		failed.pods[t] = true // the plugin may agree to another pod of the kind
 	default:
 		failed.kinds[a.rules.KindOf(t)] = true
 	}
 }
 
-// giveBack lets pods stay that need not leave, now that the preemptor's pods have their nodes (rule K4).
+// giveBack gives back victims that are not needed, now that the preemptor's pods have nodes (rule K4).
 func (a *attempt) giveBack(x framework.Transaction, d *draft) {
 	a.victims.SortAfresh(d.units)
 	for range maxRounds {
@@ -268,12 +271,12 @@ func (a *attempt) giveBack(x framework.Transaction, d *draft) {
 	}
 }
 
-// maxRounds is how often all that leaves is asked whether it can stay. One round is enough where pods neither attract nor repel each
-// other and no budget is broken: then what comes back only takes room. Each round more costs as much as the first, and chains in
-// which every pod that comes back lets one more come back are not worth it.
+// maxRounds limits the rounds in which victims are given back. One is enough if pods do not attract or repel each other
+// and no disruption budget is violated, because then a victim that comes back only takes room. Each further round costs
+// as much as the first. Long chains, in which each victim that comes back lets one more come back, are not worth it.
 const maxRounds = 8
 
-// stillFit reports whether the preemptor's pods still have their room with a unit back in its place.
+// stillFit reports whether the preemptor's pods still fit with the victims of a unit back on their nodes.
 func (a *attempt) stillFit(x framework.Transaction, placed []*cluster.Task, u *victims.Unit) bool {
 	for _, t := range u.Tasks {
 		for i := range t.Node.Promised {
@@ -302,8 +305,9 @@ func (a *attempt) stillFit(x framework.Transaction, placed []*cluster.Task, u *v
 	return true
 }
 
-// fitsInOrder reports whether the preemptor's pods fit on their nodes one after the other, in the order in which they were placed. With
-// terms about other pods they may not: the pod that one of them is drawn to may have been evicted for the next.
+// fitsInOrder reports whether the preemptor's pods fit on their nodes one after the other, in the order in which they
+// were placed. With affinity or spread they may not: the pod that attracts one of them may have been evicted for the
+// next.
 func (a *attempt) fitsInOrder(x framework.Transaction, placed []*cluster.Task) bool {
 	s := a.search.session
 	if !plans.DependOnOthers(s.Cluster, placed) {

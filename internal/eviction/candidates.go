@@ -12,20 +12,20 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// candidate is a node that evictions open for a pod, and what they cost as the plan stood when that was worked out.
+// candidate is a node that evictions open for a pod, with their cost at a version of the plan.
 type candidate struct {
 	node    *cluster.Node
 	cost    victims.Cost
 	version int // of the plan
 }
 
-// candidateHeap is the candidates for pods of one kind, the cheapest on top. A candidate that was overtaken by a later one for the
-// same node stays in the heap until it comes up.
+// candidateHeap holds the candidates for pods of one kind, the cheapest on top. A candidate stays in the heap after a
+// later one for the same node has replaced it, and is dropped when it comes to the top.
 type candidateHeap struct {
 	rules  *framework.EvictionRules
 	pod    *cluster.Task // one of the kind
 	heap   []candidate
-	latest []int // by slot: the version of the candidate that counts, -1 if none does
+	latest []int // by slot of the node: the version of the candidate that counts, -1 if there is none
 }
 
 func (h *candidateHeap) Len() int { return len(h.heap) }
@@ -40,13 +40,13 @@ func (h *candidateHeap) Pop() any {
 	return last
 }
 
-// add has a candidate count for its node.
+// add adds a candidate, which replaces earlier ones for its node.
 func (h *candidateHeap) add(c candidate) {
 	h.latest[c.node.Slot] = c.version
 	heap.Push(h, c)
 }
 
-// drop has a node be no candidate any more.
+// drop removes the candidate for a node.
 func (h *candidateHeap) drop(n *cluster.Node) { h.latest[n.Slot] = -1 }
 
 // candidates are the nodes that evictions open for the pods of one preemptor.
@@ -56,26 +56,27 @@ type candidates struct {
 	victims *victims.Selector
 
 	byKind map[rules.Kind]*candidateHeap
-	all    []*candidateHeap         // the same, in the order in which they were made
-	vetoed map[*cluster.Node]string // why, for the verdict
-	vetoes int                      // so far
+	all    []*candidateHeap         // the same heaps, in the order in which they were made
+	vetoed map[*cluster.Node]string // the reason of the veto, for the verdict
+	vetoes int                      // number of vetoes so far
 }
 
-// maxVetoes bounds how many nodes are opened in vain for one preemptor since a plugin vetoes them. Plugins may veto a node for one pod
-// and not for another of its class, so each pod is asked about. Beyond the bound a veto counts for all pods of the class.
+// maxVetoes limits how many vetoed nodes are opened for one preemptor. Plugins may veto a node for one pod and not for
+// another of its class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
 const maxVetoes = 10_000
 
 func newCandidates(r *rules.Rules, selector *victims.Selector) *candidates {
 	return &candidates{session: r.Session, rules: r, victims: selector, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
 }
 
-// reset forgets the candidates, before another plan is tried. Which nodes were vetoed is kept, for the verdict.
+// reset drops the candidates before another draft is tried. The vetoes stay, for the verdict.
 func (c *candidates) reset() {
 	clear(c.byKind)
 	c.all = nil
 }
 
-// of returns the candidates for the kind of a pod. All nodes are looked at once; after that only those that the plan has changed.
+// of returns the candidates for the kind of a pod. It looks at all nodes the first time, later only at those that have
+// changed.
 func (c *candidates) of(t *cluster.Task) *candidateHeap {
 	kind := c.rules.KindOf(t)
 	h := c.byKind[kind]
@@ -105,7 +106,7 @@ func (c *candidates) standsOn(n *cluster.Node) bool {
 	return slices.ContainsFunc(n.Tasks(), func(t *cluster.Task) bool { return t.Job == c.rules.Preemptor })
 }
 
-// tryNode works out what a node would cost. ok is false if no evictions that are allowed open it.
+// tryNode works out the cost of opening a node for a pod. ok is false if allowed evictions do not open it.
 func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, ok bool) {
 	if !c.session.Outlook.CanOpen(t, n) {
 		return candidate{}, false
@@ -122,8 +123,8 @@ func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, 
 	return made, ok
 }
 
-// open evicts all pods from a node that may leave, and gives back those that need not. ok is false if that does not make the pod fit;
-// what was evicted is for the caller to undo. local is as in [victims.Options].
+// open evicts all pods that may be evicted from a node, and gives back those that need not be. ok is false if the pod
+// does not fit even then, and the caller has to undo the evictions. local is as in [victims.Options].
 func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, ok bool) {
 	fits := func() bool { return c.rules.Fits(t, n) }
 	y := c.session.Begin()
@@ -132,7 +133,7 @@ func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cl
 		if !evicted.WasRefused {
 			return nil, false
 		}
-		// Small units may have used up what a queue may lose, and left nothing for the one that is large enough.
+		// Small units may have used up what a queue may lose, before the unit that is large enough was tried.
 		y.Undo()
 		evicted = c.victims.Evict(x, n.Tasks(), victims.Options{Local: local, LargestFirst: true})
 		if !fits() {
@@ -147,7 +148,7 @@ func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cl
 type opened struct {
 	node  *cluster.Node // nil if there is none
 	units []victims.Unit
-	// wasVetoed is set if a plugin vetoed nodes for the pod: for another pod of its class it may not.
+	// wasVetoed is set if a plugin vetoed nodes for the pod. It may agree to them for another pod of the class.
 	wasVetoed bool
 }
 
@@ -156,7 +157,7 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 	h := c.of(t)
 	var vetoed []candidate
 	defer func() {
-		// Other pods of the kind are asked about them.
+		// plugins are asked again for other pods of the kind
 		for _, v := range vetoed {
 			heap.Push(h, v)
 		}
@@ -169,7 +170,7 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 			continue
 		}
 		if best.version != c.victims.Version() {
-			// The plan has grown since: the node may cost more now.
+			// The plan has changed since, and so may have the cost.
 			made, ok := c.tryNode(t, n)
 			if !ok {
 				h.drop(n)
@@ -205,15 +206,15 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 	return opened{}
 }
 
-// fitsWithoutVetoes reports whether a pod fits on a node as it will be, vetoes left out.
+// fitsWithoutVetoes reports whether a pod fits on a node of the outlook, apart from vetoes.
 func (c *candidates) fitsWithoutVetoes(t *cluster.Task) bool {
 	s := c.session
 	return len(s.Policy.Vetoers) > 0 && c.rules.MayPlace(t) &&
 		slices.ContainsFunc(s.Cluster.Nodes(), func(n *cluster.Node) bool { return s.Outlook.Fits(t, n) })
 }
 
-// renew works out the costs of nodes anew that the plan has changed: the node that was opened for a pod, and nodes elsewhere that
-// whole gangs leave.
+// renew updates the candidates for nodes that the plan has changed: the opened node, and all nodes that a whole gang
+// leaves.
 func (c *candidates) renew(t *cluster.Task, opened *cluster.Node, units []victims.Unit) {
 	for i := range units {
 		if !units[i].Whole {
@@ -233,7 +234,7 @@ func (c *candidates) renew(t *cluster.Task, opened *cluster.Node, units []victim
 	}
 }
 
-// renewNode works out what a node costs, for every kind that has candidates.
+// renewNode updates the candidate for a node, for every kind.
 func (c *candidates) renewNode(n *cluster.Node) {
 	for _, h := range c.all {
 		if h.latest[n.Slot] == c.victims.Version() {
@@ -246,7 +247,7 @@ func (c *candidates) renewNode(n *cluster.Node) {
 	}
 }
 
-// vetoReasons counts the nodes that evictions would open and that a plugin vetoes (rule K7), by what it says.
+// vetoReasons counts the nodes that evictions would open and that a plugin vetoes (rule K7), by reason.
 func (c *candidates) vetoReasons() []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range c.session.Cluster.Nodes() {

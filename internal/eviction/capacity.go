@@ -6,25 +6,26 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// capacity is what the nodes could hold if they were empty. It depends on nothing that a session decides, and is kept for all of it.
+// capacity is what the nodes could run if they were empty. Decisions do not change it, so it is kept for a whole
+// session.
 type capacity struct {
 	session *framework.Session
-	held    map[*cluster.Class]holding // how many pods of a class
-	largest resources.Vector           // the most that any node has of each resource, nil if not worked out
+	held    map[*cluster.Class]holding // how many pods of a class would fit
+	largest resources.Vector           // the largest amount of each resource on any node, nil if not worked out yet
 }
 
-// holding is how many pods of a class empty nodes could hold.
+// holding is how many pods of a class would fit on empty nodes.
 type holding struct {
 	pods  int
-	isAll bool // there is no more room, not only no more than was asked about
+	isAll bool // no more would fit; otherwise counting stopped at the number asked for
 }
 
 func newCapacity(s *framework.Session) capacity {
 	return capacity{session: s, held: map[*cluster.Class]holding{}}
 }
 
-// couldHold reports whether the nodes of the right kind could hold as many of some pods as are lacking, if nothing else were there. It
-// is one quick pass where a search would evict everything in vain.
+// couldHold reports whether as many of some pods as are lacking would fit on empty nodes. It is a quick check before a
+// search that evicts everything in vain.
 func (c *capacity) couldHold(pods []*cluster.Task, lacks int) bool {
 	room := 0
 	for _, t := range cluster.OnePerClass(pods) {
@@ -39,7 +40,7 @@ func (c *capacity) couldHold(pods []*cluster.Task, lacks int) bool {
 	return room >= lacks
 }
 
-// places is how many pods like one the nodes could hold if nothing else were there, at most so many.
+// places counts how many pods of the class of t would fit on empty nodes. It stops at most.
 func (c *capacity) places(t *cluster.Task, most int) int {
 	s := c.session
 	if known, ok := c.held[t.Class]; ok && s.Domain() == nil && (known.isAll || known.pods >= most) {
@@ -67,7 +68,7 @@ func (c *capacity) places(t *cluster.Task, most int) int {
 	return min(places.pods, most)
 }
 
-// largestNode is the most that any node has of each resource.
+// largestNode returns the largest amount of each resource on any node.
 func (c *capacity) largestNode() resources.Vector {
 	if c.largest == nil {
 		c.largest = resources.Vector{}

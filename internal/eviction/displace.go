@@ -12,9 +12,10 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// lowerPlans returns the plans whose room the preemptor may take (rule K5), the least important first. Room for which evictions are
-// not sent is not on its way: without the plan the victims stay, and there is no room to take. waits says that there is such a plan.
-// What a gang was promised that runs below its minimum is not taken either: it would be left broken (rule J2).
+// lowerPlans returns the plans whose nominated nodes the preemptor may take (rule K5), the least important first. waits
+// says that there are more, whose evictions are not sent yet. Cancelling such a plan would only spare its victims. A
+// plan for a gang that runs below its minimum is not displaced either, because the gang would stay incomplete (rule
+// J2).
 func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 	if a.rules.Scope == decision.WithinJob {
 		return nil, false
@@ -41,9 +42,9 @@ func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 	return lower, waits
 }
 
-// displace runs the attempt on room that was promised to jobs of lower priority. They lose what they were promised, one plan after the
-// other, until the preemptor finds room. Plans that it was of no use to take from keep it. It returns nil if it fails; what is left
-// of it in the transaction is for the caller to undo.
+// displace runs the attempt on nodes that are nominated for jobs of lower priority. It withdraws one plan after the
+// other until the preemptor fits, and restores those whose nodes it does not need. It returns nil if it fails, and
+// leaves its changes for the caller to undo.
 func (a *attempt) displace(x framework.Transaction, lower []*cluster.Plan, pods []*cluster.Task) *draft {
 	lost := make([][]plans.Promise, len(lower))
 	before := quota.Held{}
@@ -69,14 +70,14 @@ func (a *attempt) displace(x framework.Transaction, lower []*cluster.Plan, pods 
 	return nil
 }
 
-// leaveGuarantees reports whether no queue that loses what it was promised is left with less than it is guaranteed (rule Q2): pods of
-// it may have left for others because the promise was there.
+// leaveGuarantees reports whether the queues of displaced plans keep their guarantees (rule Q2). Pods of such a queue
+// may have been evicted for others because the pipelined tasks counted for the guarantee.
 func leaveGuarantees(displaced []*cluster.Plan, before quota.Held) bool {
 	return !slices.ContainsFunc(displaced, func(p *cluster.Plan) bool { return !before.KeepsGuarantees(p.Job.QuotaNode()) })
 }
 
-// restore gives a plan back what it was promised, if there is room for all of it beside what the preemptor was promised, and the
-// preemptor's pods still fit: by terms about other pods one may keep them from a node whose room it leaves to them.
+// restore pipelines the tasks of a plan again, if all of them fit beside those of the preemptor, and the preemptor's
+// pods still fit. By affinity or spread a task may keep a pod from a node on which it takes no room.
 func (a *attempt) restore(x framework.Transaction, d *draft, lost []plans.Promise) bool {
 	s := a.search.session
 	y := s.Begin()

@@ -40,11 +40,11 @@ func (a *attempt) finish(x framework.Transaction, d *draft) {
 	plans.ShowProgress(s, p)
 }
 
-// cancelDisplaced ends the plans whose room the preemptor has.
+// cancelDisplaced cancels the plans whose nominated nodes the preemptor takes.
 func (a *attempt) cancelDisplaced(d *draft) {
 	s := a.search.session
 	if s.IsTrial() {
-		return // what they promise is back when the trial ends
+		return // they are in force again when the trial ends
 	}
 	for _, lower := range d.displaced {
 		s.Cluster.Plans().Cancel(lower, "job "+a.rules.Preemptor.Name()+" of higher priority takes the room that was promised")
@@ -52,22 +52,23 @@ func (a *attempt) cancelDisplaced(d *draft) {
 	}
 }
 
-// pastBudget reports whether a victim is to be deleted without asking for a budget, now that all victims count: the action looks at
-// no budgets, or one that covers the victim is overdrawn. Then every pod that the budget covers goes past it, for the first that is
-// deleted uses up what was left. The API server evicts no pod that two budgets cover; both were asked here.
+// pastBudget reports whether a victim has to be deleted, past its disruption budgets. It has to be if the action
+// ignores budgets, or if a budget of the victim does not allow all victims of the plan. Then all pods of this budget
+// are deleted, since the first deletion uses up what the budget allows. The eviction API refuses pods with two budgets.
+// The engine has checked both.
 func (a *attempt) pastBudget(t *cluster.Task) bool {
 	budgets := a.search.session.Cluster.Budgets(t)
 	return !a.rules.Budgets || len(budgets) > 1 || slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() < 0 })
 }
 
-// bind binds the pods of a job for which no pods have to leave, at once: were they left to allocate, a later preemptor of this action
-// could count on the same room. What goes beyond a job's minimum is left to the action that allocates, if that is to come. It reports
+// bind binds the pods of a job that needs no evictions at once. Left to allocate, their nodes could be given to a later
+// preemptor of this action. The surplus of a job is left to an action that allocates and is still to run. It reports
 // whether no plan is needed.
 func (a *attempt) bind(x framework.Transaction, d *draft) bool {
 	j, s := a.rules.Preemptor, a.search.session
 	if j.Lacks() == 0 && s.WillAllocate() {
 		x.Undo()
-		// Should allocate give the room to others, what helps an attempt to evict helps the job.
+		// If allocate gives the nodes to another job, this verdict wakes the job for another attempt.
 		s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps})
 		return true
 	}
@@ -91,7 +92,7 @@ func (a *attempt) bind(x framework.Transaction, d *draft) bool {
 	return true
 }
 
-// fitNow reports whether all that is promised to pods is free at this moment.
+// fitNow reports whether the pods fit on their nodes without waiting for anything to leave.
 func fitNow(placed []*cluster.Task) bool {
 	for _, t := range placed {
 		n := t.Node
@@ -104,7 +105,7 @@ func fitNow(placed []*cluster.Task) bool {
 	return true
 }
 
-// eviction is what is to be written about a victim.
+// eviction is the record of the eviction of one victim.
 func (a *attempt) eviction(p *cluster.Plan, d *draft, u *victims.Unit, t *cluster.Task) decision.Eviction {
 	rule, message := a.rules.Cause(t, d.placed)
 	if u.Whole && len(u.Tasks) > 1 {

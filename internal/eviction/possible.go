@@ -11,17 +11,17 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// PossibleVictims are the pods that an action could evict for a job in one scope, as things stand. They need not be enough for it.
+// PossibleVictims are the pods that an action may evict for a job in one scope. They need not be enough for the job.
 type PossibleVictims struct {
 	Scope   decision.Scope
-	Leaving []*cluster.Task // may leave together, in the order in which they are asked
+	Leaving []*cluster.Task // may be evicted together, in the order in which they are tried
 	Spared  []verdict.Spared
-	// NotLookedAt is set if there are more pods than the caller wants looked at.
+	// NotLookedAt is set if there are more pods than the caller's limit.
 	NotLookedAt bool
 }
 
-// PossibleVictims says which pods could leave for a job that has a pod waiting, by each scope of the action that pods stand in. It looks
-// at no more than so many pods in each. Nothing is changed.
+// PossibleVictims returns which pods could be evicted for a job with a pending task, for each scope with any pods. A
+// scope with more pods than most is not searched. The model stays unchanged.
 func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	pending := f.session.Pending(j)
 	if len(pending) == 0 {
@@ -52,7 +52,7 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	return all
 }
 
-// pods returns the pods that the scope is about.
+// pods returns the pods that the scope concerns.
 func (a *attempt) pods() []*cluster.Task {
 	all := a.rules.Preemptor.Tasks()
 	if a.rules.Scope != decision.WithinJob {
@@ -61,15 +61,15 @@ func (a *attempt) pods() []*cluster.Task {
 	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.rules.Concerns(t) })
 }
 
-// spared counts the pods that may not leave for the preemptor, by rule, the most frequent first: those that a rule protects whatever
-// else leaves, and those that one protects once all have left that may. The pods that may leave are not counted; they would not be
-// enough.
+// spared counts the pods that may not be evicted for the preemptor by rule, the most frequent first: those that a rule
+// always protects, and those that a rule protects once all others are gone. Pods that may be evicted are not counted.
+// They would not be enough.
 func (a *attempt) spared() []verdict.Spared {
 	_, spared := a.mayLeave(a.pods())
 	return spared
 }
 
-// mayLeave returns the pods that may leave together, by rules and votes, and counts the others by rule.
+// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule.
 func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spared []verdict.Spared) {
 	counts := map[string]int{}
 	var unprotected []*cluster.Task

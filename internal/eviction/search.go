@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Search looks for victims on behalf of the preemptors of one action in one session.
+// Search looks for victims for the preemptors of one action in one session.
 type Search struct {
 	session *framework.Session
 	rules   *rules.Action
@@ -20,10 +20,10 @@ type Search struct {
 	capacity  capacity
 	admission admission
 
-	looks     int // at nodes, so far
+	looks     int // nodes looked at so far
 	failures  map[preemptorShape]searchFailure
-	evictable map[*cluster.Queue]int32 // the lowest priority of a job of the queue that has pods to evict
-	decided   int                      // decisions of the session when all this was found out
+	evictable map[*cluster.Queue]int32 // the lowest priority of a job in the queue that has evictable pods
+	decided   int                      // number of decisions of the session when the fields above were filled
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -34,12 +34,12 @@ func NewSearch(s *framework.Session, action framework.EvictingAction) *Search {
 	return f
 }
 
-// SearchOf returns the search of an action in a session: what it finds out is kept for the rest of the session.
+// SearchOf returns the search of an action in a session. What it has stored is used for the whole session.
 func SearchOf(s *framework.Session, action framework.EvictingAction) *Search {
 	return framework.Keep(s, action.Name(), func() *Search { return NewSearch(s, action) })
 }
 
-// forget drops what was found out before the model changed for good.
+// forget drops what was stored before a decision changed the model.
 func (f *Search) forget() {
 	f.decided = decisions(f.session)
 	f.failures = map[preemptorShape]searchFailure{}
@@ -47,7 +47,7 @@ func (f *Search) forget() {
 	f.evictable = nil
 }
 
-// forgetIfDecided is forget if another action has changed the model for good.
+// forgetIfDecided calls forget if another action has made a decision.
 func (f *Search) forgetIfDecided() {
 	if f.decided != decisions(f.session) {
 		f.forget()
@@ -56,7 +56,7 @@ func (f *Search) forgetIfDecided() {
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
-// preemptorShape is what two preemptors have in common of which the second finds no victims if the first found none.
+// preemptorShape is what two preemptors have in common if the second finds no victims when the first found none.
 type preemptorShape struct {
 	scope    decision.Scope
 	queue    *cluster.Queue
@@ -64,7 +64,7 @@ type preemptorShape struct {
 	class    *cluster.Class
 }
 
-// searchFailure is how many pods could not be placed, and what was said.
+// searchFailure is how many tasks the job lacked, and what the verdict said.
 type searchFailure struct {
 	lacks  int
 	spared []verdict.Spared
@@ -75,13 +75,13 @@ type searchFailure struct {
 // Reclaim looks for victims for a job in other queues.
 func (f *Search) Reclaim(j *cluster.Job) { f.find(decision.BetweenQueues, j) }
 
-// Preempt looks for victims for a job in its own queue; for a lone pod, anywhere.
+// Preempt looks for victims for a job in its own queue, or for a lone pod in all queues.
 func (f *Search) Preempt(j *cluster.Job) { f.find(scopeInQueue(j), j) }
 
-// PreemptWithin looks for victims for the pods of a job among the job's pods that rank lower.
+// PreemptWithin looks for victims for a job among its own pods of lower task priority.
 func (f *Search) PreemptWithin(j *cluster.Job) { f.find(decision.WithinJob, j) }
 
-// scopeInQueue is the scope in which a job preempts others of its queue: a lone pod preempts pods of any queue (rule A3).
+// scopeInQueue is the scope of preempt for a job. A lone pod preempts pods of any queue (rule A3).
 func scopeInQueue(j *cluster.Job) decision.Scope {
 	if j.IsLone() {
 		return decision.Anywhere
@@ -89,14 +89,14 @@ func scopeInQueue(j *cluster.Job) decision.Scope {
 	return decision.BetweenJobs
 }
 
-// scopes returns the scopes of the action in which a job may preempt others, in the order in which they are tried.
+// scopes returns the scopes of the action in which a job may preempt other jobs, in the order in which they are tried.
 func (f *Search) scopes(j *cluster.Job) []decision.Scope {
 	return slices.DeleteFunc([]decision.Scope{decision.BetweenQueues, scopeInQueue(j)}, func(scope decision.Scope) bool {
 		return !f.rules.Scopes.Has(scope)
 	})
 }
 
-// find makes a plan for a job if there is one; else the job's verdict says why not.
+// find makes a plan for a job, or notes a verdict that says why it cannot.
 func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	s := f.session
 	pods := plans.BySubgroup(j, s.Pending(j))
@@ -123,7 +123,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		return
 	}
 	if len(preempting) < len(pods) {
-		// Pods that preempt none need the room that there is.
+		// Pods that never preempt can only use free nodes, so they are placed first.
 		pods = append(slices.DeleteFunc(pods, func(t *cluster.Task) bool { return !t.NeverPreempts() }), preempting...)
 	}
 	f.forgetIfDecided()
@@ -140,7 +140,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	a := f.attempt(scope, j)
 	lower, waits := a.lowerPlans()
 	why := searchFailure{lacks: j.Lacks()}
-	// Where the job would not fit if all pods left, it does not matter which of them may.
+	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
 		f.looks += len(s.Cluster.Nodes())
 		if (len(lower) > 0 || f.mayFindVictims(scope, j) || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
@@ -156,7 +156,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	f.refuse(scope, j, why)
 }
 
-// findFreeRoom promises room that is on its way to a job whose pods preempt none (rule P6).
+// findFreeRoom plans for a job whose pods never preempt, on nodes that are becoming free (rule P6).
 func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*cluster.Domain, pods []*cluster.Task) {
 	if f.hasRoomOnItsWay(scope, j) && f.attempt(scope, j).planIn(domains, nil, pods) {
 		return
@@ -168,9 +168,10 @@ func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*c
 	f.refuse(scope, j, searchFailure{spared: spared})
 }
 
-// maxLooks bounds the search by one action in one cycle, in nodes looked at on behalf of preemptors of different shapes: some seconds
-// on the largest clusters. Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors before
-// them in the order may be looked at anew with every pod that ends, and must not use up every cycle.
+// maxLooks limits how many nodes one action looks at in one cycle, for preemptors of different shapes: a few seconds on
+// the largest clusters. Preemptors beyond the limit wait for the next cycle, in which half of it is reserved for them.
+// Without this reserve the preemptors at the front, which may be tried again whenever a pod ends, could use up every
+// cycle.
 const maxLooks = 250_000
 
 func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
@@ -180,8 +181,8 @@ func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
 	return f.looks < maxLooks/2
 }
 
-// shapeOf describes a job whose pods are all of one class and of which none is placed. For other jobs every attempt is its own, and
-// for all jobs if there are plugins that veto nodes: they look at the pod itself, and not at its class.
+// shapeOf returns the shape of a job whose pods are all of one class and have no nodes yet. Other jobs are not
+// comparable. No job is if plugins veto nodes, because these read the pod itself and not only its class.
 func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
 	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false
@@ -190,17 +191,17 @@ func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.T
 		len(f.session.Policy.Vetoers) == 0 && scope != decision.WithinJob && scope != decision.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
-// goesAnywhere reports whether where a job may be placed depends on nothing but the classes of its pods.
+// goesAnywhere reports whether the placement of a job depends only on the classes of its pods.
 func goesAnywhere(j *cluster.Job) bool { return !j.Proximity.IsHard() && len(j.Subgroups()) == 0 }
 
-// hasRoomOnItsWay reports whether pods are leaving, whose room a job without victims may be promised in its turn (rule P4). A job that
-// would not be served if the room were free is not promised it either.
+// hasRoomOnItsWay reports whether terminating pods make room that may be nominated for a job without victims (rule P4).
+// A job whose queue is overused gets no such room, as it would get no free room either.
 func (f *Search) hasRoomOnItsWay(scope decision.Scope, j *cluster.Job) bool {
 	s := f.session
 	return scope != decision.WithinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
 }
 
-// mayFindVictims reports cheaply whether there could be any victims.
+// mayFindVictims is a cheap check whether there could be any victims.
 func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	if scope == decision.WithinJob {
 		return ranksItsPods(j)
@@ -223,7 +224,7 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	return scope == decision.Anywhere && own || len(f.evictable) > btoi(own)
 }
 
-// ranksItsPods reports whether a pod of a job that waits ranks above one that has its node.
+// ranksItsPods reports whether a pending task of a job has a higher priority than an evictable one.
 func ranksItsPods(j *cluster.Job) bool {
 	var highest, lowest int32
 	waits, runs := false, false
@@ -249,11 +250,11 @@ func btoi(b bool) int {
 	return 0
 }
 
-// helps is what may turn the refusal of a preemptor around: any change of the nodes, the queues, the pods or itself.
+// helps lists what may help a refused preemptor: any change of nodes, queues, pods or the job itself.
 const helps = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob
 
-// helpsOf is what may turn the refusal of a job around. Volumes and devices belong to it for a job that needs them, since evictions
-// open no node that lacks them.
+// helpsOf lists what may help a refused job. If the job needs volumes or devices these are listed too, because
+// evictions do not open a node that lacks them.
 func helpsOf(j *cluster.Job) verdict.Help {
 	if slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending && t.Class.NeedsSupplies() }) {
 		return helps | verdict.HelpSupply
@@ -261,15 +262,15 @@ func helpsOf(j *cluster.Job) verdict.Help {
 	return helps
 }
 
-// refuse says of a job that no pods are evicted for it, and why.
+// refuse notes a verdict that no pods are evicted for a job, and why.
 func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure) {
 	spared := why.spared
 	if scope == decision.BetweenQueues && j.IsLone() && f.session.Policy.Evicts(decision.Anywhere) {
-		spared = nil // an action has looked at the same pods for it, and said so
+		spared = nil // another action has reported the same pods
 	}
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}
 	if why.waits {
-		v.Help |= verdict.HelpTime // that evictions are sent is no help in itself
+		v.Help |= verdict.HelpTime // it helps that time passes: evictions that are sent are no event
 	}
 	f.session.AddVerdict(j, v)
 }

@@ -7,11 +7,11 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Pods of two plans may attract each other, and the pod that attracted one of them before may leave for the other. Then all fit
-// once all are there, and none can be the first: the evictions would be in vain (rule S1). So there must be an order in which the
-// plans can come true, one after the other. A gang starts whole.
+// Tasks of two plans may attract each other, and a plan may evict the pod that attracted a task of the other. Then all
+// tasks would fit together, but none can be placed first, and the evictions would be in vain (rule S1). So there must
+// be an order in which the plans can be fulfilled one after the other. A gang is placed as a whole.
 
-// deadlocked returns which of some sequences of promised pods fit in no order of the sequences, each after those that fit before it.
+// deadlocked returns the indexes of those sequences of promised tasks that fit in no order of the sequences.
 func deadlocked(s *framework.Session, sequences [][]*cluster.Task) (left []int) {
 	x := s.Begin()
 	defer x.Undo()
@@ -30,11 +30,11 @@ func deadlocked(s *framework.Session, sequences [][]*cluster.Task) (left []int) 
 	return left
 }
 
-// wouldDeadlock reports whether pods that are promised nodes in an open transaction would wait for what plans in force promise, and
-// these for them.
+// wouldDeadlock reports whether tasks that are pipelined in an open transaction, and those of plans in force, would
+// wait for each other.
 func wouldDeadlock(s *framework.Session, made []*cluster.Task, plans []*cluster.Plan) bool {
 	if !slices.ContainsFunc(made, func(t *cluster.Task) bool { return t.Class.HasTerms }) {
-		return false // they wait for no pod
+		return false // none of them depends on other pods
 	}
 	return len(deadlocked(s, append(sequencesOf(plans), made))) > 0
 }
@@ -47,8 +47,8 @@ func sequencesOf(plans []*cluster.Plan) [][]*cluster.Task {
 	return sequences
 }
 
-// lastDeadlocked returns the latest of the plans in force that wait for each other, nil if none do. Plans that could come true if the
-// later ones gave way do not count.
+// lastDeadlocked returns the latest of the plans in force that wait for each other, nil if none do. Plans that could be
+// fulfilled without later plans do not count.
 func lastDeadlocked(s *framework.Session) *cluster.Plan {
 	plans := s.Cluster.Plans().WithTerms()
 	if len(plans) < 2 {
@@ -61,7 +61,7 @@ func lastDeadlocked(s *framework.Session) *cluster.Plan {
 	return plans[left[len(left)-1]]
 }
 
-// fitsWithoutLater reports whether what a plan promises fits beside the plans before it.
+// fitsWithoutLater reports whether the tasks of a plan fit beside the earlier plans alone.
 func fitsWithoutLater(s *framework.Session, p *cluster.Plan) bool {
 	x := s.Begin()
 	defer x.Undo()

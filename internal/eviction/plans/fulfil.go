@@ -9,15 +9,15 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// fulfil binds the pods that were promised nodes, as far as the room is free: all at once for a job that has not started, pod by pod
-// for one that has, its subgroups whole. It reports whether nothing more is promised.
+// fulfil binds the tasks of a plan whose nominated nodes are free. A job that has not started starts with all of them
+// at once. A job that runs gets single tasks, but whole subgroups. It reports whether the plan has no tasks left.
 func fulfil(s *framework.Session, p *cluster.Plan) bool {
 	j, promised := p.Job, p.InSequence()
 	if j.Lacks() > 0 && slices.ContainsFunc(p.Victims, func(t *cluster.Task) bool { return t.Status.Holds() }) {
 		return false
 	}
 	x := s.Begin()
-	// Evictions that are not sent are not counted on: what others were promised may rest on the same room.
+	// Victims whose evictions are not sent may stay, so their room does not count. Another plan may rely on it too.
 	spareUnsent(x, p)
 	placed := placePromised(s, x, p, promised)
 	isAllowed := len(placed) > 0 && s.IsReady(j) && KeepPromises(s, placed, p)
@@ -48,14 +48,14 @@ func nodesOf(pods []*cluster.Task) []*cluster.Node {
 	return nodes
 }
 
-// PlaceElsewhere places all pods that a plan promises nodes on any nodes now, by a function that places them all or fails. What they
-// were promised is free for that, and victims that were not told to leave stay. It reports whether they were placed. Nothing is done
-// if the function fails, or if others would lose what they were promised.
+// PlaceElsewhere places all tasks of a plan on any free nodes, by a function that places all or fails. For that, the
+// nominated nodes are free, and victims stay whose evictions are not sent. It reports whether the tasks were placed. It
+// does nothing if the function fails, or if another plan could no longer be fulfilled.
 func PlaceElsewhere(
 	s *framework.Session, x framework.Transaction, p *cluster.Plan, placeAll func(x framework.Transaction, pods []*cluster.Task) bool,
 ) bool {
 	y := s.Begin()
-	promised := slices.SortedFunc(slices.Values(p.Promised()), s.CompareTasks) // the plan is not in force for what is asked here
+	promised := slices.SortedFunc(slices.Values(p.Promised()), s.CompareTasks) // the plan is not in force while this is tried
 	Withdraw(x, promised)
 	spareUnsent(x, p)
 	isAllowed := placeAll(x, promised) && KeepPromises(s, promised, p)
@@ -72,8 +72,8 @@ func PlaceElsewhere(
 	return true
 }
 
-// placePromised places those of the promised pods that may be placed now, and returns them. Their room is free, and their queue may
-// have them. No subgroup starts without the pods that it needs, and what stays promised can still come true beside them.
+// placePromised places those promised tasks whose nominated nodes are free and whose queue may hold them. It returns
+// them. It places no incomplete subgroup, and only what leaves the remaining tasks possible.
 func placePromised(s *framework.Session, x framework.Transaction, p *cluster.Plan, promised []*cluster.Task) []*cluster.Task {
 	waits := map[*cluster.Subgroup]bool{}
 	for {
@@ -92,8 +92,8 @@ func placePromised(s *framework.Session, x framework.Transaction, p *cluster.Pla
 	}
 }
 
-// placeInOrder places those of some promised pods, in their order, that may be placed now. Pods of the subgroups that wait are left
-// out.
+// placeInOrder places, in their order, those promised tasks that can be placed now. Tasks of the subgroups in waits are
+// left out.
 func placeInOrder(
 	s *framework.Session, x framework.Transaction, p *cluster.Plan, promised []*cluster.Task, waits map[*cluster.Subgroup]bool,
 ) []*cluster.Task {
@@ -111,8 +111,9 @@ func placeInOrder(
 		}
 		return placed
 	}
-	// First all that fit, then, if what is left could not come beside them any more, the first of the order only. What later plans
-	// promise gives way, but a pod may need it too: to be near one of their pods, instead of one that leaves for them.
+	// First all tasks that fit are tried. If the others would no longer fit beside them, only the first of the order
+	// is. Later plans are suspended first, and then not: a task may need to be near a task of a later plan, in place of
+	// a victim of that plan.
 	for _, way := range []struct{ besideLater, onlyFirst bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		y := s.Begin()
 		promises := Withdraw(x, promised)
@@ -126,7 +127,7 @@ func placeInOrder(
 			if !waits[m.Task.Subgroup] && !(way.onlyFirst && len(left) > 0) && isIdle(m.Node, m.Task.Request()) && place(s, x, m.Task, m.Node) {
 				placed = append(placed, m.Task)
 			} else {
-				// What comes after it in the order may count on it.
+				// later tasks of the order may need it
 				x.Pipeline(m.Task, m.Node)
 				left = append(left, m)
 			}
@@ -140,13 +141,13 @@ func placeInOrder(
 		}
 		y.Undo()
 		if way.onlyFirst && len(suspended) == 0 {
-			break // there is no later plan
+			break // there is no later plan to suspend
 		}
 	}
 	return nil
 }
 
-// place places a pod on the node that it was promised, if it may be there now and its queue may have it.
+// place places a task on its nominated node, if it fits there now and its queue may hold it.
 func place(s *framework.Session, x framework.Transaction, t *cluster.Task, n *cluster.Node) bool {
 	if rules.OverCapability(s, t) != nil || s.MayBind(t) != nil || !s.Placer.Fits(t, n) {
 		return false
@@ -155,7 +156,7 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task, n *cl
 	return true
 }
 
-// isIdle reports whether a node has an amount idle, whatever is promised there.
+// isIdle reports whether a node has an amount free, not counting pipelined tasks.
 func isIdle(n *cluster.Node, amounts resources.Vector) bool {
 	for i, amount := range amounts {
 		if d := resources.Dim(i); amount > 0 && n.Allocatable.At(d)-n.Used.At(d) < amount {

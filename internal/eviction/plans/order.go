@@ -7,13 +7,13 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Promise is a pod and the node that a plan promises it.
+// Promise is a task and its nominated node.
 type Promise struct {
 	Task *cluster.Task
 	Node *cluster.Node
 }
 
-// Withdraw takes the promises of pods back, and returns them in the same order.
+// Withdraw takes the tasks off their nominated nodes, and returns both in the same order.
 func Withdraw(x framework.Transaction, pods []*cluster.Task) []Promise {
 	promises := make([]Promise, len(pods))
 	for i, t := range pods {
@@ -23,19 +23,19 @@ func Withdraw(x framework.Transaction, pods []*cluster.Task) []Promise {
 	return promises
 }
 
-// repromise promises the pods their nodes again.
+// repromise pipelines the tasks to their nominated nodes again.
 func repromise(x framework.Transaction, promises []Promise) {
 	for _, p := range promises {
 		x.Pipeline(p.Task, p.Node)
 	}
 }
 
-// DependOnOthers reports whether it depends on where other pods are whether any of some pods fits.
+// DependOnOthers reports whether the placement of other pods decides if one of some pods fits.
 func DependOnOthers(c *cluster.Cluster, pods []*cluster.Task) bool {
 	return slices.ContainsFunc(pods, func(t *cluster.Task) bool { return c.DependsOnPods(t.Class) })
 }
 
-// BySubgroup puts pods of one subgroup beside each other, so that as few subgroups as possible are begun.
+// BySubgroup sorts the pods so that those of a subgroup stand together, which starts as few subgroups as possible.
 func BySubgroup(j *cluster.Job, pods []*cluster.Task) []*cluster.Task {
 	groups := j.Subgroups()
 	if len(groups) == 0 {
@@ -47,13 +47,13 @@ func BySubgroup(j *cluster.Job, pods []*cluster.Task) []*cluster.Task {
 	return pods
 }
 
-// maxTries bounds each search for an order by as many questions beyond one for each promise. The order of the plan is tried first
-// and is nearly always right. The others matter to a scheduler that finds promises and was not told their order.
+// maxTries limits each search for an order, in tries beyond one per task. The order of the plan is tried first and is
+// nearly always right. Other orders matter after a restart, because the order of a plan is not recorded.
 const maxTries = 256
 
-// inOrder promises pods their nodes again, one after the other, each where it fits beside those before it. The given order is tried
-// first, then those in which a pod comes first that did not fit where it stood, then others. It returns the order in which they fit;
-// if there is none, nothing is promised.
+// inOrder pipelines tasks to their nominated nodes again, each where it fits beside those before it. It tries the given
+// order first, then orders that begin with a task that did not fit, then others. It returns the order in which the
+// tasks fit. If it finds none, no task is pipelined.
 func inOrder(s *framework.Session, x framework.Transaction, promises []Promise) (order []*cluster.Task, ok bool) {
 	search := orderSearch{session: s, x: x, left: promises, tries: len(promises) + maxTries}
 	if order, ok = search.misfitsFirst(promises); ok {
@@ -63,18 +63,19 @@ func inOrder(s *framework.Session, x framework.Transaction, promises []Promise) 
 	return search.order, ok
 }
 
-// orderSearch is the search for an order.
+// orderSearch is a search for an order.
 type orderSearch struct {
 	session *framework.Session
 	x       framework.Transaction
-	fitting int // how many of the given order fit one after the other, before the first that does not
+	fitting int // how many tasks fit in the given order, before the first that does not
 	left    []Promise
 	order   []*cluster.Task
 	tries   int
 }
 
-// misfitsFirst tries an order, and as long as a pod does not fit in it, the order that begins with this pod: a pod that is to be
-// spread, or apart from others, fits before them and not behind. A pod that comes first a second time does not fit there either.
+// misfitsFirst tries an order. If a task does not fit in it, it tries the order that begins with this task, and so on.
+// A task with spread or anti-affinity may fit before the others and not after them. It gives up when a task has come
+// first twice.
 func (q *orderSearch) misfitsFirst(promises []Promise) (order []*cluster.Task, ok bool) {
 	promises = slices.Clone(promises)
 	var moved []*cluster.Task
@@ -107,7 +108,7 @@ func (q *orderSearch) misfitsFirst(promises []Promise) (order []*cluster.Task, o
 	return nil, false
 }
 
-// next searches in depth. isGiven says that the order so far is the given one: how far that goes is known already.
+// next searches depth-first. isGiven says that the order so far is the given one, of which the result is known.
 func (q *orderSearch) next(isGiven bool) bool {
 	if len(q.left) == 0 {
 		return true

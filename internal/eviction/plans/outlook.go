@@ -9,13 +9,13 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// outlookOf reports whether what a plan promises can never come true: more is promised on a node than there will be, or there is no
-// order in which the pods fit on their nodes once all that leaves has left. What later plans promise does not count, and their
-// victims that were not told to leave do not either: later plans give way. order is the order in which the pods fit, nil if there is
-// nothing to order, or if there is one only without later plans.
+// outlookOf reports whether the tasks of a plan can never be placed on their nominated nodes: there will not be enough
+// room, or they fit in no order once all victims are gone. Later plans do not count, and neither do their victims whose
+// evictions are not sent, because later plans yield to earlier ones. order is an order in which the tasks fit. It is
+// nil if the order does not matter, or if one exists only without later plans.
 func outlookOf(s *framework.Session, p *cluster.Plan) (order []*cluster.Task, isLost bool) {
 	promised := p.InSequence()
-	asks := len(s.Policy.Filters) > 0 // plugins may refuse by now what they did not before
+	asks := len(s.Policy.Filters) > 0 // plugins may refuse by now what they allowed before
 	for _, t := range promised {
 		for i, amount := range t.Request() {
 			if amount > 0 && t.Node.Future(resources.Dim(i)) < 0 {
@@ -41,12 +41,12 @@ func outlookOf(s *framework.Session, p *cluster.Plan) (order []*cluster.Task, is
 	return nil, !ok
 }
 
-// laterThan are the plans that came into force after one, in their order.
+// laterThan returns the plans that came into force after p, in their order.
 func laterThan(s *framework.Session, p *cluster.Plan) []*cluster.Plan {
 	return slices.DeleteFunc(s.Cluster.Plans().InOrder(), func(q *cluster.Plan) bool { return q.Order <= p.Order })
 }
 
-// suspendLater takes away the plans that came into force after one, what they promise and their evictions that were not sent. It
+// suspendLater withdraws the tasks of the plans that came into force after p, and their evictions that are not sent. It
 // reports whether there are any.
 func suspendLater(s *framework.Session, x framework.Transaction, p *cluster.Plan) bool {
 	later := laterThan(s, p)
@@ -57,7 +57,7 @@ func suspendLater(s *framework.Session, x framework.Transaction, p *cluster.Plan
 	return len(later) > 0
 }
 
-// suspendLaterPromises takes away what plans promise that came into force after one, and returns it.
+// suspendLaterPromises withdraws the tasks of the plans that came into force after p, and returns them.
 func suspendLaterPromises(s *framework.Session, x framework.Transaction, p *cluster.Plan) []Promise {
 	var all []Promise
 	for _, later := range laterThan(s, p) {
@@ -66,16 +66,16 @@ func suspendLaterPromises(s *framework.Session, x framework.Transaction, p *clus
 	return all
 }
 
-// spareUnsent has the victims of a plan stay whose evictions were not sent.
+// spareUnsent takes back the evictions of a plan that are not sent.
 func spareUnsent(x framework.Transaction, p *cluster.Plan) {
 	for _, t := range p.Unsent() {
 		x.Spare(t)
 	}
 }
 
-// KeepPromises reports whether every plan in force, but one, can still come true with what was done in open transactions to some
-// pods. A pod that is placed or leaves may keep a promised pod from its node though it takes none of the room there (rule K5), if
-// the promised pod has terms about others.
+// KeepPromises reports whether every plan in force, except one, can still be fulfilled after changes to some pods in
+// open transactions. With affinity or spread, a pod that is placed or evicted may keep a promised task from its node
+// without taking its room (rule K5).
 func KeepPromises(s *framework.Session, moved []*cluster.Task, but *cluster.Plan) bool {
 	plans := s.Cluster.Plans().WithTerms()
 	if len(plans) == 0 {
@@ -99,7 +99,7 @@ func KeepPromises(s *framework.Session, moved []*cluster.Task, but *cluster.Plan
 	return !isConcerned || !wouldDeadlock(s, made, plans)
 }
 
-// BreaksPromises is the verdict on a job whose pods would keep others from the nodes that plans promise these.
+// BreaksPromises is the verdict on a job whose pods would keep tasks of plans from their nominated nodes.
 func BreaksPromises() *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpPod | verdict.HelpTime,
 		Detail: "its pods would keep others from nodes that these were promised"}

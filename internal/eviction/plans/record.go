@@ -9,16 +9,16 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// slack is how much longer a plan waits than its last victim has to end, for the requests and the kubelet.
+// slack is added to the grace periods of the victims, for the time that API requests and the kubelet take.
 const slack = time.Minute
 
-// Deadline is when the room of a plan should be free: its victims have ended, and so have the pods that others have deleted on the
-// nodes that it promises.
+// Deadline is the time at which the nominated nodes should be free: when the grace periods of the victims, and of pods
+// that others have deleted on these nodes, are over.
 func Deadline(s *framework.Session, p *cluster.Plan, promised []*cluster.Task) time.Time {
 	now := s.Now
 	last := now
 	if slices.ContainsFunc(promised, func(t *cluster.Task) bool { return t.Class.NeedsSupplies() || s.Cluster.DependsOnPods(t.Class) }) {
-		// What keeps such a pod from its node may be leaving anywhere.
+		// Such a task may have to wait for pods on other nodes.
 		if gone := s.Cluster.LastToLeave(); gone.After(last) {
 			last = gone
 		}
@@ -38,10 +38,10 @@ func Deadline(s *framework.Session, p *cluster.Plan, promised []*cluster.Task) t
 	return last.Add(slack)
 }
 
-// Mention is how the messages on the victims of a plan name it.
+// Mention is the part of a victim's message that names the plan.
 func Mention(plan string) string { return "(plan " + plan + ")" }
 
-// ShowProgress sets the verdict of a job with a plan: how far the plan has come.
+// ShowProgress sets a verdict on the job of a plan, which says how many victims are gone.
 func ShowProgress(s *framework.Session, p *cluster.Plan) {
 	v := &verdict.Verdict{Code: verdict.Preempting, Help: verdict.HelpNode | verdict.HelpPod | verdict.HelpTime,
 		Placed: p.Evictions - len(p.Victims), Wanted: p.Evictions}

@@ -12,9 +12,9 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Recover takes up the plans that a process before this one has recorded: on the pods of a job that are promised nodes, and on the
-// pods that were told to leave for it. What of a plan was not sent is sent now. A plan that cannot come true
-// any more, and a promise without any plan that has no room, are taken back. It is called once, before the first action.
+// Recover takes over the plans that an earlier process has recorded on the pods of the preemptors, with their nominated
+// nodes, and on the victims. Evictions that were not sent are sent now. Plans that have become impossible, and
+// nominated nodes that have no plan and no room, are taken back. It is called once, before the first action.
 func Recover(s *framework.Session) {
 	var recovered []recoveredPlan
 	byID := map[string]int{}
@@ -22,13 +22,13 @@ func Recover(s *framework.Session) {
 	for _, j := range jobs {
 		if h, ok := readPlan(s, j); ok {
 			if _, taken := byID[h.plan.ID]; taken {
-				h.plan.ID = s.Cluster.Plans().NewID(s.Now) // pods were copied with their records
+				h.plan.ID = s.Cluster.Plans().NewID(s.Now) // pods were copied with their annotations
 			}
 			byID[h.plan.ID] = len(recovered)
 			recovered = append(recovered, h)
 		}
 	}
-	orphans := map[string][]*cluster.Task{} // that were told to leave for a plan that promises no pod a node
+	orphans := map[string][]*cluster.Task{} // victims of plans that have no preemptor any more
 	for _, j := range jobs {
 		for _, t := range j.Tasks() {
 			r, ok := decision.EvictionOf(t.Pod)
@@ -43,7 +43,7 @@ func Recover(s *framework.Session) {
 		slices.SortFunc(orphans[id], cluster.CompareTasks)
 		s.Cluster.Plans().Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
 	}
-	// In the order in which they came into force: a later one may rest on what an earlier one promises.
+	// In the order in which they came into force, since a later plan may depend on an earlier one.
 	slices.SortStableFunc(recovered, func(a, b recoveredPlan) int { return compareAge(a.plan, b.plan) })
 	for i := range recovered {
 		slices.SortFunc(recovered[i].victims, cluster.CompareTasks)
@@ -51,9 +51,9 @@ func Recover(s *framework.Session) {
 	takeUpAll(s, recovered)
 }
 
-// takeUpAll puts plans in force again. One may have come to rest on what a later one promises: if the pod that its pods are to be
-// near leaves for the later plan, and another such pod comes. So what does not fit yet is tried again once others are in force,
-// and only what does not fit then is taken up in part, or taken back.
+// takeUpAll puts plans in force again. A plan may have come to depend on a later one: if the later plan evicts the pod
+// that attracts its tasks, and brings another such pod. So a plan that does not fit is tried again after others are in
+// force. Only what does not fit then is taken up in part, or taken back.
 func takeUpAll(s *framework.Session, recovered []recoveredPlan) {
 	for again := true; again; {
 		var left []recoveredPlan
@@ -73,14 +73,14 @@ func takeUpAll(s *framework.Session, recovered []recoveredPlan) {
 	}
 }
 
-// recoveredPlan is a plan as it was written down.
+// recoveredPlan is a plan as it is recorded on the pods.
 type recoveredPlan struct {
 	plan     *cluster.Plan
 	promised []*cluster.Task
 	victims  []*cluster.Task
 }
 
-// readPlan reads what was written about a job.
+// readPlan reads the record of a job's plan.
 func readPlan(s *framework.Session, j *cluster.Job) (recoveredPlan, bool) {
 	var h recoveredPlan
 	for _, t := range j.Pending(cluster.CompareTasks) {
@@ -97,7 +97,7 @@ func readPlan(s *framework.Session, j *cluster.Job) (recoveredPlan, bool) {
 		if !ok {
 			continue
 		}
-		// A promise of an earlier plan that was to be taken back may be there still.
+		// An older nomination that was to be removed may still be there.
 		p := cluster.Plan{ID: r.Plan, Job: j, Action: r.Action, Scope: decision.ParseScope(r.Scope), Since: r.Since.Time}
 		if h.plan.ID == "" || compareAge(&p, h.plan) > 0 {
 			h.plan = &p
@@ -109,13 +109,13 @@ func readPlan(s *framework.Session, j *cluster.Job) (recoveredPlan, bool) {
 	return h, true
 }
 
-// compareAge is negative if a plan that was written down is older than another. Of one second the counter at the end of the ID tells.
+// compareAge is negative if p is older than q. Within one second the counter at the end of the ID decides.
 func compareAge(p, q *cluster.Plan) int {
 	return cmp.Or(p.Since.Compare(q.Since), cmp.Compare(len(p.ID), len(q.ID)), cmp.Compare(p.ID, q.ID))
 }
 
-// takeUp puts the plan in force again, or takes it back. If it is to be whole and does not fit, nothing is done; it reports whether
-// that is not so.
+// takeUp puts the plan in force again, or takes it back, and returns true. If it must be whole and does not fit, takeUp
+// does nothing and returns false.
 func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	p := h.plan
 	p.Victims = nil
@@ -151,7 +151,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	}
 	x.Promise(planned)
 	if p.Job.IsPendingAdmission() {
-		s.Admit(p.Job) // it was, or nothing would have been promised to it
+		s.Admit(p.Job) // its job was admitted, otherwise it would have no plan
 	}
 	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
 		s.Cluster.Plans().Disown(&cluster.Plan{ID: s.Cluster.Plans().NewID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
@@ -164,8 +164,8 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	return true
 }
 
-// promise promises the tasks their nodes again, in an order in which each fits beside those before it: the order in which they were
-// promised is not written down, but it is one in which they fit. If there is none, those that fit are promised theirs.
+// promise pipelines the tasks to their nominated nodes, in an order in which each fits beside those before it. The
+// order in which they were nominated is not recorded. If no order is found, it pipelines those that fit.
 func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) []*cluster.Task {
 	var promises []Promise
 	for _, t := range BySubgroup(h.plan.Job, slices.SortedFunc(slices.Values(h.promised), s.CompareTasks)) {
@@ -177,7 +177,7 @@ func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) [
 	if order, ok := inOrder(s, x, promises); ok {
 		return order
 	}
-	// One may need another that comes after it.
+	// A task may need one that comes after it.
 	var order []*cluster.Task
 	for again := true; again; {
 		again = false
@@ -191,14 +191,14 @@ func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) [
 	return order
 }
 
-// eviction repeats what was written about a victim.
+// eviction repeats the record of a victim.
 func (h *recoveredPlan) eviction(t *cluster.Task) decision.Eviction {
 	r, _ := decision.EvictionOf(t.Pod)
 	e := decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, VictimJob: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
 		Action: h.plan.Action, Rule: r.Rule, PastBudget: r.PastBudget}
 	for i := range t.Pod.Status.Conditions {
 		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
-			e.Message = c.Message // as its owner has read it
+			e.Message = c.Message // the message that users have read
 		}
 	}
 	return e

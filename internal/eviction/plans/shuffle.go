@@ -20,7 +20,7 @@ func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 			continue
 		}
 		if slices.ContainsFunc(s.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 }) {
-			continue // no job waits for the room
+			continue // no preemptor needs the room, so a disruption budget is never violated
 		}
 		x.Evict(t)
 		p.Victims = append(p.Victims, t)

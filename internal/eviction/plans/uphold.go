@@ -10,13 +10,13 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// recheck is how often the rules are asked again about victims that were not told to leave, beside every change of the configuration.
+// recheck is how often the rules are checked again for victims whose evictions are not sent.
 const recheck = time.Second
 
-// Uphold looks after the plans in force: it cancels those that cannot come true any more, fulfils those whose room is free, and notes
-// how far the others have come. changed says that the configuration is another than before.
+// Uphold cancels plans in force that have become impossible, fulfils those whose nominated nodes are free, and notes
+// the progress of the others. changed says that the configuration has changed.
 func Uphold(s *framework.Session, changed bool) {
-	// With a plan that ends and whose victims stay after all, others may lose what they have counted on.
+	// When a plan ends and some of its victims stay, other plans may become impossible.
 	for again := true; again; {
 		again = upholdAll(s, changed)
 		changed = again
@@ -24,8 +24,8 @@ func Uphold(s *framework.Session, changed bool) {
 	resume(s)
 }
 
-// upholdAll looks at each plan once. It reports whether to look at them again, since victims of any stay after all. The earliest is
-// fulfilled first.
+// upholdAll checks each plan once, the earliest first. It reports whether victims of an ended plan stay, so that all
+// plans must be checked again.
 func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 	plans := s.Cluster.Plans().InOrder()
 	each := func(look func(p *cluster.Plan)) {
@@ -57,9 +57,9 @@ func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 	return isSpared
 }
 
-// cancelRefuted cancels those of some plans, given in the order in which they came into force, that cannot come true beside those before
-// them. Later plans were made beside earlier ones, not the other way round, so the latest is asked first: otherwise two plans that cannot
-// both come true would cancel each other. It reports whether victims of any stay after all.
+// cancelRefuted cancels plans that are not possible beside the plans before them. It checks the latest first: a later
+// plan was made beside the earlier ones, so of two plans that exclude each other only the later is cancelled. The plans
+// are passed in the order in which they came into force. It reports whether victims of a cancelled plan stay.
 func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (isSpared bool) {
 	for _, p := range slices.Backward(plans) {
 		if p.Job == nil || !p.IsInForce() {
@@ -75,8 +75,8 @@ func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (i
 	return isSpared
 }
 
-// Fulfil ends a plan whose job has what it was promised, on whatever nodes. Victims that were not told to leave stay, so other plans
-// that counted on their room are cancelled in the same cycle.
+// Fulfil ends a plan whose job has its tasks placed, on any nodes. Victims whose evictions are not sent stay. Other
+// plans that relied on their room are cancelled in the same cycle.
 func Fulfil(s *framework.Session, p *cluster.Plan) {
 	s.Cluster.Plans().Fulfil(p)
 	for again := len(p.Spared) > 0; again; {
@@ -84,7 +84,7 @@ func Fulfil(s *framework.Session, p *cluster.Plan) {
 	}
 }
 
-// upholdWithoutJob looks after a plan of evictions whose room goes to no job.
+// upholdWithoutJob checks a plan of evictions for no preemptor.
 func upholdWithoutJob(s *framework.Session, p *cluster.Plan) {
 	if s.Policy.EvictingAction(p.Action) == nil && len(p.Unsent()) > 0 {
 		s.Cluster.Plans().Cancel(p, notConfigured(p))
@@ -93,7 +93,7 @@ func upholdWithoutJob(s *framework.Session, p *cluster.Plan) {
 	}
 }
 
-// refuted says why a plan cannot come true beside those that came into force before it, "" if it may.
+// refuted says why a plan is not possible beside earlier plans, "" if it is.
 func refuted(s *framework.Session, p *cluster.Plan, changed bool) string {
 	if unsent := p.Unsent(); len(unsent) > 0 && (changed || s.Now.Sub(p.Checked) >= recheck) {
 		p.Checked = s.Now
@@ -113,12 +113,12 @@ func refuted(s *framework.Session, p *cluster.Plan, changed bool) string {
 		return "the room that was promised is not there any more"
 	}
 	if order != nil {
-		p.Sequence = order // the one in which the plan was made may not do any more
+		p.Sequence = order // the order in which the plan was made may not fit any more
 	}
 	return ""
 }
 
-// actionOf returns the action by whose rules the victims of a plan leave. why says that there is none any more.
+// actionOf returns the action whose rules apply to a plan. why says that there is none any more.
 func actionOf(s *framework.Session, p *cluster.Plan) (action framework.EvictingAction, why string) {
 	action = s.Policy.EvictingAction(p.Action)
 	switch {
@@ -134,7 +134,7 @@ func notConfigured(p *cluster.Plan) string {
 	return "action " + p.Action + " is not in the configuration any more"
 }
 
-// cancel ends a plan. Its job is looked at anew in the same cycle: what has become free for it is not to go to others before.
+// cancel ends a plan. Its job is scheduled again in the same cycle, before other jobs get what has become free for it.
 func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	j := p.Job
 	s.Cluster.Plans().Cancel(p, why)
@@ -142,8 +142,8 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	s.Rejoin(j)
 }
 
-// resume looks for other victims for jobs whose plan has failed after pods had left for it, before any other job is served. The room
-// that is free already would go to pods that replace the victims, and they would be evicted in turn (rules S1, S2).
+// resume looks for other victims for jobs whose plan has failed after victims were gone, before any other job is
+// served. Otherwise pods that replace the victims would get the free room, and would be evicted in turn (rules S1, S2).
 func resume(s *framework.Session) {
 	for _, p := range s.Cluster.Plans().TakeInterrupted() {
 		action := s.Policy.EvictingAction(p.Action)

@@ -13,7 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// broken says why a plan cannot come true any more, "" if it may.
+// broken says why a plan can no longer be fulfilled, "" if it can.
 func broken(s *framework.Session, p *cluster.Plan) string {
 	j, promised := p.Job, p.Promised()
 	switch {
@@ -42,8 +42,8 @@ func broken(s *framework.Session, p *cluster.Plan) string {
 	return ""
 }
 
-// forbidsPlaces says why the queue of a plan's job may not have by now what was promised, "" if it may: a queue whose capability has
-// shrunk is not filled beyond it (rule Q4).
+// forbidsPlaces says why the queue of the preemptor may no longer hold its tasks, "" if it may: the queue's capability
+// may have been lowered (rule Q4).
 func forbidsPlaces(s *framework.Session, p *cluster.Plan) string {
 	for _, t := range cluster.OnePerClass(p.Promised()) {
 		x := s.Begin()
@@ -57,13 +57,13 @@ func forbidsPlaces(s *framework.Session, p *cluster.Plan) string {
 	return ""
 }
 
-// forbidsVictims names the rule that protects a victim by now that was not told to leave, "" if all may still leave.
+// forbidsVictims names the rule that now protects a victim whose eviction is not sent, "" if there is none.
 func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.EvictingAction, unsent []*cluster.Task) string {
 	promised := p.Promised()
 	x := s.Begin()
 	defer x.Undo()
-	// When the first victim was chosen, none of the preemptor's pods was placed. What was placed when the others were chosen is not
-	// known any more, so the question is put as it was for the first: it is about what has changed outside.
+	// The check repeats the question for the first victim, when no task of the preemptor was placed. Which tasks were
+	// placed when the later victims were chosen is not known any more. The check is about changes outside the plan.
 	promises := Withdraw(x, promised)
 	suspendLater(s, x, p)
 	for _, t := range unsent {
@@ -78,7 +78,7 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.Evic
 	r.SetWhole(all)
 	selector := victims.New(r)
 	var units []victims.Unit
-	var broken []*cluster.Task // one of each gang that leaves whole
+	var broken []*cluster.Task // one task of each gang that is evicted as a whole
 	for _, t := range unsent {
 		why := r.Protects(t)
 		if why == "" && t.Job.KeepsMinimum(t, cluster.Leaving{}) {
@@ -101,7 +101,7 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.Evic
 		units = append(units, victims.OneTask(t))
 	}
 	for _, t := range broken {
-		// What was to leave with it for another plan stays, or a pod of it has come since.
+		// Tasks that another plan was to evict may stay, or tasks may have been added.
 		of := func(other *cluster.Task) bool { return other.Job != t.Job }
 		if t.Job.Ready() > 0 && (t.Job.Lacks() > 0 || !t.Job.KeptSubgroups(slices.DeleteFunc(slices.Clone(unsent), of))) {
 			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), rules.AtItsMinimum)
@@ -115,7 +115,8 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.Evic
 	return ""
 }
 
-// representative returns the pod that the victims leave for: within a job the highest, else one that requests something.
+// representative returns the task that stands for the preemptor: within a job that of the highest priority, otherwise
+// one that requests something.
 func representative(scope decision.Scope, pods []*cluster.Task) *cluster.Task {
 	best := pods[0]
 	for _, t := range pods[1:] {

@@ -12,7 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Cause says which job preempts a victim, by which rule, with the numbers. placed are the pods of the preemptor in the plan.
+// Cause returns the rule by which a victim is evicted, and a message with the preemptor and the numbers. placed are the
+// preemptor's tasks in the plan.
 func (r *Rules) Cause(victim *cluster.Task, placed []*cluster.Task) (rule, message string) {
 	preemptor, j := r.Preemptor, victim.Job
 	switch {
@@ -38,7 +39,7 @@ func (r *Rules) Cause(victim *cluster.Task, placed []*cluster.Task) (rule, messa
 	return "Q1", message
 }
 
-// keeps says what a queue keeps of what it deserves, in the resources of a pod.
+// keeps lists what a queue still holds and what it deserves, of the resources that a pod requests.
 func (r *Rules) keeps(q *quota.Node, t *cluster.Task) string {
 	standing := r.Queues.Standing(q)
 	var parts []string

@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// The rules that protect pods. Pods are counted by the rule that protects them, and the preemptor's owner reads the counts.
+// The reasons that protect pods. Pods are counted by reason, and the counts are shown to the user whose job waits.
 const (
 	notLowerJob   = "rule J1 (the priority of their job is not lower)"
 	notLowerTask  = "rule P1 (their task priority is not lower)"
@@ -28,32 +28,32 @@ type Rules struct {
 	*Action
 	Scope     decision.Scope
 	Preemptor *cluster.Job
-	Queues    quota.Rules // which queues victims may be of, and what the preemptor's queue may take
+	Queues    quota.Rules // from which queues pods may be evicted, and how much the preemptor's queue may take
 
-	markedByDefault bool // a pod that is not marked may be evicted
+	markedByDefault bool // a pod without the mark volcano.sh/preemptable may be evicted
 	poll            framework.Poll
-	isEntitled      func() bool // mayTake: a method value that is made once, since it is asked for each victim
+	isEntitled      func() bool // the method value of mayTake, made once because every victim asks for it
 
-	pod   *cluster.Task    // of the preemptor that needs a node now; nil at admission
-	whole resources.Vector // what all pods of a plan request, while the plan is judged as a whole; else nil
+	pod   *cluster.Task    // the preemptor's task that needs a node now; nil at admission
+	whole resources.Vector // the requests of all tasks of a plan, while the plan is checked as a whole; otherwise nil
 }
 
-// SetPod has the rules speak of victims for one pod of the preemptor. With nil they speak of the preemptor's minimum, as at admission.
+// SetPod chooses the preemptor's task that the rules are about. With nil they are about its minimum, as at admission.
 func (r *Rules) SetPod(t *cluster.Task) { r.pod = t }
 
-// Pod returns the preemptor's pod that the rules speak of, nil at admission.
+// Pod returns the preemptor's task that the rules are about, nil at admission.
 func (r *Rules) Pod() *cluster.Task { return r.pod }
 
-// SetWhole has the rules speak of what all pods of a plan request together, nil of one pod again.
+// SetWhole makes the rules about the requests of all tasks of a plan together. With nil they are about one task again.
 func (r *Rules) SetWhole(requested resources.Vector) { r.whole = requested }
 
-// Kind is what pods of the preemptor have in common for which the same victims may leave.
+// Kind identifies tasks of the preemptor for which the same pods may be evicted.
 type Kind struct {
 	class    *cluster.Class
-	priority int32 // of the pod, where that makes a difference: inside a job
+	priority int32 // of the task; it matters only inside a job
 }
 
-// KindOf returns the kind of a pod.
+// KindOf returns the kind of a task.
 func (r *Rules) KindOf(t *cluster.Task) Kind {
 	if r.Scope == decision.WithinJob {
 		return Kind{class: t.Class, priority: t.Priority}
@@ -61,8 +61,8 @@ func (r *Rules) KindOf(t *cluster.Task) Kind {
 	return Kind{class: t.Class}
 }
 
-// Concerns reports whether the scope is about a pod: it holds a node, is not being deleted (rule P4), and is of a job that the scope
-// looks at.
+// Concerns reports whether a pod is in the scope: it holds a node, is not being deleted (rule P4), and its job is one
+// that the scope includes.
 func (r *Rules) Concerns(t *cluster.Task) bool {
 	j := t.Job
 	if !t.Status.Evictable() || j == nil || j.Group == nil || j.Queue == nil {
@@ -79,7 +79,7 @@ func (r *Rules) Concerns(t *cluster.Task) bool {
 	return j != r.Preemptor
 }
 
-// Protects names the rule that protects a pod for as long as the objects stay as they are, "" if none does.
+// Protects names the rule that protects a pod as long as objects do not change, "" if there is none.
 func (r *Rules) Protects(t *cluster.Task) string {
 	if r.Scope == decision.WithinJob && r.pod != nil && t.Priority >= r.pod.Priority {
 		return notLowerTask
@@ -116,8 +116,9 @@ func (r *Rules) protectsJob(j *cluster.Job) string {
 	return r.Queues.Forbids(j.QuotaNode())
 }
 
-// Objects says why pods of one job may not leave together as the plan stands, "" if they may: first the rules about what queues
-// hold, then the votes of plugins. isWhole says that they are all of their gang. held is what they hold, nil if it was not added up.
+// Objects says why pods of one job may not be evicted together at this point of the plan, "" if they may. The rules
+// about what queues hold come first, then the votes of plugins. isWhole says that the pods are the whole gang. held is
+// the sum of their requests, nil if it is not worked out.
 func (r *Rules) Objects(pods []*cluster.Task, isWhole bool, held resources.Vector) string {
 	d := framework.VictimProposal{Preemptor: r.Preemptor, For: r.pod, Victims: pods, Whole: isWhole, Held: held}
 	if why := r.Queues.Objects(pods[0].Job.QuotaNode(), d.Leaving(), r.Wanted(), r.isEntitled); why != "" {
@@ -127,7 +128,7 @@ func (r *Rules) Objects(pods []*cluster.Task, isWhole bool, held resources.Vecto
 	return why
 }
 
-// Wanted is what the preemptor needs: the request of its pod; at admission its minimum.
+// Wanted is what the preemptor needs: the request of its task, at admission its minimum.
 func (r *Rules) Wanted() resources.Vector {
 	if r.whole != nil {
 		return r.whole
@@ -138,17 +139,18 @@ func (r *Rules) Wanted() resources.Vector {
 	return r.Preemptor.MinResources
 }
 
-// mayTake reports whether the preemptor's queue stays within its share with one more pod (rule Q4).
+// mayTake reports whether the preemptor's queue stays within its share with one more task (rule Q4).
 func (r *Rules) mayTake() bool {
 	if r.pod != nil {
 		return r.Session.MayTake(r.pod) == nil
 	}
-	return r.Queues.IsEntitled(r.Preemptor.MinResources) // at admission there is no pod yet: what counts is the minimum
+	return r.Queues.IsEntitled(r.Preemptor.MinResources) // no task exists yet at admission, so the minimum counts
 }
 
-// MayPlace reports whether the preemptor's queue may have a pod: the queue stays within its capability, at every level (rule Q4).
-// A plugin that keeps queues within their shares does not forbid what the rules allow. A queue takes from lower ones beyond its
-// share, and jobs take from each other what their queue has already.
+// MayPlace reports whether the preemptor's queue may hold one more task: every queue above it must stay within its
+// capability (rule Q4). That a plugin keeps queues within their shares does not count where the rules allow more. A
+// queue may exceed its share at the expense of queues of lower priority. Jobs may take from each other what their queue
+// holds already.
 func (r *Rules) MayPlace(t *cluster.Task) bool {
 	v := r.Session.MayAllocate(t)
 	if v == nil {
@@ -157,16 +159,18 @@ func (r *Rules) MayPlace(t *cluster.Task) bool {
 	return v.Code == verdict.OverShare && r.Queues.MayExceed(t.Request())
 }
 
-// Fits reports whether a pod of the preemptor fits on a node as it will be, and its queue may have it.
+// Fits reports whether a task of the preemptor fits on a node of the outlook, and its queue may hold it.
 func (r *Rules) Fits(t *cluster.Task, n *cluster.Node) bool {
 	return r.MayPlace(t) && r.Session.Outlook.Fits(t, n)
 }
 
-// NeedsRight reports whether the preemptor must have a right to what it takes from a job: the job's queue is not of lower priority.
+// NeedsRight reports whether the preemptor needs a right to reclaim from a job's queue, because that queue is not of
+// lower priority.
 func (r *Rules) NeedsRight(j *cluster.Job) bool { return r.Queues.NeedsRight(j.QuotaNode()) }
 
-// StaysWithinShare reports whether the preemptor's queue holds no more than its share with all that a plan gives it, if any of that
-// comes from a queue of its own priority (rule Q4). When the victims were chosen, fewer of the preemptor's pods had their nodes.
+// StaysWithinShare reports whether the preemptor's queue stays within its share with all tasks of a plan (rule Q4). It
+// checks this only if the plan takes from a queue of the same priority. When the victims were chosen, fewer tasks of
+// the preemptor had nodes.
 func (r *Rules) StaysWithinShare(x framework.Transaction, takesByRight bool, placed []*cluster.Task) bool {
 	if !takesByRight {
 		return true
@@ -184,7 +188,7 @@ func (r *Rules) StaysWithinShare(x framework.Transaction, takesByRight bool, pla
 	return true
 }
 
-// Outranks reports whether the preemptor may take the nodes that a plan of another job was promised.
+// Outranks reports whether the preemptor may take nodes that are nominated for another job.
 func (r *Rules) Outranks(j *cluster.Job) bool {
 	if j == r.Preemptor || j.Queue == nil {
 		return false
@@ -198,8 +202,9 @@ func (r *Rules) Outranks(j *cluster.Job) bool {
 	return j.Queue != r.Preemptor.Queue && !r.Queues.NeedsRight(j.QuotaNode()) && r.Queues.Forbids(j.QuotaNode()) == ""
 }
 
-// ByTiers runs a search with the votes of all tiers. Where an empty answer counts as no answer, the search runs with the votes of one
-// tier after the other, until a tier lets any pod leave. It reports whether the search has found what it looks for.
+// ByTiers runs a search with the votes of all tiers. With the compatibility setting for victim votes it runs the search
+// with the votes of one tier after the other, until a tier allows evicting any pod. It reports whether the search was
+// successful.
 func (r *Rules) ByTiers(search func() bool, mayAnyLeave func() bool) bool {
 	if r.Session.Policy.Configuration.Compatibility.VictimVote != conf.VictimVoteUpstream {
 		return search()

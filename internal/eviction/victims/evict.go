@@ -12,26 +12,26 @@ import (
 
 // Options say how units are evicted.
 type Options struct {
-	// Local is the only node that matters, if not nil: of a gang that leaves whole only what stands there is evicted for the moment.
+	// Local, unless nil, is the only node that matters. Of a whole gang only the pods on it are evicted for the moment.
 	Local *cluster.Node
-	// LargestFirst evicts the units first that hold most of what is wanted.
+	// LargestFirst evicts those units first that hold most of what is wanted.
 	LargestFirst bool
-	// Enough ends the eviction as soon as it is true; nil evicts all that may leave.
+	// Enough ends the eviction as soon as it returns true. Nil evicts all units that may be evicted.
 	Enough func() bool
-	// Why is filled with the reasons why pods may not leave, unless it is nil.
+	// Why, unless nil, gets the reasons why pods may not be evicted.
 	Why map[*cluster.Task]string
 }
 
-// Evicted is what has left.
+// Evicted is the result of an eviction.
 type Evicted struct {
-	Units []Unit // in the order in which they left
-	// WasRefused is set if a unit might have left by itself, and not after those before it: in another order others would leave.
+	Units []Unit // in the order of eviction
+	// WasRefused is set if a unit was refused because of the units before it: another order may give other victims.
 	WasRefused bool
-	// NoneUnprotected is set if rules protect all pods whatever else leaves.
+	// NoneUnprotected is set if rules protect all pods, whatever else is evicted.
 	NoneUnprotected bool
 }
 
-// Evict evicts all of some pods that may leave, one unit after the other.
+// Evict evicts all pods that may be evicted, one unit after the other.
 func (s *Selector) Evict(x framework.Transaction, pods []*cluster.Task, o Options) Evicted {
 	r := round{Selector: s, Options: o}
 	groups := r.groupByJob(pods)
@@ -47,18 +47,18 @@ type round struct {
 	Evicted
 }
 
-// jobGroup is what may leave of one job, as long as it may: first its surplus, pod by pod, then all the rest.
+// jobGroup holds the pods of one job that may be evicted: first the surplus, pod by pod, then all others at once.
 type jobGroup struct {
 	job     *cluster.Job
-	tasks   []*cluster.Task // that no rule protects, the least important first
-	tops    []importance    // of the tasks
-	at      int             // the first that was not tried
-	isWhole bool            // the rest was tried
+	tasks   []*cluster.Task // not protected by a rule, the least important first
+	tops    []importance    // the importance of each task
+	at      int             // index of the next task to try
+	isWhole bool            // the rest was tried as a whole
 
-	next Unit // the unit that is tried next
+	next Unit // the next unit to try
 }
 
-// queueGroup is the groups of one queue that have a unit left to try, the one that is tried first on top.
+// queueGroup holds the groups of one queue with a unit left to try, the next one on top.
 type queueGroup = framework.Heap[*jobGroup]
 
 func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
@@ -89,7 +89,7 @@ func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
 	}
 }
 
-// objects is [Selector.Objects], which is kept for a whole gang that is the first to leave.
+// objects is [Selector.Objects] with a cache for whole gangs that are tried first.
 func (r *round) objects(u *Unit) string {
 	if len(r.Units) > 0 || !u.Whole || r.rules.Pod() == nil {
 		return r.Objects(u)
@@ -101,7 +101,7 @@ func (r *round) objects(u *Unit) string {
 	return g.answer
 }
 
-// note keeps why a unit may not leave, if the caller wants to know.
+// note stores why a unit may not be evicted, if the caller wants to know.
 func (r *round) note(u *Unit, why string) {
 	if r.Why == nil {
 		return
@@ -111,7 +111,7 @@ func (r *round) note(u *Unit, why string) {
 	}
 }
 
-// groupByQueue sorts groups by queue, the queues in the order in which they appear.
+// groupByQueue sorts groups by queue, and keeps the order in which the queues appear.
 func (r *round) groupByQueue(groups []*jobGroup) []*queueGroup {
 	var queues []*cluster.Queue
 	var byQueue [][]*jobGroup
@@ -133,8 +133,7 @@ func (r *round) groupByQueue(groups []*jobGroup) []*queueGroup {
 	return queueGroups
 }
 
-// groupByJob sorts pods that may leave into groups, the jobs in the order in which they appear. Pods that a rule protects are left
-// out.
+// groupByJob sorts pods by job, and keeps the order in which the jobs appear. Pods that a rule protects are left out.
 func (r *round) groupByJob(pods []*cluster.Task) []*jobGroup {
 	var groups []*jobGroup
 	byJob := map[*cluster.Job]*jobGroup{}
@@ -156,7 +155,7 @@ func (r *round) groupByJob(pods []*cluster.Task) []*jobGroup {
 	return groups
 }
 
-// sort puts the pods of a group into the order in which they leave.
+// sort sorts the pods of a group by the order of eviction.
 func (r *round) sort(h *jobGroup) {
 	h.tops = make([]importance, len(h.tasks))
 	for i, t := range h.tasks {
@@ -181,7 +180,7 @@ func (r *round) sort(h *jobGroup) {
 	h.tasks, h.tops = tasks, tops
 }
 
-// compare is the order in which units are evicted in the round.
+// compare compares units by the order of eviction in this round.
 func (r *round) compare(u, v *Unit) int {
 	if r.LargestFirst {
 		if c := part(r.rules, v.requested()).Compare(part(r.rules, u.requested())); c != 0 {
@@ -191,7 +190,7 @@ func (r *round) compare(u, v *Unit) int {
 	return r.Selector.compare(u, v)
 }
 
-// part is how much of what is wanted an amount is, in the resource of which it is least. More than enough counts as enough.
+// part is the fraction of what is wanted that an amount covers, at most 1, in the resource with the smallest fraction.
 func part(r *rules.Rules, amounts resources.Vector) resources.Ratio {
 	least := resources.Ratio{Num: 1, Den: 1}
 	for i, amount := range r.Wanted() {
@@ -202,21 +201,20 @@ func part(r *rules.Rules, amounts resources.Vector) resources.Ratio {
 	return least
 }
 
-// advance works out which unit of a group is tried next, and reports whether there is one.
+// advance works out the next unit of a group, and reports whether there is one.
 func (r *round) advance(h *jobGroup) bool {
 	var ok bool
 	h.next, ok = r.head(h)
 	return ok
 }
 
-// head returns the unit of a group that is tried next. ok is false if there is none left. It is the same until the group is told to
-// pass on.
+// head returns the next unit of a group, until pass is called. ok is false if there is none.
 func (r *round) head(h *jobGroup) (u Unit, ok bool) {
 	keeps := false
 	for ; h.at < len(h.tasks); h.at++ {
 		t := h.tasks[h.at]
 		if t.Status == cluster.Evicting {
-			continue // with its whole gang, on account of another node
+			continue // evicted with its whole gang, for another node
 		}
 		if h.job.KeepsMinimum(t, cluster.Leaving{}) {
 			u = Unit{Job: h.job, Tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}
@@ -229,12 +227,12 @@ func (r *round) head(h *jobGroup) (u Unit, ok bool) {
 		u, ok = r.WholeGang(h.job)
 	}
 	if !ok && keeps && h.job.Count(cluster.Evicting) > 0 {
-		r.WasRefused = true // another pod of it might have left in place of one that did
+		r.WasRefused = true // another pod of the job might have been evicted in place of an earlier one
 	}
 	return u, ok
 }
 
-// pass goes on to what comes after the head of the group.
+// pass moves the group past its next unit.
 func (h *jobGroup) pass() {
 	if h.at < len(h.tasks) {
 		h.at++

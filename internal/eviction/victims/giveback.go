@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// GiveBack lets units stay that were evicted: those that violate a disruption budget first, then the most important, each if the
-// preemptor still fits with the unit back in its place. It returns the units that must leave, in the order given.
+// GiveBack takes back evictions that are not needed: first of units that violate a disruption budget, then of the most
+// important units, each if the preemptor still fits. It returns the units that must be evicted, in the given order.
 func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster.Node, stillFits func(u *Unit) bool) []Unit {
 	order := lastFirst(gone)
 	if violations := s.violations(order); violations != nil {
@@ -19,7 +19,7 @@ func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster
 	back := map[*Unit]bool{}
 	for _, u := range order {
 		if !u.Whole && leavesWhole(gone, back, u.Job) {
-			continue // what a broken gang has left is of no use to it
+			continue // the surplus of a gang that is evicted is of no use
 		}
 		u.stay(x)
 		if stillFits(u) {
@@ -46,7 +46,7 @@ func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster
 	for i := range kept {
 		u := &kept[i]
 		if !u.Whole || len(singles[u.Job]) == 0 && (local != nil || !hasSurplus(u)) {
-			continue // a part of the gang that stays is of no use
+			continue // a gang that stays incomplete is of no use
 		}
 		if needed, ok := s.shrink(x, u, singles[u.Job], stillFits); ok {
 			shrunk := slices.DeleteFunc(slices.Clone(kept), func(v Unit) bool { return v.Job == u.Job })
@@ -56,9 +56,9 @@ func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster
 	return kept
 }
 
-// shrink has some pods of a gang leave instead of all: which pods are its surplus was decided by importance, before it was known on
-// which nodes room is needed. singles are the pods that leave one by one beside it. ok says that the gang can stay with what need not
-// leave, and needed are the units that leave then; if not, nothing has changed.
+// shrink tries to evict some pods of a gang instead of all. The surplus was chosen by importance, before it was known
+// on which nodes room is needed. singles are surplus pods of the gang that are evicted one by one. If the gang can stay
+// without the pods that are needed, ok is true, and needed are the units of these pods. Otherwise nothing has changed.
 func (s *Selector) shrink(
 	x framework.Transaction, whole *Unit, singles []*cluster.Task, stillFits func(u *Unit) bool,
 ) (needed []Unit, ok bool) {
@@ -69,7 +69,7 @@ func (s *Selector) shrink(
 		return k.compare(&i)
 	}
 	smallestFirst := func(t, v *cluster.Task) int {
-		// Of small pods more can stay, and a minimum is a number.
+		// More small pods can stay, and the minimum counts pods.
 		total := s.rules.Session.Cluster.Total
 		share, _ := resources.DominantShare(t.Request(), total)
 		other, _ := resources.DominantShare(v.Request(), total)
@@ -77,7 +77,7 @@ func (s *Selector) shrink(
 	}
 	for _, order := range []func(t, v *cluster.Task) int{byImportance, smallestFirst} {
 		slices.SortFunc(leaving, func(t, v *cluster.Task) int {
-			// Without pods of a role that has a minimum the others are of no use.
+			// Pods of roles with a minimum stay first. Without them the others are of no use.
 			return cmp.Or(btoi(hasMinimum(v))-btoi(hasMinimum(t)), order(t, v))
 		})
 		y := s.rules.Session.Begin()
@@ -91,7 +91,7 @@ func (s *Selector) shrink(
 	return nil, false
 }
 
-// mustLeave lets pods that leave stay one by one, each if the preemptor still fits, and returns the others.
+// mustLeave takes back evictions one by one, each if the preemptor still fits, and returns the others.
 func (s *Selector) mustLeave(x framework.Transaction, leaving []*cluster.Task, stillFits func(u *Unit) bool) (needed []Unit) {
 	for _, t := range leaving {
 		u := Unit{Job: t.Job, Tasks: []*cluster.Task{t}, top: s.importanceOf(t)}
@@ -104,7 +104,7 @@ func (s *Selector) mustLeave(x framework.Transaction, leaving []*cluster.Task, s
 	return needed
 }
 
-// mayLeaveAlone reports whether nothing forbids any of the units to leave beside the others.
+// mayLeaveAlone reports whether each unit may be evicted beside the others.
 func (s *Selector) mayLeaveAlone(x framework.Transaction, units []Unit) bool {
 	for i := range units {
 		u := &units[i]
@@ -118,8 +118,8 @@ func (s *Selector) mayLeaveAlone(x framework.Transaction, units []Unit) bool {
 	return true
 }
 
-// hasSurplus reports whether a gang that leaves whole has a pod that it could do without: a pod of a role that has more than its
-// minimum, while the plan needs pods of a role that has not.
+// hasSurplus reports whether a gang that is evicted as a whole could do without one of its pods: it has a role with
+// more pods than the role's minimum.
 func hasSurplus(u *Unit) bool {
 	j := u.Job
 	if j.Ready()+len(u.Tasks) <= j.MinMember {
@@ -136,13 +136,13 @@ func hasSurplus(u *Unit) bool {
 	})
 }
 
-// hasMinimum reports whether a pod is of a role of which its gang needs a number.
+// hasMinimum reports whether a pod is of a role with a minimum.
 func hasMinimum(t *cluster.Task) bool {
 	return t.Job.ChecksRoles() && slices.ContainsFunc(t.Job.RoleMinimums, func(r cluster.RoleMinimum) bool { return r.Role == t.Role })
 }
 
-// lastFirst returns units in the opposite order: the last to be evicted matters most, since units are evicted from the lowest queue
-// and the least important unit up.
+// lastFirst returns units in the opposite order. The last to be evicted is the most important, because units are
+// evicted in the order of queues and importance.
 func lastFirst(units []Unit) []*Unit {
 	order := make([]*Unit, len(units))
 	for i := range units {
@@ -151,7 +151,7 @@ func lastFirst(units []Unit) []*Unit {
 	return order
 }
 
-// leavesWhole reports whether all that is left of a job leaves too.
+// leavesWhole reports whether the rest of a job is evicted as a whole.
 func leavesWhole(gone []Unit, back map[*Unit]bool, j *cluster.Job) bool {
 	for i := range gone {
 		if gone[i].Whole && gone[i].Job == j && !back[&gone[i]] {
@@ -161,8 +161,8 @@ func leavesWhole(gone []Unit, back map[*Unit]bool, j *cluster.Job) bool {
 	return false
 }
 
-// violations returns how many pods of which units leave against a disruption budget, if the more important units, which come first,
-// use up what the budgets allow. It is nil if no budget covers any of them.
+// violations returns, by unit, how many of its pods violate a disruption budget, if the units before it use up what the
+// budgets allow. The most important units come first. It is nil if no budget covers any unit.
 func (s *Selector) violations(order []*Unit) map[*Unit]int {
 	if !s.rules.Budgets {
 		return nil
@@ -171,7 +171,7 @@ func (s *Selector) violations(order []*Unit) map[*Unit]int {
 	var left map[*cluster.Budget]int
 	for _, u := range order {
 		if u.unbudgeted {
-			continue // it may be large, and is looked at for every node that it stands on
+			continue // this check is repeated for every node, and a gang may be large
 		}
 		for _, t := range u.Tasks {
 			for _, b := range c.Budgets(t) {
@@ -181,7 +181,7 @@ func (s *Selector) violations(order []*Unit) map[*Unit]int {
 				if _, known := left[b]; !known {
 					left[b] = b.Left()
 				}
-				// The model shows them gone already.
+				// the model counts it as disrupted already
 				if t.Status == cluster.Evicting {
 					left[b]++
 				}

@@ -12,24 +12,25 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// priority is how a victim counts, most significant first: its queue's priority between queues, its job's priority, and its task
-// priority, counted from the lowest of its job. Task priorities rank the pods of one job only (rule P1). Counted so, pods of
-// different jobs of one priority are equal unless their own jobs rank them.
+// priority is the priority of a victim, the most significant part first: of its queue if queues count, of its job, and
+// its task priority above the lowest in the job. Task priorities only rank the pods of one job (rule P1). Taken
+// relative to the lowest, they do not rank pods of different jobs with the same priority.
 type priority [3]int64
 
 func (p priority) compare(q priority) int {
 	return cmp.Or(cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]), cmp.Compare(p[2], q[2]))
 }
 
-// importance orders victims.
+// importance sorts victims.
 type importance struct {
 	priority
-	endsJob bool // nothing of its job stays when it leaves
+	endsJob bool // its job has no pods left without it
 	start   time.Time
 	uid     types.UID
 }
 
-// compare is positive if a victim matters more than another: more priority, the end of its job, an earlier start, a smaller UID.
+// compare is positive if i is more important than j: a higher priority, the end of its job, an earlier start, or a
+// smaller UID.
 func (i *importance) compare(j *importance) int {
 	if c := cmp.Or(i.priority.compare(j.priority), btoi(i.endsJob)-btoi(j.endsJob)); c != 0 {
 		return c
@@ -40,7 +41,7 @@ func (i *importance) compare(j *importance) int {
 	return cmp.Compare(j.uid, i.uid)
 }
 
-// importanceOf returns how much a pod matters.
+// importanceOf returns the importance of a pod.
 func (s *Selector) importanceOf(t *cluster.Task) importance {
 	i := importance{start: t.Started(), uid: t.UID()}
 	if s.rules.Scope.CrossesQueues() {
@@ -51,28 +52,28 @@ func (s *Selector) importanceOf(t *cluster.Task) importance {
 	return i
 }
 
-// endsJob reports whether nothing of a job stays when some of its pods leave: no pod that holds a node, and none that is promised one.
+// endsJob reports whether a job would have no pods left on nodes, nor pipelined, if so many of them are evicted.
 func endsJob(j *cluster.Job, leaving int) bool { return j.Staying() <= leaving }
 
-// Cost is what the victims on a node cost, or those of a plan. Less is better (rule K3).
+// Cost is the cost of the victims on a node, or of all victims of a plan. Less is better (rule K3).
 type Cost struct {
 	violations int // of disruption budgets
-	// queue and share are of the queue whose victims are chosen last: the highest priority and, among equals, the queue that is least
-	// far above its share as the plan stands (rule Q8).
+	// queue and share are the priority and the share ratio of the queue that is chosen last: with the highest priority
+	// and, among equals, least above its share at this point of the plan (rule Q8).
 	queue     int64
 	share     resources.Ratio
 	top       priority
-	endedJobs int // of which nothing stays
+	endedJobs int // jobs without any pods left
 	sum       [3]int64
 	victims   int
 	start     time.Time // of the most important victim
 	rank      int       // of the node
 }
 
-// shift makes every priority count, negative ones too: two victims never cost less than one of them.
+// shift is added to every priority, so that negative ones count too: two victims must never cost less than one of them.
 const shift = 1 << 31
 
-// add counts one more victim in.
+// add adds a victim to the cost.
 func (c *Cost) add(i *importance) {
 	if c.victims == 0 || c.top.compare(i.priority) < 0 {
 		c.top, c.start = i.priority, i.start
@@ -85,7 +86,7 @@ func (c *Cost) add(i *importance) {
 	}
 }
 
-// merge counts in what a whole gang costs.
+// merge adds the cost of a whole gang.
 func (c *Cost) merge(d *Cost) {
 	switch {
 	case c.victims == 0 || c.top.compare(d.top) < 0:
@@ -99,7 +100,7 @@ func (c *Cost) merge(d *Cost) {
 	}
 }
 
-// Compare is negative if a cost is less than another, as an action chooses victims.
+// Compare is negative if c is less than d, by the rules of an action.
 func (c *Cost) Compare(d *Cost, action *framework.EvictionRules) int {
 	if n := cmp.Or(cmp.Compare(min(c.victims, 1), min(d.victims, 1)), cmp.Compare(c.violations, d.violations)); n != 0 {
 		return n
@@ -126,7 +127,7 @@ func (c *Cost) Compare(d *Cost, action *framework.EvictionRules) int {
 	return cmp.Compare(c.rank, d.rank)
 }
 
-// Cost returns what units cost that leave together on a node of a rank.
+// Cost returns the cost of units that are evicted together from a node of this rank.
 func (s *Selector) Cost(units []Unit, rank int) Cost {
 	c := Cost{rank: rank}
 	for i := range units {
@@ -148,7 +149,7 @@ func (s *Selector) Cost(units []Unit, rank int) Cost {
 	return c
 }
 
-// countQueue counts in the queue that a unit leaves.
+// countQueue adds the queue of a unit to the cost.
 func (s *Selector) countQueue(c *Cost, isFirst bool, q *quota.Node) {
 	if !s.rules.Scope.CrossesQueues() {
 		return
@@ -159,7 +160,8 @@ func (s *Selector) countQueue(c *Cost, isFirst bool, q *quota.Node) {
 	}
 }
 
-// endedJobs is how many jobs units would end that leave together. The model shows the units on their nodes.
+// endedJobs counts the jobs that would end if the units were evicted together. In the model the units are on their
+// nodes.
 func endedJobs(units []Unit) int {
 	if len(units) == 1 {
 		return btoi(endsJob(units[0].Job, len(units[0].Tasks)))

@@ -9,22 +9,22 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Unit is what leaves or stays as one.
+// Unit is what is evicted as one.
 type Unit struct {
 	Job   *cluster.Job
-	Tasks []*cluster.Task // one, or all that a gang has left
-	Whole bool            // it is all that a gang has left
+	Tasks []*cluster.Task // one, or all that are left of a gang
+	Whole bool            // Tasks are all that are left of a gang
 
-	held       resources.Vector // by all tasks of a whole gang; nil for one
-	top        importance       // of the most important of the tasks
-	unbudgeted bool             // no disruption budget covers any of a whole gang's tasks
-	gone       []*cluster.Task  // that were evicted for it
+	held       resources.Vector // sum of the requests of a whole gang; nil for one task
+	top        importance       // of the most important task
+	unbudgeted bool             // no disruption budget covers any task of a whole gang
+	gone       []*cluster.Task  // tasks evicted by leave
 }
 
 // OneTask returns the unit of one pod.
 func OneTask(t *cluster.Task) Unit { return Unit{Job: t.Job, Tasks: []*cluster.Task{t}} }
 
-// TasksOf are the tasks of units.
+// TasksOf returns the tasks of units.
 func TasksOf(units []Unit) []*cluster.Task {
 	var tasks []*cluster.Task
 	for i := range units {
@@ -33,7 +33,8 @@ func TasksOf(units []Unit) []*cluster.Task {
 	return tasks
 }
 
-// leave evicts a unit. Of a whole gang, with local, it evicts only what stands on that node: the gang may stand on thousands.
+// leave evicts a unit. With local, it evicts only the pods on this node of a whole gang, which may stand on thousands
+// of nodes.
 func (u *Unit) leave(x framework.Transaction, local *cluster.Node) {
 	u.gone = u.Tasks
 	if local != nil && u.Whole {
@@ -49,14 +50,14 @@ func (u *Unit) leave(x framework.Transaction, local *cluster.Node) {
 	}
 }
 
-// stay takes that back.
+// stay undoes leave.
 func (u *Unit) stay(x framework.Transaction) {
 	for _, t := range u.gone {
 		x.Spare(t)
 	}
 }
 
-// requested is what a unit holds.
+// requested is the sum of the requests of a unit.
 func (u *Unit) requested() resources.Vector {
 	if u.held != nil {
 		return u.held
@@ -64,7 +65,7 @@ func (u *Unit) requested() resources.Vector {
 	return u.Tasks[0].Request()
 }
 
-// Selector chooses victims for one preemptor. It keeps what it has found out of gangs until [Selector.Reset].
+// Selector chooses victims for one preemptor. It stores what it knows about gangs until [Selector.Reset].
 type Selector struct {
 	rules   *rules.Rules
 	gangs   map[gangKey]*gang
@@ -72,7 +73,7 @@ type Selector struct {
 	waits   bool
 }
 
-// gangKey is a gang, and whether it would leave for a pod that requests nothing: then other pods are protected (rule P3).
+// gangKey is a gang, and whether the preemptor's pod requests nothing, because then other pods are protected (rule P3).
 type gangKey struct {
 	job        *cluster.Job
 	bestEffort bool
@@ -81,37 +82,37 @@ type gangKey struct {
 // New returns a selector of victims by some rules.
 func New(r *rules.Rules) *Selector { return &Selector{rules: r, gangs: map[gangKey]*gang{}} }
 
-// Version counts changes of the plan. What was found out at an earlier version may not hold any more.
+// Version counts the changes of the plan. What was worked out at an earlier version may be out of date.
 func (s *Selector) Version() int { return s.version }
 
-// PlanChanged notes that units were evicted or pods placed for good, as far as the plan goes.
+// PlanChanged counts a change: units are evicted or tasks placed as part of the plan.
 func (s *Selector) PlanChanged() { s.version++ }
 
-// Reset forgets what was found out, before another plan is tried.
+// Reset drops what is stored before another draft is tried.
 func (s *Selector) Reset() {
 	clear(s.gangs)
 	s.version++
 }
 
-// Waits reports whether a gang was met that cannot leave whole until the plan of another job has sent its evictions.
+// Waits reports whether a gang could not be evicted as a whole until the plan of another job has sent its evictions.
 func (s *Selector) Waits() bool { return s.waits }
 
-// gang is what is known of a job that may leave as a whole.
+// gang is what is known of a job that may be evicted as a whole.
 type gang struct {
-	tasks      []*cluster.Task // nil if it may not
+	tasks      []*cluster.Task // nil if it may not be
 	held       resources.Vector
 	top        importance
 	cost       Cost
 	unbudgeted bool // no disruption budget covers any of the tasks
 
-	// answer is why the gang may not leave as the first beside what the plan has evicted, "" if it may. As long as the plan stays as it
-	// is, the answer is the same for each node that the gang stands on.
+	// answer says why the gang may not be evicted as the first unit beside those of the plan, "" if it may. It is the
+	// same for all nodes of the gang until the plan changes.
 	answer  string
 	version int // of the plan
 	kind    rules.Kind
 }
 
-// known returns what is known of a gang, nil if it was not looked at.
+// known returns what is stored about a gang, nil if there is nothing yet.
 func (s *Selector) known(j *cluster.Job) *gang { return s.gangs[s.gangKey(j)] }
 
 func (s *Selector) gangKey(j *cluster.Job) gangKey {
@@ -119,8 +120,8 @@ func (s *Selector) gangKey(j *cluster.Job) gangKey {
 	return gangKey{job: j, bestEffort: pod != nil && pod.BestEffort()}
 }
 
-// WholeGang returns the unit of all that a gang has left. ok is false if the gang may not leave as a whole: the action does not allow
-// it, or a rule protects one of its pods, or one of them cannot be evicted at the moment.
+// WholeGang returns the unit of all that is left of a gang. ok is false if it may not be evicted as a whole: the action
+// does not allow that, a rule protects one of its pods, or one of them cannot be evicted at the moment.
 func (s *Selector) WholeGang(j *cluster.Job) (u Unit, ok bool) {
 	if !s.rules.AllowWholeGang {
 		return Unit{}, false
@@ -135,7 +136,7 @@ func (s *Selector) WholeGang(j *cluster.Job) (u Unit, ok bool) {
 	}
 	tasks, held := g.tasks, g.held
 	if j.Count(cluster.Evicting) > 0 && slices.ContainsFunc(tasks, isEvicting) {
-		// What it had beyond its minimum has left before.
+		// Its surplus was evicted before.
 		tasks, held = slices.DeleteFunc(slices.Clone(tasks), isEvicting), nil
 		for _, t := range tasks {
 			held.Add(t.Request())
@@ -170,7 +171,8 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 		case t.Status.Counts():
 			return &gang{}
 		case t.Status == cluster.Evicting:
-			// Should the plan end that it is to leave for, it would be all that is left of the gang.
+			// Another plan is to evict this pod. If that plan is cancelled, the pod would be all that is left of the
+			// gang.
 			s.waits = true
 			return &gang{}
 		}
@@ -182,20 +184,20 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	return g
 }
 
-// Objects says why a unit may not leave as the plan stands, "" if it may.
+// Objects says why a unit may not be evicted at this point of the plan, "" if it may.
 func (s *Selector) Objects(u *Unit) string { return s.rules.Objects(u.Tasks, u.Whole, u.held) }
 
-// TakesByRight reports whether the preemptor must have a right to what any of some units gives it.
+// TakesByRight reports whether the preemptor needs a right to any of the units.
 func (s *Selector) TakesByRight(units []Unit) bool {
 	return slices.ContainsFunc(units, func(u Unit) bool { return s.rules.NeedsRight(u.Job) })
 }
 
-// Sort puts units into the order in which they are evicted, as the model stands.
+// Sort sorts units by the order of eviction at this moment.
 func (s *Selector) Sort(units []Unit) {
 	slices.SortStableFunc(units, func(u, v Unit) int { return s.compare(&u, &v) })
 }
 
-// SortAfresh is Sort for all units of a plan, whichever unit of a job was evicted last.
+// SortAfresh is Sort for all units of a plan. It forgets which unit ends its job, since that depends on the order.
 func (s *Selector) SortAfresh(units []Unit) {
 	for i := range units {
 		units[i].top.endsJob = endsJob(units[i].Job, 0)
@@ -203,8 +205,8 @@ func (s *Selector) SortAfresh(units []Unit) {
 	s.Sort(units)
 }
 
-// compare is the order in which units are evicted (rule Q8), negative if u is first: the queue of lower priority, then the queue
-// further above its share as the plan stands, then the less important unit.
+// compare compares units by the order of eviction (rule Q8): first the queue of lower priority, then the queue further
+// above its share at this point of the plan, then the less important unit.
 func (s *Selector) compare(u, v *Unit) int {
 	if p, q := u.Job.QuotaNode(), v.Job.QuotaNode(); p != q {
 		if c := s.rules.Queues.Compare(p, q); c != 0 {

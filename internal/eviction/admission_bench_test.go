@@ -12,11 +12,11 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// backlogged is the same with the plugins that say who is admitted.
+// backlogged is the same with plugins that vote on admission.
 var backlogged = with(benchmarked, "  - name: drf\n", "  - name: overcommit\n    arguments: {overcommit-factor: 1.0}\n  - name: resourcequota\n  - name: drf\n")
 
-// BenchmarkABacklogAtAdmission measures one cycle over ten thousand jobs without pods that wait for admission, in front of a
-// cluster full of thirty thousand pods.
+// BenchmarkABacklogAtAdmission measures one cycle with ten thousand jobs pending admission, which have no pods yet, in
+// a cluster that is full with thirty thousand pods.
 func BenchmarkABacklogAtAdmission(b *testing.B) {
 	const jobs, nodes, perNode = 10_000, 1000, 30
 	for _, test := range []struct {

@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// knocking is a job at the door that has no pods yet.
+// knocking is a job pending admission that has no pods yet.
 func knocking(name, queue, class, wants string, options ...option) *schedulingv1beta1.PodGroup {
 	group := fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(wants))
 	group.Spec.PriorityClassName = class
@@ -19,7 +19,7 @@ func knocking(name, queue, class, wants string, options ...option) *schedulingv1
 	return group
 }
 
-// A cluster of two cpus, all held by job victim; who is admitted though the cluster is full?
+// A cluster of two cpus, all held by job victim. Which jobs are admitted though the cluster is full?
 func TestAdmissionCountsRoomOfVictimsThatRulesAllow(t *testing.T) {
 	never := fixture.PriorityClass("never", 100)
 	policy := corev1.PreemptNever
@@ -70,7 +70,8 @@ func TestAJobNotAdmittedHoldsUpNoneThatWantsLess(t *testing.T) {
 }
 
 func TestAJobNotAdmittedHoldsUpNoneThatMayPreempt(t *testing.T) {
-	// Queue theirs has cpu above its share only in pods that hold devices too: they leave for whoever wants a device.
+	// Queue theirs exceeds its share of cpu only with pods that also hold devices. Those are evicted for a job that
+	// wants a device.
 	things := []any{fixture.Node("n1", "cpu=2 nvidia.com/gpu=2"), queue("theirs", 0, "cpu=2 nvidia.com/gpu=1", "", ""), queue("ours", 0, "cpu=2 nvidia.com/gpu=2", "", ""),
 		job("victim", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}
 	w := start(t, everything).Set(things...).Set(knocking("a", "ours", "low", "cpu=1"), knocking("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).Expect("")

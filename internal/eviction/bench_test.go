@@ -17,13 +17,13 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// benchmarked is the configuration that everybody has who turns both actions on: with the plugins that cost something.
+// benchmarked is the usual configuration with both evicting actions and the slower plugins.
 var benchmarked = with(everything, "  - name: overcommit\n    arguments: {overcommit-factor: 1.0}\n", "  - name: drf\n", "  - name: capacity\n",
 	"  - name: capacity\n  - name: nodeorder\n")
 
-// BenchmarkAGangOfWholeNodes measures one decision: nodes of eight devices are full of pods of one device each, of a queue
-// of low priority, one job to a node; a gang that wants a tenth of the nodes whole arrives in a queue of high priority. What
-// is timed is the cycle that makes the plan, with the events that bring the gang.
+// BenchmarkAGangOfWholeNodes measures one decision. Nodes of eight devices are full of pods with one device each, one
+// job to a node, in a queue of low priority. A gang in a queue of high priority arrives and needs a tenth of the nodes
+// whole. The cycle that makes the plan is timed, with the events of the gang.
 func BenchmarkAGangOfWholeNodes(b *testing.B) {
 	for _, nodes := range []int{100, 500, 1000, 2000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -44,7 +44,7 @@ func BenchmarkAGangOfWholeNodes(b *testing.B) {
 	}
 }
 
-// BenchmarkAGiantGangThatGoesWhole is the same with one gang at its minimum on all nodes: whoever takes anything takes it all.
+// BenchmarkAGiantGangThatGoesWhole is the same with one gang at its minimum on all nodes: every victim ends all of it.
 func BenchmarkAGiantGangThatGoesWhole(b *testing.B) {
 	for _, nodes := range []int{100, 500, 1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -64,7 +64,7 @@ func BenchmarkAGiantGangThatGoesWhole(b *testing.B) {
 	}
 }
 
-// BenchmarkNobodyMayLeave measures a cycle in which a hundred gangs of as many shapes look for victims in vain.
+// BenchmarkNobodyMayLeave measures a cycle in which a hundred gangs of different shapes find no victims.
 func BenchmarkNobodyMayLeave(b *testing.B) {
 	for _, nodes := range []int{100, 500, 1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

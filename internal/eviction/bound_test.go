@@ -10,12 +10,12 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// A cycle does not search for as long as it takes; who had no turn has it in one of the next cycles, though nothing happens.
+// The search of a cycle is limited. A preemptor beyond the limit is tried in a later cycle, though no event happens.
 func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
 	const nodes, preemptors = 2000, 150
 	s, now := full(t, nodes, nil)
 	var objects []runtime.Object
-	for n := 1; n < nodes; n++ { // only on the first node anybody may leave
+	for n := 1; n < nodes; n++ { // pods may be evicted only from the first node
 		node := fmt.Sprintf("n%05d", n)
 		for i := range 8 {
 			objects = append(objects, fixture.Pod(fmt.Sprintf("p%05d-%d", n, i), fixture.In("g"+node), fixture.As("worker", i),
@@ -32,7 +32,7 @@ func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
 		group.Spec.PriorityClassName = "high"
 		objects = append(objects, group)
 		for k := range int(group.Spec.MinMember) {
-			// Each shape is another, so that no preemptor speaks for the next.
+			// Each shape is different, so that no failure stands for the next.
 			objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.As("worker", k),
 				fixture.Asks(fmt.Sprintf("cpu=1 memory=%dMi nvidia.com/gpu=8", i+1))))
 		}

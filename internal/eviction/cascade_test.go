@@ -7,10 +7,11 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// oneByOne is a configuration in which a job that has started goes on looking for room for the rest of its pods.
+// oneByOne is a configuration in which a job that has started preempts for its surplus too.
 var oneByOne = with(everything, "- name: gang\n", "- name: gang\n    enableJobStarving: false\n")
 
-// promisedTwice returns a world in which preemptor-1 is promised room on n1 that victim-0 leaves, and newcomer-0 what remains of it.
+// promisedTwice returns a world in which preemptor-1 is nominated to n1, which victim-0 leaves, and newcomer-0 to the
+// rest of n1.
 func promisedTwice(t *testing.T, configuration string) *loop.Loop {
 	w := start(t, configuration).Set(nodes("cpu=2", "n1"), fixture.Node("n2", "cpu=1"),
 		job("victim", "default", "low", 0, "n1", asking("cpu=2")), job("preemptor", "default", "high", 1, "n2 -"),
@@ -57,7 +58,7 @@ func TestAGangLeavesWholeOnlyOnceWhoWasToLeaveBeforeIsOnItsWay(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 2, "n1 n2 n3"),
 		job("early", "default", "high", 1, "-"))
 	w.Expect("victim-0 leaves n1 for early by J1; early-0 is nominated to n1")
-	// Should victim-0 stay after all, it would be all that is left of its gang.
+	// If victim-0 stays after all, it is all that is left of its gang.
 	w.Set(job("late", "default", "high", 2, "- -")).Expect("")
 	w.Terminate("victim-0").Expect("victim-2 leaves n3 for late by J1; victim-1 leaves n2 for late by J1; late-0 is nominated to n2; late-1 is nominated to n3")
 }

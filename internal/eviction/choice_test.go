@@ -11,8 +11,8 @@ import (
 
 func budgeted(p *corev1.Pod) { p.Labels["app"] = "guarded" }
 
-// Two nodes of one cpu, each full of what one victim has there; preemptor takes one of them. The list of rule K3, item by item: each
-// case differs in one item, and all later ones speak for n1.
+// Two nodes of one cpu are full, each with pods of one victim. The preemptor takes one of them, by the list of rule K3.
+// Each case differs in one item of the list, and all later items are in favour of n1.
 func TestAmongNodesTheListDecidesItemByItem(t *testing.T) {
 	const old = "configurations: [{name: preempt, arguments: {preset: kube-1.8}}]\n"
 	for name, test := range map[string]struct {
@@ -44,7 +44,7 @@ func TestAmongNodesTheListDecidesItemByItem(t *testing.T) {
 	}
 }
 
-// leaving is a pod that is being deleted.
+// leaving makes a pod terminating.
 func leaving(p *corev1.Pod) {
 	stamp := fixture.Pod("").CreationTimestamp
 	stamp.Time = fixture.Birth.Add(61 * 60e9)
@@ -76,7 +76,7 @@ func TestWhatComesBackFirst(t *testing.T) {
 }
 
 func TestNoOtherVictimIsLeftThatCouldCoverABudget(t *testing.T) {
-	// All have to go: the budget is broken knowingly, and that is said.
+	// All pods are needed, so the budget is violated, and the eviction says so.
 	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("a", "default", "low", 0, "n1 n1", each(budgeted)), budget("b", "guarded", 1),
 		job("preemptor", "default", "high", 1, "-", asking("cpu=2")))
 	w.Expect("a-1 leaves n1 for preemptor by J1 past its budget; a-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1")
@@ -107,8 +107,8 @@ func TestQueuesGiveByPriorityAndThenByWhatExceedsTheirShare(t *testing.T) {
 }
 
 func TestAGangsVictimsAreGivenBackOverTheWholePlan(t *testing.T) {
-	// For the first pod alone n1 is the cheapest by the name; once the gang that stands on all nodes has left for the second,
-	// nobody else need leave.
+	// For the first pod alone, n1 is the cheapest by name. Once the gang on all nodes is evicted for the second, no
+	// other pod is needed.
 	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), job("wide", "default", "low", 2, "n1 n2"), job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"),
 		job("preemptor", "default", "high", 2, "- -"))
 	w.Expect("wide-1 leaves n2 for preemptor by J1; wide-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
@@ -120,7 +120,7 @@ func TestRoomThatIsOnItsWayIsPlannedForWithoutVictims(t *testing.T) {
 	if got := w.Why("preemptor"); got != "Preempting: pods are leaving the nominated nodes; they were being deleted before, and no pod is evicted for it" {
 		t.Error(got)
 	}
-	// Who comes later gets what is left, and nobody the promised room.
+	// A later job gets what is left. No pod gets the nominated room.
 	w.Set(job("later", "default", "mid", 1, "-")).Expect("other-0 leaves n2 for later by J1; later-0 is nominated to n2")
 	w.RemovePods("gone-0").Expect("preemptor-0 is bound to n1")
 }
@@ -136,7 +136,7 @@ func TestNothingOfAnAttemptThatFailedIsLeft(t *testing.T) {
 		job("preemptor", "default", "high", 2, "- -"))
 	w.Expect("")
 	before := w.Dump()
-	// One that is looked at again finds the same, and changes nothing.
+	// A second attempt finds the same plan and changes nothing.
 	w.Set(fixture.Node("n3", "cpu=500m")).Expect("").Remove(fixture.Node("n3", "cpu=500m"))
 	w.Expect("")
 	if after := w.Dump(); after != before {

@@ -11,13 +11,14 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// drawn are pods of a kind that want to be near their kind.
+// drawn gives a pod a kind and affinity to pods of its kind.
 func drawn(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) {
 	each(fixture.Labelled("app", "y"))(group, pod)
 	each(fixture.Near("app", "y"))(group, pod)
 }
 
-// circle is a node with a pod of the kind y and another, and one elsewhere, so that no pod of the kind is the first.
+// circle has a node with a pod of the kind y and another pod, and a pod of the kind elsewhere, so that no new pod is
+// the first.
 func circle(t *testing.T) *loop.Loop {
 	return start(t, everything).Set(nodes("cpu=2", "n1"), nodes("cpu=1", "n2"), job("other", "default", "low", 0, "n1", each(slow)),
 		job("kind", "default", "mid", 0, "n1", each(fixture.Labelled("app", "y"))),
@@ -26,7 +27,7 @@ func circle(t *testing.T) *loop.Loop {
 
 func slow(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(600)) }
 
-// The second preemptor would drive away the pod that the first is drawn to, and both would wait for each other.
+// The plan of the second preemptor would evict the pod that attracts the first one, and both would wait for each other.
 func TestNoPlanClosesACircle(t *testing.T) {
 	w := circle(t).Set(job("a", "default", "mid", 1, "-", drawn))
 	w.Expect("other-0 leaves n1 for a by J1; a-0 is nominated to n1").Terminate("other-0")
@@ -34,7 +35,7 @@ func TestNoPlanClosesACircle(t *testing.T) {
 	w.RemovePods("other-0").Expect("a-0 is bound to n1; kind-0 leaves n1 for b by J1; b-0 is nominated to n1")
 }
 
-// What nobody planned may close one: the pod that both are drawn to goes by itself.
+// A circle may arise from outside: the pod that attracts both ends by itself.
 func TestPlansThatWaitForEachOtherEnd(t *testing.T) {
 	w := circle(t).Set(job("more", "default", "low", 0, "n1", each(slow)), nodes("cpu=3", "n1"), job("a", "default", "mid", 1, "-", drawn))
 	w.Expect("other-0 leaves n1 for a by J1; a-0 is nominated to n1").Terminate("other-0")
@@ -43,14 +44,14 @@ func TestPlansThatWaitForEachOtherEnd(t *testing.T) {
 		"the plan for a ends: the room that was promised is not there any more, a-0 waits")
 }
 
-// One pod of the preemptor goes beside the pod that it is drawn to, and for the next that pod would have to leave.
+// One pod of the preemptor must be near a pod that would have to be evicted for the next.
 func TestNoPodIsEvictedThatThePreemptorMustBeNear(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("kind", "default", "low", 0, "n1", each(fixture.Labelled("app", "y"))),
 		job("preemptor", "default", "high", 2, "- -", one(0, fixture.Near("app", "y"))))
 	w.Expect("").Expect("")
 }
 
-// By spread the first of the preemptor goes where it was promised a node only as long as the other is not there.
+// By spread, the first pod of the preemptor fits on its nominated node only as long as the other is not placed.
 func TestAPlanIsFulfilledInTheOrderThatDoesByNow(t *testing.T) {
 	x := fixture.Labelled("app", "x")
 	spread := func(p *corev1.Pod) {

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// promised returns a world of one full node of which the room was promised to job mid, at low's cost.
+// promised returns a world of one full node, which is nominated for job mid at the expense of job low.
 func promised(t *testing.T, configuration string, extensions ...scheduler.Extension) *loop.Loop {
 	w := start(t, configuration, extensions...).Set(nodes("cpu=1", "n1"), job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-"))
 	return w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1")
@@ -64,7 +64,7 @@ func TestALonePodOverrulesLowerJobsOfAnyQueue(t *testing.T) {
 }
 
 func TestOnlyThePlansThatAreInTheWayAreOverruled(t *testing.T) {
-	// mid is the lower of the two and would be asked first, but its room is too small.
+	// mid has the lower priority and would be displaced first, but its node is too small.
 	w := start(t, everything).Set(nodes("cpu=1", "n1"), nodes("cpu=2", "n2"), fixture.PriorityClass("middle", 60),
 		job("low", "default", "low", 1, "n1"), job("large", "default", "low", 1, "n2", asking("cpu=2")),
 		job("mid", "default", "mid", 1, "-"), job("middle", "default", "middle", 1, "-", asking("cpu=2")))
@@ -73,7 +73,7 @@ func TestOnlyThePlansThatAreInTheWayAreOverruled(t *testing.T) {
 	w.Expect("the plan for middle ends: job work/high of higher priority takes the room that was promised, middle-0 waits; high-0 is nominated to n2")
 }
 
-// chooser is a plugin that names pods to leave for nobody, once.
+// chooser is a plugin that names pods to evict for no preemptor, once.
 type chooser struct {
 	pods    []string
 	cluster *cluster.Cluster
@@ -122,7 +122,7 @@ func TestAPlanThatWouldNowBreakAGuaranteeIsCancelled(t *testing.T) {
 		"(guaranteed to their queue), victim-0 stays, preemptor-0 waits")
 }
 
-// The job that is overruled would fit beside the one that takes its room. But with its pod there the other would not.
+// The displaced job would fit beside the preemptor. But with its pod there the preemptor would not fit.
 func TestAPromiseDoesNotComeBackThatKeepsThePreemptorAway(t *testing.T) {
 	tainted := fixture.Node("n2", "cpu=1")
 	tainted.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}

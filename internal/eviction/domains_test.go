@@ -9,7 +9,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// Two switches with a full node each; nobody may leave the first, which is tried first. A preemptor of one pod must stay behind one.
+// Two switches with a full node each. The first is tried first, and no pod of it may be evicted. A preemptor of one pod
+// must stay behind one switch.
 func TestRoomIsSoughtInAsManyHyperNodesAsIsSaid(t *testing.T) {
 	const found = "victim-0 leaves n2"
 	within := func(group *schedulingv1beta1.PodGroup, _ *corev1.Pod) { fixture.Within(1)(group) }

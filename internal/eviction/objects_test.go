@@ -21,7 +21,7 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// everything is a configuration in which all levels may make room, by written shares.
+// everything is a configuration with preemption on all levels, by the shares of the queues' specs.
 const everything = `
 actions: "enqueue, allocate, preempt, reclaim, backfill"
 tiers:
@@ -36,19 +36,19 @@ tiers:
   - name: capacity
 `
 
-// with returns a configuration with something else in place of a part of it.
+// with returns a configuration in which parts are replaced.
 func with(configuration string, replacements ...string) string {
 	return strings.NewReplacer(replacements...).Replace(configuration)
 }
 
-// start returns a scheduler under a configuration, with PriorityClasses low, mid and high.
+// start returns a scheduler with a configuration, and with the PriorityClasses low, mid and high.
 func start(tb testing.TB, configuration string, extensions ...scheduler.Extension) *loop.Loop {
 	tb.Helper()
 	return loop.New(tb, configuration, extensions...).
 		Set(fixture.PriorityClass("low", 10), fixture.PriorityClass("mid", 50), fixture.PriorityClass("high", 100))
 }
 
-// protected is what the verdict of a job that waits says about pods that may not be evicted for it.
+// protected returns what the verdict of a waiting job says about pods that may not be evicted.
 func protected(l *loop.Loop, job string) string {
 	_, after, _ := strings.Cut(l.Why(job), "cannot be evicted for it: ")
 	return after
@@ -57,8 +57,8 @@ func protected(l *loop.Loop, job string) string {
 // option changes an object of a job: its PodGroup or one of its pods.
 type option func(group *schedulingv1beta1.PodGroup, pod *corev1.Pod)
 
-// job is a PodGroup of a class in a queue with its pods, each named by where it runs, "-" if it waits. All ask for one cpu and
-// are marked preemptable, unless options say otherwise.
+// job is a PodGroup with a PriorityClass in a queue, and its pods, given by their nodes, "-" for a pending one. Each
+// requests one cpu and is marked preemptable, unless options change that.
 func job(name, queue, class string, minimum int, pods string, options ...option) []runtime.Object {
 	group := fixture.Group(name, queue, int32(minimum))
 	group.Spec.PriorityClassName = class
@@ -90,7 +90,7 @@ func each(change func(*corev1.Pod)) option {
 	}
 }
 
-// one applies an option of pods to one of them.
+// one applies an option for pods to one of them.
 func one(index int, change func(*corev1.Pod)) option {
 	suffix := fmt.Sprintf("-%d", index)
 	return each(func(p *corev1.Pod) {
@@ -104,7 +104,7 @@ func asking(text string) option { return each(fixture.Asks(text)) }
 
 func unmarked(p *corev1.Pod) { delete(p.Annotations, schedulingv1beta1.PreemptableKey) }
 
-// ranking is the pod's task priority.
+// ranking sets the task priority of a pod.
 func ranking(value string) func(*corev1.Pod) {
 	return fixture.Annotated(schedulingv1beta1.TaskPriorityAnnotationKey, value)
 }
@@ -116,7 +116,7 @@ func startedAt(minute int) func(*corev1.Pod) {
 	}
 }
 
-// lone makes the PodGroup one of a pod alone.
+// lone makes the PodGroup that of a lone pod.
 func lone(group *schedulingv1beta1.PodGroup, _ *corev1.Pod) {
 	yes := true
 	group.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: group.Name + "-0", Controller: &yes}}
@@ -126,7 +126,7 @@ func roles(minimums map[string]int32) option {
 	return func(group *schedulingv1beta1.PodGroup, _ *corev1.Pod) { group.Spec.MinTaskMember = minimums }
 }
 
-// queue is an open queue; the amounts may be "".
+// queue is an open queue. The amounts may be "".
 func queue(name string, priority int32, deserved, guarantee, capability string, options ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
 	q := fixture.Queue(name, options...)
 	q.Spec.Priority = priority
@@ -157,7 +157,7 @@ func nodes(amounts string, names ...string) []runtime.Object {
 	return objects
 }
 
-// vetoer is a plugin that refuses a node whenever it would be chosen.
+// vetoer is a plugin that vetoes a node.
 type vetoer struct{ node string }
 
 func (*vetoer) Name() string { return "vetoer" }

@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// What the victim's owner reads.
+// The user of the victim reads these messages.
 func TestEveryEvictionNamesPreemptorRuleAndNumbers(t *testing.T) {
 	for name, test := range map[string]struct {
 		things []any
@@ -50,7 +50,7 @@ func TestEveryEvictionNamesPreemptorRuleAndNumbers(t *testing.T) {
 	}
 }
 
-// Plans of each level are looked after until their victims are on their way.
+// Plans of each scope are checked until their evictions are sent.
 func TestAPlanEndsWhenARuleComesToProtectItsVictims(t *testing.T) {
 	for name, test := range map[string]struct {
 		things  []any
@@ -118,7 +118,7 @@ func TestLargePodsOfAPreemptorArePlacedBeforeSmallOnes(t *testing.T) {
 }
 
 func TestWhatStandsInTheWayMayBeTheCeilingOfTheQueue(t *testing.T) {
-	// There is room on n2, but not under the ceiling: somebody of the queue leaves, wherever it is.
+	// There is room on n2, but the queue is at its upper limit: one of its pods is evicted, on whatever node.
 	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), queue("default", 0, "", "", "cpu=2"), job("victim", "default", "low", 0, "n1 n1"),
 		job("preemptor", "default", "high", 1, "-", asking("cpu=2")))
 	w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")

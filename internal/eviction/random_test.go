@@ -73,7 +73,7 @@ func drawWorld(t *rapid.T) []runtime.Object {
 	return append(objects, budget("b", "guarded", rapid.Int32Range(0, 2).Draw(t, "allowed")))
 }
 
-// live runs a few cycles: what is bound runs, what is evicted is gone after the next cycle. It returns what was decided.
+// live runs a few cycles: bound pods run, evicted pods are gone after the next cycle. It returns the decisions.
 func live(w *loop.Loop, objects []runtime.Object) string {
 	w.Set(objects)
 	var story []string
@@ -98,7 +98,7 @@ func live(w *loop.Loop, objects []runtime.Object) string {
 	return strings.Join(story, "\n")
 }
 
-// forgetful is preempt or reclaim with a search of its own for each preemptor, which knows nothing of those before.
+// forgetful is preempt or reclaim with a new search for each preemptor, which has stored nothing.
 type forgetful struct{ framework.Action }
 
 func (f forgetful) EvictionRules() framework.EvictionRules {
@@ -131,7 +131,7 @@ func (f forgetful) Execute(s *framework.Session) {
 	}
 }
 
-// mindful is the same with one search for all.
+// mindful is the same with one search for all preemptors.
 type mindful struct{ forgetful }
 
 func (m mindful) Execute(s *framework.Session) {
@@ -168,7 +168,7 @@ func acting(wrap func(framework.Action) framework.Action) []scheduler.Extension 
 func TestWhatIsRememberedOfFailedSearchesChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)
-		// Were the highest served first, those after it could hope for less anyway.
+		// If the job of highest priority came first, the jobs after it could only fail more.
 		byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
 		mindful := live(start(t, byAge, acting(func(a framework.Action) framework.Action { return mindful{forgetful{a}} })...), objects)
 		forgetful := live(start(t, byAge, acting(func(a framework.Action) framework.Action { return forgetful{a} })...), objects)
@@ -188,7 +188,7 @@ func TestTheOrderInWhichObjectsArriveChangesNoDecision(t *testing.T) {
 	})
 }
 
-// A preemptor that fails must leave no trace: who comes after it is served as if it had never been.
+// A preemptor that fails must change nothing: the next one is served as if it had not existed.
 func TestAPreemptorThatFailsLeavesNoTrace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)

@@ -13,7 +13,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// recorded is what a process before this one recorded on the pods of a job: they are promised nodes by a plan between jobs.
+// recorded is the record of an earlier process on the pods of a job: they have nominated nodes by a plan between jobs.
 func recorded(plan, action string) option {
 	return func(_ *schedulingv1beta1.PodGroup, pod *corev1.Pod) {
 		if pod != nil {
@@ -23,12 +23,12 @@ func recorded(plan, action string) option {
 	}
 }
 
-// nominated is a pod that was promised a node.
+// nominated gives a pod a nominated node.
 func nominated(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
 }
 
-// told is a pod that was told to leave for a plan.
+// told marks a pod as a victim of a plan.
 func told(plan string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		e := decision.Eviction{Plan: plan, Rule: "J1"}
@@ -48,7 +48,7 @@ func TestAPlanOfAnEarlierProcessIsTakenUpWhereverItStopped(t *testing.T) {
 		want              string
 	}{
 		"nothing was written": {want: afresh},
-		// What was recorded and promised to nobody is no plan.
+		// A record without a nominated node is no plan.
 		"only recorded": {preemptor: []option{recorded("p1", "preempt")}, want: afresh},
 		"half nominated": {preemptor: []option{recorded("p1", "preempt"), one(0, nominated("n1"))},
 			want: "the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits; " + afresh},
@@ -99,7 +99,7 @@ func TestTwoPlansOfOneNameAreTwo(t *testing.T) {
 	w.Expect("a-0 is nominated to n1; b-0 is nominated to n2").RemovePods("gone-0", "gone-1").Expect("a-0 is bound to n1; b-0 is bound to n2")
 }
 
-// The pod that the first is to be near leaves for the second, whose pod takes its place: neither order of the names matters.
+// The first plan needs a pod nearby that the second evicts and replaces by its own. The names come in both orders.
 func TestAPlanThatRestsOnALaterOneIsTakenUp(t *testing.T) {
 	app := func(name string) option { return each(fixture.Labelled("app", name)) }
 	for _, first := range []string{"a", "z"} {
@@ -111,7 +111,8 @@ func TestAPlanThatRestsOnALaterOneIsTakenUp(t *testing.T) {
 	}
 }
 
-// The last of many unlike pods fits where it was promised a node only before all others. To try all orders would take too long.
+// The last of many different pods fits on its nominated node only before all others. Trying all orders would take too
+// long.
 func TestThePodThatMustComeFirstIsFound(t *testing.T) {
 	const pods = 7
 	options := []option{each(fixture.Labelled("app", "x")), each(nominated("n1")), recorded("p1", "preempt")}
@@ -131,7 +132,8 @@ func TestThePodThatMustComeFirstIsFound(t *testing.T) {
 		"preemptor-5 is bound to n1")
 }
 
-// What is promised on a node that is cordoned counts in what queues share, as it does for the scheduler that made the plan.
+// A task that is nominated to a cordoned node counts in what queues share, as it did for the scheduler that made the
+// plan.
 func TestAPlanOnACordonedNodeIsTakenUp(t *testing.T) {
 	cordoned := fixture.Node("n1", "cpu=1")
 	cordoned.Spec.Unschedulable = true
@@ -153,7 +155,7 @@ func TestAPlanOnACordonedNodeIsTakenUp(t *testing.T) {
 	}
 }
 
-// It was decided when the plan was made: what the budget says by now may count victims of the same plan.
+// It was decided when the plan was made. By now the budget may count victims of the same plan.
 func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
 	const kept, broken = "victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1", "victim-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1"
 	for name, test := range map[string]struct {

@@ -23,7 +23,7 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// takeBack is a third evicting action: the code of reclaim under another name.
+// takeBack is a third evicting action: reclaim under another name.
 type takeBack struct{ rules framework.EvictionRules }
 
 const takeBackName = "example.com/take-back"
@@ -49,7 +49,7 @@ var takingBack = scheduler.WithAction(framework.ActionFactory{Name: takeBackName
 type story struct {
 	t        *testing.T
 	text     []string
-	lastly   int // the last cycle in which anything was decided
+	lastly   int // the last cycle with a decision
 	cycles   int
 	policies func() *framework.Policy
 	led      *simulator.Led
@@ -92,7 +92,7 @@ func lead(t *testing.T, configuration string, objects []runtime.Object, crash *s
 	return s
 }
 
-// outcome is where every pod has come to be.
+// outcome lists where every pod is at the end.
 func (s *story) outcome() string {
 	var b strings.Builder
 	for _, o := range s.led.Objects() {
@@ -103,7 +103,7 @@ func (s *story) outcome() string {
 	return b.String()
 }
 
-// betweenQueues is a world in which a gang takes what another queue holds above its share.
+// betweenQueues is a world in which a gang reclaims what another queue holds above its share.
 func betweenQueues() []runtime.Object {
 	var objects []runtime.Object
 	add := func(things ...[]runtime.Object) {
@@ -137,7 +137,7 @@ func TestAThirdEvictingActionComesToRestAndSurvivesARestart(t *testing.T) {
 	}
 }
 
-// reword rewrites every message of every condition.
+// reword changes the message of every condition.
 func reword(led *simulator.Led) error {
 	for _, o := range led.Objects() {
 		o = o.DeepCopyObject()

@@ -11,10 +11,10 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// mounting has each pod of a job mount claims.
+// mounting makes each pod of a job mount claims.
 func mounting(claims ...string) option { return each(fixture.Mounting(claims...)) }
 
-// twoFullNodes is a world with a job victim of a pod on each of two nodes, which are full.
+// twoFullNodes is a world with two full nodes and a pod of job victim on each.
 func twoFullNodes(t *testing.T) *loop.Loop {
 	return start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1 n2"), fixture.LateClass("local", ""))
 }
@@ -30,7 +30,7 @@ func TestAVolumeIsKeptForThePodThatIsPromisedANode(t *testing.T) {
 	w := twoFullNodes(t).Set(fixture.Claim("c", "local"), fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n2"),
 		job("preemptor", "default", "high", 1, "-", mounting("c")))
 	w.Expect("victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
-	// Somebody else with a claim of the class finds room at once, and no volume.
+	// Another job with a claim of the class gets room at once, and no volume.
 	w.Set(fixture.Node("n3", "cpu=1"), fixture.Claim("d", "local"), job("other", "default", "high", 1, "-", mounting("d"))).Expect("")
 	w.RemovePods("victim-1").Expect("preemptor-0 is bound to n2")
 	bound := w.Result.Decisions.Binds[0].Reservation

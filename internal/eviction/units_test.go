@@ -17,7 +17,7 @@ func as(role string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { fixture.As(role, 0)(p) }
 }
 
-// One queue and full nodes of one cpu each; who leaves for a job of priority high?
+// One queue and full nodes of one cpu each. Which pods are evicted for a job of priority high?
 func TestAGangGivesItsSurplusOrGoesWhole(t *testing.T) {
 	for name, test := range map[string]struct {
 		victim        int
@@ -55,7 +55,8 @@ func TestAGangGivesItsSurplusOrGoesWhole(t *testing.T) {
 	}
 }
 
-// One queue and full nodes of one cpu each, as above; the victim's pods are in subgroups of two, told by a letter, or in none (-).
+// One queue and full nodes of one cpu each, as above. The victim's pods are in subgroups of two, named by a letter, or
+// in none (-).
 func TestASubgroupGivesItsSurplusOrGoesWithItsGang(t *testing.T) {
 	const notWhole = "configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n"
 	all := "victim-0 leaves n1; victim-1 leaves n2; victim-2 leaves n3; victim-3 leaves n4"
@@ -98,7 +99,7 @@ func TestASubgroupGivesItsSurplusOrGoesWithItsGang(t *testing.T) {
 	}
 }
 
-// victims are the pods that were decided to leave, by name.
+// victims lists the names of the pods that were decided to be evicted.
 func victims(w *loop.Loop) string {
 	var said []string
 	for _, p := range w.Result.Decisions.Plans {
@@ -125,7 +126,7 @@ func TestAGangIsNotBrokenForAPreemptorThatGetsOnlyPartOfWhatItNeeds(t *testing.T
 	}
 }
 
-// The laws on the objects alone, each with how it is told to the preemptor's owner.
+// The rules that look at objects alone, each with its reason in the verdict of the preemptor.
 func TestWhoIsProtectedAndWhy(t *testing.T) {
 	never := fixture.PriorityClass("never", 100)
 	policy := corev1.PreemptNever
@@ -175,7 +176,7 @@ func TestWhoIsProtectedAndWhy(t *testing.T) {
 func keeping(q *schedulingv1beta1.Queue) { no := false; q.Spec.Reclaimable = &no }
 
 func TestAGangMayKeepASmallPodAndGiveALargeOne(t *testing.T) {
-	// The least important of its pods alone would not make room, and after it none of the others may leave.
+	// The least important of its pods alone would not be enough, and after it none of the others may be evicted.
 	w := start(t, everything+"configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n").Set(nodes("cpu=2", "n1"),
 		job("victim", "default", "low", 1, "n1 n1", one(0, fixture.Asks("cpu=1500m")), one(1, fixture.Asks("cpu=500m"))), job("preemptor", "default", "high", 1, "-"))
 	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")

@@ -11,7 +11,7 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// planned returns a world in which job preemptor of two pods is promised two nodes that two pods of job victim leave.
+// planned returns a world in which job preemptor is nominated to the two nodes of two victims.
 func planned(t *testing.T) *loop.Loop {
 	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 2, "- -"))
 	return w.Expect("victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
@@ -28,7 +28,7 @@ func TestAPlanWaitsForItsLastVictimAndIsFulfilledAtOnce(t *testing.T) {
 	}
 }
 
-// Its surplus pod leaves, and then the others as a whole: nothing has changed while that is not sent.
+// Its surplus pod is evicted, and then the others as a whole. Nothing changes until the evictions are sent.
 func TestAPlanStandsWhoseVictimsAreASurplusPodAndTheRestOfItsGang(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("victim", "default", "low", 1, "n1 n1"), job("preemptor", "default", "high", 2, "- -"))
 	w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n1")
@@ -42,7 +42,7 @@ func TestAJobThatHasStartedGetsItsPodsOneByOne(t *testing.T) {
 	w.Terminate("victim-0", "victim-1").RemovePods("victim-1").Expect("preemptor-2 is bound to n2").StartBound().Expect("").RemovePods("victim-0").Expect("preemptor-1 is bound to n1")
 }
 
-// What happens to a plan of which neither victim is on its way, and how it ends.
+// A plan whose evictions are not sent, what happens to it, and how it ends.
 func TestAPlanThatCannotComeTrueIsCancelledAndWhatWasNotSentStays(t *testing.T) {
 	const stays = ", victim-1 stays, victim-0 stays"
 	cordoned := fixture.Node("n2", "cpu=1")
@@ -116,7 +116,7 @@ func TestAVictimThatRefusesToDieIsNotCountedOn(t *testing.T) {
 	if got := loop.Describe(w.CycleAfter(61 * time.Second)); got != "the plan for preemptor ends: pod work/victim-1 did not end within its grace period, preemptor-0 waits, preemptor-1 waits" {
 		t.Error(got)
 	}
-	// It holds its room, and is never evicted again.
+	// It keeps its node, and is not evicted again.
 	w.Expect("").RemovePods("victim-1").Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2")
 }
 
@@ -153,8 +153,8 @@ func TestAPlanWithoutAPreemptorIsForgottenInTime(t *testing.T) {
 	}
 }
 
-// The gang of the victims leaves as a whole, and more room than the preemptor needs is promised to another job. The preemptor starts before
-// all of it was told to leave.
+// The gang of the victims is evicted as a whole, and the room that the preemptor does not need is nominated for another
+// job. The preemptor starts before all evictions are sent.
 func TestAPlanThatCountsOnVictimsThatStayIsCancelledAtOnce(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), nodes("cpu=500m", "n3", "n4"), job("victim", "default", "low", 2, "n1 n2"), job("preemptor", "default", "high", 1, "-"),
 		job("other", "default", "high", 1, "-"))

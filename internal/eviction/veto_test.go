@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// avoider is a plugin that vetoes the node that a pod's own annotation names, or every node. The annotation is not declared, so pods
-// that differ in it are of one class.
+// avoider is a plugin that vetoes the node that an annotation of the pod names, or every node. The annotation is not
+// declared, so pods that differ in it are in one class.
 type avoider struct{}
 
 const avoids = "example.com/avoids"

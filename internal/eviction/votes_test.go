@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
-// voter is a plugin that lets only those pods go whose names begin in some way.
+// voter is a plugin that only allows evicting pods whose names begin with a prefix.
 type voter struct{ name, lets string }
 
 func (v *voter) Name() string { return v.name }
@@ -29,7 +29,7 @@ func voting(name, lets string) scheduler.Extension {
 		}})
 }
 
-// Two tiers, each of which holds one voter: the first lets job a go, or nobody; the second job b.
+// Two tiers with one voter each: the first allows evicting job a or no job, the second job b.
 const twoTiers = `
 actions: "enqueue, allocate, preempt"
 tiers:

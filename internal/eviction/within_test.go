@@ -11,7 +11,7 @@ func never(p *corev1.Pod) {
 	p.Spec.PreemptionPolicy = &policy
 }
 
-// One job of pods of one cpu on full nodes of one cpu: which of its own leave for which?
+// One job with pods of one cpu, on full nodes of one cpu. Which of its pods are evicted for which?
 func TestInsideAJobHigherPodsTakeFromLowerOnes(t *testing.T) {
 	const byAge = "- plugins:\n  - name: priority\n    enableTaskOrder: false\n"
 	for name, test := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// scripted is an outlook in which a pod fits by which pods have their nodes before it. It notes what it is asked, "ab" for pod b
-// behind pod a.
+// scripted is an outlook in which a pod fits depending on the pods that have nodes before it. It records the questions:
+// "ab" asks for pod b after pod a.
 type scripted struct {
 	framework.Outlook
 	job   *cluster.Job

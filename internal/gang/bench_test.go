@@ -9,15 +9,16 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// One operation places a gang of 64 pods, and takes that back, in a cluster of switches with 16 nodes of eight CPUs each. Every
-// switch but the last lacks the room for one of the pods, so all are tried; plain is the same gang without a bound.
+// One operation places a gang of 64 pods and undoes that, in a cluster of switches with 16 nodes of eight CPUs each.
+// All switches but the last lack room for one of the pods, so all are tried. Case plain is the same gang without a
+// topology.
 func BenchmarkAGangThatIsToBeClose(b *testing.B) {
 	for _, nodes := range []int{512, 4096} {
 		w := placing(b, "gang", "predicates", "nodeorder", "network-topology-aware")
 		for i := range nodes {
 			name := fmt.Sprintf("s%03d-%02d", i/16, i%16)
 			w.Set(fixture.Node(name, "cpu=8 memory=64Gi"))
-			// Together the nodes of a switch have enough, and one by one those of the last alone.
+			// The nodes of each switch have enough free in total, but only those of the last for every single pod.
 			held := "cpu=3500m"
 			if i < nodes-16 {
 				held = "cpu=3900m"

@@ -14,14 +14,14 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// maxAnchors is on how many nodes at the most the first of the pods that share a claim is tried: each costs as much as the gang, and of
-// the nodes those come first that have room for most of them.
+// maxAnchors limits on how many nodes the first pod of those that share a claim is tried. Each try costs as much as the
+// gang. The nodes with room for most of the pods come first.
 const maxAnchors = 8
 
-// anchored places a gang of which some pods share a claim that is bound to nothing yet: where the first of them goes, its volume or
-// device is, and the others must be able to go there too. The best node for one pod may be too small for all; under binpack it
-// often is. So the first is tried on other nodes, those that have room for most of the others first. It reports whether the job is
-// ready then; if not, nothing has changed.
+// anchored places a gang in which pods share an unbound claim. The volume or device is where the first of them is
+// placed, and the others must be able to use it there. The best node for one pod may be too small for all, as is common
+// with binpack. So the first is tried on several nodes, those with room for most of the others first. It reports
+// whether the job is ready. If not, nothing has changed.
 func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool {
 	together := sharing(s.Cluster, tasks)
 	if len(together) < 2 {
@@ -56,8 +56,8 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 	return false
 }
 
-// sharing returns those of some tasks that use the same claim, in their order: of the claims that are bound to nothing and that several
-// of them use, the first that one of them names.
+// sharing returns those of some tasks that share an unbound claim, in their order. Of several such claims it chooses
+// the first that a task names.
 func sharing(c *cluster.Cluster, tasks []*cluster.Task) []*cluster.Task {
 	var order []supplies.Key
 	users := map[supplies.Key][]*cluster.Task{}
@@ -80,7 +80,7 @@ func sharing(c *cluster.Cluster, tasks []*cluster.Task) []*cluster.Task {
 	return nil
 }
 
-// claimsOf returns the claims that a pod names, those that are made for it alone left out.
+// claimsOf returns the claims of a pod, without those that are created for it alone.
 func claimsOf(pod *corev1.Pod) []supplies.Key {
 	var keys []supplies.Key
 	name := func(kind supplies.Kind, name string) {
@@ -110,7 +110,7 @@ func isUnbound(claim supplies.Object) bool {
 	return false
 }
 
-// roomiest returns the nodes where nodes are found at the moment, those first that have room for the largest part of some tasks.
+// roomiest returns the nodes of the current domain, those first that have room for the largest part of some tasks.
 func roomiest(s *framework.Session, tasks []*cluster.Task) []*cluster.Node {
 	nodes := s.Cluster.NodesIn(s.Domain())
 	var wanted resources.Vector

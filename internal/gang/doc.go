@@ -1,19 +1,19 @@
 // Package gang places the pods of a job: as many together as it needs to start, or none.
 //
-// [Place] starts a job; [PlaceNext] and [PlaceOne] add pods to one that has started. They choose an order of the pods and the set of
-// nodes to try, and ask the session's Placer for the best node of each pod. What they do is done in transactions of the session, and
-// a failure undoes all of it and says why.
+// [Place] starts a job. [PlaceNext] and [PlaceOne] add pods to one that has started. They choose the order of the pods
+// and the nodes to try, and ask the session's Placer for the best node of each pod. All changes are made in
+// transactions of the session. A failure undoes them and returns a verdict.
 //
-// A gang that is to be close to each other in the network is tried in one HyperNode after the other, in the order of the plugin
-// that grades them: the lowest tier first, the best of a tier first. So is each of its subgroups. [EvictionDomains] says in which of
-// these sets the eviction engine searches.
+// A gang with a network topology is tried in one HyperNode after the other, in the order of the plugin that grades
+// them: the lowest tier first, and the best HyperNode of a tier first. The same holds for each of its subgroups.
+// [EvictionDomains] returns the domains in which the eviction engine searches.
 //
 // Invariants:
 //
-//  1. A job is ready when Place returns nil, and nothing has changed when it does not.
-//  2. A subgroup is placed whole or not at all.
-//  3. A job with hard constraints on its topology is never placed across them.
-//  4. Every search for an order or a node is bounded by a constant.
+//  1. If Place returns nil, the job is ready. Otherwise nothing has changed.
+//  2. A subgroup is placed as a whole or not at all.
+//  3. A job in the topology mode hard is never placed across HyperNodes above its tier.
+//  4. Every search for an order or a node is limited by a constant.
 //
-// The package must not know how nodes are found and scored, nor which job comes first.
+// This package must not know how nodes are found and scored, nor which job comes first.
 package gang

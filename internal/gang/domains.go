@@ -13,33 +13,33 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// wish is what some tasks, which are to be close to each other, want of the HyperNode that they are placed in.
+// wish is what tasks with a network topology need of the HyperNode in which they are placed.
 type wish struct {
 	proximity *cluster.Proximity
-	held      []*cluster.Node  // that others of theirs are on
-	least     resources.Vector // what they request at the least
-	last      string           // the HyperNode that they were in before, "" if that says nothing
-	roomiest  bool             // what has most room comes first, for more will follow than any may hold
-	making    bool             // room is to be made
+	held      []*cluster.Node  // nodes of related tasks that are placed already
+	least     resources.Vector // the least that they request
+	last      string           // the HyperNode in which they were before, "" if unknown
+	roomiest  bool             // the HyperNode with most room is first, because more tasks will follow than any may hold
+	making    bool             // evictions are to make room
 }
 
-// choices are sets of nodes in the order in which they are tried, those of HyperNodes or all where nodes are found at the moment.
+// choices are domains in the order in which they are tried: HyperNodes, or the whole current domain.
 type choices struct {
 	domains []*cluster.Domain
-	// full is the HyperNode that comes closest among those that are not tried since they have less free than is requested at
-	// the least; nil if all are tried.
+	// full is the HyperNode with the most free of those that are left out because they have less free than is needed.
+	// It is nil if none is left out.
 	full *cluster.HyperNode
-	// isBound is set if the tasks must be in one of them, of at most that tier.
+	// isBound is set if the tasks must be placed in one of them.
 	isBound bool
 	tier    int
 }
 
-// anywhere is the only choice of what need not be close.
+// anywhere is the choice of the current domain, for tasks without a topology.
 func anywhere(s *framework.Session) choices {
 	return choices{domains: []*cluster.Domain{s.Domain()}}
 }
 
-// choose returns the HyperNodes for a wish, inside the set in which nodes are found at the moment; or why there can be none.
+// choose returns the HyperNodes for a wish inside the current domain, or a verdict that says why there are none.
 func choose(s *framework.Session, w wish) (choices, *verdict.Verdict) {
 	grader := s.Policy.Grader()
 	switch {
@@ -76,12 +76,12 @@ func choose(s *framework.Session, w wish) (choices, *verdict.Verdict) {
 	return c, nil
 }
 
-// none is the verdict on what can be placed nowhere as the HyperNodes are.
+// none is the verdict on tasks that fit into no HyperNode.
 func none(format string, arguments ...any) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpJob, Detail: fmt.Sprintf(format, arguments...)}
 }
 
-// nowhere says why no HyperNode comes into question.
+// nowhere says why no HyperNode is possible.
 func (w *wish) nowhere(tier int) *verdict.Verdict {
 	if len(w.held) > 0 {
 		return none("no HyperNode of tier %d or lower holds all nodes that the others of its pods are on, such as %s", tier, w.held[0].Name)
@@ -89,7 +89,7 @@ func (w *wish) nowhere(tier int) *verdict.Verdict {
 	return none("there is no HyperNode of tier %d or lower, which the job must stay within", tier)
 }
 
-// add appends a group, the best first, without those that are too full.
+// add appends a group of HyperNodes, the best first, without those that have too little free.
 func (c *choices) add(s *framework.Session, w wish, group []*cluster.HyperNode) {
 	type rated struct {
 		h     *cluster.HyperNode
@@ -129,7 +129,7 @@ func btoi(b bool) int {
 
 func free(h *cluster.HyperNode, d resources.Dim) int64 { return h.Allocatable(d) - h.Used(d) }
 
-// hasFree reports whether a HyperNode has so much that is not taken, on whichever of its nodes.
+// hasFree reports whether a HyperNode has as much free, on all its nodes together.
 func hasFree(h *cluster.HyperNode, least resources.Vector) bool {
 	for i, amount := range least {
 		if amount > 0 && amount > free(h, resources.Dim(i)) {
@@ -139,7 +139,7 @@ func hasFree(h *cluster.HyperNode, least resources.Vector) bool {
 	return true
 }
 
-// copies is how often a HyperNode has so much that is not taken, whichever nodes it is on.
+// copies is how many times the amount is free in a HyperNode, on all its nodes together.
 func copies(h *cluster.HyperNode, least resources.Vector) int64 {
 	most := int64(math.MaxInt64)
 	for i, amount := range least {
@@ -150,7 +150,7 @@ func copies(h *cluster.HyperNode, least resources.Vector) int64 {
 	return most
 }
 
-// comesCloser reports whether one HyperNode has more of what it has least of than another, as a part of what is needed.
+// comesCloser reports whether h has more of its scarcest resource than another HyperNode, relative to what is needed.
 func comesCloser(h, than *cluster.HyperNode, least resources.Vector) bool {
 	lowest := func(h *cluster.HyperNode) int64 {
 		low := int64(resources.Million)
@@ -164,7 +164,7 @@ func comesCloser(h, than *cluster.HyperNode, least resources.Vector) bool {
 	return lowest(h) > lowest(than)
 }
 
-// leastOf is what so many of some tasks request at the least, whichever they are.
+// leastOf is the least that count of some tasks request, whichever they are.
 func leastOf(tasks []*cluster.Task, count int) resources.Vector {
 	var least resources.Vector
 	if count = min(count, len(tasks)); count == 0 {
@@ -193,10 +193,10 @@ func leastOf(tasks []*cluster.Task, count int) resources.Vector {
 	return least
 }
 
-// choicesOf returns the HyperNodes in which tasks of a job may be placed together; one by one says that they are not placed
-// together but one after the other, close to those before.
+// choicesOf returns the HyperNodes in which tasks of a job may be placed together. With oneByOne they are placed one
+// after the other, each close to those before it.
 func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, oneByOne bool) (choices, *verdict.Verdict) {
-	if j.Proximity == nil || s.Domain().HyperNode() != nil { // it was chosen already
+	if j.Proximity == nil || s.Domain().HyperNode() != nil { // a HyperNode was chosen already
 		return anywhere(s), nil
 	}
 	w := wish{proximity: j.Proximity, held: j.Nodes(nil), least: least, roomiest: oneByOne}
@@ -206,8 +206,8 @@ func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, one
 	return choose(s, w)
 }
 
-// EvictionDomains returns the sets of nodes in which room may be made for a job, in the order in which they are tried; nil is the whole
-// cluster. A verdict says why there are none.
+// EvictionDomains returns the domains in which pods may be evicted for a job, in the order in which they are tried. Nil
+// is the whole cluster. A verdict says why there are none.
 func EvictionDomains(s *framework.Session, j *cluster.Job) ([]*cluster.Domain, *verdict.Verdict) {
 	for _, g := range j.Subgroups() {
 		if g.Policy.Proximity.IsHard() {

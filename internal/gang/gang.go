@@ -9,17 +9,18 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Place places as many of the tasks as their job needs to start. It returns nil if the job is ready then; what was placed
-// is in the transaction. Otherwise it returns why not, and the transaction is as it was.
+// Place places as many of the tasks as their job needs to start. It returns nil if the job is ready then, and its tasks
+// are placed in the open transaction. Otherwise it returns why not, and has changed nothing.
 //
-// The tasks are placed in the order given. If that fails, those that found no place are tried first, since the others may have taken
-// the only node that they can go to. Then, if they are not all alike, the large are tried before the small:
-// a small task can take the last room that fits a large one, hardly ever the other way round. If there are more tasks than
-// the job needs, the small alone may do, so they are tried last. Pods that share a claim which is bound to nothing yet must be together,
-// so the first of them is tried on further nodes.
+// It tries the tasks in the given order. If that fails, it tries the tasks first that fit on no node: the others may
+// have taken the only node for them. Then it tries large tasks before small ones: a small task can take the last room
+// that fits a large one, and the opposite is rare. If there are more tasks than the job needs, the small ones alone may
+// be enough, and are tried last. Pods that share an unbound claim must be together, so their first pod is tried on
+// further nodes.
 //
-// A gang that is to be close to each other in the network is placed whole in the lowest and best HyperNode that holds it, and so
-// is each of its subgroups. If that must be and none holds it, the verdict is that on the one where most was placed.
+// A gang with a network topology is placed as a whole in the lowest and best HyperNode that can hold it. The same holds
+// for each of its subgroups. If it must be in one and none can hold it, the verdict is about the HyperNode in which
+// most tasks were placed.
 func Place(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	if j.Proximity != nil || len(j.Subgroups()) > 0 {
 		return placeClose(s, j, tasks)
@@ -27,7 +28,7 @@ func Place(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict
 	return placeHere(s, j, tasks)
 }
 
-// placeHere is Place where nodes are found at the moment.
+// placeHere is Place in the current domain.
 func placeHere(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := inSomeOrder(s, j, tasks)
 	if v != nil && v.Code == verdict.NotEnoughResources && anchored(s, j, tasks) {
@@ -36,14 +37,14 @@ func placeHere(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *ver
 	return v
 }
 
-// The search for another order is bounded: maxOrders is in how many the tasks of a gang are tried that begin with those that found no
-// place before, and where more kinds of pods than maxRefused found none, it is room that is short.
+// The search for another order is limited. maxOrders is how many orders are tried that begin with tasks that did not
+// fit. If more classes than maxRefused did not fit, the order is not the reason.
 const (
 	maxOrders  = 4
 	maxRefused = 32
 )
 
-// inSomeOrder places the tasks in the order given, or those first that find no place in it, or by size.
+// inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size.
 func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v, refused := tryGang(s, j, tasks)
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare {
@@ -70,10 +71,10 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 	return v.With(w)
 }
 
-// refusedFirst places the tasks with those first that found no place: others, which can go elsewhere, may have taken it. A class that
-// finds no place behind them is put behind the last of them, and a class that finds none among them before them all. It reports
-// whether the job is ready. If not, nothing has changed, and the verdict is why it found no place in these orders, nil if there is
-// none to try.
+// refusedFirst tries the tasks that did not fit first, because others that fit elsewhere may have taken their nodes. A
+// class that then does not fit is moved behind the last of them. A class of theirs that does not fit is moved before
+// all. It reports whether the job is ready. If not, nothing has changed. The verdict says why it did not fit in these
+// orders, nil if there was none to try.
 func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, refused []*cluster.Class) (*verdict.Verdict, bool) {
 	var first []*cluster.Class
 	var why *verdict.Verdict
@@ -92,7 +93,7 @@ func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, r
 			return cmp.Compare(rank(first, t), rank(first, u))
 		})
 		if slices.Equal(order, tasks) {
-			return why, false // they stand first already, or no node takes them even then
+			return why, false // they come first already, or no node is possible for them
 		}
 		var v *verdict.Verdict
 		if v, refused = tryGang(s, j, order); v == nil {
@@ -106,13 +107,13 @@ func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, r
 	return why, false
 }
 
-// hasPlace reports whether a node takes a pod of the class as long as none of its gang has one.
+// hasPlace reports whether a pod of the class fits on a node while no task of its gang is placed.
 func hasPlace(s *framework.Session, tasks []*cluster.Task, class *cluster.Class) bool {
 	i := slices.IndexFunc(tasks, func(t *cluster.Task) bool { return t.Class == class && t.Status == cluster.Pending })
 	return i >= 0 && s.Placer.Best(tasks[i]) != nil
 }
 
-// rank is the place of a task's class among those that come first, or the one behind them.
+// rank is the index of a task's class in first, or the number after the last.
 func rank(first []*cluster.Class, t *cluster.Task) int {
 	if i := slices.Index(first, t.Class); i >= 0 {
 		return i
@@ -120,13 +121,13 @@ func rank(first []*cluster.Class, t *cluster.Task) int {
 	return len(first)
 }
 
-// areAlike reports whether tasks take the same room.
+// areAlike reports whether the tasks request the same.
 func areAlike(tasks []*cluster.Task) bool {
 	return !slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Class.Plain != tasks[0].Class.Plain })
 }
 
-// tryGang places tasks one after the other in the order given, until their job is ready. If it does not become so, it says why not and
-// which classes found no place, and nothing has changed.
+// tryGang places tasks in the given order until their job is ready. If it fails, it returns why, and which classes did
+// not fit, and has changed nothing.
 func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verdict.Verdict, []*cluster.Class) {
 	x := s.Begin()
 	before := j.Ready()
@@ -148,20 +149,20 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 		if s.IsReady(j) {
 			return nil, nil
 		}
-		// What was placed may draw to it what found no place before.
+		// With affinity, tasks that are placed now may make nodes fit for tasks that did not fit before.
 		refused = slices.Clone(failed)
 		failed = slices.DeleteFunc(failed, func(t *cluster.Task) bool { return s.Cluster.DependsOnPods(t.Class) })
 		again = x.Placed() > placed && len(failed) < len(refused)
 	}
 	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
 	if v != nil {
-		refusal = *v // a plugin may keep the verdict that it gave
+		refusal = *v // a plugin may keep the verdict that it returned
 	}
 	refusal.Wanted = max(j.MinMember, j.Lacks()) // its subgroups may need more than its minimum
-	if j.Lacks() == 0 {                          // then it is not its own numbers that keep it from being ready
+	if j.Lacks() == 0 {                          // then something else than its own numbers keeps it from being ready
 		refusal.Wanted = max(j.MinMember, before+1)
 	}
-	refusal.Placed = min(j.Ready(), refusal.Wanted-j.Lacks()) // a surplus of one role is no substitute for another
+	refusal.Placed = min(j.Ready(), refusal.Wanted-j.Lacks()) // surplus tasks of one role do not replace those of another
 	if refusal.Code == verdict.NotEnoughResources {
 		refusal.Fitting = namesOf(x.Tasks())
 	}
@@ -178,7 +179,7 @@ func classesOf(tasks []*cluster.Task) []*cluster.Class {
 	return classes
 }
 
-// namesOf returns the names of the pods of some tasks of one job, nil if there are none.
+// namesOf returns the names of the pods of some tasks of a job, nil if there are none.
 func namesOf(tasks []*cluster.Task) []string {
 	if len(tasks) == 0 {
 		return nil
@@ -190,8 +191,8 @@ func namesOf(tasks []*cluster.Task) []string {
 	return names
 }
 
-// useful reports whether placing a task brings its job nearer to its start: its role still lacks tasks, or any task will
-// do beside those that roles lack.
+// useful reports whether placing a task brings its job closer to its start: its role still lacks tasks, or the job
+// lacks any tasks beside those that roles lack.
 func useful(j *cluster.Job, t *cluster.Task) bool {
 	if j.LacksOf(t.Role) > 0 || !j.ChecksRoles() {
 		return true
@@ -203,13 +204,13 @@ func useful(j *cluster.Job, t *cluster.Task) bool {
 	return j.MinMember-j.Ready() > reserved
 }
 
-// IsPartOfCluster reports whether a refusal by a queue's limits follows from the size of the cluster: a share is a part of it, and so
-// is a ceiling that no queue's object names.
+// IsPartOfCluster reports whether a refusal by a queue's limit follows from the size of the cluster. That is so for a
+// share, and for a ceiling that the spec of no queue sets.
 func IsPartOfCluster(v *verdict.Verdict) bool {
 	return v.Code == verdict.OverShare || v.Code == verdict.OverCluster || v.Code == verdict.TooLargeForQueue && v.Help&verdict.HelpNode != 0
 }
 
-// place places one task on the best node where nodes are found at the moment.
+// place places one task on the best node of the current domain.
 func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	v := s.MayAllocate(t)
 	if v != nil && !IsPartOfCluster(v) {
@@ -223,7 +224,8 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verd
 	n := s.Placer.Best(t)
 	switch {
 	case n == nil && v != nil:
-		// A share is a part of the cluster: where no node has room either, it is the cluster that is too small.
+		// A share is a part of the cluster. If no node has room either, the verdict must say that the cluster is too
+		// small.
 		w := refusal(s, t)
 		w.Help |= v.Help
 		return w
@@ -236,7 +238,7 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verd
 	return nil
 }
 
-// refusal is the verdict on a task that found no node.
+// refusal is the verdict on a task that fits on no node.
 func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode}
 	if s.Cluster.DependsOnPods(t.Class) {
@@ -250,8 +252,8 @@ func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 	return v
 }
 
-// HasFailedAlike reports whether tasks that found no node say of another that it finds none either: one of them is of its class. With
-// vetoers, each of which may look at the whole of a pod, a task speaks for itself alone.
+// HasFailedAlike reports whether a task cannot fit because another of its class did not. With vetoers, which look at
+// the whole pod, it is always false.
 func HasFailedAlike(s *framework.Session, failed []*cluster.Task, t *cluster.Task) bool {
 	for _, f := range failed {
 		if f == t || f.Class == t.Class && len(s.Policy.Vetoers) == 0 {

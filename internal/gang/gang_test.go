@@ -145,7 +145,7 @@ func TestWhoCanGoToOneNodeOnlyIsNotKeptFromItByTheirOwnGang(t *testing.T) {
 		"nobody of it can": {{"a", "b"}, {"d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// With binpack the small nodes are the best for everybody.
+			// With binpack the small nodes are the best for every pod.
 			w := placing(t, "gang", "predicates", "binpack").Set(fixture.Node("a", "cpu=9", fixture.InZone("a")),
 				fixture.Node("b", "cpu=1", fixture.InZone("b")), fixture.Node("c", "cpu=1", fixture.InZone("c")))
 			w.Set(fixture.Group("g", "default", int32(len(zones))))

@@ -18,7 +18,7 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// placing is a model with placement and these plugins in one tier: gang, predicates and nodeorder, unless others are named.
+// placing is a model with placement and these plugins in one tier, by default gang, predicates and nodeorder.
 func placing(t harness.TB, plugins ...string) *harness.Model {
 	t.Helper()
 	if len(plugins) == 0 {
@@ -35,7 +35,7 @@ func placing(t harness.TB, plugins ...string) *harness.Model {
 	return harness.ForPlugins(t, entries...).Placing().Set(fixture.Queue("default"))
 }
 
-// gangOf is a PodGroup that was admitted and as many pods, all of which must start.
+// gangOf is an admitted PodGroup with size pods, all of which must start.
 func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
 	return fixture.Gang(name, "default", size, size, append([]func(*corev1.Pod){fixture.Labelled("app", name)}, options...)...)
 }

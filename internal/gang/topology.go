@@ -10,8 +10,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// placeClose places a gang, and each subgroup of it, close to each other: it tries the HyperNodes in turn, each in a transaction
-// of its own, and takes the first that holds the gang.
+// placeClose places a gang, and each subgroup of it, in HyperNodes. It tries them in turn, each in its own transaction,
+// and takes the first that can hold the gang.
 func placeClose(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	least := leastOf(tasks, j.Lacks())
 	c, v := choicesOf(s, j, least, false)
@@ -26,15 +26,15 @@ func placeClose(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *ve
 	})
 }
 
-// try has something placed in one of the choices after the other until it succeeds. If it never does, the verdict is that on
-// the one in which most was placed.
+// try calls place in one domain after the other until it succeeds. If it never does, the verdict is about the domain in
+// which most tasks were placed.
 func (c *choices) try(s *framework.Session, least resources.Vector, place func() *verdict.Verdict) *verdict.Verdict {
 	domains := c.domains
 	switch {
 	case len(domains) == 0 && c.full == nil:
 		return none("no HyperNode comes into question")
 	case len(domains) == 0:
-		domains = []*cluster.Domain{c.full.Domain} // for what is to be said of it
+		domains = []*cluster.Domain{c.full.Domain} // only for the verdict
 	}
 	var best *verdict.Verdict
 	var where *cluster.HyperNode
@@ -46,13 +46,13 @@ func (c *choices) try(s *framework.Session, least resources.Vector, place func()
 			return nil
 		}
 		help |= v.Help
-		// What need not be close is judged by the last choice, which is the widest.
+		// Tasks that need not be in one HyperNode are judged by the last choice, which is the widest.
 		if best == nil || !c.isBound || v.Placed > best.Placed {
 			best, where = v, domain.HyperNode()
 		}
 	}
 	if best.Help != help {
-		// What helps in one that is not spoken of is enough, too.
+		// What helps in another domain is enough, too.
 		all := *best
 		all.Help, best = help, &all
 	}
@@ -62,7 +62,7 @@ func (c *choices) try(s *framework.Session, least resources.Vector, place func()
 	return c.explain(s, best, where, least)
 }
 
-// explain adds to what is said of the best HyperNode that there was no choice but of such.
+// explain adds to the verdict on the best HyperNode which HyperNodes there are to choose from.
 func (c *choices) explain(s *framework.Session, v *verdict.Verdict, where *cluster.HyperNode, least resources.Vector) *verdict.Verdict {
 	bound := *v
 	bound.Help |= verdict.HelpNode
@@ -81,8 +81,8 @@ func (c *choices) explain(s *framework.Session, v *verdict.Verdict, where *clust
 	return &bound
 }
 
-// bySubgroup places as many subgroups, each whole, and as many other tasks as a job needs to start. If that fails nothing is
-// left of it.
+// bySubgroup places as many whole subgroups, and as many other tasks, as a job needs to start. If that fails, it
+// changes nothing.
 func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	x := s.Begin()
 	var why *verdict.Verdict
@@ -125,14 +125,14 @@ func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *ve
 	return &refusal
 }
 
-// inOrder returns the subgroups of a job, those that have begun first.
+// inOrder returns the subgroups of a job, those that have started first.
 func inOrder(j *cluster.Job) []*cluster.Subgroup {
 	order := slices.Clone(j.Subgroups())
 	slices.SortStableFunc(order, func(a, b *cluster.Subgroup) int { return btoi(b.Ready() > 0) - btoi(a.Ready() > 0) })
 	return order
 }
 
-// membersOf returns those of some tasks that wait and are of a subgroup.
+// membersOf returns the pending tasks of a subgroup among some tasks.
 func membersOf(g *cluster.Subgroup, tasks []*cluster.Task) []*cluster.Task {
 	var members []*cluster.Task
 	for _, t := range tasks {
@@ -143,13 +143,13 @@ func membersOf(g *cluster.Subgroup, tasks []*cluster.Task) []*cluster.Task {
 	return members
 }
 
-// wanted reports whether completing a subgroup brings its job nearer to its start.
+// wanted reports whether completing a subgroup brings its job closer to its start.
 func wanted(j *cluster.Job, g *cluster.Subgroup, t *cluster.Task) bool {
 	return j.LacksSubgroups(g.Policy) || j.LacksOf(t.Role) > 0 || j.MinMember > j.Ready() && useful(j, t)
 }
 
-// isLike reports whether a subgroup can have no more luck than one that found no room: both have none of their tasks placed,
-// and the tasks are alike.
+// isLike reports whether a subgroup cannot fit because another did not: neither has a task placed, and their tasks are
+// alike.
 func isLike(failed, g *cluster.Subgroup, tasks []*cluster.Task) bool {
 	if failed.Policy != g.Policy || failed.Ready() > 0 || g.Ready() > 0 {
 		return false
@@ -158,7 +158,7 @@ func isLike(failed, g *cluster.Subgroup, tasks []*cluster.Task) bool {
 	return len(of) > 0 && len(cluster.OnePerClass(append(of, membersOf(g, tasks)...))) == 1
 }
 
-// complete places as many tasks of a subgroup as it lacks, close to each other and to those it has, or none.
+// complete places the tasks that a subgroup lacks, close to each other and to those it has, or none.
 func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
 	least := leastOf(members, g.Lacks())
 	w := wish{proximity: g.Policy.Proximity, least: least}
@@ -173,7 +173,7 @@ func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members
 	return c.try(s, least, func() *verdict.Verdict { return fill(s, g, members) })
 }
 
-// fill places as many tasks of a subgroup as it lacks, or none.
+// fill places the tasks that a subgroup lacks, or none.
 func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
 	x := s.Begin()
 	var why *verdict.Verdict
@@ -201,8 +201,8 @@ func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *v
 	return &refusal
 }
 
-// PlaceNext places a task of a job that has started, close to the others if it is to be; with it as many more of its subgroup as
-// that lacks, or none of them. It returns why not, nil if it did.
+// PlaceNext places a task of a job that has started, close to the others if the job has a topology. If its subgroup is
+// incomplete, it places the tasks that the subgroup lacks, or none. It returns why not, nil if it did.
 func PlaceNext(s *framework.Session, x framework.Transaction, t *cluster.Task, tasks []*cluster.Task) *verdict.Verdict {
 	g := t.Subgroup
 	if g == nil || g.Lacks() == 0 {
@@ -221,8 +221,8 @@ func PlaceNext(s *framework.Session, x framework.Transaction, t *cluster.Task, t
 	return c.try(s, least, func() *verdict.Verdict { return complete(s, t.Job, g, members) })
 }
 
-// PlaceOne places one task on the best node, close to the others of its job and its subgroup if it is to be, if its queue may take
-// it and there is one. It returns why not, nil if it did.
+// PlaceOne places one task on the best node, close to the others of its job and subgroup if these have a topology, and
+// if its queue may hold it. It returns why not, nil if it did.
 func PlaceOne(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	j, g := t.Job, t.Subgroup
 	if j.Proximity == nil && (g == nil || g.Policy.Proximity == nil) {

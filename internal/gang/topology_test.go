@@ -19,8 +19,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// switched is a cluster of two spines with two switches each, and so many nodes of four CPUs behind every switch: node s0-1 is
-// the second behind switch s0.
+// switched is a cluster of two spines with two switches each, and so many nodes of four CPUs behind every switch. Node
+// s0-1 is the second node behind switch s0.
 func switched(t harness.TB, perSwitch int, plugins ...string) *harness.Model {
 	w := placing(t, append(plugins, "gang", "predicates", "nodeorder", "network-topology-aware")...)
 	for i := range 4 {
@@ -42,7 +42,7 @@ func gangWith(name string, size int, options ...func(*schedulingv1beta1.PodGroup
 	return objects
 }
 
-// fill puts a pod of so many CPUs on every node of some.
+// fill puts a pod of so many CPUs on each of some nodes.
 func fill(w *harness.Model, cpus int, nodes ...string) {
 	for _, n := range nodes {
 		w.Set(fixture.Pod("filler-"+n, fixture.On(n), fixture.Asks(fmt.Sprintf("cpu=%d", cpus))))
@@ -66,7 +66,7 @@ func TestAGangIsPlacedInTheLowestTierThatHoldsIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		size  int
 		limit func(*schedulingv1beta1.PodGroup)
-		full  map[int][]string // nodes by how many CPUs are taken of each
+		full  map[int][]string // nodes, by the number of CPUs that are taken on each
 		want  string           // the switches
 	}{
 		"one switch":                       {8, fixture.Within(3), nil, "s0"},
@@ -146,7 +146,7 @@ func TestAHardBoundWaitsWhereNoPluginSeesToIt(t *testing.T) {
 func TestPodsThatComeLaterStayWithThoseThatRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit func(*schedulingv1beta1.PodGroup)
-		runs  string // the node of the pod that runs
+		runs  string // the node of the running pod
 		full  []string
 		want  string // the switches of both, "" if the second waits
 	}{
@@ -252,7 +252,7 @@ func TestAPartIsPlacedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// anySwitched draws a cluster with some pods in it.
+// anySwitched draws such a cluster with some pods in it.
 func anySwitched(t *rapid.T) *harness.Model {
 	w := switched(t, 2)
 	for i := range rapid.IntRange(0, 6).Draw(t, "pods") {
@@ -280,7 +280,7 @@ func TestAHardGangNeverSpansAndASoftOneIsNeverRefused(t *testing.T) {
 			v := gang.Place(s, j, s.Pending(j))
 			for _, task := range s.Pending(j) {
 				if v == nil {
-					gang.PlaceOne(s, s.Begin(), task) // the rest as far as it goes
+					gang.PlaceOne(s, s.Begin(), task) // the rest as far as possible
 				}
 			}
 			return v

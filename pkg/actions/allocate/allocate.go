@@ -28,14 +28,14 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// AllocatesFreeRoom says that jobs get here what they want beyond their minimum.
+// AllocatesFreeRoom marks the action that places the surplus of jobs on free nodes.
 func (action) AllocatesFreeRoom() {}
 
-// run is one execution.
+// run is one run of the action.
 type run struct {
 	session *framework.Session
 	jobs    map[*cluster.Queue]*framework.Heap[*cluster.Job]
-	pending map[*cluster.Job][]*cluster.Task // what is left to place of the jobs that were looked at
+	pending map[*cluster.Job][]*cluster.Task // the tasks still to place, of the jobs that had a turn
 }
 
 func (action) Execute(s *framework.Session) {
@@ -76,7 +76,7 @@ func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 			}
 			s.Admit(j)
 		}
-		// A job that was admitted a moment ago may have no pods yet.
+		// A job that was admitted in this cycle may have no pods yet.
 		if v := s.Validate(j); v != nil {
 			s.AddVerdict(j, v)
 		} else if j.Count(cluster.Pending) > 0 {
@@ -86,7 +86,7 @@ func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 	return jobs
 }
 
-// addPlanned adds the jobs for which room is being made: in their turn they take room that has become free meanwhile, too. It
+// addPlanned adds the jobs with a plan in force. In their turn they too are placed on nodes that have become free. It
 // returns the queues that have jobs, by name.
 func (r *run) addPlanned(jobs map[*cluster.Queue][]*cluster.Job) []*cluster.Queue {
 	s := r.session
@@ -105,7 +105,7 @@ func (r *run) addPlanned(jobs map[*cluster.Queue][]*cluster.Job) []*cluster.Queu
 	return queues
 }
 
-// serve gives a queue its turn: one job. It reports whether the queue has more to place.
+// serve serves one job of a queue. It reports whether the queue has more to place.
 func (r *run) serve(q *cluster.Queue) bool {
 	s, jobs := r.session, r.jobs[q]
 	if v := s.Overused(q); v != nil {
@@ -167,8 +167,8 @@ func (r *run) place(j *cluster.Job) bool {
 	return len(tasks) > 0
 }
 
-// placePlanned places all that a job was promised into room that is free by now, which ends its plan: what has not been evicted for
-// it stays. If there is no room for all of it, the plan goes on, and a job that has started may place one more of its other tasks.
+// placePlanned places all tasks of a job's plan on free nodes. That ends the plan, and victims that are not evicted yet
+// stay. If not all of them fit, the plan stays in force, and a job that has started may place one of its other tasks.
 func (r *run) placePlanned(j *cluster.Job) (more bool) {
 	s, p := r.session, j.Plan
 	if _, isNext := r.pending[j]; !isNext {
@@ -197,11 +197,11 @@ func (r *run) placePlanned(j *cluster.Job) (more bool) {
 	return len(tasks) > 0
 }
 
-// placeAll places some tasks of one job, all of them and with them as many as it needs to start.
+// placeAll places all of some tasks of a job, and with them as many as the job needs to start.
 func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 	s := r.session
 	if len(tasks) == 0 || !s.Cluster.DependsOnPods(tasks[0].Class) && s.Placer.Best(tasks[0]) == nil {
-		return false // most often there is no room at all; but others of the gang may draw a pod with terms about them
+		return false // usually there is no room at all; but with affinity, other tasks of the gang may make nodes fit
 	}
 	if j := tasks[0].Job; !s.IsReady(j) && gang.Place(s, j, tasks) != nil {
 		return false
@@ -214,8 +214,8 @@ func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 	return true
 }
 
-// placeNext places the first of the tasks that finds room and returns those behind it; what does not fit now is left for
-// a later cycle. The verdict is on all of them, if none fits.
+// placeNext places the first of the tasks that fits, and returns those after it. Tasks that do not fit now are left for
+// a later cycle. If none fits, the verdict covers all of them.
 func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*cluster.Task, *verdict.Verdict) {
 	var why *verdict.Verdict
 	var failed []*cluster.Task
@@ -229,18 +229,18 @@ func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*clus
 		case v == nil && t.Subgroup == nil:
 			return tasks[i+1:], nil
 		case v == nil:
-			return remaining(tasks), nil // others of its subgroup may have come with it
+			return remaining(tasks), nil // others of its subgroup may have been placed with it
 		case t.Subgroup == nil:
 			failed = append(failed, t)
 		default:
-			incomplete = append(incomplete, t.Subgroup) // what keeps one subgroup out need not keep out another
+			incomplete = append(incomplete, t.Subgroup) // what keeps one subgroup waiting may not concern another
 		}
 		why = why.With(v)
 	}
 	return nil, why
 }
 
-// remaining returns the tasks that are still to be placed. BestEffort tasks beyond the minimum are for backfill.
+// remaining returns the tasks still to place. The action backfill places BestEffort tasks beyond the minimum.
 func remaining(tasks []*cluster.Task) []*cluster.Task {
 	return slices.DeleteFunc(slices.Clone(tasks), func(t *cluster.Task) bool {
 		return t.Status != cluster.Pending || t.BestEffort()

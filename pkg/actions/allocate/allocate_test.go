@@ -41,7 +41,7 @@ func TestMinimumOfAJob(t *testing.T) {
 	t.Run("a gang takes its minimum at once and the rest pod by pod", func(t *testing.T) {
 		s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Queue("other")).
 			Gang("a", "default", 2, 4, "cpu=1").Gang("b", "other", 1, 3, "cpu=1")
-		// Always the queue that holds less: a's minimum is two, then the queues grow side by side.
+		// The queue that holds less is always next: first a's minimum of two, then both queues in turn.
 		expect(t, s.Run(allocate.Name), "a-0 a-1 b-0 b-1 a-2 b-2 a-3")
 	})
 
@@ -115,7 +115,7 @@ func TestPodsOfAJob(t *testing.T) {
 		}
 	})
 
-	// Two pods wait for different reasons: a change that helps either must be noticed, whichever is looked at first.
+	// Two pods wait for different reasons. A change that helps either must be noticed, whichever is tried first.
 	t.Run("what helps any of the pods is remembered", func(t *testing.T) {
 		for _, minimum := range []int32{0, 1, 2} {
 			for _, first := range []int{0, 1} {
@@ -153,7 +153,7 @@ func TestPodsOfAJob(t *testing.T) {
 	})
 }
 
-// noCPU lets no queue have any CPU.
+// noCPU refuses every task that requests CPU.
 type noCPU struct{}
 
 func (noCPU) Name() string { return "no-cpu" }

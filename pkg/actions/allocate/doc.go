@@ -1,13 +1,13 @@
-// Package allocate is the action that places jobs into free room.
+// Package allocate is the action that places jobs on free nodes.
 //
-// The best queue is served, one job at a time, then the order is looked at anew. Of a job that has not started, as much
-// as must start together is placed, or nothing. Of one that has, one further task is placed before others get their
-// turn, so that the jobs of a queue, and the queues, grow side by side.
+// The first queue by the order of queues gets one job served, then the order is worked out again. If the job has not
+// started, its minimum is placed as a whole, or nothing. If it has, one more task is placed before others get their
+// turn. So the jobs of a queue, and the queues, grow side by side.
 //
-// Where the pipeline has no enqueue action, allocate lets jobs in itself.
+// If the pipeline has no action enqueue, allocate admits jobs itself.
 //
-// Invariants: of a job below its minimum nothing is bound; every job that could not be placed carries a verdict; a job
-// that fails hides none behind it.
+// Invariants: no task of a job below its minimum is bound. Every job that could not be placed has a verdict. A job that
+// fails does not keep the jobs after it from being served.
 //
-// It must not know why queues and jobs are ordered as they are, nor how nodes are chosen.
+// This package must not know how queues and jobs are ordered, nor how nodes are chosen.
 package allocate

@@ -49,7 +49,7 @@ func fill(s *framework.Session, j *cluster.Job) {
 	x := s.Begin()
 	if !s.IsReady(j) {
 		if v := gang.Place(s, j, tasks); v != nil {
-			// What allocate said of the whole job is nearer the truth than what is said of a part.
+			// The verdict of allocate about the whole job says more than one about a part of it.
 			if !s.Judged(j) {
 				s.AddVerdict(j, v)
 			}

@@ -19,7 +19,7 @@ func newStage(t *testing.T, l *harness.Limits) *harness.Model {
 	return harness.ForActions(t, []framework.ActionFactory{allocate.Factory(), backfill.Factory()}, harness.Gang{}, ports{}, l)
 }
 
-// ports has the pods of one port kept apart.
+// ports allows only one pod with a host port on a node.
 type ports struct{}
 
 func (ports) Name() string          { return "ports" }
@@ -54,7 +54,7 @@ func TestPodsWithoutRequests(t *testing.T) {
 		}
 	})
 
-	// One that fits nowhere must not keep others of its job from a place.
+	// A pod that fits on no node must not keep others of its job waiting.
 	t.Run("a pod that fits nowhere hides none behind it", func(t *testing.T) {
 		s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9"), fixture.Group("g", "default", 0))
 		add(s, "p0", 0, fixture.Asks(""), fixture.OnPort(8080))
@@ -79,7 +79,7 @@ func TestPodsWithoutRequests(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	// What allocate said of pods that wait for their queue stands beside what is said here of pods that wait for a node.
+	// allocate's verdict on pods that wait for their queue is kept beside that on pods that wait for a node.
 	t.Run("what helps either kind of pod is remembered", func(t *testing.T) {
 		s := newStage(t, &harness.Limits{Overuses: map[string]int{"default": 0}}).Set(fixture.Node("n0", "cpu=9 pods=0"), fixture.Group("g", "default", 0))
 		add(s, "p0", 0, fixture.Asks("cpu=1"))

@@ -1,7 +1,7 @@
-// Package backfill is the action that places tasks which request nothing: they fit wherever a node has a place for one
-// more pod.
+// Package backfill is the action that places tasks which request nothing. They fit on every node that may run one more
+// pod.
 //
-// Invariants: as in allocate, of a job below its minimum nothing is bound.
+// Invariant: no task of a job below its minimum is bound, as in allocate.
 //
-// It must not know how nodes are chosen.
+// This package must not know how nodes are chosen.
 package backfill

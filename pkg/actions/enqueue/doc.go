@@ -1,18 +1,20 @@
-// Package enqueue is the action that admits jobs, from Pending to Inqueue, and only then are their pods made.
+// Package enqueue is the action that admits jobs, from Pending to Inqueue. Only then does the controller create their
+// pods.
 //
-// One job per queue is looked at in turn, the queues and their jobs in the order of the session. A job that asks for
-// nothing beforehand (no minResources) is admitted; any other if the plugins permit it. A job that is admitted is booked
-// at once: the model counts what it still lacks of its minResources in its queue.
+// Queues take turns in their order, with one job each, and the jobs of a queue in theirs. A job without minResources is
+// admitted. Any other is admitted if the plugins permit it. The model books an admitted job at once: what it still
+// lacks of its minResources counts in its queue.
 //
-// A job that is refused is admitted all the same if an action of the pipeline could lawfully evict what stands in its way (law
-// J4): that is for the action to say ([framework.EvictingAction]), with what is in the way of evictions where it could not.
+// A job that the plugins refuse is admitted all the same if an action of the pipeline may evict pods for it (rule J4).
+// The action decides that ([framework.EvictingAction]), and says what prevents evictions if it cannot.
 //
-// An admitted job that claims room and brings no pods is sent back after a while (argument podsTimeout), sooner if others wait for
-// room, and is not admitted again for as long as it is old, within bounds. Since when it lacks pods, and was sent back, is read
-// from its PodGroup's status where an earlier process wrote it. Its namespace comes last for a while, after jobs of others that
-// wait for room. What a job is kept beyond what its pods ask for ends after the same times.
+// An admitted job that holds quota and creates no pods goes back to Pending after some time (argument podsTimeout),
+// sooner if other jobs wait for the quota. It is not admitted again for as long as it is old, within limits. Since when
+// it lacks pods, and when it was sent back, is read from the status of its PodGroup after a restart. For some time its
+// namespace comes last, after jobs of other namespaces that wait. Quota beyond the requests of a job's pods is given up
+// after the same times.
 //
-// Invariants: a refusal is noted with the job and hides none behind it; a job that was refused books nothing.
+// Invariants: a refused job gets a verdict, books nothing, and does not keep the jobs after it from being looked at.
 //
-// It must not know what the plugins count.
+// This package must not know what the plugins count.
 package enqueue

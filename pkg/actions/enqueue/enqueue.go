@@ -15,7 +15,7 @@ import (
 // Name is the name of the action in the configuration.
 const Name = "enqueue"
 
-// podsTimeout is the argument that says how long an admitted job may take to bring its pods.
+// podsTimeout is the argument for the time in which an admitted job must have its pods.
 const podsTimeout = "podsTimeout"
 
 // Factory makes the action.
@@ -70,8 +70,9 @@ func (a action) Execute(s *framework.Session) {
 	a.sendBack(s)
 }
 
-// mayBeMadeRoomFor reports whether an action of the pipeline may evict what keeps a job from being admitted: waiting for
-// admission it would never get to that (rule J4). If none may, it returns the refusal with what is in the way of evictions.
+// mayBeMadeRoomFor reports whether an action of the pipeline may evict pods so that the job is admitted. As long as a
+// job is pending admission, it cannot preempt itself (rule J4). If none may, it returns the refusal with what prevents
+// the evictions.
 func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Verdict) (bool, *verdict.Verdict) {
 	for _, a := range s.Policy.Actions {
 		evicting, ok := a.(framework.EvictingAction)
@@ -82,11 +83,11 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 		if ok {
 			return true, nil
 		}
-		both := *refusal.With(why) // who gave it may hold on to it
+		both := *refusal.With(why) // the plugin that returned it may keep it
 		if why != nil && both.Detail != why.Detail && why.Detail != "" {
 			both.Detail = strings.Join(slices.DeleteFunc([]string{both.Detail, why.Detail}, func(s string) bool { return s == "" }), "; ")
 		}
-		both.Help |= verdict.HelpPod | verdict.HelpQueue // a change of any pod may let it leave
+		both.Help |= verdict.HelpPod | verdict.HelpQueue // a change of any pod may make it evictable
 		refusal = &both
 	}
 	return false, refusal
@@ -110,6 +111,6 @@ func (a action) tryAdmit(s *framework.Session, j *cluster.Job) {
 		}
 	}
 	s.Admit(j)
-	// Its pods are made only now: until then it waits for them.
+	// Its pods are created only now, and it waits for them.
 	s.AddVerdict(j, s.Validate(j))
 }

@@ -63,7 +63,7 @@ func TestAdmission(t *testing.T) {
 			s.Set(fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting("pods=1")))
 		}
 		s.Run(enqueue.Name)
-		// Both queues hold nothing all the time: the one that is first is served until its jobs are through.
+		// Neither queue holds anything, so the first is served until it has no more jobs.
 		if diff := cmp.Diff([]string{"a", "b", "c", "d"}, l.Asked); diff != "" {
 			t.Errorf("the order differs (-want +got):\n%s", diff)
 		}
@@ -90,7 +90,7 @@ func TestAdmission(t *testing.T) {
 	})
 }
 
-// roomMaker is an action that may make room for one job.
+// roomMaker is an action that may evict for one job.
 type roomMaker string
 
 func (roomMaker) Name() string               { return "roomMaker" }

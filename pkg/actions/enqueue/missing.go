@@ -10,13 +10,13 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// patience is how long room is kept for an admitted job that has no pods while others wait for it: many times what controllers
-// take that work.
+// patience is how long an admitted job without pods keeps its quota while other jobs wait for it: many times what
+// working controllers take.
 const patience = 30 * time.Second
 
-// sendBack has admitted jobs wait for admission again whose pods do not come. What they are kept room for is kept from others:
-// anybody could write a PodGroup that asks for all there is, and never make a pod, or one that asks for next to nothing and that no
-// node takes: what is kept beyond what its pods ask for is given to others after the same times.
+// sendBack returns admitted jobs to Pending if their pods do not come, because they keep quota from others. Otherwise a
+// user could write a PodGroup that requests the whole cluster, and never create a pod, or one small pod that fits on no
+// node. Quota beyond the requests of a job's pods is given up after the same times.
 func (a action) sendBack(s *framework.Session) {
 	var missing []*cluster.Job
 	for _, j := range s.Cluster.Waiting() {
@@ -34,7 +34,7 @@ func (a action) sendBack(s *framework.Session) {
 		if pods := len(j.Tasks()); at.Since.IsZero() || pods > at.Pods {
 			at.Since, at.Pods = s.Now, pods
 			if before := said(j, verdict.NotEnoughTasks); pods == 0 && !j.IsReported && !before.IsZero() {
-				at.Since = before // by a process before this one
+				at.Since = before // by an earlier process
 			}
 		}
 		due := at.Since.Add(a.timeout)
@@ -50,14 +50,14 @@ func (a action) sendBack(s *framework.Session) {
 			s.Cluster.Clip(j)
 			continue
 		}
-		now := s.Now.Truncate(time.Second) // as it is written
+		now := s.Now.Truncate(time.Second) // rounded as in the status
 		s.Cluster.SendBack(j, now.Add(a.pause(j, now)))
 		a.backOff(s, j.ID.Namespace, now)
 		s.AddVerdict(j, a.barred(s, j))
 	}
 }
 
-// waitsForRoom reports whether a job waits for admission for want of room that others are kept.
+// waitsForRoom reports whether a job is pending admission because other jobs hold the quota.
 func waitsForRoom(j *cluster.Job) bool {
 	if !j.IsPendingAdmission() || j.Verdict == nil {
 		return false
@@ -65,13 +65,13 @@ func waitsForRoom(j *cluster.Job) bool {
 	return slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.Refused}, j.Verdict.Code)
 }
 
-// pause is how long a job is not admitted again. It follows from the job's age, so that it grows, and that another process comes
-// to the same.
+// pause is how long a job is not admitted again. It follows from the age of the job, so it grows, and is the same after
+// a restart.
 func (a action) pause(j *cluster.Job, sentBack time.Time) time.Duration {
 	return min(max(sentBack.Sub(j.Created()), patience), a.timeout)
 }
 
-// barred refuses a job that was sent back for a while, nil if it was not.
+// barred returns a refusal if a job was sent back and may not be admitted yet, otherwise nil.
 func (a action) barred(s *framework.Session, j *cluster.Job) *verdict.Verdict {
 	if !s.Now.Before(j.BarredUntil) {
 		return nil
@@ -81,7 +81,7 @@ func (a action) barred(s *framework.Session, j *cluster.Job) *verdict.Verdict {
 		Detail: "it may be admitted again from " + j.BarredUntil.UTC().Format(time.RFC3339) + " on"}
 }
 
-// said is since when a PodGroup says that its job waits for a reason, zero if it does not.
+// said returns since when the status of a PodGroup gives this reason for waiting, zero if it does not.
 func said(j *cluster.Job, code verdict.Code) time.Time {
 	for i := range j.Group.Status.Conditions {
 		c := &j.Group.Status.Conditions[i]

@@ -17,7 +17,7 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// timeline is a scheduler that runs its cycles when they are due, in front of a node of 10 CPU of which 10 may be claimed.
+// timeline is a scheduler that runs cycles when they are due. It has a node of 10 CPU, of which jobs may claim 10.
 type timeline struct {
 	*loop.Loop
 	t      *testing.T
@@ -43,7 +43,7 @@ func (l *timeline) set(objects ...runtime.Object) *timeline {
 	return l
 }
 
-// cycle runs one, shows the statuses that it decides, and returns when the next is due.
+// cycle runs a cycle, applies the statuses that it decides, and returns when the next is due.
 func (l *timeline) cycle() time.Time {
 	l.t.Helper()
 	for _, g := range l.CycleAfter(0).Groups {
@@ -55,7 +55,7 @@ func (l *timeline) cycle() time.Time {
 	return l.Result.Wake
 }
 
-// until runs cycles when they are due, until a time.
+// until runs all cycles that are due until a time.
 func (l *timeline) until(after time.Duration) *timeline {
 	l.t.Helper()
 	end := fixture.Birth.Add(after)
@@ -102,7 +102,7 @@ func TestAnAdmittedJobKeepsItsRoomForTheTimeoutIfNoOtherWaits(t *testing.T) {
 	l := newTimeline(t, "", wanting("slow", "cpu=10", 1))
 	l.until(299*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks)
 	l.until(301*time.Second).expect("slow", pending, verdict.PodsMissing)
-	// It may try again after as long as it was given.
+	// It may try again after as long as it had quota.
 	l.until(599*time.Second).expect("slow", pending, verdict.PodsMissing).until(601*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks)
 	l.set(fixture.Pod("p", fixture.In("slow"), fixture.Asks("cpu=10"))).until(602*time.Second).expect("slow", inqueue, "")
 }
@@ -119,13 +119,13 @@ func TestPodsThatComeOneByOneKeepTheRoom(t *testing.T) {
 		l.until(time.Duration(20+200*i) * time.Second).set(fixture.Pod(name, fixture.In("gang")))
 	}
 	l.until(519*time.Second).expect("gang", inqueue, verdict.NotEnoughTasks)
-	// One that goes and comes again is no progress.
+	// A pod that is deleted and created again is no progress.
 	l.Remove(fixture.Pod("b"))
 	l.until(519*time.Second).set(fixture.Pod("b", fixture.In("gang"))).until(522*time.Second).expect("gang", pending, verdict.PodsMissing)
 }
 
 func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
-	const nowhere = " example.com/gpu=1" // no node has any
+	const nowhere = " example.com/gpu=1" // no node has this resource
 	l := newTimeline(t, "", wanting("hog", "cpu=10", 2)).until(10 * time.Second)
 	for i, name := range []string{"h-0", "h-1"} {
 		l.set(fixture.Pod(name, fixture.In("hog"), fixture.Asks(fmt.Sprintf("cpu=%d", 1+i)+nowhere))).until(time.Duration(20+20*i) * time.Second)
@@ -133,7 +133,7 @@ func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 	l.set(wanting("waits", "cpu=7", 1)).until(49*time.Second).expect("waits", pending, verdict.OverCommitted)
 	l.until(51*time.Second).expect("waits", inqueue, verdict.NotEnoughTasks).expect("hog", inqueue, verdict.NotEnoughResources)
 	l.set(wanting("also", "cpu=1", 1)).until(52*time.Second).expect("also", pending, verdict.OverCommitted)
-	// When one of its pods is gone another one is to come, and the room is kept for it as it is for any job without pods.
+	// When one of its pods ends, another is expected, and its quota is kept as for any job without pods.
 	l.Remove(fixture.Pod("h-1"))
 	claims := func(want int64) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 		}
 	}
 	claims(10_000)
-	// Nobody waits: it is kept room for as long as others are.
+	// No other job waits, so it keeps its quota.
 	l = newTimeline(t, "", wanting("hog", "cpu=10", 1), fixture.Pod("h-0", fixture.In("hog"), fixture.Asks("cpu=1"+nowhere)))
 	l.until(299 * time.Second)
 	claims(10_000)
@@ -169,7 +169,8 @@ func TestControllersThatAreDownCauseNoStorm(t *testing.T) {
 		objects = append(objects, wanting("job-"+string(rune('a'+i)), "cpu=1", 1))
 	}
 	l := newTimeline(t, "", objects...).until(time.Hour)
-	// Each of ten jobs is admitted and sent back at most once in half a minute or, later, in five: two writes or three each.
+	// Each of ten jobs is admitted and sent back at most once in half a minute, later in five minutes, with two or
+	// three writes.
 	if l.writes > 20*3*14 {
 		t.Errorf("%d statuses were written in an hour", l.writes)
 	}
@@ -179,7 +180,7 @@ func TestAnotherProcessSendsBackAndAdmitsAtTheSameTimes(t *testing.T) {
 	l := newTimeline(t, "", wanting("hog", "cpu=10", 1), wanting("waits", "cpu=10", 1)).until(20*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
 	next := newTimeline(t, "", l.shown["hog"], l.shown["waits"])
 	next.Now = l.Now
-	// The condition says since when it lacks pods: it was written when none had come for five seconds.
+	// The condition says since when it lacks pods. It was written when none had come for five seconds.
 	next.until(34*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).until(36*time.Second).expect("hog", pending, verdict.PodsMissing)
 	until := next.Job(fixture.Key("hog")).BarredUntil
 	third := newTimeline(t, "", next.shown["hog"], wanting("other", "cpu=1", 1))
@@ -193,7 +194,7 @@ func TestAnotherProcessSendsBackAndAdmitsAtTheSameTimes(t *testing.T) {
 	next.set(edited).until(40*time.Second).expect("hog", pending, verdict.PodsMissing)
 }
 
-// What this process has written of a job before counts for nothing when the job is admitted once more, however late it is shown.
+// A status that this process wrote does not count when the job is admitted again, even if the watch delivers it late.
 func TestWhatAProcessWroteItselfIsNotTakenForAnothers(t *testing.T) {
 	l := newTimeline(t, "", wanting("hog", "cpu=10", 1), wanting("waits", "cpu=10", 1)).until(20*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
 	late := l.shown["hog"].DeepCopy()

@@ -8,16 +8,16 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// A job that brings no pods waits longer and longer before it is admitted again, but who writes PodGroups may write another each
-// time. So its namespace backs off as well: for a while its jobs that have no pods are admitted only if no job of another namespace
-// waits for room. Jobs that have their pods are not concerned, and where no other job wants the room nothing changes.
+// A job that creates no pods waits longer each time before it is admitted again. But a user could write a new PodGroup
+// each time. So its namespace backs off too: for some time its jobs without pods are admitted only if no job of another
+// namespace waits for quota. Jobs with pods are not affected, and nothing changes if no other job waits.
 
-// backOff has a namespace come last from now on. The first time is short, since one job that fails should cost others of its
-// namespace little. A namespace that does it again soon after comes last for twice as long, and at most for podsTimeout.
+// backOff makes a namespace come last from now on. The first time is short, so that one failing job costs others of its
+// namespace little. If it happens again soon after, the time doubles, up to podsTimeout.
 func (a action) backOff(s *framework.Session, namespace string, now time.Time) {
 	before := s.Cluster.BackOff(namespace)
 	if now.Before(before.Until) {
-		return // it was admitted with those that were sent back before
+		return // it was admitted together with jobs that were sent back before
 	}
 	length := patience
 	if !before.Until.IsZero() && !isForgotten(before, now) {
@@ -26,11 +26,11 @@ func (a action) backOff(s *framework.Session, namespace string, now time.Time) {
 	s.Cluster.SetBackOff(namespace, cluster.BackOff{Until: now.Add(length), Length: length})
 }
 
-// isForgotten reports whether a back-off ended so long ago that the next is a first one again: a job had time to be admitted and
-// sent back, and to do so once more.
+// isForgotten reports whether a back-off ended so long ago that the next is short again. Since then a job could have
+// been admitted and sent back twice.
 func isForgotten(b cluster.BackOff, now time.Time) bool { return now.After(b.Until.Add(2 * patience)) }
 
-// remember takes up what processes before this one did, and forgets what was long ago.
+// remember takes over the back-offs of earlier processes, and drops old ones.
 func (a action) remember(s *framework.Session) {
 	for namespace, b := range s.Cluster.BackOffs() {
 		if isForgotten(b, s.Now) {
@@ -50,12 +50,12 @@ func (a action) remember(s *framework.Session) {
 	}
 }
 
-// comesLast reports whether a job would be kept room for without pods, and its namespace backs off.
+// comesLast reports whether a job would hold quota without pods while its namespace backs off.
 func comesLast(s *framework.Session, j *cluster.Job) bool {
 	return j.MinResources != nil && j.AwaitsPods() && s.Now.Before(s.Cluster.BackOff(j.ID.Namespace).Until)
 }
 
-// tryAdmitLast looks at the jobs of namespaces that back off, if no job of another namespace waits for room.
+// tryAdmitLast looks at the jobs of namespaces that back off, if no job of another namespace waits for quota.
 func (a action) tryAdmitLast(s *framework.Session, last []*cluster.Job) {
 	if len(last) == 0 {
 		return
@@ -67,7 +67,7 @@ func (a action) tryAdmitLast(s *framework.Session, last []*cluster.Job) {
 			s.LookAt(j, func() { a.tryAdmit(s, j) })
 			continue
 		}
-		if v := a.barred(s, j); v != nil { // which says more
+		if v := a.barred(s, j); v != nil { // its verdict says more
 			s.AddVerdict(j, v)
 			continue
 		}
@@ -78,7 +78,7 @@ func (a action) tryAdmitLast(s *framework.Session, last []*cluster.Job) {
 	}
 }
 
-// namespacesThatWait are those of jobs that wait for room, but for some jobs.
+// namespacesThatWait returns the namespaces of jobs that wait for quota, other than some jobs.
 func namespacesThatWait(s *framework.Session, but []*cluster.Job) map[string]bool {
 	passed := make(map[*cluster.Job]bool, len(but))
 	for _, j := range but {

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// hog is a PodGroup of namespace hogs that asks for all there is. Its name puts it before others of the same age.
+// hog is a PodGroup of namespace hogs that requests the whole cluster. Its name puts it before others of the same age.
 func hog(n int) *schedulingv1beta1.PodGroup {
 	g := wanting(fmt.Sprintf("hog-%02d", n), "cpu=10", 1)
 	g.Namespace = "hogs"
@@ -28,7 +28,7 @@ func hogs(number int, objects ...runtime.Object) []runtime.Object {
 	return objects
 }
 
-// admitted are the hogs that are kept room for.
+// admitted returns the hogs that hold quota.
 func (l *timeline) admitted() (names []string) {
 	for _, j := range l.Jobs() {
 		if j.ID.Namespace == "hogs" && j.Phase == inqueue {
@@ -40,9 +40,9 @@ func (l *timeline) admitted() (names []string) {
 
 func TestANamespaceThatBringsNoPodsComesLast(t *testing.T) {
 	l := newTimeline(t, "", hogs(3, wanting("waits", "cpu=10", 1))...).until(29*time.Second).expect("waits", pending, verdict.OverCommitted)
-	// Two of its PodGroups are older than the job that waits, and the room is not theirs.
+	// Two of its PodGroups are older than the waiting job, but do not get the quota.
 	l.until(31*time.Second).expect("waits", inqueue, verdict.NotEnoughTasks)
-	// A job that waits beside one that says it wants the room is told why, and from when on it is served.
+	// A job that waits because of another reads the reason, and is admitted later.
 	l = newTimeline(t, "", hogs(3, wanting("large", "cpu=11", 1))...).until(31 * time.Second)
 	j := l.Job(cluster.JobID{Namespace: "hogs", Name: "hog-01"})
 	if j.Verdict == nil || j.Verdict.Code != verdict.NamespaceBackingOff || j.Verdict.Detail != "until 2026-01-01T00:01:00Z" || j.Verdict.Subject != "hogs" {
@@ -57,11 +57,11 @@ func TestANamespaceThatBringsNoPodsComesLast(t *testing.T) {
 }
 
 func TestANamespaceThatGoesOnHoldsRoomForAQuarterOfTheTimeAtMost(t *testing.T) {
-	l := newTimeline(t, "", wanting("large", "cpu=11", 1)) // it waits as long as this goes on, and longer
+	l := newTimeline(t, "", wanting("large", "cpu=11", 1)) // it waits all the time
 	held := 0
 	const minutes = 20
 	for n := range minutes * 60 {
-		// A new PodGroup every ten seconds; those that were sent back are deleted.
+		// A new PodGroup every ten seconds, while those that were sent back are deleted.
 		if n%10 == 0 {
 			l.set(hog(n))
 			for _, j := range l.Jobs() {
@@ -95,7 +95,7 @@ func TestWhereNoOtherNamespaceWaitsANamespaceNeedsNotWait(t *testing.T) {
 	if names := l.admitted(); len(names) != 1 || names[0] != "hog-01" {
 		t.Errorf("%v are admitted", names)
 	}
-	// Nor if all namespaces back off, as when the controllers are down.
+	// Nor if all namespaces back off, as they do when the controllers are down.
 	l = newTimeline(t, "", hogs(2, wanting("one", "cpu=10", 1), wanting("two", "cpu=10", 1))...).until(10 * time.Minute)
 	if held := len(l.admitted()); held > 1 {
 		t.Errorf("%d are admitted", held)

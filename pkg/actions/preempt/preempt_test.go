@@ -19,7 +19,7 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// satisfied says of jobs that they starve for nothing.
+// satisfied is a plugin by which these jobs are not starving.
 type satisfied map[string]bool
 
 func (satisfied) Name() string                     { return "satisfied" }
@@ -30,7 +30,7 @@ func newStage(t *testing.T, plugins ...framework.Plugin) *harness.Model {
 	return s.Set(fixture.PriorityClass("low", 1), fixture.PriorityClass("high", 100))
 }
 
-// job is a job of a class with one pod of one cpu, on a node or waiting.
+// job is a job with a PriorityClass and one pod of one cpu, on a node or pending.
 func job(name, queue, class, node string, options ...func(*corev1.Pod)) []runtime.Object {
 	group := fixture.Group(name, queue, 1)
 	group.Spec.PriorityClassName = class
@@ -135,7 +135,7 @@ func TestWhichJobsPreempt(t *testing.T) {
 	})
 }
 
-// crowded lets nobody in while somebody runs.
+// crowded is a plugin that admits no job while any pod runs.
 type crowded struct{}
 
 func (crowded) Name() string { return "crowded" }

@@ -1,10 +1,10 @@
-// Package reclaim is the action that makes room between queues: a queue gets back what it deserves from those that hold
-// more than they do, and a queue of higher priority takes from lower ones.
+// Package reclaim is the action that evicts pods for jobs of other queues. A queue reclaims what it deserves from
+// queues that hold more than they deserve, and a queue of higher priority takes from lower ones.
 //
-// The best queue is served, one job at a time, then the order is looked at anew.
+// The first queue by the order of queues gets one job served, then the order is worked out again.
 //
-// Invariants: no pod is evicted without a plan; a job that finds no room carries a verdict that says who was spared and by which
-// law.
+// Invariants: no pod is evicted without a plan. A job for which no plan is found gets a verdict that says how many pods
+// are protected, and by which rule.
 //
-// It must not know who may leave, nor how victims are chosen: package eviction does.
+// This package must not know which pods may be evicted, nor how victims are chosen. Package eviction does.
 package reclaim

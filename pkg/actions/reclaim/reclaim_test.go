@@ -17,7 +17,7 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// satisfied says of jobs that they starve for nothing.
+// satisfied is a plugin by which these jobs are not starving.
 type satisfied map[string]bool
 
 func (satisfied) Name() string                     { return "satisfied" }
@@ -45,7 +45,7 @@ func job(name, queue string, options ...func(*corev1.Pod)) []runtime.Object {
 
 func TestReclaim(t *testing.T) {
 	t.Run("queues take turns, ordered by what they were given", func(t *testing.T) {
-		// Both hold nothing at first; who was given something comes after who was not.
+		// Both queues hold nothing at first. A queue that got something comes after one that did not.
 		s := newStage(t, 3, &harness.Limits{})
 		for _, name := range []string{"a1", "a2", "a3"} {
 			s.Set(job(name, "qa"))

@@ -20,15 +20,15 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// EvictionRules has the API server refuse what disruption budgets forbid.
+// EvictionRules make evictions respect disruption budgets.
 func (action) EvictionRules() framework.EvictionRules { return framework.EvictionRules{Budgets: true} }
 
-// AdmitsByEviction is never so: pods that are evicted here make room for no job.
+// AdmitsByEviction is always false: these evictions are for no job.
 func (action) AdmitsByEviction(*framework.Session, *cluster.Job) (bool, *verdict.Verdict) {
 	return false, nil
 }
 
-// MakeRoom makes none.
+// MakeRoom does nothing.
 func (action) MakeRoom(*framework.Session, *cluster.Job) {}
 
 func (action) Execute(s *framework.Session) { plans.Shuffle(s, Name, s.ChooseVictims()) }

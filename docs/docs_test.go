@@ -81,7 +81,7 @@ func TestEveryReasonToWaitIsExplained(t *testing.T) {
 	for file, prefix := range map[string]string{
 		"../internal/controllers/job/lifecycle/phase.go": "Reason", "../internal/controllers/podgroup/reconciler.go": "Reason",
 		"../internal/controllers/queue/reconciler.go": "Reason", "../pkg/apis/batch/v1alpha1/status.go": "PodGroupPendingReason",
-		"../pkg/scheduler/pods.go": "reason",
+		"../internal/statuses/pods.go": "reason",
 	} {
 		known = append(known, constants(t, file, "", prefix)...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -17,18 +18,10 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-func addGang(w *loop.Loop, name, queue string, size int, options ...func(*corev1.Pod)) {
-	w.Set(fixture.Group(name, queue, int32(size)))
-	for i := range size {
-		w.Set(fixture.Pod(fmt.Sprintf("%s-%d", name, i),
-			append([]func(*corev1.Pod){fixture.In(name), fixture.As("worker", i)}, options...)...))
-	}
-}
-
 func TestGangsStartTogether(t *testing.T) {
 	t.Run("a gang starts whole or not at all", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
-		addGang(w, "g", "default", 3)
+		w.Set(fixture.Gang("g", "default", 3, 3))
 		if bound := w.Bind(); len(bound) != 0 {
 			t.Fatalf("bound %v, although the gang does not fit", bound)
 		}
@@ -50,8 +43,8 @@ func TestGangsStartTogether(t *testing.T) {
 
 	t.Run("two gangs never hold half each", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=3"))
-		addGang(w, "a", "default", 2)
-		addGang(w, "b", "default", 2)
+		w.Set(fixture.Gang("a", "default", 2, 2))
+		w.Set(fixture.Gang("b", "default", 2, 2))
 		bound := w.Bind()
 		if len(bound) != 2 || bound["a-0"] == "" || bound["a-1"] == "" {
 			t.Errorf("bound %v, want a whole and nothing of b", bound)
@@ -67,7 +60,7 @@ func TestGangsStartTogether(t *testing.T) {
 		if bound := w.Bind(); len(bound) != 0 {
 			t.Fatalf("bound %v without a master", bound)
 		}
-		w.CycleFor(scheduler.ArrivalPause)
+		w.CycleFor(statuses.ArrivalPause)
 		if reason, message := w.Condition("g"); reason != "NotEnoughPodsOfTask" || !strings.Contains(message, "task master") {
 			t.Errorf("the reason is %s: %s", reason, message)
 		}
@@ -103,8 +96,8 @@ func TestGangsStartTogether(t *testing.T) {
 func TestJobsBesideEachOther(t *testing.T) {
 	t.Run("a job that never fits hides none behind it", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=2"))
-		addGang(w, "a", "default", 9)
-		addGang(w, "b", "default", 2)
+		w.Set(fixture.Gang("a", "default", 9, 9))
+		w.Set(fixture.Gang("b", "default", 2, 2))
 		if bound := w.Bind(); len(bound) != 2 || bound["b-0"] != "n1" {
 			t.Errorf("bound %v, want the two pods of b", bound)
 		}
@@ -174,7 +167,7 @@ func TestAdmissionAndPods(t *testing.T) {
 		if phase := w.Groups[fixture.Key("g")].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
 			t.Fatalf("the phase is %s", phase)
 		}
-		w.CycleFor(scheduler.ArrivalPause)
+		w.CycleFor(statuses.ArrivalPause)
 		reason, message := w.Condition("g")
 		if reason != "NotEnoughTasks" || !strings.HasSuffix(message, "0 of 2") {
 			t.Errorf("the reason is %s: %s", reason, message)
@@ -187,7 +180,7 @@ func TestAdmissionAndPods(t *testing.T) {
 		group := fixture.Group("g", "default", 1, fixture.Wanting("cpu=1"))
 		pod := fixture.Pod("p", fixture.In("g"), fixture.As("worker", 0), fixture.On("n1"))
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"), group, pod)
-		w.CycleFor(scheduler.ArrivalPause)
+		w.CycleFor(statuses.ArrivalPause)
 		phase := func() schedulingv1beta1.PodGroupPhase { return w.Groups[fixture.Key("g")].Status.Phase }
 		if phase() != schedulingv1beta1.PodGroupRunning {
 			t.Fatalf("with its pod it is %s", phase())
@@ -212,7 +205,7 @@ func TestAdmissionAndPods(t *testing.T) {
 func TestQueuesInACycle(t *testing.T) {
 	t.Run("a job in a queue that does not exist says so", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
-		addGang(w, "g", "nowhere", 1)
+		w.Set(fixture.Gang("g", "nowhere", 1, 1))
 		w.Cycle()
 		if reason, message := w.Condition("g"); reason != "QueueNotFound" || message != "queue nowhere does not exist" {
 			t.Errorf("the reason is %s: %s", reason, message)
@@ -226,7 +219,7 @@ func TestQueuesInACycle(t *testing.T) {
 	t.Run("a closed queue starts nothing", func(t *testing.T) {
 		closed := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"), closed)
-		addGang(w, "g", "q", 1)
+		w.Set(fixture.Gang("g", "q", 1, 1))
 		w.Cycle()
 		if reason, _ := w.Condition("g"); reason != "QueueClosed" {
 			t.Errorf("the reason is %s", reason)
@@ -236,7 +229,7 @@ func TestQueuesInACycle(t *testing.T) {
 	t.Run("a queue says what its subtree holds", func(t *testing.T) {
 		child := fixture.Queue("child", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "parent" })
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4 memory=8Gi"), fixture.Queue("parent"), child)
-		addGang(w, "g", "child", 2, fixture.Asks("cpu=1 memory=1Gi"))
+		w.Set(fixture.Gang("g", "child", 2, 2, fixture.Asks("cpu=1 memory=1Gi")))
 		d := w.Cycle()
 		if len(d.Queues) != 2 || d.Queues[0].Queue != "child" || d.Queues[1].Queue != "parent" {
 			t.Fatalf("the statuses of queues are %+v", d.Queues)
@@ -250,12 +243,12 @@ func TestQueuesInACycle(t *testing.T) {
 
 	t.Run("a share is not named where nodes lack room", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=2"), fixture.Queue("other"))
-		addGang(w, "running", "other", 2)
+		w.Set(fixture.Gang("running", "other", 2, 2))
 		if bound := w.Bind(); len(bound) != 2 {
 			t.Fatalf("bound %v, want both pods", bound)
 		}
-		addGang(w, "waiting", "other", 2)
-		addGang(w, "g", "default", 3)
+		w.Set(fixture.Gang("waiting", "other", 2, 2))
+		w.Set(fixture.Gang("g", "default", 3, 3))
 		w.Bind()
 		// Of four CPUs the queue deserves two, and the other has two: an empty cluster would hold the gang. It is nodes that it lacks all
 		// the same, and its queue holds nothing.
@@ -268,7 +261,7 @@ func TestQueuesInACycle(t *testing.T) {
 func TestWhatACycleRepeats(t *testing.T) {
 	t.Run("nothing is decided twice", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
-		addGang(w, "g", "default", 2)
+		w.Set(fixture.Gang("g", "default", 2, 2))
 		w.Cycle()
 		for range 3 {
 			if d := w.Cycle(); !d.IsEmpty() {
@@ -279,7 +272,7 @@ func TestWhatACycleRepeats(t *testing.T) {
 
 	t.Run("the owners of pods are told once why they wait", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
-		addGang(w, "g", "default", 2)
+		w.Set(fixture.Gang("g", "default", 2, 2))
 		d := w.Cycle()
 		if len(d.Pods) != 2 || d.Pods[0].Condition.Reason != "Schedulable" || d.Pods[1].Condition.Reason != corev1.PodReasonUnschedulable {
 			t.Fatalf("told %+v", d.Pods)
@@ -292,7 +285,7 @@ func TestWhatACycleRepeats(t *testing.T) {
 
 	t.Run("the loop wakes for the end of a back-off", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
-		addGang(w, "g", "default", 1)
+		w.Set(fixture.Gang("g", "default", 1, 1))
 		w.Cycle()
 		w.Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.Now})
 		if wake := w.Scheduler.Cycle(w.Now, nil).Wake; wake.Sub(w.Now) != time.Second {
@@ -302,7 +295,7 @@ func TestWhatACycleRepeats(t *testing.T) {
 
 	t.Run("a job is looked at again after a long rest", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
-		addGang(w, "g", "default", 2)
+		w.Set(fixture.Gang("g", "default", 2, 2))
 		w.Cycle()
 		j := w.Job(fixture.Key("g"))
 		if w.Scheduler.Cluster().Hopeful(j, w.Now.Add(time.Minute)) {
@@ -317,7 +310,7 @@ func TestWhatACycleRepeats(t *testing.T) {
 func TestFailuresAreContained(t *testing.T) {
 	t.Run("a refused binding is tried again later", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
-		addGang(w, "g", "default", 1)
+		w.Set(fixture.Gang("g", "default", 1, 1))
 		if d := w.Cycle(); len(d.Binds) != 1 {
 			t.Fatalf("decided %+v", d)
 		}
@@ -338,7 +331,7 @@ func TestFailuresAreContained(t *testing.T) {
 
 	t.Run("a panic drops the decisions of its cycle only", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
-		addGang(w, "g", "default", 2)
+		w.Set(fixture.Gang("g", "default", 2, 2))
 		sound := w.Policy.Actions
 		w.Policy.Actions = append(sound[:len(sound):len(sound)], panics{})
 		result := w.Scheduler.Cycle(w.Now, nil)
@@ -363,8 +356,8 @@ func TestFailuresAreContained(t *testing.T) {
 
 	t.Run("a job over which the scheduler fails is left alone", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
-		addGang(w, "a", "default", 1)
-		addGang(w, "b", "default", 1)
+		w.Set(fixture.Gang("a", "default", 1, 1))
+		w.Set(fixture.Gang("b", "default", 1, 1))
 		w.Policy.Actions = []framework.Action{panicsOver{name: "a"}, w.Policy.Actions[1]}
 		failures := 0
 		for range 6 {
@@ -390,7 +383,7 @@ func TestDecisionsDoNotDependOnTheOrderOfArrival(t *testing.T) {
 			objects = append(objects, func(w *loop.Loop) { w.Set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=2 memory=8Gi")) })
 		}
 		for i := range 5 {
-			objects = append(objects, func(w *loop.Loop) { addGang(w, fmt.Sprintf("g%d", i), "default", 3) })
+			objects = append(objects, func(w *loop.Loop) { w.Set(fixture.Gang(fmt.Sprintf("g%d", i), "default", 3, 3)) })
 		}
 		w := loop.New(t, "")
 		for i := range objects {

@@ -70,8 +70,8 @@ func TestActionsAndPluginsFromOutsideTheTreeAreUsed(t *testing.T) {
 			}})}
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"), fixture.Node("n3", "cpu=1"))
 	w.Configure(outside, extensions...)
-	addGang(w, "lucky", "default", 2)
-	addGang(w, "unlucky", "default", 1)
+	w.Set(fixture.Gang("lucky", "default", 2, 2))
+	w.Set(fixture.Gang("unlucky", "default", 1, 1))
 	if bound := w.Bind(); len(bound) != 2 || bound["lucky-0"] != "n1" || bound["lucky-1"] != "n2" {
 		t.Errorf("their action bound %v", bound)
 	}

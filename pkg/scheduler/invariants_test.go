@@ -41,7 +41,7 @@ func (l *randomCluster) check(j judge) {
 	for _, problem := range l.scheduler.Cluster().Audit() {
 		l.fail(j, "the totals are wrong: %s", problem)
 	}
-	for _, stale := range l.scheduler.Stale() {
+	for _, stale := range l.scheduler.Reporter().Stale(l.scheduler.Cluster()) {
 		l.fail(j, "what was written is remembered of %s, which is gone", stale)
 	}
 	l.checkGangs(j, result.Decisions.Binds)

@@ -10,6 +10,7 @@ import (
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
+	"hekla.sh/hekla/internal/statuses"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -35,7 +36,7 @@ type Scheduler struct {
 	renewed, begun bool
 	wake           time.Time // when the answers of some plugin change
 	observe        func(part, name string) func()
-	writer         *statusWriter
+	reporter       *statuses.Reporter
 	cycles         uint64
 	journal        *journal.Journal
 	questions      *Questions
@@ -50,7 +51,7 @@ func New(options Options) *Scheduler {
 	if observe == nil {
 		observe = func(string, string) func() { return func() {} }
 	}
-	return &Scheduler{cluster: cluster.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, writer: newStatusWriter(),
+	return &Scheduler{cluster: cluster.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, reporter: statuses.New(),
 		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), questions: newQuestions()}
 }
 
@@ -62,7 +63,7 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 	}
 	s.policy, s.renewed, s.reader = policy, true, nil
 	s.cluster.UseKeys(&policy.Keys)
-	s.writer.use(policy, s.cluster)
+	s.reporter.Use(policy, s.cluster)
 	s.cluster.Reconsider()
 	return nil
 }
@@ -113,23 +114,23 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 		s.cluster.Reconsider()
 	}
 	session, problem := s.run(now)
-	s.writer.memory.forget(s.cluster)
+	s.reporter.Forget(s.cluster)
 	defer s.observe("close", "")()
 	if problem == "" {
 		result.Decisions.Binds = session.Binds
 		result.Unplaced = session.Tally()
 		if s.opensGates && (len(events) > 0 || session.HasJudged()) {
-			contained(&result, func() { s.writer.openGates(session, &result.Decisions) })
+			contained(&result, func() { s.reporter.OpenGates(session, &result.Decisions) })
 		}
 	} else {
 		result.Panic = problem
 	}
-	contained(&result, func() { s.writer.write(s.cluster, now, &result.Decisions) })
-	contained(&result, func() { s.writer.writePlans(s.cluster, session.Plans, &result.Decisions) })
-	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cluster, &result.Decisions, s.writer.touched) })
+	contained(&result, func() { s.reporter.Statuses(s.cluster, now, &result.Decisions) })
+	contained(&result, func() { s.reporter.Plans(s.cluster, session.Plans, &result.Decisions) })
+	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cluster, &result.Decisions, s.reporter.Touched()) })
 	result.Wake = s.cluster.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })
-	for _, wake := range [...]time.Time{s.wake, s.writer.wakeAt()} {
+	for _, wake := range [...]time.Time{s.wake, s.reporter.WakeAt()} {
 		if !wake.IsZero() && (result.Wake.IsZero() || wake.Before(result.Wake)) {
 			result.Wake = wake
 		}

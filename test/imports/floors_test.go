@@ -19,7 +19,7 @@ var floors = [][]string{
 	{"internal/eviction"},
 	{"pkg/plugins"},
 	{"pkg/actions"},
-	{"internal/explain"},
+	{"internal/explain", "internal/statuses"},
 	{"pkg/scheduler"},
 	{"internal/simulator", "internal/metrics", "internal/controllers"},
 	{"internal/demo", "internal/cli", "internal/benchmark"},

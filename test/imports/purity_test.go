@@ -13,7 +13,7 @@ import (
 
 // core are the rooms that decide.
 var core = []string{"pkg/resources", "pkg/verdict", "internal/topology", "pkg/quota", "pkg/cluster", "pkg/framework", "internal/placement", "internal/placer", "internal/gang", "internal/eviction", "pkg/actions",
-	"pkg/plugins", "internal/explain", "internal/journal", "pkg/scheduler"}
+	"pkg/plugins", "internal/explain", "internal/statuses", "internal/journal", "pkg/scheduler"}
 
 // forbidden is what the core has no use for: the API server, the machine, threads, chance and logs.
 var forbidden = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/klog", "k8s.io/apiserver", "go.uber.org/zap",

@@ -1,6 +1,7 @@
-package scheduler
+package statuses
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,9 +10,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// statusMemory is what was decided to be written last of each job, queue and pod. The API server may not show it yet. It has an
+// memory is what was decided to be written last of each job, queue and pod. The API server may not show it yet. It has an
 // entry of none that is gone from the model.
-type statusMemory struct {
+type memory struct {
 	jobs   map[*cluster.Job]*jobStatus
 	queues map[*cluster.Queue]corev1.ResourceList // allocated
 	pods   map[*cluster.Task]podStatus
@@ -36,13 +37,13 @@ type podStatus struct {
 	isOpened bool   // its gate of queue admission
 }
 
-func newStatusMemory() statusMemory {
-	return statusMemory{jobs: map[*cluster.Job]*jobStatus{}, queues: map[*cluster.Queue]corev1.ResourceList{}, pods: map[*cluster.Task]podStatus{}}
+func newMemory() memory {
+	return memory{jobs: map[*cluster.Job]*jobStatus{}, queues: map[*cluster.Queue]corev1.ResourceList{}, pods: map[*cluster.Task]podStatus{}}
 }
 
 // forget drops what the model has forgotten. How long a job has waited for its pods has to do with its name alone: another
 // PodGroup changes nothing of it.
-func (m *statusMemory) forget(c *cluster.Cluster) {
+func (m *memory) forget(c *cluster.Cluster) {
 	forgotten := c.TakeForgotten()
 	for _, j := range forgotten.Jobs {
 		s := m.jobs[j]
@@ -63,7 +64,7 @@ func (m *statusMemory) forget(c *cluster.Cluster) {
 }
 
 // of returns the entry of a job, which is made if there is none.
-func (m *statusMemory) of(j *cluster.Job) *jobStatus {
+func (m *memory) of(j *cluster.Job) *jobStatus {
 	s := m.jobs[j]
 	if s == nil {
 		s = &jobStatus{}
@@ -73,7 +74,7 @@ func (m *statusMemory) of(j *cluster.Job) *jobStatus {
 }
 
 // group is the status that the PodGroup of a job has, or will have.
-func (m *statusMemory) group(j *cluster.Job) *schedulingv1beta1.PodGroupStatus {
+func (m *memory) group(j *cluster.Job) *schedulingv1beta1.PodGroupStatus {
 	if s := m.jobs[j]; s != nil && s.group != nil {
 		return s.group
 	}
@@ -81,12 +82,12 @@ func (m *statusMemory) group(j *cluster.Job) *schedulingv1beta1.PodGroupStatus {
 }
 
 // setGroup notes what was decided of a PodGroup.
-func (m *statusMemory) setGroup(j *cluster.Job, status *schedulingv1beta1.PodGroupStatus) {
+func (m *memory) setGroup(j *cluster.Job, status *schedulingv1beta1.PodGroupStatus) {
 	m.of(j).group, j.IsReported = status, true
 }
 
 // arrival is since when a job has had its pods, zero if it lacks none.
-func (m *statusMemory) arrival(j *cluster.Job) arrival {
+func (m *memory) arrival(j *cluster.Job) arrival {
 	if s := m.jobs[j]; s != nil {
 		return s.arrival
 	}
@@ -94,7 +95,7 @@ func (m *statusMemory) arrival(j *cluster.Job) arrival {
 }
 
 // place is the HyperNode that the PodGroup of a job names, or will name.
-func (m *statusMemory) place(j *cluster.Job) string {
+func (m *memory) place(j *cluster.Job) string {
 	if s := m.jobs[j]; s != nil && s.place != nil {
 		return *s.place
 	}
@@ -102,7 +103,7 @@ func (m *statusMemory) place(j *cluster.Job) string {
 }
 
 // allocated is what a queue says that it holds, or will say.
-func (m *statusMemory) allocated(q *cluster.Queue) corev1.ResourceList {
+func (m *memory) allocated(q *cluster.Queue) corev1.ResourceList {
 	if last := m.queues[q]; last != nil {
 		return last
 	}
@@ -110,15 +111,38 @@ func (m *statusMemory) allocated(q *cluster.Queue) corev1.ResourceList {
 }
 
 // tell notes that a pod is told something.
-func (m *statusMemory) tell(t *cluster.Task, message string) {
+func (m *memory) tell(t *cluster.Task, message string) {
 	s := m.pods[t]
 	s.message = message
 	m.pods[t] = s
 }
 
 // open notes that the gate of a pod is opened.
-func (m *statusMemory) open(t *cluster.Task) {
+func (m *memory) open(t *cluster.Task) {
 	s := m.pods[t]
 	s.isOpened = true
 	m.pods[t] = s
+}
+
+// Stale says of which objects it is remembered what was decided though the model holds them no more. It is empty after [Reporter.Forget],
+// and for tests.
+func (r *Reporter) Stale(c *cluster.Cluster) (stale []string) {
+	m := &r.memory
+	for j := range m.jobs {
+		if c.Job(j.ID) != j {
+			stale = append(stale, "job "+j.ID.String())
+		}
+	}
+	for q := range m.queues {
+		if c.Queue(q.Name) != q {
+			stale = append(stale, "queue "+q.Name)
+		}
+	}
+	for t := range m.pods {
+		if c.Task(t.Key()) != t {
+			stale = append(stale, "pod "+t.Key().String())
+		}
+	}
+	slices.Sort(stale)
+	return stale
 }

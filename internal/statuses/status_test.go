@@ -1,4 +1,4 @@
-package scheduler_test
+package statuses_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -86,7 +86,7 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 			for i, state := range test.pods {
 				w.Set(inState(i, state))
 			}
-			w.CycleFor(scheduler.ArrivalPause)
+			w.CycleFor(statuses.ArrivalPause)
 			j := w.Job(fixture.Key("g"))
 			if j.Phase != test.phase {
 				t.Errorf("the phase is %s, want %s", j.Phase, test.phase)
@@ -113,7 +113,7 @@ func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 		return fixture.Queue("leaf", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = parent })
 	}
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"), fixture.Queue("a"), fixture.Queue("b"), below("a"))
-	addGang(w, "g", "leaf", 2)
+	w.Set(fixture.Gang("g", "leaf", 2, 2))
 	holds := map[string]int64{}
 	look := func() {
 		t.Helper()
@@ -141,7 +141,7 @@ func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 func TestAJobThatLacksPodsSaysSo(t *testing.T) {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
 	w.Set(fixture.Group("g", "default", 2))
-	w.CycleFor(scheduler.ArrivalPause)
+	w.CycleFor(statuses.ArrivalPause)
 	if reason, message := w.Condition("g"); reason != "NotEnoughTasks" || message != "not all pods exist yet: 0 of 2" {
 		t.Errorf("before there are pods it says %s: %s", reason, message)
 	}
@@ -154,7 +154,7 @@ func TestAJobThatLacksPodsSaysSo(t *testing.T) {
 		p := inState(i, "gated")
 		w.Remove(p)
 	}
-	w.CycleFor(scheduler.ArrivalPause)
+	w.CycleFor(statuses.ArrivalPause)
 	if reason, _ := w.Condition("g"); reason != "NotEnoughTasks" {
 		t.Errorf("when they are gone it says %s", reason)
 	}
@@ -176,7 +176,7 @@ func TestPodsThatAreStillComingAreNotMissed(t *testing.T) {
 	}
 	w.Now = since
 	result := w.Scheduler.Cycle(w.Now, nil)
-	if want := since.Add(scheduler.ArrivalPause); !result.Wake.Equal(want) {
+	if want := since.Add(statuses.ArrivalPause); !result.Wake.Equal(want) {
 		t.Fatalf("it looks again at %v, want %v", result.Wake, want)
 	}
 	w.Now = result.Wake.Add(-time.Second) // from where the next cycle takes a step of a second
@@ -199,12 +199,12 @@ func TestPodsThatAreStillComingAreNotMissed(t *testing.T) {
 func TestWhatIsSaidOfMissingPodsStaysWhileOneComes(t *testing.T) {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
 	w.Set(fixture.Group("g", "default", 3))
-	w.CycleFor(scheduler.ArrivalPause)
+	w.CycleFor(statuses.ArrivalPause)
 	w.Set(fixture.Pod("p-0", fixture.In("g")))
 	if d := w.Cycle(); len(d.Groups)+len(d.Events) > 0 {
 		t.Errorf("at once %+v and %+v are written", d.Groups, d.Events)
 	}
-	w.CycleFor(scheduler.ArrivalPause)
+	w.CycleFor(statuses.ArrivalPause)
 	if _, message := w.Condition("g"); !strings.HasSuffix(message, "1 of 3") {
 		t.Errorf("it says %s", message)
 	}

@@ -1,4 +1,4 @@
-package scheduler
+package statuses
 
 import (
 	"cmp"
@@ -13,11 +13,11 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// openGates decides of which pods the gate of queue admission is to be taken off, though they have no node: of those that lack
-// nothing but one. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may hold:
-// pods whose gates were opened before count as held by their queues, and of a gang the gates are opened together or not at all.
+// OpenGates decides of which pods the gate of queue admission is to be taken off, though they have no node: of those that lack
+// nothing but one. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may hold.
+// Pods whose gates were opened before count as held by their queues. Of a gang the gates are opened together or not at all.
 // Pods that got a node need no decision: their gates are opened when they are bound.
-func (w *statusWriter) openGates(s *framework.Session, d *decision.Decisions) {
+func (r *Reporter) OpenGates(s *framework.Session, d *decision.Decisions) {
 	x := s.Begin()
 	defer x.Undo()
 	var held []*cluster.Job
@@ -25,10 +25,10 @@ func (w *statusWriter) openGates(s *framework.Session, d *decision.Decisions) {
 		isHeld := false
 		for _, t := range j.Tasks() {
 			switch {
-			case t.Status == cluster.Pipelined && t.IsHeld() && !w.memory.pods[t].isOpened:
-				w.open(t, d)
+			case t.Status == cluster.Pipelined && t.IsHeld() && !r.memory.pods[t].isOpened:
+				r.open(t, d)
 			case t.Status != cluster.Pending:
-			case w.wasHeld(t):
+			case r.wasHeld(t):
 				x.Claim(t)
 			case t.IsHeld():
 				isHeld = true
@@ -45,12 +45,12 @@ func (w *statusWriter) openGates(s *framework.Session, d *decision.Decisions) {
 		return s.CompareJobs(a, b)
 	})
 	for _, j := range held {
-		w.openGatesOf(s, j, d)
+		r.openGatesOf(s, j, d)
 	}
 }
 
 // openGatesOf opens the gates of those pods of a job that its queue has room for, if it has for as many as must start together.
-func (w *statusWriter) openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
+func (r *Reporter) openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
 	x := s.Begin()
 	var opened []*cluster.Task
 	for _, t := range s.Pending(j) {
@@ -69,18 +69,18 @@ func (w *statusWriter) openGatesOf(s *framework.Session, j *cluster.Job, d *deci
 		return
 	}
 	for _, t := range opened {
-		w.open(t, d)
+		r.open(t, d)
 	}
 }
 
-func (w *statusWriter) open(t *cluster.Task, d *decision.Decisions) {
-	w.memory.open(t)
+func (r *Reporter) open(t *cluster.Task, d *decision.Decisions) {
+	r.memory.open(t)
 	d.Gates = append(d.Gates, decision.GateOpening{Pod: t.Key(), UID: t.UID()})
 }
 
 // wasHeld reports whether a pod had the gate of queue admission and has it no more, or will not have it for long.
-func (w *statusWriter) wasHeld(t *cluster.Task) bool {
-	return t.Pod.Annotations[schedulingv1beta1.QueueAllocationGateKey] == "true" && (!t.IsHeld() || w.memory.pods[t].isOpened)
+func (r *Reporter) wasHeld(t *cluster.Task) bool {
+	return t.Pod.Annotations[schedulingv1beta1.QueueAllocationGateKey] == "true" && (!t.IsHeld() || r.memory.pods[t].isOpened)
 }
 
 // isUnderCapability reports whether a task fits under what its queue, and those above it, say that they may hold.

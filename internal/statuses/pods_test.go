@@ -1,4 +1,4 @@
-package scheduler_test
+package statuses_test
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -28,10 +28,10 @@ func conditionsOf(w *loop.Loop, span time.Duration) map[string]corev1.PodConditi
 func TestAPodWhosePodGroupDoesNotExistSaysSoAfterAWhile(t *testing.T) {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
 	w.Set(fixture.Pod("p", fixture.In("gone")))
-	if given := conditionsOf(w, scheduler.ArrivalPause-2*time.Second); len(given) > 0 {
+	if given := conditionsOf(w, statuses.ArrivalPause-2*time.Second); len(given) > 0 {
 		t.Errorf("before the PodGroup can have come: %v", given)
 	}
-	c := conditionsOf(w, scheduler.ArrivalPause)["p"]
+	c := conditionsOf(w, statuses.ArrivalPause)["p"]
 	if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != "PodGroupNotFound" ||
 		!strings.Contains(c.Message, "PodGroup work/gone") {
 		t.Errorf("the condition is %+v", c)
@@ -97,8 +97,8 @@ tiers:
   - name: proportion
 `
 
-// Which pods of a gang have a place while the others have none is told by the reason, as in Volcano; where an autoscaler is to add
-// nodes for the whole gang, all of them are Unschedulable.
+// The reason tells which pods of a gang have a place while the others have none, as in Volcano. Where an autoscaler is to add nodes for
+// the whole gang, all of them are Unschedulable.
 func TestPodsThatHaveAPlaceWhileTheirGangHasNoneAreSchedulable(t *testing.T) {
 	for _, c := range []struct{ configuration, placed string }{
 		{"", "Schedulable"},
@@ -107,7 +107,7 @@ func TestPodsThatHaveAPlaceWhileTheirGangHasNoneAreSchedulable(t *testing.T) {
 		{"actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n", "Schedulable"},
 	} {
 		w := loop.New(t, c.configuration).Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))
-		addGang(w, "g", "default", 3)
+		w.Set(fixture.Gang("g", "default", 3, 3))
 		given := conditionsOf(w, time.Second)
 		for pod, want := range map[string]string{"g-0": c.placed, "g-1": c.placed, "g-2": "Unschedulable"} {
 			if got := given[pod]; got.Type != corev1.PodScheduled || got.Status != corev1.ConditionFalse || got.Reason != want {
@@ -131,7 +131,7 @@ func TestPodsThatHaveAPlaceWhileTheirGangHasNoneAreSchedulable(t *testing.T) {
 
 func TestPodsFollowAChangeOfTheirReason(t *testing.T) {
 	w := loop.New(t, fmt.Sprintf(placedPods, "Schedulable")).Set(fixture.Node("n1", "cpu=1"))
-	addGang(w, "g", "default", 2)
+	w.Set(fixture.Gang("g", "default", 2, 2))
 	w.Bind()
 	w.Configure(fmt.Sprintf(placedPods, "Unschedulable"))
 	if given := conditionsOf(w, time.Second); len(given) != 1 || given["g-0"].Reason != "Unschedulable" {
@@ -144,13 +144,13 @@ func TestAPodThatGetsNoPodGroupSaysSoAfterAWhile(t *testing.T) {
 	gated := fixture.Pod("gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })
 	stranger := fixture.Pod("stranger", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" })
 	w.Set(fixture.Pod("p"), fixture.Pod("q"), gated, stranger, fixture.Pod("runs", fixture.On("n1")))
-	if given := conditionsOf(w, scheduler.GroupingPause-2*time.Second); len(given) > 0 {
+	if given := conditionsOf(w, statuses.GroupingPause-2*time.Second); len(given) > 0 {
 		t.Errorf("before the controllers can have made it: %v", given)
 	}
 	q := fixture.Pod("q", fixture.In("late"))
 	q.ResourceVersion = "2"
 	w.Set(q, fixture.Group("late", "default", 1))
-	given := conditionsOf(w, scheduler.GroupingPause)
+	given := conditionsOf(w, statuses.GroupingPause)
 	if c := given["p"]; len(given) != 1 || c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != "PodGroupNotFound" ||
 		!strings.Contains(c.Message, "no PodGroup was made") {
 		t.Errorf("told %+v", given)
@@ -162,7 +162,7 @@ func TestAPodThatGetsNoPodGroupSaysSoAfterAWhile(t *testing.T) {
 
 func TestManyPodsWithoutPodGroupAreToldSomeAtATime(t *testing.T) {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
-	const pods = 2*scheduler.UngroupedAtOnce + 7
+	const pods = 2*statuses.UngroupedAtOnce + 7
 	for i := range pods {
 		w.Set(fixture.Pod(fmt.Sprintf("p%03d", i)))
 	}
@@ -174,12 +174,12 @@ func TestManyPodsWithoutPodGroupAreToldSomeAtATime(t *testing.T) {
 		}
 		w.Now = result.Wake
 		result = w.Scheduler.Cycle(w.Now, nil)
-		if len(result.Decisions.Pods) > scheduler.UngroupedAtOnce {
+		if len(result.Decisions.Pods) > statuses.UngroupedAtOnce {
 			t.Errorf("%d are told at once", len(result.Decisions.Pods))
 		}
 		told += len(result.Decisions.Pods)
 	}
-	if took := w.Now.Sub(began); told != pods || took < scheduler.GroupingPause || took > scheduler.GroupingPause+5*scheduler.UngroupedPause {
+	if took := w.Now.Sub(began); told != pods || took < statuses.GroupingPause || took > statuses.GroupingPause+5*statuses.UngroupedPause {
 		t.Errorf("%d of %d are told after %s", told, pods, took)
 	}
 }
@@ -200,7 +200,7 @@ func TestEveryPodMayUseWhatANodeIsOversubscribedBy(t *testing.T) {
 				n.Labels = map[string]string{"volcano.sh/oversubscription": label}
 			}
 			w := loop.New(t, "").Set(n)
-			addGang(w, "g", "default", 2, options...)
+			w.Set(fixture.Gang("g", "default", 2, 2, options...))
 			if bound := w.Bind(); len(bound) != 2 {
 				t.Errorf("label %q, %s pods: bound %v, want both on a node of one CPU and one given away", label, name, bound)
 			}

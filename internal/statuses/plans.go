@@ -1,4 +1,4 @@
-package scheduler
+package statuses
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
@@ -6,12 +6,12 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// writePlans adds what is to be written of the plans that began and of those that were cancelled. A plan that did both in
+// Plans adds what is to be written of the plans that began and of those that were cancelled. A plan that did both in
 // one cycle was never heard of.
-func (w *statusWriter) writePlans(c *cluster.Cluster, began []*framework.Planned, d *decision.Decisions) {
+func (r *Reporter) Plans(c *cluster.Cluster, began []*framework.Planned, d *decision.Decisions) {
 	for _, planned := range began {
 		if p := planned.Plan; p.IsInForce() {
-			d.Plans = append(d.Plans, w.start(p, planned.Evictions))
+			d.Plans = append(d.Plans, r.start(p, planned.Evictions))
 		}
 	}
 	for _, p := range c.Plans().TakeCancelled() {
@@ -33,14 +33,14 @@ func (w *statusWriter) writePlans(c *cluster.Cluster, began []*framework.Planned
 	}
 }
 
-func (w *statusWriter) start(p *cluster.Plan, evictions []decision.Eviction) decision.PlanStart {
+func (r *Reporter) start(p *cluster.Plan, evictions []decision.Eviction) decision.PlanStart {
 	s := decision.PlanStart{ID: p.ID, Action: p.Action, Scope: p.Scope, Since: p.Since, Evictions: evictions}
 	j := p.Job
 	if j == nil {
 		return s
 	}
 	s.Job, s.UID = j.ID, j.UID()
-	s.Group = decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: *w.memory.group(j)}
+	s.Group = decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: *r.memory.group(j)}
 	for _, t := range p.Promised() {
 		s.Nominations = append(s.Nominations, decision.Nomination{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: j.ID})
 	}

@@ -1,4 +1,4 @@
-package scheduler
+package statuses
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,
 // so that is said only where nodes would help, and not of pods that have a place unless the plugin gang is told to. The numbers are on the PodGroup: repeating them here would write every pod
 // of a job again whenever one of them changes.
-func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *decision.Decisions) {
+func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decisions) {
 	if j.Count(cluster.Pending) == 0 {
 		return
 	}
@@ -26,36 +26,36 @@ func (w *statusWriter) writePods(j *cluster.Job, now time.Time, d *decision.Deci
 	if reason == "" {
 		return
 	}
-	fitting := w.fitting(j, reason)
+	fitting := r.fitting(j, reason)
 	for _, t := range j.Pending(cluster.CompareTasks) {
 		// Of a pod with a gate the API server says so itself; a reason beside it would wake autoscalers.
 		switch {
 		case t.IsHeld():
 		case fitting.Has(t.Pod.Name):
 			message := fmt.Sprintf("the pod can possibly be assigned to a node, once minAvailable is satisfied; see the status of PodGroup %s", j.ID.Name)
-			w.tellPod(t, gang.Schedulable, message, message, now, d)
+			r.tellPod(t, gang.Schedulable, message, message, now, d)
 		default:
-			w.tellPod(t, reason, message, note, now, d)
+			r.tellPod(t, reason, message, note, now, d)
 		}
 	}
 }
 
 // fitting returns the names of the pods that have a place while their gang has none, if they are to say so.
-func (w *statusWriter) fitting(j *cluster.Job, reason string) sets.Set[string] {
-	if w.placedReason != gang.Schedulable || reason != corev1.PodReasonUnschedulable || !blocked(j) {
+func (r *Reporter) fitting(j *cluster.Job, reason string) sets.Set[string] {
+	if r.placedReason != gang.Schedulable || reason != corev1.PodReasonUnschedulable || !blocked(j) {
 		return nil
 	}
 	return sets.New(j.Verdict.Fitting...)
 }
 
 // tellPod gives a pod a condition that says why it waits, unless it has it.
-func (w *statusWriter) tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *decision.Decisions) {
+func (r *Reporter) tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *decision.Decisions) {
 	// What was decided last counts: the pod may not show it yet.
-	last := w.memory.pods[t].message
+	last := r.memory.pods[t].message
 	if last == message || last == "" && says(t.Pod, reason, message) {
 		return
 	}
-	w.memory.tell(t, message)
+	r.memory.tell(t, message)
 	d.Pods = append(d.Pods, decision.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),

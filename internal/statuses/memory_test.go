@@ -1,15 +1,13 @@
-package scheduler_test
+package statuses_test
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
-	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -17,9 +15,9 @@ import (
 // waitingJob is a loop in which the status of a job, of its pod and of its queue was written, none of which the API server shows.
 func waitingJob(t *testing.T) *loop.Loop {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=2"))
-	addGang(w, "runs", "default", 1)
+	w.Set(fixture.Gang("runs", "default", 1, 1))
 	w.Bind()
-	addGang(w, "waits", "default", 1, fixture.Asks("cpu=2"))
+	w.Set(fixture.Gang("waits", "default", 1, 1, fixture.Asks("cpu=2")))
 	d := w.Cycle()
 	if len(d.Groups) != 2 || len(d.Pods) != 1 {
 		t.Fatalf("of two jobs, one of which waits, %d statuses of PodGroups and %d of pods are written", len(d.Groups), len(d.Pods))
@@ -124,20 +122,6 @@ func TestAProcessThatStartsWritesWhatIsNotShown(t *testing.T) {
 	third := loop.New(t, "").Set(queue, fixture.Node("n1", "cpu=2"), fixture.Group("runs", "default", 1), before.Task(fixture.Key("runs-0")).Pod, group, pod)
 	if group, pod, queue := writes(third); group+pod+queue != 0 {
 		t.Errorf("of what is shown %d statuses of a PodGroup, %d of its pod, %d of its queue are written", group, pod, queue)
-	}
-}
-
-func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
-	w := waitingJob(t)
-	w.Set(fixture.Pod("early", fixture.In("later")), fixture.Pod("alone"))
-	w.CycleFor(scheduler.GroupingPause)
-	if got := w.Scheduler.Remembered(); got != 7 {
-		t.Errorf("of three jobs, their queue and three pods that wait %d are remembered", got)
-	}
-	w.RemovePods("runs-0", "waits-0", "early", "alone").Remove(fixture.Group("runs", "default", 1), fixture.Group("waits", "default", 1), fixture.Queue("default"))
-	w.CycleAfter(time.Hour)
-	if got := w.Scheduler.Remembered(); got != 0 {
-		t.Errorf("all objects are gone, and of %d is remembered what was written: %v", got, w.Scheduler.Stale())
 	}
 }
 

@@ -1,4 +1,4 @@
-package scheduler
+package statuses
 
 import (
 	"fmt"
@@ -26,33 +26,33 @@ const (
 
 // writeUngrouped tells pods that name no PodGroup that none was made for them. They belong to no job, so nothing else is
 // said of them.
-func (w *statusWriter) writeUngrouped(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
+func (r *Reporter) writeUngrouped(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
 	for _, t := range c.TakeUngrouped() {
-		w.ungrouped = append(w.ungrouped, ungrouped{task: t, due: now.Add(groupingPause)})
+		r.ungrouped = append(r.ungrouped, ungrouped{task: t, due: now.Add(groupingPause)})
 	}
 	told, last := 0, 0
-	for ; last < len(w.ungrouped) && !now.Before(w.ungrouped[last].due) && told < ungroupedAtOnce; last++ {
-		if t := w.ungrouped[last].task; c.IsUngrouped(t) {
+	for ; last < len(r.ungrouped) && !now.Before(r.ungrouped[last].due) && told < ungroupedAtOnce; last++ {
+		if t := r.ungrouped[last].task; c.IsUngrouped(t) {
 			before := len(d.Pods)
 			message := fmt.Sprintf("the pod has no annotation %s, and no PodGroup was made for it in %s; do the controllers run?",
 				schedulingv1beta1.KubeGroupNameAnnotationKey, groupingPause)
-			w.tellPod(t, reasonGroupNotFound, message, message, now, d)
+			r.tellPod(t, reasonGroupNotFound, message, message, now, d)
 			told += len(d.Pods) - before
 		}
 	}
-	clear(w.ungrouped[:last])
-	w.ungrouped = w.ungrouped[last:]
-	if told == ungroupedAtOnce && len(w.ungrouped) > 0 {
-		w.postpone(now.Add(ungroupedPause))
+	clear(r.ungrouped[:last])
+	r.ungrouped = r.ungrouped[last:]
+	if told == ungroupedAtOnce && len(r.ungrouped) > 0 {
+		r.postpone(now.Add(ungroupedPause))
 	}
 }
 
 // postpone has those pods wait until then that are due before.
-func (w *statusWriter) postpone(until time.Time) {
-	for i := range w.ungrouped {
-		if !w.ungrouped[i].due.Before(until) {
+func (r *Reporter) postpone(until time.Time) {
+	for i := range r.ungrouped {
+		if !r.ungrouped[i].due.Before(until) {
 			break // they are in the order of their time
 		}
-		w.ungrouped[i].due = until
+		r.ungrouped[i].due = until
 	}
 }

@@ -1,4 +1,4 @@
-package scheduler
+package statuses
 
 import (
 	"fmt"
@@ -17,20 +17,21 @@ import (
 	"hekla.sh/hekla/pkg/plugins/gang"
 )
 
-// statusWriter decides what the statuses of PodGroups, queues and pods are to say.
-type statusWriter struct {
+// Reporter decides what is to be written of jobs, queues and pods. One goroutine uses it.
+type Reporter struct {
 	cycle        uint64
 	placedReason string // of pods that have a place while their gang has none; see gang.PlacedPodReasonKey
-	memory       statusMemory
+	memory       memory
 	arriving     []*cluster.Job // of which it is not said yet that they lack pods
 	touched      []*cluster.Job // that were looked at when it wrote last, by name
 	ungrouped    []ungrouped    // pods of which it is not said yet that no PodGroup is made for them, in the order of their time
 }
 
-func newStatusWriter() *statusWriter { return &statusWriter{memory: newStatusMemory()} }
+// New returns a reporter that has decided nothing yet.
+func New() *Reporter { return &Reporter{memory: newMemory()} }
 
-// use has what is said of pods follow a policy, also of those that it was said of before.
-func (w *statusWriter) use(policy *framework.Policy, c *cluster.Cluster) {
+// Use has what is said of pods follow a policy, also of those that it was said of before.
+func (r *Reporter) Use(policy *framework.Policy, c *cluster.Cluster) {
 	reason := gang.Unschedulable // without the plugin there are no gangs
 	for _, tier := range policy.Configuration.Tiers {
 		for _, plugin := range tier.Plugins {
@@ -39,37 +40,43 @@ func (w *statusWriter) use(policy *framework.Policy, c *cluster.Cluster) {
 			}
 		}
 	}
-	if reason == w.placedReason {
+	if reason == r.placedReason {
 		return
 	}
-	w.placedReason = reason
+	r.placedReason = reason
 	for _, j := range c.Waiting() {
 		c.TouchJob(j)
 	}
 }
 
-// write adds to the decisions every status that differs from what was decided last. Only jobs and queues that something
+// Forget drops what was decided of the objects that the model has forgotten. It comes first after the actions of a cycle.
+func (r *Reporter) Forget(c *cluster.Cluster) { r.memory.forget(c) }
+
+// Touched are the jobs that were looked at when statuses were decided last, by name.
+func (r *Reporter) Touched() []*cluster.Job { return r.touched }
+
+// Statuses adds to the decisions every status that differs from what was decided last. Only jobs and queues that something
 // has happened to are looked at.
-func (w *statusWriter) write(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
-	w.cycle++
-	w.touchArrived(c, now)
-	w.writeUngrouped(c, now, d)
-	w.touched = c.TakeTouchedJobs()
-	for _, j := range w.touched {
-		arriving := w.isArriving(j, now)
+func (r *Reporter) Statuses(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
+	r.cycle++
+	r.touchArrived(c, now)
+	r.writeUngrouped(c, now, d)
+	r.touched = c.TakeTouchedJobs()
+	for _, j := range r.touched {
+		arriving := r.isArriving(j, now)
 		if j.Group != nil && !j.IsForeign {
 			c.SetPhase(j, phaseOf(j))
-			w.writeGroup(j, arriving, now, d)
-			w.writePlace(j, d)
+			r.writeGroup(j, arriving, now, d)
+			r.writePlace(j, d)
 		}
 		if !arriving {
-			w.writePods(j, now, d)
+			r.writePods(j, now, d)
 		}
 	}
 	// Setting phases touched some jobs again; nothing of that is left to be said.
 	c.TakeTouchedJobs()
 	for _, q := range c.TakeTouchedQueues() {
-		w.writeQueue(c, q, d)
+		r.writeQueue(c, q, d)
 	}
 }
 
@@ -117,26 +124,26 @@ func terminating(j *cluster.Job) int {
 	return scheduled
 }
 
-func (w *statusWriter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *decision.Decisions) {
-	last := w.memory.group(j)
+func (r *Reporter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *decision.Decisions) {
+	last := r.memory.group(j)
 	status := schedulingv1beta1.PodGroupStatus{
 		Phase:     j.Phase,
 		Running:   int32(j.Count(cluster.Running)),
 		Succeeded: int32(j.Count(cluster.Succeeded)),
 		Failed:    int32(j.Count(cluster.Failed)),
 	}
-	status.Conditions = w.conditions(j, arriving, last.Conditions, now)
+	status.Conditions = r.conditions(j, arriving, last.Conditions, now)
 	if equality.Semantic.DeepEqual(&status, last) {
 		return
 	}
-	w.announce(j, last.Conditions, status.Conditions, d)
-	w.memory.setGroup(j, &status)
+	r.announce(j, last.Conditions, status.Conditions, d)
+	r.memory.setGroup(j, &status)
 	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
 }
 
 // writePlace notes on a PodGroup that says where its pods must be in which HyperNode they are. While none has a node it says
 // where they were: should they come back, they are placed there if they can be.
-func (w *statusWriter) writePlace(j *cluster.Job, d *decision.Decisions) {
+func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	if !j.IsPlaced() {
 		return
 	}
@@ -148,8 +155,8 @@ func (w *statusWriter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	if common := cluster.Common(nodes); len(common) > 0 {
 		place = common[0].Name
 	}
-	if place != w.memory.place(j) {
-		w.memory.of(j).place = &place
+	if place != r.memory.place(j) {
+		r.memory.of(j).place = &place
 		d.Places = append(d.Places, decision.GroupPlace{Job: j.ID, UID: j.UID(), HyperNode: place})
 	}
 }
@@ -157,7 +164,7 @@ func (w *statusWriter) writePlace(j *cluster.Job, d *decision.Decisions) {
 // conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once
 // it is placed, and Nominated while room is being made for it. A statement that is as before keeps its time. What is said
 // of the pods that a job lacks stays as it is while they come.
-func (w *statusWriter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
+func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
 	state := func(c schedulingv1beta1.PodGroupCondition) {
 		c.Status, c.LastTransitionTime = corev1.ConditionTrue, metav1.NewTime(now.Truncate(time.Second))
@@ -171,7 +178,7 @@ func (w *statusWriter) conditions(j *cluster.Job, arriving bool, last []scheduli
 		}
 		conditions = append(conditions, c)
 	}
-	transition := strconv.FormatUint(w.cycle, 10)
+	transition := strconv.FormatUint(r.cycle, 10)
 	switch {
 	case blocked(j) && arriving:
 		for _, old := range last {
@@ -205,7 +212,7 @@ func nominated(p *cluster.Plan) string {
 }
 
 // announce makes an Event when the kind of statement about a job changes, not with every number.
-func (w *statusWriter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *decision.Decisions) {
+func (r *Reporter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *decision.Decisions) {
 	for _, c := range next {
 		if !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {
 			return old.Type == c.Type && old.Reason == c.Reason
@@ -231,13 +238,13 @@ func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) decision.No
 	return notice
 }
 
-func (w *statusWriter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *decision.Decisions) {
+func (r *Reporter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *decision.Decisions) {
 	allocated := c.Resources.List(q.Subtree.Allocated)
-	last := w.memory.allocated(q)
+	last := r.memory.allocated(q)
 	if equality.Semantic.DeepEqual(allocated, last) || len(allocated)+len(last) == 0 {
 		return
 	}
-	w.memory.queues[q] = allocated
+	r.memory.queues[q] = allocated
 	hasStatus := !equality.Semantic.DeepEqual(&q.Object.Status, &schedulingv1beta1.QueueStatus{})
 	d.Queues = append(d.Queues, decision.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated, HasStatus: hasStatus})
 }

@@ -1,0 +1,66 @@
+package statuses
+
+import (
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// ArrivalPause is how long no pod of a job must have come before it is said that the job lacks pods. Controllers make the pods of a
+// job one after the other. To say it each time would write the PodGroup and all its pods as often as a pod comes, and a user
+// could do nothing about it.
+const ArrivalPause = 5 * time.Second
+
+// isArriving reports whether a job lacks pods, or its PodGroup, and they may still be on their way, and sees to it that it is
+// looked at again.
+func (r *Reporter) isArriving(j *cluster.Job, now time.Time) bool {
+	lacks := j.Group == nil || j.Verdict != nil &&
+		(j.Verdict.Code == verdict.NotEnoughTasks || j.Verdict.Code == verdict.NotEnoughPodsOfTask)
+	if !lacks {
+		if s := r.memory.jobs[j]; s != nil {
+			s.arrival = arrival{}
+		}
+		return false
+	}
+	a := &r.memory.of(j).arrival
+	if pods := len(j.Tasks()); a.since.IsZero() || a.pods != pods {
+		if a.since.IsZero() || !a.isRecent(now) {
+			r.arriving = append(r.arriving, j)
+		}
+		*a = arrival{pods: pods, since: now}
+	}
+	return a.isRecent(now)
+}
+
+// isRecent reports whether more pods of the job may be on their way.
+func (a arrival) isRecent(now time.Time) bool { return now.Before(a.since.Add(ArrivalPause)) }
+
+// touchArrived has the jobs looked at of which no pod has come for long enough.
+func (r *Reporter) touchArrived(c *cluster.Cluster, now time.Time) {
+	arriving := r.arriving[:0]
+	for _, j := range r.arriving {
+		switch a := r.memory.arrival(j); {
+		case a == arrival{}: // it lacks none any more, or is gone
+		case a.isRecent(now):
+			arriving = append(arriving, j)
+		default:
+			c.TouchJob(j)
+		}
+	}
+	clear(r.arriving[len(arriving):])
+	r.arriving = arriving
+}
+
+// WakeAt is when something is to be said although nothing may have happened, zero if there is no such time.
+func (r *Reporter) WakeAt() (wake time.Time) {
+	if len(r.ungrouped) > 0 {
+		wake = r.ungrouped[0].due
+	}
+	for _, j := range r.arriving {
+		if a := r.memory.arrival(j); a != (arrival{}) && (wake.IsZero() || a.since.Add(ArrivalPause).Before(wake)) {
+			wake = a.since.Add(ArrivalPause)
+		}
+	}
+	return wake
+}

@@ -1,0 +1,43 @@
+package statuses
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/fixture"
+)
+
+func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
+	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	r, now := New(), fixture.Birth
+	report := func(events ...cluster.Event) int {
+		c.Apply(events...)
+		c.Settle()
+		r.Forget(c)
+		var d decision.Decisions
+		r.Statuses(c, now, &d)
+		now = now.Add(groupingPause)
+		r.Statuses(c, now, &d)
+		return len(r.memory.jobs) + len(r.memory.queues) + len(r.memory.pods)
+	}
+	objects := []runtime.Object{fixture.Queue("q"), fixture.Group("g", "q", 1), fixture.Pod("runs", fixture.In("g"), fixture.On("n")),
+		fixture.Pod("early", fixture.In("later")), fixture.Pod("alone")}
+	var come, gone []cluster.Event
+	for _, o := range objects {
+		come, gone = append(come, cluster.Set{Object: o}), append(gone, cluster.Delete{Object: o})
+	}
+	if got := report(come...); got != 5 {
+		t.Errorf("of two jobs, a queue and two pods that wait %d are remembered", got)
+	}
+	if got := report(gone...); got != 0 || len(r.Stale(c)) != 0 {
+		t.Errorf("all objects are gone, and of %d is remembered what was decided: %v", got, r.Stale(c))
+	}
+	now = now.Add(time.Hour)
+	if got := report(); got != 0 || len(r.arriving)+len(r.ungrouped) != 0 {
+		t.Errorf("then it still waits for the pods of %d jobs, and the PodGroups of %d pods", len(r.arriving), len(r.ungrouped))
+	}
+}

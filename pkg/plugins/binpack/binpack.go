@@ -72,7 +72,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	}
 }
 
-// ScoreNode is 0 to 100 points times the weight.
+// ScoreNode returns 0 to 100 points times the weight.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	var sum, weights int64
 	for d, request := range k.Request {

@@ -44,16 +44,17 @@ func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, er
 
 type plugin struct {
 	hierarchical bool
-	levels       int // of ancestors whose share counts when queues take from each other
+	levels       int // of ancestors whose shares count when queues reclaim from each other
 	cluster      *cluster.Cluster
 	view         *quota.View
-	// attainable is the view for jobs whose pods are not made yet: with the nodes whose taints no pod tolerates so far.
+	// attainable is the view for jobs without pods yet. It includes nodes with taints that no pod tolerates so far.
 	attainable *quota.View
 }
 
 func (*plugin) Name() string { return Name }
 
-// IsHierarchical reports whether a placement in one queue can change the order of others: it changes their ancestors.
+// IsHierarchical reports whether a placement in one queue may change the order of others, because it changes their
+// ancestors.
 func (p *plugin) IsHierarchical() bool { return p.hierarchical }
 
 // ValidateJob refuses jobs in queues that have queues below them.
@@ -64,7 +65,7 @@ func (p *plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.QueueNotLeaf, Subject: j.Queue.Name, Help: verdict.HelpQueue}
 }
 
-// OpenSession works out what every queue may hold.
+// OpenSession works out the bounds of all queues.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
 	policy := quota.Policy{Flat: !p.hierarchical, Levels: p.levels, EmptyIsReached: true,
@@ -80,17 +81,17 @@ func (p *plugin) bounded(policy quota.Policy, withTainted bool) *quota.View {
 	return quota.NewBounded(p.cluster.Quota(), policy, p.cluster.Resources, p.cluster.Shared(withTainted))
 }
 
-// MayAllocate keeps the queue, and all above it, within their ceilings.
+// MayAllocate keeps the queue, and all queues above it, within their ceilings.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.refusal(p.view, q, quota.ToPlace(t.Request()))
 }
 
-// MayBind does the same while evictions that were decided may be refused still.
+// MayBind does the same while planned evictions may still be refused.
 func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.refusal(p.view, q, quota.ToBind(t.Request()))
 }
 
-// MayEnqueue admits a job that fits under the ceilings of its queue and all above it, beside the jobs already admitted.
+// MayEnqueue admits a job that fits under the ceilings of its queue and all above it, beside the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	view := p.view
 	if j.AwaitsPods() {
@@ -102,7 +103,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// refusal says why a claim does not fit. Of the queues it does not fit into, the highest is named.
+// refusal says why a claim does not fit. It names the highest queue that is full.
 func (p *plugin) refusal(view *quota.View, q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
 	full, _ := view.Full(&q.Node, claim)
 	if full == nil {
@@ -111,10 +112,10 @@ func (p *plugin) refusal(view *quota.View, q *cluster.Queue, claim quota.Claim) 
 	return view.Refusal(p.cluster.Resources, full, claim)
 }
 
-// Shares are what the queues deserve.
+// Shares returns the bounds of all queues.
 func (p *plugin) Shares() *quota.View { return p.view }
 
-// CompareQueues puts more priority first, then the smaller share; see invariant 4.
+// CompareQueues puts higher priority first, then the smaller share; see invariant 4.
 func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 		return c
@@ -146,7 +147,8 @@ func compareLeaves(a, b *quota.Node) int {
 	return cmp.Compare(min(len(a.Below()), 1), min(len(b.Below()), 1))
 }
 
-// compareBranches compares the queues where the ways from the root to a and b part; a queue comes before those below it.
+// compareBranches compares the two branches below the nearest common ancestor of a and b. A queue comes before those
+// below it.
 func (p *plugin) compareBranches(a, b *quota.Node) int {
 	x, y := a, b
 	for x.Depth > y.Depth {
@@ -164,8 +166,8 @@ func (p *plugin) compareBranches(a, b *quota.Node) int {
 	if c := p.compareShares(x, y); c != 0 {
 		return c
 	}
-	// Were branches with equal shares left to others to order, queue by queue, they could mix, and three queues go round
-	// in a circle. Only single queues may be left to them.
+	// If other plugins ordered branches with equal shares queue by queue, the branches could mix, and three queues
+	// could be in a circle. Only single queues may be left to other plugins.
 	if c := compareLeaves(x, y); c != 0 || x.IsLeaf() {
 		return c
 	}

@@ -1,38 +1,40 @@
-// Package capacity is the plugin that lets every queue say itself what it may hold: deserved, its share by right;
-// guarantee, its floor; capability, its ceiling.
+// Package capacity is the plugin by which the spec of each queue says what it may hold: deserved is its share by right,
+// guarantee is reserved for it, and capability is its upper limit.
 //
-// With the switch enableHierarchy the queues form the tree that their parents make, and what holds for a queue holds for
-// every queue above it too. Without, they are taken as flat, parents or not.
+// With the switch enableHierarchy the queues form the tree of their parents, and the limits of a queue also apply to
+// all queues below it. Without the switch, parents are ignored.
 //
-// Queues of equal priority take from each other what is above the shares. With ancestorReclaimLevel the queues above, up
-// to that many levels, count too: a queue that has all its share may take within theirs, and gives only if those above it
-// that are not above the preemptor hold more than their shares as well.
+// Queues of equal priority reclaim from each other what is above the shares. With ancestorReclaimLevel, so many levels
+// of queues above count too. A queue that holds its share may reclaim within theirs. Pods of a queue may be reclaimed
+// only if those above it that do not contain the preemptor also hold more than their shares.
 //
-// Main types: plugin answers the questions of a session from a view of the quota tree (package quota), whose bounds are worked
-// out when the session opens.
+// Main types: plugin answers the questions of a session from a view of the quota tree (package quota), whose bounds are
+// worked out when the session opens.
 //
 // Invariants:
 //
-//  1. No queue comes to hold more than its ceiling (package quota), at any level. A queue's ceiling lies within the room
-//     of its parent, less what its siblings are guaranteed.
-//  2. What a queue deserves is what is written, kept between its guarantee and its ceiling. The sum may be more than the
-//     cluster: then the order of queues decides.
-//  3. A queue is guaranteed at least what its children are together.
-//  4. The order of queues is a strict weak order: priority first; then, with the tree, queues without children before
-//     those with, and the branches that part below the nearest common ancestor; then the smaller share. Branches with
-//     equal shares do not mix: the one that begins with the older queue is first.
-//  5. Only what deserved names counts in a share. A queue that deserves nothing has the share 1, and comes after those
-//     that deserve something and have come as far.
-//  6. A job in a queue with children is refused, it alone. The tree itself is checked by the model, which leaves a queue
-//     without a valid place out of it; that costs the others nothing.
-//  7. A share is a right only for what it names, and the number of pods alone is none. A queue takes only within it, and
-//     gives all that it does not name. So what was taken by right cannot be taken back by right.
-//  8. No pod leaves for another queue if its own, or one above it that is not above the preemptor's, falls below its guarantee
-//     in what the pod holds (rule Q2), nor if it holds nothing that the preemptor's pods request. That is all that holds towards
-//     queues of more priority (rule Q1), unless the configuration says that priority is only an order.
+//  1. No queue gets to hold more than its ceiling (package quota), at any level. A queue's ceiling is at most that of
+//     its parent, less what its siblings are guaranteed.
+//  2. A queue deserves what its spec says, but at least its guarantee and at most its ceiling. The sum may be more than
+//     the cluster. Then the order of queues decides.
+//  3. A queue is guaranteed at least the sum of its children's guarantees.
+//  4. The order of queues is a strict weak order. Priority comes first. With the tree, queues without children come
+//     before those with children, and then the branches below the nearest common ancestor are compared. The smaller
+//     share comes first. Branches with equal shares do not mix: the one that begins with the older queue is first.
+//  5. Only resources that deserved names count in a share. A queue that deserves nothing has the share 1. It comes
+//     after queues that deserve something and hold as much.
+//  6. A job in a queue with children is refused, but other jobs are not. The model checks the tree, and leaves a queue
+//     without a valid parent out of it.
+//  7. A share is a right only to the resources that it names. The number of pods alone gives none. A queue reclaims
+//     only within its share, and what its share does not name may be reclaimed from it. So what was reclaimed by right
+//     cannot be reclaimed back by right.
+//  8. No pod is evicted for another queue if its own queue, or one above it that does not contain the preemptor, would
+//     fall below its guarantee in what the pod requests (rule Q2). Nor is it if it requests nothing that the preemptor
+//     requests. Against queues of higher priority nothing else is protected (rule Q1), unless the configuration says
+//     that priority only orders queues.
 //
-// Whether a queue is open is for the session to know: jobs of one that is not are not placed. Only whether it may take is
-// asked here, of jobs too that were accepted before the queue was closed.
+// The session checks whether a queue is open, and places no jobs of a closed one. This plugin checks only whether a
+// queue may reclaim, also for jobs that were accepted before the queue was closed.
 //
-// It must not know weights, nor who comes back when queues take from each other.
+// This package must not know weights, nor which victims are given back.
 package capacity

@@ -10,8 +10,8 @@ import (
 
 const notWanted = "capacity (nothing they hold is wanted)"
 
-// MayTake lets a queue take from others as long as it is open (rule Q5) and stays within its share (rule Q4), or a queue that
-// lends it its own does.
+// MayTake allows a queue to reclaim if it is open (rule Q5), and if it, or a queue above that lends to it, stays within
+// its share (rule Q4).
 func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	if v := q.RefuseClosed(); v != nil {
 		return v
@@ -22,7 +22,7 @@ func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.overShare(q, t)
 }
 
-// overShare says what of a share is missing for a task.
+// overShare returns by how much a task exceeds the share.
 func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	v := &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpQueue | verdict.HelpNode,
 		Shortages: p.view.ShareShortages(p.cluster.Resources, &q.Node, quota.ToPlace(t.Request()))}
@@ -32,7 +32,7 @@ func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return v
 }
 
-// VoteReclaim lets pods go that hold something wanted, if their queue may give it.
+// VoteReclaim permits evicting pods that hold something wanted, if their queue is above its share.
 func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	leaving := d.Leaving()
 	if !isWanted(d.Preemptor, leaving) {
@@ -44,8 +44,8 @@ func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, strin
 	return framework.Permit, ""
 }
 
-// isWanted reports whether the preemptor's pods, all together, request something of what would leave. Its pods may be of many
-// kinds, and pods that leave for one of them may serve another.
+// isWanted reports whether the preemptor's pods together request something of what would leave. Its pods may differ,
+// and victims for one of them may make room for another.
 func isWanted(preemptor *cluster.Job, leaving resources.Vector) bool {
 	for i, amount := range leaving {
 		d := resources.Dim(i)

@@ -25,7 +25,7 @@ func Factory() framework.PluginFactory {
 
 type plugin struct {
 	now  time.Time
-	wake time.Time // when the first of the cool-downs ends that kept a pod, zero if none did
+	wake time.Time // when the first cool-down ends that protected a pod, zero if there is none
 }
 
 func (*plugin) Name() string { return Name }
@@ -33,11 +33,11 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.now = s.Now
 	if !p.wake.After(p.now) {
-		p.wake = time.Time{} // jobs that were refused are looked at anew now
+		p.wake = time.Time{} // the refused jobs are looked at again now
 	}
 }
 
-// WakeAt is when the first cool-down ends for which a preemptor was refused.
+// WakeAt is the end of the first cool-down that protected a pod from a preemptor.
 func (p *plugin) WakeAt() time.Time { return p.wake }
 
 // VotePreempt protects pods whose cool-down is not over.
@@ -58,7 +58,7 @@ func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
 	return framework.Permit, ""
 }
 
-// coolDownEnds is when a pod may be evicted, the zero time if it may be at once.
+// coolDownEnds is when a pod may be evicted, zero if it may be at once.
 func coolDownEnds(t *cluster.Task) time.Time {
 	text, ok := t.Pod.Annotations[schedulingv1beta1.CooldownTimeKey]
 	if !ok {

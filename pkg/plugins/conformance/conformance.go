@@ -24,7 +24,7 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
-// VotePreempt protects the pods the cluster lives on.
+// VotePreempt protects pods that the cluster needs.
 func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
 
 // VoteReclaim is the same between queues.
@@ -39,7 +39,7 @@ func vote(d *framework.VictimProposal) (framework.Vote, string) {
 	return framework.Permit, ""
 }
 
-// isCritical reports whether a pod is one that the cluster lives on.
+// isCritical reports whether the cluster needs a pod.
 func isCritical(pod *corev1.Pod) bool {
 	return pod.Namespace == metav1.NamespaceSystem ||
 		pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical"

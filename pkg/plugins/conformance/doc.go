@@ -1,3 +1,3 @@
-// Package conformance is the plugin that keeps the pods a cluster lives on from being evicted (rule P5): those of the two
-// critical priority classes and all of the namespace kube-system. Others it lets go, for any job.
+// Package conformance is the plugin that protects pods which the cluster itself needs (rule P5): those of the two
+// critical priority classes and all of the namespace kube-system. It permits evicting all other pods.
 package conformance

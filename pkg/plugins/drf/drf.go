@@ -28,7 +28,7 @@ func Factory() framework.PluginFactory {
 // flat orders jobs.
 type flat struct {
 	cluster *cluster.Cluster
-	total   resources.Vector // that is shared
+	total   resources.Vector // of the cluster
 }
 
 func (*flat) Name() string { return Name }

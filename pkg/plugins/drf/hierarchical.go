@@ -8,11 +8,11 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// hierarchical orders jobs, and queues by their places in the tree.
+// hierarchical orders jobs, and queues by their nodes in the tree.
 type hierarchical struct {
 	flat
 	positions map[*cluster.Queue]position
-	tree      *tree // nil until it is asked for
+	tree      *tree // nil until it is needed
 }
 
 // IsHierarchical says that a placement in one queue changes the order of others.
@@ -39,15 +39,15 @@ func (h *hierarchical) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.QueueInvalid, Subject: j.Queue.Name, Help: verdict.HelpQueue, Detail: err.Error()}
 }
 
-// TaskMoved notes that the shares above a job are out of date.
+// TaskMoved marks the shares above a job as out of date.
 func (h *hierarchical) TaskMoved(t *cluster.Task) {
 	if h.tree != nil {
 		h.tree.stain(t.Job)
 	}
 }
 
-// CompareQueues puts first what can use more, then the smaller weighted share, at the first step from the root at which
-// the two differ.
+// CompareQueues compares two queues at the first step from the root at which they differ. A node that can use more
+// comes first, then the smaller weighted share.
 func (h *hierarchical) CompareQueues(a, b *cluster.Queue) int {
 	if h.tree == nil {
 		h.tree = h.grow()
@@ -65,14 +65,14 @@ func (h *hierarchical) grow() *tree {
 			queues = append(queues, q)
 		}
 	}
-	// The older queue decides the weights of the nodes they share.
+	// The older queue decides the weights of common nodes.
 	slices.SortFunc(queues, cluster.CompareQueues)
 	for _, q := range queues {
 		t.addQueue(q, h.positions[q])
 	}
 	for _, j := range h.cluster.Jobs() {
 		path := t.paths[j.Queue]
-		// A job that is over wants nothing, and must not pass for one that could use more.
+		// A finished job requests nothing, and must not count as able to use more.
 		if isOver := j.Usage.Request.IsZero() && !j.IsPendingAdmission(); path != nil && !isOver {
 			t.addJob(j, path[len(path)-1])
 		}

@@ -11,7 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// position is the place of a queue in the tree, as its annotations say.
+// position is the place of a queue in the tree, from its annotations.
 type position struct {
 	queue, path, weights string // what it was read from
 
@@ -19,7 +19,7 @@ type position struct {
 	err   error
 }
 
-// step is one node on the way to a queue.
+// step is one node on the path of a queue.
 type step struct {
 	name   string
 	weight int64 // in thousandths
@@ -27,7 +27,7 @@ type step struct {
 
 const (
 	one       = 1000    // the weight 1
-	maxWeight = 1 << 20 // enough for any ratio that matters, and far from overflowing
+	maxWeight = 1 << 20 // enough for any useful ratio, and far from overflow
 )
 
 // reread returns the position of a queue, which is p unless the annotations have changed.
@@ -42,8 +42,8 @@ func (p position) reread(q *cluster.Queue) position {
 	return p
 }
 
-// readSteps reads the annotations of a queue. A path that does not begin at the root is taken to begin below it, as
-// Volcano's webhook writes it.
+// readSteps reads the annotations of a queue. A path that does not begin with the root continues from it, as in
+// Volcano's webhook.
 func readSteps(queue, path, weights string) ([]step, error) {
 	if path == "" && weights == "" {
 		return []step{{name: queue, weight: one}}, nil

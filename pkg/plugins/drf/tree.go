@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	whole = int64(1) << 52 // all that the cluster has of a resource
-	most  = whole << 8     // what a node may come to at the most; only a cluster that lost nearly all its nodes gets there
-	grain = 12             // how many of the last binary digits are noise
+	whole = int64(1) << 52 // the whole cluster, as a fraction
+	most  = whole << 8     // the limit for a node; it is reached only if the cluster loses nearly all its nodes
+	grain = 12             // the last binary digits, which rounding may change
 )
 
-// tree is the queues' hierarchy with the jobs as its leaves.
+// tree is the hierarchy of queues, with the jobs as its leaves.
 type tree struct {
 	cluster *cluster.Cluster
-	total   resources.Vector // that is shared
+	total   resources.Vector // of the cluster
 	root    *node
 	paths   map[*cluster.Queue][]*node // from the root to the queue
 	leaves  map[*cluster.Job]*node
@@ -31,12 +31,12 @@ type node struct {
 	job      *cluster.Job // of a leaf
 	weight   int64        // in thousandths
 
-	// moved is what a leaf is supposed to have more, or less, than its job holds, while a vote is worked out; nil otherwise.
+	// moved is what the job of a leaf would gain or lose, while a vote is worked out; otherwise nil.
 	moved resources.Vector
 
-	parts     []int64 // what it holds of the cluster, by dimension
+	parts     []int64 // fractions of the cluster that it holds, by dimension
 	share     int64   // the largest of parts
-	saturated bool    // nothing below it can use more
+	saturated bool    // nothing below can use more
 	stale     bool    // parts, share and saturated are out of date
 }
 
@@ -53,8 +53,8 @@ func (t *tree) add(parent *node, weight int64) *node {
 	return n
 }
 
-// addQueue adds a node for a queue, and those on the way to it that are not there yet. The node is its own, below the
-// one its path ends in: other queues may have the same path, or one that goes on.
+// addQueue adds a node for a queue, and the missing nodes of its path. The node is below the end of the path, because
+// other queues may have the same path or a longer one.
 func (t *tree) addQueue(q *cluster.Queue, p position) {
 	n := t.root
 	path := []*node{n}
@@ -79,7 +79,7 @@ func (t *tree) addJob(j *cluster.Job, queue *node) {
 	t.leaves[j] = n
 }
 
-// stain marks what follows from a job's usage as out of date.
+// stain marks what depends on a job's usage as out of date.
 func (t *tree) stain(j *cluster.Job) {
 	for n := t.leaves[j]; n != nil && !n.stale; n = n.parent {
 		n.stale = true
@@ -97,8 +97,8 @@ func (t *tree) refresh() {
 	t.settle(t.root)
 }
 
-// readFull notes of which resources the cluster has nothing left, and reports whether that has changed. It bears on
-// every job that wants them.
+// readFull stores which resources are used up in the cluster, and reports whether that has changed. It matters to all
+// jobs that request them.
 func (t *tree) readFull() (changed bool) {
 	for i := range t.full {
 		d := resources.Dim(i)
@@ -135,9 +135,9 @@ func (t *tree) settle(n *node) {
 	}
 }
 
-// settleJob reads what a job holds. It is saturated if it has all it wants of some resource, or wants one of which
-// nothing is left. One that is supposed to gain or to lose pods could use more: that is what the question is about. If it
-// were taken to be saturated once the last pod it wants has come, the last pod of a job could never take anything.
+// settleJob reads what a job holds. It is saturated if it has all that it requests of some resource, or requests one
+// that is used up. A job that would gain or lose pods by a vote counts as able to use more. Otherwise the last pod of a
+// job, with which it is saturated, could never preempt.
 func (t *tree) settleJob(n *node) {
 	usage := &n.job.Usage
 	n.saturated = false
@@ -153,10 +153,11 @@ func (t *tree) settleJob(n *node) {
 	}
 }
 
-// sum adds up the children. Those that hold something and could use more are scaled down to the least of them, by weight.
+// sum adds up the children. Those that hold something and could use more are scaled down to the least of them, by
+// weight.
 //
-// Volcano scales to the least share as such. Then a node whose children have unequal weights looks smaller than it is
-// even when they are exactly balanced, and gets more than its own weight is worth.
+// Volcano scales to the least share without weights. Then a node whose children have different weights seems smaller
+// than it is, even when they are in balance, and gets more than its own weight is worth.
 func (n *node) sum() {
 	var least *node
 	n.saturated = true
@@ -183,10 +184,10 @@ func (n *node) sum() {
 	}
 }
 
-// ratio is the share over the weight.
+// ratio is the share divided by the weight.
 func (n *node) ratio() resources.Ratio { return resources.Ratio{Num: n.share, Den: n.weight} }
 
-// part is an amount as a part of a total. What the cluster has nothing of is part of nothing.
+// part is an amount as a fraction of a total, 0 if the total is 0.
 func part(amount, total int64) int64 {
 	switch {
 	case amount <= 0 || total <= 0:
@@ -197,15 +198,15 @@ func part(amount, total int64) int64 {
 	return scale(whole, amount, total)
 }
 
-// scale is value × up / down, rounded down. The result must fit.
+// scale returns value × up / down, rounded down. The result must fit into 64 bits.
 func scale(value, up, down int64) int64 {
 	high, low := bits.Mul64(uint64(value), uint64(up))
 	result, _ := bits.Div64(high, low, uint64(down))
 	return int64(result)
 }
 
-// compareNodes puts first what can use more, then the smaller weighted share. Nodes below different parents are compared
-// as well, if all above them is equal.
+// compareNodes puts a node that can use more first, then the smaller weighted share. It also compares nodes of
+// different parents, if all above them is equal.
 func compareNodes(a, b *node) int {
 	switch {
 	case a.saturated && !b.saturated:
@@ -216,7 +217,7 @@ func compareNodes(a, b *node) int {
 	return cmp.Compare(a.weighted(), b.weighted())
 }
 
-// weighted is the share over the weight, without the digits that rounding may have touched.
+// weighted is the share divided by the weight, without the digits that rounding may change.
 func (n *node) weighted() int64 {
 	const half = 1 << (grain - 1)
 	return (scale(n.share, one, n.weight) + half) >> grain

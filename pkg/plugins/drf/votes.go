@@ -10,8 +10,8 @@ const (
 	smallerQueue = "drf (their queue would have less than the one that waits)"
 )
 
-// VotePreempt lets pods go if their job, without them, has at least as large a dominant share as the preemptor's with the pod
-// it needs room for. Inside a job it has no say.
+// VotePreempt permits evicting pods if their job, without them, has at least as large a dominant share as the
+// preemptor's job with the preempting pod. Inside a job it abstains.
 func (f *flat) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	victim := d.VictimJob()
 	if victim == d.Preemptor {
@@ -28,7 +28,7 @@ func (f *flat) VotePreempt(d *framework.VictimProposal) (framework.Vote, string)
 	return framework.Reject, smallerJob
 }
 
-// coming is what the preemptor needs room for: one pod, or before admission what it lacks of its minimum.
+// coming is what the preemptor would gain: one pod, or at admission what it lacks of its minimum.
 func coming(d *framework.VictimProposal) resources.Vector {
 	if d.For != nil {
 		return d.For.Request()
@@ -36,8 +36,8 @@ func coming(d *framework.VictimProposal) resources.Vector {
 	return d.Preemptor.MinResources.Surplus(d.Preemptor.Usage.Allocated)
 }
 
-// VoteReclaim lets pods go if their queue, without them, still comes after the preemptor's, with the pod it needs room for. It
-// has no say about queues whose place in the tree it cannot read.
+// VoteReclaim permits evicting pods if their queue, without them, still comes after the preemptor's queue with the
+// preempting pod. It abstains if it cannot read the annotations of one of the queues.
 func (h *hierarchical) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	if h.tree == nil {
 		h.tree = h.grow()

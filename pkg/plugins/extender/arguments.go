@@ -24,7 +24,7 @@ const (
 	managedKey   = "extender.managedResources"
 )
 
-// The verbs, as their arguments are called.
+// The arguments that name verbs.
 const (
 	predicate      = "extender.predicateVerb"
 	preemptable    = "extender.preemptableVerb"
@@ -68,7 +68,7 @@ var verbs = []verb{
 	{deallocateFunc, "Told of a pod that is evicted, or whose placement is taken back."},
 }
 
-// mute are the verbs that nothing would come of, with the reason.
+// mute are verbs that have no effect, with the reason.
 var mute = []verb{
 	{"extender.prioritizeVerb", "nodes are scored one by one, and a call for each of them would take longer than all else"},
 	{"extender.jobEnqueuedVerb", "that a job was admitted shows in its PodGroup"},
@@ -103,7 +103,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 	return p, nil
 }
 
-// names reads a list of names, or one text in which they are separated by commas.
+// names reads a list of names, or names separated by commas.
 func names(value any) ([]corev1.ResourceName, error) {
 	var texts []string
 	switch value := value.(type) {

@@ -14,47 +14,47 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// anyHelp is what may change the answer of a program whose reasons are not known: everything, and nothing that can be seen.
+// anyHelp is what may change an answer whose reasons are unknown: any event, and the passing of time.
 const anyHelp = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpTime
 
-// Why pods may not leave.
+// Why pods may not be evicted.
 const (
 	keeps    = "extender (it does not let them go)"
 	isSilent = "extender (it gives no answer)"
 )
 
-// longestText is how much of what an extender says is shown, in bytes.
+// longestText is how many bytes of an extender's text are shown.
 const longestText = 200
 
-// asker does the asking.
+// asker sends questions to the extender.
 type asker interface {
 	Call(verb string, question, answer any) error
 }
 
 type plugin struct {
 	extender  asker
-	verbs     map[string]string // by argument, those that are given
+	verbs     map[string]string // names of the verbs, by argument
 	ignorable bool
 	managed   []corev1.ResourceName
 
 	cluster *cluster.Cluster
-	dims    []resources.Dim // of managed, those that anything has
-	silent  error           // set once there was no answer in this session
-	moved   []*cluster.Task // since the session began, each once
+	dims    []resources.Dim // managed resources that some node or pod has
+	silent  error           // set once a question of this session had no answer
+	moved   []*cluster.Task // tasks that have moved in the session, each once
 	told    map[*cluster.Task]bool
-	unknown []string // nodes that no answer was given about
+	unknown []string // nodes about which there was no answer
 }
 
 func (*plugin) Name() string { return Name }
 
-// AsksOver says that answers come over the network: questions about the model are answered without them.
+// AsksOver implements [framework.RemotePlugin].
 func (*plugin) AsksOver() string { return "HTTP" }
 
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster, p.silent = s.Cluster, nil
 	p.tell()
 	p.moved, p.told = p.moved[:0], map[*cluster.Task]bool{}
-	// What is said of a node stands until it changes, and no answer is none.
+	// An answer about a node is kept until the node changes. Without an answer, the node must be asked about again.
 	slices.Sort(p.unknown)
 	for _, name := range slices.Compact(p.unknown) {
 		if n := s.Cluster.Node(name); n != nil {
@@ -69,7 +69,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 		}
 	}
 	if p.has(onSessionOpen) {
-		// What it makes of it is its own business; if it does not answer that shows at the next question.
+		// The extender decides what it does with this. An error will show at the next question.
 		_ = p.ask(onSessionOpen, p.session(), nil)
 	}
 }
@@ -93,7 +93,7 @@ func (p *plugin) session() aboutSession {
 
 func (p *plugin) has(verb string) bool { return p.verbs[verb] != "" }
 
-// ask puts a question, unless there was no answer to one before in the same session.
+// ask sends a question, unless an earlier one of the session had no answer.
 func (p *plugin) ask(verb string, question, answer any) error {
 	if p.silent != nil {
 		return p.silent
@@ -105,20 +105,21 @@ func (p *plugin) ask(verb string, question, answer any) error {
 	return err
 }
 
-// TaskMoved notes a task of which the extender is to be told.
+// TaskMoved notes a task that is to be reported to the extender.
 func (p *plugin) TaskMoved(t *cluster.Task) {
 	if !p.has(allocateFunc) && !p.has(deallocateFunc) {
 		return
 	}
 	if _, known := p.told[t]; !known {
-		// Whatever moves for the first time counted before if it does not now, and the other way round.
+		// A task that moves for the first time in the session counted before if it does not count now, and the other
+		// way round.
 		p.told[t] = !t.Status.Counts()
 		p.moved = append(p.moved, t)
 	}
 }
 
-// tell tells of the tasks that counted when it was told last and do not now, then of the reverse: room is given back before
-// it is taken.
+// tell reports the tasks that have ceased to count since the last report, then those that have begun to. So what is
+// freed is reported before it is used.
 func (p *plugin) tell() {
 	p.tellOf(false, deallocateFunc)
 	p.tellOf(true, allocateFunc)
@@ -136,12 +137,12 @@ func (p *plugin) tellOf(counting bool, verb string) {
 	}
 }
 
-// manages reports whether pods that request so much are the extender's business.
+// manages reports whether the extender is asked about pods with this request.
 func (p *plugin) manages(request resources.Vector) bool {
 	return len(p.managed) == 0 || slices.ContainsFunc(p.dims, func(d resources.Dim) bool { return request.At(d) > 0 })
 }
 
-// VetoNode asks about a node that would be chosen.
+// VetoNode asks about the node that would be chosen.
 func (p *plugin) VetoNode(t *cluster.Task, n *cluster.Node) string {
 	if !p.has(predicate) || !p.manages(t.Request()) {
 		return ""
@@ -165,7 +166,7 @@ func (p *plugin) VetoNode(t *cluster.Task, n *cluster.Node) string {
 	return "node(s) were refused by the extender: " + strings.ToValidUTF8(text[:min(len(text), longestText)], "")
 }
 
-// VotePreempt asks about pods that would leave for another of their queue.
+// VotePreempt asks about victims for a preemptor of their queue.
 func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	return p.vote(preemptable, d)
 }
@@ -209,8 +210,8 @@ func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote,
 	return framework.Permit, ""
 }
 
-// preemptor writes who needs the room. A job that is pending admission has no pods yet: it is written as one pod that is as large as its
-// minimum.
+// preemptor encodes the preemptor. A job pending admission has no pods yet, and is encoded as one pod with the request
+// of its minimum.
 func (p *plugin) preemptor(d *framework.VictimProposal) task {
 	if d.For != nil {
 		return p.taskAndPod(d.For)
@@ -242,7 +243,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Abstain, nil
 }
 
-// Overused asks whether a queue has enough.
+// Overused asks whether a queue holds its whole share.
 func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 	if !p.has(queueOverused) {
 		return nil
@@ -263,7 +264,7 @@ func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 	return nil
 }
 
-// refusal is the verdict that the extender says no, or gives no answer.
+// refusal is the verdict if the extender refuses or does not answer.
 func refusal(err error) *verdict.Verdict {
 	v := &verdict.Verdict{Code: verdict.Refused, Subject: "the extender", Help: anyHelp}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// amounts are resources as Volcano's structure of resources holds them.
+// amounts are resources in the form of Volcano's structure.
 type amounts struct {
 	MilliCPU        float64
 	Memory          float64
@@ -116,7 +116,7 @@ type (
 	}
 )
 
-// statuses are the numbers that Volcano gives to the states of a task.
+// statuses are Volcano's numbers for the states of a task.
 var statuses = map[cluster.Status]int{cluster.Pending: 1, cluster.Gated: 1, cluster.Allocated: 2, cluster.Pipelined: 4,
 	cluster.Binding: 8, cluster.Bound: 16, cluster.Running: 32, cluster.Evicting: 64, cluster.Releasing: 64,
 	cluster.Lingering: 64, cluster.Succeeded: 128, cluster.Failed: 256, cluster.Unknown: 512}
@@ -130,7 +130,7 @@ func (p *plugin) amounts(v resources.Vector) amounts {
 			}
 			name, scaled := p.cluster.Resources.Name(d), float64(value)
 			if d != resources.Pods {
-				scaled *= 1000 // as Volcano counts them
+				scaled *= 1000 // Volcano counts in thousandths
 			}
 			a.ScalarResources[name] = scaled
 		}
@@ -138,7 +138,7 @@ func (p *plugin) amounts(v resources.Vector) amounts {
 	return a
 }
 
-// task writes a task without its pod.
+// task encodes a task without its pod.
 func (p *plugin) task(t *cluster.Task) task {
 	request := p.amounts(t.Request())
 	mark, _ := t.Mark()
@@ -159,7 +159,7 @@ func (p *plugin) taskAndPod(t *cluster.Task) task {
 	return w
 }
 
-// node writes a node without what is on it.
+// node encodes a node without the pods on it.
 func (p *plugin) node(n *cluster.Node) node {
 	idle := n.Allocatable.Clone()
 	idle.Sub(n.Used)
@@ -171,7 +171,7 @@ func (p *plugin) nodeAndTasks(n *cluster.Node) node {
 	w := p.node(n)
 	w.Tasks = map[types.UID]task{}
 	for _, t := range n.Tasks() {
-		// A node of which nothing leaves, with a pod that does, is one as it will be.
+		// A node on which nothing is releasing, though a pod is, comes from the outlook.
 		if !t.Status.Leaves() || !n.Releasing.IsZero() {
 			w.Tasks[t.UID()] = p.task(t)
 		}
@@ -179,7 +179,7 @@ func (p *plugin) nodeAndTasks(n *cluster.Node) node {
 	return w
 }
 
-// job writes a job without its tasks.
+// job encodes a job without its tasks.
 func (p *plugin) job(j *cluster.Job) job {
 	return job{UID: j.ID.String(), PgUID: j.UID(), Name: j.ID.Name, Namespace: j.ID.Namespace, Queue: j.QueueName, Priority: j.Priority,
 		MinAvailable: j.MinMember, Allocated: p.amounts(j.Usage.Allocated), TotalRequest: p.amounts(j.Usage.Request),

@@ -25,8 +25,8 @@ func Factory() framework.PluginFactory {
 	}
 }
 
-// PlacedPodReasonKey is the argument that says which reason the condition PodScheduled has of a pod for which there is a place, and
-// which waits because there is none for others of its gang. Autoscalers look at [Unschedulable] pods only.
+// PlacedPodReasonKey is the argument for the reason of the condition PodScheduled, of a pod that has a place but waits
+// because others of its gang have none. Autoscalers only look at pods with the reason [Unschedulable].
 const PlacedPodReasonKey = "placedPodReason"
 
 // The values of [PlacedPodReasonKey].
@@ -48,8 +48,9 @@ type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
-// ValidateJob refuses a job of which too few pods exist. At admission that is as it should be: its pods are made once it is
-// admitted. Where enough exist and gates hold them, it is not asked whether the job may be admitted: it could not start.
+// ValidateJob refuses a job that has too few pods. A job pending admission passes, because its pods are created after
+// it is admitted. If enough pods exist and scheduling gates hold them, the job is refused admission too: it could not
+// start.
 func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	have := j.Valid()
 	isGated := have < j.MinMember && have+j.Count(cluster.Gated) >= j.MinMember
@@ -77,12 +78,12 @@ func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 
 func (plugin) IsReady(j *cluster.Job) bool { return j.Lacks() == 0 }
 
-// IsStarving reports whether the job has fewer pods with a node, or the promise of one, than it must have.
+// IsStarving reports whether fewer tasks of the job than its minimum have a node or are pipelined to one.
 func (plugin) IsStarving(j *cluster.Job) bool {
 	return j.Ready()+j.Count(cluster.Pipelined) < j.MinMember
 }
 
-// VotePreempt lets whole gangs go, and pods whose gang can do without them.
+// VotePreempt permits evicting whole gangs, and pods that their gang does not need.
 func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
 
 // VoteReclaim is the same between queues.
@@ -96,7 +97,7 @@ func vote(d *framework.VictimProposal) (framework.Vote, string) {
 	return framework.Reject, atItsMinimum
 }
 
-// keepsRoles reports whether a job has as many pods of each role as it must have, without those that would leave.
+// keepsRoles reports whether a job keeps the minimum of each role without some tasks.
 func keepsRoles(victim *cluster.Job, leaving []*cluster.Task) bool {
 	if !victim.ChecksRoles() {
 		return true
@@ -117,7 +118,7 @@ func keepsRoles(victim *cluster.Job, leaving []*cluster.Task) bool {
 
 func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(urgency(a), urgency(b)) }
 
-// urgency is lowest for a gang that lost pods, then for one that has not started, then for one that only grows.
+// urgency is lowest for a gang that has lost pods, then for one that has not started, then for one that only grows.
 func urgency(j *cluster.Job) int {
 	switch {
 	case j.Lacks() == 0:

@@ -74,12 +74,12 @@ type plugin struct {
 	weight  int64
 	weights map[corev1.ResourceName]int64
 	byDim   []int64 // weights by dimension, worked out when a session opens
-	packs   bool    // normal pods too
+	packs   bool    // pods without a topology too
 	fading  int64   // in millionths
 	making  int
 
 	model    *cluster.Cluster
-	fullness map[*cluster.HyperNode][]int64 // in percent, by dimension, as the session found it
+	fullness map[*cluster.HyperNode][]int64 // in percent by dimension, when the session opened
 	isSplit  map[int]bool                   // tiers that have more than one HyperNode
 }
 
@@ -104,7 +104,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
-// OpenSession takes note of how full the HyperNodes are, and has the nodes looked at again of those that have changed.
+// OpenSession stores how full the HyperNodes are, and invalidates the nodes of those that have changed.
 func (p *plugin) OpenSession(s *framework.Session) {
 	index := s.Cluster.Resources
 	for d := len(p.byDim); d < index.Len(); d++ {
@@ -154,7 +154,7 @@ func percentOf(h *cluster.HyperNode, d resources.Dim) int64 {
 	return h.Used(d) * 100 / have
 }
 
-// GradeHyperNodes groups them by tier, the lowest first.
+// GradeHyperNodes groups HyperNodes by tier, the lowest first.
 func (*plugin) GradeHyperNodes(among []*cluster.HyperNode) [][]*cluster.HyperNode {
 	var groups [][]*cluster.HyperNode
 	for i, h := range among {
@@ -166,10 +166,10 @@ func (*plugin) GradeHyperNodes(among []*cluster.HyperNode) [][]*cluster.HyperNod
 	return groups
 }
 
-// MaxEvicting is how many HyperNodes are tried when room is to be made in them.
+// MaxEvicting implements [framework.HyperNodeGrader].
 func (p *plugin) MaxEvicting() int { return p.making }
 
-// ScoreHyperNode is 0 to 100 points times the weight: how full the HyperNode would be.
+// ScoreHyperNode returns 0 to 100 points times the weight: how full the HyperNode would be.
 func (p *plugin) ScoreHyperNode(request resources.Vector, h *cluster.HyperNode) int64 {
 	var sum, weights int64
 	for d, amount := range request {
@@ -188,7 +188,7 @@ func (p *plugin) ScoreHyperNode(request resources.Vector, h *cluster.HyperNode) 
 	return sum / weights * p.weight * 100 * framework.Point / resources.Million
 }
 
-// ScoreNode is 0 to 100 points times the weight: how full the HyperNodes of the node are in what the pods request.
+// ScoreNode returns 0 to 100 points times the weight: how full the HyperNodes of the node are in what the pods request.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	if len(p.fullness) == 0 {
 		return 0
@@ -197,7 +197,7 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	part := int64(resources.Million)
 	for _, h := range n.HyperNodes() {
 		if !p.isSplit[h.Tier] {
-			continue // it is the same for all
+			continue // the score is the same for all nodes
 		}
 		score += part * p.fullnessFor(k, p.fullness[h])
 		most += part

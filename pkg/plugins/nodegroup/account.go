@@ -7,15 +7,15 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// account is what the pods of a queue use of a node group that the queue has a limit for.
+// account is what the pods of a queue use of a node group for which the queue has a limit.
 type account struct {
 	group   string
 	limit   resources.Limits
 	used    resources.Vector
-	answers []answer // as they were given last, of any node of the group
+	answers []answer // the last answers, for any node of the group
 }
 
-// answer is what was said of a group to a class.
+// answer is the answer about a group to a class.
 type answer struct {
 	class   *cluster.Class
 	refused bool
@@ -27,7 +27,7 @@ type holding struct {
 	amount  resources.Vector
 }
 
-// refuses reports whether a pod of a class would bring the queue above its limit, and remembers what it said.
+// refuses reports whether a pod of a class would bring the queue above its limit, and stores the answer.
 func (a *account) refuses(k *cluster.Class) bool {
 	for i := range a.answers {
 		if a.answers[i].class == k {
@@ -49,8 +49,8 @@ func (a *account) isExceededBy(request resources.Vector) bool {
 	return false
 }
 
-// reconsider brings the answers up to date, and reports whether one has changed. Those of classes that no pod has are
-// forgotten.
+// reconsider updates the stored answers, and reports whether one has changed. It drops those of classes that no pod
+// has.
 func (a *account) reconsider() bool {
 	a.answers = slices.DeleteFunc(a.answers, func(given answer) bool { return !given.class.InUse() })
 	haveChanged := false
@@ -63,7 +63,7 @@ func (a *account) reconsider() bool {
 	return haveChanged
 }
 
-// follow brings the accounts up to date with the model, and marks the nodes of which something else is true now.
+// follow updates the accounts from the model, and marks the nodes for which an answer has changed.
 func (p *plugin) follow(mark func(*cluster.Node)) {
 	if len(p.accounts) == 0 {
 		p.held = nil
@@ -98,11 +98,11 @@ func (p *plugin) follow(mark func(*cluster.Node)) {
 		}
 	}
 	if _, next, ok = p.model.Changes(p.seen); ok {
-		p.seen = next // what was marked just now is nothing new
+		p.seen = next // the nodes marked just now need no second look
 	}
 }
 
-// count takes what is on a node into the accounts, in place of what was counted there before.
+// count replaces what was counted for a node by what is on it now.
 func (p *plugin) count(slot int, n *cluster.Node) {
 	for len(p.held) <= slot {
 		p.held = append(p.held, nil)

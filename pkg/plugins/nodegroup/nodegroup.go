@@ -17,7 +17,7 @@ const (
 	orderKey  = "enablePreferredOrder"
 )
 
-// Why nodes take no pods of a queue.
+// Why nodes refuse pods of a queue.
 const (
 	noGroup     = "node(s) were in no node group"
 	queueless   = "node(s) were in a node group, and the queue names none"
@@ -41,11 +41,11 @@ type plugin struct {
 	isStrict, isOrdered, isHierarchical bool
 
 	model    *cluster.Cluster
-	rules    map[string]*rules // by queue, of those that say anything
+	rules    map[string]*rules // by queue, without those that name no group and no limit
 	accounts []*account        // by queue and group
-	held     [][]holding       // of accounts, by node slot
-	seen     uint64            // how far Cluster.Changes was followed
-	isStale  bool              // everything is to be counted anew
+	held     [][]holding       // by account and node slot
+	seen     uint64            // position in Cluster.Changes
+	isStale  bool              // all accounts must be counted again
 }
 
 func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
@@ -55,7 +55,7 @@ func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, er
 
 func (*plugin) Name() string { return Name }
 
-// DeclareKeys tells queues apart that say on which node groups their pods go, or how much of them they may use.
+// DeclareKeys declares what tells apart queues with affinity or limits.
 func (*plugin) DeclareKeys() cluster.Keys {
 	return cluster.Keys{PerQueue: func(q *schedulingv1beta1.Queue) bool {
 		return q.Spec.Affinity != nil || q.Annotations[schedulingv1beta1.NodeGroupResourceLimitsKey] != ""
@@ -65,7 +65,7 @@ func (*plugin) DeclareKeys() cluster.Keys {
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.model = s.Cluster
 	if p.readRules() {
-		// Nothing that was said of any node need be true any more.
+		// All answers may be out of date.
 		for _, n := range p.model.Nodes() {
 			p.model.Touch(n)
 		}
@@ -74,11 +74,10 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.follow(p.model.Touch)
 }
 
-// InvalidateNodes has the nodes of a group looked at again if a limit lets a class in now that it kept out before, or the other
-// way round.
+// InvalidateNodes invalidates the nodes of a group if a limit has begun or ceased to refuse a class.
 func (p *plugin) InvalidateNodes() { p.follow(p.model.Outdate) }
 
-// groupOf is the group that a node is in, "" if in none.
+// groupOf is the group of a node, "" if it is in none.
 func groupOf(n *cluster.Node) string {
 	if n == nil || n.Object == nil {
 		return ""
@@ -86,9 +85,9 @@ func groupOf(n *cluster.Node) string {
 	return n.Object.Labels[schedulingv1beta1.NodeGroupNameKey]
 }
 
-// RefuseNode refuses nodes of groups that are not for the queue, or of which it may use no more.
+// RefuseNode refuses nodes of groups that the queue does not use, or of which it may use no more.
 func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
-	p.InvalidateNodes() // who asks of a single node has not called it
+	p.InvalidateNodes() // a caller that asks about a single node has not called it
 	r, group := p.rules[k.Queue], groupOf(n)
 	if r != nil && r.problem != "" {
 		return r.problem

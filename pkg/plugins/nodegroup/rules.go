@@ -12,13 +12,13 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// rules are what a queue says of node groups.
+// rules are the settings of a queue about node groups.
 type rules struct {
-	required, preferred []string // to run on
-	forbidden, avoided  []string // to keep off, always or if possible
+	required, preferred []string // groups to use
+	forbidden, avoided  []string // groups to avoid, always or if possible
 
-	limits   string // the annotation, as it was written
-	problem  string // what is wrong with it, "" if nothing is
+	limits   string // the annotation
+	problem  string // what is wrong with the annotation, "" if nothing is
 	accounts []*account
 }
 
@@ -27,7 +27,7 @@ func (r *rules) isSilent() bool {
 	return len(r.required)+len(r.preferred)+len(r.forbidden)+len(r.avoided) == 0
 }
 
-// allow reports whether pods of the queue may go to nodes of a group.
+// allow reports whether pods of the queue may run on nodes of a group.
 func (r *rules) allow(group string) bool {
 	switch {
 	case slices.Contains(r.avoided, group):
@@ -53,7 +53,7 @@ func (r *rules) equal(o *rules) bool {
 		slices.Equal(r.avoided, o.avoided) && r.limits == o.limits
 }
 
-// readRules brings up to date what the queues say, and reports whether anything has changed. Rules that have not are kept,
+// readRules updates the rules from the queues, and reports whether any have changed. Rules that have not changed stay,
 // with their accounts.
 func (p *plugin) readRules() bool {
 	now, haveChanged := map[string]*rules{}, false
@@ -77,7 +77,7 @@ func (p *plugin) readRules() bool {
 	return haveChanged
 }
 
-// rulesOf returns what a queue says, nil if nothing, its limits not read yet.
+// rulesOf returns the rules of a queue without its limits, nil if it has none.
 func (p *plugin) rulesOf(q *cluster.Queue) *rules {
 	if q.Object == nil {
 		return nil
@@ -111,7 +111,7 @@ func (p *plugin) affinityOf(q *cluster.Queue) *schedulingv1beta1.Affinity {
 	return nil
 }
 
-// distinct returns the groups of a list, each where it is named first.
+// distinct returns the groups of a list without repetitions.
 func distinct(groups []string) []string {
 	var all []string
 	for _, group := range groups {
@@ -122,7 +122,7 @@ func distinct(groups []string) []string {
 	return all
 }
 
-// readLimits opens an account for each group that a queue has a limit for.
+// readLimits opens an account for each group for which a queue has a limit.
 func (p *plugin) readLimits(q *cluster.Queue, r *rules) {
 	if r.limits == "" {
 		return

@@ -12,7 +12,7 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "nodeorder"
 
-// kubeScores are the scores that the kube-scheduler's plugins give, by the argument that weighs them.
+// kubeScores are the scores of kube-scheduler's plugins, by the argument with their weight.
 var kubeScores = []struct {
 	argument, plugin string
 	weight           int
@@ -70,7 +70,7 @@ func (*plugin) Name() string { return Name }
 
 func (p *plugin) KubeScores() []framework.KubeScore { return p.kube }
 
-// points turns millionths of the best score into the unit of scores.
+// points converts millionths of the best score to the unit of scores.
 const points = 100 * framework.Point
 
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
@@ -87,13 +87,14 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 		with := balance(n.Used.At(resources.CPU)+k.Request.At(resources.CPU), cpu,
 			n.Used.At(resources.Memory)+k.Request.At(resources.Memory), memory)
 		without := balance(n.Used.At(resources.CPU), cpu, n.Used.At(resources.Memory), memory)
-		// Half the score for keeping the balance as it is, all for perfecting it: as kube-scheduler since 1.35.
+		// Half the score if the balance stays as it is, all if the pod makes it perfect, as in kube-scheduler since
+		// 1.35.
 		score += p.balanced * (resources.Million/2 + (resources.Million/2+with-without)/2) * points / resources.Million
 	}
 	return score
 }
 
-// balance is a whole less the standard deviation of two fractions, which is half their difference.
+// balance is one minus the standard deviation of two fractions, which is half their difference.
 func balance(cpuUsed, cpu, memoryUsed, memory int64) int64 {
 	difference := millionths(cpuUsed, cpu) - millionths(memoryUsed, memory)
 	return resources.Million - max(difference, -difference)/2

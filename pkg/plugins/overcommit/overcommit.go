@@ -34,7 +34,7 @@ type plugin struct {
 	cluster *cluster.Cluster
 	factor  *big.Rat
 	limit   resources.Vector // the cluster times the factor
-	// wide is the same for jobs whose pods are not made yet: with the nodes whose taints no pod tolerates so far.
+	// wide is the limit for jobs without pods yet. It includes nodes with taints that no pod tolerates so far.
 	wide resources.Vector
 }
 
@@ -43,7 +43,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 	if factor < 1 {
 		factor = defaultFactor
 	}
-	// The shortest decimal that reads as this float is what the user wrote; the float itself is a little off.
+	// The shortest decimal that reads as this float is what the user wrote. The float itself is not exact.
 	written, ok := new(big.Rat).SetString(strconv.FormatFloat(factor, 'g', -1, 64))
 	if !ok {
 		return nil, fmt.Errorf("%s: %v is not a number", factorKey, factor)
@@ -59,7 +59,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.wide = p.multiply(p.wide, s.Cluster.Attainable(true))
 }
 
-// multiply is an amount times the factor, in the memory of another.
+// multiply returns the amounts times the factor. It reuses the memory of another vector.
 func (p *plugin) multiply(memory, amounts resources.Vector) resources.Vector {
 	memory = memory[:0]
 	for d, amount := range amounts {
@@ -77,7 +77,7 @@ func (p *plugin) times(amount int64) int64 {
 	return product.Int64()
 }
 
-// MayEnqueue permits a job for which there is room beside what is used and what is booked.
+// MayEnqueue permits a job that fits beside what is used and what admitted jobs lack.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	for i := range j.MinResources {
 		if d := resources.Dim(i); p.need(j, d) > max(p.room(j, d), 0) {
@@ -87,12 +87,12 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// need is what a job would have booked of a resource once it is admitted.
+// need is what the job would lack of a resource once it is admitted.
 func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
 	return j.LacksResource(d)
 }
 
-// room is what a job may still have booked of a resource.
+// room is how much more of a resource admitted jobs may lack.
 func (p *plugin) room(j *cluster.Job, d resources.Dim) int64 {
 	c := p.cluster
 	left := -c.Root().Subtree.Inqueue.At(d)
@@ -104,8 +104,8 @@ func (p *plugin) room(j *cluster.Job, d resources.Dim) int64 {
 	return left
 }
 
-// used is what is taken of a resource. What is promised room is used already, and what leaves no longer is: so the jobs they are
-// of count them, too.
+// used is what is used of a resource. Pipelined tasks count, and pods that are being evicted do not, just as in the
+// usage of their jobs.
 func used(t *cluster.Totals, d resources.Dim) int64 {
 	return t.Used.At(d) - t.Releasing.At(d) + t.Promised.At(d)
 }

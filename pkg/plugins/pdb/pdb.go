@@ -22,10 +22,10 @@ func Factory() framework.PluginFactory {
 
 type plugin struct {
 	cluster *cluster.Cluster
-	needs   []need // of one question, kept for its memory
+	needs   []need // of one vote, kept to reuse its memory
 }
 
-// need is how many evictions a question asks of a budget.
+// need is how many evictions a proposal needs from a budget.
 type need struct {
 	budget    *cluster.Budget
 	evictions int
@@ -35,7 +35,7 @@ func (*plugin) Name() string { return Name }
 
 func (p *plugin) OpenSession(s *framework.Session) { p.cluster = s.Cluster }
 
-// VotePreempt lets pods go that their budgets let go.
+// VotePreempt permits evictions that the budgets allow.
 func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
 
 // VoteReclaim is the same between queues.

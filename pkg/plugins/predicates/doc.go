@@ -1,3 +1,3 @@
-// Package predicates is the plugin that decides which of the kube-scheduler's filters apply. Without it any node with
-// enough room will do.
+// Package predicates is the plugin that chooses which filters of kube-scheduler apply. Without it any node with enough
+// room is feasible.
 package predicates

@@ -7,7 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// isWeight judges the weight of a score.
+// isWeight checks the weight of a score.
 func isWeight(value any) error {
 	if weight := value.(int); weight < 0 || weight > math.MaxInt32 {
 		return errors.New("a whole number from 0 to 2147483647")
@@ -15,7 +15,7 @@ func isWeight(value any) error {
 	return nil
 }
 
-// longestTimeout bounds the timeouts, in seconds: a day at most.
+// longestTimeout limits timeouts to a day, in seconds.
 const longestTimeout = 24 * 60 * 60
 
 func isTimeout(value any) error {
@@ -25,7 +25,7 @@ func isTimeout(value any) error {
 	return nil
 }
 
-// isWait judges a timeout that cannot be none.
+// isWait checks a timeout that must be above zero.
 func isWait(value any) error {
 	if seconds := value.(int); seconds < 1 || seconds > longestTimeout {
 		return errors.New("a whole number of seconds from 1 to 86400")
@@ -38,13 +38,13 @@ func isShape(value any) error {
 	return err
 }
 
-// The largest numbers of a shape.
+// The largest values of a shape.
 const maxUtilization, maxScore = 100, 10
 
 var errShape = errors.New("a list of points such as {utilization: 0, score: 10}, with a utilization from 0 to 100 that grows from " +
 	"point to point, and a score from 0 to 10")
 
-// readShape reads the points of a shape; nothing is no points.
+// readShape reads the points of a shape. Nil has no points.
 func readShape(value any) ([]framework.ShapePoint, error) {
 	if value == nil || value == "" {
 		return nil, nil

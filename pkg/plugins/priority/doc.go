@@ -1,11 +1,11 @@
 // Package priority is the plugin that serves jobs of higher PriorityClass first, and within a job the pods of higher
-// task priority; and that lets pods leave only for what ranks above them.
+// task priority. It permits evicting only pods that rank below the preemptor.
 //
 // Invariants:
 //
-//  1. For another job, of its own queue or a lone pod of any, a pod leaves if its job has strictly lower priority than the
-//     other (rules A2, A3, J1). What the two pods rank in their jobs does not matter.
-//  2. For a pod of its own job a pod leaves if it ranks strictly lower (rule P1).
-//  3. Between queues it has no say: there the queues' priorities count.
-//  4. A job lacks something as long as one of its pods waits that may be placed; before admission, whatever it is.
+//  1. For another job of its queue, or a lone pod of any queue, a pod may be evicted only if its job has strictly lower
+//     priority (rules A2, A3, J1). The task priorities of the two pods do not matter.
+//  2. For a pod of its own job, a pod may be evicted only if it has strictly lower task priority (rule P1).
+//  3. Between queues the plugin abstains. There the priorities of queues count.
+//  4. A job is starving as long as one of its pods is pending and can be placed. Before admission a job always is.
 package priority

@@ -31,7 +31,7 @@ func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(b.Priority
 
 func (plugin) CompareTasks(a, b *cluster.Task) int { return cmp.Compare(b.Priority, a.Priority) }
 
-// VotePreempt lets pods go that rank below the preemptor.
+// VotePreempt permits evicting pods that rank below the preemptor.
 func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	victim := d.VictimJob()
 	if victim != d.Preemptor {
@@ -48,7 +48,7 @@ func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) 
 	return framework.Permit, ""
 }
 
-// IsStarving reports whether the job has fewer pods with a node, or the promise of one, than could have one.
+// IsStarving reports whether fewer tasks of the job have a node, or are pipelined to one, than could have one.
 func (plugin) IsStarving(j *cluster.Job) bool {
 	return j.IsPendingAdmission() || j.Count(cluster.Pending) > 0
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// MaxAnswer is how many bytes an answer may have: a thousand times what any takes, and too little to fill the memory with.
+// MaxAnswer is the largest answer in bytes: a thousand times the usual, and too small to fill the memory.
 const MaxAnswer = 1 << 20
 
-// ErrSilent is the error of an extender that cannot be reached, or takes longer than the timeout.
+// ErrSilent is the error for an extender that cannot be reached, or does not answer within the timeout.
 var ErrSilent = errors.New("it does not answer")
 
 var (
@@ -23,13 +23,13 @@ var (
 	errUnreadable = errors.New("its answer is not the JSON that is expected")
 )
 
-// Extender is where to ask.
+// Extender is the address of an extender.
 type Extender struct {
 	prefix string
 	client http.Client
 }
 
-// New returns an extender at a URL, which must be absolute, that has so much time for each answer.
+// New returns an extender at a URL, which must be absolute. The timeout is for each call.
 func New(prefix string, timeout time.Duration) (*Extender, error) {
 	at, err := url.Parse(prefix)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
@@ -39,7 +39,7 @@ func New(prefix string, timeout time.Duration) (*Extender, error) {
 	return &Extender{prefix: strings.TrimRight(prefix, "/"), client: http.Client{Timeout: timeout, CheckRedirect: stay}}, nil
 }
 
-// Call puts a question to a verb, and reads the answer into a value; nil takes any answer.
+// Call sends a question to a verb and decodes the answer. With a nil answer, any answer is accepted.
 func (e *Extender) Call(verb string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package callout asks an extender: one POST of JSON for each question, one JSON object for an answer.
+// Package callout asks an extender: one POST of JSON for each question, one JSON object as the answer.
 //
-// It is the only part of what decides that waits for another program, and kept apart for that.
+// It is the only code in the core that waits for another program, and is a package of its own for that reason.
 //
 // Invariants:
 //
-//  1. A call ends within the timeout, the reading of the answer included.
-//  2. Of an answer no more than [MaxAnswer] bytes are read; a longer one is an error.
-//  3. Errors are in few words that do not depend on when they happen, so that they can be counted and shown. One that says
-//     without an answer is [ErrSilent].
-//  4. It goes where it was told to go: redirections are not followed.
+//  1. A call ends within the timeout, including reading the answer.
+//  2. No more than [MaxAnswer] bytes of an answer are read. A longer one is an error.
+//  3. Errors are short and do not depend on the time, so that they can be counted and shown. If there is no answer the
+//     error is [ErrSilent].
+//  4. Redirections are not followed.
 //
-// It must not know what is asked.
+// This package must not know what is asked.
 package callout

@@ -15,7 +15,7 @@ type portion struct {
 	amount     int64 // what it gets
 
 	rising   bool
-	fraction uint64 // what rounding down left of it, in parts of the sum of weights
+	fraction uint64 // the remainder of rounding down, as a fraction of the sum of weights
 }
 
 // mark is a level at which a portion starts to rise or has reached its top.
@@ -25,18 +25,18 @@ type mark struct {
 	starts  bool
 }
 
-// divider divides amounts. It keeps its memory between calls.
+// divider divides amounts. It reuses its memory between calls.
 type divider struct {
 	portions []portion
 	marks    []mark
 	rising   []int
 }
 
-// divide pours total into the portions. Each gets its weight times the level, kept between its floor and its top; the
-// level is the highest at which there is enough. It may change the floors.
+// divide divides total into the portions. Each gets its weight times the level, but at least its floor and at most its
+// top. The level is the highest for which total is enough. The floors may change.
 //
-// Rounds of pouring and taking back, the way it is usually put, come only near the level, and stop nowhere in particular
-// with whole numbers. Between two marks the sum grows evenly, so the level is found exactly by one walk over the marks.
+// Volcano divides in rounds, which comes only close to the level, and does not end at a defined point with whole
+// numbers. Between two marks the sum grows linearly, so one walk over the marks finds the level exactly.
 func (v *divider) divide(total int64) {
 	settled, weights := v.set(total)
 	slices.SortFunc(v.marks, func(a, b mark) int { return a.level.Compare(b.level) })
@@ -60,8 +60,8 @@ func (v *divider) divide(total int64) {
 	}
 }
 
-// set puts every portion at its floor and notes its marks. It returns the sum of the portions that do not rise from
-// level zero, and the weights of those that do.
+// set sets every portion to its floor and notes its marks. It returns the sum of the portions that do not rise from
+// level zero, and the sum of the weights of those that do.
 func (v *divider) set(total int64) (settled, weights int64) {
 	var floors int64
 	for i := range v.portions {
@@ -88,7 +88,7 @@ func (v *divider) set(total int64) (settled, weights int64) {
 	return settled, weights
 }
 
-// share divides an amount among the rising portions by weight. What rounding leaves goes to the largest fractions.
+// share divides an amount among the rising portions by weight. The remainder of rounding goes to the largest fractions.
 func (v *divider) share(amount int64, weights uint64) {
 	v.rising = v.rising[:0]
 	left := amount

@@ -27,15 +27,16 @@ func Factory() framework.PluginFactory {
 type plugin struct {
 	cluster *cluster.Cluster
 	view    *quota.View
-	// attainable has the ceilings for jobs whose pods are not made yet: with the nodes whose taints no pod tolerates so far.
+	// attainable has the ceilings for jobs without pods yet. It includes nodes with taints that no pod tolerates so
+	// far.
 	attainable *quota.View
-	written    *quota.View // what queues say themselves that they may hold
+	written    *quota.View // the limits by the specs of the queues
 	divider    divider
 }
 
 func (*plugin) Name() string { return Name }
 
-// OpenSession works out what every queue deserves that has jobs or guarantees.
+// OpenSession works out the share of every queue with jobs or a guarantee.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
 	policy := quota.Policy{Flat: true, Strict: true, AnyExcess: true,
@@ -68,7 +69,8 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	}
 }
 
-// within returns a view in which queues have ceilings within a room, beside the sum of all guarantees, and no shares yet.
+// within returns a view with the ceilings of queues, given the size of the cluster and the sum of all guarantees,
+// without shares.
 func (p *plugin) within(policy quota.Policy, queues []*cluster.Queue, room, guarantees resources.Vector) *quota.View {
 	view, dims := quota.NewView(p.cluster.Quota(), policy), p.cluster.Resources.Len()
 	amounts, present := make(resources.Vector, len(queues)*dims), make([]bool, dims)
@@ -113,8 +115,8 @@ func (p *plugin) share(queues []*cluster.Queue, total resources.Vector) {
 	}
 }
 
-// moves reports whether another share of a queue than before lets a queue have something: the queue wants more and deserves
-// more now, or it holds what it deserves no more. What others ask for moves a share too, and nothing else tells of that.
+// moves reports whether a new share may help jobs of a queue: the queue requests more and now deserves more, or it no
+// longer holds what it deserves. The requests of other queues change a share too, and no event says so.
 func moves(q *cluster.Queue, before, now resources.Vector) bool {
 	for i, deserved := range now {
 		d := resources.Dim(i)
@@ -127,7 +129,7 @@ func moves(q *cluster.Queue, before, now resources.Vector) bool {
 	return false
 }
 
-// wanted is what a queue would hold if there were room for all.
+// wanted is what a queue requests.
 func wanted(q *cluster.Queue) resources.Vector {
 	if q.Problem != "" || !q.Open() {
 		return q.Own.Allocated
@@ -135,7 +137,7 @@ func wanted(q *cluster.Queue) resources.Vector {
 	return q.Own.Request
 }
 
-// CompareQueues puts more priority first, then the smaller share.
+// CompareQueues puts higher priority first, then the smaller ratio of what is held to the share.
 func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 		return c
@@ -143,10 +145,10 @@ func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 	return p.view.Ratio(&a.Node).Compare(p.view.Ratio(&b.Node))
 }
 
-// Shares are what the queues deserve.
+// Shares returns the bounds of all queues.
 func (p *plugin) Shares() *quota.View { return p.view }
 
-// Overused holds back a queue that wants more and has all that it deserves, of every resource.
+// Overused refuses a queue that requests more and holds all that it deserves, of every resource.
 func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 	if !p.view.IsSaturated(&q.Node) {
 		return nil
@@ -154,8 +156,9 @@ func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 	return p.refusal(q, nil)
 }
 
-// MayAllocate lets a queue grow up to what it deserves, in the resources that the task requests. A refusal is OverShare only
-// if the queue's capability would allow the task; that the cluster is too small is for the nodes to say.
+// MayAllocate lets a queue hold up to what it deserves, of the resources that the task requests. The verdict is
+// OverShare only if the queue's capability has room for the task. That the cluster is too small is reported by the
+// search for nodes.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	claim := quota.ToPlace(t.Request())
 	if !p.written.Fits(&q.Node, claim) {
@@ -164,7 +167,7 @@ func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 	return p.overShare(q, claim)
 }
 
-// MayBind keeps a queue within its capability while evictions that were decided may be refused still.
+// MayBind keeps a queue within its capability while planned evictions may still be refused.
 func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	claim := quota.ToBind(t.Request())
 	if p.written.Fits(&q.Node, claim) {
@@ -173,8 +176,8 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.written.Refusal(p.cluster.Resources, &q.Node, claim)
 }
 
-// MayTake lets a queue take from others up to what it deserves, as long as it is open (rules Q4, Q5). A pod's place on a node alone
-// gives no right to what others hold.
+// MayTake allows a queue to reclaim up to what it deserves, if it is open (rules Q4, Q5). The number of pods alone
+// gives no right to reclaim.
 func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	switch v := q.RefuseClosed(); {
 	case v != nil:
@@ -187,7 +190,7 @@ func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.refusal(q, p.view.ShareShortages(p.cluster.Resources, &q.Node, quota.ToPlace(t.Request())))
 }
 
-// overShare says what of its share a queue lacks for a claim, nil if it lacks nothing.
+// overShare returns a verdict if a claim does not fit into the share of a queue, otherwise nil.
 func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
 	if short := p.view.ShareShortages(p.cluster.Resources, &q.Node, claim); short != nil {
 		return p.refusal(q, short)
@@ -195,8 +198,8 @@ func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict
 	return nil
 }
 
-// VoteReclaim lets pods go as long as their queue holds more than it deserves of some resource, and those of queues with
-// less priority than the preemptor's whatever their queue deserves (rule Q1).
+// VoteReclaim permits evicting pods if their queue holds more than it deserves of some resource. Against a preemptor of
+// higher queue priority it always does (rule Q1).
 func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
 	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, d.Leaving()); why != "" {
 		return framework.Reject, why
@@ -209,8 +212,8 @@ func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdic
 		Shortages: shortages, Detail: p.deserves(q, shortages)}
 }
 
-// deserves says what a queue deserves of what is short, or of everything. It leaves out what the queue holds: that changes
-// all the time, and every status it is written to would change with it.
+// deserves says what a queue deserves of what is short, or of everything. It does not say what the queue holds: that
+// changes all the time, and every status that contains it would be written again.
 func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string {
 	var amounts []string
 	for i, amount := range p.view.Of(&q.Node).Deserved {
@@ -226,7 +229,7 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 	return "it deserves " + strings.Join(amounts, ", ")
 }
 
-// MayEnqueue admits a job that fits under the ceiling of its queue, beside the jobs already admitted.
+// MayEnqueue admits a job that fits under the ceiling of its queue, beside the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	view, claim := p.view, quota.ToAdmit(j.MinResources, j)
 	if j.AwaitsPods() {

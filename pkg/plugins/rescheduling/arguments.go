@@ -48,22 +48,22 @@ func aboveZero(value any) error {
 	return nil
 }
 
-// levels are how much of a node is in use of CPU, of memory, and of the pods it can have, in millionths.
+// levels are the used parts of a node's CPU, memory and pods, in millionths.
 type levels [3]int64
 
-// levelNames are what the configuration calls them.
+// levelNames are their names in the configuration.
 var levelNames = [len(levels{})]string{"cpu", "memory", "pods"}
 
 // strategy is lowNodeUtilization with its parameters.
 type strategy struct {
 	low, target   levels
-	numberOfNodes int    // that must be low at least, and one more
+	numberOfNodes int    // the strategy acts only if more nodes than this are low
 	className     string // pods of this priority and above stay
 	priority      int64  // the same as a number, if hasPriority
 	hasPriority   bool
 }
 
-// readStrategies reads a list of strategies. None means the one there is, with its defaults.
+// readStrategies reads a list of strategies. Without any, the only strategy has its defaults.
 func readStrategies(value any) ([]strategy, error) {
 	if value == nil {
 		value = []any{map[string]any{"name": lowNodeUtilization}}
@@ -147,7 +147,7 @@ func (s *strategy) readPriority(params map[string]any) error {
 	return nil
 }
 
-// readLevels reads levels in percent. Those that are not given stay as they are.
+// readLevels reads levels in percent. Levels that are not given keep their defaults.
 func readLevels(name string, value any, to *levels) error {
 	given, isMapping := value.(map[string]any)
 	if !isMapping && value != nil {
@@ -173,7 +173,7 @@ func readLevels(name string, value any, to *levels) error {
 	return nil
 }
 
-// onlyKnown refuses a key that has no meaning.
+// onlyKnown returns an error for an unknown key.
 func onlyKnown(where string, fields map[string]any, known ...string) error {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, key) {

@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// maxAge is from what age on a load is not known (source: Volcano).
+// maxAge is the age from which a load is unknown (source: Volcano).
 const maxAge = 5 * time.Minute
 
 type plugin struct {
@@ -19,15 +19,15 @@ type plugin struct {
 
 	session   *framework.Session
 	byDefault bool      // pods without a mark may be evicted
-	held      time.Time // when the last round was, zero before the first
-	moves     []move    // that do not show in the loads yet
+	held      time.Time // the time of the last round, zero before the first
+	moves     []move    // moves that the loads do not show yet
 }
 
-// move is a pod that was named.
+// move is a pod that was named as a victim.
 type move struct {
 	from, to string
 	request  resources.Vector
-	amount   levels // the same, of what to has
+	amount   levels // the same, relative to the node to
 	at       time.Time
 }
 
@@ -45,7 +45,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.moves = slices.DeleteFunc(p.moves, func(m move) bool { return s.Now.Sub(m.at) >= p.period })
 }
 
-// WakeAt is when the next round may be held. While no load is known there is none to wait for.
+// WakeAt is when the next round may start, zero while no load is known.
 func (p *plugin) WakeAt() time.Time {
 	if p.held.IsZero() {
 		return time.Time{}
@@ -53,7 +53,7 @@ func (p *plugin) WakeAt() time.Time {
 	return p.held.Add(p.interval)
 }
 
-// ChooseVictims names the pods that are better off elsewhere, once in an interval.
+// ChooseVictims names pods that would run on a low node, once in an interval.
 func (p *plugin) ChooseVictims() []framework.Chosen {
 	s := p.session
 	if s.Outlook == nil || !p.held.IsZero() && s.Now.Before(p.held.Add(p.interval)) {
@@ -61,7 +61,7 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 	}
 	var chosen []framework.Chosen
 	p.held = time.Time{}
-	x := s.Begin() // what was named by one strategy is gone for the next
+	x := s.Begin() // pods named by one strategy are gone for the next
 	defer x.Undo()
 	for i := range p.strategies {
 		r := p.newRound(&p.strategies[i])
@@ -74,7 +74,7 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 	return chosen
 }
 
-// level is how busy a node is, with what was meant for it lately; ok is false if that is not known.
+// level is the load of a node, with recent moves to it; ok is false if it is unknown.
 func (p *plugin) level(n *cluster.Node) (l levels, ok bool) {
 	if !n.Ready() || n.Load.At.IsZero() || p.session.Now.Sub(n.Load.At) > maxAge {
 		return l, false
@@ -89,7 +89,7 @@ func (p *plugin) level(n *cluster.Node) (l levels, ok bool) {
 	return l, true
 }
 
-// part is how much of a node an amount is, in millionths.
+// part is an amount as a fraction of a node, in millionths.
 func part(amount int64, n *cluster.Node, d resources.Dim) int64 {
 	return resources.Millionths(amount, max(n.Allocatable.At(d), 1))
 }
@@ -97,7 +97,7 @@ func part(amount int64, n *cluster.Node, d resources.Dim) int64 {
 // dims are the resources of levels.
 var dims = [len(levels{})]resources.Dim{resources.CPU, resources.Memory, resources.Pods}
 
-// partOf is how much of a node a task requests.
+// partOf is the request of a task as fractions of a node.
 func partOf(t *cluster.Task, n *cluster.Node) (l levels) {
 	for i, d := range dims {
 		l[i] = part(t.Request().At(d), n, d)
@@ -105,7 +105,7 @@ func partOf(t *cluster.Task, n *cluster.Node) (l levels) {
 	return l
 }
 
-// isWithin reports whether nothing of a level is above a limit.
+// isWithin reports whether no part of a level is above a limit.
 func (l levels) isWithin(limit levels) bool {
 	for i := range l {
 		if l[i] > limit[i] {

@@ -14,17 +14,17 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// criticalPriority is that of the lower of the two critical classes, which every cluster has.
+// criticalPriority is the lower of the two critical priorities, which every cluster has.
 const criticalPriority = 2_000_000_000
 
-// round is one look at the nodes.
+// round is one check of all nodes.
 type round struct {
 	*plugin
 	*strategy
 	below     int64 // pods of this priority and above stay
 	levels    map[*cluster.Node]levels
 	low, high []*cluster.Node
-	wanted    map[*cluster.Node]bool // nodes on which a pod that waits fits
+	wanted    map[*cluster.Node]bool // nodes on which a pending pod fits
 }
 
 func (p *plugin) newRound(s *strategy) *round {
@@ -42,7 +42,7 @@ func (p *plugin) newRound(s *strategy) *round {
 			r.high = append(r.high, n)
 		}
 	}
-	// The busiest first.
+	// The busiest comes first.
 	slices.SortStableFunc(r.high, func(a, b *cluster.Node) int {
 		return cmp.Compare(r.levels[b][0]+r.levels[b][1], r.levels[a][0]+r.levels[a][1])
 	})
@@ -50,7 +50,7 @@ func (p *plugin) newRound(s *strategy) *round {
 	return r
 }
 
-// limit is the priority from which on pods stay. Where the class that says it is not known, that is every priority.
+// limit is the priority from which pods stay. If the PriorityClass does not exist, all pods stay.
 func (r *round) limit() int64 {
 	switch {
 	case r.hasPriority:
@@ -92,13 +92,13 @@ func (r *round) choose(x framework.Transaction) []framework.Chosen {
 	return chosen
 }
 
-// String says how busy a node is.
+// String formats the load of a node.
 func (l levels) String() string {
 	const percent = resources.Million / 100
 	return fmt.Sprintf("CPU %d%%, memory %d%%, pods %d%%", l[0]/percent, l[1]/percent, l[2]/percent)
 }
 
-// candidates are the pods of a node that could go, those that matter least first.
+// candidates returns the pods of a node that may be named, the least important first.
 func (r *round) candidates(n *cluster.Node) []*cluster.Task {
 	tasks := slices.DeleteFunc(slices.Clone(n.Tasks()), func(t *cluster.Task) bool { return !t.Status.Evictable() })
 	slices.SortFunc(tasks, func(a, b *cluster.Task) int {
@@ -115,7 +115,7 @@ func priorityOf(t *cluster.Task) int64 {
 	return 0
 }
 
-// quality ranks how much a pod is promised: nothing, something, or all that it may use.
+// quality ranks the QoS class of a pod: BestEffort, Burstable, Guaranteed.
 func quality(t *cluster.Task) int {
 	switch {
 	case t.BestEffort():
@@ -128,7 +128,7 @@ func quality(t *cluster.Task) int {
 	return 2
 }
 
-// mayLeave reports whether no law and no promise keeps a task where it is.
+// mayLeave reports whether neither a rule nor a plan protects a task.
 func (r *round) mayLeave(t *cluster.Task) bool {
 	j := t.Job
 	if j == nil || j.Group == nil || j.Queue == nil || !j.Queue.Open() || !isReclaimable(j.Queue) {
@@ -145,12 +145,12 @@ func (r *round) mayLeave(t *cluster.Task) bool {
 			return false
 		}
 	}
-	// The job's own counts are those after what was named.
+	// The job already counts without the pods that were named.
 	return j.KeepsMinimum(t, cluster.Leaving{}) || isAlone(t)
 }
 
-// isReclaimable reports whether neither a queue nor one above it keeps what it holds to itself. What the root says of itself
-// means nothing: no queue is outside of it.
+// isReclaimable reports whether a queue and all above it are reclaimable. The root does not count, because no queue is
+// outside it.
 func isReclaimable(q *cluster.Queue) bool {
 	for ; q != nil && q.Name != schedulingv1beta1.RootQueue; q = q.Parent {
 		if !q.Reclaimable {
@@ -160,12 +160,12 @@ func isReclaimable(q *cluster.Queue) bool {
 	return true
 }
 
-// isAlone reports whether a task is all there is of its job.
+// isAlone reports whether a task is the only one of its job.
 func isAlone(t *cluster.Task) bool {
 	return !slices.ContainsFunc(t.Job.Tasks(), func(other *cluster.Task) bool { return other != t && !other.Status.Finished() })
 }
 
-// moveTo counts a task as gone and returns the low node that it would go to if it were made anew. If there is none the task
+// moveTo counts a task as gone and returns the low node on which its replacement would run. If there is none the task
 // stays.
 func (r *round) moveTo(x framework.Transaction, t *cluster.Task) *cluster.Node {
 	s, from := r.session, t.Node
@@ -189,7 +189,7 @@ func (r *round) moveTo(x framework.Transaction, t *cluster.Task) *cluster.Node {
 	return to
 }
 
-// hasRoom reports whether a task fits on a node beside those that were meant for it in this round.
+// hasRoom reports whether a task fits on a node beside those that this round moves there.
 func (r *round) hasRoom(n *cluster.Node, t *cluster.Task) bool {
 	for d, need := range t.Request() {
 		free := n.Future(resources.Dim(d))
@@ -205,7 +205,7 @@ func (r *round) hasRoom(n *cluster.Node, t *cluster.Task) bool {
 	return true
 }
 
-// isWanted reports whether a pod that waits fits on a node: it would be there before the one that is moved.
+// isWanted reports whether a pending pod fits on a node, so that it would be placed before the replacement.
 func (r *round) isWanted(n *cluster.Node) bool {
 	isWanted, isKnown := r.wanted[n]
 	if isKnown {
@@ -225,7 +225,7 @@ func (r *round) isWanted(n *cluster.Node) bool {
 	return isWanted
 }
 
-// note remembers that a task moves.
+// note stores the move of a task.
 func (r *round) note(t *cluster.Task, from, to *cluster.Node) {
 	amount := partOf(t, to)
 	r.levels[from] = r.levels[from].plus(partOf(t, from), -1)

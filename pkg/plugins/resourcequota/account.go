@@ -12,25 +12,25 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// account is a quota with what is booked on it.
+// account is a ResourceQuota with what is booked on it.
 type account struct {
 	quota *corev1.ResourceQuota
 	lines []line // by name
 }
 
-// line is one resource of a quota that minimums speak of.
+// line is one resource of a quota that minimums may name.
 type line struct {
-	name corev1.ResourceName // as the quota calls it
+	name corev1.ResourceName // its name in the quota
 	measure
 	hard, used int64
-	left       int64 // of what is allowed beyond what is used
-	booked     int64 // for jobs that were admitted
+	left       int64 // hard less used
+	booked     int64 // for admitted jobs
 }
 
-// measure is what of a pod a line counts.
+// measure is what a line counts of a pod.
 type measure struct {
-	resource corev1.ResourceName // as nodes call it
-	isLimit  bool                // its limit, not its request
+	resource corev1.ResourceName // its name on nodes
+	isLimit  bool                // it counts limits, not requests
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 	limitsPrefix   = "limits."
 )
 
-// measureOf reads the name that a quota gives a resource; ok is false for what minimums do not speak of.
+// measureOf parses the name of a resource in a quota; ok is false if minimums cannot name it.
 func measureOf(name corev1.ResourceName) (m measure, ok bool) {
 	switch name {
 	case corev1.ResourcePods, countPods:
@@ -47,7 +47,7 @@ func measureOf(name corev1.ResourceName) (m measure, ok bool) {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
 		return measure{resource: name}, true
 	case corev1.ResourceRequestsStorage:
-		return measure{}, false // of claims
+		return measure{}, false // of volume claims
 	}
 	if of, found := strings.CutPrefix(string(name), limitsPrefix); found {
 		return measure{resource: corev1.ResourceName(of), isLimit: true}, true
@@ -56,7 +56,7 @@ func measureOf(name corev1.ResourceName) (m measure, ok bool) {
 	return measure{resource: corev1.ResourceName(of)}, found || strings.HasPrefix(of, corev1.ResourceHugePagesPrefix)
 }
 
-// names are those by which minResources may say it.
+// names returns the names under which minResources may have it.
 func (m measure) names() []corev1.ResourceName {
 	switch {
 	case m.isLimit:
@@ -88,12 +88,12 @@ func (p *plugin) open(quota *corev1.ResourceQuota) *account {
 	return a
 }
 
-// amount is a quantity in the unit of its resource; below zero it is zero.
+// amount is a quantity in the unit of its resource, at least zero.
 func (p *plugin) amount(m measure, quantity resource.Quantity) int64 {
 	return p.cluster.Resources.Vector(corev1.ResourceList{m.resource: quantity}).At(p.cluster.Resources.Dim(m.resource))
 }
 
-// lacks is what the pods that a job has are short of its minimum.
+// lacks is what the pods of a job are short of its minimum.
 func (p *plugin) lacks(j *cluster.Job, m measure) int64 {
 	if need := p.minimum(j, m); need > 0 {
 		return max(need-p.has(j, m), 0)
@@ -101,7 +101,7 @@ func (p *plugin) lacks(j *cluster.Job, m measure) int64 {
 	return 0
 }
 
-// minimum is what a job needs at the least, zero if it does not say.
+// minimum is what a job needs at least, zero if it does not say.
 func (p *plugin) minimum(j *cluster.Job, m measure) int64 {
 	var most int64
 	isNamed := false
@@ -118,11 +118,11 @@ func (p *plugin) minimum(j *cluster.Job, m measure) int64 {
 	return most
 }
 
-// has is what a quota counts of the pods that a job has.
+// has is what a quota counts of the pods of a job.
 func (p *plugin) has(j *cluster.Job, m measure) int64 {
 	if !m.isLimit {
 		d := p.cluster.Resources.Dim(m.resource)
-		return j.Usage.Request.At(d) + j.Gated.At(d) // a gate holds the pod, and the quota counts it
+		return j.Usage.Request.At(d) + j.Gated.At(d) // the quota also counts pods with scheduling gates
 	}
 	var sum int64
 	for _, t := range j.Tasks() {
@@ -133,7 +133,7 @@ func (p *plugin) has(j *cluster.Job, m measure) int64 {
 	return min(sum, resources.MaxQuantity)
 }
 
-// concerns reports whether a quota is known to be about the pods of a job.
+// concerns reports whether a quota is known to apply to the pods of a job.
 func (a *account) concerns(j *cluster.Job) bool {
 	for _, scope := range a.quota.Spec.Scopes {
 		if !isWithin(j, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}) {
@@ -150,7 +150,7 @@ func (a *account) concerns(j *cluster.Job) bool {
 	return true
 }
 
-// isWithin reports whether a job is known to meet a requirement of a scope.
+// isWithin reports whether a job is known to match a scope.
 func isWithin(j *cluster.Job, r corev1.ScopedResourceSelectorRequirement) bool {
 	switch r.ScopeName {
 	case corev1.ResourceQuotaScopeBestEffort:
@@ -173,7 +173,7 @@ func isWithin(j *cluster.Job, r corev1.ScopedResourceSelectorRequirement) bool {
 	return false
 }
 
-// namesComputing reports whether a job's minimum holds CPU or memory, which is what makes a pod more than BestEffort.
+// namesComputing reports whether a job's minimum names CPU or memory, so that its pods are not BestEffort.
 func namesComputing(j *cluster.Job) bool {
 	if j.Group.Spec.MinResources == nil {
 		return false

@@ -24,10 +24,10 @@ func Factory() framework.PluginFactory {
 
 type plugin struct {
 	cluster *cluster.Cluster
-	books   map[string][]*account     // of the namespaces that were asked for in the session
-	letIn   map[string][]*cluster.Job // by namespace, those that were in before; nil until it is needed
-	// asked is the job that was asked about last. It is not told when a job is admitted, but it happens before the next is asked
-	// about.
+	books   map[string][]*account     // of the namespaces that this session asked for
+	letIn   map[string][]*cluster.Job // admitted jobs before this session, by namespace; nil until it is needed
+	// asked is the job of the last question. The plugin is not told when a job is admitted, but that happens before the
+	// next question.
 	asked *cluster.Job
 }
 
@@ -53,7 +53,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// bookAsked keeps room for the job that was asked about last, if it was admitted.
+// bookAsked books the job of the last question if it was admitted.
 func (p *plugin) bookAsked() {
 	if j := p.asked; j != nil && isLetIn(j) {
 		p.asked = nil
@@ -72,10 +72,10 @@ func (p *plugin) book(j *cluster.Job) {
 	}
 }
 
-// isLetIn reports whether a job is inside, and pods that it needs to start may not exist yet.
+// isLetIn reports whether a job is admitted, and pods that it needs to start may not exist yet.
 func isLetIn(j *cluster.Job) bool { return j.Phase == schedulingv1beta1.PodGroupInqueue }
 
-// accounts returns the quotas of a namespace with what is booked on them.
+// accounts returns the quotas of a namespace with their bookings.
 func (p *plugin) accounts(namespace string) []*account {
 	if accounts, known := p.books[namespace]; known {
 		return accounts
@@ -99,7 +99,7 @@ func (p *plugin) accounts(namespace string) []*account {
 	return accounts
 }
 
-// refusal says what is short for a job in a quota, nil if nothing is.
+// refusal says what a job lacks in a quota, nil if nothing.
 func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
 	if !a.concerns(j) {
 		return nil
@@ -110,7 +110,7 @@ func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
 	for i := range a.lines {
 		l := &a.lines[i]
 		if all := p.minimum(j, l.measure); all > l.hard {
-			// Whatever it has already, it can never be whole again after it has lost it.
+			// The job may have pods now, but could not get them again after losing them.
 			short = append(short, verdict.Shortage{Resource: l.resource, Need: all, Have: l.hard})
 			details = append(details, fmt.Sprintf("%s is %s in all", l.name, resources.Format(l.resource, l.hard)))
 			continue
@@ -122,8 +122,8 @@ func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
 		short = append(short, verdict.Shortage{Resource: l.resource, Need: need, Have: have})
 		details = append(details, l.String())
 		if need <= l.left {
-			// Its quota shows a pod as used before the pod itself is seen: until then it counts twice, and all that happens
-			// when it does no longer is that the pod gets a node.
+			// The quota counts a new pod as used before the watch delivers the pod. Until then the pod counts twice.
+			// The only event when that ends is that the pod gets a node.
 			help |= verdict.HelpPod
 		}
 	}

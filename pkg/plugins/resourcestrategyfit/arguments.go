@@ -38,7 +38,7 @@ func Factory() framework.PluginFactory {
 	}
 }
 
-// maxWeight bounds weights, so that no score overflows.
+// maxWeight limits weights, so that no score overflows.
 const maxWeight = 1_000_000
 
 func checkWeight(value any) error {
@@ -46,7 +46,7 @@ func checkWeight(value any) error {
 	return err
 }
 
-// checking makes a check of what reads an argument.
+// checking makes a check from a function that reads an argument.
 func checking[T any](read func(any) (T, error)) func(any) error {
 	return func(value any) error {
 		_, err := read(value)
@@ -65,7 +65,7 @@ const (
 	mostAllocated  = "MostAllocated"
 )
 
-// readStrategies reads the strategies of resources by name or pattern.
+// readStrategies reads strategies by the name or pattern of a resource.
 func readStrategies(value any) (map[string]strategy, error) {
 	given, err := mapping("", value)
 	if err != nil {
@@ -101,7 +101,7 @@ func readStrategies(value any) (map[string]strategy, error) {
 	return strategies, nil
 }
 
-// scarce are resources that are to be kept for those who ask for them.
+// scarce are resources whose nodes are kept for pods that request them.
 type scarce struct {
 	weight  int64 // 0 if none are
 	names   []corev1.ResourceName
@@ -142,7 +142,7 @@ func readScarce(value any) (scarce, error) {
 	return s, nil
 }
 
-// reserve is what is kept with each unit of a scarce resource.
+// reserve is what is kept free for each unit of a scarce resource.
 type reserve struct {
 	name   corev1.ResourceName
 	cores  float64
@@ -179,7 +179,7 @@ func readReserves(value any) ([]reserve, error) {
 	return reserves, nil
 }
 
-// proportion reads how much is kept with a unit, 1 if that is not said.
+// proportion reads how much is kept for a unit, 1 by default.
 func proportion(proportions map[string]any, key string) (float64, error) {
 	given, isGiven := proportions[key]
 	if !isGiven {
@@ -192,7 +192,7 @@ func proportion(proportions map[string]any, key string) (float64, error) {
 	return number, nil
 }
 
-// listed reads whether a part is on, and the resources it speaks of.
+// listed reads whether a part is on, and its resources.
 func listed(fields map[string]any) (isOn bool, names []corev1.ResourceName, err error) {
 	switch enable := fields["enable"].(type) {
 	case nil:
@@ -220,7 +220,7 @@ func listed(fields map[string]any) (isOn bool, names []corev1.ResourceName, err 
 
 // texts returns every name with every ending.
 func texts(names []corev1.ResourceName, endings ...string) []string {
-	all := []string{""} // so that a list of no names is not "any name"
+	all := []string{""} // so that an empty list does not match every name
 	for _, name := range names {
 		for _, ending := range endings {
 			all = append(all, string(name)+ending)
@@ -229,7 +229,7 @@ func texts(names []corev1.ResourceName, endings ...string) []string {
 	return all
 }
 
-// mapping reads a mapping with these keys at most, or with any if none are given. What is not given is an empty one.
+// mapping reads a mapping, and refuses keys other than the known ones, unless none are given. Nil is an empty mapping.
 func mapping(name string, value any, known ...string) (map[string]any, error) {
 	if value == nil || value == "" {
 		return nil, nil

@@ -21,8 +21,8 @@ type plugin struct {
 	reserves   []reserve
 
 	index   *resources.Index
-	byDim   []strategy                    // by dimension; one of weight 0 does not count
-	byClass map[*cluster.Class][]strategy // of those that say something themselves
+	byDim   []strategy                    // by dimension; weight 0 does not count
+	byClass map[*cluster.Class][]strategy // of classes with annotations
 }
 
 func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
@@ -40,7 +40,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
-// DeclareKeys names what a pod says of how it is scored.
+// DeclareKeys declares the annotations of a pod that change its scores.
 func (*plugin) DeclareKeys() cluster.Keys {
 	return cluster.Keys{PodAnnotations: []string{schedulingv1beta1.ResourceStrategyTypeKey, schedulingv1beta1.ResourceStrategyWeightKey}}
 }
@@ -49,19 +49,19 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.index = s.Cluster.Resources
 	for d := len(p.byDim); d < p.index.Len(); d++ {
 		p.byDim = append(p.byDim, p.strategyOf(string(p.index.Name(resources.Dim(d)))))
-		clear(p.byClass) // they are as long as there were resources
+		clear(p.byClass) // they have a length by the number of resources
 	}
 	maps.DeleteFunc(p.byClass, func(k *cluster.Class, _ []strategy) bool { return !k.InUse() })
 }
 
-// strategyOf returns the strategy of a resource, of weight 0 if it has none.
+// strategyOf returns the strategy of a resource, with weight 0 if it has none.
 func (p *plugin) strategyOf(resource string) strategy {
 	if s, isNamed := p.strategies[resource]; isNamed {
 		return s
 	}
 	var best strategy
 	longest := 0
-	// Prefixes of one name that are of one length are the same, so the order does not matter.
+	// Two matching prefixes of one length are equal, so the order of the map does not matter.
 	for pattern, s := range p.strategies {
 		prefix, isPattern := strings.CutSuffix(pattern, "*")
 		if isPattern && len(prefix) > longest && strings.HasPrefix(resource, prefix) {
@@ -71,7 +71,7 @@ func (p *plugin) strategyOf(resource string) strategy {
 	return best
 }
 
-// strategiesFor returns the strategies that a class is scored by.
+// strategiesFor returns the strategies for a class.
 func (p *plugin) strategiesFor(k *cluster.Class) []strategy {
 	kind := k.Pod.Annotations[schedulingv1beta1.ResourceStrategyTypeKey]
 	text := k.Pod.Annotations[schedulingv1beta1.ResourceStrategyWeightKey]
@@ -96,7 +96,7 @@ func (p *plugin) strategiesFor(k *cluster.Class) []strategy {
 	return own
 }
 
-// readWeights reads what a pod says of weights, nothing if it cannot be read.
+// readWeights reads the weights in a pod's annotation, nil if they cannot be read.
 func readWeights(text string) map[corev1.ResourceName]int64 {
 	weights := map[corev1.ResourceName]int64{}
 	if text == "" || json.Unmarshal([]byte(text), &weights) != nil {
@@ -110,7 +110,7 @@ func readWeights(text string) map[corev1.ResourceName]int64 {
 	return weights
 }
 
-// RefuseNode refuses nodes on which the pod would take the CPU or memory that is kept with scarce resources.
+// RefuseNode refuses nodes on which the pod would use CPU or memory that is kept for scarce resources.
 func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 	for i := range p.reserves {
 		if d, isKnown := p.index.Find(p.reserves[i].name); isKnown && k.Request.At(d) > 0 {
@@ -131,13 +131,13 @@ func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 	return ""
 }
 
-// takes reports whether a pod leaves less of a resource than is kept.
+// takes reports whether a pod would leave less of a resource than is kept.
 func takes(k *cluster.Class, n *cluster.Node, d resources.Dim, kept float64) bool {
 	request := k.Request.At(d)
 	return request > 0 && float64(n.Free(d)-request) < kept
 }
 
-// ScoreNode is 0 to 100 points times the weight, and 0 to 100 times that of scarce resources.
+// ScoreNode returns 0 to 100 points times the weight, plus 0 to 100 times that of sra.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	return p.fit(k, n) + p.spare(k, n)
 }

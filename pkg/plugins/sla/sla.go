@@ -14,7 +14,7 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "sla"
 
-// waitingTime is the argument, and the annotation by its short name.
+// waitingTime is the argument, and the short name of the annotation.
 const waitingTime = "sla-waiting-time"
 
 // Factory makes the plugin.
@@ -37,7 +37,7 @@ func notNegative(value any) error {
 }
 
 type plugin struct {
-	wait            time.Duration // of jobs that do not say, zero if they may wait for ever
+	wait            time.Duration // of jobs without the annotation, zero for no limit
 	judgesAdmission bool
 	cluster         *cluster.Cluster
 	now             time.Time
@@ -47,7 +47,7 @@ func (*plugin) Name() string { return Name }
 
 func (p *plugin) OpenSession(s *framework.Session) { p.cluster, p.now = s.Cluster, s.Now }
 
-// deadline is until when a job may wait, zero if for ever.
+// deadline is until when a job may wait, zero for no limit.
 func (p *plugin) deadline(j *cluster.Job) time.Time {
 	wait := p.wait
 	if j.Group != nil {
@@ -64,7 +64,7 @@ func (p *plugin) deadline(j *cluster.Job) time.Time {
 	return j.Created().Add(wait)
 }
 
-// CompareJobs puts the job of the earlier deadline first.
+// CompareJobs puts the job with the earlier deadline first.
 func (p *plugin) CompareJobs(a, b *cluster.Job) int {
 	due, other := p.deadline(a), p.deadline(b)
 	switch {
@@ -78,7 +78,7 @@ func (p *plugin) CompareJobs(a, b *cluster.Job) int {
 	return due.Compare(other)
 }
 
-// MayEnqueue permits a job that has waited for long enough.
+// MayEnqueue permits a job whose deadline has come.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	if due := p.deadline(j); due.IsZero() || p.now.Before(due) {
 		return framework.Abstain, nil
@@ -86,7 +86,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// WakeAt is the next deadline of a job that waits for admission.
+// WakeAt is the next deadline of a job pending admission.
 func (p *plugin) WakeAt() time.Time {
 	var next time.Time
 	if !p.judgesAdmission || p.cluster == nil {

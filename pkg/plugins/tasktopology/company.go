@@ -9,18 +9,18 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// company are the pods that belong with a role and have no node yet that the API shows, by role. Placing them, or taking that
-// back, does not change it: it stays the same for a session.
+// company is the pods to place near a role, by role: those that have no node yet in the API. Placing them, or undoing
+// that, does not change it, so that it stays the same for a session.
 type company []guests
 
 // guests are the pods of one role of a company.
 type guests struct {
 	role    string
 	count   int64
-	request resources.Vector // what the largest takes, of each resource
+	request resources.Vector // the largest request of each resource
 }
 
-// companyOf returns who belongs with a pod of a role that waits, itself left out.
+// companyOf returns the company of a pending pod of a role, without the pod itself.
 func companyOf(j *cluster.Job, role string, own bonds) company {
 	var c company
 	if j == nil {
@@ -50,12 +50,12 @@ func (c company) equal(d company) bool {
 	return slices.EqualFunc(c, d, func(a, b guests) bool { return a.role == b.role && a.count == b.count && a.request.Equal(b.request) })
 }
 
-// most is what room for the whole company is worth: half of what the first pod that is there is worth, so that room for many
-// never outweighs one.
+// most is the score of a node with room for the whole company: half of what the first pod that is there adds. So room
+// never counts more than a pod.
 const most = 25 * framework.Point
 
-// prospects scores the part of a company that would have room on a node beside a pod of a class: each role by itself, not all
-// at once.
+// prospects scores the part of a company that has room on a node beside a pod of a class. It looks at each role alone,
+// not at all together.
 func (c company) prospects(k *cluster.Class, n *cluster.Node) int64 {
 	var room, all int64
 	for i := range c {

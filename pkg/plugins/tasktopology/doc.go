@@ -1,29 +1,30 @@
-// Package tasktopology is the plugin task-topology: pods of one job whose roles belong together are placed on the same nodes, and
-// those that are to keep apart on different ones.
+// Package tasktopology is the plugin task-topology. It places pods of one job whose roles have an affinity on the same
+// nodes, and those of roles with an anti-affinity on different ones.
 //
-// A PodGroup says so in annotations. volcano.sh/task-topology-affinity and volcano.sh/task-topology-anti-affinity hold groups of
-// roles, the groups separated by semicolons and the roles by commas: "ps,worker;evaluator". The roles of a group belong together
-// (or keep apart) one with another; a role that is a group of its own does so with itself. volcano.sh/task-topology-task-order is
-// a list of roles.
+// A PodGroup sets this in annotations. volcano.sh/task-topology-affinity and volcano.sh/task-topology-anti-affinity
+// hold groups of roles: "ps,worker;evaluator". Groups are separated by semicolons, and roles by commas. The roles of a
+// group have the (anti-)affinity to each other. A role alone in a group has it to itself.
+// volcano.sh/task-topology-task-order is a list of roles.
 //
-// Main types: [Factory] makes the plugin; a topology is what a PodGroup says, read; bonds are what one role is to others; a
-// company is who may still come.
+// Main types: [Factory] makes the plugin. A topology is read from a PodGroup. bonds are the affinities of one role. A
+// company is the pods that are still to be placed near it.
 //
 // Invariants:
 //
-//  1. A node is worth 100·n/(n+1) points, times task-topology.weight, where n is how many pods of the job that the pod belongs
-//     with are on it, or are promised room there, less those that it is to keep apart from; if these are more, it is worth as much
-//     less than nothing. So the first mate counts most, and each further one still counts. Pods that leave do not.
-//  2. To this come up to 25 points, times the weight, for room: the part of the pods of the job that the pod belongs with and that
-//     have no node yet that would fit beside it, each role by itself. So the first of a company goes where the others can follow.
-//  3. All of this is a wish: no node is refused.
-//  4. The pods of a job are placed in the order of the roles in its list, those that are not in it last. Among these, roles that
-//     keep apart from themselves come first, then those that belong with others, those that belong with themselves, those that
-//     keep apart from others, and those of which nothing is said: who is joined comes before who joins.
-//  5. A role that the job does not have, and one that is named twice, change nothing.
-//  6. Scores rest on the node, the class (job, role and annotations are part of it) and on who of the job has no node yet that the
-//     API shows, which is the same for a session; where that has changed all nodes are looked at again.
+//  1. A node scores 100·n/(n+1) points, times task-topology.weight. n is the number of pods of the job on the node, or
+//     pipelined to it, to which the pod has affinity, less those to which it has anti-affinity. If n is negative, the
+//     score is negative likewise. So the first pod counts most, and each further one less. Pods that are being evicted
+//     do not count.
+//  2. Up to 25 points, times the weight, are added for room: for the part of the company that fits on the node beside
+//     the pod, each role alone. So the first pod of a company is placed where the others can follow.
+//  3. These are only scores. No node is refused.
+//  4. The pods of a job are placed in the order of the roles in its list, those that are not in it last. Among these,
+//     roles with anti-affinity to themselves come first, then those with affinity to other roles, those with affinity
+//     to themselves, those with anti-affinity to others, and then all others.
+//  5. A role that the job does not have, or that is named twice, changes nothing.
+//  6. Scores depend on the node, the class (with the job, the role and the annotations), and the company, which stays
+//     the same for a session. When the company has changed, all nodes are invalidated.
 //
-// Volcano divides the pods of a job into buckets beforehand, and prefers nodes with room for the bucket a pod is in. Here there
-// are no buckets: nodes are compared by who is there and by room for all who may still come.
+// Volcano divides the pods of a job into buckets beforehand, and prefers nodes with room for the bucket of a pod. Here
+// there are no buckets: nodes are compared by the pods on them, and by room for all pods that may follow.
 package tasktopology

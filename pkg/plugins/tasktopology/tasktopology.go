@@ -28,7 +28,7 @@ func Factory() framework.PluginFactory {
 	}
 }
 
-// maxWeight bounds the weight, so that no score overflows.
+// maxWeight limits the weight, so that no score overflows.
 const maxWeight = 1_000_000
 
 func checkWeight(value any) error {
@@ -41,9 +41,9 @@ func checkWeight(value any) error {
 type plugin struct {
 	weight int64
 	model  *cluster.Cluster
-	wishes map[*cluster.Class]*wish // of those that were asked about
+	wishes map[*cluster.Class]*wish // of the classes that were asked about
 
-	sorted *cluster.Job // whose tasks were compared last
+	sorted *cluster.Job // the job whose tasks were compared last
 	ranks  map[string]rank
 }
 
@@ -53,7 +53,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
-// DeclareKeys tells roles apart in jobs of which some belong together or keep apart.
+// DeclareKeys declares the role, and the annotations with affinities.
 func (*plugin) DeclareKeys() cluster.Keys {
 	keys := []string{schedulingv1beta1.TaskTopologyAffinityKey, schedulingv1beta1.TaskTopologyAntiAffinityKey}
 	return cluster.Keys{JobAnnotations: keys, PerJob: func(g *schedulingv1beta1.PodGroup) bool {
@@ -61,7 +61,7 @@ func (*plugin) DeclareKeys() cluster.Keys {
 	}}
 }
 
-// OpenSession has all nodes looked at again if another pod than before is to come to where a class goes.
+// OpenSession invalidates all nodes if the company of a class has changed.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.model, p.sorted, p.ranks = s.Cluster, nil, nil
 	maps.DeleteFunc(p.wishes, func(k *cluster.Class, _ *wish) bool { return !k.InUse() })
@@ -78,7 +78,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	}
 }
 
-// CompareTasks puts who is joined before who joins.
+// CompareTasks compares tasks by the ranks of their roles, see invariant 4.
 func (p *plugin) CompareTasks(a, b *cluster.Task) int {
 	if a.Job == nil || a.Job != b.Job || a.Role == b.Role {
 		return 0
@@ -89,7 +89,7 @@ func (p *plugin) CompareTasks(a, b *cluster.Task) int {
 	return p.ranks[a.Role].compare(p.ranks[b.Role])
 }
 
-// ranksOf returns the ranks of the roles that the PodGroup of a job names.
+// ranksOf returns the ranks of the roles that a PodGroup names.
 func ranksOf(j *cluster.Job) map[string]rank {
 	if j.Group == nil {
 		return nil
@@ -99,7 +99,7 @@ func ranksOf(j *cluster.Job) map[string]rank {
 	return topology.ranks(annotations[schedulingv1beta1.TaskTopologyOrderKey])
 }
 
-// ScoreNode prefers nodes with pods that the pod belongs with, and with room for more of them.
+// ScoreNode prefers nodes with pods to which the pod has affinity, and with room for more of them.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	if k.Job == (cluster.JobID{}) || p.weight == 0 {
 		return 0
@@ -120,7 +120,7 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	return p.weight * (score + w.company.prospects(k, n))
 }
 
-// rank is the place of a role among those of its job; the larger come first.
+// rank is the rank of a role in its job. The larger comes first.
 type rank struct{ listed, bond int }
 
 func (r rank) compare(s rank) int {

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// topology is what a PodGroup says of its roles.
+// topology is what a PodGroup says about its roles.
 type topology struct {
 	together, apart [][]string
 }
 
-// wish is what a class wants of a node.
+// wish is what a class prefers of a node.
 type wish struct {
 	bonds   bonds
 	company company
 }
 
-// bonds are what a role is to others, and to itself: above zero if they belong together, below if they keep apart.
+// bonds are the affinities of a role to roles, above zero for affinity, below for anti-affinity.
 type bonds map[string]int64
 
 func read(affinity, antiAffinity string) topology {
 	return topology{together: groups(affinity), apart: groups(antiAffinity)}
 }
 
-// groups reads groups of roles. Empty ones, and roles that stand twice in one, are left out.
+// groups reads groups of roles. It leaves out empty groups, and repetitions in a group.
 func groups(text string) [][]string {
 	var all [][]string
 	for _, part := range strings.Split(text, ";") {
@@ -57,7 +57,7 @@ func (t topology) of(role string) bonds {
 	return own
 }
 
-// mates returns the roles that share a group with a role, each once: itself if it is a group of its own.
+// mates returns the roles that share a group with a role, each once. A role alone in a group is its own mate.
 func mates(groups [][]string, role string) []string {
 	var all []string
 	for _, group := range groups {
@@ -73,7 +73,7 @@ func mates(groups [][]string, role string) []string {
 	return all
 }
 
-// The ranks of bonds: who is to be joined is placed before who joins.
+// The ranks of bonds, see invariant 4 of the package.
 const (
 	unbound = iota
 	apartFromOthers
@@ -82,7 +82,7 @@ const (
 	apartFromItself
 )
 
-// ranks returns the ranks of all roles that the PodGroup names, here or in the list that is the order of its roles.
+// ranks returns the ranks of all roles that the PodGroup names, in its affinities or its order.
 func (t topology) ranks(order string) map[string]rank {
 	ranks := map[string]rank{}
 	raise := func(groups [][]string, alone, among int) {

@@ -21,7 +21,7 @@ const (
 	periodKey  = "tdm.evict.period"
 )
 
-// Why pods may not leave, and why nodes take none.
+// Why pods may not be evicted, and why nodes refuse pods.
 const (
 	takesNothing = "tdm (the pod that waits may be evicted itself, or use revocable nodes)"
 	notUsable    = "tdm (they stand on revocable nodes)"
@@ -66,9 +66,9 @@ type plugin struct {
 	period time.Duration
 
 	session   *framework.Session
-	isOpen    map[string]bool // the zones that are configured
+	isOpen    map[string]bool // the configured zones
 	byDefault bool            // pods without a mark may be evicted
-	named     time.Time       // when pods were named last, zero before the first time
+	named     time.Time       // when pods were last named, zero before the first time
 }
 
 func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
@@ -88,7 +88,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
-// DeclareKeys names what lets a pod use zones.
+// DeclareKeys declares the annotations that allow a pod to use zones.
 func (*plugin) DeclareKeys() cluster.Keys {
 	return cluster.Keys{PodAnnotations: []string{schedulingv1beta1.RevocableZoneKey, schedulingv1beta1.PreemptableKey}}
 }
@@ -107,7 +107,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	if len(turned) == 0 {
 		return
 	}
-	// What was said of these nodes stands until they change, and nothing but the hour has.
+	// Answers about these nodes are kept until they change, and only the time has changed.
 	for _, n := range s.Cluster.Nodes() {
 		if turned[zoneOf(n)] {
 			s.Cluster.Touch(n)
@@ -115,7 +115,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	}
 }
 
-// WakeAt is when a zone opens or closes, or a period ends in which pods were named.
+// WakeAt is when a zone opens or closes, or when a period ends in which pods were named.
 func (p *plugin) WakeAt() time.Time {
 	var next time.Time
 	if p.session == nil {
@@ -136,7 +136,7 @@ func (p *plugin) WakeAt() time.Time {
 	return next
 }
 
-// zoneOf is the zone that a node is in, "" if in none.
+// zoneOf is the zone of a node, "" if it is in none.
 func zoneOf(n *cluster.Node) string {
 	if n == nil || n.Object == nil {
 		return ""
@@ -144,7 +144,7 @@ func zoneOf(n *cluster.Node) string {
 	return n.Object.Labels[schedulingv1beta1.RevocableZoneKey]
 }
 
-// mayUseZones reports whether a pod may stand on nodes that it can be taken off at an hour.
+// mayUseZones reports whether a pod may run on revocable nodes.
 func mayUseZones(pod *corev1.Pod) bool {
 	if zone := pod.Annotations[schedulingv1beta1.RevocableZoneKey]; zone != "" {
 		return zone == "*"
@@ -153,7 +153,7 @@ func mayUseZones(pod *corev1.Pod) bool {
 	return err == nil && isMarked
 }
 
-// RefuseNode refuses nodes of closed zones, and all revocable nodes to pods that may not use them.
+// RefuseNode refuses nodes of closed zones, and all revocable nodes for pods that may not use them.
 func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 	name := zoneOf(n)
 	if name == "" {
@@ -170,7 +170,7 @@ func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 	return ""
 }
 
-// ScoreNode prefers revocable nodes: they cost other jobs nothing.
+// ScoreNode prefers revocable nodes, which other jobs cannot use.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	if name := zoneOf(n); name != "" && p.isOpen[name] && mayUseZones(k.Pod) {
 		return 100 * framework.Point
@@ -178,7 +178,7 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	return 0
 }
 
-// CompareJobs puts jobs that may be evicted behind those that may not.
+// CompareJobs puts jobs that may be evicted after those that may not.
 func (p *plugin) CompareJobs(a, b *cluster.Job) int {
 	switch marked, other := p.isMarked(a), p.isMarked(b); {
 	case marked == other:
@@ -201,15 +201,16 @@ func (p *plugin) isMarked(j *cluster.Job) bool {
 	return p.reads(mark)
 }
 
-// reads reports whether a mark says yes (rule P2).
+// reads reports whether a mark means yes (rule P2).
 func (p *plugin) reads(mark string) bool { return cluster.IsYes(mark, p.byDefault) }
 
-// IsStarving reports whether a job that may not be evicted itself has a pod that waits.
+// IsStarving reports whether a job that may not be evicted has a pending task.
 func (p *plugin) IsStarving(j *cluster.Job) bool {
 	return !p.isMarked(j) && j.Count(cluster.Pending) > 0
 }
 
-// VotePreempt lets pods go for a pod that is here to stay, as far as the budget of their job goes.
+// VotePreempt permits evictions for a pod that does not use revocable nodes, as far as the budget of the victims' job
+// allows.
 func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
 	if p.takesNothing(d) {
 		return framework.Reject, takesNothing

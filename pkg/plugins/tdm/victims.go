@@ -13,7 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// ChooseVictims names pods that stand in zones that are closed, once in a period.
+// ChooseVictims names pods on nodes of closed zones, once in a period.
 func (p *plugin) ChooseVictims() []framework.Chosen {
 	s := p.session
 	if !p.named.IsZero() && s.Now.Before(p.named.Add(p.period)) {
@@ -48,7 +48,7 @@ func (p *plugin) ChooseVictims() []framework.Chosen {
 // mayLeave reports whether a pod is marked as one that may be evicted (rule P2).
 func (p *plugin) mayLeave(t *cluster.Task) bool { return t.IsMarked(p.byDefault) }
 
-// chooseOf names those of the strays of a job that leave in this period.
+// chooseOf names the pods of a job to evict in this period, from those on nodes of closed zones.
 func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Chosen {
 	slices.SortFunc(strays, func(a, b *cluster.Task) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Started().Compare(a.Started()), cluster.CompareTasks(b, a))
@@ -75,7 +75,7 @@ func (p *plugin) chooseOf(j *cluster.Job, strays []*cluster.Task) []framework.Ch
 	return p.wholeGang(j, strays[0], left)
 }
 
-// wholeGang names all pods of a job, if all may leave and no more run than may be missing.
+// wholeGang names all pods of a job, if all may be evicted and their number is within the budget.
 func (p *plugin) wholeGang(j *cluster.Job, stray *cluster.Task, left int) []framework.Chosen {
 	if j.Count(cluster.Binding) > 0 || j.Count(cluster.Running) > left {
 		return nil
@@ -105,7 +105,7 @@ func (p *plugin) wholeGang(j *cluster.Job, stray *cluster.Task, left int) []fram
 	return chosen
 }
 
-// slack is how many more pods of a job may stop running; isBounded is false if the job does not say.
+// slack is how many more pods of a job may be missing; isBounded is false if the job has no budget.
 func slack(j *cluster.Job) (left int, isBounded bool) {
 	text, isMinimum, isBounded := budgetOf(j)
 	if !isBounded {
@@ -123,7 +123,7 @@ func slack(j *cluster.Job) (left int, isBounded bool) {
 	return max(bound-missing, 0), true
 }
 
-// budgetOf finds what a job, or one of its pods, says of how many may be missing.
+// budgetOf finds the budget of a job, or of its first pod with one.
 func budgetOf(j *cluster.Job) (text string, isMinimum, ok bool) {
 	if j.Group != nil {
 		if text, isMinimum, ok = boundIn(j.Group.Annotations); ok {
@@ -150,7 +150,7 @@ func boundIn(annotations map[string]string) (text string, isMinimum, ok bool) {
 	return text, false, ok
 }
 
-// readBound reads a number of pods, or a part of all, rounded up.
+// readBound reads a number of pods, or a percentage of total, rounded up.
 func readBound(text string, total int) (bound int, ok bool) {
 	value := intstr.Parse(text)
 	bound, err := intstr.GetScaledValueFromIntOrPercent(&value, total, true)

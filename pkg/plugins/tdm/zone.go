@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// zone is a name and the hours at which its nodes are lent.
+// zone is a name with the hours at which it is open.
 type zone struct {
 	name     string
-	hours    string        // as they were written
+	hours    string        // as they are written
 	from, to time.Duration // since midnight
 }
 
@@ -36,8 +36,8 @@ func sinceMidnight(t time.Time) time.Duration {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
 }
 
-// isOpen reports whether the nodes of the zone are lent. It goes by what the clock on the wall shows, so that a day of 23 or
-// 25 hours is like any other.
+// isOpen reports whether the zone is open. It compares the local time of day, so that days of 23 or 25 hours are like
+// any other.
 func (z *zone) isOpen(now time.Time) bool {
 	clock := sinceMidnight(now)
 	switch {

@@ -28,7 +28,7 @@ const (
 	estimatorKey    = "estimator"
 )
 
-// maxWeight bounds weights, so that no score overflows.
+// maxWeight limits weights, so that no score overflows.
 const maxWeight = 1_000_000
 
 // Factory makes the plugin.
@@ -55,7 +55,7 @@ func checkWeight(value any) error {
 	return fmt.Errorf("a whole number from 0 to %d", maxWeight)
 }
 
-// checking makes a check of what reads an argument.
+// checking makes a check from a function that reads an argument.
 func checking[T any](read func(map[string]string) (T, error)) func(any) error {
 	return func(value any) error {
 		given, ok := value.(map[string]string)
@@ -67,7 +67,7 @@ func checking[T any](read func(map[string]string) (T, error)) func(any) error {
 	}
 }
 
-// thresholds are the loads above which a node takes no pods, in millionths.
+// thresholds are the loads above which a node refuses pods, in millionths.
 type thresholds struct{ cpu, memory int64 }
 
 func readThresholds(given map[string]string) (thresholds, error) {
@@ -78,10 +78,10 @@ func readThresholds(given map[string]string) (thresholds, error) {
 	return t, f.end()
 }
 
-// estimator says what pods will take.
+// estimator estimates what pods will use.
 type estimator struct {
-	request, burst   int64 // of the request, and of the limit above it, in thousandths
-	risk             int64 // the load from which on factor counts, in millionths
+	request, burst   int64 // of the request, and of the limit beyond it, in thousandths
+	risk             int64 // the load from which factor applies, in millionths
 	factor           int64 // in thousandths
 	bestCPU, bestMem int64 // of pods that request nothing: thousandths of a core, and bytes
 }
@@ -98,7 +98,7 @@ func readEstimator(given map[string]string) (estimator, error) {
 	return e, f.end()
 }
 
-// fields reads a mapping, field by field. What is not given stays as it is.
+// fields reads a mapping field by field. A field that is not given keeps its default.
 type fields struct {
 	given map[string]string
 	known []string
@@ -133,7 +133,7 @@ func (f *fields) quantity(name string, in func(*resource.Quantity) int64, to *in
 	*to = min(in(&quantity), resources.MaxQuantity)
 }
 
-// end returns the first error. A field that was not read is one.
+// end returns the first error. A field that was not read is an error.
 func (f *fields) end() error {
 	for _, name := range slices.Sorted(maps.Keys(f.given)) {
 		if f.err == nil && !slices.Contains(f.known, name) {

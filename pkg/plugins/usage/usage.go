@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxAge is from what age on a load counts for nothing (source: Volcano).
+	// maxAge is the age from which a load does not count (source: Volcano).
 	maxAge = 5 * time.Minute
-	// defaultInterval is how often loads are measured where the configuration does not say (source: Volcano).
+	// defaultInterval is the interval of measurements if the configuration sets none (source: Volcano).
 	defaultInterval = 30 * time.Second
 )
 
-// Why nodes take no pods.
+// Why nodes refuse pods.
 const (
 	busyCPU    = "node(s) had a CPU load above the threshold of usage"
 	busyMemory = "node(s) had a memory load above the threshold of usage"
@@ -31,10 +31,10 @@ type plugin struct {
 
 	session  *framework.Session
 	interval time.Duration
-	said     []answer // of the nodes, by slot, as sessions before found them
+	said     []answer // the last answers, by slot of the node
 }
 
-// answer is what was said of a node.
+// answer is the answer about a node.
 type answer struct {
 	name    string
 	refusal string
@@ -54,7 +54,7 @@ func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, err
 
 func (*plugin) Name() string { return Name }
 
-// OpenSession has every node looked at again of which something else is true by now.
+// OpenSession invalidates every node whose answer has changed.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.session, p.interval = s, defaultInterval
 	if given, err := time.ParseDuration(s.Policy.Configuration.Metrics["interval"]); err == nil && given > 0 {
@@ -80,7 +80,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	}
 }
 
-// WakeAt is when the first load that keeps a node from taking pods is too old to do so.
+// WakeAt is when the first load becomes too old to refuse pods.
 func (p *plugin) WakeAt() time.Time {
 	var next time.Time
 	if p.session == nil {
@@ -97,12 +97,12 @@ func (p *plugin) WakeAt() time.Time {
 	return next
 }
 
-// isKnown reports whether the load of a node says anything.
+// isKnown reports whether the load of a node counts.
 func (p *plugin) isKnown(n *cluster.Node) bool {
 	return !n.Load.At.IsZero() && p.session.Now.Sub(n.Load.At) <= maxAge
 }
 
-// RefuseNode refuses nodes that are too busy.
+// RefuseNode refuses nodes whose load is above a threshold.
 func (p *plugin) RefuseNode(_ *cluster.Class, n *cluster.Node) string { return p.refuse(n) }
 
 func (p *plugin) refuse(n *cluster.Node) string {
@@ -128,7 +128,7 @@ func (p *plugin) score(n *cluster.Node) int64 {
 	return left * p.weight * (100 * framework.Point) / resources.Million
 }
 
-// weigh is the mean of a number for CPU and one for memory, by their weights.
+// weigh is the mean of a value for CPU and one for memory, by their weights.
 func (p *plugin) weigh(cpu, memory int64) int64 {
 	if p.cpuWeight+p.memoryWeight == 0 {
 		return 0
@@ -136,7 +136,7 @@ func (p *plugin) weigh(cpu, memory int64) int64 {
 	return (cpu*p.cpuWeight + memory*p.memoryWeight) / (p.cpuWeight + p.memoryWeight)
 }
 
-// load is how busy a node is, with what cannot show yet, in millionths.
+// load is the load of a node with the estimates, in millionths.
 func (p *plugin) load(n *cluster.Node) (cpu, memory int64) {
 	var plain, risky [2]int64
 	for _, t := range n.Tasks() {
@@ -155,12 +155,12 @@ func (p *plugin) load(n *cluster.Node) (cpu, memory int64) {
 	return cpu, memory
 }
 
-// busy adds an amount to what is in use of a resource.
+// busy adds an amount to the load of a resource.
 func busy(n *cluster.Node, measured, amount int64, d resources.Dim) int64 {
 	return min(measured+resources.Millionths(amount, max(n.Allocatable.At(d), 1)), resources.Million)
 }
 
-// isHidden reports whether what a task takes does not show yet.
+// isHidden reports whether a task does not show in the load yet.
 func (p *plugin) isHidden(t *cluster.Task) bool {
 	switch t.Status {
 	case cluster.Allocated, cluster.Binding, cluster.Bound:
@@ -171,10 +171,10 @@ func (p *plugin) isHidden(t *cluster.Task) bool {
 	return false
 }
 
-// takes is what a pod takes by estimate, and at most.
+// takes is an estimate, and the most that a pod may use.
 type takes struct{ amount, most int64 }
 
-// estimatePod says what a pod will take of CPU and of memory.
+// estimatePod estimates what a pod will use of CPU and memory.
 func (p *plugin) estimatePod(t *cluster.Task) [2]takes {
 	e := &p.estimate
 	if t.BestEffort() {
@@ -187,7 +187,7 @@ func (p *plugin) estimatePod(t *cluster.Task) [2]takes {
 	}
 }
 
-// of is what a pod takes that requests so much and has this limit, 0 if it has none.
+// of estimates what a pod with this request and limit will use. A limit of 0 is none.
 func (e *estimator) of(request, limit int64) takes {
 	most := min(max(request, limit), resources.MaxQuantity)
 	return takes{amount: (request*e.request + (most-request)*e.burst) / 1000, most: most}

@@ -52,3 +52,23 @@ func BenchmarkAGangThatIsToBeClose(b *testing.B) {
 		}
 	}
 }
+
+// One operation places a gang of which each pod has a claim of its own, and takes that back.
+func BenchmarkGangWithClaims(b *testing.B) {
+	w := placing(b).Set(fixture.LateClass("late", fixture.Provisioner))
+	for i := range 5000 {
+		w.Set(fixture.Node(fmt.Sprintf("n%05d", i), "cpu=64 memory=512Gi"))
+	}
+	w.Set(fixture.GangWithClaims("g", 1000, "late"))
+	s := w.Open()
+	j := w.JobNamed("g")
+	tasks := s.Pending(j)
+	b.ReportAllocs()
+	for b.Loop() {
+		x := s.Begin()
+		if v := gang.Place(s, j, tasks); v != nil {
+			b.Fatal(v.Sentence())
+		}
+		x.Undo()
+	}
+}

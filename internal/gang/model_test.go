@@ -1,6 +1,7 @@
 package gang_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// placing is a model with placement and these plugins in one tier, by default gang, predicates and nodeorder.
+// placing is a model with placement and these plugins in one tier, by default gang, predicates and nodeorder. Arguments of a plugin
+// follow its name, as a YAML mapping.
 func placing(t harness.TB, plugins ...string) *harness.Model {
 	t.Helper()
 	if len(plugins) == 0 {
@@ -29,8 +31,9 @@ func placing(t harness.TB, plugins ...string) *harness.Model {
 		factories[f.Name] = f
 	}
 	var entries []harness.Entry
-	for _, name := range plugins {
-		entries = append(entries, harness.Entry{Factory: factories[name]})
+	for _, plugin := range plugins {
+		name, arguments, _ := strings.Cut(plugin, " ")
+		entries = append(entries, harness.Entry{Factory: factories[name], Arguments: arguments})
 	}
 	return harness.ForPlugins(t, entries...).Placing().Set(fixture.Queue("default"))
 }

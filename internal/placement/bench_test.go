@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -81,25 +80,5 @@ func BenchmarkBestAfterOneNodeWasTried(b *testing.B) {
 		}
 		w.Cluster.Undo(0)
 		w.Outlook.Best(preemptor)
-	}
-}
-
-// One operation places a gang of which each pod has a claim of its own, and takes that back.
-func BenchmarkGangWithClaims(b *testing.B) {
-	w := newSetup(b).set(fixture.LateClass("late", made))
-	for i := range 5000 {
-		w.set(fixture.Node(fmt.Sprintf("n%05d", i), "cpu=64 memory=512Gi"))
-	}
-	w.set(gangWithClaims("g", 1000, "late"))
-	s := w.open()
-	j := w.JobNamed("g")
-	tasks := s.Pending(j)
-	b.ReportAllocs()
-	for b.Loop() {
-		x := s.Begin()
-		if v := gang.Place(s, j, tasks); v != nil {
-			b.Fatal(v.Sentence())
-		}
-		x.Undo()
 	}
 }

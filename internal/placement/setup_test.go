@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
@@ -290,28 +288,4 @@ func notReady(n *corev1.Node) {
 // gangOf is a PodGroup and as many pods, let in, all of which must start.
 func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
 	return fixture.Gang(name, "default", size, size, append([]func(*corev1.Pod){fixture.Labelled("app", name)}, options...)...)
-}
-
-func placeAll(t *testing.T, w *setup, job string) map[string]string {
-	t.Helper()
-	s := w.open()
-	j := w.JobNamed(job)
-	if v := gang.Place(s, j, s.Pending(j)); v != nil {
-		t.Fatalf("%s is refused: %s", job, v.Sentence())
-	}
-	places := map[string]string{}
-	for _, task := range j.Tasks() {
-		if task.Node != nil {
-			places[task.Key().Name] = task.Node.Name
-		}
-	}
-	return places
-}
-
-func distinct(places map[string]string) int {
-	nodes := map[string]bool{}
-	for _, n := range places {
-		nodes[n] = true
-	}
-	return len(nodes)
 }

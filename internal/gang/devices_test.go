@@ -1,4 +1,4 @@
-package placement_test
+package gang_test
 
 import (
 	"fmt"
@@ -19,19 +19,19 @@ import (
 )
 
 func TestMembersOfAGangGetDifferentDevices(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 2), fixture.Slice("n1", 1))
-	w.set(fixture.Group("g", "default", 2))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 2), fixture.Slice("n1", 1))
+	w.Set(fixture.Group("g", "default", 2))
 	for i := range 2 {
 		claim := fmt.Sprint("c", i)
-		w.set(fixture.DeviceClaim(claim, "gpu", int64(2-i)), fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Using(claim)))
+		w.Set(fixture.DeviceClaim(claim, "gpu", int64(2-i)), fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Using(claim)))
 	}
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: c0=n0/gpu-0", "g-0: c0=n0/gpu-1", "g-1: c1=n1/gpu-0")
 }
 
 func TestAGangThatSharesAClaimIsPlacedWhereItsDevicesAre(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("c", "gpu", 1))
-	w.set(gangOf("g", 2, fixture.Using("c")))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n1", 1), fixture.DeviceClaim("c", "gpu", 1))
+	w.Set(gangOf("g", 2, fixture.Using("c")))
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: c=n1/gpu-0", "g-1: c=n1/gpu-0")
 	shared := w.Cluster.Supplies().Get(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: fixture.Key("c")}).(*resourcev1.ResourceClaim)
@@ -41,10 +41,10 @@ func TestAGangThatSharesAClaimIsPlacedWhereItsDevicesAre(t *testing.T) {
 }
 
 func TestAGangThatFindsTooFewDevicesHoldsNone(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 2))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 2))
 	for i := range 2 {
 		claim := fmt.Sprint("c", i)
-		w.set(fixture.DeviceClaim(claim, "gpu", 1), fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Using(claim)))
+		w.Set(fixture.DeviceClaim(claim, "gpu", 1), fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Using(claim)))
 	}
 	v := try(w, "g")
 	if v == nil || !strings.Contains(v.Sentence(), "cannot allocate all claims (such as n0); ResourceClaim work/c1 has no devices and no node has them free") {
@@ -57,29 +57,15 @@ func TestAGangThatFindsTooFewDevicesHoldsNone(t *testing.T) {
 	}
 }
 
-func TestDevicesOfAPodThatLeavesAreNotCountedOn(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.Group("g", "default", 1))
-	used := fixture.DeviceClaim("used", "gpu", 1)
-	used.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
-		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0"}}}}
-	leaving := fixture.Pod("leaving", fixture.On("n0"), fixture.Using("used"))
-	leaving.DeletionTimestamp = &metav1.Time{Time: fixture.Birth.Add(time.Hour)}
-	w.set(used, leaving, fixture.DeviceClaim("c", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("c")))
-	w.open()
-	if task := w.TaskNamed("g-0"); w.Outlook.Fits(task, w.Cluster.Node("n0")) || w.Outlook.CanOpen(task, w.Cluster.Node("n0")) {
-		t.Error("the device counts as free, though its claim has it")
-	}
-}
-
 func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
 	tolerating := func(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 		c.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: "broken", Operator: resourcev1.DeviceTolerationOpExists}}
 		return c
 	}
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.TaintRule("broken", "n0", "gpu-0"))
-	w.set(fixture.Group("g", "default", 1), fixture.DeviceClaim("strict", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("strict")))
-	w.set(fixture.Group("h", "default", 1), tolerating(fixture.DeviceClaim("lenient", "gpu", 1)), fixture.Pod("h-0", fixture.In("h"), fixture.Using("lenient")))
-	s := w.open()
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), fixture.TaintRule("broken", "n0", "gpu-0"))
+	w.Set(fixture.Group("g", "default", 1), fixture.DeviceClaim("strict", "gpu", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Using("strict")))
+	w.Set(fixture.Group("h", "default", 1), tolerating(fixture.DeviceClaim("lenient", "gpu", 1)), fixture.Pod("h-0", fixture.In("h"), fixture.Using("lenient")))
+	s := w.Open()
 	s.AddVerdict(w.JobNamed("g"), gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))))
 	expectReserved(t, w, "g")
 	x := s.Begin()
@@ -104,9 +90,9 @@ func TestADeviceThatHasToBeAttachedIsGivenOutForOneNode(t *testing.T) {
 	slice.Spec.Devices[0].BindsToNode = new(true)
 	slice.Spec.Devices[0].BindingConditions = []string{"gpus.example.com/Attached"}
 	slice.Spec.Devices[0].BindingFailureConditions = []string{"gpus.example.com/Broken"}
-	w := newSetup(t, "gang", "predicates\n    arguments:\n      dynamicresources.bindingTimeoutSeconds: 7").set(
+	w := placing(t, "gang", "predicates {dynamicresources.bindingTimeoutSeconds: 7}").Set(
 		fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.Devices("gpu"), slice, fixture.DeviceClaim("c", "gpu", 1))
-	w.set(gangOf("g", 1, fixture.Using("c")))
+	w.Set(gangOf("g", 1, fixture.Using("c")))
 	node := placeAll(t, w, "g")["g-0"]
 	r := w.TaskNamed("g-0").Reservation
 	if r == nil || len(r.Devices) != 1 || r.DevicePatience != 7*time.Second {
@@ -128,8 +114,8 @@ func TestAPodIsPlacedWhereItsDevicesAreThoughTheyHaveFailed(t *testing.T) {
 		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0", BindingConditions: []string{"Attached"}, BindingFailureConditions: []string{"Broken"}}}}}
 	claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0",
 		Conditions: []metav1.Condition{{Type: "Broken", Status: metav1.ConditionTrue}}}}
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), claim)
-	w.set(gangOf("g", 1, fixture.Using("c")))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Devices("gpu"), fixture.Slice("n0", 1), claim)
+	w.Set(gangOf("g", 1, fixture.Using("c")))
 	placeAll(t, w, "g")
 	expectReserved(t, w, "g", "g-0: c=n0/gpu-0")
 }
@@ -146,34 +132,18 @@ func TestAPodGoesWhereItGetsWhatItWouldRatherHave(t *testing.T) {
 	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpus", FirstAvailable: []resourcev1.DeviceSubRequest{
 		{Name: "large", DeviceClassName: "large", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
 		{Name: "small", DeviceClassName: "small", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), large, small, slice, fixture.Slice("n1", 1), claim)
-	w.set(gangOf("g", 1, fixture.Using("c")))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), large, small, slice, fixture.Slice("n1", 1), claim)
+	w.Set(gangOf("g", 1, fixture.Using("c")))
 	if places := placeAll(t, w, "g"); places["g-0"] != "n1" {
 		t.Errorf("placed %v", places)
 	}
 	expectReserved(t, w, "g", "g-0: c=n1/gpu-0")
 }
 
-// asking makes the pod request so many of the resource that the class of devices stands for.
-func asking(count string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		if p.Spec.Containers[0].Resources.Requests == nil {
-			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{}
-		}
-		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = resource.MustParse(count)
-	}
-}
-
-// standsFor makes a class of devices stand for a resource.
-func standsFor(class *resourcev1.DeviceClass) *resourcev1.DeviceClass {
-	class.Spec.ExtendedResourceName = new("example.com/gpu")
-	return class
-}
-
 func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1), fixture.Slice("n1", 2))
-	w.set(gangOf("g", 2, asking("1"))).set(gangOf("h", 2, asking("1")))
-	s := w.open()
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.DevicesOf("gpu", "example.com/gpu"), fixture.Slice("n0", 1), fixture.Slice("n1", 2))
+	w.Set(gangOf("g", 2, fixture.Asks("cpu=1 example.com/gpu=1"))).Set(gangOf("h", 2, fixture.Asks("cpu=1 example.com/gpu=1")))
+	s := w.Open()
 	if v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
@@ -219,8 +189,8 @@ func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 
 func TestTheSameDevicesAreNamedTheSame(t *testing.T) {
 	claims := func() (names []string) {
-		w := newSetup(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 2))
-		w.set(gangOf("g", 2, asking("1")))
+		w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.DevicesOf("gpu", "example.com/gpu"), fixture.Slice("n0", 2))
+		w.Set(gangOf("g", 2, fixture.Asks("cpu=1 example.com/gpu=1")))
 		placeAll(t, w, "g")
 		return reserved(w, "g")
 	}
@@ -230,9 +200,9 @@ func TestTheSameDevicesAreNamedTheSame(t *testing.T) {
 }
 
 func TestANodeWithDevicesOfItsOwnServesARequestItself(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8 example.com/gpu=1"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
-	w.set(gangOf("g", 1, asking("1"))).set(gangOf("h", 1, asking("1")))
-	s := w.open()
+	w := placing(t).Set(fixture.Node("n0", "cpu=8 example.com/gpu=1"), fixture.DevicesOf("gpu", "example.com/gpu"), fixture.Slice("n0", 1))
+	w.Set(gangOf("g", 1, fixture.Asks("cpu=1 example.com/gpu=1"))).Set(gangOf("h", 1, fixture.Asks("cpu=1 example.com/gpu=1")))
+	s := w.Open()
 	if v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))); v != nil {
 		t.Fatal(v.Sentence())
 	}
@@ -243,19 +213,19 @@ func TestANodeWithDevicesOfItsOwnServesARequestItself(t *testing.T) {
 }
 
 func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Slice("n0", 1))
-	w.set(gangOf("g", 1, asking("1")))
-	s := w.open()
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Slice("n0", 1))
+	w.Set(gangOf("g", 1, fixture.Asks("cpu=1 example.com/gpu=1")))
+	s := w.Open()
 	s.AddVerdict(w.JobNamed("g"), gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))))
 	if v := w.JobNamed("g").Verdict; v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Fatalf("without a class the verdict is %v", v)
 	}
-	class := standsFor(fixture.Devices("gpu"))
-	w.set(class)
+	class := fixture.DevicesOf("gpu", "example.com/gpu")
+	w.Set(class)
 	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("with a class it is not looked at again")
 	}
-	x := w.open().Begin()
+	x := w.Open().Begin()
 	placeAll(t, w, "g")
 	x.Undo()
 	w.Cluster.Apply(cluster.Delete{Object: class})
@@ -270,14 +240,14 @@ func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
 
 // A scheduler that ended between making the claim and binding the pod leaves the claim with its devices.
 func TestAClaimThatWasMadeForAPodBeforeKeepsNoDevicesFromIt(t *testing.T) {
-	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), standsFor(fixture.Devices("gpu")), fixture.Slice("n0", 1))
-	w.set(gangOf("g", 1, asking("1")))
+	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.DevicesOf("gpu", "example.com/gpu"), fixture.Slice("n0", 1))
+	w.Set(gangOf("g", 1, fixture.Asks("cpu=1 example.com/gpu=1")))
 	left := fixture.DeviceClaim("g-0-extended-resources-before", "gpu", 1)
 	left.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
 	left.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "g-0", UID: w.TaskNamed("g-0").UID(), Controller: new(true)}}
 	left.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
 		{Request: "gpus", Driver: "gpus.example.com", Pool: "n0", Device: "gpu-0"}}}}
-	w.set(left).set(gangOf("h", 1, asking("1")))
+	w.Set(left).Set(gangOf("h", 1, fixture.Asks("cpu=1 example.com/gpu=1")))
 	if try(w, "h") == nil {
 		t.Error("the device is given to another pod")
 	}

@@ -11,7 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Job says where a job stands and why it waits.
+// Job explains the state of a job and why it waits.
 func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 	j := m.cluster.Job(id)
 	if j == nil || j.Group == nil {
@@ -44,12 +44,12 @@ func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 	return answer, nil
 }
 
-// isWaiting reports whether a job waits for admission or for nodes.
+// isWaiting reports whether a job is pending admission or waits for nodes.
 func isWaiting(j *cluster.Job) bool {
 	return j.Queue != nil && !j.IsForeign && !j.Over() && (j.IsPendingAdmission() || j.Count(cluster.Pending) > 0 || j.Plan != nil)
 }
 
-// bounds are the queues from the job's up that may not hold what it lacks.
+// bounds lists the queues, from the job's up, that may not hold what it lacks.
 func (m *Model) bounds(s *framework.Session, j *cluster.Job) []Bound {
 	needed := m.needed(s, j)
 	var bounds []Bound
@@ -75,7 +75,8 @@ func (m *Model) bounds(s *framework.Session, j *cluster.Job) []Bound {
 	return bounds
 }
 
-// needed is what the queue of a job would hold more if it started: its pods that must start, or what it asks for beforehand.
+// needed is what the job would add to its queue if it started: its pods that must start, or at admission its
+// minResources.
 func (m *Model) needed(s *framework.Session, j *cluster.Job) resources.Vector {
 	pending := s.Pending(j)
 	if len(pending) == 0 {
@@ -92,7 +93,7 @@ func (m *Model) needed(s *framework.Session, j *cluster.Job) resources.Vector {
 	return sum
 }
 
-// candidates says who could leave for a job by each action that evicts.
+// candidates lists the pods that each evicting action could evict for a job.
 func (m *Model) candidates(s *framework.Session, j *cluster.Job) []Candidates {
 	if j.IsPendingAdmission() {
 		return nil
@@ -115,7 +116,7 @@ func (m *Model) candidates(s *framework.Session, j *cluster.Job) []Candidates {
 var scopes = map[decision.Scope]string{decision.BetweenQueues: "between queues", decision.BetweenJobs: "between jobs of the queue",
 	decision.Anywhere: "anywhere", decision.WithinJob: "within the job"}
 
-// planOf is a plan as plain data, nil for nil.
+// planOf returns a plan as plain data, nil for nil.
 func planOf(p *cluster.Plan) *Plan {
 	if p == nil {
 		return nil
@@ -129,7 +130,7 @@ func planOf(p *cluster.Plan) *Plan {
 	return answer
 }
 
-// order finds the place of a job among those that wait.
+// order finds the place of a job among the waiting jobs.
 func order(s *framework.Session, j *cluster.Job) *Order {
 	answer := &Order{Place: 1, QueuePlace: 1}
 	var next *cluster.Job
@@ -163,7 +164,7 @@ func order(s *framework.Session, j *cluster.Job) *Order {
 	return answer
 }
 
-// backOffs are what a job is not tried before, the earliest first.
+// backOffs lists the times before which a job is not tried, the earliest first.
 func (m *Model) backOffs(now time.Time, j *cluster.Job) []BackOff {
 	var all []BackOff
 	add := func(until time.Time, reason string) {

@@ -13,20 +13,22 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// The bounds of an answer. One that is larger is of no use to a person, and an answer is given between two cycles.
+// The limits of an answer. Longer lists would not help the user, and an answer is worked out between two cycles.
 const (
-	// MaxListed is how many pods, jobs, nodes or queues a list names.
+	// MaxListed is the number of pods, jobs, nodes or queues that a list names.
 	MaxListed = 100
-	// MaxClasses is for how many kinds of pods it is explained which nodes refuse them: each may cost a pass over all nodes.
+	// MaxClasses is the number of classes of pods for which refusing nodes are explained. Each may cost a pass over all
+	// nodes.
 	MaxClasses = 4
-	// MaxSearched is on how many nodes victims are sought for what is supposed, MaxCandidates among how many pods it is asked who
-	// could leave for a job that is there.
+	// MaxSearched is the number of nodes on which a search looks for victims for a submission. MaxCandidates is the
+	// number of pods among which it looks for victims for an existing job.
 	MaxSearched, MaxCandidates = 256, 2000
-	// MaxSupposed is how many pods may be supposed to be submitted.
+	// MaxSupposed is the number of pods in a submission.
 	MaxSupposed = 1000
 )
 
-// Model answers questions about a cluster as a policy has it. One goroutine uses it, the one that owns the cluster, between cycles.
+// Model answers questions about a cluster under a policy. Only the goroutine that owns the cluster uses it, between
+// cycles.
 type Model struct {
 	cluster  *cluster.Cluster
 	policy   *framework.Policy
@@ -35,7 +37,7 @@ type Model struct {
 	notAsked []string
 }
 
-// New returns a model with plugins and placement engines of its own.
+// New returns a model with its own plugins and placement engines.
 func New(c *cluster.Cluster, policy *framework.Policy) (*Model, error) {
 	twin, notAsked, err := policy.Twin()
 	if err != nil {
@@ -49,19 +51,19 @@ func New(c *cluster.Cluster, policy *framework.Policy) (*Model, error) {
 	return m, err
 }
 
-// NotFound says that the model does not hold what is asked about.
+// NotFound is the error if the model does not hold the object in question.
 type NotFound struct{ Kind, Name string }
 
 func (e NotFound) Error() string {
 	return fmt.Sprintf("%s %q is not known to the scheduler", e.Kind, e.Name)
 }
 
-// try answers in a session of its own, and leaves the model as it was.
+// try answers in a session of its own, and leaves the model unchanged.
 func (m *Model) try(now time.Time, answer func(s *framework.Session)) {
 	m.cluster.Try(func() { answer(m.open(now)) })
 }
 
-// open returns a session in a trial that is under way.
+// open returns a session in the open trial.
 func (m *Model) open(now time.Time) *framework.Session {
 	s := framework.NewTrial(m.cluster, m.policy, m.placer, m.outlook, now)
 	s.OpenPlugins()
@@ -78,7 +80,7 @@ func (m *Model) amounts(v resources.Vector) Amounts {
 	return a
 }
 
-// limits are amounts where zero is a limit, too.
+// limits formats limits. A limit of zero is listed too.
 func (m *Model) limits(l resources.Limits) Amounts {
 	a := Amounts{}
 	for i := range l.Len() {
@@ -116,10 +118,10 @@ func protected(spared []verdict.Spared) []Protected {
 	return all
 }
 
-// helps are the kinds of change in words, in the order of their bits.
+// helps names the kinds of change, in the order of their bits.
 var helps = [...]string{"node", "queue", "job", "time", "pod", "volume"}
 
-// VerdictOf is a verdict as plain data, nil for nil.
+// VerdictOf returns a verdict as plain data, nil for nil.
 func VerdictOf(v *verdict.Verdict) *Verdict {
 	if v == nil {
 		return nil
@@ -134,7 +136,7 @@ func VerdictOf(v *verdict.Verdict) *Verdict {
 	return answer
 }
 
-// namesOf are the first of some tasks.
+// namesOf returns the names of some tasks, at most MaxListed.
 func namesOf(tasks []*cluster.Task) []string {
 	var names []string
 	for _, t := range tasks[:min(len(tasks), MaxListed)] {
@@ -143,7 +145,7 @@ func namesOf(tasks []*cluster.Task) []string {
 	return names
 }
 
-// refusals say which nodes refuse some pods that wait.
+// refusals says which nodes refuse some pending pods.
 func (m *Model) refusals(s *framework.Session, tasks []*cluster.Task) []Refusals {
 	var all []Refusals
 	for _, t := range cluster.OnePerClass(tasks) {

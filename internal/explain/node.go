@@ -7,7 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Node says what a node has and who is there.
+// Node explains what a node has and which pods are on it.
 func (m *Model) Node(name string) (Node, error) {
 	n := m.cluster.Node(name)
 	if n == nil {

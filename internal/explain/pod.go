@@ -9,7 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Pod says where a pod stands. Pods of other schedulers are known once they have a node.
+// Pod explains the state of a pod. Pods of other schedulers are known once they have a node.
 func (m *Model) Pod(now time.Time, key types.NamespacedName) (Pod, error) {
 	t := m.cluster.Task(key)
 	if t == nil {

@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Queue says what a queue holds and may hold, and between which queues room may move.
+// Queue explains what a queue holds and may hold, and between which queues pods may be reclaimed.
 func (m *Model) Queue(now time.Time, name string) (Queue, error) {
 	q := m.cluster.Queue(name)
 	if q == nil {

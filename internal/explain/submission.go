@@ -17,8 +17,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Submit says what would happen if a PodGroup and pods of it were submitted now, while all else stays as it is. The objects are as
-// the API server would show them, with defaults and priorities filled in. Those that exist already are an error.
+// Submit says what would happen if a PodGroup and its pods were submitted now. The objects must be as the API server
+// would return them, with defaults and priorities filled in. It is an error if they exist already.
 func (m *Model) Submit(now time.Time, group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) (answer Submission, err error) {
 	if len(pods) > MaxSupposed {
 		return answer, fmt.Errorf("%d pods are too many to suppose: at most %d", len(pods), MaxSupposed)
@@ -34,7 +34,7 @@ func (m *Model) Submit(now time.Time, group *schedulingv1beta1.PodGroup, pods []
 	return answer, err
 }
 
-// trial is the run of a job through the pipeline.
+// trial is the run of one job through the pipeline.
 type trial struct {
 	model    *Model
 	session  *framework.Session
@@ -42,7 +42,7 @@ type trial struct {
 	searched int
 }
 
-// run gives each action of the pipeline its turn, with this job only.
+// run runs each action of the pipeline for this job only.
 func (t *trial) run() Submission {
 	s, j := t.session, t.job
 	answer := Submission{Job: j.ID.String(), Outcome: OutcomeNotAdmitted, NotAsked: t.model.notAsked}
@@ -70,7 +70,7 @@ func (t *trial) run() Submission {
 	return answer
 }
 
-// admit says why the job would wait for admission, nil if it would not.
+// admit returns why the job would be pending admission, nil if it would not.
 func (t *trial) admit() *verdict.Verdict {
 	s, j := t.session, t.job
 	if v := s.HeldUp(j); v != nil {
@@ -92,7 +92,7 @@ func (t *trial) admit() *verdict.Verdict {
 	return v
 }
 
-// allocate places the job in free room, as many of its pods as fit once it can start.
+// allocate places the job on free nodes, with as many pods as fit once it can start.
 func (t *trial) allocate() {
 	s, j := t.session, t.job
 	if v := cmp.Or(s.Overused(j.Queue), s.HeldUp(j)); v != nil {
@@ -130,7 +130,7 @@ func (t *trial) allocate() {
 	s.AddVerdict(j, why)
 }
 
-// within confines the search for victims to the nodes with most that could be evicted, if there are too many to try them all.
+// within limits the search for victims to the nodes with most evictable pods, if there are too many nodes for all.
 func (t *trial) within(search func()) {
 	nodes := t.session.Cluster.Nodes()
 	if len(nodes) <= MaxSearched {
@@ -151,7 +151,7 @@ func (t *trial) within(search func()) {
 	t.session.Within(cluster.NewDomain(nodes[:MaxSearched]), search)
 }
 
-// conclude says what has become of the job.
+// conclude says what would become of the job.
 func (t *trial) conclude(answer *Submission) {
 	s, j := t.session, t.job
 	answer.Outcome, answer.Unplaced = OutcomeWaiting, j.Count(cluster.Pending)
@@ -173,6 +173,6 @@ func (t *trial) conclude(answer *Submission) {
 		}
 	}
 	if v := s.Validate(j); v != nil && answer.Outcome == OutcomeWaiting {
-		answer.Verdict = VerdictOf(v) // such as pods that are missing
+		answer.Verdict = VerdictOf(v) // such as missing pods
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Kind is what an entry is about.
+// Kind is the kind of an entry.
 type Kind string
 
 // The kinds.
 const (
-	Bound           Kind = "Bound"           // a pod was to be bound to a node
-	Evicted         Kind = "Evicted"         // a pod was to be evicted
-	PlanBegun       Kind = "PlanBegun"       // room is made for a job
-	PlanCancelled   Kind = "PlanCancelled"   // it is not any more
-	PlanFulfilled   Kind = "PlanFulfilled"   // the job has what it was promised
+	Bound           Kind = "Bound"           // the scheduler decided to bind a pod
+	Evicted         Kind = "Evicted"         // the scheduler decided to evict a pod
+	PlanBegun       Kind = "PlanBegun"       // a plan for a job came into force
+	PlanCancelled   Kind = "PlanCancelled"   // a plan was cancelled
+	PlanFulfilled   Kind = "PlanFulfilled"   // the tasks of a plan were placed
 	Admitted        Kind = "Admitted"        // a job was admitted
-	SentBack        Kind = "SentBack"        // an admitted job waits for admission again
+	SentBack        Kind = "SentBack"        // an admitted job is pending admission again
 	VerdictChanged  Kind = "VerdictChanged"  // why a job waits has changed
-	NothingInTheWay Kind = "NothingInTheWay" // nothing stands in a job's way any more
+	NothingInTheWay Kind = "NothingInTheWay" // a job has no reason to wait any more
 )
 
-// Entry is one decision or one change of a verdict. Names are namespace and name.
+// Entry is one decision or one change of a verdict. Names include the namespace.
 type Entry struct {
 	Cycle uint64    `json:"cycle"`
 	Time  time.Time `json:"time"`
@@ -34,32 +34,33 @@ type Entry struct {
 	Queue string    `json:"queue,omitempty"`
 	Pod   string    `json:"pod,omitempty"`
 	Node  string    `json:"node,omitempty"`
-	// For is the job that a pod is evicted for; Action and Rule are by what authority; Plan is the plan that it belongs to.
+	// For is the job for which a pod is evicted, by Action, Rule and Plan.
 	For    string `json:"for,omitempty"`
 	Action string `json:"action,omitempty"`
 	Rule   string `json:"rule,omitempty"`
 	Plan   string `json:"plan,omitempty"`
-	// Reason is the code of a verdict. Message says it to a person: the verdict, why a plan was cancelled, why a pod is evicted.
+	// Reason is the code of a verdict. Message is a sentence: the verdict, why a plan was cancelled, or why a pod is
+	// evicted.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Limits bound a journal.
+// Limits limit a journal.
 type Limits struct {
 	Entries int // in all
 	PerJob  int // of one job
-	Bytes   int // in all, as far as entries hold memory beside that of the model
+	Bytes   int // in all, as far as entries hold memory that the model does not
 }
 
-// DefaultLimits are some hours of a busy cluster, and at most sixteen megabytes.
+// DefaultLimits are enough for some hours of a busy cluster, and take at most sixteen megabytes.
 var DefaultLimits = Limits{Entries: 20_000, PerJob: 200, Bytes: 16 << 20}
 
-// record is an entry as it is kept: nothing is formatted before it is asked for.
+// record is an entry in memory. Text is formatted only when it is read.
 type record struct {
 	cycle     uint64
 	time      time.Time
 	kind      Kind
-	of        cluster.JobID // the job that it counts for
+	of        cluster.JobID // the job at whose limit it counts
 	job       cluster.JobID
 	pod       types.NamespacedName
 	preemptor cluster.JobID
@@ -72,27 +73,27 @@ type record struct {
 	verdict   *verdict.Verdict
 	bytes     int
 
-	next, nextOfJob int32 // newer ones, none if there is none
-	previous        int32 // an older one
+	next, nextOfJob int32 // newer records
+	previous        int32 // an older record
 }
 
 const none = int32(-1)
 
-// jobRecord is what is kept of a job that has entries.
+// jobRecord is what is stored about a job with entries.
 type jobRecord struct {
 	oldest, newest int32
 	entries        int
-	plan           string // in force, "" if none
+	plan           string // the ID of the plan in force, "" if there is none
 	isAdmitted     bool
-	isKnown        bool             // whether it is admitted
-	verdict        *verdict.Verdict // told last
+	isKnown        bool             // isAdmitted is known
+	verdict        *verdict.Verdict // the last one that was entered
 }
 
 // Journal is a bounded list of entries.
 type Journal struct {
 	limits         Limits
-	chunks         []*[chunkSize]record // so that nothing is moved when there are more
-	space          int32                // how many records there is space for
+	chunks         []*[chunkSize]record // in chunks, so that growing does not move records
+	space          int32                // the number of records in chunks
 	free           []int32
 	oldest, newest int32
 	entries, bytes int
@@ -102,17 +103,17 @@ type Journal struct {
 	now   time.Time
 }
 
-// New returns an empty journal. Each limit is at least 1.
+// New returns an empty journal. Each limit must be at least 1.
 func New(limits Limits) *Journal {
 	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}}
 }
 
-// chunkSize is how many records are allocated at once.
+// chunkSize is the number of records that are allocated at once.
 const chunkSize = 256
 
 func (l *Journal) record(at int32) *record { return &l.chunks[at/chunkSize][at%chunkSize] }
 
-// add appends a record of a job, and forgets what is too much.
+// add appends a record, and drops old ones beyond the limits.
 func (l *Journal) add(r record) {
 	r.cycle, r.time, r.next, r.nextOfJob = l.cycle, l.now, none, none
 	r.bytes = recordBytes + len(r.message) + len(r.plan) + sizeOf(r.verdict)
@@ -150,14 +151,14 @@ func (l *Journal) add(r record) {
 	}
 	j.newest = at
 	if j.entries++; j.entries == 1 {
-		l.jobs[r.of] = j // its last entry may have been forgotten for this one
+		l.jobs[r.of] = j // its last entry may have been dropped for this one
 	}
 	*l.record(at) = r
 	l.entries++
 	l.bytes += r.bytes
 }
 
-// drop forgets a record, which is the oldest of its job.
+// drop drops a record, which must be the oldest of its job.
 func (l *Journal) drop(at int32) {
 	r := l.record(at)
 	if r.previous == none {
@@ -182,10 +183,10 @@ func (l *Journal) drop(at int32) {
 	l.free = append(l.free, at)
 }
 
-// About how much memory is held, in bytes, beside the text: by a record and its job's, a verdict, and a part of one.
+// Estimates of memory in bytes, without text: of a record with its part of a job's, a verdict, and a part of a verdict.
 const recordBytes, verdictBytes, partBytes = 640, 256, 48
 
-// sizeOf is about how much memory a verdict holds.
+// sizeOf estimates the memory of a verdict, in bytes.
 func sizeOf(v *verdict.Verdict) int {
 	if v == nil {
 		return 0

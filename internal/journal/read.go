@@ -6,12 +6,13 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// All returns the newest entries, at most so many, the oldest of them first.
+// All returns the newest entries, at most as many as most, the oldest of them first.
 func (l *Journal) All(most int) []Entry {
 	return l.find(most, func(*record) bool { return true })
 }
 
-// OfJob returns the newest entries about a job, at most so many, the oldest of them first: its own, and the evictions for it.
+// OfJob returns the newest entries about a job, at most as many as most, the oldest first. Evictions for the job are
+// included.
 func (l *Journal) OfJob(id cluster.JobID, most int) []Entry {
 	return l.find(most, func(r *record) bool { return r.job == id || r.preemptor == id })
 }

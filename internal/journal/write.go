@@ -9,13 +9,14 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Cycle notes what a cycle has decided, with the model as it has left it. touched are the jobs to which something has happened, by name.
+// Cycle enters what a cycle has decided. The model is as the cycle has left it. touched are the jobs that have changed,
+// by name.
 func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *decision.Decisions, touched []*cluster.Job) {
 	l.cycle, l.now = cycle, now
 	for i := range d.Ended {
 		p := &d.Ended[i]
 		if p.Job == (cluster.JobID{}) && len(p.Spared) == 0 {
-			continue // a promise of which it came to nothing, of a job that is gone
+			continue // the plan of a job that is gone
 		}
 		l.add(record{kind: PlanCancelled, of: p.Job, job: p.Job, queue: queueOf(c, p.Job), plan: p.ID, message: p.Why})
 		l.notePlan(p.Job, "")
@@ -35,7 +36,7 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *deci
 	}
 }
 
-// begin notes a plan and its evictions.
+// begin enters a plan and its evictions.
 func (l *Journal) begin(c *cluster.Cluster, p *decision.PlanStart) {
 	r := record{kind: PlanBegun, of: p.Job, job: p.Job, queue: queueOf(c, p.Job), plan: p.ID}
 	if len(p.Evictions) > 0 {
@@ -50,7 +51,7 @@ func (l *Journal) begin(c *cluster.Cluster, p *decision.PlanStart) {
 	}
 }
 
-// notePlan notes which plan of a job is in force, "" if none is.
+// notePlan stores which plan of a job is in force, "" if none is.
 func (l *Journal) notePlan(id cluster.JobID, plan string) {
 	if j := l.jobs[id]; j != nil && id != (cluster.JobID{}) {
 		j.plan = plan
@@ -64,7 +65,7 @@ func queueOf(c *cluster.Cluster, id cluster.JobID) string {
 	return ""
 }
 
-// noteProgress notes that a job was admitted or sent back, or has what its plan promised it.
+// noteProgress enters that a job was admitted, was sent back, or has the tasks of its plan placed.
 func (l *Journal) noteProgress(j *cluster.Job) {
 	if j.Group == nil || j.IsForeign {
 		return
@@ -75,7 +76,7 @@ func (l *Journal) noteProgress(j *cluster.Job) {
 	}
 	isAdmitted, wasAdmitted := !j.IsPendingAdmission(), known.isAdmitted
 	if !known.isKnown {
-		// Nothing was decided of it lately: the API shows what was decided before.
+		// The job is new to the journal. The API object shows earlier decisions.
 		shown := j.Group.Status.Phase
 		wasAdmitted = shown != "" && shown != schedulingv1beta1.PodGroupPending
 	}
@@ -91,7 +92,7 @@ func (l *Journal) noteProgress(j *cluster.Job) {
 	}
 }
 
-// noteVerdict notes that another verdict on a job holds.
+// noteVerdict enters a changed verdict of a job.
 func (l *Journal) noteVerdict(j *cluster.Job) {
 	if j.Group == nil || j.IsForeign {
 		return
@@ -108,7 +109,7 @@ func (l *Journal) noteVerdict(j *cluster.Job) {
 			r.kind = NothingInTheWay
 		case v.Fitting != nil:
 			short := *v
-			short.Fitting = nil // it may name a thousand pods
+			short.Fitting = nil // it may have a thousand pods
 			r.verdict = &short
 		}
 		l.add(r)

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Arguments are the arguments of one action or plugin. Each one that is declared with a default has a value; each value
-// has its declared type and has passed its check. All accessors panic on a name that is not declared, or is declared
-// with another kind: that is a bug of the caller, and the first test that runs into it shows it.
+// Arguments are the arguments of one action or plugin. Each argument that is declared with a default has a value. Each
+// value has its declared type and has passed its check. All accessors panic on a name that is not declared, or is
+// declared with another kind: that is a bug of the caller, which the first test shows.
 //
-// The zero value declares nothing. Tests get theirs from [Spec.Defaults] or [ParseArguments].
+// The zero value declares nothing. Tests use [Spec.Defaults] or [ParseArguments].
 type Arguments struct {
 	schema []Argument
 	values map[string]any
 }
 
-// newArguments returns arguments of which none is given. Arguments without effect are checked and then forgotten, so
-// they have no value here.
+// newArguments returns arguments with their defaults only. Arguments without effect are checked and dropped, so they
+// have no value.
 func newArguments(schema []Argument) Arguments {
 	a := Arguments{schema: schema, values: map[string]any{}}
 	for _, argument := range schema {
@@ -33,7 +33,7 @@ func newArguments(schema []Argument) Arguments {
 
 func (a Argument) inForce() bool { return a.AliasOf == "" && a.Unsupported == "" && a.NoEffect == "" }
 
-// value returns the value of a declared argument: the one that is given, else the default, which may be nil.
+// value returns the value of a declared argument: the given one, otherwise the default, which may be nil.
 func (a Arguments) value(name string, kind Kind) any {
 	argument, declared := declaration(a.schema, name)
 	if !declared || argument.Kind != kind || !argument.inForce() {
@@ -45,14 +45,14 @@ func (a Arguments) value(name string, kind Kind) any {
 	return argument.Default
 }
 
-// Declares reports whether the action or plugin has an argument. Of one from outside the tree that took the place of another it is
-// not sure.
+// Declares reports whether the action or plugin has an argument. One from another module that replaces another may lack
+// some.
 func (a Arguments) Declares(name string) bool {
 	argument, declared := declaration(a.schema, name)
 	return declared && argument.inForce()
 }
 
-// Has reports whether an argument is given or has a default. For one that has not, the accessors return a zero value.
+// Has reports whether an argument is given or has a default. Otherwise the accessors return a zero value.
 func (a Arguments) Has(name string) bool {
 	argument, declared := declaration(a.schema, name)
 	if !declared || !argument.inForce() {
@@ -91,7 +91,7 @@ func (a Arguments) Duration(name string) time.Duration {
 	return value
 }
 
-// StringMap returns an argument of kind [StringMap], for the caller to keep.
+// StringMap returns a copy of an argument of kind [StringMap].
 func (a Arguments) StringMap(name string) map[string]string {
 	value, _ := a.value(name, StringMap).(map[string]string)
 	return maps.Clone(value)
@@ -100,9 +100,9 @@ func (a Arguments) StringMap(name string) map[string]string {
 // Any returns an argument of kind [Any]. It is shared and must not be changed.
 func (a Arguments) Any(name string) any { return a.value(name, Any) }
 
-// Each gives, in the order of their names, the members of a family that the file mentions: what follows prefix in the
-// name, and the value. The prefix is what stands before the placeholder of the family: "binpack.resources." gives
-// "nvidia.com/gpu" for binpack.resources.nvidia.com/gpu.
+// Each yields the members of a family that the file has, by name: the part of the name after prefix, and the value. The
+// prefix is the part of the family's name before its placeholder. For binpack.resources.nvidia.com/gpu, the prefix
+// "binpack.resources." yields "nvidia.com/gpu".
 func (a Arguments) Each(prefix string) iter.Seq2[string, any] {
 	declared := slices.ContainsFunc(a.schema, func(argument Argument) bool {
 		before, _, isFamily := argument.family()
@@ -120,7 +120,7 @@ func (a Arguments) Each(prefix string) iter.Seq2[string, any] {
 	}
 }
 
-// isMember tells a member of the family from an argument that has its own declaration and happens to begin alike.
+// isMember reports whether a name belongs to the family, and not to an argument of its own with the same beginning.
 func (a Arguments) isMember(name, prefix string) bool {
 	argument, _ := declaration(a.schema, name)
 	before, _, isFamily := argument.family()

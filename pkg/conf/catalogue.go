@@ -8,37 +8,36 @@ import (
 	"strings"
 )
 
-// Catalogue says what a configuration may name. The program that has the actions and plugins gives it, and it is not changed
-// afterwards.
+// Catalogue lists what a configuration may name. The program with the actions and plugins provides it, and does not
+// change it later.
 type Catalogue struct {
 	Actions map[string]Spec
 	Plugins map[string]Spec
 }
 
-// Spec is what a configuration may say about one action or plugin.
+// Spec is what a configuration may set for one action or plugin.
 type Spec struct {
-	// Arguments are those it takes, in the order in which its documentation explains them.
+	// Arguments are its arguments, in the order of its documentation.
 	Arguments []Argument
-	// AliasOf makes this another name of an action or plugin of the same catalogue; its other fields say nothing then.
+	// AliasOf makes this another name of an action or plugin of the same catalogue. Its other fields are then ignored.
 	AliasOf string
-	// Unsupported, if not empty, refuses a name that Volcano knows. It says why, and what to do instead, as a clause
-	// without a full stop.
+	// Unsupported, if not empty, refuses a name of Volcano. It says why, and what to use instead, as a clause without a
+	// full stop.
 	Unsupported string
-	// NoEffect, if not empty, accepts a name that Volcano knows, with whatever is said about it, leaves it out of what is
-	// in force, and leaves a notice that says why.
+	// NoEffect, if not empty, accepts a name of Volcano with any settings, and leaves it out of the configuration. A
+	// notice gives this text as the reason.
 	NoEffect string
-	// Conflicts are the plugins it cannot be configured together with. Naming it on one of the two is enough.
+	// Conflicts are the plugins with which it cannot be configured. One of the two plugins must list the other.
 	Conflicts []Conflict
-	// ReadsMetrics says that the `metrics` block is for this plugin, perhaps among others. Without any such plugin the
-	// block has no effect.
+	// ReadsMetrics says that the plugin uses the `metrics` block. Without any such plugin the block has no effect.
 	ReadsMetrics bool
 }
 
-// Conflict is a plugin that another one cannot work beside.
+// Conflict is a plugin that cannot be used together with another.
 type Conflict struct {
-	// With is the other plugin, in whatever tier.
+	// With is the other plugin, in any tier.
 	With string
-	// Switch limits the conflict to a configuration in which the plugin that declares it has this switch on; 0 does not.
+	// Switch, unless 0, limits the conflict to configurations in which the declaring plugin has this switch on.
 	Switch Switch
 	// Reason says why, as a clause without a full stop.
 	Reason string
@@ -46,32 +45,32 @@ type Conflict struct {
 
 // Argument is one argument, or an open family of them.
 type Argument struct {
-	// Name is the key in the file. For a family it holds one placeholder, which stands for one character or more:
-	// "binpack.resources.<resource>", or as its end "binpack.resources.*". Names without a placeholder go first, then
-	// the family with the longest part before its placeholder.
+	// Name is the key in the file. The name of a family holds one placeholder, which stands for one character or more,
+	// such as "binpack.resources.<resource>" or "binpack.resources.*". Names without a placeholder are matched first,
+	// then the family with the longest part before its placeholder.
 	Name string
 	// Kind is the type of the value.
 	Kind Kind
-	// Default is the value where the file gives none: a value of the Go type that Kind names, or nil for none. The
-	// default of a family is the value of each member that the file does not mention.
+	// Default is the value if the file gives none: a value of the Go type for Kind, or nil for none. The default of a
+	// family is the value of each member that is not in the file.
 	Default any
-	// Check, if not nil, judges a value of the right type. Its error completes the sentence "it must be …".
+	// Check, if not nil, checks a value of the right type. Its error completes the sentence "it must be …".
 	Check func(value any) error
-	// AliasOf makes this another name of an argument of the same action or plugin; its other fields say nothing then.
+	// AliasOf makes this another name of an argument of the same action or plugin. Its other fields are then ignored.
 	AliasOf string
-	// Unsupported, if not empty, refuses an argument that Volcano knows: why, and what to do instead.
+	// Unsupported, if not empty, refuses an argument of Volcano. It says why, and what to use instead.
 	Unsupported string
-	// NoEffect, if not empty, accepts the argument and leaves a notice that says why it changes nothing.
+	// NoEffect, if not empty, accepts the argument, and a notice gives this text as the reason why it changes nothing.
 	NoEffect string
 	// Doc says what the argument is for, in one sentence.
 	Doc string
 }
 
-// Defaults returns the arguments of an action or plugin that is given none.
+// Defaults returns the arguments if a configuration sets none.
 func (s Spec) Defaults() Arguments { return newArguments(s.Arguments) }
 
-// Validate reports everything that makes a catalogue unusable: defaults of another type than their argument, names
-// twice, aliases of nothing, conflicts with plugins that do not exist. [Parse] refuses to work with such a catalogue.
+// Validate returns an error for a catalogue that cannot be used: defaults of the wrong type, duplicate names, aliases
+// of missing names, conflicts with missing plugins. [Parse] refuses such a catalogue.
 func (c Catalogue) Validate() error {
 	var errs []error
 	for _, side := range []struct {
@@ -159,7 +158,7 @@ func (a Argument) family() (prefix, suffix string, isFamily bool) {
 	return a.Name, "", false
 }
 
-// declaration finds what a schema says about a name, and reports false if it says nothing.
+// declaration finds the argument for a name, and reports whether there is one.
 func declaration(schema []Argument, name string) (Argument, bool) {
 	var best Argument
 	longest := -1

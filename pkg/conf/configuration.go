@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// Configuration is what the scheduler runs by: complete, checked, and not to be changed.
+// Configuration is a complete and checked configuration. It must not be changed.
 type Configuration struct {
-	// Actions are run in this order in every cycle. There is at least one, each only once; aliases are resolved.
+	// Actions run in this order in every cycle. There is at least one, and none twice. Aliases are resolved.
 	Actions []string
-	// Tiers hold the plugins; what an earlier tier decides is not put to a later one.
+	// Tiers hold the plugins. If an earlier tier decides a question, later tiers are not asked.
 	Tiers []Tier
 	// ActionArguments has an entry for each of Actions and for no other.
 	ActionArguments map[string]Arguments
-	// Metrics says where plugins that look at real load find it, under Volcano's keys. It is nil if none looks.
+	// Metrics says where plugins find loads, by Volcano's keys. It is nil if no plugin reads them.
 	Metrics map[string]string
-	// Compatibility holds the switches for users who come from Volcano.
+	// Compatibility has the settings for users of Volcano.
 	Compatibility Compatibility
-	// Notices are what the file says to no effect, by line.
+	// Notices are the parts of the file without effect, by line.
 	Notices []Notice
 }
 
@@ -26,57 +26,57 @@ type Tier struct {
 	Plugins []Plugin
 }
 
-// Plugin is one plugin, at its place in the configuration. No plugin stands in two places.
+// Plugin is one plugin in a tier. No plugin is configured twice.
 type Plugin struct {
-	Name      string // as the catalogue has it, aliases resolved
+	Name      string // as in the catalogue, aliases resolved
 	Switches  Switches
 	Arguments Arguments
 	Line      int // where the file names it
 }
 
-// Compatibility restores, one by one, what Volcano does and the eviction rules do not. The zero value is the rules.
+// Compatibility restores behaviour of Volcano that differs from the eviction rules. The zero value follows the rules.
 type Compatibility struct {
-	// PreemptableByDefault lets a pod be a victim that does not say whether it may be (rule P2).
+	// PreemptableByDefault allows evicting pods that are not marked (rule P2).
 	PreemptableByDefault bool
-	// QueuePriority is what a queue's priority is worth against another queue (rule Q1).
+	// QueuePriority is what the priority of a queue means for other queues (rule Q1).
 	QueuePriority QueuePriority
 	// VictimVote is what an empty answer means when plugins vote on victims (rule T1).
 	VictimVote VictimVote
 }
 
-// QueuePriority is what a queue's priority is worth against another queue. Anything but QueuePriorityOrder is strict.
+// QueuePriority is what the priority of a queue means for other queues. Any value but QueuePriorityOrder means strict.
 type QueuePriority string
 
 // The values of `compatibility.queuePriority`.
 const (
-	QueuePriorityStrict QueuePriority = "strict" // a queue of higher priority takes even from within a share
-	QueuePriorityOrder  QueuePriority = "order"  // priority orders queues; only what is above a share may be taken
+	QueuePriorityStrict QueuePriority = "strict" // a queue of higher priority may take even what is within a share
+	QueuePriorityOrder  QueuePriority = "order"  // priority only orders queues, and only what is above a share may be taken
 )
 
-// VictimVote is what an empty answer to a vote on victims means. Anything but VictimVoteUpstream is strict.
+// VictimVote is what an empty answer to a vote on victims means. Any value but VictimVoteUpstream means strict.
 type VictimVote string
 
 // The values of `compatibility.victimVote`.
 const (
-	VictimVoteStrict   VictimVote = "strict"   // an empty answer is a no
-	VictimVoteUpstream VictimVote = "upstream" // an empty answer is no answer
+	VictimVoteStrict   VictimVote = "strict"   // an empty answer rejects
+	VictimVoteUpstream VictimVote = "upstream" // an empty answer abstains
 )
 
-// Notice is something in the file that is well formed and changes nothing, or not until something else is there.
+// Notice is a valid part of the file that changes nothing, or nothing until something else is configured.
 type Notice struct {
 	Line int
 	Text string
 }
 
-// String is the notice as one line.
+// String formats the notice as one line.
 func (n Notice) String() string { return fmt.Sprintf("line %d: %s", n.Line, n.Text) }
 
-// Equal reports whether c and d configure the same, wherever it is written. So a file whose comments have changed is
+// Equal reports whether c and d configure the same, whatever their files look like. So a file with changed comments is
 // no new configuration.
 func (c *Configuration) Equal(d *Configuration) bool {
 	if c == nil || d == nil {
 		return c == d
 	}
-	// What is printed is all that is in force (invariant 4), and prints in one order.
+	// The text has all settings (invariant 4), in one order.
 	return bytes.Equal(c.YAML(), d.YAML())
 }

@@ -2,8 +2,8 @@ package conf
 
 import "fmt"
 
-// DefaultYAML is in force where no configuration is given: the configuration that Volcano installs. The file
-// installer/configuration.yaml has the same text, to start from.
+// DefaultYAML is the configuration if none is given: the one that Volcano installs. The file
+// installer/configuration.yaml has the same text.
 const DefaultYAML = `actions: "enqueue, allocate, backfill"
 tiers:
 - plugins:
@@ -19,8 +19,8 @@ tiers:
   - name: binpack
 `
 
-// Default is [DefaultYAML], parsed. It panics if the catalogue lacks an action or a plugin that is named there: such a
-// catalogue is a defect of the program, not of a file.
+// Default returns [DefaultYAML], parsed. It panics if the catalogue lacks an action or a plugin of it, which is a bug
+// of the program.
 func Default(catalogue Catalogue) *Configuration {
 	c, err := Parse([]byte(DefaultYAML), catalogue)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// document returns the root of the one YAML document in data, or nil if there is nothing but comments.
+// document returns the root of the one YAML document in data, or nil if there are only comments.
 func document(data []byte) (*yaml.Node, error) {
-	// The library would take UTF-16 as well, and number its lines differently from editors.
+	// The library would accept UTF-16 too, and number its lines differently from editors.
 	if !utf8.Valid(data) {
 		return nil, Problems{{Line: 1 + bytes.Count(validPart(data), []byte("\n")), Message: "not a text in UTF-8"}}
 	}
@@ -37,7 +37,7 @@ func document(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// validPart is data up to the first byte that is not UTF-8.
+// validPart returns data up to the first byte that is not UTF-8.
 func validPart(data []byte) []byte {
 	rest := data
 	for len(rest) > 0 {
@@ -66,13 +66,13 @@ func decode(data []byte) ([]*yaml.Node, error) {
 
 var libraryLine = regexp.MustCompile(`^line \d+: `)
 
-// mostReread bounds the bytes that brokenLine reads again and again: a second or two of them, where a configuration of
-// a hundred lines takes a hundredth of that.
+// mostReread limits the bytes that brokenLine reads repeatedly: a second or two. A configuration of a hundred lines
+// needs a hundredth of that.
 const mostReread = 1 << 25
 
-// brokenLine returns the line at which data stops to be YAML: the one after the longest beginning that is. The line in
-// the library's message is often that of the block around the error, and misses even that by one. A file that is too
-// long to search gets 0.
+// brokenLine returns the line at which data ceases to be YAML: the one after the longest valid beginning. The line in
+// the library's message is often that of the block around the error, or one next to it. For a file that is too long to
+// search it returns 0.
 func brokenLine(data []byte) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if len(lines)*len(data) > mostReread {
@@ -88,12 +88,12 @@ func brokenLine(data []byte) int {
 	return broken
 }
 
-// tags are those a plain YAML file has without writing any.
+// tags are the tags of a plain YAML file without explicit tags.
 var tags = map[string]bool{"!!str": true, "!!int": true, "!!float": true, "!!bool": true, "!!null": true,
 	"!!timestamp": true, "!!map": true, "!!seq": true}
 
-// foreign lists the features of YAML that the format does without. References are among them: where a value stands is
-// where it is written, and a short file cannot stand for a long one.
+// foreign lists features of YAML that the format does not allow. References are among them: every value must be where
+// it is used, and a short file must not expand to a long one.
 func foreign(node *yaml.Node) Problems {
 	var found Problems
 	refuse := func(what string) { found = append(found, Problem{Line: node.Line, Message: what}) }
@@ -122,7 +122,7 @@ type entry struct {
 	value *yaml.Node
 }
 
-// entriesOf returns the entries of a mapping in the order of the file. Of a key that stands twice it gives the first.
+// entriesOf returns the entries of a mapping in the order of the file. Of a duplicate key it returns the first.
 func entriesOf(mapping *yaml.Node) []entry {
 	var entries []entry
 	seen := map[string]bool{}
@@ -136,7 +136,7 @@ func entriesOf(mapping *yaml.Node) []entry {
 	return entries
 }
 
-// duplicates lists the keys that stand twice in a mapping, anywhere in the file.
+// duplicates lists the duplicate keys of all mappings of the file.
 func duplicates(node *yaml.Node) Problems {
 	var found Problems
 	lines := map[string]int{}
@@ -155,7 +155,7 @@ func duplicates(node *yaml.Node) Problems {
 	return found
 }
 
-// isEmpty reports whether a value is there in name only, as when all lines below its key are comments.
+// isEmpty reports whether a key has no value, as when all lines below it are comments.
 func isEmpty(node *yaml.Node) bool {
 	return isNull(node) || node.Kind != yaml.ScalarNode && len(node.Content) == 0
 }
@@ -164,7 +164,7 @@ func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
 }
 
-// show is a value as a message mentions it.
+// show formats a value for a message.
 func show(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.SequenceNode:
@@ -181,7 +181,7 @@ func show(node *yaml.Node) string {
 
 func quote(text string) string { return strconv.Quote(shorten(text)) }
 
-// longestShown is how many characters of a value a message repeats: enough to recognise it, and still one line.
+// longestShown is how many characters of a value a message shows.
 const longestShown = 60
 
 func shorten(text string) string {

@@ -25,10 +25,10 @@ const (
 	String                    // string; any scalar, as it is written
 	Duration                  // time.Duration; Go's notation, "90s", "1h30m"
 	StringMap                 // map[string]string; values as they are written
-	Any                       // what YAML makes of it: nil, bool, int (or float64 if too large), float64, string, []any, map[string]any
+	Any                       // as YAML parses it: nil, bool, int (or float64 if too large), float64, string, []any, map[string]any
 )
 
-// String says what is expected of a value of this kind.
+// String says what a value of this kind must be.
 func (k Kind) String() string {
 	switch k {
 	case Bool:
@@ -51,7 +51,7 @@ var goTypes = [...]reflect.Type{Bool: reflect.TypeFor[bool](), Int: reflect.Type
 	String: reflect.TypeFor[string](), Duration: reflect.TypeFor[time.Duration](), StringMap: reflect.TypeFor[map[string]string](),
 	Any: reflect.TypeFor[any]()}
 
-// check reports why a default that comes from Go is not a value of the kind; nil is one of any kind.
+// check returns an error if a default in Go is not of the kind. Nil is of any kind.
 func (k Kind) check(value any) error {
 	switch {
 	case k == 0 || int(k) >= len(goTypes):
@@ -91,7 +91,7 @@ func checkAny(value any) error {
 	return nil
 }
 
-// read turns what a file says into a value of the kind. The error says what is wrong, in words that follow "is VALUE: ".
+// read parses a value of the kind. Its error completes the words "is VALUE: ".
 func (k Kind) read(node *yaml.Node) (any, error) {
 	expected := fmt.Errorf("expected %v", k)
 	if node.ShortTag() == "!!null" {
@@ -128,7 +128,7 @@ func (k Kind) read(node *yaml.Node) (any, error) {
 
 var errNotThis = errors.New("of another type")
 
-// readBool takes what YAML 1.1 calls a boolean, which is what Volcano's parser goes by, quoted or not.
+// readBool accepts the booleans of YAML 1.1, as Volcano's parser does, quoted or not.
 func readBool(node *yaml.Node) (bool, error) {
 	switch strings.ToLower(node.Value) {
 	case "true", "yes", "on", "y":

@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Parse reads a configuration. The error is [Problems] if the file is wrong; it is another error if the catalogue is.
+// Parse reads a configuration. The error is [Problems] if the file is wrong, and another error if the catalogue is.
 func Parse(data []byte, catalogue Catalogue) (*Configuration, error) {
 	if err := catalogue.Validate(); err != nil {
 		return nil, fmt.Errorf("catalogue of actions and plugins: %w", err)
@@ -33,7 +33,7 @@ func Parse(data []byte, catalogue Catalogue) (*Configuration, error) {
 	return c, nil
 }
 
-// ParseArguments reads the arguments of one action or plugin alone: a mapping of names to values. Empty data gives
+// ParseArguments reads the arguments of one action or plugin: a mapping of names to values. Empty data gives
 // [Spec.Defaults]. The error is [Problems].
 func ParseArguments(data []byte, spec Spec) (Arguments, error) {
 	if errs := validateArguments(spec.Arguments); len(errs) > 0 {
@@ -54,7 +54,7 @@ func ParseArguments(data []byte, spec Spec) (Arguments, error) {
 	return arguments, nil
 }
 
-// parser collects what is wrong while it reads on.
+// parser collects problems while it continues to read.
 type parser struct {
 	catalogue Catalogue
 	problems  Problems
@@ -69,7 +69,7 @@ func (p *parser) notice(line int, format string, values ...any) {
 	p.notices = append(p.notices, Notice{Line: line, Text: fmt.Sprintf(format, values...)})
 }
 
-// mapping returns the entries of a value that must be a mapping. An empty block, of which all lines are comments, is one.
+// mapping returns the entries of a value that must be a mapping. An empty block, with only comments, is one.
 func (p *parser) mapping(e entry, subject string) []entry {
 	if isNull(e.value) {
 		return nil
@@ -100,7 +100,7 @@ func (p *parser) read(e entry, subject string, kind Kind) any {
 	return value
 }
 
-// unknown reports a key that has no meaning where it stands.
+// unknown reports a key that is not known in its place.
 func (p *parser) unknown(e entry, subject string, known ...string) {
 	p.report(e.line, subject, "the key %s (%s) is not known; %s", quote(e.key), show(e.value), hint(e.key, known))
 }
@@ -135,7 +135,7 @@ func (p *parser) configuration(root *yaml.Node) *Configuration {
 	return c
 }
 
-// resolve returns the name and the spec that a name in the file stands for, or false after saying why it is left out.
+// resolve returns the name and spec for a name in the file, or false after reporting why it is left out.
 func (p *parser) resolve(name string, line int, subject, noun string, specs map[string]Spec) (string, Spec, bool) {
 	spec, found := specs[name]
 	canonical := name
@@ -166,7 +166,7 @@ func (p *parser) actions(e entry) []string {
 	named := false
 	for written := range strings.SplitSeq(e.value.Value, ",") {
 		if written = strings.TrimSpace(written); written == "" {
-			continue // a comma too many, as after the last action
+			continue // an extra comma, as after the last action
 		}
 		named = true
 		action, _, ok := p.resolve(written, e.line, "actions", "action", p.catalogue.Actions)

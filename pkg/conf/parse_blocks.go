@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// metricsSchema is what Volcano's plugins look up in the `metrics` block.
+// metricsSchema is what Volcano's plugins read in the `metrics` block.
 var metricsSchema = []Argument{
 	{Name: "type", Kind: String, Check: oneOf("prometheus", "prometheus_adaptor", "elasticsearch", "metrics_server")},
 	{Name: "address", Kind: String},
@@ -20,7 +20,7 @@ var metricsSchema = []Argument{
 	{Name: "elasticsearch.hostnameFieldName", Kind: String},
 }
 
-// oneOf is the check of a text that has a few values only.
+// oneOf checks for one of a few values.
 func oneOf(values ...string) func(any) error {
 	return func(value any) error {
 		if text, ok := value.(string); ok && slices.Contains(values, text) {
@@ -30,8 +30,8 @@ func oneOf(values ...string) func(any) error {
 	}
 }
 
-// metrics reads the `metrics` block. It is checked like arguments, and kept as texts: so Volcano's plugins look it up.
-// Volcano runs plugins that read it without one, and so does this.
+// metrics reads the `metrics` block. It is checked like arguments, and kept as strings, as Volcano's plugins read it.
+// As in Volcano, the plugins that read it also work without it.
 func (p *parser) metrics(e entry, tiers []Tier) map[string]string {
 	metrics := map[string]string{}
 	if e.value != nil {
@@ -61,10 +61,10 @@ func (p *parser) metrics(e entry, tiers []Tier) map[string]string {
 	return metrics
 }
 
-// nothingMeasured is why a plugin does nothing that reads loads.
+// nothingMeasured is why a plugin that reads loads has no effect.
 const nothingMeasured = "how busy nodes are is not measured, since there is no metrics block to say by whom"
 
-// checkAddress misses the address of a source that has one: what is asked for through the API server has none.
+// checkAddress requires the address of a source, unless the source is read through the API server.
 func (p *parser) checkAddress(e entry, metrics map[string]string) {
 	switch metrics["type"] {
 	case "", "prometheus", "elasticsearch":

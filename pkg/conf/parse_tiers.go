@@ -33,7 +33,7 @@ func (p *parser) tiers(e entry) []Tier {
 			}
 		}
 		if isWritten && len(tier.Plugins) == 0 {
-			continue // all of it was reported, or stands in a tier before
+			continue // all plugins have problems, or are in an earlier tier
 		}
 		tiers = append(tiers, tier)
 	}
@@ -50,7 +50,7 @@ func (p *parser) plugin(node *yaml.Node, lines map[string]int) (Plugin, bool) {
 	subject := "plugin " + written
 	name, spec, known := p.resolve(written, line, "tiers", "plugin", p.catalogue.Plugins)
 	if before, twice := lines[name]; known && twice {
-		// Volcano makes one instance, from the later entry, and asks it in both places.
+		// Volcano makes one instance, from the later entry, and asks it in both tiers.
 		p.notice(line, "%s is passed over: it stands on line %d already, and a plugin stands in one place", subject, before)
 		return Plugin{}, false
 	}
@@ -63,7 +63,7 @@ func (p *parser) plugin(node *yaml.Node, lines map[string]int) (Plugin, bool) {
 		case e.key == "name":
 		case e.key == "arguments" && known:
 			plugin.Arguments = p.arguments(e, subject, spec.Arguments)
-		case e.key == "arguments": // of a plugin that is reported already
+		case e.key == "arguments": // of a plugin with a problem that is reported already
 		case isSwitch:
 			if before, twice := setOn[which]; twice {
 				p.report(e.line, subject, "%s is set here and, by its other spelling, on line %d", e.key, before)
@@ -78,7 +78,7 @@ func (p *parser) plugin(node *yaml.Node, lines map[string]int) (Plugin, bool) {
 	return plugin, known
 }
 
-// strayKey reports a key beside the name of a plugin that is no switch.
+// strayKey reports a key of a plugin's entry that is no switch.
 func (p *parser) strayKey(e entry, subject string, spec Spec) {
 	if _, isArgument := declaration(spec.Arguments, e.key); isArgument {
 		p.report(e.line, subject, "%s is an argument; write it under arguments", e.key)
@@ -87,7 +87,7 @@ func (p *parser) strayKey(e entry, subject string, spec Spec) {
 	p.unknown(e, subject, append([]string{"name", "arguments"}, switchNames[1:]...)...)
 }
 
-// arguments reads the `arguments` of an action or plugin and fills in the defaults of those that are not there.
+// arguments reads the `arguments` of an action or plugin, and adds the defaults of the others.
 func (p *parser) arguments(e entry, subject string, schema []Argument) Arguments {
 	arguments := newArguments(schema)
 	writtenAs := map[string]string{}
@@ -147,7 +147,7 @@ func (p *parser) unknownArgument(e entry, subject string, schema []Argument) {
 	p.report(e.line, subject, "there is no argument %s (%s); %s", quote(e.key), show(e.value), rest)
 }
 
-// conflicts reports the plugins that cannot work beside one another.
+// conflicts reports plugins that cannot be used together.
 func (p *parser) conflicts(tiers []Tier) {
 	type place struct {
 		plugin Plugin

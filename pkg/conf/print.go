@@ -13,12 +13,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// YAML prints what is in force: every switch, every argument that has a value, aliases resolved, in an order that does
-// not depend on the file. Parsing it gives an equal configuration. It holds the secrets of the metrics block.
+// YAML prints the configuration in force: every switch, and every argument with a value, with aliases resolved, in an
+// order that does not depend on the file. Parsing it gives an equal configuration. It contains the secrets of the
+// metrics block.
 func (c *Configuration) YAML() []byte { return c.print(c.Metrics, true) }
 
-// String is [Configuration.YAML] for logs: the secrets of the metrics block and the switches that are as by default are
-// left out.
+// String is [Configuration.YAML] for logs, without the secrets of the metrics block and without switches at their
+// defaults.
 func (c *Configuration) String() string {
 	metrics := maps.Clone(c.Metrics)
 	for key := range metrics {
@@ -91,7 +92,7 @@ func put(mapping *yaml.Node, key string, value *yaml.Node) {
 	mapping.Content = append(mapping.Content, name(key), value)
 }
 
-// render is a value of any kind as a node. Mappings are in the order of their keys.
+// render returns a value of any kind as a node. Mappings are sorted by key.
 func render(value any) *yaml.Node {
 	switch v := value.(type) {
 	case bool:
@@ -101,7 +102,7 @@ func render(value any) *yaml.Node {
 	case float64:
 		digits := strconv.FormatFloat(v, 'g', -1, 64)
 		if !strings.ContainsAny(digits, ".e") {
-			digits += ".0" // else it would take the tag !!float to come back as one
+			digits += ".0" // otherwise it would need the tag !!float to be parsed as one
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: digits}
 	case string:
@@ -130,14 +131,15 @@ func renderMap[V any](values map[string]V) *yaml.Node {
 	return node
 }
 
-// text is a scalar that no parser takes for anything but a text.
+// text returns a scalar that every parser reads as a string.
 func text(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: value}
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
-// name is a scalar where only a text is looked for, so that it needs no quotes unless it has odd characters.
+// name returns a scalar for a place where only a string is allowed. It needs no quotes unless it has unusual
+// characters.
 func name(value string) *yaml.Node {
 	if plainName.MatchString(value) {
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: value}

@@ -8,15 +8,15 @@ import (
 
 // Problem is one thing that is wrong with a file.
 type Problem struct {
-	// Line counts from 1. It is 0 where something is missing that could stand on any line.
+	// Line counts from 1. It is 0 if something is missing that could be on any line.
 	Line int
 	// Subject is what the problem concerns: "actions", "plugin gang", "action preempt"; empty for the file as a whole.
 	Subject string
-	// Message names the key, the value, what was expected, and what was perhaps meant.
+	// Message names the key, the value, what was expected, and what may have been meant.
 	Message string
 }
 
-// Error is the problem as one line.
+// Error formats the problem as one line.
 func (p Problem) Error() string {
 	text := p.Message
 	if p.Subject != "" {
@@ -28,10 +28,10 @@ func (p Problem) Error() string {
 	return text
 }
 
-// Problems is all that is wrong with a file, by line. [Parse] returns it as its error.
+// Problems is everything that is wrong with a file, by line. [Parse] returns it as its error.
 type Problems []Problem
 
-// Error is the problems, one on each line.
+// Error formats the problems, one on each line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -40,7 +40,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the problems to errors.As.
+// Unwrap makes the problems visible to errors.As.
 func (p Problems) Unwrap() []error {
 	errs := make([]error, len(p))
 	for i, problem := range p {
@@ -49,7 +49,7 @@ func (p Problems) Unwrap() []error {
 	return errs
 }
 
-// hint ends a message about a name that is not known: with the one that was probably meant, or else with all there are.
+// hint ends a message about an unknown name with the name that was probably meant, otherwise with all known names.
 func hint(name string, known []string) string {
 	if meant := nearest(name, known); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
@@ -60,13 +60,13 @@ func hint(name string, known []string) string {
 	return "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// nearest returns the known name that a slip of the finger turns into name, or "". The first in the alphabet wins where
-// several are equally near, so that the order of known does not matter.
+// nearest returns the known name that is close to name, or "". Of several equally close names it returns the first in
+// the alphabet, so that the order of known does not matter.
 func nearest(name string, known []string) string {
 	best, bestDistance := "", 0
 	for _, candidate := range slices.Sorted(slices.Values(known)) {
-		// One slip in three letters is still the same word. Comparing the lengths first bounds the work on a name as
-		// long as a file.
+		// One error in three letters is allowed. Comparing the lengths first limits the work for a name as long as a
+		// file.
 		slips := max(1, len(candidate)/3)
 		if len(name) > len(candidate)+slips || len(candidate) > len(name)+slips {
 			continue
@@ -79,7 +79,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// editDistance counts the letters to insert, drop, replace, or swap with their neighbour to turn a into b.
+// editDistance counts the letters to insert, drop, replace, or swap with a neighbour to turn a into b.
 func editDistance(a, b string) int {
 	beforeLast, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

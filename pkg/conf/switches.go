@@ -1,9 +1,9 @@
 package conf
 
-// Switch is one of the switches a plugin has in a tier. It turns off what the plugin has to say at one point.
+// Switch is one of the switches of a plugin. It turns off one of the plugin's answers.
 type Switch uint8
 
-// The switches, by the spelling Volcano gives them: some begin with "enable", some with "enabled".
+// The switches, in Volcano's spelling: some begin with "enable", some with "enabled".
 const (
 	EnableJobOrder Switch = iota + 1
 	EnableHierarchy
@@ -70,10 +70,10 @@ func (s Switch) String() string {
 	return switchNames[s]
 }
 
-// Default is what holds where a plugin's entry does not mention the switch.
+// Default is the value if the plugin's entry does not mention the switch.
 func (s Switch) Default() bool { return s != EnableHierarchy && s != EnabledClusterOrder }
 
-// switchByName returns the switch that a key stands for. Older releases of Volcano spell one with a capital.
+// switchByName returns the switch of a key. Older releases of Volcano spell one of them with a capital.
 func switchByName(key string) (Switch, bool) {
 	if key == "EnabledClusterOrder" {
 		return EnabledClusterOrder, true
@@ -88,7 +88,7 @@ func switchByName(key string) (Switch, bool) {
 
 // Switches are the switches of one plugin. The zero value has them all at their defaults; equal values are ==.
 type Switches struct {
-	changed uint32 // one bit per Switch, set where it differs from its default
+	changed uint32 // one bit per Switch, set if it differs from the default
 }
 
 // On reports whether a switch is on.

@@ -25,18 +25,18 @@ const (
 // (256 TiB of memory, 280 billion cores), and low enough that sums over a large cluster cannot overflow.
 const MaxQuantity = int64(1) << 48
 
-// MaxNames is how many resources one pod or gang asks for by name, besides those that every node has. Kubernetes has no bound, and each
-// name that no other object uses makes vectors longer.
+// MaxNames is the largest number of resources that the request of one pod or gang may name, besides those of every
+// node. Kubernetes has no such limit, and each new name makes vectors longer.
 const MaxNames = 64
 
 // Further stands for the resources of a list beyond [MaxNames]. No node has any of it.
 const Further corev1.ResourceName = "hekla.sh/further-resources"
 
-// Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one
-// cluster model and, like it, to one goroutine.
+// Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one cluster
+// model, and is used by the same goroutine.
 //
-// Quotas may be kept by flavor: 8 CPUs of the flavor spot, 4 of the flavor reserved. A resource of a flavor has a dimension of
-// its own, beside that of the resource without flavor. What pods request and nodes have is without flavor.
+// Quotas may be kept by flavor: 8 CPUs of the flavor spot, 4 of the flavor reserved. A resource of a flavor has a
+// dimension of its own. Requests of pods and capacities of nodes have no flavor.
 type Index struct {
 	names     []corev1.ResourceName
 	flavors   []string // of the dimensions
@@ -104,8 +104,8 @@ func (x *Index) Flavor(d Dim) string { return x.flavors[d] }
 // Len is the number of dimensions.
 func (x *Index) Len() int { return len(x.names) }
 
-// Vector turns a resource list into amounts. Negative quantities count as zero, as they do for the API server, which
-// does not accept them. It is no longer than the list needs: names that only others use cost it nothing.
+// Vector turns a resource list into amounts. Negative quantities, which the API server does not accept, count as zero.
+// The vector is no longer than the list needs, so names that only other objects use cost nothing.
 func (x *Index) Vector(list corev1.ResourceList) Vector {
 	x.addAll(list)
 	last := Dim(-1)
@@ -119,8 +119,8 @@ func (x *Index) Vector(list corev1.ResourceList) Vector {
 	return v
 }
 
-// Asked is the Vector of a list that anybody may have written: what it names beyond [MaxNames], in alphabetical order, counts as
-// [Further], so that it is no more than any node has. It depends on the list alone, and not on what was seen before.
+// Asked returns the Vector of a list from any user. The names beyond [MaxNames], in alphabetical order, count as
+// [Further], so that the request fits on no node. It depends only on the list, not on names that were seen before.
 func (x *Index) Asked(list corev1.ResourceList) Vector {
 	if len(list) <= MaxNames {
 		return x.Vector(list)
@@ -155,8 +155,7 @@ func (x *Index) Limits(list corev1.ResourceList) Limits {
 	return l
 }
 
-// addAll gives dimensions to the new names of a list. New names are added in alphabetical order, so that the order of
-// a map never decides a dimension.
+// addAll adds the new names of a list in alphabetical order, so that the order of a map never decides a dimension.
 func (x *Index) addAll(list corev1.ResourceList) {
 	var fresh []string
 	for name := range list {
@@ -175,7 +174,7 @@ func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	if name == corev1.ResourceCPU {
 		convert, most = quantity.MilliValue, MaxQuantity/1000
 	}
-	// What does not fit into an int64 becomes anything when it is converted, so the bounds come first.
+	// Converting a value that does not fit into an int64 gives any number, so the limits are checked first.
 	switch {
 	case quantity.Sign() <= 0:
 		return 0
@@ -187,14 +186,14 @@ func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	return min(convert(), MaxQuantity)
 }
 
-// isBeyond reports whether a quantity is larger than any int64. An API server accepts a pod that requests 1e3000000, and to compare
-// that exactly, or to add to it, makes a number of three million digits each time.
+// isBeyond reports whether a quantity is larger than any int64. The API server accepts a pod that requests 1e3000000.
+// Each exact comparison or addition of it would make a number of three million digits.
 func isBeyond(quantity *resource.Quantity) bool {
 	return quantity.AsApproximateFloat64() > math.MaxInt64
 }
 
-// Clamp replaces quantities that are larger than any int64 by MaxQuantity, in place, so that code that adds and compares them spends
-// no more on them than on others.
+// Clamp replaces, in place, quantities that are larger than any int64 by MaxQuantity. So code that adds and compares
+// them takes no longer than for other quantities.
 func Clamp[Name ~string](lists ...map[Name]resource.Quantity) {
 	for _, list := range lists {
 		for name, quantity := range list {
@@ -205,7 +204,7 @@ func Clamp[Name ~string](lists ...map[Name]resource.Quantity) {
 	}
 }
 
-// List turns a vector back into quantities, leaving out zeros and resources of flavors.
+// List turns a vector into quantities, without zeros and resources of flavors.
 func (x *Index) List(v Vector) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for d, value := range v {
@@ -216,7 +215,7 @@ func (x *Index) List(v Vector) corev1.ResourceList {
 	return list
 }
 
-// LimitList turns limits back into quantities: every dimension that is present, zeros too, but for resources of flavors.
+// LimitList turns limits into quantities: all that are present, also zeros, without resources of flavors.
 func (x *Index) LimitList(l Limits) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for d := range Dim(len(x.names)) {
@@ -227,7 +226,7 @@ func (x *Index) LimitList(l Limits) corev1.ResourceList {
 	return list
 }
 
-// Quantity returns an amount of a resource in the form Kubernetes users write it.
+// Quantity returns an amount of a resource in the usual notation of Kubernetes.
 func Quantity(name corev1.ResourceName, value int64) resource.Quantity {
 	switch {
 	case name == corev1.ResourceCPU:
@@ -238,7 +237,7 @@ func Quantity(name corev1.ResourceName, value int64) resource.Quantity {
 	return *resource.NewQuantity(value, resource.DecimalSI)
 }
 
-// Format prints an amount of a resource for a person: "1500m" CPU, "2Gi" memory, "4" devices.
+// Format prints an amount of a resource for users: "1500m" CPU, "2Gi" memory, "4" devices.
 func Format(name corev1.ResourceName, value int64) string {
 	if value == Unlimited {
 		return "unlimited"

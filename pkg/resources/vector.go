@@ -23,7 +23,7 @@ func (v Vector) Clone() Vector { return append(Vector(nil), v...) }
 // Add adds w to v in place.
 func (v *Vector) Add(w Vector) { v.AddScaled(w, 1) }
 
-// Sub subtracts w from v in place. The result may be negative: a node can hold more than it has after it shrank.
+// Sub subtracts w from v in place. The result may be negative, because a node may have shrunk below what its pods hold.
 func (v *Vector) Sub(w Vector) { v.AddScaled(w, -1) }
 
 // AddScaled adds w, times a factor, to v in place.
@@ -118,7 +118,7 @@ type Limits struct {
 	present []bool
 }
 
-// LimitsOf are the limits that a vector has where they are present. Both are kept, not copied.
+// LimitsOf returns the limits of a vector in the dimensions that are present. It keeps both slices.
 func LimitsOf(values Vector, present []bool) Limits { return Limits{values: values, present: present} }
 
 // Set sets the limit of a dimension.
@@ -179,7 +179,7 @@ func (l Limits) Vector() Vector {
 // Len is the number of dimensions that may hold a limit.
 func (l Limits) Len() int { return len(l.present) }
 
-// Ratio is a non-negative fraction. A zero denominator under a positive numerator is infinite; 0/0 is zero.
+// Ratio is a non-negative fraction. With a zero denominator it is infinite, but 0/0 is zero.
 type Ratio struct{ Num, Den int64 }
 
 // Compare returns -1, 0 or 1, exactly.
@@ -187,13 +187,13 @@ func (r Ratio) Compare(s Ratio) int {
 	if r.Den == 0 || s.Den == 0 {
 		return cmp.Compare(r.rank(), s.rank())
 	}
-	// Cross products do not fit 64 bits; a float would make two different shares equal.
+	// Cross products do not fit into 64 bits. Floats would make two different shares equal.
 	aHigh, aLow := bits.Mul64(uint64(r.Num), uint64(s.Den))
 	bHigh, bLow := bits.Mul64(uint64(s.Num), uint64(r.Den))
 	return cmp.Or(cmp.Compare(aHigh, bHigh), cmp.Compare(aLow, bLow))
 }
 
-// rank orders ratios of which at least one has no denominator: finite before infinite.
+// rank compares ratios of which at least one has a zero denominator: finite ones come first.
 func (r Ratio) rank() int {
 	switch {
 	case r.Num == 0:
@@ -204,7 +204,7 @@ func (r Ratio) rank() int {
 	return 2
 }
 
-// Float returns the ratio for display, never for a decision.
+// Float returns the ratio for display. Decisions must not use it.
 func (r Ratio) Float() float64 {
 	switch {
 	case r.Num == 0:
@@ -215,8 +215,8 @@ func (r Ratio) Float() float64 {
 	return float64(r.Num) / float64(r.Den)
 }
 
-// DominantShare returns the largest ratio of v to total over the dimensions in which total is positive, and the
-// dimension it is reached in.
+// DominantShare returns the largest ratio of v to total over the dimensions in which total is positive, and its
+// dimension.
 func DominantShare(v, total Vector) (Ratio, Dim) {
 	best, dim := Ratio{Den: 1}, Dim(0)
 	for d, value := range v {
@@ -229,16 +229,16 @@ func DominantShare(v, total Vector) (Ratio, Dim) {
 	return best, dim
 }
 
-// Million is what [Millionths] returns for a whole.
+// Million is the result of [Millionths] for a ratio of one.
 const Million = 1_000_000
 
-// Millionths returns a/b in millionths, at most a whole; for scores, where a part in a million does not matter. b must be
-// positive.
+// Millionths returns a/b in millionths, at most [Million]. It is meant for scores, which need not be more exact. b must
+// be positive.
 func Millionths(a, b int64) int64 {
 	if a >= b {
 		return Million
 	}
-	// Bytes times a million may not fit 64 bits; the last bits of a large b do not matter.
+	// Bytes times a million may not fit into 64 bits. The last bits of a large b do not matter.
 	for b > 1<<40 {
 		a, b = a>>1, b>>1
 	}

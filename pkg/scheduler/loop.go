@@ -9,39 +9,39 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Inbox is where events wait.
+// Inbox holds events until the next cycle.
 type Inbox interface {
-	// Wake receives when there is something to take: events or a policy.
+	// Wake receives when there are events or a new policy.
 	Wake() <-chan struct{}
-	// Take returns the events that came since it was called last, and the newest policy if there is a new one.
+	// Take returns the events since the last call, and the newest policy if there is a new one.
 	Take() ([]cluster.Event, *framework.Policy)
 }
 
-// Outbox is where decisions go. Neither call waits for the API server.
+// Outbox receives decisions. Its methods must not wait for the API server.
 type Outbox interface {
 	Do(decisions decision.Decisions)
-	// Report is told of every cycle: what it did beside its decisions, and of a policy that could not be used.
+	// Report receives the result of every cycle, and the error of a policy that could not be used.
 	Report(result Result, refused error)
 }
 
-// Clock is time, so that tests and the simulator can have their own.
+// Clock is a source of time that tests and the simulator can replace.
 type Clock interface {
 	Now() time.Time
 	// After receives once, after a duration.
 	After(d time.Duration) <-chan time.Time
 }
 
-// Pace bounds how often cycles run.
+// Pace limits how often cycles run.
 type Pace struct {
-	// Coalesce is how long a cycle waits after the first event, so that events that come together are decided together.
+	// Coalesce is how long a cycle waits after the first event for further ones.
 	Coalesce time.Duration
 	// Period is the longest time without a cycle.
 	Period time.Duration
 }
 
-// Run runs cycles until the context ends: one as soon as there are events, when a deadline passes, or when nothing has
-// happened for the period. Between cycles it answers questions ([Scheduler.Questions]); events come first, so that a cycle waits for
-// no more than one answer. It is called once.
+// Run runs cycles until the context ends: when there are events, when a deadline passes, or after the period. Between
+// cycles it answers questions ([Scheduler.Questions]). Events come first, so a cycle waits for at most one answer. Run
+// is called once.
 func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Outbox, pace Pace) {
 	close(s.questions.running)
 	defer close(s.questions.stopped)
@@ -64,12 +64,12 @@ func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Ou
 	}
 }
 
-// rest answers questions until the next cycle is due. It reports whether there is to be one.
+// rest answers questions until the next cycle is due. It returns false if the loop is to end.
 func (s *Scheduler) rest(ctx context.Context, clock Clock, inbox Inbox, wake time.Time, coalesce time.Duration) bool {
 	isDue, hasEvents := clock.After(wake.Sub(clock.Now())), inbox.Wake()
 	for {
 		var asked question
-		// What is ready at the same time is chosen from at random: questions must not keep events waiting.
+		// select chooses at random among what is ready, and questions must not delay events.
 		select {
 		case <-ctx.Done():
 			return false

@@ -15,11 +15,11 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Why a question is not answered.
+// Errors of questions.
 var (
-	// ErrBusy: as many questions wait for an answer as may. It is returned at once; to ask again later is for the caller.
+	// ErrBusy: the queue of questions is full. It is returned at once, and the caller may ask again later.
 	ErrBusy = errors.New("the scheduler is busy: too many questions wait for an answer")
-	// ErrNotRunning: the loop has not begun, since another process leads or objects are still being read.
+	// ErrNotRunning: the loop has not started, because another process leads or objects are still being read.
 	ErrNotRunning = errors.New("the scheduler is not running: it does not lead, or is still reading objects")
 	// ErrStopped: the loop has ended.
 	ErrStopped = errors.New("the scheduler has stopped")
@@ -27,27 +27,27 @@ var (
 	ErrNoPolicy = errors.New("the scheduler has no configuration yet")
 )
 
-// maxQuestions is how many questions may wait. Each takes the loop a few milliseconds, so that the last of them waits for less than
-// a person does.
+// maxQuestions is how many questions may wait. Each takes the loop a few milliseconds, so the last is answered before
+// its user loses patience.
 const maxQuestions = 64
 
-// maxEntries is how many entries of the journal one answer holds.
+// maxEntries is the largest number of journal entries in one answer.
 const maxEntries = 1000
 
-// Questions is where a running scheduler is asked about its model. Any goroutine may ask; the goroutine that owns the model answers
-// between cycles. An answer refers to no part of the model.
+// Questions asks a running scheduler about its model. Any goroutine may ask. The goroutine that owns the model answers
+// between cycles. An answer does not point into the model.
 //
-// A question that is asked ends in an answer or an error: ErrBusy at once, the error of its context, ErrStopped when the loop
-// ends, or what went wrong with the answer.
+// A question ends in an answer or an error: ErrBusy at once, the error of its context, ErrStopped when the loop ends,
+// or the error of the answer.
 type Questions struct {
 	waiting          chan question
-	running, stopped chan struct{} // closed when the loop begins and when it has ended
+	running, stopped chan struct{} // closed when the loop starts and when it has ended
 }
 
-// question is one that waits.
+// question is a question that waits.
 type question struct {
 	ctx    context.Context
-	answer func(s *Scheduler, now time.Time) // gives the answer to the asker
+	answer func(s *Scheduler, now time.Time) // passes the answer to the caller
 	fail   func(error)
 }
 
@@ -55,58 +55,59 @@ func newQuestions() *Questions {
 	return &Questions{waiting: make(chan question, maxQuestions), running: make(chan struct{}), stopped: make(chan struct{})}
 }
 
-// Questions is where the scheduler is asked while [Scheduler.Run] runs.
+// Questions returns what answers questions while [Scheduler.Run] runs.
 func (s *Scheduler) Questions() *Questions { return s.questions }
 
-// Job asks where a job stands and why it waits.
+// Job explains the state of a job and why it waits.
 func (q *Questions) Job(ctx context.Context, id cluster.JobID) (explain.Job, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (explain.Job, error) { return m.Job(now, id) })
 }
 
-// Pod asks where a pod stands.
+// Pod explains the state of a pod.
 func (q *Questions) Pod(ctx context.Context, pod types.NamespacedName) (explain.Pod, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (explain.Pod, error) { return m.Pod(now, pod) })
 }
 
-// Queue asks what a queue holds and may hold.
+// Queue explains what a queue holds and may hold.
 func (q *Questions) Queue(ctx context.Context, name string) (explain.Queue, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (explain.Queue, error) { return m.Queue(now, name) })
 }
 
-// Node asks what a node has and who is there.
+// Node explains what a node has and which pods are on it.
 func (q *Questions) Node(ctx context.Context, name string) (explain.Node, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (explain.Node, error) { return m.Node(name) })
 }
 
-// Submit asks what would happen if a PodGroup and its pods were submitted. The objects must not change before the answer.
+// Submit says what would happen if a PodGroup and its pods were submitted. The objects must not change before the
+// answer.
 func (q *Questions) Submit(ctx context.Context, group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) (explain.Submission, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (explain.Submission, error) {
 		return m.Submit(now, group, pods)
 	})
 }
 
-// JobEntries asks what was decided of a job lately, the oldest first.
+// JobEntries returns the latest decisions about a job, the oldest first.
 func (q *Questions) JobEntries(ctx context.Context, id cluster.JobID) ([]journal.Entry, error) {
 	return ask(ctx, q, func(s *Scheduler, _ *explain.Model, _ time.Time) ([]journal.Entry, error) {
 		return s.journal.OfJob(id, maxEntries), nil
 	})
 }
 
-// PodEntries asks what was decided of a pod lately, the oldest first.
+// PodEntries returns the latest decisions about a pod, the oldest first.
 func (q *Questions) PodEntries(ctx context.Context, pod types.NamespacedName) ([]journal.Entry, error) {
 	return ask(ctx, q, func(s *Scheduler, _ *explain.Model, _ time.Time) ([]journal.Entry, error) {
 		return s.journal.OfPod(pod, maxEntries), nil
 	})
 }
 
-// QueueEntries asks what was decided of the jobs of a queue lately, the oldest first.
+// QueueEntries returns the latest decisions about the jobs of a queue, the oldest first.
 func (q *Questions) QueueEntries(ctx context.Context, queue string) ([]journal.Entry, error) {
 	return ask(ctx, q, func(s *Scheduler, _ *explain.Model, _ time.Time) ([]journal.Entry, error) {
 		return s.journal.OfQueue(queue, maxEntries), nil
 	})
 }
 
-// ask puts a question and waits for the answer.
+// ask sends a question and waits for the answer.
 func ask[T any](ctx context.Context, q *Questions, find func(*Scheduler, *explain.Model, time.Time) (T, error)) (T, error) {
 	type result struct {
 		answer T
@@ -146,14 +147,14 @@ func ask[T any](ctx context.Context, q *Questions, find func(*Scheduler, *explai
 	case <-q.stopped:
 	}
 	select {
-	case r := <-done: // it was answered before the end
+	case r := <-done: // it was answered before the loop ended
 		return r.answer, r.err
 	default:
 		return none, ErrStopped
 	}
 }
 
-// Reader answers questions about the model, for the goroutine that uses the scheduler, between cycles.
+// Reader answers questions about the model. Only the goroutine that uses the scheduler may call it, between cycles.
 func (s *Scheduler) Reader() (*explain.Model, error) {
 	if s.policy == nil {
 		return nil, ErrNoPolicy
@@ -168,11 +169,11 @@ func (s *Scheduler) Reader() (*explain.Model, error) {
 	return s.reader, nil
 }
 
-// Journal is what was decided lately, for looking at between cycles.
+// Journal returns the journal, to be read between cycles.
 func (s *Scheduler) Journal() *journal.Journal { return s.journal }
 
-// reply answers a question whose asker still waits. If that panics, the asker is told, and what has answered is made anew: it may
-// have been interrupted in the middle of catching up with the model.
+// reply answers a question if its caller still waits. After a panic the caller gets an error, and the explaining model
+// is made again, because it may have been interrupted while it updated its caches.
 func (s *Scheduler) reply(q question, now time.Time) {
 	if err := q.ctx.Err(); err != nil {
 		q.fail(err)

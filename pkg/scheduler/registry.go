@@ -33,24 +33,24 @@ import (
 	"hekla.sh/hekla/pkg/plugins/usage"
 )
 
-// Extension adds to what a configuration may name.
+// Extension adds actions and plugins that a configuration may name.
 type Extension func(actions *[]framework.ActionFactory, plugins *[]framework.PluginFactory)
 
-// WithAction adds an action from outside the tree; one of the same name is replaced.
+// WithAction adds an action, or replaces one of the same name.
 func WithAction(factory framework.ActionFactory) Extension {
 	return func(actions *[]framework.ActionFactory, _ *[]framework.PluginFactory) {
 		*actions = append(*actions, factory)
 	}
 }
 
-// WithPlugin adds a plugin from outside the tree; one of the same name is replaced.
+// WithPlugin adds a plugin, or replaces one of the same name.
 func WithPlugin(factory framework.PluginFactory) Extension {
 	return func(_ *[]framework.ActionFactory, plugins *[]framework.PluginFactory) {
 		*plugins = append(*plugins, factory)
 	}
 }
 
-// NewRegistry returns everything that Hekla's configurations may name, and what the extensions add.
+// NewRegistry returns all actions and plugins of Hekla, and those of the extensions.
 func NewRegistry(extensions ...Extension) *framework.Registry {
 	actions := []framework.ActionFactory{enqueue.Factory(), allocate.Factory(), backfill.Factory(), preempt.Factory(),
 		reclaim.Factory(), shuffle.Factory(),
@@ -71,6 +71,6 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 
 const notYet = "Hekla does not have it yet"
 
-// laterPlugins are names that Volcano knows and Hekla will. They are left out with a notice, so that a configuration made for
-// Volcano can be taken over as it is.
+// laterPlugins are Volcano's plugins that Hekla does not have yet. They are left out with a notice, so that Volcano's
+// configurations can be used as they are.
 var laterPlugins = map[string]string{"numa-aware": notYet, "deviceshare": notYet}

@@ -17,35 +17,35 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Options are what a scheduler is made with.
+// Options are the settings of a scheduler.
 type Options struct {
 	Cluster cluster.Options
-	// Observe is told when a part of a cycle begins, and what it returns when that part ends: "cycle", "open", "close",
-	// "plugin" or "action" and its name. Nil observes nothing.
+	// Observe is called when a part of a cycle begins, and the function that it returns when that part ends. The parts
+	// are "cycle", "open", "close", and "plugin" or "action" with its name. It may be nil.
 	Observe func(part, name string) (end func())
 }
 
-// Scheduler is the state machine. One goroutine uses it.
+// Scheduler is the state machine. Only one goroutine may use it.
 type Scheduler struct {
 	cluster    *cluster.Cluster
 	opensGates bool
 	policy     *framework.Policy
 	engine     *placement.Engine
-	outlook    *placement.Engine // as nodes will be
-	// renewed is set while the policy was not in force in a cycle yet, begun once there was any.
+	outlook    *placement.Engine // finds nodes as they will be after evictions
+	// renewed is set until the policy has been in force for a cycle, begun after the first cycle with a policy.
 	renewed, begun bool
-	wake           time.Time // when the answers of some plugin change
+	wake           time.Time // when the answer of a plugin changes with time
 	observe        func(part, name string) func()
 	reporter       *statuses.Reporter
 	cycles         uint64
 	journal        *journal.Journal
 	questions      *Questions
-	reader         *explain.Model // answers questions under the policy, nil until there is one
-	// suspects counts the panics over a job.
+	reader         *explain.Model // answers questions under the policy, nil until it is needed
+	// suspects counts the panics by job.
 	suspects map[cluster.JobID]int
 }
 
-// New returns a scheduler that knows nothing yet and does nothing until [Scheduler.Use] gives it a policy.
+// New returns a scheduler with an empty model. It decides nothing until [Scheduler.Use] sets a policy.
 func New(options Options) *Scheduler {
 	observe := options.Observe
 	if observe == nil {
@@ -55,7 +55,7 @@ func New(options Options) *Scheduler {
 		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), questions: newQuestions()}
 }
 
-// Use puts a policy in force from the next cycle on. If the placement engine cannot be made for it, the policy before
+// Use puts a policy in force from the next cycle on. If the placement engine cannot be made for it, the old policy
 // stays in force.
 func (s *Scheduler) Use(policy *framework.Policy) error {
 	if err := s.build(policy); err != nil {
@@ -82,29 +82,29 @@ func (s *Scheduler) build(policy *framework.Policy) error {
 	return nil
 }
 
-// Policy is what is in force, nil before the first [Scheduler.Use].
+// Policy returns the policy in force, nil before the first [Scheduler.Use].
 func (s *Scheduler) Policy() *framework.Policy { return s.policy }
 
-// Cluster is the model, for looking at between cycles.
+// Cluster returns the model, to be read between cycles.
 func (s *Scheduler) Cluster() *cluster.Cluster { return s.cluster }
 
-// Result is what comes out of a cycle.
+// Result is the result of a cycle.
 type Result struct {
 	Decisions decision.Decisions
-	// Wake is when the next cycle is due although nothing may have happened by then; zero if time alone changes nothing.
+	// Wake is when the next cycle is due even without events, zero if time alone changes nothing.
 	Wake time.Time
-	// Unplaced is how many pods, admitted and without a node, the jobs have that were looked at in vain.
+	// Unplaced is the number of pods of admitted jobs that were tried and have no node.
 	Unplaced int
-	// Panic is what went wrong inside, with its stack, "" if nothing did.
+	// Panic is the message and stack of a panic, "" if there was none.
 	Panic string
 }
 
-// Cycle takes in what happened, runs the pipeline once, and returns what is to be done.
+// Cycle applies the events, runs the pipeline once, and returns the decisions.
 func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result) {
 	defer s.observe("cycle", "")()
 	s.cycles++
 	for _, e := range events {
-		// One object that cannot be taken in must not keep all others out.
+		// An object that cannot be applied must not prevent all others.
 		contained(&result, func() { s.cluster.Apply(e) })
 	}
 	if s.policy == nil {
@@ -141,7 +141,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	return result
 }
 
-// contained runs a part of the cycle that nothing has to be undone of. If it panics, the result says so.
+// contained runs a part of the cycle that needs no undo. It adds a panic to the result.
 func contained(result *Result, part func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -151,15 +151,15 @@ func contained(result *Result, part func()) {
 	part()
 }
 
-// panicPause keeps a cycle that panics every time from spinning.
+// panicPause is the delay after a panic, so that repeated panics do not use all CPU.
 const panicPause = time.Second
 
-// maxPanics is how often the scheduler may fail over a job before it leaves it alone: more than once, since the fault may
-// lie in a state of the world that has passed; not much more, since no job is placed in a cycle that fails.
+// maxPanics is how many panics over a job are allowed before the scheduler ignores it. One is too few, because its
+// cause may be a passing state. Many are too many, because no job is placed in a cycle that panics.
 const maxPanics = 3
 
-// run runs the actions. If one panics, everything it did is undone, all bindings of the cycle are dropped, and the job that
-// was being looked at comes under suspicion.
+// run runs the actions. If one panics, its changes are undone, all bindings of the cycle are dropped, and the panic is
+// counted for the job that was being scheduled.
 func (s *Scheduler) run(now time.Time) (session *framework.Session, problem string) {
 	session = framework.NewSession(s.cluster, s.policy, s.engine, now)
 	session.Observe = s.observe
@@ -175,8 +175,8 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 			}
 			session.Plans = nil
 			s.suspect(session.Subject, cause)
-			// It may have been interrupted in the middle of catching up with the model. It was made once for this policy, so
-			// it can be made again.
+			// The engines may have been interrupted while they updated their caches. They were made once for this
+			// policy, so they can be made again.
 			contained(&Result{}, func() { _ = s.build(s.policy) })
 		}
 	}()
@@ -196,7 +196,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	return session, ""
 }
 
-// upholdPlans looks after the plans of the cycles before this one, in the first cycle after those of the process before.
+// upholdPlans upholds the plans of earlier cycles, or recovers those of an earlier process in the first cycle.
 func (s *Scheduler) upholdPlans(session *framework.Session) {
 	if !s.begun {
 		plans.Recover(session)

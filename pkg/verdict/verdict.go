@@ -24,35 +24,37 @@ const (
 	QueueNotLeaf Code = "QueueNotLeaf"
 	// QueueClosed: the queue is not Open.
 	QueueClosed Code = "QueueClosed"
-	// NotEnoughTasks: fewer pods exist than the job needs at least.
+	// NotEnoughTasks: the job has fewer pods than its minimum.
 	NotEnoughTasks Code = "NotEnoughTasks"
-	// NotEnoughPodsOfTask: fewer pods of one task exist than that task needs at least.
+	// NotEnoughPodsOfTask: the job has fewer pods of one role than the role's minimum.
 	NotEnoughPodsOfTask Code = "NotEnoughPodsOfTask"
 	// SchedulingGated: too many of the pods are held by scheduling gates.
 	SchedulingGated Code = "SchedulingGated"
-	// TooLargeForQueue: the job alone is larger than its queue may ever hold.
+	// TooLargeForQueue: the minimum of the job alone is more than its queue may ever hold.
 	TooLargeForQueue Code = "TooLargeForQueue"
 	// OverCapability: the queue, or a queue above it, would hold more than its capability.
 	OverCapability Code = "OverCapability"
-	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside what other queues are guaranteed.
+	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside the guarantees of other
+	// queues.
 	OverCluster Code = "OverCluster"
-	// OverShare: the queue holds what it deserves, and others may claim the rest.
+	// OverShare: the queue holds what it deserves, and other queues may claim the rest.
 	OverShare Code = "OverShare"
 	// OverCommitted: the jobs admitted so far claim all that overcommit allows.
 	OverCommitted Code = "OverCommitted"
 	// HeldUp: another job of the queue comes first, and the queue serves its jobs strictly in order.
 	HeldUp Code = "HeldUp"
-	// Refused: a plugin outside the tree says no.
+	// Refused: a plugin from another module refuses.
 	Refused Code = "Refused"
-	// Preempting: the job is nominated to nodes, and pods are leaving these for it.
+	// Preempting: the job has nominated nodes, and pods are being evicted from them.
 	Preempting Code = "Preempting"
-	// NotEnoughResources: no nodes with enough room, of the right kind, for the whole gang at once.
+	// NotEnoughResources: no suitable nodes have enough room for the whole gang at once.
 	NotEnoughResources Code = "NotEnoughResources"
 	// Quarantined: the scheduler panicked over the job more than once, and ignores it until it changes.
 	Quarantined Code = "Quarantined"
-	// PodsMissing: the job was admitted, its pods did not come, and it waits for admission again.
+	// PodsMissing: the job was admitted, its pods were not created in time, and it is pending admission again.
 	PodsMissing Code = "PodsMissing"
-	// NamespaceBackingOff: other jobs of its namespace were admitted and brought no pods, and jobs of other namespaces wait for room.
+	// NamespaceBackingOff: other jobs of its namespace were admitted and created no pods, and jobs of other namespaces
+	// wait.
 	NamespaceBackingOff Code = "NamespaceBackingOff"
 	// BackingOff: the API server refused a binding, a nomination or an eviction; the job is tried again later.
 	BackingOff Code = "BackingOff"
@@ -77,7 +79,7 @@ func (c Code) rank() int {
 	return len(order)
 }
 
-// Help is a set of kinds of change that could turn a refusal around.
+// Help is a set of kinds of change after which a refused job is tried again.
 type Help uint8
 
 // The kinds of change.
@@ -86,25 +88,25 @@ const (
 	HelpQueue                   // a queue changes, or holds less
 	HelpJob                     // the job or one of its pods changes
 	HelpTime                    // time passes
-	HelpPod                     // a pod gets a node, or other labels: it may attract or repel others
-	HelpSupply                  // a volume, a device or a claim comes, changes or is given back
+	HelpPod                     // a pod gets a node or other labels, which matters for affinity
+	HelpSupply                  // a volume, a device or a claim is added, changes or is released
 )
 
-// Shortage is a need that is not met, of one resource, in that resource's unit (see package resources).
+// Shortage is a lack of one resource, in the resource's unit (see package resources).
 type Shortage struct {
 	Resource corev1.ResourceName
-	Need     int64 // what is asked for
-	Have     int64 // what there is
+	Need     int64 // what is requested
+	Have     int64 // what is available
 }
 
 // NodeReason counts the nodes that refuse for one reason.
 type NodeReason struct {
-	Reason  string // as kube-scheduler words it, "Insufficient cpu"
+	Reason  string // in kube-scheduler's words, such as "Insufficient cpu"
 	Nodes   int
 	Example string // one such node, the first by name
 }
 
-// CountNode counts one more node that refuses for a reason; the first is the example.
+// CountNode counts one more node for a reason. The first node is the example.
 func CountNode(reasons []NodeReason, reason, node string) []NodeReason {
 	i := slices.IndexFunc(reasons, func(r NodeReason) bool { return r.Reason == reason })
 	if i < 0 {
@@ -115,36 +117,35 @@ func CountNode(reasons []NodeReason, reason, node string) []NodeReason {
 	return reasons
 }
 
-// Spared counts the pods that may not leave for the job, for one reason.
+// Spared counts the pods that may not be evicted for the job, for one reason.
 type Spared struct {
-	Reason string // beginning with the law, if it is one
+	Reason string // beginning with the rule's number if it is a rule
 	Pods   int
 }
 
 // Verdict is why a job waits.
 type Verdict struct {
 	Code    Code
-	Subject string // the queue, task or pod that stands in the way; empty if it is the job itself
+	Subject string // the queue, task or pod that is the cause; empty if it is the job itself
 	Help    Help
 
-	Placed, Wanted int // how many pods found a place in the attempt, and how many must at the least
-	// Fitting names the pods that found a place in the attempt and gave it back, since too few did, in the order in which they were
-	// placed. It is no part of the sentence.
+	Placed, Wanted int // how many pods had a place in the attempt, and the minimum
+	// Fitting names the pods that had a place in the attempt, which was undone because there were too few, in the order
+	// of placement. It is not part of the sentence.
 	Fitting []string
 
 	Shortages []Shortage
 	Nodes     []NodeReason
-	// Spared says why no room was made: the pods that may not leave, by reason, in any order. It is for a job that looked
-	// for victims.
+	// Spared counts the pods that may not be evicted, by reason, in any order. It is set if the job looked for victims.
 	Spared []Spared
-	// Vetoed counts the nodes that evictions would open and that are refused all the same, by a plugin that is asked last.
+	// Vetoed counts the nodes that evictions would open and that plugins veto.
 	Vetoed []NodeReason
 	// Looked is set if the job looked for victims.
 	Looked bool
-	Detail string // what a plugin or the API server adds, a clause without a full stop
+	Detail string // an addition by a plugin or the API server, a clause without a full stop
 }
 
-// Equal reports whether two verdicts say the same, of the job and of its pods. A nil verdict is no refusal.
+// Equal reports whether two verdicts say the same about the job and its pods. A nil verdict is no refusal.
 func (v *Verdict) Equal(w *Verdict) bool {
 	if v == nil || w == nil {
 		return v == w
@@ -152,9 +153,9 @@ func (v *Verdict) Equal(w *Verdict) bool {
 	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) && v.Sentence() == w.Sentence()
 }
 
-// With holds two refusals of one job together: it returns the one that must be put right first, v if neither must, with the
-// help of both, since what helps a part of a job may be enough, and with what the other says of who may not leave, and of which
-// pods have a place, if it does not itself. Neither is changed; nil is no refusal.
+// With combines two refusals of one job. It returns the one that must be put right first, v if neither must, with the
+// help of both, because it may be enough to help a part of the job. Spared and Fitting come from the other if it has
+// none itself. Neither verdict is changed. Nil is no refusal.
 func (v *Verdict) With(w *Verdict) *Verdict {
 	switch {
 	case v == nil:
@@ -175,7 +176,7 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	return &both
 }
 
-// addSpared adds up who was spared in two places: each action looks at pods of its own. Neither is changed.
+// addSpared adds up the counts of two actions, each of which looks at other pods. Neither is changed.
 func addSpared(a, b []Spared) []Spared {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a[:len(a):len(a)], b...)
@@ -215,7 +216,7 @@ var openings = map[Code]string{
 	BackingOff:          "the API server refused to bind pod %s, and the job is tried again later",
 }
 
-// Sentence says it to a person, with every number.
+// Sentence formats the verdict for users, with every number.
 func (v *Verdict) Sentence() string {
 	var b strings.Builder
 	opening := openings[v.Code]
@@ -251,7 +252,7 @@ func (v *Verdict) Sentence() string {
 	return b.String()
 }
 
-// sparedSentence says why no pod leaves for the job.
+// sparedSentence says why no pods are evicted for the job.
 func (v *Verdict) sparedSentence() string {
 	if !v.Looked {
 		return ""
@@ -285,7 +286,7 @@ func (s Shortage) String() string {
 		resources.Format(s.Resource, s.Have), resources.Format(s.Resource, s.Need-s.Have))
 }
 
-// nodeSentence is the sentence every user of Kubernetes knows.
+// nodeSentence is the sentence of kube-scheduler that all users know.
 func (v *Verdict) nodeSentence() string {
 	total := 0
 	for _, r := range v.Nodes {

@@ -17,44 +17,44 @@ type Budget struct {
 
 	object   *policyv1.PodDisruptionBudget
 	selector labels.Selector
-	spent    int // evictions that were decided and that the API server does not show yet
+	spent    int // evictions that were decided and do not show in the API yet
 }
 
-// Covers reports whether the budget is about a pod.
+// Covers reports whether the budget selects a pod.
 func (b *Budget) Covers(pod *corev1.Pod) bool {
 	if pod.Namespace != b.Namespace || !b.selector.Matches(labels.Set(pod.Labels)) {
 		return false
 	}
-	// What the API server has counted as disrupted is not counted twice.
+	// A pod that the API server counts as disrupted must not count twice.
 	_, isDisrupted := b.object.Status.DisruptedPods[pod.Name]
 	return !isDisrupted
 }
 
-// Left is how many more evictions the budget allows, those that were decided taken off. It may be negative.
+// Left is how many more evictions the budget allows, less those that were decided. It may be negative.
 func (b *Budget) Left() int { return int(b.object.Status.DisruptionsAllowed) - b.spent }
 
-// Allowed is how many evictions the API server says it allows.
+// Allowed is status.disruptionsAllowed.
 func (b *Budget) Allowed() int { return int(b.object.Status.DisruptionsAllowed) }
 
-// Spent is how many evictions under the budget were decided and are not shown yet.
+// Spent is the number of evictions that were decided and do not show in the API yet.
 func (b *Budget) Spent() int { return b.spent }
 
-// Spend notes that an eviction under the budget was decided, or with -1 that it is no longer under way.
+// Spend counts an eviction that was decided, or with -1 one that has ended or shows in the API.
 func (b *Budget) Spend(sign int) { b.spent += sign }
 
-// Set is the budgets that are there.
+// Set holds all budgets.
 type Set struct {
 	byNamespace map[string][]*Budget // sorted by name
-	generation  uint64               // grows when a budget comes, changes what it covers, or goes
+	generation  uint64               // grows when a budget is added, removed or selects other pods
 }
 
-// NewSet returns no budgets.
+// NewSet returns an empty set.
 func NewSet() Set { return Set{byNamespace: map[string][]*Budget{}} }
 
-// Found remembers which budgets cover a pod. The zero value remembers nothing, and must take its place when the pod changes.
+// Found caches which budgets cover a pod. The zero value caches nothing, and must replace it when the pod changes.
 type Found struct {
 	budgets []*Budget
-	when    uint64 // the generation of the set, 0 if they were never looked up
+	when    uint64 // the generation of the set, 0 if nothing is cached
 }
 
 // Of returns the budgets that cover a pod, by name. The caller must not change the slice.
@@ -77,24 +77,24 @@ func (s *Set) Of(pod *corev1.Pod, found *Found) []*Budget {
 // In returns the budgets of a namespace, by name. The caller must not change the slice.
 func (s *Set) In(namespace string) []*Budget { return s.byNamespace[namespace] }
 
-// Change is what is different after an object was shown or has gone.
+// Change is what has changed with an object.
 type Change struct {
-	// Concerns says of which pods an eviction may be answered otherwise than before, nil: of none.
+	// Concerns says for which pods the answer to an eviction may have changed. Nil means none.
 	Concerns func(*corev1.Pod) bool
-	// IsFreed is set if more evictions may be allowed than before.
+	// IsFreed is set if more evictions may be allowed.
 	IsFreed bool
-	// IsOther is set if budgets cover other pods: all those of the namespace have spent nothing now, and evictions under way are to be
-	// counted again.
+	// IsOther is set if budgets select other pods. All budgets of the namespace then have spent nothing, and the caller
+	// must count the evictions under way again.
 	IsOther bool
 }
 
-// Put takes in a budget as the API server shows it.
+// Put adds or updates a budget from the API.
 func (s *Set) Put(object *policyv1.PodDisruptionBudget) Change {
 	list := s.byNamespace[object.Namespace]
 	i, found := slices.BinarySearchFunc(list, object.Name, func(b *Budget, name string) int { return cmp.Compare(b.Name, name) })
 	if found && equality.Semantic.DeepEqual(list[i].object.Spec, object.Spec) &&
 		equality.Semantic.DeepEqual(list[i].object.Status.DisruptedPods, object.Status.DisruptedPods) {
-		// It covers what it did: most updates are of its counts.
+		// It selects the same pods: most updates change its counts.
 		b := list[i]
 		before, now := b.object.Status.DisruptionsAllowed, object.Status.DisruptionsAllowed
 		b.object = object
@@ -103,7 +103,7 @@ func (s *Set) Put(object *policyv1.PodDisruptionBudget) Change {
 		}
 		return Change{Concerns: b.Covers, IsFreed: now > before}
 	}
-	// A selector that cannot be read covers nothing; the API server admits none.
+	// A selector that cannot be read selects nothing. The API server accepts none.
 	selector, err := metav1.LabelSelectorAsSelector(object.Spec.Selector)
 	if err != nil {
 		selector = labels.Nothing()
@@ -119,7 +119,7 @@ func (s *Set) Put(object *policyv1.PodDisruptionBudget) Change {
 	return change
 }
 
-// Delete drops a budget that is gone.
+// Delete removes a budget.
 func (s *Set) Delete(object *policyv1.PodDisruptionBudget) Change {
 	before := s.byNamespace[object.Namespace]
 	after := slices.DeleteFunc(slices.Clone(before), func(b *Budget) bool {

@@ -2,9 +2,9 @@
 //
 // Invariants:
 //
-//  1. An eviction spends the budgets that cover its pod from the moment it is decided until the API server shows it; then the budget's
-//     own numbers count.
-//  2. When what a budget covers changes, the evictions of its namespace that are under way are counted afresh, by the caller.
+//  1. An eviction counts in the budgets of its pod from the decision until it shows in the API. Then the status of the
+//     budget includes it.
+//  2. When a budget selects other pods, the caller counts the evictions of its namespace again.
 //
-// It must not know tasks, jobs or rules.
+// This package must not know tasks, jobs or rules.
 package budget

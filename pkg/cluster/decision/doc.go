@@ -1,8 +1,8 @@
-// Package decision has the types of what a cycle wants done outside: bindings, plans and their evictions, statuses, Events. The loop
-// hands them to the edge as [Decisions]; their outcome comes back as events.
+// Package decision has the types of what the edge carries out after a cycle: bindings, plans and their evictions,
+// statuses, Events. The loop passes them as [Decisions]. Their results come back as events.
 //
-// What is written about a plan is data: its [Scope], and the records on its pods ([PromiseRecord], [EvictionRecord]), which a scheduler
-// that starts reads back.
+// What is written about a plan is data: its [Scope], and the records on its pods ([PromiseRecord], [EvictionRecord]),
+// which the scheduler reads after a restart.
 //
-// It must not know the model: pods, jobs and nodes are names and UIDs here.
+// This package must not know the model. Pods, jobs and nodes are names and UIDs here.
 package decision

@@ -9,44 +9,44 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// A plan is recorded on the pods that it is about, as annotations in JSON, each in the same request as what it belongs to in the
-// status of the pod: a [PromiseRecord] with the nominated node, an [EvictionRecord] with the condition DisruptionTarget. Without
-// that status a record says nothing, so that a user who may only write annotations can neither have a pod evicted nor protect it. The
-// messages of conditions are for people: nothing is read back from them.
+// A plan is recorded in JSON annotations of its pods. Each is written in the same request as the part of the pod's
+// status to which it belongs: a [PromiseRecord] with the nominated node, an [EvictionRecord] with the condition
+// DisruptionTarget. Without that status a record is ignored. So a user who may only write annotations can neither have
+// a pod evicted nor protect it. Messages of conditions are for users, and are never parsed.
 
-// PromiseRecord is what is recorded on a pod of which status.nominatedNodeName is the node that a plan promises it.
+// PromiseRecord is recorded on a pod with a nominated node from a plan.
 type PromiseRecord struct {
-	// Plan is the ID of the plan, which its victims name too, and Since when it was made.
+	// Plan is the ID of the plan, which is also recorded on its victims. Since is when it was made.
 	Plan  string      `json:"plan"`
 	Since metav1.Time `json:"since"`
-	// Action and Scope say by whose rules, and by which laws, victims that are not on their way yet may leave.
+	// Action and Scope say by which rules the plan is checked until its evictions are sent.
 	Action string `json:"action"`
 	Scope  string `json:"scope"`
 }
 
-// EvictionRecord is what is recorded on a victim, and on a pod that the API server refused to evict.
+// EvictionRecord is recorded on a victim, and on a pod whose eviction the API server has refused.
 type EvictionRecord struct {
-	// Plan is the ID of the plan that the pod is to leave for; "" if it stays.
+	// Plan is the ID of the plan for which the pod is evicted; "" if it is not evicted.
 	Plan string `json:"plan,omitempty"`
-	// Rule is the number of the law that allowed the eviction.
+	// Rule is the number of the rule that allows the eviction.
 	Rule string `json:"rule,omitempty"`
-	// PastBudget is set if the pod is deleted without asking for a disruption budget.
+	// PastBudget is set if the pod is deleted past its disruption budgets.
 	PastBudget bool `json:"pastBudget,omitempty"`
-	// Refusals is how often in a row the API server has refused to evict the pod; 0 if it has not.
+	// Refusals is how often in a row the API server has refused the eviction, 0 if it has not.
 	Refusals int `json:"refusals,omitempty"`
 }
 
-// PromiseRecord is what is to be recorded on each pod that the plan promises a node.
+// PromiseRecord returns the record for each pod with a nominated node.
 func (p *PlanStart) PromiseRecord() string {
 	return encode(PromiseRecord{Plan: p.ID, Since: metav1.NewTime(p.Since), Action: p.Action, Scope: p.Scope.String()})
 }
 
-// Record is what is to be recorded on the victim.
+// Record returns the record for the victim.
 func (e *Eviction) Record() string {
 	return encode(EvictionRecord{Plan: e.Plan, Rule: e.Rule, PastBudget: e.PastBudget})
 }
 
-// Record is what is to be recorded on the pod, "" if nothing is.
+// Record returns the record for the pod, "" if there is none.
 func (s *Spared) Record() string {
 	if s.Refusals == 0 {
 		return ""
@@ -62,16 +62,16 @@ func encode(record any) string {
 	return string(text)
 }
 
-// PromiseOf returns what is recorded on a pod about the node that it is promised; ok is false if nothing is that can be read, or it is
-// promised none.
+// PromiseOf returns the record of a pod's nominated node. ok is false if the pod has no nominated node, or no record
+// that can be read.
 func PromiseOf(pod *corev1.Pod) (r PromiseRecord, ok bool) {
 	text, ok := pod.Annotations[schedulingv1beta1.PromiseRecordKey]
 	ok = ok && pod.Status.NominatedNodeName != "" && json.Unmarshal([]byte(text), &r) == nil && r.Plan != ""
 	return r, ok
 }
 
-// EvictionOf returns what is recorded on a pod about its eviction for a plan; ok is false if nothing is that can be read, or its
-// condition DisruptionTarget does not say that it is to leave.
+// EvictionOf returns the record of a pod's eviction for a plan. ok is false if there is none that can be read, or if
+// the condition DisruptionTarget does not say that the pod is to be evicted.
 func EvictionOf(pod *corev1.Pod) (r EvictionRecord, ok bool) {
 	c := disruptionTarget(pod)
 	if c == nil || c.Status != corev1.ConditionTrue {
@@ -81,8 +81,8 @@ func EvictionOf(pod *corev1.Pod) (r EvictionRecord, ok bool) {
 	return r, r.Plan != ""
 }
 
-// RefusalOf returns how often in a row the API server has refused to evict a pod, at least once, and the condition that says so; nil if
-// it has not.
+// RefusalOf returns how often in a row the API server has refused to evict a pod, at least once, and the condition that
+// says so. The condition is nil if it has not.
 func RefusalOf(pod *corev1.Pod) (times int, condition *corev1.PodCondition) {
 	c := disruptionTarget(pod)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != EvictionRefused {
@@ -91,7 +91,7 @@ func RefusalOf(pod *corev1.Pod) (times int, condition *corev1.PodCondition) {
 	return max(readEviction(pod).Refusals, 1), c
 }
 
-// readEviction returns what is recorded on a pod, the zero value if nothing is that can be read.
+// readEviction returns the record of a pod, the zero value if there is none that can be read.
 func readEviction(pod *corev1.Pod) (r EvictionRecord) {
 	if json.Unmarshal([]byte(pod.Annotations[schedulingv1beta1.EvictionRecordKey]), &r) != nil {
 		return EvictionRecord{}
@@ -108,12 +108,13 @@ func disruptionTarget(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// EvictionRefused is the reason of the condition DisruptionTarget of a pod that the API server refused to evict. Its status is
-// False, and the time of its transition is when that was. How often it has been refused is in the [EvictionRecord].
+// EvictionRefused is the reason of the condition DisruptionTarget of a pod whose eviction the API server has refused.
+// Its status is False, and its transition time is the time of the refusal. The [EvictionRecord] says how often it was
+// refused.
 const EvictionRefused = "EvictionRefused"
 
-// IsRecord reports whether an annotation of a pod is one of the records: the scheduler writes them, and no decision about a pod that
-// waits rests on them.
+// IsRecord reports whether an annotation of a pod is one of the records. The scheduler writes them, and no decision
+// about a pending pod depends on them.
 func IsRecord(key string) bool {
 	return key == schedulingv1beta1.PromiseRecordKey || key == schedulingv1beta1.EvictionRecordKey
 }

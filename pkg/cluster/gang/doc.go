@@ -1,13 +1,13 @@
-// Package gang counts the tasks of a job by their statuses, roles and subgroups, and answers how many more must be placed before the job
-// may start and whether one may leave.
+// Package gang counts the tasks of a job by status, role and subgroup. It answers how many more must be placed before
+// the job may start, and whether a task may be evicted without breaking the gang.
 //
-// Main types: a [Gang] is a job in numbers; a [Status] is where a task stands; a [Subgroup] is a gang inside a job; a [Proximity] is how
-// close to each other tasks must be.
+// Main types: a [Gang] has the counts of a job. A [Status] is the state of a task. A [Subgroup] is a gang inside a job.
+// A [Proximity] is how close to each other tasks must be.
 //
 // Invariants:
 //
-//  1. Each task is counted once, in one status, for its gang, its role and its subgroup; [Gang.Add] is the only place.
+//  1. Each task is counted once, in one status, for its gang, its role and its subgroup, only by [Gang.Add].
 //  2. A subgroup exists while a task is assigned to it.
 //
-// It must not know tasks, nodes or queues: a task is a status, a role and a subgroup here.
+// This package must not know tasks, nodes or queues: a task is a status, a role and a subgroup here.
 package gang

@@ -7,15 +7,15 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// Counts is how many tasks are in each status.
+// Counts is the number of tasks in each status.
 type Counts [NumStatuses]int
 
-// ready is how many count towards a minimum: placed, running, or done.
+// ready is the number of tasks that count for a minimum: placed, running, or succeeded.
 func (c *Counts) ready() int {
 	return c[Allocated] + c[Binding] + c[Bound] + c[Running] + c[Unknown] + c[Succeeded]
 }
 
-// valid is how many could ever count towards a minimum.
+// valid is the number of tasks that may ever count for a minimum.
 func (c *Counts) valid() int { return c.ready() + c[Pending] + c[Pipelined] }
 
 // RoleMinimum is how many tasks of a role must start together.
@@ -24,11 +24,11 @@ type RoleMinimum struct {
 	Minimum int
 }
 
-// Gang is how many tasks of a job stand where, and how many of them must start together.
+// Gang has the counts of a job's tasks, and how many of them must start together.
 type Gang struct {
 	MinMember    int
 	RoleMinimums []RoleMinimum // sorted by role
-	// Proximity is how close to each other all its tasks must, or should, be; nil if it says nothing of that.
+	// Proximity is how close to each other all tasks must or should be, nil if that does not matter.
 	Proximity *Proximity
 
 	counts    Counts
@@ -37,7 +37,8 @@ type Gang struct {
 	subgroups []*Subgroup
 }
 
-// Read takes over what a PodGroup says. Its tasks are in no subgroup afterwards, and are to be assigned anew.
+// Read takes the minimums and subgroup policies from a PodGroup. Its tasks are then in no subgroup, and must be
+// assigned again.
 func (g *Gang) Read(group *schedulingv1beta1.PodGroup) {
 	g.MinMember = max(int(group.Spec.MinMember), 0)
 	g.RoleMinimums = g.RoleMinimums[:0]
@@ -51,7 +52,7 @@ func (g *Gang) Read(group *schedulingv1beta1.PodGroup) {
 	g.readPolicies(group)
 }
 
-// Add counts a task by its status, for the gang, its role and its subgroup, or with -1 counts it no more.
+// Add counts a task by its status, for the gang, its role and its subgroup. With -1 it removes the task.
 func (g *Gang) Add(s Status, role string, of *Subgroup, sign int) {
 	g.counts[s] += sign
 	if of != nil {
@@ -68,24 +69,24 @@ func (g *Gang) Add(s Status, role string, of *Subgroup, sign int) {
 	counts[s] += sign
 }
 
-// Counts is how many tasks are in each status.
+// Counts returns the number of tasks in each status.
 func (g *Gang) Counts() Counts { return g.counts }
 
-// Roles is the same for each role that a task has had. The caller must not change it.
+// Roles returns the same for each role that a task has had. The caller must not change the map.
 func (g *Gang) Roles() map[string]*Counts { return g.roles }
 
-// Count is the number of tasks in a status.
+// Count returns the number of tasks in a status.
 func (g *Gang) Count(s Status) int { return g.counts[s] }
 
-// Evictable is the number of tasks that may be evicted as far as their status goes (law P4).
+// Evictable is the number of tasks that may be evicted by their status (rule P4).
 func (g *Gang) Evictable() int { return g.counts[Bound] + g.counts[Running] }
 
-// Staying is the number of tasks that have a node, or the promise of one, and are not on their way out.
+// Staying is the number of tasks that have a node or are pipelined to one, and are not leaving it.
 func (g *Gang) Staying() int {
 	return g.counts[Pipelined] + g.counts[Allocated] + g.counts[Binding] + g.Evictable() + g.counts[Unknown]
 }
 
-// Ready is the number of tasks that count towards the minimum: placed, running, or done.
+// Ready is the number of tasks that count for the minimum: placed, running, or succeeded.
 func (g *Gang) Ready() int { return g.counts.ready() }
 
 // RoleReady is the same for one role.
@@ -96,7 +97,7 @@ func (g *Gang) RoleReady(role string) int {
 	return 0
 }
 
-// Valid is the number of tasks that could ever count towards the minimum: all that are not failed or leaving.
+// Valid is the number of tasks that may ever count for the minimum: all that are not failed or leaving.
 func (g *Gang) Valid() int { return g.counts.valid() }
 
 // RoleValid is the same for one role.
@@ -107,8 +108,8 @@ func (g *Gang) RoleValid(role string) int {
 	return 0
 }
 
-// ChecksRoles reports whether the minimums of the roles bind. As in Volcano they do not when the job asks for less
-// than they add up to: then any tasks will do.
+// ChecksRoles reports whether the minimums of the roles count. As in Volcano they do not if the minimum of the job is
+// smaller than their sum. Then any tasks are enough.
 func (g *Gang) ChecksRoles() bool {
 	sum := 0
 	for _, r := range g.RoleMinimums {
@@ -117,7 +118,7 @@ func (g *Gang) ChecksRoles() bool {
 	return sum > 0 && g.MinMember >= sum
 }
 
-// Lacks returns how many more tasks must be placed before the job may start, counting each role that has a minimum.
+// Lacks returns how many more tasks must be placed before the job may start, by its minimum and those of its roles.
 func (g *Gang) Lacks() int {
 	lacks := max(g.MinMember-g.Ready(), g.lacksOfSubgroups(false))
 	if !g.ChecksRoles() {
@@ -132,7 +133,7 @@ func (g *Gang) Lacks() int {
 	return max(lacks, roles)
 }
 
-// LacksPromises is Lacks with the tasks that are promised a node counted as placed.
+// LacksPromises is Lacks with pipelined tasks counted as placed.
 func (g *Gang) LacksPromises() int {
 	lacks := max(g.MinMember-g.Ready()-g.counts[Pipelined], g.lacksOfSubgroups(true))
 	if !g.ChecksRoles() {
@@ -145,7 +146,7 @@ func (g *Gang) LacksPromises() int {
 	return max(lacks, roles)
 }
 
-// rolePromised is how many tasks of a role are placed or promised a node.
+// rolePromised is how many tasks of a role are placed or pipelined.
 func (g *Gang) rolePromised(role string) int {
 	if counts := g.roles[role]; counts != nil {
 		return counts.ready() + counts[Pipelined]
@@ -153,8 +154,8 @@ func (g *Gang) rolePromised(role string) int {
 	return 0
 }
 
-// WantsPromise reports whether promising a node to one more task of a role brings the job nearer to its start: the role
-// still lacks tasks, or any task will do beside those that roles lack.
+// WantsPromise reports whether pipelining one more task of a role brings the job closer to its start: the role still
+// lacks tasks, or the job lacks any tasks beside those that roles lack.
 func (g *Gang) WantsPromise(role string) bool {
 	if !g.ChecksRoles() {
 		return g.LacksPromises() > 0

@@ -1,13 +1,13 @@
 package gang
 
-// Leaving is tasks of one job that are to leave and are in its counts still. The zero value is none.
+// Leaving is a set of tasks of one job that will be evicted and still are in its counts. The zero value is empty.
 type Leaving struct {
 	sum        int
 	ofRole     map[string]int
 	ofSubgroup map[*Subgroup]int
 }
 
-// Add takes in a task of a role and a subgroup.
+// Add adds a task of a role and a subgroup.
 func (l *Leaving) Add(role string, g *Subgroup) {
 	if l.ofRole == nil {
 		l.ofRole, l.ofSubgroup = map[string]int{}, map[*Subgroup]int{}
@@ -17,9 +17,9 @@ func (l *Leaving) Add(role string, g *Subgroup) {
 	l.ofSubgroup[g]++
 }
 
-// Keeps reports whether the gang still has its minimum, of all its pods, of each role, and of a subgroup, without
-// one task of the role and the subgroup and those that leave before it (law J2). A subgroup is a gang of its own: one that is complete stays so, and one
-// that is broken already has nothing to keep.
+// Keeps reports whether the gang keeps its minimum, and those of its roles and of a subgroup, without one more task of
+// the role and the subgroup, and without those that leave (rule J2). A complete subgroup must stay complete. An
+// incomplete one has nothing to keep.
 func (x *Gang) Keeps(role string, g *Subgroup, leaving Leaving) bool {
 	if x.Ready()-leaving.sum-1 < x.MinMember {
 		return false
@@ -34,12 +34,13 @@ func (x *Gang) Keeps(role string, g *Subgroup, leaving Leaving) bool {
 	return g == nil || !g.breaks(g.Ready()-leaving.ofSubgroup[g], 1)
 }
 
-// breaks reports whether a subgroup that has so many tasks would be broken by the leave of some.
+// breaks reports whether a subgroup with so many tasks becomes incomplete if some leave.
 func (g *Subgroup) breaks(have, leave int) bool {
 	return have >= g.Policy.Size && have-leave < g.Policy.Size
 }
 
-// Kept reports whether no subgroup was broken by the leave of so many of its tasks, which are not in its counts any more (law J2).
+// Kept reports whether no subgroup became incomplete when so many of its tasks left, which are no longer in its counts
+// (rule J2).
 func (x *Gang) Kept(left map[*Subgroup]int) bool {
 	for _, g := range x.subgroups {
 		if leave := left[g]; leave > 0 && g.breaks(g.Ready()+leave, leave) {

@@ -1,60 +1,60 @@
 package gang
 
-// Status is where a task stands.
+// Status is the state of a task.
 type Status uint8
 
 // The statuses of a task.
 const (
 	Pending   Status = iota // waits for a node
-	Gated                   // has scheduling gates that are not this scheduler's to open: exists, and must not be placed
-	Pipelined               // a node is promised to it, once what leaves there has left
-	Allocated               // placed in this cycle; undone if its transaction is
-	Binding                 // handed to the edge; the API server has not confirmed yet
+	Gated                   // has scheduling gates of other controllers, and must not be placed
+	Pipelined               // has a nominated node, and waits for victims to leave it
+	Allocated               // placed in this cycle, in a transaction that may be undone
+	Binding                 // passed to the edge, not confirmed by the API server yet
 	Bound                   // has a node, does not run yet
 	Running
-	Evicting  // its eviction was decided, the API does not show it yet; holds its room until it is gone
-	Releasing // is being deleted; holds its room until it is gone
-	Lingering // is being deleted and should be gone for a while; its room is not counted on
+	Evicting  // its eviction was decided and does not show in the API yet; it still holds its resources
+	Releasing // is being deleted; it still holds its resources
+	Lingering // is being deleted and overdue; its resources are not counted on
 	Succeeded
 	Failed
-	Unknown // its node has lost contact; holds its room
+	Unknown // its node has lost contact; it holds its resources
 
-	NumStatuses // how many there are
+	NumStatuses // the number of statuses
 )
 
 var statusNames = [NumStatuses]string{"Pending", "Gated", "Pipelined", "Allocated", "Binding", "Bound", "Running", "Evicting",
 	"Releasing", "Lingering", "Succeeded", "Failed", "Unknown"}
 
-// String returns the status as Volcano spells it.
+// String returns the status in Volcano's spelling.
 func (s Status) String() string { return statusNames[s] }
 
-// Holds reports whether a task in this status takes room on its node now.
+// Holds reports whether a task in this status holds resources on its node now.
 func (s Status) Holds() bool { return s >= Allocated && s <= Lingering || s == Unknown }
 
-// Counts reports whether a task in this status counts as allocated for its job and its queue. What is on its way out
-// holds its room, and no longer counts; what is promised room counts already, so that the totals are those of the time
-// after all that was decided.
+// Counts reports whether a task in this status counts as allocated for its job and queue. A task that is leaving does
+// not count, although it still holds its resources. A pipelined task counts. So the totals are those after all
+// decisions are carried out.
 func (s Status) Counts() bool { return s >= Pipelined && s <= Running || s == Unknown }
 
-// Evictable reports whether a task in this status may be evicted (law P4): it has its node, and is not on its way out.
+// Evictable reports whether a task in this status may be evicted (rule P4): it has its node, and is not leaving it.
 func (s Status) Evictable() bool { return s == Bound || s == Running }
 
-// Leaves reports whether a task in this status is on its way out and its room can be counted on.
+// Leaves reports whether a task in this status is leaving, and its resources can be counted on.
 func (s Status) Leaves() bool { return s == Evicting || s == Releasing }
 
-// Asks reports whether a task in this status counts as requested by its job and its queue, placed or not. What gates hold asks
-// for nothing until they are opened.
+// Asks reports whether the request of a task in this status counts for its job and queue, with a node or without. A
+// gated task does not count.
 func (s Status) Asks() bool { return !s.Finished() && s != Gated && (s < Evicting || s > Lingering) }
 
-// Finished reports whether a task in this status is over.
+// Finished reports whether a task in this status has ended.
 func (s Status) Finished() bool { return s == Succeeded || s == Failed }
 
-// Weighs reports whether a task counts the same in every total in two statuses.
+// Weighs reports whether two statuses count the same in every total.
 func (s Status) Weighs(r Status) bool {
 	return s.Holds() == r.Holds() && s.Counts() == r.Counts() && s.Finished() == r.Finished() &&
 		s.Leaves() == r.Leaves() && (s == Evicting) == (r == Evicting) && (s == Pipelined) == (r == Pipelined) &&
 		(s == Gated) == (r == Gated)
 }
 
-// Assumed reports whether the status is ours alone: decided here, not seen in the API yet.
+// Assumed reports whether the scheduler has decided this status and the API does not show it yet.
 func (s Status) Assumed() bool { return s == Pipelined || s == Allocated || s == Binding }

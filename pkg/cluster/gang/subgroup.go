@@ -11,34 +11,35 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// SubgroupPolicy is how some tasks of a job fall into subgroups.
+// SubgroupPolicy is how tasks of a job are grouped into subgroups.
 type SubgroupPolicy struct {
 	Name      string
-	Proximity *Proximity // of each subgroup, nil if it has none
-	// Size is how many tasks of a subgroup are placed together or not at all, Minimum how many subgroups the job needs to start.
+	Proximity *Proximity // inside each subgroup, nil if it does not matter
+	// Size is how many tasks of a subgroup are placed together or not at all. Minimum is how many subgroups must start
+	// together.
 	Size, Minimum int
 
-	rank     int // in the PodGroup
+	rank     int // index in the PodGroup
 	selector labels.Selector
 	keys     []string
 }
 
-// Subgroup is a gang inside a job: tasks that one policy selects and that agree in the labels it goes by.
+// Subgroup is a gang inside a job: the tasks that one policy selects and that have equal values of its labels.
 type Subgroup struct {
 	Policy *SubgroupPolicy
-	Values string // of those labels, separated by slashes
+	Values string // of these labels, separated by slashes
 
 	tasks  int
 	counts Counts
 }
 
-// Lacks returns how many more tasks must be placed before the subgroup has as many as it needs.
+// Lacks returns how many more tasks must be placed before the subgroup is complete.
 func (g *Subgroup) Lacks() int { return max(g.Policy.Size-g.counts.ready(), 0) }
 
-// Ready is the number of its tasks that are placed, running, or done.
+// Ready is the number of its tasks that are placed, running, or succeeded.
 func (g *Subgroup) Ready() int { return g.counts.ready() }
 
-// Name is what a person calls the subgroup.
+// Name is the name of the subgroup for users.
 func (g *Subgroup) Name() string {
 	if g.Values == "" {
 		return g.Policy.Name
@@ -46,11 +47,11 @@ func (g *Subgroup) Name() string {
 	return g.Policy.Name + "/" + g.Values
 }
 
-// Subgroups returns the subgroups of the job, in the order of their policies and then of their values; those whose values are
-// numbers go by them. The caller must not change the slice.
+// Subgroups returns the subgroups of the job, by policy and then by value, numbers in their order. The caller must not
+// change the slice.
 func (x *Gang) Subgroups() []*Subgroup { return x.subgroups }
 
-// LacksSubgroups reports whether fewer subgroups of a policy are complete than the job needs to start.
+// LacksSubgroups reports whether fewer subgroups of a policy are complete than must start together.
 func (x *Gang) LacksSubgroups(p *SubgroupPolicy) bool {
 	complete := 0
 	for _, g := range x.subgroups {
@@ -61,8 +62,8 @@ func (x *Gang) LacksSubgroups(p *SubgroupPolicy) bool {
 	return complete < p.Minimum
 }
 
-// lacksOfSubgroups is how many tasks are missing from the subgroups that must be complete before the job may start, those
-// counted that lack least; promised says that a task with the promise of a node is no longer missing.
+// lacksOfSubgroups is how many tasks are missing from the subgroups that must be complete before the job may start. It
+// counts the subgroups that lack least. promised says that pipelined tasks are not missing.
 func (x *Gang) lacksOfSubgroups(promised bool) int {
 	total := 0
 	for _, p := range x.policies {
@@ -90,8 +91,7 @@ func (x *Gang) lacksOfSubgroups(promised bool) int {
 	return total
 }
 
-// KeepsSubgroupsWhole reports whether every subgroup has at least as many tasks with a node, or the promise of one, as it
-// needs, or none.
+// KeepsSubgroupsWhole reports whether every subgroup is complete, with placed and pipelined tasks, or has none of them.
 func (x *Gang) KeepsSubgroupsWhole() bool {
 	return !slices.ContainsFunc(x.subgroups, func(g *Subgroup) bool {
 		have := g.counts.ready() + g.counts[Pipelined]
@@ -99,7 +99,7 @@ func (x *Gang) KeepsSubgroupsWhole() bool {
 	})
 }
 
-// readPolicies takes over what the PodGroup says of subgroups. No task is in one afterwards.
+// readPolicies takes the policies from the PodGroup. No task is in a subgroup then.
 func (x *Gang) readPolicies(group *schedulingv1beta1.PodGroup) {
 	x.policies, x.subgroups = nil, nil
 	for i := range min(len(group.Spec.SubGroupPolicy), schedulingv1beta1.MaxSubGroupPolicies) {
@@ -117,8 +117,8 @@ func (x *Gang) readPolicies(group *schedulingv1beta1.PodGroup) {
 	}
 }
 
-// selectorOf says which pods a policy is for. A selector that cannot be read selects nothing, and so do none at all and one that is
-// larger than the definition lets in: every pod is held against it.
+// selectorOf returns which pods a policy selects. Without a selector it selects nothing. Nor does it with one that
+// cannot be read, or that is larger than the definition allows, since every pod is matched with it.
 func selectorOf(spec *schedulingv1beta1.SubGroupPolicySpec) labels.Selector {
 	if s := spec.LabelSelector; s != nil && max(len(s.MatchExpressions), len(s.MatchLabels), len(spec.MatchLabelKeys)) > schedulingv1beta1.MaxSelectorTerms {
 		return labels.Nothing()
@@ -130,8 +130,8 @@ func selectorOf(spec *schedulingv1beta1.SubGroupPolicySpec) labels.Selector {
 	return selector
 }
 
-// Assign puts a task with some labels into its subgroup, and returns that: that of the first policy that selects it, if it has all the
-// labels that the policy goes by; nil if there is none.
+// Assign adds a task with these labels to its subgroup, and returns it: the subgroup of the first policy that selects
+// the task. It is nil if there is none, or if the task lacks a label of the policy.
 func (x *Gang) Assign(of map[string]string) *Subgroup {
 	for _, p := range x.policies {
 		if !p.selector.Matches(labels.Set(of)) {
@@ -152,7 +152,7 @@ func (x *Gang) Assign(of map[string]string) *Subgroup {
 	return nil
 }
 
-// Unassign takes a task out of a subgroup, which is forgotten with its last; nil is none.
+// Unassign removes a task from a subgroup, which ceases to exist with its last task. Nil is no subgroup.
 func (x *Gang) Unassign(g *Subgroup) {
 	if g == nil {
 		return
@@ -162,16 +162,16 @@ func (x *Gang) Unassign(g *Subgroup) {
 	}
 }
 
-// Count counts a task of the subgroup by its status, or with -1 counts it no more. [Gang.Add] does so for a task that is of the gang.
+// Count counts a task by its status, or with -1 removes it. [Gang.Add] calls it for the tasks of the gang.
 func (g *Subgroup) Count(s Status, sign int) { g.counts[s] += sign }
 
-// Tasks is how many tasks are in the subgroup.
+// Tasks is the number of tasks in the subgroup.
 func (g *Subgroup) Tasks() int { return g.tasks }
 
-// Counts is how many of them are in each status.
+// Counts returns the number of them in each status.
 func (g *Subgroup) Counts() Counts { return g.counts }
 
-// subgroup returns the subgroup of a policy and values, which is made if it does not exist.
+// subgroup returns the subgroup for a policy and values, and makes it if it does not exist.
 func (x *Gang) subgroup(p *SubgroupPolicy, values string) *Subgroup {
 	g := &Subgroup{Policy: p, Values: values}
 	i, found := slices.BinarySearchFunc(x.subgroups, g, compareSubgroups)
@@ -181,7 +181,7 @@ func (x *Gang) subgroup(p *SubgroupPolicy, values string) *Subgroup {
 	return x.subgroups[i]
 }
 
-// compareSubgroups orders by policy and then by values, shorter ones first: so numbers come in their order.
+// compareSubgroups compares by policy and then by values, shorter ones first, which sorts numbers.
 func compareSubgroups(a, b *Subgroup) int {
 	return cmp.Or(cmp.Compare(a.Policy.rank, b.Policy.rank), cmp.Compare(len(a.Values), len(b.Values)), cmp.Compare(a.Values, b.Values))
 }

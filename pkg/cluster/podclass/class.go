@@ -13,68 +13,69 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Class is the shape of a pod: all that placement needs to know of it. Equal pods share one, so that a question about
-// a node is asked once for all of them.
+// Class is all that placement needs to know about a pod. Equal pods share a class, so that each question about a node
+// is asked once for all of them.
 type Class struct {
-	// Pod is what any of them shows: the spec of one of them, with the labels and annotations, and the namespace if it matters, that
-	// plugins have declared to read or terms of pods about each other ask for. The caller must not change it.
+	// Pod stands for every pod of the class. It has the spec of one of them. It has only those labels and annotations,
+	// and the namespace only if it matters, that plugins have declared or that affinity and spread select. The caller
+	// must not change it.
 	Pod        *corev1.Pod
 	Request    resources.Vector
-	NonZero    [2]int64 // milli-CPU and bytes, with kube-scheduler's defaults where nothing is requested
+	NonZero    [2]int64 // milli-CPU and bytes, with kube-scheduler's defaults for what is not requested
 	BestEffort bool     // requests nothing
-	HasPorts   bool     // wants ports of the host
+	HasPorts   bool     // requests host ports
 	HasTerms   bool     // has pod affinity, anti-affinity or spread constraints of its own
-	Belonging           // what matters of the job and queue of its pods
+	Belonging           // of the job and queue of its pods
 
-	// Plain is the class of pods that are equal but for the volumes and devices they need: the class itself if it needs none.
+	// Plain is the class of pods that are equal apart from volumes and devices: the class itself if it needs none.
 	Plain *Class
 
 	key         string
-	users       int    // how many tasks have it, and classes that need supplies besides
-	matched     bool   // a term of another pod may match it
-	matchedWhen uint64 // the generation of the terms that matched is true for
+	users       int    // number of tasks in the class, and of classes whose plain class it is
+	matched     bool   // the affinity of another pod may select its pods
+	matchedWhen uint64 // the generation of the terms for which matched is valid
 }
 
-// InUse reports whether any task still has the class.
+// InUse reports whether any task is in the class.
 func (k *Class) InUse() bool { return k.users > 0 }
 
-// Users is how many tasks have the class; classes that need volumes or devices count for their plain one.
+// Users is the number of tasks in the class. Each class that needs volumes or devices counts for its plain class.
 func (k *Class) Users() int { return k.users }
 
-// NeedsSupplies reports whether the pods need volumes or devices, which not every node may have for them.
+// NeedsSupplies reports whether the pods need volumes or devices, which a node may lack.
 func (k *Class) NeedsSupplies() bool { return k.Plain != k }
 
-// defaultRequests are what kube-scheduler assumes for balance where a container requests nothing.
+// defaultRequests are what kube-scheduler assumes in its scores for containers without requests.
 var defaultRequests = corev1.ResourceList{
 	corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
 	corev1.ResourceMemory: *resource.NewQuantity(200*1024*1024, resource.BinarySI),
 }
 
-// requestOptions make in-place resize and pod-level resources count as they do in kube-scheduler: the larger of what is
-// asked for and what is still held.
+// requestOptions count in-place resizes and pod-level resources as kube-scheduler does: the larger of what is requested
+// and what is allocated.
 var requestOptions = resourcehelper.PodResourcesOptions{
 	UseStatusResources: true,
 	InPlacePodLevelResourcesVerticalScalingEnabled: true,
 }
 
-// Request returns what a pod takes from a node.
+// Request returns what a pod requests of a node.
 func (t *Table) Request(pod *corev1.Pod) resources.Vector {
 	v := t.index.Asked(resourcehelper.PodRequests(pod, requestOptions))
 	v.Set(resources.Pods, 1)
 	return v
 }
 
-// nonZero returns what kube-scheduler counts for balance. Where every container says what it requests, that is the
-// request, and need not be added up again.
+// nonZero returns what kube-scheduler counts in its scores. If every container has requests, that is the request, and
+// needs no second addition.
 func (t *Table) nonZero(pod *corev1.Pod, request resources.Vector) [2]int64 {
-	// Where a resize is infeasible, what counts is what the kubelet reports instead.
+	// If a resize is infeasible, the resources that the kubelet reports count instead.
 	if !resourcehelper.IsPodResizeInfeasible(pod) && requestsAll(pod.Spec.InitContainers) && requestsAll(pod.Spec.Containers) {
 		return [2]int64{request.At(resources.CPU), request.At(resources.Memory)}
 	}
 	options := requestOptions
 	options.NonMissingContainerRequests = defaultRequests
 	if resourcehelper.IsPodLevelRequestsSet(pod) {
-		// Then kube-scheduler assumes only what neither the pod nor any of its containers names.
+		// Then kube-scheduler assumes only what neither the pod nor any of its containers requests.
 		options.NonMissingContainerRequests = maps.Clone(defaultRequests)
 		for name := range resourcehelper.PodRequests(pod, requestOptions) {
 			delete(options.NonMissingContainerRequests, name)
@@ -95,7 +96,7 @@ func requestsAll(containers []corev1.Container) bool {
 	return true
 }
 
-// shape is what tells two classes apart, besides the request.
+// shape is what tells classes apart, besides the request.
 type shape struct {
 	Namespace    string                            `json:",omitempty"`
 	Labels       map[string]string                 `json:",omitempty"`
@@ -110,7 +111,7 @@ type shape struct {
 	Belonging    *Belonging                        `json:",omitempty"`
 }
 
-// Of returns the class of a pod that waits for a node. belonging is what matters of its job and queue.
+// Of returns the class of a pending pod. belonging is what matters of its job and queue.
 func (t *Table) Of(pod *corev1.Pod, belonging Belonging) *Class {
 	request := t.Request(pod)
 	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
@@ -127,7 +128,7 @@ func (t *Table) Of(pod *corev1.Pod, belonging Belonging) *Class {
 	if len(t.terms.terms) > 0 || hasTerms {
 		s.Namespace, s.Labels = pod.Namespace, t.labelsThatMatter(pod)
 	}
-	// The parts of a pod always marshal: they came out of JSON.
+	// The parts of a pod always marshal, because they come from JSON.
 	rest, _ := json.Marshal(&s)
 	balance := t.nonZero(pod, request)
 	plain := t.intern(request, balance, string(rest), func() *corev1.Pod { return specimen(pod, &s, nil) })
@@ -141,13 +142,12 @@ func (t *Table) Of(pod *corev1.Pod, belonging Belonging) *Class {
 	k.HasPorts, k.HasTerms, k.Belonging = plain.HasPorts, hasTerms, belonging
 	if k.Plain == k {
 		k.Plain = plain
-		plain.users++ // it is in use as long as this one is
+		plain.users++ // it is in use as long as this class is
 	}
 	return k
 }
 
-// readContainers reads which ports of the host and which images a pod wants. Init containers hold their ports only if they
-// are sidecars.
+// readContainers reads the host ports and images of a pod. Init containers hold their ports only if they are sidecars.
 func (s *shape) readContainers(spec *corev1.PodSpec) {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
@@ -175,8 +175,8 @@ func (s *shape) readPorts(c *corev1.Container) {
 	}
 }
 
-// Held returns the class of a pod that has its node: only what it takes matters. If it waited here before and
-// takes the same still, it keeps its class.
+// Held returns the class of a pod with a node, for which only its request matters. If the pod was pending here before
+// and its request has not changed, it keeps its class.
 func (t *Table) Held(pod *corev1.Pod, before *Class) *Class {
 	request := t.Request(pod)
 	if before != nil && before.Request.Equal(request) {
@@ -185,12 +185,12 @@ func (t *Table) Held(pod *corev1.Pod, before *Class) *Class {
 	return t.intern(request, t.nonZero(pod, request), "held", func() *corev1.Pod { return specimen(pod, &shape{}, nil) })
 }
 
-// intern returns the class with these properties. All that is read from the specimen is in the key, so it is true of
-// every pod of the class.
+// intern returns the class with these properties. The key has everything that is read from the specimen, so it holds
+// for every pod of the class.
 func (t *Table) intern(request resources.Vector, balance [2]int64, rest string, specimen func() *corev1.Pod) *Class {
 	key := make([]byte, 0, 64+len(rest))
 	for d, value := range request {
-		// Zeros are left out, so that resources that became known later do not make a new key.
+		// Zeros are left out, so that resources that are added later do not change the key.
 		if value != 0 {
 			key = strconv.AppendInt(append(strconv.AppendInt(key, int64(d), 10), '='), value, 10)
 			key = append(key, ' ')
@@ -213,12 +213,12 @@ func (t *Table) intern(request resources.Vector, balance [2]int64, rest string, 
 	return k
 }
 
-// Exchange counts a user of a class instead of a user of another, and returns the new class; nil is none.
+// Exchange moves a user from one class to another, and returns the new class. Nil is no class.
 func (t *Table) Exchange(before, now *Class) *Class {
 	if before == now {
 		return now
 	}
-	// The new class first: it may be the plain class of the old one, and in use by that alone.
+	// The new class is counted first: it may be the plain class of the old one, and used only by that.
 	if now != nil {
 		now.users++
 	}
@@ -228,7 +228,7 @@ func (t *Table) Exchange(before, now *Class) *Class {
 	return now
 }
 
-// release counts one user of a class less.
+// release removes a user from a class.
 func (t *Table) release(k *Class) {
 	if k.users--; k.users > 0 {
 		return
@@ -239,7 +239,7 @@ func (t *Table) release(k *Class) {
 	}
 }
 
-// labelsThatMatter returns the labels of a pod that some selector asks for or plugins read.
+// labelsThatMatter returns the labels of a pod that some selector reads or plugins have declared.
 func (t *Table) labelsThatMatter(pod *corev1.Pod) map[string]string {
 	labels := map[string]string{}
 	maps.Copy(labels, pod.Labels)
@@ -249,8 +249,8 @@ func (t *Table) labelsThatMatter(pod *corev1.Pod) map[string]string {
 	return labels
 }
 
-// ownKey reports whether one of the pod's own spread constraints asks for a label. Its affinity terms are in
-// the Terms already.
+// ownKey reports whether a spread constraint of the pod itself reads a label. Its affinity terms are in the Terms
+// already.
 func ownKey(pod *corev1.Pod, key string) bool {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		constraint := &pod.Spec.TopologySpreadConstraints[i]

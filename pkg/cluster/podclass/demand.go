@@ -7,15 +7,15 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// demand is what a pod needs besides room, as far as it tells one class from another. Pods whose claims are made for them
-// alone are each of a class of their own.
+// demand is what tells classes apart in volumes and devices. Pods with claims of their own each have a class of their
+// own.
 type demand struct {
 	Namespace string                          `json:",omitempty"`
 	UID       types.UID                       `json:",omitempty"`
 	Volumes   []corev1.Volume                 `json:",omitempty"`
 	Claims    []corev1.PodResourceClaim       `json:",omitempty"`
-	Made      []corev1.PodResourceClaimStatus `json:",omitempty"` // the claims that were made from templates
-	IsServed  bool                            `json:",omitempty"` // it requests resources that DeviceClasses stand for
+	Made      []corev1.PodResourceClaimStatus `json:",omitempty"` // the claims made from templates
+	IsServed  bool                            `json:",omitempty"` // it requests resources of a DeviceClass
 }
 
 // demandOf returns what a pod needs of volumes and devices, nil if nothing.
@@ -44,7 +44,7 @@ func (t *Table) demandOf(pod *corev1.Pod, request resources.Vector) *demand {
 	return n
 }
 
-// isPlaced reports whether a volume cannot be mounted anywhere, or not everywhere at once.
+// isPlaced reports whether a volume limits the nodes on which it can be mounted.
 func isPlaced(v *corev1.VolumeSource) bool {
 	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil ||
 		v.ISCSI != nil || v.RBD != nil || v.AzureDisk != nil || v.AzureFile != nil || v.Cinder != nil || v.PortworxVolume != nil ||

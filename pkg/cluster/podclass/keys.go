@@ -9,23 +9,24 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// Keys are what plugins read, when they are asked about the pods of a class, beside the parts of a pod's spec that place it. Pods
-// that differ in none of it share a class, and a plugin is asked once for all of them; so a class shows nothing else: see
+// Keys are what plugins read of the pods of a class, besides what places them by their specs. Pods that do not differ
+// in these keys share a class, and a plugin is asked once for all of them. So a class shows nothing else, see
 // [Class.Pod] and [Belonging].
 type Keys struct {
-	// PodAnnotations and PodLabels are keys of pods. Namespace is set if the namespace of a pod is read.
+	// PodAnnotations and PodLabels are keys of pods. Namespace is set if plugins read the namespace of a pod.
 	PodAnnotations, PodLabels []string
 	Namespace                 bool
-	// JobAnnotations and JobLabels are keys of the PodGroup of a pod, QueueAnnotations and QueueLabels of its queue.
+	// JobAnnotations and JobLabels are keys of the PodGroup, QueueAnnotations and QueueLabels of the queue.
 	JobAnnotations, JobLabels     []string
 	QueueAnnotations, QueueLabels []string
-	// PerJob reports of a PodGroup whether it matters which job a pod is of, and which role it has there; PerQueue reports of a queue
-	// whether it matters that a pod is in it, or in a queue below. Both go by the object alone. Nil is never.
+	// PerJob reports for a PodGroup whether the job and the role of its pods matter. PerQueue reports for a queue
+	// whether it matters that a pod is in it, or in a queue below. Both must depend only on the object. Nil means
+	// never.
 	PerJob   func(*schedulingv1beta1.PodGroup) bool
 	PerQueue func(*schedulingv1beta1.Queue) bool
 }
 
-// With returns the keys that are among these or others.
+// With returns both sets of keys together.
 func (k Keys) With(other Keys) Keys {
 	join := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
 	return Keys{
@@ -47,7 +48,7 @@ func either[T any](a, b func(T) bool) func(T) bool {
 	return func(of T) bool { return a(of) || b(of) }
 }
 
-// Pick returns those of some annotations or labels that were declared, nil if none of them are there.
+// Pick returns the declared ones of some annotations or labels, nil if there are none.
 func Pick(all map[string]string, keys []string) map[string]string {
 	var picked map[string]string
 	for _, key := range keys {
@@ -61,8 +62,8 @@ func Pick(all map[string]string, keys []string) map[string]string {
 	return picked
 }
 
-// specimen returns what a class shows of its pods: a pod with the labels, annotations and namespace that are in the key of the
-// class. Everything else is shared with the pod. A class that needs volumes or devices shows whose they are.
+// specimen returns the pod that stands for a class: with the labels, annotations and namespace of the class's key. It
+// shares the rest with the pod. If the class needs volumes or devices, it keeps the pod's name.
 func specimen(pod *corev1.Pod, s *shape, needs *demand) *corev1.Pod {
 	shown := &corev1.Pod{Spec: pod.Spec, Status: pod.Status}
 	shown.Namespace, shown.Labels, shown.Annotations = s.Namespace, s.Labels, s.Annotations

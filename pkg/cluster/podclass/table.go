@@ -7,10 +7,10 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Table holds the classes that are in use.
+// Table holds all classes in use.
 type Table struct {
-	// IsStale is set while pods that wait may have other classes than they would be given now: other labels matter, or other
-	// resources are served as devices. The owner of the table gives every such pod its class anew, and clears it.
+	// IsStale is set while pending pods may need other classes: other labels matter, or other resources come from
+	// devices. The owner of the table assigns every such pod its class again, and clears it.
 	IsStale bool
 
 	index   *resources.Index
@@ -25,17 +25,17 @@ func NewTable(index *resources.Index, served *supplies.Served) *Table {
 	return &Table{index: index, served: served, keys: &Keys{}, classes: map[string]*Class{}, terms: newTerms()}
 }
 
-// Keys returns what plugins have declared to read.
+// Keys returns the keys that plugins have declared.
 func (t *Table) Keys() *Keys { return t.keys }
 
-// UseKeys has the classes go by other keys. Pods that have a class are for the caller to see to.
+// UseKeys sets other keys. The caller must assign the classes of existing pods again.
 func (t *Table) UseKeys(keys *Keys) { t.keys = keys }
 
-// Len is how many classes are in use.
+// Len is the number of classes in use.
 func (t *Table) Len() int { return len(t.classes) }
 
-// DependsOnPods reports whether the answer for a class may depend on pods elsewhere than on the node asked about: it has
-// pod affinity or spread constraints, or another pod's affinity may speak of it.
+// DependsOnPods reports whether the answer for a class may depend on pods on other nodes: its pods have affinity or
+// spread, or the affinity of another pod may select them.
 func (t *Table) DependsOnPods(k *Class) bool {
 	if k.HasTerms {
 		return true
@@ -46,13 +46,13 @@ func (t *Table) DependsOnPods(k *Class) bool {
 	return k.matched
 }
 
-// CountTerms counts the terms of a pod about other pods, if they matter, instead of those that were counted for it before, and
-// returns under what they are counted now.
+// CountTerms replaces the affinity terms that were counted for a pod. It counts none if they do not matter. It returns
+// their keys.
 func (t *Table) CountTerms(before []string, pod *corev1.Pod, matter bool) []string {
 	now, isStale := t.terms.replace(before, pod, matter)
 	t.IsStale = t.IsStale || isStale
 	return now
 }
 
-// Audit says what is wrong with the terms, "" if nothing is.
+// Audit says what is wrong with the counts of terms, "" if nothing is.
 func (t *Table) Audit() string { return t.terms.audit() }

@@ -10,21 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Terms are the pod affinity terms of all pods that are there, each once, and the labels that they ask for.
+// Terms are the affinity terms of all pods, each once, and the labels by which they select.
 type Terms struct {
 	terms      map[string]*term
-	labelKeys  map[string]int // by how many terms they are asked for
-	generation uint64         // grows with every term that comes or goes
+	labelKeys  map[string]int // by the number of terms that use them
+	generation uint64         // grows with every term that is added or removed
 }
 
 func newTerms() Terms { return Terms{terms: map[string]*term{}, labelKeys: map[string]int{}} }
 
-// term is one pod affinity term that some pods have. Because of it, placing a pod it matches may depend on where those
-// pods are; a pod that no term matches need not be asked.
+// term is one affinity term, which some pods have. Placing a pod that it selects may depend on where those pods are.
 type term struct {
 	selector     labels.Selector
 	namespaces   []string
-	anyNamespace bool // it selects namespaces by label: taken to mean any, which costs time and is never wrong
+	anyNamespace bool // it selects namespaces by label; the scheduler assumes any, which may cost time but is never wrong
 	pods         int
 	keys         []string
 }
@@ -49,13 +48,13 @@ func hasPodTerms(pod *corev1.Pod) bool {
 	return affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil)
 }
 
-// replace counts the terms of a pod, if they matter, instead of those that were counted for it before. It returns under what they are
-// counted, and whether labels matter now that did not before. The new come in before the old go out, so that a term that stays is never
-// gone.
+// replace replaces the terms that were counted for a pod. It counts none if they do not matter. It returns their keys,
+// and whether further labels matter now. New terms are added before old ones are removed, so that a term that stays is
+// never dropped.
 func (x *Terms) replace(before []string, pod *corev1.Pod, matter bool) (now []string, isStale bool) {
 	if matter && hasPodTerms(pod) {
 		for _, podTerm := range podTerms(pod.Spec.Affinity) {
-			// A term always marshals: it came out of JSON.
+			// A term always marshals, because it comes from JSON.
 			text, _ := json.Marshal(podTerm)
 			key := pod.Namespace + " " + string(text)
 			isStale = x.add(key, pod.Namespace, podTerm) || isStale
@@ -78,7 +77,7 @@ func (x *Terms) add(key, namespace string, podTerm *corev1.PodAffinityTerm) (isS
 	if len(added.namespaces) == 0 {
 		added.namespaces = []string{namespace}
 	}
-	// A selector that cannot be read selects nothing, as in kube-scheduler; the API server lets none in.
+	// A selector that cannot be read selects nothing, as in kube-scheduler. The API server accepts none.
 	if selector, err := metav1.LabelSelectorAsSelector(podTerm.LabelSelector); err == nil {
 		added.selector = selector
 	}
@@ -108,7 +107,7 @@ func (x *Terms) drop(key string) {
 	x.generation++
 }
 
-// audit says what is wrong with the labels that terms ask for, "" if nothing is.
+// audit says what is wrong with the labels of terms, "" if nothing is.
 func (x *Terms) audit() string {
 	keys := map[string]bool{}
 	for _, t := range x.terms {
@@ -159,7 +158,7 @@ func selectorHas(selector *metav1.LabelSelector, key string) bool {
 	return slices.Contains(selectorKeys(selector), key)
 }
 
-// Concerns reports whether it may depend on where another pod is whether a pod fits on a node: a term of it that must hold selects the
+// Concerns reports whether another pod may decide if a pod fits on a node: a required term of the pod selects the
 // other.
 func Concerns(pod, other *corev1.Pod) bool {
 	spec := &pod.Spec
@@ -179,7 +178,7 @@ func Concerns(pod, other *corev1.Pod) bool {
 	return a != nil && requires(a.RequiredDuringSchedulingIgnoredDuringExecution, pod, other)
 }
 
-// requires reports whether any of a pod's terms may select another pod.
+// requires reports whether one of a pod's terms may select another pod.
 func requires(terms []corev1.PodAffinityTerm, pod, other *corev1.Pod) bool {
 	return slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool {
 		isNear := term.NamespaceSelector != nil || slices.Contains(term.Namespaces, other.Namespace) ||

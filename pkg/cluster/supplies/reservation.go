@@ -12,33 +12,33 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// Reservation is what a task takes on its node besides room. It is written before the pod is bound.
+// Reservation is the volumes and devices that a task takes on its node. It is written before the pod is bound.
 type Reservation struct {
 	Volumes []VolumeReservation
 	Devices []DeviceReservation
-	// Patience is how long the volumes may take to be bound, and DevicePatience how long the devices may take to be ready.
+	// Patience is how long binding the volumes may take, DevicePatience how long the devices may take to get ready.
 	Patience, DevicePatience time.Duration
 }
 
-// VolumeReservation is the volume that a PersistentVolumeClaim is to have.
+// VolumeReservation is the volume for a PersistentVolumeClaim.
 type VolumeReservation struct {
 	Claim types.NamespacedName
 	UID   types.UID // of the claim
-	// Volume is the PersistentVolume that the claim is to be bound to; empty if one is to be made for the node.
+	// Volume is the PersistentVolume to bind to the claim; empty if one is to be provisioned for the node.
 	Volume    string
 	VolumeUID types.UID
 }
 
-// DeviceReservation is what a ResourceClaim is to be given, and that the pod may use it.
+// DeviceReservation is the allocation of a ResourceClaim, and the reservation of the claim for the pod.
 type DeviceReservation struct {
 	Claim      types.NamespacedName
 	UID        types.UID // of the claim
 	Allocation *resourcev1.AllocationResult
 
-	// Made is the claim if it is made for the pod, since a DeviceClass stands for a resource that it requests; nil if it is there.
-	// Its UID is not that of the claim then.
+	// Made is the claim if it must be created, because the pod requests an extended resource of a DeviceClass. It is
+	// nil if the claim exists. The UID above is then not that of the claim.
 	Made *resourcev1.ResourceClaim
-	// Requests says which request of the claim that is made serves which container. It is written into the status of the pod.
+	// Requests says which request of the created claim is for which container. It is written to the status of the pod.
 	Requests []corev1.ContainerExtendedResourceRequest
 }
 
@@ -51,7 +51,7 @@ func (r *DeviceReservation) IsOf(claim *resourcev1.ResourceClaim, pod types.UID)
 	return owner != nil && owner.UID == pod
 }
 
-// Pod names a pod that holds a reservation.
+// Pod identifies a pod with a reservation.
 type Pod struct {
 	types.NamespacedName
 	UID types.UID
@@ -59,21 +59,22 @@ type Pod struct {
 
 // reserved is what is reserved of one object.
 type reserved struct {
-	holders []holder // never none, in the order in which they came
-	overlay Object   // the object with all of it; nil if the API server shows no such object, or all of it already
+	holders []holder // at least one, in the order in which they were added
+	overlay Object   // the object with all reservations; nil if the API server shows no such object, or shows all of them
 }
 
-// holder is one pod that holds something of an object.
+// holder is one pod with a reservation of an object.
 type holder struct {
 	pod    Pod
 	node   string
 	volume *VolumeReservation
 	device *DeviceReservation
-	// isWritten is set once the pod is bound: what it holds was written before. It stands until the API server shows the object anew.
+	// isWritten is set once the pod is bound, since its reservation was written before. It holds until the API server
+	// shows the new object.
 	isWritten bool
 }
 
-// Hold notes what a pod that was placed on a node, or is promised it, takes there.
+// Hold adds the reservation of a pod that is placed on a node or pipelined to it.
 func (s *Store) Hold(pod Pod, node string, r *Reservation) {
 	r.each(pod, node, func(key Key, h holder) {
 		held := s.reserved[key]
@@ -86,7 +87,7 @@ func (s *Store) Hold(pod Pod, node string, r *Reservation) {
 	})
 }
 
-// Release gives back what a pod holds and what was not written.
+// Release removes a pod's reservation that was not written.
 func (s *Store) Release(pod Pod, r *Reservation) {
 	r.each(pod, "", func(key Key, _ holder) {
 		if held := s.reserved[key]; held != nil {
@@ -96,8 +97,8 @@ func (s *Store) Release(pod Pod, r *Reservation) {
 	})
 }
 
-// Write says that all that a pod holds was written: the pod has its node. What of it the API server does not show yet stands until it
-// does.
+// Write says that a pod's reservation was written, because the pod has its node. The part that the API server does not
+// show yet holds until it does.
 func (s *Store) Write(pod Pod, r *Reservation) {
 	r.each(pod, "", func(key Key, _ holder) {
 		held := s.reserved[key]
@@ -109,7 +110,7 @@ func (s *Store) Write(pod Pod, r *Reservation) {
 		if s.shown[key] == nil && held.overlay != nil {
 			s.made[pod] = key
 		}
-		// Nothing is to be seen over an object that shows it all: then it need not be awaited.
+		// The API server shows all of the reservation already.
 		if held.overlay == nil {
 			held.holders = slices.DeleteFunc(held.holders, func(h holder) bool { return h.isWritten })
 			s.overlay(key, held)
@@ -117,14 +118,15 @@ func (s *Store) Write(pod Pod, r *Reservation) {
 	})
 }
 
-// Forget says that a pod is gone. A claim that was made for it, and was never shown, is gone with it.
+// Forget says that a pod is deleted. A claim that was created for it, and was never shown, is deleted with it.
 func (s *Store) Forget(pod Pod) {
 	if key, ok := s.made[pod]; ok {
 		s.dropWritten(key)
 	}
 }
 
-// dropWritten drops what was held of an object by pods that are bound: the API server shows it now, or that it is gone.
+// dropWritten drops the reservations of bound pods of an object: the API server shows them now, or that the object is
+// deleted.
 func (s *Store) dropWritten(key Key) {
 	r := s.reserved[key]
 	if r == nil {
@@ -139,14 +141,14 @@ func (s *Store) dropWritten(key Key) {
 	s.overlay(key, r)
 }
 
-// Keys returns the keys of the objects that the reservation is about, one for each part of it.
+// Keys returns the keys of the objects of a reservation, one for each part.
 func (r *Reservation) Keys() []Key {
 	var keys []Key
 	r.each(Pod{}, "", func(key Key, _ holder) { keys = append(keys, key) })
 	return keys
 }
 
-// Holders returns, of each object of which something is reserved and not written, how many reservations are about it.
+// Holders returns the number of unwritten reservations by object.
 func (s *Store) Holders() map[Key]int {
 	holders := map[Key]int{}
 	for key, r := range s.reserved {
@@ -159,7 +161,7 @@ func (s *Store) Holders() map[Key]int {
 	return holders
 }
 
-// each calls a function for each object that a reservation of a pod is about.
+// each calls a function for each object of a reservation.
 func (r *Reservation) each(pod Pod, node string, do func(Key, holder)) {
 	h := holder{pod: pod, node: node}
 	for i := range r.Volumes {
@@ -178,7 +180,7 @@ func (r *Reservation) each(pod Pod, node string, do func(Key, holder)) {
 	}
 }
 
-// overlay lays over an object what is reserved of it.
+// overlay applies all reservations to an object.
 func (s *Store) overlay(key Key, held *reserved) {
 	held.overlay = nil
 	s.changes.Add(key)
@@ -207,7 +209,8 @@ func (s *Store) overlay(key Key, held *reserved) {
 	}
 }
 
-// overClaim returns a claim for which a volume is made for the node, nil if it says so already or has got one.
+// overClaim returns a claim for which a volume is provisioned on the node, nil if the claim says so already or is
+// bound.
 func (h *holder) overClaim(claim *corev1.PersistentVolumeClaim) Object {
 	if claim.UID != h.volume.UID || claim.Spec.VolumeName != "" || claim.Annotations[storagehelpers.AnnSelectedNode] == h.node {
 		return nil
@@ -217,7 +220,7 @@ func (h *holder) overClaim(claim *corev1.PersistentVolumeClaim) Object {
 	return claim
 }
 
-// overVolume returns a volume that is the claim's, nil if it is already, or another claim's.
+// overVolume returns a volume that is bound to the claim, nil if it is already, or is bound to another claim.
 func (h *holder) overVolume(volume *corev1.PersistentVolume) Object {
 	if next := h.volume.Take(volume); next != nil {
 		return next
@@ -225,7 +228,7 @@ func (h *holder) overVolume(volume *corev1.PersistentVolume) Object {
 	return nil
 }
 
-// Take returns a volume that belongs to the claim, nil if it does already, or belongs to another.
+// Take returns a volume that is bound to the claim, nil if it is already, or is bound to another claim.
 func (r *VolumeReservation) Take(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	ref := volume.Spec.ClaimRef
 	if volume.UID != r.VolumeUID || ref != nil && (ref.UID != "" || ref.Namespace != r.Claim.Namespace || ref.Name != r.Claim.Name) {
@@ -233,7 +236,7 @@ func (r *VolumeReservation) Take(volume *corev1.PersistentVolume) *corev1.Persis
 	}
 	volume = volume.DeepCopy()
 	if ref == nil {
-		// The code that unbinds it knows by this that it was not bound by hand.
+		// The volume controller knows by this that no user bound it.
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, storagehelpers.AnnBoundByController, "yes")
 	}
 	volume.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: r.Claim.Namespace,
@@ -241,12 +244,12 @@ func (r *VolumeReservation) Take(volume *corev1.PersistentVolume) *corev1.Persis
 	return volume
 }
 
-// overDevices returns a claim that is allocated and may be used by the pod, nil if it says so already.
+// overDevices returns a claim that is allocated and reserved for the pod, nil if it is already.
 func (h *holder) overDevices(claim *resourcev1.ResourceClaim) Object {
 	if !h.device.IsOf(claim, h.pod.UID) {
 		return nil
 	}
-	// A claim that was made for the pod before, and has other devices, is made anew.
+	// A claim that was created for the pod before, with other devices, is created again.
 	isOther := h.device.Made != nil && claim.Status.Allocation != nil &&
 		!equality.Semantic.DeepEqual(claim.Status.Allocation.Devices, h.device.Allocation.Devices)
 	mayUse := slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == h.pod.UID })

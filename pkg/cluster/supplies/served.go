@@ -9,25 +9,25 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Boundless is how much a node has of a resource that it does not count itself but DeviceClasses stand for: more than there are
-// devices. How many of them a pod can get is for the plugin for devices to say. A cluster of many such nodes has no more of
-// it than one of large nodes has bytes of memory.
+// Boundless is the amount on every node of a resource that DeviceClasses provide and the node does not count: more than
+// there are devices. The plugin for devices decides how many a pod can get. The sum over many such nodes is no larger
+// than that of the bytes of memory of large nodes.
 const Boundless = 1 << 40
 
-// Served are the resources that DeviceClasses stand for, each with how many do. A pod that requests one of them from a node
-// that has none is given devices.
+// Served counts the extended resources that DeviceClasses provide, with the number of classes. A pod that requests one
+// of them on a node that has none of its own gets devices.
 type Served struct {
 	index *resources.Index
 	count map[resources.Dim]int
 }
 
-// NewServed returns that no resource is served.
+// NewServed returns a Served without resources.
 func NewServed(index *resources.Index) *Served {
 	return &Served{index: index, count: map[resources.Dim]int{}}
 }
 
-// Replace counts what a DeviceClass stands for instead of what it stood for before; nil, and an object of another kind, stands for
-// nothing. It reports whether other resources are served now.
+// Replace replaces a DeviceClass by a newer state. Nil, and an object of another kind, provide nothing. It reports
+// whether the provided resources have changed.
 func (s *Served) Replace(before, now Object) (changed bool) {
 	gone, come := s.resourcesOf(before), s.resourcesOf(now)
 	if slices.Equal(gone, come) {
@@ -46,7 +46,7 @@ func (s *Served) Replace(before, now Object) (changed bool) {
 	return changed
 }
 
-// resourcesOf returns the resources that a DeviceClass stands for.
+// resourcesOf returns the resources that a DeviceClass provides.
 func (s *Served) resourcesOf(o Object) []resources.Dim {
 	class, ok := o.(*resourcev1.DeviceClass)
 	if !ok {
@@ -59,7 +59,7 @@ func (s *Served) resourcesOf(o Object) []resources.Dim {
 	return dims
 }
 
-// AddTo adds what is served to what a node has of its own.
+// AddTo adds the provided resources to those of a node.
 func (s *Served) AddTo(allocatable *resources.Vector) {
 	for d := range s.count {
 		if allocatable.At(d) == 0 {
@@ -68,7 +68,7 @@ func (s *Served) AddTo(allocatable *resources.Vector) {
 	}
 }
 
-// Serves reports whether a request may be met by devices that the pod does not name.
+// Serves reports whether a request may need devices that the pod does not name.
 func (s *Served) Serves(request resources.Vector) bool {
 	for d := range s.count {
 		if request.At(d) > 0 {

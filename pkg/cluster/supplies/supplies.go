@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
 )
 
-// Kind is a kind of object that says which volumes and devices there are and who has them.
+// Kind is a kind of object about volumes and devices.
 type Kind uint8
 
 // The kinds.
@@ -31,7 +31,7 @@ const (
 	DeviceTaintRule
 )
 
-// KindOf returns the kind of an object, None if it is none of these.
+// KindOf returns the kind of an object, None if it has none of these kinds.
 func KindOf(o runtime.Object) Kind {
 	switch o.(type) {
 	case *corev1.PersistentVolumeClaim:
@@ -66,7 +66,7 @@ type Object interface {
 	metav1.Object
 }
 
-// Key names one.
+// Key identifies an object.
 type Key struct {
 	Kind Kind
 	types.NamespacedName
@@ -77,15 +77,16 @@ func KeyOf(kind Kind, o Object) Key {
 	return Key{kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
 }
 
-// Store holds the volumes and devices: what the API server shows, and over it what is reserved.
+// Store holds the volumes and devices as the API server shows them, and the reservations.
 type Store struct {
 	shown    map[Key]Object
 	reserved map[Key]*reserved
-	made     map[Pod]Key // of pods that are bound: claims that were made for them and were never shown yet
+	made     map[Pod]Key // claims that were created for bound pods and do not show in the API yet
 	changes  changelog.Log[Key]
 }
 
-// maxChanges bounds the list of changes: ten thousand pods with a claim each, reserved and given back a few times.
+// maxChanges limits the list of changes. It is enough for ten thousand pods with a claim each, reserved and released a
+// few times.
 const maxChanges = 1 << 16
 
 // New returns an empty store.
@@ -93,7 +94,8 @@ func New() *Store {
 	return &Store{shown: map[Key]Object{}, reserved: map[Key]*reserved{}, made: map[Pod]Key{}, changes: changelog.New[Key](maxChanges)}
 }
 
-// Get returns an object as it will be once what is reserved is written, nil if there is none. The caller must not change it.
+// Get returns an object as it will be after all reservations are written, nil if there is none. The caller must not
+// change it.
 func (s *Store) Get(key Key) Object {
 	if r := s.reserved[key]; r != nil && r.overlay != nil {
 		return r.overlay
@@ -109,19 +111,19 @@ func (s *Store) Keys() []Key {
 	}
 	for key, r := range s.reserved {
 		if s.shown[key] == nil && r.overlay != nil {
-			keys = append(keys, key) // a claim that is to be made
+			keys = append(keys, key) // a claim that is to be created
 		}
 	}
 	return keys
 }
 
-// Changes returns which volumes and devices changed since a position, oldest first, and the position to ask from next.
-// ok is false if that is too long ago to tell. The keys are valid until the next operation.
+// Changes returns which volumes and devices changed since a position, the oldest first, and the position for the next
+// call. ok is false if that position is too old. The keys are valid until the next operation.
 func (s *Store) Changes(since uint64) (keys []Key, next uint64, ok bool) {
 	return s.changes.Since(since)
 }
 
-// Set says that the API server shows an object like this. It returns the object that was shown before, and whether anything differs.
+// Set adds or updates an object from the API. It returns the state before, and whether anything differs.
 func (s *Store) Set(kind Kind, o Object) (before Object, isNew bool) {
 	key := KeyOf(kind, o)
 	before = s.shown[key]
@@ -134,7 +136,7 @@ func (s *Store) Set(kind Kind, o Object) (before Object, isNew bool) {
 	return before, true
 }
 
-// Delete says that an object is gone. It returns the object that was shown before, nil if that is not the one that is gone.
+// Delete removes an object. It returns its last state, nil if another object with this name exists now.
 func (s *Store) Delete(kind Kind, o Object) Object {
 	key := KeyOf(kind, o)
 	before := s.shown[key]

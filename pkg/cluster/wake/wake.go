@@ -6,37 +6,37 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Cause is what an event, or a decision, has changed in the world that could help a job that waits. A verdict says which kinds
-// of change could help its job ([verdict.Help]); [Helps] connects the two, and nothing else wakes a job but what happens to the
-// job itself and time.
+// Cause is what an event or a decision has changed that could help a waiting job. The verdict of a job says which kinds
+// of change could help it ([verdict.Help]), and [Helps] connects the two. Apart from that, only time and changes of the
+// job itself wake a job.
 type Cause uint8
 
 // The causes.
 const (
-	NodeShown      Cause = iota // a node joins, changes or goes, and with it what the cluster has in all
-	NodeTouched                 // what a plugin says of a node has changed with time, or is known only now
-	RoomFreed                   // a pod takes less of its node, leaves it, or begins to
-	HyperNodeShown              // there are other HyperNodes, or other nodes are in them
-	QueueShown                  // a queue joins, changes or goes
-	QuotaShown                  // a ResourceQuota does
-	ClassShown                  // a PriorityClass does: other jobs come first
-	UsageFreed                  // a queue holds less, asks for less, or less of it is spoken for
-	ShareChanged                // a queue deserves another share, since others ask for more or less, or more is shared
-	PodPlaced                   // a pod gets a node: it may attract or repel others, and be evicted
-	PodRelabelled               // a pod that has a node, or is promised one, has other labels, or other annotations that say when it may be evicted
-	PodGrown                    // a pod that has a node takes more of it: there is more to be had from its queue, and from it
-	VictimsChanged              // a PodGroup says otherwise which of its pods may be evicted
-	BudgetFreed                 // a disruption budget allows more, or goes
-	RefusalOver                 // a pod that the API server refused to evict may be chosen again
-	NamespaceShown              // a namespace has other labels: selectors of namespaces select others
-	SupplyShown                 // a volume, a device or a claim comes, changes or goes
-	SupplyFreed                 // what was reserved of one is given back
-	PlanAdopted                 // a plan comes into force: who leaves counts with no queue any more, and may leave more than it needs
-	PlanEnded                   // a plan is cancelled: promises and evictions are taken back
-	NumCauses                   // how many there are
+	NodeShown      Cause = iota // a node is added, changed or removed, and with it the size of the cluster
+	NodeTouched                 // the answer of a plugin about a node has changed with time, or is new
+	RoomFreed                   // a pod requests less, leaves its node, or begins to
+	HyperNodeShown              // a HyperNode or its nodes have changed
+	QueueShown                  // a queue is added, changed or removed
+	QuotaShown                  // a ResourceQuota is added, changed or removed
+	ClassShown                  // a PriorityClass is added, changed or removed, which changes the order of jobs
+	UsageFreed                  // a queue holds or requests less, or admitted jobs lack less in it
+	ShareChanged                // a queue has another share, because requests of other queues or the cluster have changed
+	PodPlaced                   // a pod gets a node, which matters for affinity, and may be evicted
+	PodRelabelled               // the labels, or annotations about eviction, of a pod with a node or nominated node have changed
+	PodGrown                    // a pod with a node requests more, so that its queue and its eviction have more to offer
+	VictimsChanged              // a PodGroup has changed which of its pods may be evicted
+	BudgetFreed                 // a disruption budget allows more, or is removed
+	RefusalOver                 // a pod whose eviction the API server has refused may be chosen again
+	NamespaceShown              // a namespace has other labels, which selectors of namespaces read
+	SupplyShown                 // a volume, a device or a claim is added, changed or removed
+	SupplyFreed                 // a reservation of a volume or device is released
+	PlanAdopted                 // a plan comes into force: its victims no longer count for their queues, and may free more than it needs
+	PlanEnded                   // a plan is cancelled
+	NumCauses                   // the number of causes
 )
 
-// Helps says which verdicts each cause gives hope to.
+// Helps says which kinds of help in a verdict each cause provides.
 var Helps = [NumCauses]verdict.Help{
 	NodeShown:      verdict.HelpNode | verdict.HelpQueue,
 	NodeTouched:    verdict.HelpNode,
@@ -60,25 +60,24 @@ var Helps = [NumCauses]verdict.Help{
 	PlanEnded:      verdict.HelpNode | verdict.HelpPod | verdict.HelpQueue,
 }
 
-// Counts is how often each kind of change that could help a waiting job has happened, by the bit of a [verdict.Help].
+// Counts is how often each kind of help was provided, by the bit of a [verdict.Help].
 type Counts [8]uint64
 
-// Stamp is what a job has seen of the world: the counts at a time, and the version of the job itself. It is compared as a whole by
-// whoever looks for any change.
+// Stamp is the state that a job has seen: the counts at that time, and the version of the job. Two stamps can be
+// compared to look for any change.
 type Stamp struct {
 	Counts  Counts
 	Version uint64
 }
 
-// World counts what happens. The zero value has seen nothing.
+// World counts what happens. The zero value has counted nothing.
 type World struct {
 	Counts Counts
-	// Overlook says of a cause that it wakes no job, as if it had been forgotten; nil: none is. It is for tests, which show with it
-	// that they find such a mistake.
+	// Overlook, unless nil, says that a cause wakes no job. Tests use it to show that they find a missing cause.
 	Overlook func(Cause) bool
 }
 
-// Note counts something that has happened and that could help.
+// Note counts a cause.
 func (w *World) Note(cause Cause) {
 	if w.Overlook != nil && w.Overlook(cause) {
 		return
@@ -88,17 +87,17 @@ func (w *World) Note(cause Cause) {
 	}
 }
 
-// Stamp is the present, for a job of this version.
+// Stamp returns the state of now, for a job of this version.
 func (w *World) Stamp(version uint64) Stamp { return Stamp{Counts: w.Counts, Version: version} }
 
-// IsHelped reports whether anything has happened since a stamp that the verdict given then hopes for, to a job of this version now.
-// Without a verdict there is always hope.
+// IsHelped reports whether something has happened since a stamp that a verdict of that time lists as help, or whether
+// the job has another version now. Without a verdict it is always true.
 func (w *World) IsHelped(then *Stamp, version uint64, v *verdict.Verdict) bool {
 	switch {
 	case v == nil, then.Version != version, v.Help&verdict.HelpTime != 0:
 		return true
 	case v.Help == 0:
-		// The verdict does not say what would help. It must not keep the job waiting for ever.
+		// The verdict does not say what would help, but the job must not wait for ever.
 		return then.Counts != w.Counts
 	}
 	for kinds := uint8(v.Help); kinds != 0; kinds &= kinds - 1 {
@@ -109,7 +108,7 @@ func (w *World) IsHelped(then *Stamp, version uint64, v *verdict.Verdict) bool {
 	return false
 }
 
-// Since makes a stamp count from an earlier one in all that a verdict given then hopes for.
+// Since sets a stamp back to an earlier one in all that a verdict of that time lists as help.
 func (s *Stamp) Since(first *Stamp, hoped verdict.Help) {
 	for kinds := uint8(hoped); kinds != 0; kinds &= kinds - 1 {
 		i := bits.TrailingZeros8(kinds)

@@ -1,17 +1,17 @@
 package changelog
 
-// Log is a list of changes. It is made by [New].
+// Log is a list of changes. [New] makes one.
 type Log[T any] struct {
 	entries []T
-	dropped uint64 // how many entries were forgotten
+	dropped uint64 // number of entries that were dropped
 	bound   int
 
-	undoneFrom, undoneTo uint64 // the last part in which trials have changed things and changed them back
+	undoneFrom, undoneTo uint64 // the last part whose changes were undone in trials
 	inTrial              bool
 	trialFrom            uint64
 }
 
-// New returns a list that keeps at most so many entries, and at least half of them.
+// New returns a log that keeps at most bound entries, and at least half of them.
 func New[T any](bound int) Log[T] { return Log[T]{bound: bound} }
 
 // Add appends a change.
@@ -24,11 +24,11 @@ func (l *Log[T]) Add(entry T) {
 	l.entries = append(l.entries, entry)
 }
 
-// End is the position behind the last entry.
+// End is the position after the last entry.
 func (l *Log[T]) End() uint64 { return l.dropped + uint64(len(l.entries)) }
 
-// Since returns the entries from a position on, oldest first, and the position to ask from next. ok is false if some of them are
-// forgotten. The entries are valid until the next call of Add.
+// Since returns the entries from a position on, the oldest first, and the position for the next call. ok is false if
+// some of them were dropped. The entries are valid until the next call of Add.
 func (l *Log[T]) Since(position uint64) (entries []T, next uint64, ok bool) {
 	next = l.End()
 	if position == l.undoneFrom && !l.inTrial {
@@ -40,11 +40,11 @@ func (l *Log[T]) Since(position uint64) (entries []T, next uint64, ok bool) {
 	return l.entries[position-l.dropped:], next, true
 }
 
-// BeginTrial says that what is added from now on may be undone.
+// BeginTrial says that the changes from now on may be undone.
 func (l *Log[T]) BeginTrial() { l.inTrial, l.trialFrom = true, l.End() }
 
-// EndTrial ends a trial. If all of it was undone, a follower that stands where it began need not hear of it. Trials that follow each
-// other directly are one.
+// EndTrial ends a trial. If all of it was undone, a reader at its beginning may skip it. Trials that follow each other
+// directly are skipped together.
 func (l *Log[T]) EndTrial(isUndone bool) {
 	l.inTrial = false
 	if !isUndone {

@@ -1,6 +1,8 @@
-// Package priority holds what the priority of a job follows from: the PriorityClasses, the priorities that its pods carry, and whether a
-// ResourceQuota bounds how many pods may be of a class. A PodGroup may name any class, and the API server only counts pods; so where a
-// quota bounds a class, a job has its priority as far as its pods have.
+// Package priority holds what the priority of a job depends on: the PriorityClasses, the priorities of its pods, and
+// whether a ResourceQuota limits the pods of a class.
 //
-// It must not know jobs or tasks.
+// A PodGroup may name any class, and a quota limits only pods. So if a quota limits a class, a job only has the
+// priority that its pods have.
+//
+// This package must not know jobs or tasks.
 package priority

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Of is the priority that the API server gave a pod with its class.
+// Of returns the priority that the API server has given a pod.
 func Of(pod *corev1.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0
@@ -17,7 +17,7 @@ func Of(pod *corev1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// Counts is how many pods have each priority. The zero value counts none.
+// Counts is the number of pods with each priority. The zero value is empty.
 type Counts struct{ counts []count } // the lowest priority first
 
 type count struct {
@@ -25,7 +25,7 @@ type count struct {
 	pods     int
 }
 
-// Add counts a pod of a priority, or with -1 counts it no more.
+// Add counts a pod with a priority, or with -1 removes one.
 func (c *Counts) Add(priority int32, sign int) {
 	i, found := slices.BinarySearchFunc(c.counts, priority, func(k count, priority int32) int { return cmp.Compare(k.priority, priority) })
 	if !found {
@@ -36,7 +36,7 @@ func (c *Counts) Add(priority int32, sign int) {
 	}
 }
 
-// Lowest is the lowest priority that is counted; ok is false if none is.
+// Lowest is the lowest priority of a pod; ok is false if there are no pods.
 func (c *Counts) Lowest() (priority int32, ok bool) {
 	if len(c.counts) == 0 {
 		return 0, false
@@ -47,14 +47,15 @@ func (c *Counts) Lowest() (priority int32, ok bool) {
 // Classes are the PriorityClasses by name.
 type Classes map[string]*schedulingv1.PriorityClass
 
-// Resolve returns the class of a name, the default one if it is not known, nil if there is none either.
+// Resolve returns the class with a name, otherwise the default class, nil if there is none.
 func (c Classes) Resolve(name string) *schedulingv1.PriorityClass {
 	if class := c[name]; class != nil {
 		return class
 	}
 	var best *schedulingv1.PriorityClass
 	for _, class := range c {
-		// The API server allows one default; were there two, the lowest value counts, as it does there.
+		// The API server allows only one default. If there are two, it uses the lowest value, and so does the
+		// scheduler.
 		if class.GlobalDefault && (best == nil || cmp.Or(cmp.Compare(class.Value, best.Value), cmp.Compare(class.Name, best.Name)) < 0) {
 			best = class
 		}
@@ -62,8 +63,8 @@ func (c Classes) Resolve(name string) *schedulingv1.PriorityClass {
 	return best
 }
 
-// Rations reports whether a ResourceQuota selects pods by their PriorityClass, and those of this class. Whatever else it selects
-// them by leaves some of these pods in it.
+// Rations reports whether a ResourceQuota selects pods by PriorityClass, and selects this class. Its other scopes do
+// not matter, because they leave some of these pods selected.
 func Rations(quota *corev1.ResourceQuota, class string) bool {
 	selects := slices.Contains(quota.Spec.Scopes, corev1.ResourceQuotaScopePriorityClass)
 	if quota.Spec.ScopeSelector == nil {
@@ -83,7 +84,7 @@ func Rations(quota *corev1.ResourceQuota, class string) bool {
 	return selects
 }
 
-// RationsAlike reports whether two states of a ResourceQuota bound the same PriorityClasses.
+// RationsAlike reports whether two states of a ResourceQuota limit the same PriorityClasses.
 func RationsAlike(a, b *corev1.ResourceQuota) bool {
 	return slices.Equal(a.Spec.Scopes, b.Spec.Scopes) && equality.Semantic.DeepEqual(a.Spec.ScopeSelector, b.Spec.ScopeSelector)
 }

@@ -14,14 +14,13 @@ import (
 	"hekla.sh/hekla/pkg/cluster/podclass"
 )
 
-// Pod reports whether nothing that a decision rests on differs between two states of a pod, but perhaps its node and
-// its status.
+// Pod reports whether two states of a pod are the same for decisions, apart from its node and its status.
 func Pod(a, b *corev1.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
 		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
 }
 
-// sameAnnotations reports whether two states of a pod have the same annotations beside the records of plans.
+// sameAnnotations reports whether two states of a pod have the same annotations, apart from the records of plans.
 func sameAnnotations(a, b map[string]string) bool {
 	count := len(b)
 	for key := range b {
@@ -41,14 +40,14 @@ func sameAnnotations(a, b map[string]string) bool {
 	return count == 0
 }
 
-// PodAsVictim reports whether nothing differs between two states of a pod that has its node that decides whether it may leave
-// for others, or whom it attracts and repels: its labels, and the annotations that speak to the scheduler. Other annotations
-// are written by those who run the pod, and help no job.
+// PodAsVictim reports whether two states of a pod with a node are the same for its eviction, and for the affinity of
+// other pods: in its labels, and in the annotations that the scheduler reads. Other annotations are written by its
+// users and help no job.
 func PodAsVictim(keys *podclass.Keys, a, b *corev1.Pod) bool {
 	return !podclass.Differs(keys.PodAnnotations, a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
 }
 
-// saysTheSame reports whether all annotations of one state that speak to the scheduler are in another.
+// saysTheSame reports whether all annotations of one state that the scheduler reads are in another.
 func saysTheSame(a, b map[string]string) bool {
 	for key, value := range a {
 		if other, ok := b[key]; (!ok || other != value) && strings.Contains(key, annotationDomain) {
@@ -61,8 +60,7 @@ func saysTheSame(a, b map[string]string) bool {
 // annotationDomain is part of all annotations of pods that the scheduler and its plugins read.
 const annotationDomain = "volcano.sh/"
 
-// Node reports whether nothing that a decision rests on differs between two states of a node. Most updates are
-// heartbeats.
+// Node reports whether two states of a node are the same for decisions. Most updates are heartbeats.
 func Node(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
 		IsReady(a) == IsReady(b) &&
@@ -77,8 +75,7 @@ func Node(a, b *corev1.Node) bool {
 		})
 }
 
-// GroupAsVictim reports whether nothing differs between two states of a PodGroup that decides which of its pods may leave for
-// others.
+// GroupAsVictim reports whether two states of a PodGroup are the same for the eviction of its pods.
 func GroupAsVictim(keys *podclass.Keys, a, b *schedulingv1beta1.PodGroup) bool {
 	const key = schedulingv1beta1.PreemptableKey
 	return !podclass.Differs(keys.JobAnnotations, a.Annotations, b.Annotations) && !podclass.Differs(keys.JobLabels, a.Labels, b.Labels) &&
@@ -88,14 +85,14 @@ func GroupAsVictim(keys *podclass.Keys, a, b *schedulingv1beta1.PodGroup) bool {
 		a.Spec.PriorityClassName == b.Spec.PriorityClassName && a.Spec.Queue == b.Spec.Queue
 }
 
-// Group reports whether nothing that a decision rests on differs between two states of a PodGroup. Most updates are
-// statuses that the scheduler has written itself.
+// Group reports whether two states of a PodGroup are the same for decisions. Most updates are statuses that the
+// scheduler has written.
 func Group(a, b *schedulingv1beta1.PodGroup) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Annotations, b.Annotations) &&
 		maps.Equal(a.Labels, b.Labels)
 }
 
-// IsReady reports whether a node does not say that it is not ready.
+// IsReady reports whether a node is not marked as not ready.
 func IsReady(node *corev1.Node) bool {
 	for i := range node.Status.Conditions {
 		if node.Status.Conditions[i].Type == corev1.NodeReady {
@@ -105,7 +102,8 @@ func IsReady(node *corev1.Node) bool {
 	return true
 }
 
-// Queue reports whether nothing that a decision rests on differs: most updates of a queue are counts that the scheduler has written itself.
+// Queue reports whether two states of a queue are the same for decisions. Most updates are counts that the scheduler
+// has written.
 func Queue(keys *podclass.Keys, a, b *schedulingv1beta1.Queue) bool {
 	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State &&
 		maps.Equal(a.Annotations, b.Annotations) && !podclass.Differs(keys.QueueLabels, a.Labels, b.Labels)

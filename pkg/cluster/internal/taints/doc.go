@@ -1,8 +1,8 @@
-// Package taints knows which taints of nodes keep pods off that no pod tolerates. A node with such a taint does not count as one that can
-// be used (rule Q6).
+// Package taints knows which nodes have a taint that no pod tolerates. Such a node does not count as usable (rule Q6).
 //
 // Invariants:
 //
-//  1. A taint is known while a node has it, a toleration while a pod does.
-//  2. Each taint knows how many of the known tolerations tolerate it, so that a node is asked about only its own taints.
+//  1. A taint is known while a node has it, a toleration while a pod has it.
+//  2. Each taint has the number of known tolerations that tolerate it, so that only the taints of a node itself are
+//     checked.
 package taints

@@ -7,19 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// taint is a taint that keeps pods off, without its time.
+// taint is a taint with the effect NoSchedule or NoExecute, without its time.
 type taint struct {
 	key, value string
 	effect     corev1.TaintEffect
 }
 
-// taintedNodes are the nodes with a taint, and how many of the known tolerations tolerate it.
+// taintedNodes are the nodes with a taint, and the number of known tolerations that tolerate it.
 type taintedNodes struct {
 	nodes     map[string]bool // by name
 	tolerated int
 }
 
-// Toleration is what a pod tolerates; for how long is of no interest here.
+// Toleration is a toleration of a pod without its duration.
 type Toleration struct {
 	key      string
 	operator corev1.TolerationOperator
@@ -32,7 +32,7 @@ func (o Toleration) tolerates(t taint) bool {
 	return own.ToleratesTaint(logr.Discard(), &corev1.Taint{Key: t.key, Value: t.value, Effect: t.effect}, true)
 }
 
-// taintsOf returns the taints of a node that keep pods off.
+// taintsOf returns the taints of a node that keep pods from being scheduled.
 func taintsOf(node *corev1.Node) []taint {
 	var taints []taint
 	if node == nil {
@@ -46,18 +46,18 @@ func taintsOf(node *corev1.Node) []taint {
 	return taints
 }
 
-// Tracker knows which taints the nodes have, and which of them pods tolerate.
+// Tracker knows the taints of nodes, and which of them pods tolerate.
 type Tracker struct {
 	taints      map[taint]*taintedNodes
-	tolerations map[Toleration]int // how many pods have it
+	tolerations map[Toleration]int // number of pods that have it
 }
 
-// New returns a tracker that knows of no node and no pod.
+// New returns an empty tracker.
 func New() Tracker {
 	return Tracker{taints: map[taint]*taintedNodes{}, tolerations: map[Toleration]int{}}
 }
 
-// SetNode lists a node with the taints that it has now in place of those that it had; nil has none.
+// SetNode replaces the taints of a node. Nil has none.
 func (x *Tracker) SetNode(name string, before, now *corev1.Node) {
 	for _, t := range taintsOf(before) {
 		known := x.taints[t]
@@ -81,7 +81,7 @@ func (x *Tracker) SetNode(name string, before, now *corev1.Node) {
 	}
 }
 
-// AreTolerated reports whether each taint of a node that keeps pods off is tolerated by some pod.
+// AreTolerated reports whether each taint of a node is tolerated by some pod.
 func (x *Tracker) AreTolerated(node *corev1.Node) bool {
 	for _, t := range taintsOf(node) {
 		if x.taints[t].tolerated == 0 {
@@ -91,8 +91,8 @@ func (x *Tracker) AreTolerated(node *corev1.Node) bool {
 	return true
 }
 
-// Count counts the tolerations of a pod in place of those that were counted for it before, and returns what is counted now. It calls a
-// function with the name of each node with a taint that comes to be tolerated, or no longer is.
+// Count replaces the tolerations that were counted for a pod, and returns the new ones. It calls changed with the name
+// of each node with a taint that begins or ceases to be tolerated.
 func (x *Tracker) Count(before []Toleration, tolerations []corev1.Toleration, changed func(node string)) []Toleration {
 	isSame := len(before) == len(tolerations)
 	for i := range tolerations {
@@ -102,7 +102,7 @@ func (x *Tracker) Count(before []Toleration, tolerations []corev1.Toleration, ch
 		return before
 	}
 	var now []Toleration
-	// The new come in before the old go out: what is still tolerated must not seem to be tolerated by no pod in between.
+	// New tolerations are counted first, so that a taint that stays tolerated never seems untolerated.
 	for i := range tolerations {
 		now = append(now, keyOf(&tolerations[i]))
 		x.count(now[i], +1, changed)
@@ -113,8 +113,8 @@ func (x *Tracker) Count(before []Toleration, tolerations []corev1.Toleration, ch
 	return now
 }
 
-// AreToleratedBy reports whether each taint of a node that keeps pods off is tolerated by one of some lists of tolerations. It looks
-// at nothing that was counted.
+// AreToleratedBy reports whether each taint of a node is tolerated by one of some lists of tolerations. It does not use
+// the tracker.
 func AreToleratedBy(node *corev1.Node, lists iter.Seq[[]corev1.Toleration]) bool {
 	for _, t := range taintsOf(node) {
 		isTolerated := false
@@ -144,7 +144,7 @@ func (x *Tracker) count(o Toleration, sign int, changed func(node string)) {
 	}
 }
 
-// weigh counts a toleration that is new, or that no pod has any more, with the taints that it tolerates.
+// weigh counts a toleration that is new, or that no pod has any more, for the taints that it tolerates.
 func (x *Tracker) weigh(o Toleration, sign int, changed func(node string)) {
 	for t, known := range x.taints {
 		if !o.tolerates(t) {

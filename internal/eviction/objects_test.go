@@ -22,19 +22,7 @@ import (
 )
 
 // everything is a configuration with preemption on all levels, by the shares of the queues' specs.
-const everything = `
-actions: "enqueue, allocate, preempt, reclaim, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-    arguments: {overcommit-factor: 1.0}
-  - name: predicates
-  - name: capacity
-`
+var everything = loop.Evicting("overcommit\n    arguments: {overcommit-factor: 1.0}", "predicates", "capacity")
 
 // with returns a configuration in which parts are replaced.
 func with(configuration string, replacements ...string) string {

@@ -24,18 +24,7 @@ type asker struct {
 }
 
 // evicting is the default configuration with the actions that evict.
-const evicting = `
-actions: "enqueue, allocate, preempt, reclaim, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: predicates
-  - name: capacity
-  - name: nodeorder
-`
+var evicting = loop.Evicting("predicates", "capacity", "nodeorder")
 
 func newAsker(tb testing.TB, configuration string, objects ...runtime.Object) *asker {
 	tb.Helper()

@@ -24,7 +24,7 @@ type attempt struct {
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	r := f.rules.For(scope, j)
 	selector := victims.New(r)
-	return &attempt{search: f, rules: r, victims: selector, candidates: newCandidates(r, selector)}
+	return &attempt{search: f, rules: r, victims: selector, candidates: newCandidates(r, selector, f.floorsFor(scope, j))}
 }
 
 // draft is a plan that is being made. An open transaction holds its changes of the model.
@@ -230,6 +230,7 @@ func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
 // place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that
 // evictions open. If there is none, it notes the failure.
 func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
+	a.candidates.renewOpened()
 	a.rules.SetPod(t)
 	s := a.search.session
 	if a.rules.MayPlace(t) {
@@ -251,7 +252,7 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, fail
 		x.Pipeline(t, n)
 		d.units, d.placed = append(d.units, cheapest.units...), append(d.placed, t)
 		a.victims.PlanChanged()
-		a.candidates.renew(t, n, cheapest.units)
+		a.candidates.opened = &change{pod: t, node: n, units: cheapest.units}
 	case cheapest.wasVetoed, a.candidates.fitsWithoutVetoes(t):
 		failed.pods[t] = true // the plugin may agree to another pod of the kind
 	default:

@@ -19,13 +19,21 @@ type candidate struct {
 	version int // of the plan
 }
 
+// The values of latest in a [candidateHeap] for nodes without a candidate.
+const (
+	isOut    = -1 // no permitted evictions open the node
+	notTried = -2 // the node is tried when no other node can be cheaper
+)
+
 // candidateHeap holds the candidates for pods of one kind, the cheapest on top. A candidate stays in the heap after a
 // later one for the same node has replaced it, and is dropped when it comes to the top.
 type candidateHeap struct {
 	rules  *framework.EvictionRules
 	pod    *cluster.Task // one of the kind
 	heap   []candidate
-	latest []int // by slot of the node: the version of the candidate that counts, -1 if there is none
+	latest []int // by slot of the node: the version of the candidate that counts, isOut or notTried
+	// ranking holds the lower bounds of costs, nil if all nodes were tried.
+	ranking *victims.Ranking
 }
 
 func (h *candidateHeap) Len() int { return len(h.heap) }
@@ -47,36 +55,46 @@ func (h *candidateHeap) add(c candidate) {
 }
 
 // drop removes the candidate for a node.
-func (h *candidateHeap) drop(n *cluster.Node) { h.latest[n.Slot] = -1 }
+func (h *candidateHeap) drop(n *cluster.Node) { h.latest[n.Slot] = isOut }
 
 // candidates are the nodes that evictions open for the pods of one preemptor.
 type candidates struct {
 	session *framework.Session
 	rules   *rules.Rules
 	victims *victims.Selector
+	floors  *victims.Floors // nil if they do not hold for the preemptor
 
 	byKind map[rules.Kind]*candidateHeap
 	all    []*candidateHeap         // the same heaps, in the order in which they were made
 	vetoed map[*cluster.Node]string // the reason of the veto, for the verdict
 	vetoes int                      // number of vetoes so far
+	tried  int                      // number of nodes tried so far
+	opened *change                  // the last change whose nodes have old candidates, nil if there is none
+}
+
+// change is a node that was opened for a pod, and the units that leave it.
+type change struct {
+	pod   *cluster.Task
+	node  *cluster.Node
+	units []victims.Unit
 }
 
 // maxVetoes limits how many vetoed nodes are opened for one preemptor. Plugins may veto a node for one pod and not for
 // another of its class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
 const maxVetoes = 10_000
 
-func newCandidates(r *rules.Rules, selector *victims.Selector) *candidates {
-	return &candidates{session: r.Session, rules: r, victims: selector, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
+func newCandidates(r *rules.Rules, selector *victims.Selector, floors *victims.Floors) *candidates {
+	return &candidates{session: r.Session, rules: r, victims: selector, floors: floors, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
 }
 
 // reset drops the candidates before another draft is tried. The vetoes stay, for the verdict.
 func (c *candidates) reset() {
 	clear(c.byKind)
-	c.all = nil
+	c.all, c.opened = nil, nil
 }
 
-// of returns the candidates for the kind of a pod. It looks at all nodes the first time, later only at those that have
-// changed.
+// of returns the candidates for the kind of a pod. At first only lower bounds of the costs are known. A node is tried when it may be
+// the cheapest, and again when the plan has changed.
 func (c *candidates) of(t *cluster.Task) *candidateHeap {
 	kind := c.rules.KindOf(t)
 	h := c.byKind[kind]
@@ -87,6 +105,14 @@ func (c *candidates) of(t *cluster.Task) *candidateHeap {
 	h = &candidateHeap{rules: &c.rules.EvictionRules, pod: t, latest: make([]int, len(model.BySlot()))}
 	c.byKind[kind] = h
 	c.all = append(c.all, h)
+	if c.floors != nil && !t.BestEffort() {
+		isKept := c.session.Domain() == nil && !t.Class.NeedsSupplies()
+		h.ranking = c.victims.Rank(c.floors, t, isKept, func(n *cluster.Node) bool { return c.session.Outlook.CanOpen(t, n) })
+		for slot := range h.latest {
+			h.latest[slot] = notTried
+		}
+		return h
+	}
 	for _, n := range model.Nodes() {
 		h.drop(n)
 		if c.rules.Scope == decision.WithinJob && !c.standsOn(n) {
@@ -101,6 +127,36 @@ func (c *candidates) of(t *cluster.Task) *candidateHeap {
 	return h
 }
 
+// next removes and returns the candidate of the least cost. For a node that was not tried the cost is a lower bound.
+func (c *candidates) next(h *candidateHeap) (next candidate, ok bool) {
+	for h.ranking != nil {
+		slot, floor, more := h.ranking.First(c.victims)
+		if !more || h.Len() > 0 && h.heap[0].cost.Compare(&floor, h.rules) <= 0 {
+			break
+		}
+		h.ranking.Pop(c.victims)
+		if h.latest[slot] == notTried {
+			return candidate{node: c.session.Cluster.BySlot()[slot], cost: floor, version: notTried}, true
+		}
+	}
+	if h.Len() == 0 {
+		return candidate{}, false
+	}
+	return heap.Pop(h).(candidate), true
+}
+
+// mayBeCheaper reports whether another candidate may cost less than an amount.
+func (c *candidates) mayBeCheaper(h *candidateHeap, cost *victims.Cost) bool {
+	if h.Len() > 0 && h.heap[0].cost.Compare(cost, h.rules) < 0 {
+		return true
+	}
+	if h.ranking == nil {
+		return false
+	}
+	_, floor, ok := h.ranking.First(c.victims)
+	return ok && floor.Compare(cost, h.rules) < 0
+}
+
 // standsOn reports whether a pod of the preemptor is on a node.
 func (c *candidates) standsOn(n *cluster.Node) bool {
 	return slices.ContainsFunc(n.Tasks(), func(t *cluster.Task) bool { return t.Job == c.rules.Preemptor })
@@ -111,6 +167,7 @@ func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, 
 	if !c.session.Outlook.CanOpen(t, n) {
 		return candidate{}, false
 	}
+	c.tried++
 	defer c.rules.SetPod(c.rules.Pod())
 	c.rules.SetPod(t)
 	x := c.session.Begin()
@@ -163,21 +220,20 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 		}
 		result.wasVetoed = len(vetoed) > 0
 	}()
-	for h.Len() > 0 {
-		best := heap.Pop(h).(candidate)
+	for best, ok := c.next(h); ok; best, ok = c.next(h) {
 		n := best.node
 		if h.latest[n.Slot] != best.version {
 			continue
 		}
 		if best.version != c.victims.Version() {
-			// The plan has changed since, and so may have the cost.
+			// The plan has changed since, or the node was not tried yet, so the cost may be higher.
 			made, ok := c.tryNode(t, n)
 			if !ok {
 				h.drop(n)
 				continue
 			}
 			h.latest[n.Slot], best = made.version, made
-			if h.Len() > 0 && h.heap[0].cost.Compare(&made.cost, h.rules) < 0 {
+			if c.mayBeCheaper(h, &made.cost) {
 				heap.Push(h, made)
 				continue
 			}
@@ -213,9 +269,14 @@ func (c *candidates) fitsWithoutVetoes(t *cluster.Task) bool {
 		slices.ContainsFunc(s.Cluster.Nodes(), func(n *cluster.Node) bool { return s.Outlook.Fits(t, n) })
 }
 
-// renew updates the candidates for nodes that the plan has changed: the opened node, and all nodes that a whole gang
-// leaves.
-func (c *candidates) renew(t *cluster.Task, opened *cluster.Node, units []victims.Unit) {
+// renewOpened updates the candidates for nodes that the plan has changed: the last opened node, and all nodes that a whole gang
+// leaves. It waits until the next pod is placed, since most plans are for one pod.
+func (c *candidates) renewOpened() {
+	if c.opened == nil {
+		return
+	}
+	t, opened, units := c.opened.pod, c.opened.node, c.opened.units
+	c.opened = nil
 	for i := range units {
 		if !units[i].Whole {
 			continue

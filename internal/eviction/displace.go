@@ -17,7 +17,7 @@ import (
 // plan for a gang that runs below its minimum is not displaced either, because the gang would stay incomplete (rule
 // J2).
 func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
-	if a.rules.Scope == decision.WithinJob {
+	if a.rules.Scope == decision.WithinJob || !a.search.outranksAny(a.rules) {
 		return nil, false
 	}
 	for _, p := range a.search.session.Cluster.Plans().All() {

@@ -36,7 +36,11 @@ func (a *attempt) finish(x framework.Transaction, d *draft) {
 	p.Deadline = plans.Deadline(s, p, d.placed)
 	x.Promise(planned)
 	a.cancelDisplaced(d)
-	a.search.forget()
+	if len(d.displaced) == 0 && a.candidates.floors != nil && a.candidates.floors.Keeps(p.Job) {
+		a.search.forgetPlanned(p)
+	} else {
+		a.search.forget()
+	}
 	plans.ShowProgress(s, p)
 }
 

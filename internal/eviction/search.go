@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -22,8 +23,11 @@ type Search struct {
 
 	looks     int // nodes looked at so far
 	failures  map[preemptorShape]searchFailure
-	evictable map[*cluster.Queue]int32 // the lowest priority of a job in the queue that has evictable pods
-	decided   int                      // number of decisions of the session when the fields above were filled
+	evictable map[*cluster.Queue]int32 // the lowest priority of a job of the queue that has pods to evict
+	floors    map[floorsKey]*victims.Floors
+	triesAll  bool                      // for tests: no lower bounds
+	promised  map[planRank]*cluster.Job // a job with a plan in force for each queue and priority, nil if not known
+	decided   int                       // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -45,6 +49,8 @@ func (f *Search) forget() {
 	f.failures = map[preemptorShape]searchFailure{}
 	f.admission.forget()
 	f.evictable = nil
+	f.floors = map[floorsKey]*victims.Floors{}
+	f.promised = nil
 }
 
 // forgetIfDecided calls forget if another action has made a decision.
@@ -52,6 +58,64 @@ func (f *Search) forgetIfDecided() {
 	if f.decided != decisions(f.session) {
 		f.forget()
 	}
+}
+
+// forgetPlanned is forget after a plan of the search itself. Such a plan adds no possible victim and makes none cheaper, so lower
+// bounds stay valid.
+func (f *Search) forgetPlanned(p *cluster.Plan) {
+	evictable, floors, promised := f.evictable, f.floors, f.promised
+	f.forget()
+	f.evictable, f.floors, f.promised = evictable, floors, promised
+	if promised != nil {
+		promised[rankOf(p.Job)] = p.Job
+	}
+}
+
+// planRank holds the properties of a job that decide whether a preemptor may take the room that a plan promises to it.
+type planRank struct {
+	queue    *cluster.Queue
+	priority int32
+}
+
+func rankOf(j *cluster.Job) planRank { return planRank{queue: j.Queue, priority: j.Priority} }
+
+// outranksAny reports whether a plan in force promises room that the preemptor may take.
+func (f *Search) outranksAny(r *rules.Rules) bool {
+	if f.promised == nil {
+		f.promised = map[planRank]*cluster.Job{}
+		for _, p := range f.session.Cluster.Plans().All() {
+			if p.Job != nil {
+				f.promised[rankOf(p.Job)] = p.Job
+			}
+		}
+	}
+	for _, j := range f.promised {
+		if r.Outranks(j) {
+			return true
+		}
+	}
+	return false
+}
+
+// floorsKey holds the properties that preemptors share if the same lower bounds hold for them.
+type floorsKey struct {
+	scope    decision.Scope
+	queue    *cluster.Queue
+	priority int32
+}
+
+// floorsFor returns the lower bounds for a preemptor, nil inside a job.
+func (f *Search) floorsFor(scope decision.Scope, j *cluster.Job) *victims.Floors {
+	if scope == decision.WithinJob || f.triesAll {
+		return nil
+	}
+	key := floorsKey{scope: scope, queue: j.Queue, priority: j.Priority}
+	known := f.floors[key]
+	if known == nil {
+		known = &victims.Floors{}
+		f.floors[key] = known
+	}
+	return known
 }
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
@@ -142,10 +206,11 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	why := searchFailure{lacks: j.Lacks()}
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
-		f.looks += len(s.Cluster.Nodes())
 		if (len(lower) > 0 || f.mayFindVictims(scope, j) || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
+			f.looks += a.candidates.tried
 			return
 		}
+		f.looks += len(s.Cluster.Nodes()) // for each of them it was found out why
 		a.rules.SetPod(preempting[0])
 		why.spared, why.vetoed = a.spared(), a.candidates.vetoReasons()
 	}
@@ -168,10 +233,9 @@ func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*c
 	f.refuse(scope, j, searchFailure{spared: spared})
 }
 
-// maxLooks limits how many nodes one action looks at in one cycle, for preemptors of different shapes: a few seconds on
-// the largest clusters. Preemptors beyond the limit wait for the next cycle, in which half of it is reserved for them.
-// Without this reserve the preemptors at the front, which may be tried again whenever a pod ends, could use up every
-// cycle.
+// maxLooks bounds the search by one action in one cycle, in nodes tried on behalf of preemptors: some seconds on the largest
+// clusters. Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors before
+// them in the order may be looked at anew with every pod that ends, and must not use up every cycle.
 const maxLooks = 250_000
 
 func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
@@ -208,14 +272,14 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	}
 	if f.evictable == nil {
 		f.evictable = map[*cluster.Queue]int32{}
-		for _, g := range f.session.Cluster.Jobs() {
+		f.session.Cluster.EachJob(func(g *cluster.Job) {
 			if g.Queue == nil || g.IsForeign || g.Evictable() == 0 {
-				continue
+				return
 			}
 			if lowest, ok := f.evictable[g.Queue]; !ok || g.Priority < lowest {
 				f.evictable[g.Queue] = g.Priority
 			}
-		}
+		})
 	}
 	lowest, own := f.evictable[j.Queue]
 	if scope == decision.BetweenJobs {

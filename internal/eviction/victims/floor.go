@@ -1,0 +1,165 @@
+package victims
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Floors are lower bounds of what it costs to open nodes. They follow from the pods on each node that no rule protects, and hold for
+// all preemptors of one queue and one priority in one scope. With them the cheapest node is found without trying all.
+//
+// The bound holds whatever plugins and rules about totals say. Of the units that leave, the most important one costs no more than all of
+// them do. So no node costs less than the cheapest unit that may be the most important one.
+//
+// They are followed through the plans of one search. Where anybody else has decided something, they are made anew.
+type Floors struct {
+	bySlot  []nodeOffers
+	changed []int32 // slots, in the order in which what may leave there changed
+	seen    uint64  // how far Cluster.Changes has been followed
+	isMade  bool
+	waiting int // nodes with a gang that cannot leave until another plan has sent its evictions
+	kinds   map[*cluster.Class]*Ranking
+}
+
+// nodeOffers is what may leave one node.
+type nodeOffers struct {
+	generation uint64           // of the node
+	offers     []*offer         // the least important first
+	total      resources.Vector // of what they request
+	future     resources.Vector // of the node
+	waits      bool             // as [Selector.Waits]
+}
+
+// offer is a pod that no rule protects, with what it costs if it is the most important that leaves.
+type offer struct {
+	task  *cluster.Task
+	queue *quota.Node
+	cost  Cost // but for the share of the queue, which changes with each plan
+}
+
+// Keeps reports whether floors hold for plans after one of a preemptor. If some of its own pods may leave for others, they cost less once
+// others of them have a promise.
+func (f *Floors) Keeps(preemptor *cluster.Job) bool { return preemptor.Evictable() == 0 }
+
+// follow brings up to date what may leave each node.
+func (f *Floors) follow(s *Selector) {
+	c := s.rules.Session.Cluster
+	changed, next, ok := c.Changes(f.seen)
+	f.seen = next
+	for len(f.bySlot) < len(c.BySlot()) {
+		f.bySlot = append(f.bySlot, nodeOffers{})
+	}
+	if !f.isMade || !ok {
+		f.isMade = true
+		for _, n := range c.Nodes() {
+			f.look(s, n)
+		}
+	} else {
+		for _, slot := range changed {
+			if n := c.BySlot()[slot]; n != nil {
+				f.look(s, n)
+			}
+		}
+	}
+	s.waits = s.waits || f.waiting > 0
+}
+
+// look brings up to date what may leave one node.
+func (f *Floors) look(s *Selector, n *cluster.Node) {
+	before := f.bySlot[n.Slot]
+	if before.generation == n.Generation && n.Generation != 0 {
+		return
+	}
+	waits := s.waits
+	s.waits = false
+	now := s.offersOf(n)
+	now.waits, s.waits = s.waits, waits
+	f.waiting += btoi(now.waits) - btoi(before.waits)
+	isSame := slices.EqualFunc(before.offers, now.offers, func(a, b *offer) bool { return *a == *b }) && before.future.Equal(now.future)
+	if isSame {
+		f.bySlot[n.Slot].generation, f.bySlot[n.Slot].waits = now.generation, now.waits // what was tried there was taken back
+		return
+	}
+	f.bySlot[n.Slot] = now
+	f.changed = append(f.changed, int32(n.Slot))
+}
+
+// offersOf finds out what may leave a node.
+func (s *Selector) offersOf(n *cluster.Node) nodeOffers {
+	o := nodeOffers{generation: n.Generation, future: make(resources.Vector, len(n.Allocatable))}
+	for d := range o.future {
+		o.future[d] = n.Future(resources.Dim(d))
+	}
+	for _, t := range n.Tasks() {
+		if !s.rules.Concerns(t) || s.rules.Protects(t) != "" {
+			continue
+		}
+		made := &offer{task: t, queue: t.Job.QuotaNode(), cost: Cost{rank: n.Rank}}
+		if mayLeaveAlone(t) {
+			i := s.importanceOf(t)
+			made.cost.add(&i)
+			made.cost.endedJobs = btoi(endsJob(t.Job, 1))
+			made.cost.violations = btoi(s.rules.Budgets && isAnySpent(s.rules.Session.Cluster.Budgets(t)))
+		} else {
+			u, ok := s.WholeGang(t.Job)
+			if !ok {
+				continue
+			}
+			made.cost.merge(&s.known(t.Job).cost)
+			made.cost.endedJobs = btoi(endsJob(t.Job, len(u.Tasks)))
+		}
+		o.offers = append(o.offers, made)
+		o.total.Add(t.Request())
+	}
+	slices.SortFunc(o.offers, func(a, b *offer) int {
+		if c := a.cost.Compare(&b.cost, &s.rules.EvictionRules); c != 0 {
+			return c
+		}
+		i, k := s.importanceOf(a.task), s.importanceOf(b.task)
+		return i.compare(&k)
+	})
+	slices.SortStableFunc(o.offers, func(a, b *offer) int { return a.cost.top.compare(b.cost.top) })
+	return o
+}
+
+// mayLeaveAlone reports whether a pod may leave without all others of its job. Where roles or subgroups have minimums it may, as far as
+// a lower bound goes: what others leave before it decides.
+func mayLeaveAlone(t *cluster.Task) bool {
+	j := t.Job
+	return j.ChecksRoles() || len(j.Subgroups()) > 0 || j.KeepsMinimum(t, cluster.Leaving{})
+}
+
+// isAnySpent reports whether one of some disruption budgets allows no eviction any more.
+func isAnySpent(budgets []*cluster.Budget) bool {
+	return slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() <= 0 })
+}
+
+// forRoom returns the offers of which the most important that leaves may be one, if a request is to fit: with those less important
+// alone it does not. Where it would fit without any leaving, or does not even with all, there are none; fits tells them apart.
+func (o *nodeOffers) forRoom(request resources.Vector) (offers []*offer, fits bool) {
+	first, isShort := 0, false
+	for i, amount := range request {
+		d := resources.Dim(i)
+		room := o.future.At(d)
+		if amount <= room || amount <= 0 {
+			continue
+		}
+		if isShort = true; amount > room+o.total.At(d) {
+			return nil, false
+		}
+		for k := 0; room < amount; k++ {
+			room += o.offers[k].task.Request().At(d)
+			first = max(first, k)
+		}
+	}
+	if !isShort {
+		return nil, true
+	}
+	for first > 0 && o.offers[first-1].cost.top == o.offers[first].cost.top {
+		first--
+	}
+	return o.offers[first:], true
+}

@@ -1,0 +1,238 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
+)
+
+// evicting is a configuration with all five actions and the plugins that most users have.
+const evicting = `
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+`
+
+// crowd is a cluster whose nodes are full of pods, each of 4 CPU and of a job of ten.
+type crowd struct {
+	nodes, perNode int
+	queues         int   // 0 counts as 1
+	priorities     int   // of the jobs that run; 0 counts as 1
+	minimum        int32 // of their pods
+	preemptable    bool
+	labels         int // of nodes that pods may select, 0: none
+	budgets        int // of the jobs that run, how many have one
+}
+
+// queue is the queue of the i-th job.
+func (c *crowd) queue(i int) string { return fmt.Sprintf("q%d", i%max(c.queues, 1)) }
+
+// fill makes the cluster, and takes it in.
+func (c *crowd) fill(tb testing.TB) *loop.Loop {
+	w := loop.New(tb, evicting)
+	for i := range max(c.queues, 1) {
+		w.Set(fixture.Queue(c.queue(i)))
+	}
+	for i := range max(c.priorities, 1) {
+		w.Set(fixture.PriorityClass(fmt.Sprintf("p%d", i), int32(i)))
+	}
+	w.Set(fixture.PriorityClass("high", 1000))
+	for i := range c.nodes {
+		w.Set(fixture.Node(fmt.Sprintf("node-%04d", i), fmt.Sprintf("cpu=%d memory=256Gi", 4*c.perNode), func(n *corev1.Node) {
+			if c.labels > 0 {
+				n.Labels["pool"] = fmt.Sprintf("pool-%d", i%c.labels)
+			}
+		}))
+	}
+	const size = 10
+	for i := range c.nodes * c.perNode {
+		job := i / size
+		name := fmt.Sprintf("runs-%05d", job)
+		if i%size == 0 {
+			group := fixture.Group(name, c.queue(job), c.minimum)
+			group.Spec.PriorityClassName = fmt.Sprintf("p%d", job%max(c.priorities, 1))
+			group.Status.Phase = schedulingv1beta1.PodGroupRunning
+			w.Set(group)
+		}
+		// The pods of a job stand on ten nodes, and those of a node are of as many jobs as it has pods.
+		w.Set(fixture.Pod(fmt.Sprintf("run-%06d", i), fixture.In(name), fixture.As("worker", i%size), fixture.On(fmt.Sprintf("node-%04d", i%c.nodes)),
+			fixture.Asks("cpu=4 memory=1Gi"), func(p *corev1.Pod) {
+				started := metav1.NewTime(fixture.Birth.Add(time.Duration(i*7919%100_003) * time.Millisecond))
+				p.Status.StartTime = &started
+				if c.preemptable {
+					p.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+				}
+			}))
+	}
+	w.Scheduler.Cycle(w.Now, nil)
+	return w
+}
+
+// waitingGangs are gangs of ten that wait, of so many kinds. wanting says that their PodGroups name what they want.
+func (c *crowd) waitingGangs(count, kinds int, class string, wanting bool) []cluster.Event {
+	var objects []runtime.Object
+	for i := range count {
+		name := fmt.Sprintf("waits-%05d", i)
+		group := fixture.Group(name, c.queue(i), 10, fixture.PendingAdmission)
+		group.Spec.PriorityClassName = class
+		if wanting {
+			fixture.Wanting(fmt.Sprintf("cpu=%dm memory=%dMi", 10*(3000+10*(i%kinds)), 10*(512+i%kinds)))(group)
+		}
+		objects = append(objects, group)
+		for k := range 10 {
+			objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.As("worker", k), c.ofKind(i%kinds)))
+		}
+	}
+	return eventsOf(objects)
+}
+
+// ofKind has a pod ask for what all pods of a kind do.
+func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		fixture.Asks(fmt.Sprintf("cpu=%dm memory=%dMi", 3000+10*kind, 512+kind))(p)
+		p.Spec.Containers[0].Image = fmt.Sprintf("image-%d", kind)
+		if c.labels > 0 {
+			fixture.Selecting("pool", fmt.Sprintf("pool-%d", kind%c.labels))(p)
+		}
+	}
+}
+
+// lone are pods of high priority that wait, each by itself, of so many kinds.
+func (c *crowd) lone(count, kinds int) []cluster.Event {
+	var objects []runtime.Object
+	for i := range count {
+		name := fmt.Sprintf("lone-%05d", i)
+		group := fixture.Group(name, c.queue(i), 1)
+		group.Spec.PriorityClassName = "high"
+		isTrue := true
+		group.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name, UID: "uid", Controller: &isTrue}}
+		objects = append(objects, group, fixture.Pod(name, fixture.In(name), fixture.As("worker", 0), c.ofKind(i%kinds), fixture.WithPriority(1000)))
+	}
+	return eventsOf(objects)
+}
+
+func eventsOf(objects []runtime.Object) []cluster.Event {
+	events := make([]cluster.Event, len(objects))
+	for i, o := range objects {
+		events[i] = cluster.Set{Object: o}
+	}
+	return events
+}
+
+// BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod evicted.
+func BenchmarkSinglePreemptors(b *testing.B) {
+	const pods, kinds = 2000, 100
+	for _, test := range []struct {
+		name string
+		crowd
+	}{
+		{"plain", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}},
+		{"gangs at their minimum", crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"ten queues", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 10}},
+		{"ten priorities", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, priorities: 10}},
+		{"node selectors", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, labels: 10}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				w := test.fill(b)
+				events := test.lone(pods, kinds)
+				b.StartTimer()
+				result := w.Scheduler.Cycle(w.Now.Add(time.Second), events)
+				b.StopTimer()
+				if got := len(result.Decisions.Plans); result.Panic != "" || got != pods {
+					b.Fatalf("%d plans were made, want %d: %s", got, pods, result.Panic)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(pods*b.N)/b.Elapsed().Seconds(), "plans/s")
+		})
+	}
+}
+
+// BenchmarkBacklog measures cycles with gangs of ten, of 100 kinds, that wait in front of a full cluster.
+func BenchmarkBacklog(b *testing.B) {
+	const kinds = 100
+	for _, test := range []struct {
+		name    string
+		gangs   int
+		class   string
+		wanting bool
+		crowd
+	}{
+		{"1000 gangs", 1000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs of higher priority before protected pods", 10_000, "high", false, crowd{nodes: 5000, perNode: 4, minimum: 10}},
+		{"10000 gangs at admission", 10_000, "p0", true, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs in ten queues", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
+	} {
+		var w *loop.Loop
+		cycle := func(b *testing.B, events []cluster.Event) {
+			w.Now = w.Now.Add(time.Second)
+			if result := w.Scheduler.Cycle(w.Now, events); result.Panic != "" {
+				b.Fatal(result.Panic)
+			}
+		}
+		begin := func(b *testing.B) []cluster.Event {
+			w = test.fill(b)
+			return test.waitingGangs(test.gangs, kinds, test.class, test.wanting)
+		}
+		// finished are some pods that run, as done.
+		at := 0
+		finished := func(count int) (events []cluster.Event) {
+			for range count {
+				pod := w.Task(fixture.Key(fmt.Sprintf("run-%06d", at*7919%(test.nodes*test.perNode)))).Pod.DeepCopy()
+				pod.Status.Phase = corev1.PodSucceeded
+				events = append(events, cluster.Set{Object: pod})
+				at++
+			}
+			return events
+		}
+		b.Run(test.name+"/first cycle", func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				events := begin(b)
+				w.Scheduler.Cluster().Apply(events...)
+				b.StartTimer()
+				cycle(b, nil)
+			}
+		})
+		again := func(name string, events func() []cluster.Event) {
+			b.Run(test.name+"/"+name, func(b *testing.B) {
+				b.StopTimer()
+				at = 0
+				waiting := begin(b)
+				cycle(b, waiting)
+				cycle(b, nil)
+				for range b.N {
+					events := events()
+					b.StartTimer()
+					cycle(b, events)
+					b.StopTimer()
+				}
+			})
+		}
+		again("nothing new", func() []cluster.Event { return nil })
+		again("one pod finished", func() []cluster.Event { return finished(1) })
+		again("1000 pods finished", func() []cluster.Event { return finished(1000) })
+	}
+}

@@ -19,8 +19,8 @@ var GoSum []byte
 //go:embed installer/hekla.yaml
 var Installer embed.FS
 
-// Configuration holds installer/configuration.yaml: the default configuration as a ConfigMap, which the installer leaves to
-// whoever wants to edit it.
+// Configuration holds installer/configuration.yaml: the default configuration as a ConfigMap, which users may edit and the
+// installer does not overwrite.
 //
 //go:embed installer/configuration.yaml
 var Configuration embed.FS

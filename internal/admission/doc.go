@@ -1,13 +1,12 @@
-// Package admission answers the API server when a client creates, changes or deletes what is ours: it writes down what
-// was left open, and refuses what could never work, with field and value, while the user still looks. Nothing else
-// depends on it. What gets past it, because it was down or is not installed, the controllers and the scheduler judge by
-// the same rules when they come to it.
+// Package admission answers the API server when a client creates, changes or deletes objects of Hekla. It fills in
+// defaults, and refuses what could never work, with field and value, while the user still looks. Nothing else depends on
+// it. If it was down or is not installed, the controllers and the scheduler apply the same rules later.
 //
 // Main types: [Options] say what is served; [Add] puts the server into a manager. Inside, a service is one webhook: its
-// path, what is sent there, and the handler, which is made from a function that edits an object (mutates) or that says
-// what is wrong with one (validates). services is the table of them; a kind gets a line there, and a rule is a function
-// of an object and a reader. What a rule has to look at besides the object it reads from the cache, and again from the API
-// server before it refuses.
+// path, what is sent there, and the handler. A handler is made from a function that edits an object (mutates), or one that
+// says what is wrong with it (validates). services is the table of them, with a line for each kind. A rule is a function of
+// an object and a reader. A rule that needs other objects reads them from the cache, and again from the API server before
+// it refuses.
 //
 // Rules that need no server to answer are not here: those of a single object are in its CustomResourceDefinition, those about
 // deletions, the queue root and Commands in installer/policies.yaml, as CEL.

@@ -199,7 +199,7 @@ func decode[T client.Object](scheme *runtime.Scheme, request admission.Request) 
 	return asked, nil
 }
 
-// read decodes one object. Its quantities are checked first, those of kinds that do not do so themselves as well: whoever
+// read decodes one object. Its quantities are checked first, also for kinds that do not do so themselves. Any client that
 // reaches the server can send it anything.
 func read[T client.Object](scheme *runtime.Scheme, request admission.Request, raw runtime.RawExtension) (T, error) {
 	var none T

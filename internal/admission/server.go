@@ -48,8 +48,8 @@ const (
 	// encoded again an object takes ten times its text: the memory limit of the installer has room for that.
 	maxBodies = 3 * maxBody
 
-	// maxRequests is how many requests are answered at a time, however small they are. An API server sends some at once; anybody
-	// who reaches the server may send more, and these wait for their turn.
+	// maxRequests is how many requests are answered at a time, however small they are. An API server sends some at once.
+	// Other clients that reach the server may send more, and these wait for their turn.
 	maxRequests = 64
 
 	// maxObjects is how many JSON objects a body may have, and how many are decoded at one time. Text says little of what it takes:

@@ -1,11 +1,11 @@
-// Package benchmark measures, on a fresh local cluster, how many pods a second hekla-scheduler binds, beside a yardstick
-// that decides nothing: a plain loop that sends one Binding request after the other to the same API server.
+// Package benchmark measures, on a fresh local cluster, how many pods a second hekla-scheduler binds. It compares that with
+// a loop that decides nothing, and sends one Binding request after the other to the same API server.
 //
 // And, on another one, how many pods a second hekla-controllers makes of Jobs, beside a loop that makes the same objects.
 //
-// Main types: [Options] and [Run]; [Report] is all that was measured, as JSON and as text; behind them, a load is the pods
-// of one measurement, an observer watches them get their nodes, and a window is the time in which that happens.
-// [JobOptions], [RunJobs] and [JobReport] are the same for the controllers.
+// Main types: [Options] and [Run]. [Report] is all that was measured, as JSON and as text. A load is the pods of one
+// measurement. An observer watches them get their nodes, and a window is the time in which that happens. [JobOptions],
+// [RunJobs] and [JobReport] are the same for the controllers.
 //
 // Invariants:
 //

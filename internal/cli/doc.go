@@ -16,8 +16,8 @@
 //  3. Data goes to the standard output, everything else to the error output. Nothing is written before the request that
 //     it tells of has succeeded.
 //  4. An error is a sentence that names the object and says what to do next.
-//  5. A verb asks the API server as the person who typed it, and needs no right that the verb itself does not need: what
-//     may not be read in addition is left out, and that is said.
+//  5. A verb asks the API server with the rights of its user, and needs no further rights. Additional information that the
+//     user may not read is left out, and a message says so.
 //
 // It must not know how the controllers and the scheduler decide; it says what the API server says.
 package cli

@@ -152,7 +152,7 @@ func namespace(t *testing.T) string {
 	return n.Name
 }
 
-// Create creates objects for one test. Nobody here takes a namespace away, so they are deleted one by one.
+// Create creates objects for one test. No controller empties a namespace here, so they are deleted one by one.
 func create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {

@@ -140,7 +140,7 @@ func keepDying(t *testing.T, namespace string) (stop func() []string) {
 	return stop
 }
 
-// keepOpen plays the scheduler's door: every PodGroup of a namespace is admitted.
+// keepOpen admits every PodGroup of a namespace, in place of the scheduler.
 func keepOpen(t *testing.T, namespace string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup

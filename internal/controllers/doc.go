@@ -66,9 +66,10 @@
 //	""                      configmaps named volcano-controller-configmap  get list watch
 //	""                      events                              create patch
 //
-// The finalizers are asked for by clusters that enforce owner reference permissions, because pods and PodGroups hold back the
-// foreground deletion of their Job, and Jobs that of their CronJob or JobFlow. Jobs are made by CronJobs and JobFlows. They are
+// Clusters that enforce owner reference permissions ask for the finalizers. The reason is that pods and PodGroups block the
+// foreground deletion of their Job, and Jobs that of their CronJob or JobFlow. CronJobs and JobFlows create Jobs. They are
 // deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, to be replaced by its next run, or when
 // a JobFlow that has succeeded does not retain them. ConfigMaps, Secrets, Services and NetworkPolicies are those of job
-// plugins, read by name only. HyperNodes are made, changed and deleted by the discovery: those of users never. The events of the Role are those of leader election.
+// plugins, read by name only. HyperNodes are made, changed and deleted by the discovery: those of users never. The events
+// of the Role are those of leader election.
 package controllers

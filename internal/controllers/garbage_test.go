@@ -43,7 +43,7 @@ func TestObjectsOfAJobThatExpiredDuringARestartGoWithIt(t *testing.T) {
 	}
 	seconds := int32(1)
 	change(t, expiring, func(job *batch.Job) { job.Spec.TTLSecondsAfterFinished = &seconds })
-	// Nobody has followed it yet, and nobody will.
+	// No controller has carried it out, and none will.
 	belongings = append(belongings, command(t, expiring, bus.RestartJobAction))
 	time.Sleep(time.Second)
 	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(expiring), expiring); err != nil || expiring.DeletionTimestamp != nil {

@@ -221,7 +221,7 @@ func create(t *testing.T, object client.Object) {
 	}
 }
 
-// change reads the object anew, edits it, and writes it, as often as somebody else gets in between.
+// change reads the object, edits it and writes it, and repeats that if another client has written it in between.
 func change[T client.Object](t *testing.T, object T, edit func(T)) {
 	t.Helper()
 	apitest.Eventually(t, func(ctx context.Context) error {

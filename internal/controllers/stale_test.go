@@ -91,7 +91,7 @@ func TestACacheThatIsBehindCreatesNothingTwice(t *testing.T) {
 	group := podGroupOf(job)
 	// From here on the controllers run. A pod that is there before they know all there are would keep them from that.
 	apitest.Eventually(t, func(ctx context.Context) error { return api.Get(ctx, client.ObjectKeyFromObject(group), group) })
-	// As if a reply had been lost: the pod is there, the Job's own, and nobody remembers having made it.
+	// As if a reply had been lost: the pod of the Job exists, and the controller does not remember creating it.
 	unremembered := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sim-a-0"}, Spec: podSpec()}
 	unremembered.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batch.GroupVersion.WithKind("Job"))}
 	create(t, unremembered)

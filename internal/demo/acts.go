@@ -127,8 +127,8 @@ func (d *Demo) submit(ctx context.Context, change func(*unstructured.Unstructure
 // asItIs changes nothing.
 func asItIs(*unstructured.Unstructured) error { return nil }
 
-// oneTooMany makes the gang one pod larger than there are nodes, and each pod larger than half of the largest node, so
-// that the gang waits on any cluster, and on that of `hekla up --nodes 2` as it is written.
+// oneTooMany makes the gang one pod larger than there are nodes, and each pod larger than half of the largest node. So the
+// gang waits on any cluster. On that of `hekla up --nodes 2` it stays as it is written.
 func oneTooMany(nodes []node) func(*unstructured.Unstructured) error {
 	return func(object *unstructured.Unstructured) error {
 		var job batchv1alpha1.Job

@@ -1,8 +1,8 @@
-// Package demo shows on a local cluster how gangs wait and start: it submits the files of the folder example one after
-// the other, adds a node in the middle, and shows in the terminal what happens.
+// Package demo shows on a local cluster how gangs wait and start. It submits the files of the folder example one after the
+// other, adds a node in the middle, and shows in the terminal what happens.
 //
-// Main types: [Demo] is one performance; a scene is what is to be seen at one moment (nodes, jobs, queues); a stage shows
-// scenes: a screen draws them anew in place, a log prints a line for each change.
+// Main types: [Demo] is one run of the demo. A scene is what is shown at one moment (nodes, jobs, queues). A stage shows
+// scenes: a screen draws them again in place, a log prints a line for each change.
 //
 // Invariants:
 //

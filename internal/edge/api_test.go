@@ -634,7 +634,7 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody serves these here. Who may not ask is told so first.
+	// No server has these here. A client without the right gets that answer first.
 	for _, path := range []string{"metrics.k8s.io/v1beta1/nodes", "custom.metrics.k8s.io/v1beta2/nodes/*/node_cpu_usage_avg",
 		"custom.metrics.k8s.io/v1beta1/nodes/*/node_memory_usage_avg"} {
 		if err := clients.Core.Discovery().RESTClient().Get().AbsPath("/apis/" + path).Do(apitest.Context(t)).Error(); !apierrors.IsNotFound(err) {
@@ -758,7 +758,7 @@ func TestASecondProcessLeadsWhenTheFirstHasLostItsLease(t *testing.T) {
 	first, firstLed, firstResult := lead("first")
 	wait("the first never led", firstLed)
 	second, secondLed, _ := lead("second")
-	// Somebody takes the Lease away by hand.
+	// A user deletes the Lease.
 	clients, _ := adminClients(t)
 	patch := []byte(`{"spec":{"holderIdentity":"somebody"}}`)
 	if _, err := clients.Core.CoordinationV1().Leases("default").Patch(apitest.Context(t), "contested", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {

@@ -25,9 +25,9 @@
 //     waits or has its node come after everything else. Of a pod only the newest waits, few are written while bindings wait, and
 //     beyond a number that may wait they are dropped and counted.
 //
-// The caches are filled after leadership was won, not before. A standby then costs next to nothing. The lists with which a leader
-// begins are newer than everything the leader before it wrote, because they are read through to etcd. The price is the time of a
-// list at take-over: about a second per 50,000 pods, after up to fifteen seconds for the Lease.
+// The caches are filled after leadership was won, not before. A standby then costs next to nothing. The lists with which a
+// leader begins are newer than everything that the leader before it wrote, because they are read from etcd. The price is
+// the time of a list at take-over: about a second per 50,000 pods, after up to fifteen seconds for the Lease.
 //
 // It must not know policy: package framework and all above it. Time is read here, the loop gets it as an argument.
 //

@@ -30,7 +30,7 @@ const (
 	maxPodEvents = 10_000
 	// maxEventRequests bounds how often an Event is sent that the API server does not take. Nothing depends on it.
 	maxEventRequests = 4
-	// longestNote bounds the message of an Event: the most that events.k8s.io accepts, and more than anybody reads.
+	// longestNote bounds the message of an Event: the most that events.k8s.io accepts, and more than users read.
 	longestNote = 1024
 )
 

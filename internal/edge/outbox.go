@@ -25,8 +25,7 @@ const (
 	// that ten thousand pods that wait do not hold up the phase of a PodGroup.
 	statusWorkers = 3
 	// busyShare is the part of the allowed requests that statuses may take while binds wait: one in twenty, a hundred a
-	// second by default. Less would hold up the jobs behind: their pods are made only when it is written that they were
-	// let in.
+	// second by default. Less would delay the next jobs: their pods are created only after their new phase is written.
 	busyShare = 20
 	// The events that are shown of PodGroups and failures: ten a second after a first hundred. No reader needs more.
 	eventsPerSecond, eventsAtOnce = 10, 100
@@ -151,8 +150,8 @@ func (o *Outbox) Show(n decision.Notice) bool {
 	return true
 }
 
-// Settle waits until neither a condition of a pod nor what it is promised is being written: one that arrived after the
-// binding would say of a pod that has its node that it has none.
+// Settle waits until neither a condition nor the nominated node of a pod is being written. A write after the binding would
+// say that the pod has no node.
 func (o *Outbox) settle(ctx context.Context, b decision.Bind) {
 	for _, sending := range []<-chan struct{}{
 		o.pods.DropPod(b.Pod, b.UID), o.plans.Sending(b.UID),
@@ -212,10 +211,10 @@ func (o *Outbox) finished(b decision.Bind, outcome binder.Outcome) {
 	o.options.Refuse(cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: time.Now(), Reason: outcome.Err.Error()})
 }
 
-// Drain closes the outbox in good order: nothing new is begun, statuses are dropped, for the next leader works them out
-// anew, and the bindings under way are finished together with the rest of their gangs, so that none is left in halves. Of
-// plans only the requests under way are finished: the next leader takes them up where they are. Drain returns when all that
-// is over, or with an error when the context ends before.
+// Drain closes the outbox in order. It begins nothing new. It drops statuses, which the next leader works out again. It
+// finishes the bindings under way with the rest of their gangs, so that no gang is left incomplete. Of plans it finishes
+// only the requests under way, and the next leader continues them. Drain returns when all that is over, or with an error
+// when the context ends before.
 func (o *Outbox) Drain(ctx context.Context) error {
 	o.isClosed.Store(true)
 	o.jobs.Close()

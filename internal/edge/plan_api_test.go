@@ -152,7 +152,7 @@ func (s *planning) start(o *Outbox) {
 	o.Start(ctx)
 }
 
-// running makes a pod that runs on a node that does not exist: nobody ends it.
+// running makes a pod that runs on a node that does not exist, so that no kubelet ends it.
 func (s *planning) running(name string) *corev1.Pod {
 	s.t.Helper()
 	ctx, pods := apitest.Context(s.t), s.admin.Core.CoreV1().Pods(s.namespace)

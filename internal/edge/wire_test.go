@@ -65,16 +65,16 @@ func replyWith(code int, reason metav1.StatusReason) answer {
 	}
 }
 
-// replyLost binds, and nobody hears of it.
+// replyLost binds, but the reply is lost.
 func replyLost(w *wire, pod *corev1.Pod, node string) *metav1.Status {
 	bindIt(w, pod, node)
 	return nil
 }
 
-// requestLost does not bind, and nobody hears of it.
+// requestLost does not bind, and there is no reply.
 func requestLost(*wire, *corev1.Pod, string) *metav1.Status { return nil }
 
-// boundMeanwhile lets somebody else be faster.
+// boundMeanwhile binds the pod for another client first.
 func boundMeanwhile(w *wire, pod *corev1.Pod, _ string) *metav1.Status {
 	pod.Spec.NodeName = "other"
 	return bindIt(w, pod, "")

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// knocking is a job pending admission that has no pods yet.
-func knocking(name, queue, class, wants string, options ...option) *schedulingv1beta1.PodGroup {
+// pendingAdmission is a job pending admission that has no pods yet.
+func pendingAdmission(name, queue, class, wants string, options ...option) *schedulingv1beta1.PodGroup {
 	group := fixture.Group(name, queue, 1, fixture.PendingAdmission, fixture.Wanting(wants))
 	group.Spec.PriorityClassName = class
 	for _, option := range options {
@@ -31,20 +31,20 @@ func TestAdmissionCountsRoomOfVictimsThatRulesAllow(t *testing.T) {
 		knocks        *schedulingv1beta1.PodGroup
 		want          bool
 	}{
-		"a higher job of the queue":                          {knocks: knocking("k", "default", "high", "cpu=1"), want: true},
-		"not an equal one":                                   {knocks: knocking("k", "default", "low", "cpu=1")},
-		"not one that wants more than could leave":           {knocks: knocking("k", "default", "high", "cpu=3")},
-		"not one that preempts nobody":                       {knocks: knocking("k", "default", "never", "cpu=1")},
-		"not where preempt is not in the pipeline":           {configuration: with(everything, "preempt, ", ""), knocks: knocking("k", "default", "high", "cpu=1")},
-		"one of a higher queue":                              {things: []any{queue("ours", 1, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1"), want: true},
-		"one of an equal queue that has not its share":       {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1"), want: true},
-		"not one that goes beyond the share of its queue":    {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "low", "cpu=2")},
-		"not one whose queue deserves nothing":               {things: []any{queue("ours", 0, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
-		"not one for which a guarantee would be broken":      {things: []any{queue("default", 0, "", "cpu=2", ""), queue("ours", 1, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
-		"not where reclaim is not in the pipeline":           {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 1, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
-		"a lone pod of higher priority than a job elsewhere": {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "high", "cpu=1", lone), want: true},
-		"not a lone pod of no higher priority":               {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1", lone)},
-		"not where shares do not exist":                      {configuration: with(everything, "  - name: capacity\n", ""), things: []any{queue("ours", 0, "", "", "")}, knocks: knocking("k", "ours", "low", "cpu=1")},
+		"a higher job of the queue":                          {knocks: pendingAdmission("k", "default", "high", "cpu=1"), want: true},
+		"not an equal one":                                   {knocks: pendingAdmission("k", "default", "low", "cpu=1")},
+		"not one that wants more than could leave":           {knocks: pendingAdmission("k", "default", "high", "cpu=3")},
+		"not one that preempts nobody":                       {knocks: pendingAdmission("k", "default", "never", "cpu=1")},
+		"not where preempt is not in the pipeline":           {configuration: with(everything, "preempt, ", ""), knocks: pendingAdmission("k", "default", "high", "cpu=1")},
+		"one of a higher queue":                              {things: []any{queue("ours", 1, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1"), want: true},
+		"one of an equal queue that has not its share":       {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1"), want: true},
+		"not one that goes beyond the share of its queue":    {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=2")},
+		"not one whose queue deserves nothing":               {things: []any{queue("ours", 0, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
+		"not one for which a guarantee would be broken":      {things: []any{queue("default", 0, "", "cpu=2", ""), queue("ours", 1, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
+		"not where reclaim is not in the pipeline":           {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 1, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
+		"a lone pod of higher priority than a job elsewhere": {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "high", "cpu=1", lone), want: true},
+		"not a lone pod of no higher priority":               {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1", lone)},
+		"not where shares do not exist":                      {configuration: with(everything, "  - name: capacity\n", ""), things: []any{queue("ours", 0, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configuration := everything
@@ -61,7 +61,7 @@ func TestAdmissionCountsRoomOfVictimsThatRulesAllow(t *testing.T) {
 
 func TestAJobNotAdmittedHoldsUpNoneThatWantsLess(t *testing.T) {
 	w := start(t, everything).Set(fixture.Node("n1", "cpu=2"), job("victim", "default", "low", 0, "n1"), job("stays", "default", "high", 0, "n1"),
-		knocking("a", "default", "high", "cpu=2"), knocking("b", "default", "high", "cpu=2"), knocking("c", "default", "high", "cpu=1")).Expect("")
+		pendingAdmission("a", "default", "high", "cpu=2"), pendingAdmission("b", "default", "high", "cpu=2"), pendingAdmission("c", "default", "high", "cpu=1")).Expect("")
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
 		if got := w.Job(fixture.Key(name)).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
@@ -74,7 +74,7 @@ func TestAJobNotAdmittedHoldsUpNoneThatMayPreempt(t *testing.T) {
 	// wants a device.
 	things := []any{fixture.Node("n1", "cpu=2 nvidia.com/gpu=2"), queue("theirs", 0, "cpu=2 nvidia.com/gpu=1", "", ""), queue("ours", 0, "cpu=2 nvidia.com/gpu=2", "", ""),
 		job("victim", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}
-	w := start(t, everything).Set(things...).Set(knocking("a", "ours", "low", "cpu=1"), knocking("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).Expect("")
+	w := start(t, everything).Set(things...).Set(pendingAdmission("a", "ours", "low", "cpu=1"), pendingAdmission("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).Expect("")
 	for name, want := range map[string]bool{"a": true, "b": false} {
 		if got := w.Job(fixture.Key(name)).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)

@@ -1,5 +1,5 @@
-// Package explain answers questions about the model: why a job waits, where a pod may run, what a queue holds and from
-// which queues it may reclaim, which pods are on a node, and what would happen if a job were submitted.
+// Package explain answers questions about the model: why a job waits, where a pod may run, what a queue holds, and from
+// which queues it may reclaim. It also says which pods are on a node, and what would happen if a job were submitted.
 //
 // Main types: a [Model] is asked. [Job], [Pod], [Queue], [Node] and [Submission] are answers. They are plain data for
 // JSON. No answer points into the model.

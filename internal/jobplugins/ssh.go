@@ -145,7 +145,7 @@ func (s *secureShell) keys() (private, public []byte, err error) {
 }
 
 // config is the configuration of ssh: each host of the Job by its short name. The keys of the hosts themselves are not
-// known to anybody beforehand, so they are not asked for.
+// known beforehand, so they are not checked.
 func (s *secureShell) config() string {
 	var text strings.Builder
 	text.WriteString("StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n")

@@ -6,9 +6,9 @@
 // (a kwok node). The package binaries builds the programs from the modules that go.mod pins; the package cache has the folders
 // of a user and locks.
 //
-// A pod runs as soon as it is bound and until it is deleted. Two annotations make it end by itself: hekla.sh/run-for, a
-// duration such as 10s, when its restartPolicy is Never or OnFailure; and hekla.sh/exit-code, a code other than 0, with
-// which it then fails when its restartPolicy is Never. The folder stages says this to kwok.
+// A pod runs as soon as it is bound and until it is deleted. Two annotations make it end by itself. hekla.sh/run-for is a
+// duration such as 10s, for a restartPolicy of Never or OnFailure. hekla.sh/exit-code is a code other than 0, with which it
+// then fails if its restartPolicy is Never. The files in the folder stages configure kwok for this.
 //
 // Invariants:
 //

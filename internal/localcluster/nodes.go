@@ -57,8 +57,8 @@ func (t NodeTemplate) capacity() corev1.ResourceList {
 	}
 }
 
-// node returns a node that is Ready from the start: an API server takes the status of a node as it is created, and so a
-// thousand nodes cost a thousand requests and not three thousand.
+// node returns a node that is Ready from the start. An API server accepts the status of a node when it is created, so a
+// thousand nodes take a thousand requests and not three thousand.
 func (t NodeTemplate) node(cluster, name string) *corev1.Node {
 	now := metav1.Now()
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) corev1.NodeCondition {
@@ -261,8 +261,8 @@ func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
 	return awaitServiceAccount(ctx, c, name)
 }
 
-// awaitServiceAccount waits for the default ServiceAccount of a namespace. Without kube-controller-manager nobody makes
-// one, and nobody asks for one either.
+// awaitServiceAccount waits for the default ServiceAccount of a namespace. Without kube-controller-manager there is none,
+// and pods need none either.
 func awaitServiceAccount(ctx context.Context, c *Cluster, namespace string) error {
 	isRun := slices.ContainsFunc(c.Processes(), func(process *Process) bool { return process.Name == "kube-controller-manager" })
 	if !isRun && !c.state.IsAttached {

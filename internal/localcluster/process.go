@@ -90,8 +90,8 @@ func (p *Process) isGoneWithin(patience time.Duration) bool {
 	return true
 }
 
-// signal takes hold of the process before it looks at its start time: os.FindProcess keeps a handle where the kernel
-// has them (pidfd), and then the PID cannot pass to another process between the look and the signal.
+// signal opens a handle of the process before it reads the start time. os.FindProcess keeps one if the kernel has them
+// (pidfd). Then the PID cannot pass to another process between the check and the signal.
 func (p *Process) signal(signal os.Signal) error {
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {

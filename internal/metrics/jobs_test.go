@@ -127,7 +127,7 @@ func TestAttemptsInVainAreCountedOncePerLook(t *testing.T) {
 	attempts := map[string]string{`volcano_schedule_attempts_total{result="unschedulable"}`: "2"}
 	r.expect("volcano_job_retry_counts", want)
 	r.expect("volcano_schedule_attempts_total", attempts)
-	r.cycle() // nothing has happened that could help, so nobody looks
+	r.cycle() // nothing has happened that could help, so the job is not tried
 	r.expect("volcano_job_retry_counts", want)
 	r.expect("volcano_schedule_attempts_total", attempts)
 	r.cycle(cluster.Set{Object: fixture.Node("m", "cpu=500m memory=8Gi")})

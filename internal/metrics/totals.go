@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// TotalsPeriod is how often [Metrics.Totals] is to be called: as often as anybody scrapes, and seldom enough that ten
-// thousand queues cost nothing.
+// TotalsPeriod is how often [Metrics.Totals] should be called. It is shorter than usual scrape intervals, and long enough
+// that ten thousand queues cost nothing.
 const TotalsPeriod = 5 * time.Second
 
 // totals shows the numbers of the model as they were when they were read last. The model belongs to one goroutine and

@@ -3,17 +3,17 @@
 // Main type: [Engine] answers for single tasks and keeps, per class of equal pods, what it knows of every node. Package gang
 // places whole jobs with it.
 //
-// There are two engines for a model. [New] sees the model as it stands: what leaves is still in the way, and what is
-// promised keeps its room, its ports and its distance, and attracts no pods. [NewOutlook] sees the model as it will be: what
-// leaves is gone, and what is promised is there. Plugins are shown a copy of the node with the totals of that time (Used,
-// NonZero; nothing is Releasing or Promised); Tasks still lists what leaves.
+// There are two engines for a model. [New] sees the model as it is now. Pods that are leaving still hold their resources.
+// Pipelined tasks keep their resources, ports and anti-affinity, and attract no pods. [NewOutlook] sees the model as it
+// will be: what leaves is gone, and what is promised is there. Plugins are shown a copy of the node with the totals of that
+// time (Used, NonZero; nothing is Releasing or Promised); Tasks still lists what leaves.
 //
-// Why it is fast: feasibility and score are worked out once per class and node, and again only for nodes that have
-// changed since the class was asked last (Cluster.Changes says which). What comes from the node object alone is kept
-// apart and worked out again only when the object changes. The best node stands on top of a heap. A gang of a thousand
-// equal pods costs one pass over the nodes and a thousand heap operations. [Engine.Fits] and [Engine.CanOpen] ask about one
-// node while victims are tried, millions of times: they use what is known of the node's object and compare the room, and
-// leave the heap for the next Best to bring up to date.
+// Why it is fast: feasibility and score are worked out once per class and node, and again only for nodes that have changed
+// since the class was asked last (Cluster.Changes says which). What comes from the node object alone is kept apart and
+// worked out again only when the object changes. The best node stands on top of a heap. A gang of a thousand equal pods
+// costs one pass over the nodes and a thousand heap operations. [Engine.Fits] and [Engine.CanOpen] ask about one node while
+// victims are tried, millions of times. They use what is stored about the Node object and compare resources. They leave it
+// to the next Best to update the heap.
 //
 // Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take the nodes that pass the rest and
 // put them to the kube-scheduler's plugins each time; see package kube.

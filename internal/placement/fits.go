@@ -17,8 +17,8 @@ func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	return !k.NeedsSupplies() || e.suppliedOf(k).refuses(e, n) == ""
 }
 
-// CanOpen reports whether a task could be on a node if no pod were there: the object lets it, and is large enough, and the
-// volumes and devices that the pod needs can be had there.
+// CanOpen reports whether a task would fit on a node without any pods. The Node object must allow it and be large enough,
+// and have the volumes and devices that the pod needs.
 func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	a := e.of(t.Class.Plain)
 	if !e.domain.Holds(n) || a.objectOf(e, n) != fits {

@@ -123,7 +123,7 @@ func TestWhatLeavesIsInTheWayUntilItIsGone(t *testing.T) {
 	}
 }
 
-// Rule K5: nobody else is placed into what is promised.
+// Rule K5: no other pod gets the room of a nominated pod.
 func TestWhatIsPromisedIsNoOtherPods(t *testing.T) {
 	for name, option := range map[string]func(*corev1.Pod){
 		"room": fixture.Asks("cpu=3"), "ports": fixture.OnPort(80), "distance": fixture.ApartFrom("app", "a"),

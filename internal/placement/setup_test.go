@@ -285,7 +285,7 @@ func notReady(n *corev1.Node) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 }
 
-// gangOf is a PodGroup and as many pods, let in, all of which must start.
+// gangOf is an admitted PodGroup with so many pods, all of which must start.
 func gangOf(name string, size int, options ...func(*corev1.Pod)) []runtime.Object {
 	return fixture.Gang(name, "default", size, size, append([]func(*corev1.Pod){fixture.Labelled("app", name)}, options...)...)
 }

@@ -64,7 +64,7 @@ func TestWhatFitsIsWhatIsBestForPodsWithVolumes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newSetup(t).set(harness.Supplies(t))
 		w.open()
-		// Where somebody may veto, all nodes are ranked; else they are taken off the heap. Both must say the same.
+		// With a vetoer all nodes are ranked, without one the best is on top of a heap. Both must give the same.
 		ranking, err := placer.New(w.Cluster, newSetup(t, "gang", "predicates", "nodeorder", "content").Policy)
 		if err != nil {
 			t.Fatal(err)

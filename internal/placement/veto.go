@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// vetoes is what the vetoers have said of nodes, of each for one pod: they are shown the pod itself, and may look at all of it, so
-// that an answer for one pod says nothing of another of its class.
+// vetoes are the answers of the vetoers, by node and pod. Vetoers look at the pod itself, so an answer for one pod does not
+// hold for another of its class.
 type vetoes map[vetoKey]veto
 
 type vetoKey struct {

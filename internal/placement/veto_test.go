@@ -89,7 +89,7 @@ func TestVetoesAreExplained(t *testing.T) {
 	}
 }
 
-// Whoever chooses a node by other means asks for the veto, and the answer counts for all.
+// Code that chooses a node by other means asks for the veto, and the answer is stored for all.
 func TestANodeChosenElsewhereIsPutToTheVetoers(t *testing.T) {
 	w, e := vetoed(t, "n1")
 	w.set(gangOf("g", 1))

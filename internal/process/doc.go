@@ -1,6 +1,6 @@
-// Package process is what the programs that run in the cluster have in common on their command lines, so that the same flag
-// means the same for all of them, and is refused in the same words: leader election ([Election]), the log ([Log]), and the
-// flags of Volcano that change nothing here ([Superseded]).
+// Package process has the flags that the programs in the cluster have in common. The same flag means the same for all of
+// them, and is refused in the same words. These flags are about leader election ([Election]) and the log ([Log]), or change
+// nothing here ([Superseded]).
 //
 // Invariants:
 //

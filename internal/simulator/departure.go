@@ -22,8 +22,8 @@ func (s *simulation) leaving() bool {
 	return false
 }
 
-// clearAway removes the pods that are being deleted, with Options.Grace only those whose time is up. Whoever made them makes
-// them anew.
+// clearAway removes the pods that are being deleted, with Options.Grace only those whose time is up. Their owners create
+// them again.
 func (s *simulation) clearAway() {
 	var gone []*corev1.Pod
 	for _, pod := range s.pods {

@@ -45,7 +45,7 @@ type Bind struct {
 	Node  string `json:"node"`
 }
 
-// Eviction says that a pod was evicted, by which action and law, and for which job.
+// Eviction says that a pod was evicted, by which action and rule, and for which job.
 type Eviction struct {
 	Cycle   int    `json:"cycle"`
 	Pod     string `json:"pod"`
@@ -56,7 +56,7 @@ type Eviction struct {
 	Message string `json:"message"`
 }
 
-// authority is for whom the pod leaves, and by which action and law.
+// authority says for which job the pod is evicted, and by which action and rule.
 func (e *Eviction) authority() string {
 	text := "by " + e.Action
 	if e.Rule != "" {

@@ -26,9 +26,9 @@ type shownKey struct {
 	types.NamespacedName
 }
 
-// shown are the objects as the API server would show them: each write has a resource version of its own, and the generation
-// grows when what is wished for has changed, not when a status has. Without that the scheduler would take its own status writes
-// for changes, and would look again at jobs that nothing has happened to.
+// shown are the objects as the API server would show them. Each write has a new resource version, and the generation grows
+// with changes of the spec, not of the status. Otherwise the scheduler would take its own status writes for changes, and
+// try jobs again although nothing has happened.
 type shown struct {
 	objects map[shownKey]runtime.Object
 	version int64

@@ -266,8 +266,8 @@ func nameOf(group *schedulingv1beta1.PodGroup) string {
 	return group.Name
 }
 
-// cycle runs one cycle, a second of the cluster's time, and reports whether anything was decided or is on its way. When
-// the cycle lets jobs in, their pods are made within the same second and the scheduler looks again.
+// cycle runs one cycle, a second of the cluster's time, and reports whether anything was decided or is on its way. When the
+// cycle admits jobs, their pods are created within the same second, and the scheduler runs again.
 func (s *simulation) cycle() (bool, error) {
 	s.report.Cycles++
 	if s.options.Before != nil {

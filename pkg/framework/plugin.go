@@ -100,10 +100,10 @@ type JobReadyChecker interface {
 	IsReady(j *cluster.Job) bool
 }
 
-// AllocationObserver is told of every task that begins or ceases to count for its job and queue in a session: when it
-// is placed, pipelined or evicted, and when that is undone (Volcano's AllocateFunc and DeallocateFunc). It is for
-// plugins that keep totals which the model does not have. A transaction is undone as a whole before its tasks are
-// reported, and a task may be reported more than once. So an observer must go by the status of the task.
+// AllocationObserver is told of every task that begins or ceases to count for its job and queue in a session (Volcano's
+// AllocateFunc and DeallocateFunc). That is when it is placed, pipelined or evicted, and when that is undone. It is for
+// plugins that keep totals which the model does not have. A transaction is undone as a whole before its tasks are reported,
+// and a task may be reported more than once. So an observer must go by the status of the task.
 type AllocationObserver interface {
 	TaskMoved(t *cluster.Task)
 }

@@ -174,8 +174,8 @@ func TestAdmissionAndPods(t *testing.T) {
 		}
 	})
 
-	// A job that has lost its pods is pending admission again, and what was said of it there or inside is no reason to leave it there: its
-	// owner makes no pods before it is admitted.
+	// A job that has lost its pods is pending admission again. Earlier verdicts are no reason to leave it there: its pods
+	// are created only after it is admitted.
 	t.Run("a job that lost its pods is admitted again", func(t *testing.T) {
 		group := fixture.Group("g", "default", 1, fixture.Wanting("cpu=1"))
 		pod := fixture.Pod("p", fixture.In("g"), fixture.As("worker", 0), fixture.On("n1"))

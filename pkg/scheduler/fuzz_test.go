@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzLife reads a history out of bytes: every byte is one choice. Whatever happens between cycles, nothing panics, the
-// totals are right, and the laws hold.
+// FuzzLife reads a history from bytes: every byte is one choice. Whatever happens between cycles, nothing panics, the
+// totals are right, and the rules hold.
 func FuzzLife(f *testing.F) {
 	f.Add([]byte{})
 	for seed := range 12 {

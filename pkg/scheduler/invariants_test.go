@@ -19,7 +19,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// judge is told of what is against the law; *testing.T and *rapid.T are judges.
+// judge receives violations of the rules; *testing.T and *rapid.T are judges.
 type judge interface {
 	Helper()
 	Fatalf(format string, arguments ...any)
@@ -31,7 +31,7 @@ func (l *randomCluster) fail(j judge, format string, arguments ...any) {
 	j.Fatalf("under %q %s\n%s", l.configuration, fmt.Sprintf(format, arguments...), l.story())
 }
 
-// check runs a cycle and holds what it decides against the laws, as they are seen from outside: nothing here asks the model.
+// check runs a cycle and checks its decisions against the rules from outside, without asking the model.
 func (l *randomCluster) check(j judge) {
 	j.Helper()
 	result := l.cycle()
@@ -176,7 +176,7 @@ func requests(p *corev1.Pod) map[corev1.ResourceName]int64 {
 // (Q4).
 func (l *randomCluster) checkCapability(j judge, b decision.Bind) {
 	if l.configuration == "drf tree" {
-		return // nobody there has a say on capabilities
+		return // no plugin there enforces capabilities
 	}
 	q := l.queues[l.groups[b.Job.Name].Spec.Queue]
 	if q == nil || q.Status.State != schedulingv1beta1.QueueStateOpen {
@@ -226,8 +226,8 @@ func (l *randomCluster) isBelow(name, above string) bool {
 	return false
 }
 
-// checkReplay: whoever hears the same decides the same, byte for byte, however the threads and the maps are shuffled, and
-// in whatever order objects arrive within a cycle (S3).
+// checkReplay checks that the same events give the same decisions, byte for byte, with any order of threads and maps, and
+// any order of objects within a cycle (S3).
 func (l *randomCluster) checkReplay(j judge) {
 	replay := func(how string, change func([]cluster.Event) []cluster.Event) {
 		s := newScheduler()

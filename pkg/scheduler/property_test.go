@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever happens between cycles, the laws hold under every configuration. More of it: go test -rapid.checks=5000.
+// Whatever happens between cycles, the rules hold under every configuration. More of it: go test -rapid.checks=5000.
 func TestInvariantsHoldWhateverHappens(t *testing.T) {
 	for _, configuration := range names(configurations) {
 		t.Run(configuration, func(t *testing.T) {

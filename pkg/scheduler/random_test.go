@@ -28,8 +28,8 @@ type chooser func(n int) int
 
 func (choose chooser) oneOf(words ...string) string { return words[choose(len(words))] }
 
-// randomCluster is a small make-believe cluster that goes on between the cycles of a scheduler. What the scheduler hears is written
-// down, so that others can be told the same.
+// randomCluster is a small simulated cluster that goes on between the cycles of a scheduler. The events of the scheduler
+// are recorded, so that they can be replayed to another.
 type randomCluster struct {
 	choose    chooser
 	scheduler *scheduler.Scheduler

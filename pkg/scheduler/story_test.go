@@ -11,7 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// story tells all turns so far to whoever has to find out what went wrong.
+// story lists all events so far, for finding a bug.
 func (l *randomCluster) story() string {
 	var b strings.Builder
 	for i, t := range l.turns {

@@ -35,7 +35,7 @@ const (
 	poll     = 20 * time.Millisecond
 )
 
-// The tests share one cluster, in which nobody schedules and nobody controls, and one process of the webhook server.
+// The tests share one cluster without a scheduler and controllers, and one process of the webhook server.
 var (
 	cluster *localcluster.Cluster
 	api     client.Client
@@ -241,7 +241,7 @@ spec:
 `, name, annotations, spec)
 }
 
-// registered returns the webhooks that are registered, by name, with what they do when nobody answers.
+// registered returns the webhooks that are registered, by name, with what they do when no server answers.
 func registered(t *testing.T) map[string]admissionregistrationv1.FailurePolicyType {
 	t.Helper()
 	policies := map[string]admissionregistrationv1.FailurePolicyType{}

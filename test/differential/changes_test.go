@@ -340,7 +340,7 @@ func (m *maker) changeGang() change {
 		for _, o := range l.led.Objects() {
 			if p, ok := o.(*corev1.Pod); ok && p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] == name {
 				p = p.DeepCopy()
-				p.OwnerReferences = nil // nobody makes it anew
+				p.OwnerReferences = nil // no controller creates it again
 				l.delete(p)
 			}
 		}

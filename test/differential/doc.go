@@ -1,19 +1,19 @@
-// Package differential compares a scheduler that has run for long with one that starts now. Random scenarios, and random changes of
-// every kind that the edge delivers, run through a scheduler; whenever it rests, a scheduler made from the objects as they are
-// then must find nothing to do, and a second look at every job that waits must decide nothing. So a job that nobody wakes is
-// found, and so is whatever a scheduler remembers wrongly or forgets when it is restarted.
+// Package differential compares a scheduler that has run for long with one that starts now. Random scenarios, and random
+// changes of every kind that the edge delivers, run through a scheduler. Whenever it rests, a new scheduler with the same
+// objects must find nothing to do, and trying every waiting job again must decide nothing. So the test finds jobs that are
+// not woken, and what a scheduler remembers wrongly or forgets when it is restarted.
 //
-// Main parts: a [scenario] is objects and changes, plain data that follows from a seed; a [run] leads a scenario through the
-// simulator; shrink leaves out of a scenario what it fails without, and story tells what is left, or writes it as a scenario of
-// package scenarios.
+// Main parts: a [scenario] is objects and changes, plain data that follows from a seed. A [run] runs a scenario in the
+// simulator. shrink removes the parts of a scenario without which it still fails, and story prints the rest, or writes it
+// as a scenario of package scenarios.
 //
 // Most changes come when the scenario rests, some a few cycles after the one before, in the middle of what the scheduler does. A scheduler
 // may also end between any two of its writes, and another begins.
 //
-// TestNothingIsMissed leads random scenarios: HEKLA_DIFFERENTIAL_WORLDS says how many, HEKLA_DIFFERENTIAL_SEED the first seed. Of a
-// scenario that fails it tells the smallest that fails in the same way; with HEKLA_DIFFERENTIAL_OUT it also writes that as a folder
-// there, in the form of test/scenarios. TestEveryKindOfEventWakes tries each kind of event that
-// the edge watches alone, and shows that the test can fail: with its cause overlooked by the model, nobody is woken.
+// TestNothingIsMissed leads random scenarios: HEKLA_DIFFERENTIAL_WORLDS says how many, HEKLA_DIFFERENTIAL_SEED the first
+// seed. Of a scenario that fails it tells the smallest that fails in the same way; with HEKLA_DIFFERENTIAL_OUT it also
+// writes that as a folder there, in the form of test/scenarios. TestEveryKindOfEventWakes tries each kind of event that the
+// edge watches alone, and shows that the test can fail: with its cause overlooked by the model, no job is woken.
 // TestForgottenCausesAreFound shows the same of random scenarios.
 //
 // Invariants:

@@ -37,7 +37,7 @@ type loads struct {
 	mutex sync.Mutex
 	nodes map[string]load
 	at    time.Time // when it was measured; zero means just now
-	asked int       // how often somebody was told since it was said last
+	asked int       // number of requests since the load was last set
 	// live, if set, finds out what to say each time.
 	live func(context.Context) (map[string]load, error)
 }
@@ -110,7 +110,7 @@ func serveMetricsAPI(t *testing.T, l *loads) string {
 	const path = "/apis/metrics.k8s.io/v1beta1"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case path: // The API server asks whether anybody is there.
+		case path: // The API server checks whether the server is there.
 			answer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: "metrics.k8s.io/v1beta1",
 				APIResources: []metav1.APIResource{{Name: "nodes", Kind: "NodeMetrics", Verbs: metav1.Verbs{"get", "list"}}}}, nil)
 		case path + "/nodes":

@@ -478,7 +478,7 @@ func TestAPlanEndsWithTheJobThatItWasMadeFor(t *testing.T) {
 		}
 		return err
 	})
-	// Nobody holds the room any more: those who come in the place of the victims get it.
+	// No plan holds the room any more: the pods that replace the victims get it.
 	if err := letGo(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}

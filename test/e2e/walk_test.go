@@ -45,8 +45,8 @@ func stepsOf(t *testing.T, page, title string) []step {
 	return steps
 }
 
-// follow runs a step as somebody does who reads the page: all commands once, and the last again until it says what the page
-// quotes, in which … stands for anything.
+// follow runs a step as a reader of the page does: all commands once, and the last again until it prints what the page
+// quotes, where … stands for anything.
 func (s step) follow(t *testing.T, dir string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(s.commands), "\n")

@@ -1,6 +1,6 @@
-// Package imports holds the house together: it reads the sources of the module and checks that imports point down only,
-// from floor to floor, and that the packages which decide stay pure: no API calls, no clock, no goroutines, no state of a
-// package's own. It holds the limits of size: lines of a package, methods of a type.
+// Package imports checks the architecture. It reads the sources of the module and checks that imports only point down, from
+// floor to floor. It checks that the packages which decide stay pure: no API calls, no clock, no goroutines, no
+// package-level state. It holds the limits of size: lines of a package, methods of a type.
 //
 // It also holds the names of tests to a length that can be read, and the limits of packages and types.
 //

@@ -82,9 +82,8 @@ func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 	}
 }
 
-// isForJobPlugins reports whether a rule is the one by which the controllers make what the plugins of a Job need, its SSH keys
-// and its list of hosts: objects whose names they know. It gives no list and no watch, so nobody learns from it what Secrets
-// there are.
+// isForJobPlugins reports whether a rule is the one for the objects of job plugins, such as SSH keys and the list of hosts.
+// The controllers know their names. The rule allows no list and no watch, so it does not show which Secrets exist.
 func isForJobPlugins(rule rbacv1.PolicyRule) bool {
 	return slices.Equal(rule.Resources, []string{"configmaps", "secrets", "services"}) && len(rule.APIGroups) == 1 &&
 		!slices.ContainsFunc(rule.Verbs, func(verb string) bool {

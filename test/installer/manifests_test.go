@@ -262,8 +262,8 @@ func TestNothingThatUsersEditIsInstalled(t *testing.T) {
 	}
 }
 
-// What the webhook server fills in is installed empty: nobody needs the right to create it, it goes with the rest, and
-// nothing is asked before somebody can answer.
+// The objects that the webhook server fills in are installed empty. So the server needs no right to create them, they are
+// removed with the rest, and the API server asks no webhook before one can answer.
 func TestTheServerOfWebhooksFindsWhatItFillsIn(t *testing.T) {
 	in := read(t)
 	if len(in.secrets) != 1 || in.secrets[0].Name != "volcano-admission-secret" || len(in.secrets[0].Data)+len(in.secrets[0].StringData) > 0 {

@@ -69,7 +69,7 @@ func (r *release) helm(t *testing.T, arguments ...string) {
 	helm(t, append(arguments, "--kubeconfig="+r.cluster.KubeconfigPath(), "--namespace="+system)...)
 }
 
-// inCluster returns the names of all objects in the cluster that somebody put there.
+// inCluster returns the names of all objects that clients have created in the cluster.
 func (r *release) inCluster(ctx context.Context) ([]string, error) {
 	discoverer, err := discovery.NewDiscoveryClientForConfig(r.cluster.Config())
 	if err != nil {
@@ -167,8 +167,7 @@ func (r *release) makeQueue(ctx context.Context, name string) (int32, error) {
 	return queue.Spec.Priority, nil
 }
 
-// keepsWhatWasEdited checks that an upgrade leaves a configuration alone that somebody has made, and takes it over only when
-// told to.
+// keepsWhatWasEdited checks that an upgrade does not change a configuration that a user has edited, unless a value says so.
 func (r *release) keepsWhatWasEdited(t *testing.T) {
 	t.Helper()
 	const key, edited = "volcano-scheduler.conf", "actions: allocate"

@@ -286,7 +286,7 @@ func (w *testCluster) carryOn(l *letter) {
 	l.step++
 }
 
-// evict tells a pod to end, unless a budget forbids it or somebody refuses.
+// evict terminates a pod, unless a budget forbids it or the API server refuses.
 func (w *testCluster) evict(e decision.Eviction) bool {
 	p := w.pods[e.Pod.Name]
 	if p == nil || p.UID != e.UID || p.DeletionTimestamp != nil {

@@ -148,7 +148,7 @@ func mark(t *pod) string {
 	return ""
 }
 
-// protects says which law, of those that look at the objects alone, keeps a pod from leaving for a preemptor; "" if none does.
+// protects says which rule, of those that look at objects alone, protects a pod from a preemptor; "" if none does.
 func (p *picture) protects(action string, preemptor *job, v *pod) (law, why string) {
 	l := levelOf(action, preemptor, v)
 	switch {
@@ -215,7 +215,7 @@ func (h *hearing) judgeVictims() {
 				}
 			}
 		}
-		if asked > max(left, 0) && !h.isRecovered { // those of other heirs were decided later
+		if asked > max(left, 0) && !h.isRecovered { // those for other replacements were decided later
 			h.breach("K3", "plan %s asks for %d evictions under budget %s, which allows %d", h.plan.id, asked, name, left)
 		}
 		if h.setting.pdb && all > max(left, 0) {
@@ -292,7 +292,7 @@ func (h *hearing) queues() {
 		h.breach("Q4", "plan %s takes from queues of equal priority beyond the share of %s: it would hold %s of %s", h.plan.id,
 			h.preemptor.queue.name, q.allocated(), amounts(deservedOf(h.divided[0].on(h.before).deserved[h.preemptor.queue])))
 	}
-	if h.plan.action == "reclaim" && !slices.ContainsFunc(h.divided, func(s *share) bool { return h.lawfulInAnOrder(s, h.lumps(), nil) }) {
+	if h.plan.action == "reclaim" && !slices.ContainsFunc(h.divided, func(s *share) bool { return h.allowedInAnOrder(s, h.lumps(), nil) }) {
 		h.breach("Q1", "plan %s takes what queues of equal priority do not hold above their shares: %s", h.plan.id, h.describe())
 	}
 }
@@ -354,9 +354,9 @@ func (h *hearing) lumps() [][]*pod {
 	return lumps
 }
 
-// lawfulInAnOrder reports whether the victims can leave one after the other, in some order, such that each holds what is
+// allowedInAnOrder reports whether the victims can leave one after the other, in some order, such that each holds what is
 // above the share of its queue at that moment (Q1, T2).
-func (h *hearing) lawfulInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
+func (h *hearing) allowedInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
 	if len(left) == 0 {
 		return true
 	}
@@ -374,7 +374,7 @@ func (h *hearing) lawfulInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
 		if !isLower && s.divides && !s.on(then).surplus(victim, held, h.asked()) {
 			continue
 		}
-		if h.lawfulInAnOrder(s, slices.Delete(slices.Clone(left), i, i+1), append(slices.Clone(gone), lump...)) {
+		if h.allowedInAnOrder(s, slices.Delete(slices.Clone(left), i, i+1), append(slices.Clone(gone), lump...)) {
 			return true
 		}
 		if len(left) > 5 { // the order decided is among the first tried
@@ -384,7 +384,7 @@ func (h *hearing) lawfulInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
 	return false
 }
 
-// minimal judges that nobody could have stayed: K2, K4, P1, P3.
+// minimal checks that none of the victims could have stayed: K2, K4, P1, P3.
 func (h *hearing) minimal() {
 	for _, g := range h.giving() {
 		var own []*pod
@@ -411,7 +411,7 @@ func (h *hearing) minimal() {
 func (h *hearing) mayStay(g *job, back []*pod) {
 	law, comers := "K2", h.comers
 	if g == h.preemptor {
-		// For pods that rank no higher, nobody of the job leaves.
+		// No pod of the job is evicted for pods that rank no higher.
 		lowest := slices.MinFunc(back, func(a, b *pod) int { return cmp.Compare(a.rank, b.rank) }).rank
 		higher := slices.DeleteFunc(slices.Clone(comers), func(t *pod) bool { return t.rank <= lowest })
 		if len(higher) < len(comers) {

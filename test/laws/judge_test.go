@@ -26,7 +26,7 @@ type judge struct {
 	hasTerms  bool // pods have terms about each other, of which the judge knows nothing
 
 	binds, plans, evictions, cancelled, continued int
-	promises                                      int // plans that nobody leaves for, though all the room is free
+	promises                                      int // plans without victims, though all the room is free
 	rewrites                                      int // cycles at rest that wrote something
 }
 
@@ -99,8 +99,7 @@ func (j *judge) cycle(d *decision.Decisions, at *picture) {
 	j.parts(d.Binds, at)
 }
 
-// forsake judges that a scheduler either goes on with what one before it has written down, or takes it back: nobody else
-// will.
+// forsake checks that a scheduler either continues what an earlier one has recorded, or removes it. No other program will.
 func (j *judge) forsake(d *decision.Decisions) {
 	for id, p := range j.memory.plans {
 		if p.action != "" {
@@ -144,7 +143,7 @@ func promises(plans map[string]*plan, uid types.UID) bool {
 }
 
 // before returns how many of some binds were made before a plan. The lists of decisions do not say, since actions that make
-// plans may find that there is room; so as few as make it lawful, none if nothing does.
+// plans may find that there is room; so as few as the rules need, none if no number is enough.
 func (j *judge) before(d decision.PlanStart, all *decision.Decisions, binds []decision.Bind, at *picture, divided []*share) int {
 	for count := range len(binds) + 1 {
 		trial := &judge{setting: j.setting, objects: j.objects, hasTerms: j.hasTerms,
@@ -170,9 +169,9 @@ func (j *judge) with(p *plan, at *picture) *picture {
 	return take(j.setting, j.objects, m, at.now)
 }
 
-// allocates returns how many of some binds, the first ones, are of allocate: up to the last that backfill cannot have made,
-// since the pod requests something, and beyond that those without which their job could not start; but none that its queue has
-// room for only once pods have been chosen to leave.
+// allocates returns how many of some binds, the first ones, are of allocate. These are the binds up to the last that
+// backfill cannot have made, since the pod requests something. Further binds without which their job could not start are
+// added. Binds for which their queue has room only after evictions are not.
 func (j *judge) allocates(binds []decision.Bind, at *picture) int {
 	last := 0
 	for i, b := range binds {

@@ -56,7 +56,7 @@ func (t *tally) add(w *testCluster) {
 	t.rewrites += w.judge.rewrites
 }
 
-// Whatever the cluster is like and whatever happens in it, the laws hold. More of it: HEKLA_LAWS_WORLDS=100000
+// Whatever the cluster is like and whatever happens in it, the rules hold. More of it: HEKLA_LAWS_WORLDS=100000
 // HEKLA_LAWS_SEED=0 go test ./test/laws.
 func TestTheRulesHoldInRandomClusters(t *testing.T) {
 	clusters := clustersOf(t, plainClusters)

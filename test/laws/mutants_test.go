@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// trial is a cluster with one decision that is put before the judge. As newTrial makes it, it is lawful.
+// trial is a cluster with one decision for the judge. The decision that newTrial makes is allowed.
 type trial struct {
 	*testCluster
 	decisions decision.Decisions
@@ -108,7 +108,7 @@ func TestTheJudgeAcceptsLawfulPlans(t *testing.T) {
 	}
 }
 
-// Each mutant breaks one law, and the judge names it.
+// Each mutant violates one rule, and the judge names it.
 func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 	no := false
 	for _, test := range []struct {

@@ -21,7 +21,7 @@ const (
 	maxTries = 200
 )
 
-// oracle tries every lawful plan.
+// oracle tries every plan that the rules allow.
 type oracle struct {
 	judge *judge
 	at    *picture
@@ -85,7 +85,7 @@ func (o *oracle) plans(t *job, s search, isEnough func(*hearing) bool) {
 			continue
 		}
 		for _, comers := range parties {
-			if h := o.lawful(t, s.action, victims, comers); h != nil && isEnough(h) {
+			if h := o.allowed(t, s.action, victims, comers); h != nil && isEnough(h) {
 				return
 			}
 		}
@@ -153,8 +153,8 @@ func (o *oracle) breaks(t *job, victims []*pod) bool {
 	})
 }
 
-// lawful returns a plan with these victims and these pods on some nodes that no judge objects to, nil if there is none.
-func (o *oracle) lawful(t *job, action string, victims, comers []*pod) *hearing {
+// allowed returns a plan with these victims and these pods on some nodes to which no judge objects, nil if there is none.
+func (o *oracle) allowed(t *job, action string, victims, comers []*pod) *hearing {
 	room := map[string]amounts{}
 	for name, n := range o.at.nodes {
 		room[name] = amountsOf(n.Status.Allocatable)
@@ -223,7 +223,7 @@ func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string
 	return h
 }
 
-// oracleSettings are those in which nobody but the laws has a say.
+// oracleSettings are those in which only the rules decide.
 func oracleSettings() []setting {
 	return slices.DeleteFunc(settings(), func(s setting) bool {
 		return s.tree || s.pdb || s.drf || s.overcommit || s.sharer == "proportion"
@@ -237,7 +237,7 @@ func smallCluster(s setting, choose chooser) *testCluster {
 	return w
 }
 
-// misses returns the jobs of a cluster at rest for which there is a lawful plan.
+// misses returns the jobs of a cluster at rest for which the rules allow a plan.
 func (w *testCluster) misses() []*hearing {
 	o := &oracle{judge: w.judge, at: take(w.setting, &w.objects, w.judge.memory, w.now)}
 	if len(o.at.nodes) > maxNodes {
@@ -262,7 +262,7 @@ func (w *testCluster) misses() []*hearing {
 	return missed
 }
 
-// Where a lawful plan exists, one is made: at rest there is none left. For gangs, whose nodes are found one after the other,
+// If the rules allow a plan, one is made: at rest there is none left. For gangs, whose nodes are found one after the other,
 // some may be; they are counted.
 func TestAtRestNoLawfulPlanIsLeft(t *testing.T) {
 	clusters, plans, gangs, all := 0, 0, 0, oracleSettings()

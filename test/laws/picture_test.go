@@ -91,7 +91,7 @@ type job struct {
 	object   *schedulingv1beta1.PodGroup
 	queue    *queue // nil if there is none of the name
 	priority int32
-	never    bool // preempts nobody
+	never    bool // never preempts
 	lone     bool
 	pods     []*pod // by name
 }

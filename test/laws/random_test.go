@@ -16,7 +16,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// randomCluster is a small cluster, mostly full, with somebody who waits.
+// randomCluster is a small cluster, mostly full, with jobs that wait.
 func randomCluster(s setting, choose chooser) *testCluster {
 	w := newTestCluster(s, choose)
 	w.populate()
@@ -249,7 +249,7 @@ func (w *testCluster) makeStranger() {
 	}
 }
 
-// disturb has something happen that nobody decided.
+// disturb makes something happen that the scheduler did not decide.
 func (w *testCluster) disturb() {
 	choose := w.choose
 	switch choose(11) {

@@ -52,7 +52,7 @@ func (s setting) yaml() string {
 	return b.String()
 }
 
-// plain is the setting that most of the laws can be told by.
+// plain is the setting for most of the rules.
 var plain = setting{actions: words("enqueue allocate preempt reclaim backfill"), sharer: "capacity", gang: true, conformance: true,
 	onlyStarving: true, whole: true, preset: "kube-1.36", priority: true}
 

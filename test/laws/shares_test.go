@@ -11,7 +11,7 @@ import (
 type share struct {
 	deserved map[*queue]map[corev1.ResourceName]float64 // of what a share speaks of
 	ceiling  map[*queue]map[corev1.ResourceName]float64
-	divides  bool // somebody gives shares
+	divides  bool // a plugin gives shares
 }
 
 // rounding is how far an amount may be from the exact share, in thousandths: shares are whole numbers of the unit in which
@@ -195,8 +195,8 @@ func (s *share) stays(q *queue, asked amounts) bool {
 	return speaks
 }
 
-// surplus reports whether what leaves a queue is above what it deserves: in one resource that is wanted, at least, as much
-// as is deserved stays; what the share does not speak of is above it (rule Q1).
+// surplus reports whether what leaves a queue is above what it deserves (rule Q1). In at least one resource that is wanted,
+// the queue must keep what it deserves. Resources that the share does not name are always above it.
 func (s *share) surplus(q *queue, leaving, wanted amounts) bool {
 	has, speaks := q.allocated(), false
 	for name, value := range leaving {

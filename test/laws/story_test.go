@@ -13,7 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// story tells all turns to whoever has to find out what went wrong.
+// story lists all events, for finding a bug.
 func (w *testCluster) story() string {
 	var b strings.Builder
 	b.WriteString(w.setting.yaml())

@@ -14,9 +14,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// Clusters in which pods have terms about each other, gangs have subgroups, and pods take long to end. The judge does not know what
-// affinity and spread allow, so it does not say who might have stayed; it judges that plans come true and that the cluster comes to
-// rest, which it does not if plans are made in one order and judged in another.
+// Clusters in which pods have terms about each other, gangs have subgroups, and pods take long to end. The judge does not
+// know what affinity and spread allow, so it does not say which victims might have stayed. It checks that plans are
+// fulfilled and that the cluster comes to rest. It does not rest if plans are made in one order and checked in another.
 
 // subgroupLabel tells the subgroups of a gang apart.
 const subgroupLabel = "part"

@@ -85,11 +85,11 @@ func ask(ctx context.Context, client *http.Client, path string, body []byte) (co
 	return response.StatusCode, string(text), errors.Join(err, response.Body.Close())
 }
 
-// TestNoLoadTakesTheWebhookServerMoreMemoryThanItMayHave asks the running server by whatever is large in one way or another, at the same
-// time and again and again: with its limit from the installer it would be ended as soon as it had more.
+// TestNoLoadTakesTheWebhookServerMoreMemoryThanItMayHave sends the running server large requests of many kinds, in parallel
+// and repeatedly. With the memory limit of the installer, the kernel would end it if it used more.
 func TestNoLoadTakesTheWebhookServerMoreMemoryThanItMayHave(t *testing.T) {
 	limit := memoryLimit(t)
-	// Anybody who may create a Job has the API server send this one, before it looks at the schema.
+	// The API server sends this one for any user who may create a Job, before it checks the schema.
 	tenant := tenantOf(t, "load")
 	err := tenant.Create(apitest.Context(t), apitest.Object(t, "load", "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {tasks: [{}"+strings.Repeat(",{}", 200_000)+"]}"))
 	expect(t, "a Job of 200,001 tasks", err, "failed calling webhook")

@@ -34,7 +34,7 @@ const (
 	poll     = 20 * time.Millisecond
 )
 
-// The tests share one cluster, in which nobody schedules but in those that call schedule.
+// The tests share one cluster. It has a scheduler only in tests that call schedule.
 var (
 	cluster *localcluster.Cluster
 	admin   client.Client        // who runs the cluster
@@ -127,7 +127,7 @@ func startPrograms(ctx context.Context, scratch string) error {
 	return nil
 }
 
-// tenantOf makes a namespace, if it is not there yet, and returns a client for somebody who may edit it and nothing else.
+// tenantOf makes a namespace, if it is not there yet, and returns a client for a user who may edit it and nothing else.
 func tenantOf(t *testing.T, namespace string) client.Client {
 	t.Helper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}

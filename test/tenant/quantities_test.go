@@ -75,7 +75,8 @@ func TestAnObjectStoredBeforeItsSchemaStopsNoOthers(t *testing.T) {
 	withoutBounds(t, []string{"jobtemplates.flow.volcano.sh", "podgroups.scheduling.volcano.sh", "jobs.batch.volcano.sh"}, func() {
 		apitest.Eventually(t, func(ctx context.Context) error { return tenant.Create(ctx, stored) })
 		t.Cleanup(func() { _ = admin.Delete(context.Background(), stored) })
-		// Of other kinds a webhook is asked, which is sent what any API server lets through, and what anybody sends who reaches it.
+		// For other kinds the API server asks a webhook, which must accept whatever an API server accepts, and what any
+		// client sends that reaches it.
 		for _, kind := range []string{"PodGroup", "Job"} {
 			begin := time.Now()
 			apitest.Eventually(t, func(ctx context.Context) error {

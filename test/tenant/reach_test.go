@@ -98,7 +98,7 @@ func TestAJobChangesNoSecretThatIsNotItsOwn(t *testing.T) {
 	foreign := create(t, admin, "team-secrets", "apiVersion: v1\nkind: Secret\nmetadata: {name: thief-ssh}\nstringData: {password: kept}")
 	job := create(t, tenant, "team-secrets", gang("thief", "plugins: {ssh: []}"))
 	group := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team-secrets", Name: "thief-" + string(job.GetUID())}}
-	apitest.Eventually(t, func(ctx context.Context) error { // as the scheduler lets it in
+	apitest.Eventually(t, func(ctx context.Context) error { // as the scheduler admits it
 		return admin.Status().Patch(ctx, group, client.RawPatch(types.MergePatchType, []byte(`{"status": {"phase": "Inqueue"}}`)))
 	})
 	apitest.Eventually(t, func(ctx context.Context) error {

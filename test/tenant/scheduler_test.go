@@ -57,8 +57,8 @@ func schedule(t *testing.T) {
 	t.Cleanup(func() { _ = process.Kill() })
 }
 
-// TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute has the programs of the installer at work: a tenant writes PodGroups that ask
-// for all there is, one after the other, and somebody else a Job.
+// TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute has the programs of the installer at work: a tenant writes PodGroups
+// that request the whole cluster, one after the other, and another tenant a Job.
 func TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute(t *testing.T) {
 	schedule(t)
 	hog, other := tenantOf(t, "hog"), tenantOf(t, "other")

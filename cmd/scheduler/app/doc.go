@@ -1,8 +1,8 @@
 // Package app is the scheduler as a process: flags, configuration, leader election, servers, and the loop between inbox
 // and outbox.
 //
-// Main types: [NewCommand] is the whole command; behind it, policies turns the text of a configuration into what is in
-// force, from a source that watches a file or a ConfigMap; runner is what a leader does.
+// Main types: [NewCommand] is the whole command. Behind it, policies turns the text of a configuration into a policy, from
+// a source that watches a file or a ConfigMap. runner is what a leader does.
 //
 // Invariants:
 //

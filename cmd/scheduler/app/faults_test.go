@@ -27,8 +27,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// failing is an API server that fails: of the writes of the scheduler about pods, PodGroups and queues some are refused for now,
-// some are carried out and the answer is lost, and watches break off and cannot be resumed.
+// failing is an API server that fails. Some writes of the scheduler about pods, PodGroups and queues are refused for now,
+// and of others the answer is lost. Watches break off and cannot be resumed.
 type failing struct {
 	next *httputil.ReverseProxy
 

@@ -47,7 +47,7 @@ func (w *testCluster) reaches(name string, phase v1beta1.PodGroupPhase) *v1beta1
 	return group
 }
 
-// isUntouched fails the test if anybody has written to a PodGroup since it was made.
+// isUntouched fails the test if a PodGroup was written after it was created.
 func (w *testCluster) isUntouched(made *v1beta1.PodGroup) {
 	w.t.Helper()
 	now, err := w.batch.SchedulingV1beta1().PodGroups("default").Get(w.t.Context(), made.Name, metav1.GetOptions{})

@@ -23,8 +23,8 @@ const configurationKey = "volcano-scheduler.conf"
 
 const (
 	// filePoll is how often a file is read. Reading a few kilobytes costs nothing, and unlike notifications it sees every
-	// kind of change: a ConfigMap volume swaps a symbolic link two folders up, editors rename, network file systems tell
-	// nobody.
+	// kind of change. A ConfigMap volume swaps a symbolic link two folders up, editors rename files, and network file
+	// systems send no notifications.
 	filePoll = time.Second
 	// maxConfiguration bounds what is read of a file: a ConfigMap cannot be larger either.
 	maxConfiguration = 1 << 20

@@ -1,9 +1,10 @@
-// Package certificates makes the certificates of the webhook server and renews them before they expire, without a
-// restart and without a moment in which an API server trusts another authority than the one it is shown.
+// Package certificates makes the certificates of the webhook server and renews them before they expire, without a restart.
+// At every moment the API servers trust the authority of the served certificate.
 //
-// Main types: [Life] says for how long, [Renew] is the pure step from what is stored to what should be, [Keeper] takes
-// that step on a Secret again and again and serves the result. All state is in the Secret, under the keys of a TLS Secret
-// and ca.key: any number of replicas that look at one Secret at different times come to the same certificates.
+// Main types: [Life] says how long certificates last. [Renew] is the pure step from what is stored to what should be.
+// [Keeper] takes that step on a Secret again and again, and serves the result. All state is in the Secret, under the keys
+// of a TLS Secret and ca.key: any number of replicas that look at one Secret at different times come to the same
+// certificates.
 //
 // Invariants:
 //

@@ -6,8 +6,8 @@
 //
 //  1. What is judged stays as it is: defaults are filled into a copy.
 //  2. A field that is used may be used. The API server of a cluster may have features on that are off by default, may allow
-//     privileged containers, or know fields that this program does not; it has the last word when the pods are made. So nothing
-//     is refused for a feature gate or another setting of this process.
+//     privileged containers, or know fields that this program does not. It has the last word when the pods are created. So
+//     nothing is refused for a feature gate or another setting of this process.
 //
 // It must not know our own kinds.
 package corerules

@@ -289,8 +289,8 @@ func (r *Rows) Add(s *Session, object runtime.Object) error {
 	return err
 }
 
-// paddedWriter lays out a table as vcctl does: each cell is padded with blanks, the last one too, to a width that is fixed, or
-// that leaves some space beside the widest cell seen so far. Unlike vcctl it lets no two cells touch.
+// paddedWriter lays out a table as vcctl does: each cell, also the last, is padded with blanks. Its width is fixed, or
+// leaves some space beside the widest cell so far. Unlike vcctl it lets no two cells touch.
 type paddedWriter struct {
 	out    io.Writer
 	space  int   // beside the widest cell

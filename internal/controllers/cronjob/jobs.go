@@ -61,8 +61,8 @@ func buildJob(cronJob *batch.CronJob, times timetable.Timetable, due time.Time) 
 	}
 }
 
-// Due returns when the run of a Job that a CronJob started was due. It is zero for any other Job, and if somebody has
-// taken the annotation away.
+// Due returns when the run of a Job that a CronJob started was due. It is zero for any other Job, and if a user has removed
+// the annotation.
 func Due(job *batch.Job) time.Time {
 	due, err := time.Parse(time.RFC3339, job.Annotations[batch.CronJobScheduledTimestampAnnotation])
 	if err != nil {

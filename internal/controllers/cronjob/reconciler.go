@@ -288,8 +288,8 @@ func (r *Reconciler) isBehind(ctx context.Context, cronJob *batch.CronJob) (bool
 	return current.ResourceVersion != cronJob.ResourceVersion, err
 }
 
-// start makes the Job of a run and returns it, or the one that was made for it before. It returns none if somebody else's
-// has its name.
+// start makes the Job of a run and returns it, or the one that was made for it before. It returns none if a Job of another
+// owner has its name.
 func (r *Reconciler) start(ctx context.Context, cronJob *batch.CronJob, times timetable.Timetable, due time.Time) (*batch.Job, error) {
 	job := buildJob(cronJob, times, due)
 	err := r.client.Create(ctx, job)

@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// isNeeded says whether the Job is the only witness of a run of its CronJob, or of what its JobFlow has done.
+// isNeeded reports whether only the Job itself shows that its CronJob or JobFlow has started it.
 func (r *Reconciler) isNeeded(ctx context.Context, job *batch.Job) (bool, error) {
 	owner := metav1.GetControllerOfNoCopy(job)
 	if owner == nil {

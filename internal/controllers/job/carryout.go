@@ -27,9 +27,9 @@ import (
 // would let one large Job use up the priority level that all controllers share.
 const maxParallelRequests = 64
 
-// maxAtATime is how many pods of a Job are created, and how many deleted, in one reconcile. Between two the Job is looked at
-// anew, so that a Command is followed while a large Job is made, and the Jobs of others have their turn; and what a reconcile
-// holds in memory does not grow with what a Job asks for.
+// maxAtATime is how many pods of a Job are created, and how many deleted, in one reconcile. Then the Job is reconciled
+// again, so that Commands are carried out while a large Job is created, and other Jobs have their turn. The memory of a
+// reconcile does not grow with the size of the Job.
 const maxAtATime = 500
 
 // longestTurn is after how long a reconcile sends no more such requests, however few it has sent: where the API server is slow, the
@@ -150,10 +150,9 @@ func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*cor
 	})
 }
 
-// slowStart calls do for every pod, in waves of 1, 2, 4, … of which at most maxParallelRequests are under way at a time.
-// It starts no more after the first error: what one pod of a Job is refused for, the others mostly would be too, and a
-// quota that is used up should cost one request and not a thousand. It returns the pods that went well, in order, and
-// the first error.
+// slowStart calls do for every pod, in waves of 1, 2, 4, … of which at most maxParallelRequests are under way at a time. It
+// starts no more after the first error. The other pods of a Job would mostly be refused for the same reason, and a full
+// quota should cost one request and not a thousand. It returns the pods that went well, in order, and the first error.
 func slowStart(pods []*corev1.Pod, do func(*corev1.Pod) error) (done []*corev1.Pod, first error) {
 	for size := 1; len(pods) > 0 && first == nil; size *= 2 {
 		wave := pods[:min(size, len(pods))]

@@ -15,8 +15,8 @@ import (
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
-// memoryLasts bounds how long the cache may be behind before the memory of an own write is given up: far longer than
-// any watch lags, short enough that an event lost for good delays a Job and does not stop it.
+// memoryLasts limits how long an own write is remembered while the cache does not show it. It is far longer than any watch
+// lags. It is short enough that an event that never comes delays a Job and does not stop it.
 const memoryLasts = time.Minute
 
 // memory is what the reconciler knows of its own writes before the cache shows them. Losing it, as in a restart, is

@@ -82,8 +82,8 @@ func TestACreatedPodIsAwaitedUntilItIsSeenOrTooLongAgo(t *testing.T) {
 	}
 }
 
-// The events of a pod that is gone may come after another of its name was created. That one is still awaited: it would be made
-// again, and missed as if somebody had deleted it.
+// The events of a pod that is gone may come after another of its name was created. That one is still awaited. Otherwise it
+// would be created again, and count as deleted by a user.
 func TestALateEventOfAnEarlierPodSettlesNoLaterOne(t *testing.T) {
 	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
 	m := newMemory()

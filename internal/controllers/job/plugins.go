@@ -28,8 +28,8 @@ func pluginsOf(job *batch.Job) jobplugins.Set {
 }
 
 // ensureResources makes the objects that the plugins of a defaulted and valid Job need, or brings them up to date, and
-// notes the plugins in the Job's status. They are looked at again only when the spec has changed: nobody watches them,
-// because that would take the right to read every Secret of the cluster.
+// notes the plugins in the Job's status. They are checked again only when the spec has changed. The controller does not
+// watch them, because that needs the right to read every Secret of the cluster.
 func (r *Reconciler) ensureResources(ctx context.Context, job *batch.Job) error {
 	if len(job.Spec.Plugins) == 0 {
 		return nil

@@ -278,9 +278,9 @@ func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.P
 	return result, nil
 }
 
-// podsOf returns the pods the Job controls, which are the cache's own and not to be changed, and the names of those that were
-// created and are not among them, with for how long those are still awaited. The latter are asked for first: a pod that is
-// seen in between is in both, and not in neither, which would have it made again, or missed as if it had been deleted.
+// podsOf returns the pods that the Job controls, which belong to the cache and must not be changed. It also returns the
+// names of created pods that the cache does not show yet, with how long they are still awaited. These are read first, so
+// that a pod that appears in between is in both lists. In neither, it would be created again, or count as deleted.
 func (r *Reconciler) podsOf(
 	ctx context.Context, job *batch.Job, now time.Time,
 ) (pods []*corev1.Pod, unseen sets.Set[string], wait time.Duration, err error) {
@@ -336,8 +336,8 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []
 	return updated, nil
 }
 
-// queueOf is the queue in which the PodGroup of a Job belongs: the Job's, but for Jobs in the default queue that of their namespace,
-// if it has one and the PodGroup was put there, as the webhook does.
+// queueOf is the queue of a Job's PodGroup. It is the Job's queue. A Job in the default queue may be in the queue of its
+// namespace, if that has one and the webhook has put the PodGroup there.
 func (r *Reconciler) queueOf(ctx context.Context, job *batch.Job, group *scheduling.PodGroup) (string, error) {
 	if job.Spec.Queue != scheduling.DefaultQueue || group.Spec.Queue == job.Spec.Queue {
 		return job.Spec.Queue, nil

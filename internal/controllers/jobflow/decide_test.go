@@ -62,7 +62,7 @@ func TestAMistakeInOneFlowStopsThatFlowOnly(t *testing.T) {
 	if d.names() != "f-a" || !slices.Equal(d.troubles, want) {
 		t.Errorf("make %q, troubles %v", d.names(), d.troubles)
 	}
-	// The spec itself is another thing: nobody can tell what is meant.
+	// An error in the spec itself stops the whole JobFlow.
 	w.flow.Spec.Flows[3].DependsOn.Targets[0] = "x"
 	if d := decide(&w.view); d.names() != "" || len(d.troubles) != 1 {
 		t.Errorf("make %q, troubles %v", d.names(), d.troubles)
@@ -220,7 +220,7 @@ func TestAProbeOfATaskThatNoTargetHasIsAMistake(t *testing.T) {
 	if len(d.troubles) != 1 || d.troubles[0] != want || d.names() != "f-a" {
 		t.Errorf("make %q, troubles %v", d.names(), d.troubles)
 	}
-	// As long as the template is not there, nobody can know.
+	// As long as the template does not exist, it is unknown.
 	delete(w.templates, "a")
 	if d := decide(&w.view); len(d.troubles) != 1 || d.troubles[0].reason != flowapi.JobTemplateNotFoundReason {
 		t.Errorf("troubles %v", d.troubles)

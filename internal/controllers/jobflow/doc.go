@@ -1,10 +1,10 @@
-// Package jobflow runs flow.volcano.sh JobFlows: it makes the Job <JobFlow>-<JobTemplate> of each flow when what the flow
-// depends on holds, keeps the lists of Jobs in the status, and says why a JobFlow does not go on.
+// Package jobflow runs flow.volcano.sh JobFlows. It creates the Job <JobFlow>-<JobTemplate> of each flow when the flow's
+// dependencies are met. It keeps the lists of Jobs in the status, and says why a JobFlow waits.
 //
-// The package is two halves. The pure half is functions of a JobFlow and what it is about: flow/validation reads the spec, specOf
-// merges a patch into a template, buildJob says what a Job looks like, decide says which Jobs to make and what to wait for,
-// observe puts what is true into a status. The other half fetches, asks pods (prober), and writes (Reconciler). Add puts it
-// into a manager.
+// The package is two halves. The pure half is functions of a JobFlow and its objects. flow/validation reads the spec,
+// specOf merges a patch into a template, and buildJob says what a Job looks like. decide says which Jobs to create and what
+// to wait for, and observe works out the status. The other half fetches, asks pods (prober), and writes (Reconciler). Add
+// puts it into a manager.
 //
 // What a flow waits for: each target must be Completed. With a probe, a target must instead satisfy every entry of the probe
 // that is about one of its tasks (Volcano accepts probes and ignores them). Of a task without pods, an entry holds.

@@ -156,7 +156,7 @@ func checkedPatch(raw []byte) (map[string]any, error) {
 	return patch, nil
 }
 
-// decode reads JSON that anybody may have written; a field that the type does not know is an error.
+// decode reads JSON from a user. A field that the type does not know is an error.
 func decode(content []byte, into any) error {
 	if err := bounds.CheckJSON(content, reflect.TypeOf(into)); err != nil {
 		return err
@@ -186,9 +186,9 @@ func withoutDirectives(value any) any {
 	return value
 }
 
-// keepOrder puts the elements of merged lists into the template's order, and new ones behind them: the merging would put those
-// first, and a variable may use only what stands before it, and init containers run in their order. Lists whose order the patch
-// itself gives, or that it replaces, stay.
+// keepOrder sorts the elements of merged lists by the template's order, and new ones after them. The merge puts new ones
+// first. But a variable may only use variables before it, and init containers run in their order. Lists whose order the
+// patch itself gives, or that it replaces, stay.
 func keepOrder(merged, original, patch map[string]any, schema strategicpatch.LookupPatchMeta) {
 	for key, change := range patch {
 		switch change := change.(type) {

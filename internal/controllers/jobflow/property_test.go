@@ -139,7 +139,7 @@ func (m *machine) upset(t *rapid.T) {
 	phase := &job.Status.State.Phase
 	switch what := rapid.IntRange(0, 11).Draw(t, "what"); {
 	case *phase == batch.Completed || *phase == batch.Failed || *phase == batch.Terminated:
-		if what < 4 { // its time to live is over, or somebody deleted it
+		if what < 4 { // its time to live is over, or a user has deleted it
 			m.lose(name)
 		}
 	case what == 0:

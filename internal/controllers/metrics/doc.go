@@ -5,9 +5,9 @@
 //
 // Invariants:
 //
-//  1. The end of a Job or JobFlow is counted once by a process that has seen it unfinished, however often it is told of, in
-//     whatever order, by reads that are behind and writes whose answer was lost. What ended before is not counted again by the
-//     next process.
+//  1. The end of a Job or JobFlow is counted once, by a process that has seen it unfinished. That holds if the end is
+//     reported several times, in any order, by reads that are behind and after writes whose answer was lost. The next
+//     process does not count it again.
 //  2. What is gone is not shown: the series of a queue go with it, those of a Job with the Job, those of a namespace with that.
 //  3. Only the process that leads has numbers: sums over replicas are true.
 //

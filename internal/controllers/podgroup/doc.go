@@ -1,21 +1,21 @@
-// Package podgroup gives a PodGroup to pods that ask for our scheduler and name none: podgroup-<uid>, where uid is that
-// of the pod's controller (ReplicaSet, StatefulSet, DaemonSet, batch Job, or any other), or of the pod when nobody
-// controls it. Package scheduling/builder makes the PodGroup of a pod; lower adapts its minimum to what can be met; the Reconciler, keyed by
-// PodGroup, creates it and writes the annotation scheduling.k8s.io/group-name on the pods.
+// Package podgroup gives a PodGroup to pods that ask for our scheduler and name none: podgroup-<uid>. The uid is that of
+// the pod's controller (ReplicaSet, StatefulSet, DaemonSet, batch Job, or any other), or of a pod without a controller.
+// Package scheduling/builder makes the PodGroup of a pod; lower adapts its minimum to what can be met; the Reconciler,
+// keyed by PodGroup, creates it and writes the annotation scheduling.k8s.io/group-name on the pods.
 //
 // Invariants:
 //
 //  1. The PodGroup exists before a pod names it, and is made again when it vanishes while pods still need it.
 //  2. Pods of one controller share one PodGroup, owned by that controller; a lone pod owns its own. So the garbage
-//     collector removes a PodGroup with its owner; one whose pods have all been gone for idleGrace is removed here, so
-//     that scaled-down ReplicaSets of old roll-outs hold no room in their queue.
+//     collector removes a PodGroup with its owner. A PodGroup whose pods have all been gone for idleGrace is removed here,
+//     so that scaled-down ReplicaSets of old roll-outs hold no quota.
 //  3. A group-name that another client has set is never changed, nor is a PodGroup that is not ours.
 //  4. What is said on the pod counts before what is said on its controller, and that, of the queue, before what is said on
 //     its namespace. What a later pod says counts for all, so a roll-out may change it.
 //  5. An annotation that cannot be read is reported on the pod with its value, and counts as absent.
-//  6. minMember never exceeds what the workload can have on nodes now, so no minimum stops a roll-out: while pods of
-//     several ReplicaSets of a Deployment live, the minimum is asked of all together; of a StatefulSet that makes its pods
-//     one after the other only of those there are. What is wanted stays written on the PodGroup,
+//  6. minMember never exceeds what the workload can have on nodes now, so no minimum stops a roll-out. While pods of
+//     several ReplicaSets of a Deployment exist, the minimum applies to all together. For a StatefulSet that creates its
+//     pods one after the other, it applies only to the existing pods. What is wanted stays written on the PodGroup,
 //     scheduling.volcano.sh/group-min-member, and is asked again as soon as it can be met.
 //
 // It must not know Jobs of batch.volcano.sh beyond recognising their pods, which always name their PodGroup.

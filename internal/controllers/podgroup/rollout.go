@@ -15,11 +15,11 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// A minimum is asked of a whole workload, and a PodGroup may have only a part of its pods. While a Deployment replaces its
-// pods, those of the old and of the new ReplicaSet are in two PodGroups, neither of which may have as many as the minimum
-// for as long as the other has not gone, and the other does not go before. And a StatefulSet makes its pods one after the
-// other, the next when the last one is ready, unless it is told to make them in parallel. To insist on the minimum would
-// stop both for ever; so what the other PodGroups have counts, and what cannot be there yet does not.
+// A minimum applies to a whole workload, and a PodGroup may have only a part of its pods. While a Deployment replaces its
+// pods, those of the old and the new ReplicaSet are in two PodGroups. Neither may reach the minimum before the other has
+// gone, and the other waits for it. A StatefulSet creates its pods one after the other, the next when the last one is
+// ready, unless it creates them in parallel. Enforcing the minimum would stop both for ever. So the pods of the other
+// PodGroups count, and the minimum does not include pods that cannot exist yet.
 
 // lowered is the minimum of a PodGroup with so many living pods, of a workload that wants so many in all, of which so many
 // are on nodes in its other PodGroups.

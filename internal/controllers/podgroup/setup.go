@@ -119,8 +119,8 @@ func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(clie
 	return nil
 }
 
-// keptGroup returns the name of the PodGroup that has to be kept for the pod, or "" if the pod is none of ours: another
-// scheduler's, a batch Job's, or one that a user has put into a PodGroup.
+// keptGroup returns the name of the PodGroup that this controller makes for the pod. It is "" for pods of another scheduler
+// or of a batch Job, and for pods that a user has put into a PodGroup.
 func keptGroup(object client.Object, schedulerNames []string) string {
 	pod, is := object.(*corev1.Pod)
 	if !is || !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {

@@ -16,9 +16,9 @@ import (
 )
 
 // CommandPolicy is the name of the ValidatingAdmissionPolicy, and of its binding, by which the API server refuses a Command
-// for a queue whose author may not update that queue. The Command itself does not say who made it, so what counts is
-// whether the policy was in force then: only who runs the cluster can change that, and the time of creation is the API
-// server's.
+// for a queue whose author may not update that queue. The Command itself does not say which user created it. So it counts
+// whether the policy was in force then. Only administrators can change the policy, and the API server sets the time of
+// creation.
 const CommandPolicy = "volcano-queue-commands"
 
 // policySettles is how long after its creation a policy is taken to be in force in every API server. They watch policies,

@@ -9,10 +9,10 @@
 //     pending.
 //  4. State: unset or Unknown becomes Open; Closed and Closing are Closing while the queue holds a PodGroup that is not
 //     Completed, else Closed.
-//  5. A Command in CommandNamespace opens or closes the queue of its target's name and UID, if the API server checked, when
-//     it was made, that its author may update the queue: by the ValidatingAdmissionPolicy [CommandPolicy], or
-//     Options.AllowUncheckedCommands. It is deleted after the state is on record, and followed once, in the order of their
-//     creation. What cannot be followed is told in an Event and deleted. root never closes by Command.
+//  5. A Command in CommandNamespace opens or closes the queue with its target's name and UID. When it was created, the API
+//     server must have checked that its user may update the queue, by the ValidatingAdmissionPolicy [CommandPolicy].
+//     Options.AllowUncheckedCommands accepts it without. It is deleted after the state is on record, and followed once, in
+//     the order of their creation. What cannot be followed is told in an Event and deleted. root never closes by Command.
 //  6. Below a closed queue, root apart, every open one is closed and marked with the annotation
 //     volcano.sh/closed-by-parent; marked ones open with their parent, others stay as they are.
 //  7. A state or a mark is only written over the version of the queue it was decided on.

@@ -55,8 +55,8 @@ type Outcome struct {
 }
 
 const (
-	// Workers is how many bindings are under way at once. The API server takes a millisecond or two for each and works
-	// on as many as it has cores; a few more on their way keep it busy, and many more only make each of them slower.
+	// Workers is how many bindings are under way at once. The API server takes a millisecond or two for each, and works on
+	// as many as it has cores. A few more keep it busy. Many more would only make each of them slower.
 	Workers = 32
 )
 

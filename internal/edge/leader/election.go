@@ -95,7 +95,7 @@ func (e *Election) Lead(ctx context.Context, function func(leading context.Conte
 	defer e.lock.fence.Stop()
 
 	done := make(chan error, 1)
-	// Whoever comes first decides: the function begins, or the context has ended and it never does.
+	// The first of two events decides: the function begins, or the context ends and it never does.
 	var decided atomic.Bool
 	e.won = func() {
 		if decided.CompareAndSwap(false, true) {
@@ -127,9 +127,9 @@ func (e *Election) Lead(ctx context.Context, function func(leading context.Conte
 	return ErrLeadershipLost
 }
 
-// fencedLock ends leadership as soon as the last renewal is older than its patience. The elector's own limit is laxer: it
-// counts from the first attempt that failed, and before it says that leadership is lost it tries to give the Lease back,
-// which takes as long again when the API server does not answer. By then another process may lead.
+// fencedLock ends leadership as soon as the last renewal is older than its patience. The elector's own limit is laxer. It
+// counts from the first attempt that failed. Before it reports that leadership is lost, it tries to release the Lease,
+// which takes as long again if the API server does not answer. By then another process may lead.
 type fencedLock struct {
 	resourcelock.Interface
 	patience time.Duration

@@ -190,7 +190,7 @@ func TestASourceThatMakesNoSenseIsAnError(t *testing.T) {
 	}
 }
 
-// recorder is whoever reads the loads, and the log.
+// recorder receives the loads and the log.
 type recorder struct {
 	mutex    sync.Mutex
 	measured []cluster.Measured

@@ -5,9 +5,9 @@
 //
 // Invariants:
 //
-//  1. A plan is written in stages, and no stage begins before the API server has confirmed the one before: the status of the
-//     PodGroup says that there is a plan; the preemptor's pods are nominated to their nodes; the victims are marked with the
-//     condition DisruptionTarget; the victims are evicted. So a leader that takes over in the middle finds the whole plan.
+//  1. A plan is written in stages. The status of the PodGroup says that there is a plan, the preemptor's pods get their
+//     nominated nodes, the victims get the condition DisruptionTarget, and they are evicted. No stage begins before the API
+//     server has confirmed the one before. So a leader that takes over in the middle finds the whole plan.
 //  2. If a plan has several victims, the API server is asked before the first mark whether it would evict each of them (a dry
 //     run). If it refuses one, none is evicted in vain.
 //  3. Each step names the UID of its pod and may be repeated. A step that is refused for good, or sent [apiserver.MaxRequests]

@@ -163,8 +163,8 @@ func (x *Executor) Begin(start *decision.PlanStart) {
 	x.options.Record(start.Group, func(err error) bool { return x.recorded(plan, err) })
 }
 
-// End drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that whoever
-// takes over in the middle still finds to which plan the rest belongs. The plan need not be one that began here.
+// End drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that a leader
+// that takes over in the middle still finds the plan of the rest. The plan may have begun in another process.
 func (x *Executor) End(end *decision.PlanEnd) {
 	plan := &planExecution{id: end.ID, job: end.Job, isEnd: true, why: end.Why}
 	spared, withdrawn := make([]*podStep, len(end.Spared)), make([]*podStep, len(end.Nominations))

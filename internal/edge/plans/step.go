@@ -115,8 +115,8 @@ func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 	return "", m.withdraw(ctx, e)
 }
 
-// patch changes the status of a pod and the record beside it, in one request: of this one, not of its namesake, and, if a version is given, only if nothing has
-// happened to it since. Into takes what it is then; nil is nowhere.
+// patch changes the status of a pod and its record in one request. It changes only the pod with this UID, and, if a version
+// is given, only in this version. The result is stored in into, unless that is nil.
 func (m messenger) patch(ctx context.Context, e *podStep, version string, change apiserver.PodWrite, into *corev1.Pod) error {
 	core := m.clients.Core.CoreV1()
 	result := apiserver.PatchStatus(ctx, core.RESTClient(), "pods", e.pod, types.StrategicMergePatchType,

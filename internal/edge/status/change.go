@@ -132,8 +132,8 @@ func (c Queue) write(ctx context.Context, clients *apiserver.Clients) error {
 	return c.begin(ctx, clients) // another client has taken the status away
 }
 
-// Begin writes into a queue that had no status when it was seen last. JSON patches refuse to add to what is not there, and other
-// patches leave what is there and should not be; so the queue is read first, and written only if nothing has happened to it
+// Begin writes into a queue that had no status when it was seen last. JSON patches cannot add to a missing status, and
+// other patches keep fields that should be removed. So the queue is read first, and written only if it has not changed
 // since.
 func (c Queue) begin(ctx context.Context, clients *apiserver.Clients) error {
 	scheduling := clients.Batch.SchedulingV1beta1()

@@ -23,7 +23,7 @@ type note struct {
 	name    string
 	life    types.UID
 	text    string
-	isNews  bool // somebody waits for it
+	isNews  bool // users wait for it
 	written *notes
 }
 

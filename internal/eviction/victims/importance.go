@@ -58,8 +58,8 @@ func endsJob(j *cluster.Job, leaving int) bool { return j.Staying() <= leaving }
 // Cost is the cost of the victims on a node, or of all victims of a plan. Less is better (rule K3).
 type Cost struct {
 	violations int // of disruption budgets
-	// queue and share are the priority and the share ratio of the queue that is chosen last: with the highest priority
-	// and, among equals, least above its share at this point of the plan (rule Q8).
+	// queue and share are the priority and the share ratio of the queue that is chosen last (rule Q8): the one with the
+	// highest priority and, among equals, least above its share at this point.
 	queue     int64
 	share     resources.Ratio
 	top       priority

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lockPoll is how often a held lock is tried again; a blocking flock could not be broken off.
+// lockPoll is how often a held lock is tried again; a blocking system call could not be cancelled.
 const lockPoll = 100 * time.Millisecond
 
 // Dir returns a folder of Hekla's in the user's cache folder.

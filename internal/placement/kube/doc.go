@@ -16,9 +16,9 @@
 // Invariants:
 //
 //  1. Verdicts and scores are those of a real framework of the kube-scheduler with the same plugins and weights, for the
-//     same nodes and pods. A test holds this. Two things differ on purpose: an image that nodes report in different sizes
-//     counts on each node with the size reported there, not with the one heard of first; and the soft spread that
-//     kube-scheduler adds for pods of services and replica sets is not added, since the model does not know those.
+//     same nodes and pods. A test holds this. Two things differ on purpose. An image that nodes report in different sizes
+//     counts on each node with the size reported there, not with the first. The soft spread that kube-scheduler adds for
+//     pods of services and replica sets is missing, since the model does not know those.
 //  2. A pod is on a node for the plugins if its task holds room there, pods placed in the open transaction and pods on
 //     their way out included; what is promised is not there yet. In an outlook what leaves is gone and what is promised is
 //     there. Nodes without an object do not exist.

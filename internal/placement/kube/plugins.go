@@ -155,8 +155,8 @@ type Plugins struct {
 }
 
 // New makes the kube-scheduler's plugins of these names for a model. A weight of 0 leaves a scorer out. A name that is
-// unknown, given twice, or of a plugin that does not filter or score, and a weight that is negative or does not fit into
-// 32 bits, is an error that says which are supported.
+// unknown, given twice, or of a plugin that does not filter or score, is an error that lists the supported plugins. So is a
+// weight that is negative or does not fit into 32 bits.
 func New(c *cluster.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
 	return create(newMirror(c, isThere), filters, scores, &arguments)
 }

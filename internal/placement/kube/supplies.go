@@ -99,9 +99,9 @@ func (s *Supplies) Refusal(n *cluster.Node) string {
 	return s.plugins.filter(s.users.filters, s.users.state, s.pod, r.info)
 }
 
-// Scores returns how much each of the nodes would be used by the pod's volumes, as VolumeBinding scores it, and how far up in
-// the lists of its claims the devices are that it would get there, as DynamicResources does, times their weights. It is nil if
-// the nodes cannot differ. Refusal must have been empty for each.
+// Scores returns the scores of VolumeBinding and DynamicResources for the nodes, times their weights. The first scores the
+// use of a node by the pod's volumes, the second how far up in the lists of its claims the devices on the node are. It is
+// nil if the nodes cannot differ. Refusal must have been empty for each.
 func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	p := s.plugins
 	if len(nodes) == 0 {

@@ -34,10 +34,10 @@ type around struct {
 }
 
 // Survey puts candidates, nodes that pass everything else, to the plugins that look at pods elsewhere: PodTopologySpread
-// and InterPodAffinity. It returns for each why the class cannot be there, in the words of kube-scheduler, empty if it
-// can; and the plugins' scores, normalised over the nodes that are left, times their weights, 0 for a node that is
-// refused. The answer is for the model as it stands. What is returned must not be changed and is good until the next
-// survey of the same question. Asking again costs next to nothing if no pod that matters to the class has changed.
+// and InterPodAffinity. For each node, it returns why the class does not fit, in the words of kube-scheduler, "" if it
+// does. It also returns the plugins' scores times their weights, normalised over the nodes that fit, 0 for a node that is
+// refused. The answer is for the model as it stands. What is returned must not be changed and is good until the next survey
+// of the same question. Asking again costs next to nothing if no pod that matters to the class has changed.
 func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores []int64) {
 	a := &q.around
 	changed := q.lookAround()

@@ -1,8 +1,8 @@
 // Package supply shows the kube-scheduler's plugins the volumes and devices of the model, in the types that they read them
 // from.
 //
-// Main types: a [Shelf] keeps listers beside the model; [Devices] are what the plugin for resource claims asks for; a
-// [Ledger] is the client that the plugins get: it writes nothing, and notes what they would have written.
+// Main types: a [Shelf] keeps listers beside the model. [Devices] are what the plugin for resource claims asks for. A
+// [Ledger] is the client that the plugins get. It writes nothing, and records what they would write.
 //
 // Invariants:
 //

@@ -206,8 +206,8 @@ func completeQueue(q *schedulingv1beta1.Queue) {
 	q.Status.State = cmp.Or(q.Status.State, schedulingv1beta1.QueueStateOpen)
 }
 
-// CompletePod fills in what the API server would, as far as it matters here: the scheduler, the phase, what containers
-// request, the ports of a pod on the host's network, and the priority of its class.
+// CompletePod fills in the defaults of the API server that matter here: the scheduler, the phase and the requests of
+// containers. It also fills in the ports of a pod on the host's network, and the priority of its class.
 func (in *Input) CompletePod(pod *corev1.Pod) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 	pod.Status.Phase = cmp.Or(pod.Status.Phase, corev1.PodPending)

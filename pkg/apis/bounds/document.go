@@ -37,7 +37,7 @@ func CheckJSON(document []byte, into reflect.Type) error {
 	return errors.Join(c.problems...)
 }
 
-// UnmarshalJSON decodes a document that anybody may have written, once its quantities are known to be within bounds.
+// UnmarshalJSON decodes a document from any user, after checking that its quantities are within bounds.
 func UnmarshalJSON(document []byte, into any) error {
 	if err := CheckJSON(document, reflect.TypeOf(into)); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 // maxTold is how many problems of an object are told: enough to see what is wrong with it.
 const maxTold = 100
 
-// Told are problems of an object as they are to be told: in an order, since rules go over maps and the same mistake is to be told in
-// the same words each time, and if there are very many the first of them and how many there are. An object may have a hundred
-// thousand, and to put all into one sentence takes minutes.
+// Told returns the problems of an object that messages show. They are sorted, because rules iterate over maps, and the same
+// mistake must have the same message each time. If there are very many, only the first and their number are returned. An
+// object may have a hundred thousand, and putting all into one sentence takes minutes.
 func Told(problems field.ErrorList) field.ErrorList {
 	type line struct {
 		text    string

@@ -31,7 +31,7 @@ func CheckQuantity(text string) error {
 	return fmt.Errorf("the exponent of a quantity has at most %d digits", maxExponentDigits)
 }
 
-// ParseQuantity parses a text that anybody may have written.
+// ParseQuantity parses a text from any user.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {
 		return resource.Quantity{}, err

@@ -62,8 +62,8 @@ func WithoutStatus(api discovery.DiscoveryInterface, resources []schema.GroupVer
 	return missing, err
 }
 
-// Watch looks at once and then after each period, until the context ends, and tells of each resource that lacks the subresource
-// when it is first seen to, and again if it had it in between.
+// Watch checks the resources at once and then after each period, until the context ends. It reports each resource that
+// lacks the subresource once, and again if the resource had it in between.
 func Watch(ctx context.Context, api discovery.DiscoveryInterface, resources []schema.GroupVersionResource, period time.Duration,
 	tell func(schema.GroupVersionResource)) {
 	ticker := time.NewTicker(period)

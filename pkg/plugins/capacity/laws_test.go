@@ -65,7 +65,7 @@ func TestWhateverIsAcceptedNoQueueExceedsItsCeilingAtAnyLevel(t *testing.T) {
 	}
 }
 
-// step lets a job in, places a pod, or tries one and takes it back.
+// step admits a job, places a pod, or tries one and undoes that.
 func step(t *rapid.T, w *harness.Model, s *framework.Session, x framework.Transaction) {
 	if len(s.Queues()) == 0 {
 		return
@@ -152,8 +152,8 @@ func checkOrder(t *rapid.T, queues []*cluster.Queue, compare func(a, b *cluster.
 	}
 }
 
-// What one queue takes from another of equal priority within the laws, that one cannot take back: or pods would be evicted
-// for ever, each time by right.
+// What one queue reclaims from another of equal priority within the rules, the other cannot reclaim back. Otherwise pods
+// would be evicted for ever, each time by right.
 func TestWhatWasTakenByRightCannotBeTakenBackByRight(t *testing.T) {
 	taken := 0
 	rapid.Check(t, func(r *rapid.T) {

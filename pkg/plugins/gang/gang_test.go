@@ -67,7 +67,7 @@ func TestAJobOfWhichTooFewPodsExistIsRefused(t *testing.T) {
 			&verdict.Verdict{Code: verdict.NotEnoughPodsOfTask, Subject: "worker", Help: verdict.HelpJob, Placed: 1, Wanted: 2}},
 		"all roles have enough": {3, []groupOption{fixture.NeedingOf("master", 1), fixture.NeedingOf("worker", 2)},
 			[][2]string{of("master", "pending"), wait, wait}, nil},
-		// As in Volcano: whoever asks for less than the roles add up to takes any pods.
+		// As in Volcano: a job with a smaller minimum than the sum of its roles starts with any pods.
 		"the roles add up to more than the minimum": {2, []groupOption{fixture.NeedingOf("master", 1), fixture.NeedingOf("worker", 2)},
 			[][2]string{wait, wait}, nil},
 		"a role that needs none": {2, []groupOption{fixture.NeedingOf("master", 0)}, [][2]string{wait, wait}, nil},

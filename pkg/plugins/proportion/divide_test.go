@@ -33,8 +33,8 @@ func divided(total int64, portions []portion) []int64 {
 	return amounts
 }
 
-// exact is what dividing amounts to with fractions: shares by weight are given out, and as long as some are out of their
-// bounds, those on the side that is further out are fixed at their bounds and the rest is shared anew.
+// exact divides with fractions, by weight. As long as some shares are out of their bounds, those on the side that is
+// further out are fixed at their bounds, and the rest is divided again.
 func exact(total int64, portions []portion) []*big.Rat {
 	floors := new(big.Int)
 	for _, p := range portions {

@@ -32,7 +32,7 @@ func moving(tb testing.TB, arguments string, objects ...runtime.Object) *harness
 	tb.Helper()
 	m := harness.ForPlugins(tb, harness.Entry{Factory: rescheduling.Factory(), Arguments: arguments}, harness.Entry{Factory: usage.Factory()},
 		harness.Entry{Factory: predicates.Factory()}).Placing()
-	// The root as it is in a cluster: it has nobody outside of it to keep anything from.
+	// The root as it is in a cluster: no queue is outside of it.
 	root := fixture.Queue(schedulingv1beta1.RootQueue, func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = new(bool) })
 	return m.Set(root, fixture.Queue("q"), fixture.Group("g", "q", 1)).Set(objects)
 }

@@ -89,8 +89,8 @@ func hyperNode(name, key string, d domain, members []string) *topologyv1alpha1.H
 	return h
 }
 
-// nameDomains names each domain: as the HyperNode that was discovered for it before, by Volcano or by us, or else by a name that
-// nobody has and that is the same wherever it is worked out.
+// nameDomains names each domain like the HyperNode that Volcano or Hekla discovered for it before. Otherwise it chooses a
+// free name, which is the same in every process.
 func nameDomains(topologies []Topology, domains []domain, existing []topologyv1alpha1.HyperNode) map[domain]string {
 	taken := map[string]bool{}
 	type label struct{ key, value string }

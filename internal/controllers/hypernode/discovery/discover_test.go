@@ -199,7 +199,7 @@ func of(hyperNodes []topologyv1alpha1.HyperNode, key, value string) *topologyv1a
 
 func sorted(words string) string { return strings.Join(slices.Sorted(strings.FieldsSeq(words)), " ") }
 
-// The laws of the discovery, on any nodes and whatever exists.
+// The invariants of the discovery, with any nodes and any existing HyperNodes.
 func TestWhatIsDiscoveredFollowsFromTheLabels(t *testing.T) {
 	values := rapid.SampledFrom([]string{"", "a", "b", "c"})
 	rapid.Check(t, func(t *rapid.T) {

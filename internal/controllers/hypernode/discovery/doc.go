@@ -1,5 +1,5 @@
-// Package discovery makes HyperNodes of the labels of nodes, as the ConfigMap volcano-controller-configmap asks for: it names, for each
-// kind of network, the labels that say behind which switch a node is, from the farthest to the closest.
+// Package discovery makes HyperNodes from the labels of nodes, as the ConfigMap volcano-controller-configmap asks for. For
+// each kind of network, the ConfigMap lists the labels that name the switches of a node, from the farthest to the closest.
 //
 // Main types: [Configuration] is what the ConfigMap says, read by [Parse]; [Discover] is the HyperNodes that follow from it and the
 // nodes; the Reconciler makes, changes and deletes what differs.

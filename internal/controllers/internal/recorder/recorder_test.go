@@ -137,8 +137,8 @@ func TestWhatIsSaidAgainIsCounted(t *testing.T) {
 	}
 }
 
-// Of one object many different things are not written one by one without end, whoever has a tenant's object say them; other
-// objects are not held up by it.
+// The number of different Events about one object is limited, so that a tenant's object cannot cause Events without end.
+// Events about other objects do not wait for them.
 func TestOneObjectCannotFloodTheAPIServer(t *testing.T) {
 	from, into := newSource(t)
 	recorder := For(from, "c")

@@ -97,8 +97,8 @@ func missingDependencies(job *batch.Job, task *batch.TaskSpec, started map[strin
 	return fmt.Sprintf("task %s waits for %s", task.Name, strings.Join(missing, conjunction))
 }
 
-// HoldBack takes the tasks that are held back out of the gang, which could never start if it had to wait for pods that
-// wait for it. What the gang needs to be let into its queue stays that of the whole Job, so that the rest finds room.
+// HoldBack removes the tasks that are held back from the minimum of the gang, which could never start if it had to wait for
+// pods that wait for it. The minResources stay those of the whole Job, so that the queue keeps quota for the rest.
 func HoldBack(group *scheduling.PodGroup, job *batch.Job, held []string) {
 	var minAvailable, replicas int32
 	for t := range job.Spec.Tasks {

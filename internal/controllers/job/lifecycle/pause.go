@@ -34,8 +34,8 @@ func pause(status *batch.JobStatus) time.Duration {
 	return min(length, lastPause)
 }
 
-// isHasty reports whether a restart follows quickly on another, or on the beginning. One of a Job that was aborted, and resumed
-// by somebody, does not.
+// isHasty reports whether a restart follows quickly on another, or on the beginning. The restart of a Job that was aborted,
+// and is resumed by a user, does not count.
 func isHasty(status *batch.JobStatus) bool {
 	history := status.Conditions[:max(len(status.Conditions)-1, 0)] // the last one is the restart
 	var since time.Time

@@ -9,9 +9,9 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// UpdatePodGroup brings what follows from the Job up to date in a copy of a PodGroup that exists. That is all of its spec: whoever
-// may write PodGroups cannot move a Job to another queue, or give it another priority, behind the back of what checks Jobs.
-// Labels and annotations are only added or changed, because others put theirs there too.
+// UpdatePodGroup updates what follows from the Job in a copy of an existing PodGroup. That is all of its spec. So a user
+// who may write PodGroups cannot move a Job to another queue, or change its priority, past the checks of Jobs. Labels and
+// annotations are only added or changed, because others put theirs there too.
 func UpdatePodGroup(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	updated := current.DeepCopy()
 	updated.Labels = overlay(updated.Labels, wanted.Labels)

@@ -62,9 +62,10 @@ func gaps(taken []int, replicas int32, visit func(index int) bool) {
 	}
 }
 
-// MissingAndSurplus compares the pods a defaulted Job wants, but for the tasks that are held back, with those it has: those
-// that are shown, and those that were made and are not shown yet, by name. A pod that is terminating still holds its name,
-// so it is neither missing nor surplus. At most so many missing ones are named; isPart says that there are more.
+// MissingAndSurplus compares the pods that a defaulted Job needs, without those of tasks that are held back, with the pods
+// that it has. These are the pods in the cache, and those that were created and do not show yet, by name. A pod that is
+// terminating still holds its name, so it is neither missing nor surplus. At most so many missing ones are named; isPart
+// says that there are more.
 func MissingAndSurplus(
 	job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], held []string, limit int,
 ) (missing []Slot, isPart bool, surplus []*corev1.Pod) {

@@ -44,9 +44,9 @@ var inheritedByPods = [...]string{
 	scheduling.JDBMaxUnavailableKey,
 }
 
-// Pod makes the index-th pod of a task of a defaulted Job: the template, the Job as controller, its PriorityClass unless the
-// template names one, and the labels and annotations by which the scheduler and users find it. The same arguments give the
-// same pod.
+// Pod makes the pod with this index of a task of a defaulted Job. It has the template, the Job as its controller, and the
+// Job's PriorityClass unless the template names one. The scheduler and users find it by its labels and annotations. The
+// same arguments give the same pod.
 func Pod(job *batch.Job, task *batch.TaskSpec, index int) *corev1.Pod {
 	template := task.Template.DeepCopy()
 	pod := &corev1.Pod{

@@ -102,9 +102,9 @@ func networkTopology(spec *batch.NetworkTopologySpec) *scheduling.NetworkTopolog
 	}
 }
 
-// minResources is what the first minAvailable pods request together, and what quotas count of them. Each task's own minimum comes first when all of
-// them fit into minAvailable, because then the gang cannot start without them; what is left of minAvailable is filled
-// with the tasks of highest priority, in the order of the spec among equals.
+// minResources is what the first minAvailable pods request together, and what quotas count of them. Each task's own minimum
+// comes first if all of them fit into minAvailable, because then the gang cannot start without them. The rest of
+// minAvailable is filled with the tasks of highest priority, in the order of the spec among equals.
 func minResources(job *batch.Job, priority func(class string) int32) corev1.ResourceList {
 	order := make([]*batch.TaskSpec, len(job.Spec.Tasks))
 	for i := range job.Spec.Tasks {

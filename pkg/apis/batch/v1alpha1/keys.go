@@ -37,8 +37,8 @@ const (
 	TaskPartitionIDKey = "volcano.sh/partition-id"
 )
 
-// CronJobScheduledTimestampAnnotation, on a Job that a CronJob started, is the time of the schedule that it was started
-// for, in RFC 3339 and in the time zone of the CronJob, or UTC if that names none.
+// CronJobScheduledTimestampAnnotation, on a Job that a CronJob started, is the time of the schedule for which it was
+// started. It is in RFC 3339, in the time zone of the CronJob, or UTC if that names none.
 const CronJobScheduledTimestampAnnotation = "volcano.sh/cronjob-scheduled-timestamp"
 
 // Keys of multi-cluster forwarding, carried through unchanged.

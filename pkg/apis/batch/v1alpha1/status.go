@@ -164,7 +164,7 @@ const (
 	// PodGroupErrorReason: the PodGroup could not be made or changed.
 	PodGroupErrorReason = "PodGroupError"
 
-	// PodGroupPendingReason: the PodGroup was not let into its queue yet.
+	// PodGroupPendingReason: the PodGroup is not admitted yet.
 	PodGroupPendingReason = "PodGroupPending"
 
 	// ExecuteActionReason: an action of a lifecycle policy or Command was carried out.

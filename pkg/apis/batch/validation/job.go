@@ -15,8 +15,8 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// maxPods is how many pods a Job may have: more than the largest clusters hold, so that no Job that could ever run is refused, and
-// few enough that one that was written by mistake is no burden to others, and that all sums are within int32.
+// maxPods is how many pods a Job may have. It is more than the largest clusters run, so that no Job that could ever run is
+// refused. A Job written by mistake is then no burden to others, and all sums fit into an int32.
 const maxPods = 1_000_000
 
 // ValidateJob says what makes a defaulted Job impossible to run, with field and value. The schema of the custom resource

@@ -1,8 +1,8 @@
 // Package v1alpha1 is the API group flow.volcano.sh: JobFlow, Jobs that start one after another, and JobTemplate, the form
 // that a Job of a flow is made from.
 //
-// Main types: JobFlow, its Flow (one Job: the name of its JobTemplate, what it waits for, what it changes in the template),
-// Probe (what to ask of Jobs that still run), JobFlowStatus; JobTemplate, whose spec is that of a Job.
+// Main types: JobFlow and JobTemplate, whose spec is that of a Job. A Flow of a JobFlow is one Job: the name of its
+// JobTemplate, what it waits for, and what it changes in the template. A Probe is what to ask of Jobs that still run.
 //
 // Invariants:
 //

@@ -148,11 +148,10 @@ type TaskStatus struct {
 
 // Patch changes what a template says for one flow.
 type Patch struct {
-	// The fields of the template's spec to change, as a strategic merge patch: what is given replaces what the template says,
-	// null removes it, tasks, containers, env and the like are merged by name, ports by number, mounts by path, plugins by
-	// name; other lists are replaced whole. It is checked when the Job is to be made.
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +optional
+	// The fields of the template's spec to change, as a strategic merge patch. A value replaces that of the template, and
+	// null removes it. Tasks, containers, env and the like are merged by name, ports by number, mounts by path, plugins by
+	// name. Other lists are replaced whole. It is checked when the Job is to be made.
+	// +kubebuilder:pruning:PreserveUnknownFields +optional
 	JobSpec runtime.RawExtension `json:"jobSpec,omitempty,omitzero"`
 }
 

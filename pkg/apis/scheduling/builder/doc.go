@@ -1,5 +1,5 @@
-// Package builder makes the PodGroup of a pod that names none, as the PodGroup controller does and the simulator shows it, and adds up
-// what pods request, as a PodGroup's minResources tell it to queues and quotas.
+// Package builder makes the PodGroup of a pod that names none, for the PodGroup controller and the simulator. It also adds
+// up the requests of pods for the minResources of a PodGroup.
 //
 // Main functions: [PodGroup] with [PodGroupName], [AddRequests] and [AddUsage].
 //

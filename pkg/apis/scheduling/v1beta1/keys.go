@@ -3,7 +3,7 @@ package v1beta1
 // AnnotationPrefix is the prefix of the annotations that a generated PodGroup inherits from its workload.
 const AnnotationPrefix = "volcano.sh/"
 
-// Names that exist without anybody creating them.
+// Names of objects that exist in every cluster.
 const (
 	// DefaultQueue is the queue of everything that names none.
 	DefaultQueue = "default"

@@ -14,21 +14,26 @@ type need struct {
 	short  reason // what a node says that has too little of it
 }
 
-// answers are what is known of every node for one class. All slices are indexed by node slot.
+// answers are what is known of every node for one class. All slices are indexed by node slot. They are worked out for all nodes once the
+// class is asked for again and again; until then there is a list.
 type answers struct {
 	class    *cluster.Class
-	question *kube.Question
+	objects  *objects
+	question *kube.Question // nil until it matters
 	later    *kube.Question // to Engine.later, nil until it matters
 	needs    []need
 
-	seen  uint64 // how far Cluster.Changes has been followed
 	asked uint64
+	list  list
 
-	specGeneration []uint64 // of the node object that static and preference speak of
-	static         []reason // what the node object alone says
-	objects        bool     // static has changed since the heap was made
-	preference     []int64  // the part of the score that comes from the node objects
-	preferring     bool     // preference is not zero everywhere
+	preferences *preferences // of the objects
+	preferredAt uint64       // the version of the objects that they are of, counted from 1
+
+	ranked  bool   // what follows is made
+	seen    uint64 // how far Cluster.Changes has been followed
+	version uint64 // of the objects that the heap is made of
+	// rankedBy are the scores of preferences that are in the heap.
+	rankedBy []int64
 
 	generation []uint64  // of the node that why and score speak of
 	why        []reason  // fits, or why not
@@ -43,51 +48,61 @@ type answers struct {
 }
 
 func newAnswers(e *Engine, k *cluster.Class) *answers {
-	a := &answers{class: k, question: e.kube.Ask(k)}
+	a := &answers{class: k, objects: objectsFor(e, k)}
 	for d, amount := range k.Request {
 		if amount > 0 {
 			dim := resources.Dim(d)
-			text := "Insufficient " + string(e.cluster.Resources.Name(dim))
-			if dim == resources.Pods {
-				text = "Too many pods"
-			}
-			a.needs = append(a.needs, need{dim: dim, amount: amount, short: e.reasons.of(text)})
+			a.needs = append(a.needs, need{dim: dim, amount: amount, short: e.reasons.shortOf(e.cluster.Resources, dim)})
 		}
 	}
 	return a
 }
 
+// ask returns the question of the class.
+func (a *answers) ask(e *Engine) *kube.Question {
+	if a.question == nil {
+		a.question = e.kube.Ask(a.class)
+	}
+	return a.question
+}
+
+// readObjects brings up to date what the node objects say to the class.
+func (a *answers) readObjects(e *Engine) {
+	a.objects.follow(e)
+	if a.preferredAt != a.objects.version+1 {
+		a.preferredAt = a.objects.version + 1
+		a.preferences = a.objects.preferencesOf(e, a.class)
+	}
+}
+
+// preferenceFor is the part of the score of a node that comes from the node objects.
+func (a *answers) preferenceFor(slot int) int64 {
+	if a.preferences.scores == nil {
+		return 0
+	}
+	return a.preferences.scores[slot]
+}
+
 // catchUp looks again at every node that has changed since the class was asked last.
 func (a *answers) catchUp(e *Engine) {
 	changed, next, ok := e.cluster.Changes(a.seen)
-	first := a.whole.place == nil
+	first := !a.ranked
 	a.explained = a.explained && ok && len(changed) == 0
-	a.seen = next
+	a.seen, a.ranked = next, true
 	nodes := e.cluster.BySlot()
-	a.growTo(len(nodes))
 	for len(a.whole.place) < len(nodes) {
-		a.preference = append(a.preference, 0)
 		a.generation = append(a.generation, 0)
 		a.why = append(a.why, unknownNode)
 		a.score = append(a.score, 0)
 		a.whole.place = append(a.whole.place, -1)
 	}
-	if first || !ok {
-		for slot, n := range nodes {
-			a.readObject(e, slot, n)
-		}
-		a.objects = false
-		a.prefer(e)
-		a.lookAtAll(e)
-		return
-	}
-	for _, slot := range changed {
-		a.readObject(e, int(slot), nodes[slot])
-	}
-	objects := a.objects
-	a.objects = false
+	a.readObjects(e)
+	isPreferredAnew := len(a.rankedBy) != len(a.preferences.scores) || len(a.rankedBy) > 0 && &a.rankedBy[0] != &a.preferences.scores[0]
+	a.rankedBy = a.preferences.scores
+	objects := a.version != a.objects.version
+	a.version = a.objects.version
 	switch {
-	case objects && a.prefer(e):
+	case first || !ok || isPreferredAnew:
 		a.lookAtAll(e)
 	case objects:
 		// A slot may be empty now, or be another node's with another rank: entries cannot be moved one by one in a heap
@@ -105,67 +120,64 @@ func (a *answers) catchUp(e *Engine) {
 	}
 }
 
-// growTo makes space for what the objects of so many nodes say.
-func (a *answers) growTo(slots int) {
-	for len(a.static) < slots {
-		a.specGeneration = append(a.specGeneration, 0)
-		a.static = append(a.static, unknownNode)
-	}
-}
-
-// readObject brings up to date what the node object alone says. That may happen long before the heap is looked at again,
-// so it is noted for then.
-func (a *answers) readObject(e *Engine, slot int, n *cluster.Node) {
-	var generation uint64
-	if n != nil {
-		generation = n.SpecGeneration
-	}
-	if a.specGeneration[slot] == generation {
-		return
-	}
-	a.specGeneration[slot], a.objects = generation, true
-	switch {
-	case n == nil || n.Object == nil:
-		a.static[slot] = unknownNode
-	case !n.Ready():
-		a.static[slot] = notReady
-	default:
-		a.static[slot] = e.reasons.of(a.question.Refusal(n))
-	}
-}
-
-// prefer brings up to date the part of the score that comes from the node objects. It is normalised over the nodes whose
-// objects pass, not over those that have room at the moment: else every placement could change the score of all nodes. It
-// reports whether any score may have changed.
-func (a *answers) prefer(e *Engine) bool {
-	var passing []*cluster.Node
-	for slot, n := range e.cluster.BySlot() {
-		if a.static[slot] == fits {
-			passing = append(passing, n)
-		}
-	}
-	scores := a.question.Preferences(passing)
-	if scores == nil {
-		if !a.preferring {
-			return false
-		}
-		clear(a.preference)
-		a.preferring = false
-		return true
-	}
-	a.preferring = true
-	for i, n := range passing {
-		a.preference[n.Slot] = scores[i] * e.point
-	}
-	return true
+// unrank forgets all that is kept by slot.
+func (a *answers) unrank() {
+	*a = answers{class: a.class, objects: a.objects, question: a.question, later: a.later, needs: a.needs, asked: a.asked, list: a.list}
 }
 
 // lookAtAll works out every answer and builds the heap in one go.
 func (a *answers) lookAtAll(e *Engine) {
-	for slot, n := range e.cluster.BySlot() {
-		a.work(e, int32(slot), n)
+	e.table.follow(e)
+	nodes := e.cluster.BySlot()
+	for first := 0; first < len(nodes); first += blockSize {
+		slots := e.slots[:0]
+		for slot := first; slot < min(first+blockSize, len(nodes)); slot++ {
+			n := nodes[slot]
+			if n != nil {
+				a.generation[slot] = n.Generation
+			}
+			if a.why[slot] = a.judgeShown(e, slot, n); a.why[slot] == fits {
+				slots = append(slots, int32(slot))
+			}
+		}
+		a.rateAll(e, slots)
+		for i, slot := range slots {
+			a.score[slot] = e.scores[i]
+		}
 	}
 	a.build(e)
+}
+
+// judgeShown is judge of a node that the table shows as it is.
+func (a *answers) judgeShown(e *Engine, slot int, n *cluster.Node) reason {
+	if why := a.objects.static[slot]; why != fits {
+		return why
+	}
+	if why := e.table.roomFor(slot, a.needs); why != fits {
+		return why
+	}
+	return a.judgeRest(e, n)
+}
+
+// rateAll sets Engine.scores to the scores of the nodes in some slots, at most a block of them. The table shows them as they are.
+func (a *answers) rateAll(e *Engine, slots []int32) {
+	scores := e.scores[:len(slots)]
+	for i, slot := range slots {
+		scores[i] = a.preferenceFor(int(slot))
+	}
+	e.table.amounts.Look(slots)
+	for _, scorer := range e.tableScorers {
+		scorer.AddScores(a.class, &e.table.amounts, slots, scores)
+	}
+	if len(e.otherScorers) == 0 {
+		return
+	}
+	for i, slot := range slots {
+		seen := e.seen(e.cluster.BySlot()[slot])
+		for _, scorer := range e.otherScorers {
+			scores[i] += scorer.ScoreNode(a.class, seen)
+		}
+	}
 }
 
 // build makes the heap of all that fits.
@@ -203,7 +215,7 @@ func (a *answers) work(e *Engine, slot int32, n *cluster.Node) {
 }
 
 func (a *answers) judge(e *Engine, slot int32, n *cluster.Node) reason {
-	if why := a.static[slot]; why != fits {
+	if why := a.objects.static[slot]; why != fits {
 		return why
 	}
 	return a.judgePods(e, n)
@@ -216,6 +228,11 @@ func (a *answers) judgePods(e *Engine, n *cluster.Node) reason {
 			return a.needs[i].short
 		}
 	}
+	return a.judgeRest(e, n)
+}
+
+// judgeRest is judgePods of a node that has the room.
+func (a *answers) judgeRest(e *Engine, n *cluster.Node) reason {
 	for _, filter := range e.filters {
 		if text := filter.RefuseNode(a.class, e.seen(n)); text != "" {
 			return e.reasons.of(text)
@@ -224,7 +241,7 @@ func (a *answers) judgePods(e *Engine, n *cluster.Node) reason {
 	if !a.class.HasPorts {
 		return fits
 	}
-	text := a.question.Ports(n)
+	text := a.ask(e).Ports(n)
 	if text == "" && e.later != nil && !n.Promised.IsZero() {
 		text = a.laterQuestion(e).Ports(n)
 	}
@@ -239,7 +256,7 @@ func (a *answers) laterQuestion(e *Engine) *kube.Question {
 }
 
 func (a *answers) rate(e *Engine, n *cluster.Node) int64 {
-	score := a.preference[n.Slot]
+	score := a.preferenceFor(n.Slot)
 	for _, scorer := range e.scorers {
 		score += scorer.ScoreNode(a.class, e.seen(n))
 	}

@@ -37,6 +37,13 @@ type Scorer interface {
 	ScoreNode(k *cluster.Class, n *cluster.Node) int64
 }
 
+// TableScorer is implemented by scorers that look at nothing but the amounts of a node. AddScores adds to scores[i] what ScoreNode says of
+// the node that has slots[i].
+type TableScorer interface {
+	Scorer
+	AddScores(k *cluster.Class, t *cluster.NodeTable, slots []int32, scores []int64)
+}
+
 // Invalidator is implemented by filters and scorers whose answer about a node rests on others as well. InvalidateNodes is called before
 // answers are used, and has every node looked at again of which they would say something else now.
 type Invalidator interface {

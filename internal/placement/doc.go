@@ -8,12 +8,16 @@
 // will be: what leaves is gone, and what is promised is there. Plugins are shown a copy of the node with the totals of that
 // time (Used, NonZero; nothing is Releasing or Promised); Tasks still lists what leaves.
 //
-// Why it is fast: feasibility and score are worked out once per class and node, and again only for nodes that have changed
-// since the class was asked last (Cluster.Changes says which). What comes from the node object alone is kept apart and
-// worked out again only when the object changes. The best node stands on top of a heap. A gang of a thousand equal pods
-// costs one pass over the nodes and a thousand heap operations. [Engine.Fits] and [Engine.CanOpen] ask about one node while
-// victims are tried, millions of times. They use what is stored about the Node object and compare resources. They leave it
-// to the next Best to update the heap.
+// Why it is fast. A real cluster has as many classes as jobs, so what a class shares with others is worked out once for all of them. What
+// the objects of the nodes say is shared by the classes with the same constraints. The amounts of the nodes stand in the columns of a
+// table, which all classes read. A class that is asked for the first time has its best nodes found in one pass over the columns. Blocks of
+// nodes without room are passed over, and scorers are asked about a block at once ([TableScorer]). A list of the best nodes is kept, and
+// follows what changes. If the list is used up while little changes, as by a gang of a thousand equal pods, the class is ranked:
+// feasibility and score are kept for every node, and the best node stands on top of a heap. The answers are exact in each of these ways.
+// What is kept is bounded by its size in memory.
+//
+// [Engine.Fits] and [Engine.CanOpen] ask about one node while victims are tried, millions of times: they use what is known of the node's
+// object and compare the room.
 //
 // Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take the nodes that pass the rest and
 // put them to the kube-scheduler's plugins each time; see package kube.

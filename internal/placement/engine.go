@@ -25,12 +25,21 @@ type Engine struct {
 	domain *cluster.Domain // where nodes are found, nil where any node will do
 
 	futures []*future // of the nodes, by slot, where they were asked for
+	table   table
+	slots   [blockSize]int32 // space to work in
+	scores  [blockSize]int64 // space to work in
 
-	answers  map[*cluster.Class]*answers  // of plain classes
-	supplied map[*cluster.Class]*supplied // of those that need volumes or devices
-	last     *answers                     // that were asked for last
-	asked    uint64                       // counts questions, to tell which answers were used last
-	reasons  reasons                      // why nodes refuse
+	tableScorers []TableScorer // and all other scorers
+	otherScorers []Scorer
+
+	objects     map[string]*objects          // by the constraints of classes
+	objectsRead int                          // how many of them are of all nodes
+	answers     map[*cluster.Class]*answers  // of plain classes
+	supplied    map[*cluster.Class]*supplied // of those that need volumes or devices
+	last        *answers                     // that were asked for last
+	ranked      int                          // how many of the answers are, or were before they were dropped
+	asked       uint64                       // counts questions, to tell which answers were used last
+	reasons     reasons                      // why nodes refuse
 }
 
 // New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as it
@@ -51,13 +60,18 @@ func create(c *cluster.Cluster, configuration Configuration, ahead bool) (*Engin
 		return nil, err
 	}
 	e := &Engine{cluster: c, ahead: ahead, filters: configuration.Filters, vetoers: configuration.Vetoers, scorers: configuration.Scorers,
-		point: configuration.Point, kube: plugins, answers: map[*cluster.Class]*answers{}, supplied: map[*cluster.Class]*supplied{},
-		reasons: reasons{byText: map[string]reason{}}}
+		point: configuration.Point, kube: plugins, objects: map[string]*objects{}, answers: map[*cluster.Class]*answers{},
+		supplied: map[*cluster.Class]*supplied{}, reasons: reasons{byText: map[string]reason{}}}
 	for _, filter := range e.filters {
 		e.invalidators = appendInvalidator(e.invalidators, filter)
 	}
 	for _, scorer := range e.scorers {
 		e.invalidators = appendInvalidator(e.invalidators, scorer)
+		if t, ok := scorer.(TableScorer); ok {
+			e.tableScorers = append(e.tableScorers, t)
+		} else {
+			e.otherScorers = append(e.otherScorers, scorer)
+		}
 	}
 	if !ahead {
 		e.later = plugins
@@ -85,11 +99,15 @@ func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 	if t.Class.NeedsSupplies() {
 		return e.bestSupplied(t)
 	}
-	a := e.current(t.Class)
 	if e.cluster.DependsOnPods(t.Class) {
-		return e.bestAround(a, t)
+		return e.bestAround(e.current(t.Class), t)
 	}
-	return e.best(a, t)
+	if len(e.vetoers) == 0 {
+		if n, isFound := e.of(t.Class).bestListed(e); isFound {
+			return n
+		}
+	}
+	return e.best(e.current(t.Class), t)
 }
 
 // standingsOf returns the standings of the nodes that are asked about. The answers are current.
@@ -147,7 +165,7 @@ func (e *Engine) survey(a *answers, candidates []*cluster.Node) (refusals []stri
 	if len(candidates) == 0 {
 		return nil, nil
 	}
-	refusals, scores = a.question.Survey(candidates)
+	refusals, scores = a.ask(e).Survey(candidates)
 	if e.later == nil || e.cluster.Promised.IsZero() {
 		return refusals, scores
 	}
@@ -160,18 +178,56 @@ func (e *Engine) survey(a *answers, candidates []*cluster.Node) (refusals []stri
 	return refusals, scores
 }
 
-// maxAnswers bounds the classes whose answers are kept: each costs some 30 bytes a node, so 256 classes on 5,000 nodes
-// are 40 MB. With more shapes than that in one cycle the answers used least recently are worked out again.
-const maxAnswers = 256
+// What is kept is bounded by the memory that it takes, cacheBytes of each kind of answer. Per node, the ranked answers of a class take
+// answersBytes, what node objects say objectsBytes, and each kind of preference preferencesBytes. What was used least recently is worked
+// out again when it is asked for.
+const (
+	cacheBytes       = 64 << 20
+	answersBytes     = 34
+	objectsBytes     = 10
+	preferencesBytes = 8
+	// maxClasses bounds the classes of which anything is kept, some 300 bytes each beside their ranked answers.
+	maxClasses = 1 << 16
+	// maxSupplied bounds the classes whose volumes and devices are known.
+	maxSupplied = 256
+)
 
-// current returns the answers for a class, up to date with the model.
+// most is how many entries are kept that take so many bytes per node.
+func most(c *cluster.Cluster, bytes int) int {
+	return max(16, cacheBytes/(bytes*max(1, len(c.BySlot()))))
+}
+
+// dropOldest forgets the half of some entries that was asked for longest ago.
+func dropOldest[K comparable, V any](entries map[K]V, asked func(V) uint64) {
+	times := make([]uint64, 0, len(entries))
+	for _, entry := range entries {
+		times = append(times, asked(entry))
+	}
+	slices.Sort(times)
+	for key, entry := range entries {
+		if asked(entry) < times[len(times)/2] {
+			delete(entries, key)
+		}
+	}
+}
+
+// current returns the answers for a class, ranked and up to date with the model.
 func (e *Engine) current(k *cluster.Class) *answers {
 	a := e.of(k)
-	for _, plugin := range e.invalidators {
-		plugin.InvalidateNodes()
+	invalidate(e.invalidators)
+	if !a.ranked {
+		e.makeSpace()
+		e.ranked++
 	}
 	a.catchUp(e)
 	return a
+}
+
+// invalidate has plugins say of which nodes they would say something else now.
+func invalidate(invalidators []Invalidator) {
+	for _, plugin := range invalidators {
+		plugin.InvalidateNodes()
+	}
 }
 
 // of returns the answers for a class as they were when it was asked last.
@@ -179,7 +235,12 @@ func (e *Engine) of(k *cluster.Class) *answers {
 	a := e.last
 	if a == nil || a.class != k {
 		if a = e.answers[k]; a == nil {
-			e.makeSpace()
+			if len(e.answers) >= maxClasses {
+				forgetUnused(e)
+				if len(e.answers) >= maxClasses {
+					dropOldest(e.answers, func(a *answers) uint64 { return a.asked })
+				}
+			}
 			a = newAnswers(e, k)
 			e.answers[k] = a
 		}
@@ -190,25 +251,34 @@ func (e *Engine) of(k *cluster.Class) *answers {
 	return a
 }
 
-// makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the half that was not
-// asked for longest.
+// makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the ranked answers of the half that
+// was not asked for longest.
 func (e *Engine) makeSpace() {
-	if len(e.answers) < maxAnswers {
+	if e.ranked < most(e.cluster, answersBytes) {
 		return
 	}
-	var kept []*answers
-	for k, a := range e.answers {
-		if k.InUse() {
-			kept = append(kept, a)
-		} else {
-			delete(e.answers, k)
+	forgetUnused(e)
+	var ranked []*answers
+	for _, a := range e.answers {
+		if a.ranked {
+			ranked = append(ranked, a)
 		}
 	}
-	if len(kept) < maxAnswers {
+	if e.ranked = len(ranked); e.ranked < most(e.cluster, answersBytes) {
 		return
 	}
-	slices.SortFunc(kept, func(a, b *answers) int { return cmp.Compare(a.asked, b.asked) })
-	for _, a := range kept[:len(kept)/2] {
-		delete(e.answers, a.class)
+	slices.SortFunc(ranked, func(a, b *answers) int { return cmp.Compare(a.asked, b.asked) })
+	for _, a := range ranked[:len(ranked)/2] {
+		a.unrank()
+		e.ranked--
+	}
+}
+
+// forgetUnused drops the answers for classes that are no longer in use.
+func forgetUnused(e *Engine) {
+	for k, a := range e.answers {
+		if !k.InUse() && a != e.last {
+			delete(e.answers, k)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 
 func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	k := t.Class.Plain
-	a := e.of(k)
+	a := e.current(k)
 	// What the vetoers say is of one pod.
 	depends := e.cluster.DependsOnPods(k) || len(e.vetoers) > 0
 	if a.explained && !depends && e.domain == nil {
@@ -74,7 +74,7 @@ func (e *Engine) shortages(a *answers) []verdict.Shortage {
 		isShort := false
 		for _, n := range e.area() {
 			isShort = isShort || a.why[n.Slot] == need.short
-			if a.static[n.Slot] == fits {
+			if a.objects.static[n.Slot] == fits {
 				most = max(most, e.room(n, need.dim))
 			}
 		}

@@ -7,10 +7,10 @@ import "hekla.sh/hekla/pkg/cluster"
 func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	k := t.Class
 	a := e.of(k.Plain)
-	if !e.domain.Holds(n) || a.objectOf(e, n) != fits || a.judgePods(e, n) != fits {
+	if !e.domain.Holds(n) || a.objects.of(e, n) != fits || a.judgePods(e, n) != fits {
 		return false
 	}
-	if e.cluster.DependsOnPods(k.Plain) && (a.question.Around(n) != "" ||
+	if e.cluster.DependsOnPods(k.Plain) && (a.ask(e).Around(n) != "" ||
 		e.later != nil && !e.cluster.Promised.IsZero() && a.laterQuestion(e).Around(n) != "") {
 		return false
 	}
@@ -21,7 +21,7 @@ func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 // and have the volumes and devices that the pod needs.
 func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	a := e.of(t.Class.Plain)
-	if !e.domain.Holds(n) || a.objectOf(e, n) != fits {
+	if !e.domain.Holds(n) || a.objects.of(e, n) != fits {
 		return false
 	}
 	for i := range a.needs {
@@ -30,11 +30,4 @@ func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 		}
 	}
 	return !t.Class.NeedsSupplies() || e.suppliedOf(t.Class).question.Lasting(n) == ""
-}
-
-// objectOf returns what the object of a node says.
-func (a *answers) objectOf(e *Engine, n *cluster.Node) reason {
-	a.growTo(n.Slot + 1)
-	a.readObject(e, n.Slot, n)
-	return a.static[n.Slot]
 }

@@ -1,5 +1,7 @@
 package placement
 
+import "hekla.sh/hekla/pkg/resources"
+
 // reason is why a node refuses a class.
 type reason uint16
 
@@ -19,6 +21,19 @@ const maxReasons = 1 << 12
 type reasons struct {
 	texts  []string
 	byText map[string]reason
+	short  []reason // by dimension: too little of a resource
+}
+
+// shortOf returns the reason of a node that has too little of a resource.
+func (r *reasons) shortOf(index *resources.Index, dim resources.Dim) reason {
+	for d := resources.Dim(len(r.short)); d <= dim; d++ {
+		text := "Insufficient " + string(index.Name(d))
+		if d == resources.Pods {
+			text = "Too many pods"
+		}
+		r.short = append(r.short, r.of(text))
+	}
+	return r.short[dim]
 }
 
 // of returns the reason with a text.

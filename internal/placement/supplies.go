@@ -20,7 +20,7 @@ type supplied struct {
 func (e *Engine) suppliedOf(k *cluster.Class) *supplied {
 	s := e.supplied[k]
 	if s == nil {
-		if len(e.supplied) >= maxAnswers {
+		if len(e.supplied) >= maxSupplied {
 			clear(e.supplied)
 		}
 		s = &supplied{class: k, question: e.kube.AskSupplies(k)}

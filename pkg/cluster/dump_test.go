@@ -156,6 +156,7 @@ func (d *dumper) class(v reflect.Value, task *Task) any {
 	delete(all, "users")
 	if task.Status != Pending && task.Status != Gated {
 		delete(all, "HasPorts")
+		delete(all, "Constraints")
 		delete(all, "HasTerms")
 		delete(all, "Belonging")
 	}

@@ -232,14 +232,17 @@ func DominantShare(v, total Vector) (Ratio, Dim) {
 // Million is the result of [Millionths] for a ratio of one.
 const Million = 1_000_000
 
+// mostExact bounds numbers that are multiplied by a million: the product must fit 64 bits.
+const mostExact = 1 << 40
+
 // Millionths returns a/b in millionths, at most [Million]. It is meant for scores, which need not be more exact. b must
 // be positive.
 func Millionths(a, b int64) int64 {
 	if a >= b {
 		return Million
 	}
-	// Bytes times a million may not fit into 64 bits. The last bits of a large b do not matter.
-	for b > 1<<40 {
+	// Bytes times a million may not fit 64 bits; the last bits of a large b do not matter.
+	for b > mostExact {
 		a, b = a>>1, b>>1
 	}
 	return max(a, 0) * Million / b

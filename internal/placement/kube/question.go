@@ -2,10 +2,13 @@ package kube
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
 
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -47,6 +50,39 @@ func (p *Plugins) Ask(k *cluster.Class) *Question {
 		}
 	}
 	return q
+}
+
+// AskObjects is Ask for what the objects of nodes say to pods of equal constraints (Class.Constraints), whatever their images are:
+// Refusal and Preferences.
+func (p *Plugins) AskObjects(k *cluster.Class) *Question {
+	pod := *k.Pod
+	pod.Spec.InitContainers, pod.Spec.Containers, pod.Spec.Volumes = nil, nil, nil
+	return p.Ask(&cluster.Class{Pod: &pod})
+}
+
+// ImagesThatMatter returns the images of a class, as a key, if they may make a difference between nodes; "" if they cannot.
+func (p *Plugins) ImagesThatMatter(k *cluster.Class) string {
+	if !slices.ContainsFunc(p.scorers[looksAtObject], func(s scorer) bool { return s.Name() == imagelocality.Name }) {
+		return ""
+	}
+	p.mirror.followObjects()
+	if !p.mirror.stock.holdsAny(k.Pod) {
+		return ""
+	}
+	var images []string
+	spec := &k.Pod.Spec
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			images = append(images, containers[i].Image)
+		}
+		images = append(images, "") // how many of them are init containers counts, too
+	}
+	for i := range spec.Volumes {
+		if volume := spec.Volumes[i].Image; volume != nil {
+			images = append(images, volume.Reference)
+		}
+	}
+	return strings.Join(images, " ")
 }
 
 // Refusal returns why the class cannot be on a node, in the words of kube-scheduler, as far as the node object tells:

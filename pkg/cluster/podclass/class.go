@@ -27,6 +27,10 @@ type Class struct {
 	HasTerms   bool     // has pod affinity, anti-affinity or spread constraints of its own
 	Belonging           // of the job and queue of its pods
 
+	// Constraints is equal for classes with the same node selector, node affinity and tolerations: all that the objects of nodes are
+	// asked about. It is empty for pods that have their node.
+	Constraints string
+
 	// Plain is the class of pods that are equal apart from volumes and devices: the class itself if it needs none.
 	Plain *Class
 
@@ -133,13 +137,16 @@ func (t *Table) Of(pod *corev1.Pod, belonging Belonging) *Class {
 	balance := t.nonZero(pod, request)
 	plain := t.intern(request, balance, string(rest), func() *corev1.Pod { return specimen(pod, &s, nil) })
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
+	if plain.Constraints == "" {
+		plain.Constraints = constraintsOf(&s)
+	}
 	demand := t.demandOf(pod, request)
 	if demand == nil {
 		return plain
 	}
 	text, _ := json.Marshal(demand)
 	k := t.intern(request, balance, string(rest)+string(text), func() *corev1.Pod { return specimen(pod, &s, demand) })
-	k.HasPorts, k.HasTerms, k.Belonging = plain.HasPorts, hasTerms, belonging
+	k.HasPorts, k.HasTerms, k.Belonging, k.Constraints = plain.HasPorts, hasTerms, belonging, plain.Constraints
 	if k.Plain == k {
 		k.Plain = plain
 		plain.users++ // it is in use as long as this class is
@@ -211,6 +218,22 @@ func (t *Table) intern(request resources.Vector, balance [2]int64, rest string, 
 	k.Plain = k
 	t.classes[k.key] = k
 	return k
+}
+
+// constraints are what pods and the objects of nodes ask of each other.
+type constraints struct {
+	Selector    map[string]string    `json:",omitempty"`
+	Affinity    *corev1.NodeAffinity `json:",omitempty"`
+	Tolerations []corev1.Toleration  `json:",omitempty"`
+}
+
+func constraintsOf(s *shape) string {
+	c := constraints{Selector: s.Selector, Tolerations: s.Tolerations}
+	if s.Affinity != nil {
+		c.Affinity = s.Affinity.NodeAffinity
+	}
+	text, _ := json.Marshal(&c) // always marshals: it came out of JSON
+	return string(text)
 }
 
 // Exchange moves a user from one class to another, and returns the new class. Nil is no class.

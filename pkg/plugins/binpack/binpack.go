@@ -43,6 +43,7 @@ type plugin struct {
 	weight  int64
 	weights map[corev1.ResourceName]int64
 	byDim   []int64 // weights by dimension, worked out when a session opens
+	sums    []int64 // space to work in
 }
 
 func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
@@ -89,4 +90,38 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 		return 0
 	}
 	return sum / weights * p.weight * 100 * framework.Point / resources.Million
+}
+
+// AddScores is [plugin.ScoreNode] for many nodes.
+func (p *plugin) AddScores(k *cluster.Class, t *cluster.NodeTable, slots []int32, scores []int64) {
+	var weights int64
+	for d := range k.Request {
+		if p.isWeighed(k, d) {
+			weights += p.byDim[d]
+		}
+	}
+	if weights == 0 {
+		return
+	}
+	sums := p.sums[:0]
+	for range slots {
+		sums = append(sums, 0)
+	}
+	p.sums = sums
+	for d := range k.Request {
+		if !p.isWeighed(k, d) {
+			continue
+		}
+		for i, part := range t.UsedWith(resources.Dim(d), k.Request[d]) {
+			sums[i] += part * p.byDim[d]
+		}
+	}
+	for i, sum := range sums {
+		scores[i] += sum / weights * p.weight * 100 * framework.Point / resources.Million
+	}
+}
+
+// isWeighed reports whether a resource counts for a class.
+func (p *plugin) isWeighed(k *cluster.Class, d int) bool {
+	return k.Request[d] != 0 && d < len(p.byDim) && p.byDim[d] != 0
 }

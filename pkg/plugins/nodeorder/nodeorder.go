@@ -77,26 +77,66 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	cpu, memory := n.Allocatable.At(resources.CPU), n.Allocatable.At(resources.Memory)
 	var score int64
 	if p.least+p.most > 0 {
-		used := mean(
+		score += p.fullness(mean(
 			millionths(n.NonZero[0]+k.NonZero[0], cpu), cpu > 0,
-			millionths(n.NonZero[1]+k.NonZero[1], memory), memory > 0)
-		score += (p.least*(resources.Million-used) + p.most*used) * points / resources.Million
+			millionths(n.NonZero[1]+k.NonZero[1], memory), memory > 0))
 	}
-	requestsBoth := k.Request.At(resources.CPU) > 0 || k.Request.At(resources.Memory) > 0
-	if p.balanced > 0 && requestsBoth && cpu > 0 && memory > 0 {
-		with := balance(n.Used.At(resources.CPU)+k.Request.At(resources.CPU), cpu,
-			n.Used.At(resources.Memory)+k.Request.At(resources.Memory), memory)
-		without := balance(n.Used.At(resources.CPU), cpu, n.Used.At(resources.Memory), memory)
-		// Half the score if the balance stays as it is, all if the pod makes it perfect, as in kube-scheduler since
-		// 1.35.
-		score += p.balanced * (resources.Million/2 + (resources.Million/2+with-without)/2) * points / resources.Million
+	if p.balances(k) && cpu > 0 && memory > 0 {
+		usedCPU, usedMemory := n.Used.At(resources.CPU), n.Used.At(resources.Memory)
+		score += p.evenness(
+			balance(millionths(usedCPU+k.Request.At(resources.CPU), cpu), millionths(usedMemory+k.Request.At(resources.Memory), memory)),
+			balance(millionths(usedCPU, cpu), millionths(usedMemory, memory)))
 	}
 	return score
 }
 
-// balance is one minus the standard deviation of two fractions, which is half their difference.
-func balance(cpuUsed, cpu, memoryUsed, memory int64) int64 {
-	difference := millionths(cpuUsed, cpu) - millionths(memoryUsed, memory)
+// AddScores is [plugin.ScoreNode] for many nodes.
+func (p *plugin) AddScores(k *cluster.Class, t *cluster.NodeTable, slots []int32, scores []int64) {
+	cpus, memories := t.Column(resources.CPU), t.Column(resources.Memory)
+	requested := [2]int64{k.Request.At(resources.CPU), k.Request.At(resources.Memory)}
+	cpusWith, memoriesWith := t.UsedWith(resources.CPU, requested[0]), t.UsedWith(resources.Memory, requested[1])
+	cpusWith, memoriesWith, scores = cpusWith[:len(slots)], memoriesWith[:len(slots)], scores[:len(slots)]
+	requestsAll := k.NonZero == requested
+	for i, slot := range slots {
+		if p.least+p.most == 0 {
+			break
+		}
+		cpu, memory := &cpus[slot], &memories[slot]
+		countedCPU, countedMemory := cpusWith[i], memoriesWith[i]
+		if counted := t.NonZero[slot]; !requestsAll || counted[0] != cpu.Used || counted[1] != memory.Used {
+			countedCPU, countedMemory = cpu.Part(counted[0]+k.NonZero[0]), memory.Part(counted[1]+k.NonZero[1])
+		}
+		scores[i] += p.fullness(mean(countedCPU, cpu.Allocatable > 0, countedMemory, memory.Allocatable > 0))
+	}
+	if !p.balances(k) {
+		return
+	}
+	for i, slot := range slots {
+		if cpu, memory := &cpus[slot], &memories[slot]; cpu.Allocatable > 0 && memory.Allocatable > 0 {
+			scores[i] += p.evenness(balance(cpusWith[i], memoriesWith[i]), balance(cpu.UsedPart, memory.UsedPart))
+		}
+	}
+}
+
+// fullness is the score of a node of which so many millionths are used with the pod.
+func (p *plugin) fullness(used int64) int64 {
+	return (p.least*(resources.Million-used) + p.most*used) * points / resources.Million
+}
+
+// balances reports whether pods of a class are scored by how they balance a node.
+func (p *plugin) balances(k *cluster.Class) bool {
+	return p.balanced > 0 && (k.Request.At(resources.CPU) > 0 || k.Request.At(resources.Memory) > 0)
+}
+
+// evenness is the score of a node that is so balanced with the pod, and without it. Half the score is for keeping the balance as it is,
+// all for perfecting it: as kube-scheduler since 1.35.
+func (p *plugin) evenness(with, without int64) int64 {
+	return p.balanced * (resources.Million/2 + (resources.Million/2+with-without)/2) * points / resources.Million
+}
+
+// balance is how alike the used parts of CPU and memory are, in millionths.
+func balance(cpu, memory int64) int64 {
+	difference := cpu - memory
 	return resources.Million - max(difference, -difference)/2
 }
 

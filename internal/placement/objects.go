@@ -1,0 +1,172 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// objects is what the objects of the nodes say to the pods of some classes, which all have the same constraints. The slices are indexed
+// by node slot.
+type objects struct {
+	question *kube.Question // of one of the classes
+	seen     uint64         // how far Cluster.Changes has been followed
+	asked    uint64
+	version  uint64 // grows when a node object is read anew
+	isRead   bool   // all nodes were read once
+
+	specGeneration []uint64
+	static         []reason
+	refusing       []int32 // by block: how many of its slots do not fit
+
+	preferences map[string]*preferences // by the images that matter, "" where none do
+}
+
+// preferences is the part of the scores that comes from the node objects.
+type preferences struct {
+	question *kube.Question // of a class with these images
+	version  uint64         // of the objects that scores are of, counted from 1; 0 before the first
+	scores   []int64        // by slot; nil where the nodes do not differ
+}
+
+// objectsFor returns what node objects say to a class, as far as it is known.
+func objectsFor(e *Engine, k *cluster.Class) *objects {
+	o := e.objects[k.Constraints]
+	if o == nil {
+		if len(e.objects) >= maxClasses {
+			dropOldest(e.objects, func(o *objects) uint64 { return o.asked })
+		}
+		o = &objects{question: e.kube.AskObjects(k), preferences: map[string]*preferences{}}
+		e.objects[k.Constraints] = o
+	}
+	return o
+}
+
+// makeSpaceForObjects forgets what node objects say to the half of the constraints that were not asked for longest, if too much is kept.
+func makeSpaceForObjects(e *Engine) {
+	var kept []*objects
+	for _, o := range e.objects {
+		if o.isRead {
+			kept = append(kept, o)
+		}
+	}
+	if e.objectsRead = len(kept); e.objectsRead < most(e.cluster, objectsBytes) {
+		return
+	}
+	slices.SortFunc(kept, func(o, p *objects) int { return cmp.Compare(o.asked, p.asked) })
+	for _, o := range kept[:len(kept)/2] {
+		*o = objects{question: o.question, version: o.version + 1, preferences: map[string]*preferences{}}
+		e.objectsRead--
+	}
+}
+
+// follow reads the objects of nodes that have changed.
+func (o *objects) follow(e *Engine) {
+	changed, next, ok := e.cluster.Changes(o.seen)
+	o.seen = next
+	e.asked++
+	o.asked = e.asked
+	nodes := e.cluster.BySlot()
+	if !o.isRead {
+		if e.objectsRead >= most(e.cluster, objectsBytes) {
+			makeSpaceForObjects(e)
+		}
+		e.objectsRead++
+	}
+	o.growTo(len(nodes))
+	if !ok || !o.isRead {
+		o.isRead = true
+		for slot, n := range nodes {
+			o.read(e, slot, n)
+		}
+		return
+	}
+	for _, slot := range changed {
+		o.read(e, int(slot), nodes[slot])
+	}
+}
+
+func (o *objects) growTo(slots int) {
+	for len(o.static) < slots {
+		if len(o.static)%blockSize == 0 {
+			o.refusing = append(o.refusing, 0)
+		}
+		o.refusing[len(o.refusing)-1]++
+		o.specGeneration = append(o.specGeneration, 0)
+		o.static = append(o.static, unknownNode)
+	}
+}
+
+// read brings up to date what the object of one node says.
+func (o *objects) read(e *Engine, slot int, n *cluster.Node) {
+	var generation uint64
+	if n != nil {
+		generation = n.SpecGeneration
+	}
+	if o.specGeneration[slot] == generation {
+		return
+	}
+	o.specGeneration[slot] = generation
+	o.version++
+	was := o.static[slot]
+	switch {
+	case n == nil || n.Object == nil:
+		o.static[slot] = unknownNode
+	case !n.Ready():
+		o.static[slot] = notReady
+	default:
+		o.static[slot] = e.reasons.of(o.question.Refusal(n))
+	}
+	if was != fits {
+		o.refusing[slot/blockSize]--
+	}
+	if o.static[slot] != fits {
+		o.refusing[slot/blockSize]++
+	}
+}
+
+// of returns what the object of a node says.
+func (o *objects) of(e *Engine, n *cluster.Node) reason {
+	o.growTo(n.Slot + 1)
+	o.read(e, n.Slot, n)
+	return o.static[n.Slot]
+}
+
+// preferencesOf returns the scores that node objects give to a class, normalised over the nodes whose objects pass, not over those that
+// have room at the moment: else every placement could change the score of all nodes. The objects are up to date.
+func (o *objects) preferencesOf(e *Engine, k *cluster.Class) *preferences {
+	images := e.kube.ImagesThatMatter(k)
+	p := o.preferences[images]
+	if p == nil {
+		if len(o.preferences) >= most(e.cluster, preferencesBytes) {
+			clear(o.preferences)
+		}
+		p = &preferences{question: o.question}
+		if images != "" {
+			p.question = e.kube.Ask(k)
+		}
+		o.preferences[images] = p
+	}
+	if p.version == o.version+1 {
+		return p
+	}
+	p.version = o.version + 1
+	var passing []*cluster.Node
+	for slot, n := range e.cluster.BySlot() {
+		if o.static[slot] == fits {
+			passing = append(passing, n)
+		}
+	}
+	scores := p.question.Preferences(passing)
+	if scores == nil {
+		p.scores = nil
+		return p
+	}
+	p.scores = make([]int64, len(o.static))
+	for i, n := range passing {
+		p.scores[n.Slot] = scores[i] * e.point
+	}
+	return p
+}

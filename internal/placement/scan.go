@@ -1,0 +1,211 @@
+package placement
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// What is known of every node for a class pays if the class is asked for again and again. A real cluster has thousands of classes of a
+// few pods each. For these the best nodes are found in one pass over the columns of the table, and a few of them are kept: that takes a
+// fraction of the time and of the memory.
+
+const (
+	// fewNodes is how many nodes of a set are looked at each time, however often they are asked about.
+	fewNodes = 128
+	// staleAfter is a part of the nodes: to catch up with more changes than that takes longer than to look at all nodes.
+	staleAfter = 8
+	// rankedBelow is a part of the nodes, too: a class is ranked if, from one question about it to the next, fewer change. With more it
+	// would spend its time on catching up.
+	rankedBelow = 64
+	// listed is how many nodes are kept of one pass: about as many as small gangs have pods of a class.
+	listed = 32
+)
+
+// list is the best nodes for a class, as a pass over all nodes has found them. It follows the changes: whatever is not in it is no better
+// than its floor.
+type list struct {
+	made    uint64 // where Cluster.Changes stood when all nodes were looked at
+	seen    uint64 // how far Cluster.Changes has been followed
+	version uint64 // of the objects of the nodes
+	isMade  bool
+	asked   uint64 // how often the class was since then
+	entries []entry
+	floor   entry // slot is -1 if every node that fits is in the list
+}
+
+// entry is a node and its score.
+type entry struct {
+	score int64
+	rank  int
+	slot  int32
+}
+
+func (x entry) compare(y entry) int {
+	switch {
+	case x.score != y.score && x.score > y.score, x.score == y.score && x.rank < y.rank:
+		return -1
+	case x == y:
+		return 0
+	}
+	return +1
+}
+
+// bestListed returns the best node for a class without vetoers, nil if there is none. isFound is false if the class is better ranked.
+func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
+	nodes := e.area()
+	if e.domain != nil {
+		if len(nodes) > fewNodes {
+			return nil, false
+		}
+		return a.bestOfFew(e, nodes), true
+	}
+	if a.ranked && !isStale(e.cluster, a.seen) {
+		return nil, false
+	}
+	invalidate(e.invalidators)
+	a.readObjects(e)
+	e.table.follow(e)
+	l := &a.list
+	if !l.isMade || l.version != a.objects.version || isStale(e.cluster, l.seen) {
+		l.make(e, a)
+	} else {
+		l.catchUp(e, a)
+		if len(l.entries) == 0 && l.floor.slot >= 0 {
+			if l.seen-l.made <= l.asked*uint64(len(nodes)/rankedBelow+1) {
+				return nil, false
+			}
+			l.make(e, a)
+		}
+	}
+	l.asked++
+	if len(l.entries) == 0 {
+		return nil, true
+	}
+	first := l.entries[0]
+	for _, x := range l.entries[1:] {
+		if x.compare(first) < 0 {
+			first = x
+		}
+	}
+	return e.cluster.BySlot()[first.slot], true
+}
+
+// isStale reports whether so much has changed since a position that it is better to look at all nodes.
+func isStale(c *cluster.Cluster, since uint64) bool {
+	changed, _, ok := c.Changes(since)
+	return !ok || len(changed) > len(c.Nodes())/staleAfter+1
+}
+
+// bestOfFew looks at some nodes.
+func (a *answers) bestOfFew(e *Engine, nodes []*cluster.Node) *cluster.Node {
+	invalidate(e.invalidators)
+	a.readObjects(e)
+	e.table.follow(e)
+	var best *cluster.Node
+	var most int64
+	for _, n := range nodes { // by name
+		if a.judgeShown(e, n.Slot, n) != fits {
+			continue
+		}
+		if score := a.rateOne(e, int32(n.Slot)); best == nil || score > most {
+			best, most = n, score
+		}
+	}
+	return best
+}
+
+// rateOne is rateAll of one node.
+func (a *answers) rateOne(e *Engine, slot int32) int64 {
+	e.slots[0] = slot
+	a.rateAll(e, e.slots[:1])
+	return e.scores[0]
+}
+
+// make looks at all nodes, but for the blocks that have no room.
+func (l *list) make(e *Engine, a *answers) {
+	_, now, _ := e.cluster.Changes(0)
+	*l = list{made: now, seen: now, version: a.objects.version, isMade: true, entries: l.entries[:0], floor: entry{slot: -1}}
+	length := min(listed, a.class.Users())
+	t, static := &e.table, a.objects.static
+	for first := 0; first < len(static); first += blockSize {
+		block, last := first/blockSize, min(first+blockSize, len(static))
+		if !t.mayHold(block, a.needs) {
+			continue
+		}
+		slots := t.slots[first:last]
+		if a.objects.refusing[block] > 0 {
+			slots = e.slots[:0]
+			for i, why := range static[first:last] {
+				if why == fits {
+					slots = append(slots, int32(first+i))
+				}
+			}
+		}
+		l.add(e, a, t.roomy(block, slots, a.needs, e.slots[:]), max(1, length))
+	}
+	l.cut(max(1, length))
+}
+
+// add takes in those of some nodes with enough room that are better than the floor.
+func (l *list) add(e *Engine, a *answers, slots []int32, length int) {
+	nodes := e.cluster.BySlot()
+	if len(e.filters) > 0 { // scorers are asked about nodes that fit
+		kept := e.slots[:0] // which may be where the slots are
+		for _, slot := range slots {
+			if a.judgeRest(e, nodes[slot]) == fits {
+				kept = append(kept, slot)
+			}
+		}
+		slots = kept
+	}
+	if len(slots) == 0 {
+		return
+	}
+	a.rateAll(e, slots)
+	for i, slot := range slots {
+		score := e.scores[i]
+		if l.floor.slot >= 0 && score < l.floor.score {
+			continue
+		}
+		x := entry{score: score, rank: nodes[slot].Rank, slot: slot}
+		if l.floor.slot >= 0 && x.compare(l.floor) > 0 || len(e.filters) == 0 && a.judgeRest(e, nodes[slot]) != fits {
+			continue
+		}
+		if l.entries = append(l.entries, x); len(l.entries) >= 2*length {
+			l.cut(length)
+		}
+	}
+}
+
+// cut shortens the list. The last that stays is the floor.
+func (l *list) cut(length int) {
+	if len(l.entries) <= length {
+		return
+	}
+	if length == 1 {
+		l.entries[0] = slices.MinFunc(l.entries, entry.compare)
+	} else {
+		slices.SortFunc(l.entries, entry.compare)
+	}
+	l.entries = l.entries[:length]
+	l.floor = l.entries[length-1]
+}
+
+// catchUp looks again at the nodes that have changed.
+func (l *list) catchUp(e *Engine, a *answers) {
+	changed, next, _ := e.cluster.Changes(l.seen)
+	l.seen = next
+	nodes := e.cluster.BySlot()
+	for _, slot := range changed {
+		l.entries = slices.DeleteFunc(l.entries, func(x entry) bool { return x.slot == slot })
+		n := nodes[slot]
+		if n == nil || a.judgeShown(e, int(slot), n) != fits {
+			continue
+		}
+		x := entry{score: a.rateOne(e, slot), rank: n.Rank, slot: slot}
+		if l.floor.slot < 0 || x.compare(l.floor) <= 0 {
+			l.entries = append(l.entries, x)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
+)
+
+// placing is a load for a cluster: gangs of equal size, of which each pod gets what a function gives it.
+type placing struct {
+	nodes, gangs, size int
+	node               func(i int) []func(*corev1.Node)
+	pod                func(gang, index int) []func(*corev1.Pod)
+	queue              func(gang int) string
+	prepare            func(*loop.Loop)
+}
+
+// run places all pods of the load in one cycle, once for each iteration.
+func (p placing) run(b *testing.B) {
+	var spent time.Duration
+	for range b.N {
+		b.StopTimer()
+		w := p.world(b)
+		began := cpuTime(b)
+		b.StartTimer()
+		result := w.Scheduler.Cycle(w.Now, nil)
+		b.StopTimer()
+		spent += cpuTime(b) - began
+		if got := len(result.Decisions.Binds); got != p.gangs*p.size {
+			b.Fatalf("%d pods were bound, want %d: %s", got, p.gangs*p.size, result.Panic)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(p.gangs*p.size*b.N)/b.Elapsed().Seconds(), "pods/s")
+	b.ReportMetric(float64(spent.Milliseconds())/float64(b.N), "cpu-ms/op") // which says more than the clock while others use the machine
+}
+
+// cpuTime is the CPU time that the process has used.
+func cpuTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func (p placing) world(b *testing.B) *loop.Loop {
+	w := loop.New(b, "")
+	if p.prepare != nil {
+		p.prepare(w)
+	}
+	for i := range p.nodes {
+		var options []func(*corev1.Node)
+		if p.node != nil {
+			options = p.node(i)
+		}
+		w.Set(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=32 memory=256Gi nvidia.com/gpu=8", options...))
+	}
+	for i := range p.gangs {
+		group, queue := fmt.Sprintf("gang-%04d", i), "default"
+		if p.queue != nil {
+			queue = p.queue(i)
+		}
+		w.Set(fixture.Group(group, queue, int32(p.size), fixture.PendingAdmission))
+		for j := range p.size {
+			options := []func(*corev1.Pod){fixture.In(group), fixture.As("worker", j)}
+			w.Set(fixture.Pod(fmt.Sprintf("%s-worker-%d", group, j), append(options, p.pod(i, j)...)...))
+		}
+	}
+	return w
+}
+
+// kindOf spreads kinds over gangs of 20: whole gangs are alike as long as there are not more kinds than gangs.
+func kindOf(kinds, gangs, gang, index int) int {
+	if kinds <= gangs {
+		return gang % kinds
+	}
+	return (gang*20 + index) % kinds
+}
+
+// ofKind gives a pod an image and requests that no pod of another kind has.
+func ofKind(k int) []func(*corev1.Pod) {
+	request := fmt.Sprintf("cpu=%dm memory=%dMi", 500+100*(k%20)+k/20, 1024+256*(k%20)+k/20)
+	if k%4 == 0 {
+		request += " nvidia.com/gpu=1"
+	}
+	return []func(*corev1.Pod){fixture.Asks(request), func(p *corev1.Pod) {
+		p.Spec.Containers[0].Image = fmt.Sprintf("registry.example.com/team/app-%d:v1", k)
+	}}
+}
+
+// BenchmarkPlaceKinds places 10,000 pods in gangs of 20 onto 5,000 empty nodes in one cycle. The kinds differ in what the case says.
+func BenchmarkPlaceKinds(b *testing.B) {
+	const nodes, gangs, size = 5000, 500, 20
+	load := func(pod func(gang, index int) []func(*corev1.Pod)) placing {
+		return placing{nodes: nodes, gangs: gangs, size: size, pod: pod}
+	}
+	for _, kinds := range []int{20, 500, 10000} {
+		b.Run(fmt.Sprintf("images and requests/kinds=%d", kinds), func(b *testing.B) {
+			load(func(i, j int) []func(*corev1.Pod) { return ofKind(kindOf(kinds, gangs, i, j)) }).run(b)
+		})
+	}
+	b.Run("images and requests/kinds=500 mixed", func(b *testing.B) {
+		load(func(i, j int) []func(*corev1.Pod) { return ofKind((i*size + j) % 500) }).run(b)
+	})
+	b.Run("images that nodes hold/kinds=500", func(b *testing.B) {
+		l := load(func(i, j int) []func(*corev1.Pod) { return ofKind(kindOf(500, gangs, i, j)) })
+		l.node = func(i int) []func(*corev1.Node) {
+			return []func(*corev1.Node){func(n *corev1.Node) {
+				for k := range 10 {
+					n.Status.Images = append(n.Status.Images, corev1.ContainerImage{SizeBytes: 300 << 20,
+						Names: []string{fmt.Sprintf("registry.example.com/team/app-%d:v1", (i*10+k)%500)}})
+				}
+			}}
+		}
+		l.run(b)
+	})
+	differing := map[string]func(k int, p *corev1.Pod){
+		"node selectors": func(k int, p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": fmt.Sprint(k % 50)} },
+		"tolerations": func(k int, p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "team", Value: fmt.Sprint(k), Effect: corev1.TaintEffectNoSchedule}}
+		},
+		"host ports": func(k int, p *corev1.Pod) {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: int32(10000 + k), ContainerPort: 80}}
+		},
+		"labels": func(k int, p *corev1.Pod) { p.Labels["job"] = fmt.Sprint(k) },
+	}
+	for _, kinds := range []int{500, 10000} {
+		for _, name := range []string{"node selectors", "tolerations", "host ports", "labels"} {
+			b.Run(fmt.Sprintf("%s/kinds=%d", name, kinds), func(b *testing.B) {
+				l := load(func(i, j int) []func(*corev1.Pod) {
+					k := kindOf(kinds, gangs, i, j)
+					options := []func(*corev1.Pod){fixture.Asks("cpu=1 memory=2Gi"), func(p *corev1.Pod) { differing[name](k, p) }}
+					if name == "node selectors" {
+						options = append(options, ofKind(k)...)
+					}
+					return options
+				})
+				l.node = func(i int) []func(*corev1.Node) {
+					return []func(*corev1.Node){func(n *corev1.Node) { n.Labels["pool"] = fmt.Sprint(i % 50) }}
+				}
+				l.run(b)
+			})
+		}
+	}
+}
+
+// BenchmarkPlaceApartAndSpread places 2,000 pods in 20 gangs of 100 onto 5,000 empty nodes of three zones, in one cycle. The pods of a gang
+// have the affinity, or the spread constraint, that the case says, to each other.
+func BenchmarkPlaceApartAndSpread(b *testing.B) {
+	term := func(app, key string) corev1.PodAffinityTerm {
+		return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}
+	}
+	spread := func(app, key string, action corev1.UnsatisfiableConstraintAction) []corev1.TopologySpreadConstraint {
+		return []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: action, LabelSelector: term(app, key).LabelSelector}}
+	}
+	cases := []struct {
+		name string
+		give func(app string, spec *corev1.PodSpec)
+	}{
+		{"apart by hostname", func(app string, spec *corev1.PodSpec) {
+			spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(app, corev1.LabelHostname)}}}
+		}},
+		{"spread over zones", func(app string, spec *corev1.PodSpec) {
+			spec.TopologySpreadConstraints = spread(app, "zone", corev1.DoNotSchedule)
+		}},
+		{"near in a zone", func(app string, spec *corev1.PodSpec) {
+			spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(app, "zone")}}}
+		}},
+		{"rather apart by hostname", func(app string, spec *corev1.PodSpec) {
+			spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+				{Weight: 10, PodAffinityTerm: term(app, corev1.LabelHostname)}}}}
+		}},
+		{"rather spread over zones", func(app string, spec *corev1.PodSpec) {
+			spec.TopologySpreadConstraints = spread(app, "zone", corev1.ScheduleAnyway)
+		}},
+	}
+	for _, c := range cases {
+		b.Run(c.name, func(b *testing.B) {
+			placing{nodes: 5000, gangs: 20, size: 100,
+				node: func(i int) []func(*corev1.Node) {
+					return []func(*corev1.Node){fixture.InZone(fmt.Sprint("z", i%3)), func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = n.Name }}
+				},
+				pod: func(gang, _ int) []func(*corev1.Pod) {
+					app := fmt.Sprint("app-", gang)
+					return []func(*corev1.Pod){fixture.Asks("cpu=1 memory=2Gi"), fixture.Labelled("app", app), func(p *corev1.Pod) { c.give(app, &p.Spec) }}
+				}}.run(b)
+		})
+	}
+}

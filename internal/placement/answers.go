@@ -7,15 +7,15 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// need is how much of one resource a class takes.
+// need is the request of a class for one resource.
 type need struct {
 	dim    resources.Dim
 	amount int64
-	short  reason // what a node says that has too little of it
+	short  reason // the refusal of a node that has too little
 }
 
-// answers are what is known of every node for one class. All slices are indexed by node slot. They are worked out for all nodes once the
-// class is asked for again and again; until then there is a list.
+// answers are the stored answers about every node for one class. All slices are indexed by node slot. They are worked out
+// for all nodes once the class is asked for again and again; until then there is a list.
 type answers struct {
 	class    *cluster.Class
 	objects  *objects
@@ -35,14 +35,14 @@ type answers struct {
 	// rankedBy are the scores of preferences that are in the heap.
 	rankedBy []int64
 
-	generation []uint64  // of the node that why and score speak of
+	generation []uint64  // of the node that why and score are for
 	why        []reason  // fits, or why not
 	score      []int64   // valid where it fits
 	whole      standings // of all slots
-	part       part      // of those in one set
-	rebuilt    uint64    // how often whole was built: then any score may have changed
+	part       part      // of the nodes of one domain
+	rebuilt    uint64    // how often whole was built, which may change any score
 
-	explained bool // reasons and short are of the answers as they are now
+	explained bool // reasons and short are up to date
 	reasons   []verdict.NodeReason
 	short     []verdict.Shortage
 }
@@ -83,7 +83,7 @@ func (a *answers) preferenceFor(slot int) int64 {
 	return a.preferences.scores[slot]
 }
 
-// catchUp looks again at every node that has changed since the class was asked last.
+// catchUp updates the answers about every node that has changed since the last question.
 func (a *answers) catchUp(e *Engine) {
 	changed, next, ok := e.cluster.Changes(a.seen)
 	first := !a.ranked
@@ -125,7 +125,7 @@ func (a *answers) unrank() {
 	*a = answers{class: a.class, objects: a.objects, question: a.question, later: a.later, needs: a.needs, asked: a.asked, list: a.list}
 }
 
-// lookAtAll works out every answer and builds the heap in one go.
+// lookAtAll works out all answers and builds the heap.
 func (a *answers) lookAtAll(e *Engine) {
 	e.table.follow(e)
 	nodes := e.cluster.BySlot()
@@ -180,7 +180,7 @@ func (a *answers) rateAll(e *Engine, slots []int32) {
 	}
 }
 
-// build makes the heap of all that fits.
+// build builds the heap of all nodes that fit.
 func (a *answers) build(e *Engine) {
 	a.rebuilt++
 	r := &a.whole
@@ -221,7 +221,7 @@ func (a *answers) judge(e *Engine, slot int32, n *cluster.Node) reason {
 	return a.judgePods(e, n)
 }
 
-// judgePods says what the pods on a node leave of it, those elsewhere left out.
+// judgePods returns the answer by the pods on a node, not by those elsewhere.
 func (a *answers) judgePods(e *Engine, n *cluster.Node) reason {
 	for i := range a.needs {
 		if a.needs[i].amount > e.room(n, a.needs[i].dim) {

@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Engine answers where a task can go: now, or as an outlook once what leaves has left and what is promised has come. It
-// keeps what it has found out, so it lives as long as its policy.
+// Engine finds nodes for tasks: by what is free now, or, as an outlook, by what will be free once evicted pods are gone and
+// pipelined tasks are placed. It stores its answers, so it should live as long as its policy.
 type Engine struct {
 	cluster      *cluster.Cluster
 	ahead        bool // it is an outlook
@@ -20,11 +20,11 @@ type Engine struct {
 	invalidators []Invalidator // among filters and scorers
 	point        int64         // as in [Configuration]
 	kube         *kube.Plugins
-	later        *kube.Plugins // that see what is promised, which nothing may make impossible; nil in an outlook, where kube does
+	later        *kube.Plugins // plugins that see pipelined tasks, which must stay possible; nil in an outlook, where kube does
 
-	domain *cluster.Domain // where nodes are found, nil where any node will do
+	domain *cluster.Domain // the domain that is searched, nil for the whole cluster
 
-	futures []*future // of the nodes, by slot, where they were asked for
+	futures []*future // by slot of the node, nil if not needed yet
 	table   table
 	slots   [blockSize]int32 // space to work in
 	scores  [blockSize]int64 // space to work in
@@ -36,20 +36,20 @@ type Engine struct {
 	objectsRead int                          // how many of them are of all nodes
 	answers     map[*cluster.Class]*answers  // of plain classes
 	supplied    map[*cluster.Class]*supplied // of those that need volumes or devices
-	last        *answers                     // that were asked for last
+	last        *answers                     // the answers of the last question
 	ranked      int                          // how many of the answers are, or were before they were dropped
-	asked       uint64                       // counts questions, to tell which answers were used last
+	asked       uint64                       // counts questions, to know which answers were used last
 	reasons     reasons                      // why nodes refuse
 }
 
 // New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as it
-// stands: what leaves is still there. What is promised is not, but its room, its ports and its distance to others are kept
-// for it.
+// is now: pods that are leaving still hold their resources. Pipelined tasks are not placed yet, but their resources, ports
+// and anti-affinity are kept for them.
 func New(c *cluster.Cluster, configuration Configuration) (*Engine, error) {
 	return create(c, configuration, false)
 }
 
-// NewOutlook is New for the model as it will be: what leaves is gone, and what is promised is there.
+// NewOutlook is New for the model as it will be: pods that are leaving are gone, and pipelined tasks are placed.
 func NewOutlook(c *cluster.Cluster, configuration Configuration) (*Engine, error) {
 	return create(c, configuration, true)
 }
@@ -85,8 +85,8 @@ func create(c *cluster.Cluster, configuration Configuration, ahead bool) (*Engin
 	return e, nil
 }
 
-// appendInvalidator adds a plugin whose answers rest on more than the node asked about. One that filters and scores is called twice,
-// the second time for nothing.
+// appendInvalidator adds a plugin if it is an invalidator. A plugin that filters and scores is called twice, the second
+// time without effect.
 func appendInvalidator(list []Invalidator, plugin any) []Invalidator {
 	if o, ok := plugin.(Invalidator); ok {
 		list = append(list, o)
@@ -110,7 +110,7 @@ func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 	return e.best(e.current(t.Class), t)
 }
 
-// standingsOf returns the standings of the nodes that are asked about. The answers are current.
+// standingsOf returns the standings of the nodes of the current domain. The answers must be up to date.
 func (e *Engine) standingsOf(a *answers) *standings {
 	if e.domain != nil {
 		return a.within(e, e.domain)
@@ -118,14 +118,14 @@ func (e *Engine) standingsOf(a *answers) *standings {
 	return &a.whole
 }
 
-// Confine has the engine find nodes of a set only, until it is told otherwise; nil is the whole cluster.
+// Confine limits the search to a domain, until it is called again. Nil is the whole cluster.
 func (e *Engine) Confine(d *cluster.Domain) { e.domain = d }
 
-// area returns the nodes that are asked about, by name.
+// area returns the nodes of the current domain, by name.
 func (e *Engine) area() []*cluster.Node { return e.cluster.NodesIn(e.domain) }
 
-// bestAround is Best for a class that depends on pods elsewhere. Nodes that are vetoed have their part in the survey, so
-// that scores do not depend on which were asked about before.
+// bestAround is Best for a class that depends on pods elsewhere. Vetoed nodes are part of the survey, so that scores do not
+// depend on which nodes were asked about before.
 func (e *Engine) bestAround(a *answers, t *cluster.Task) *cluster.Node {
 	candidates := e.candidates(a)
 	refusals, around := e.survey(a, candidates)
@@ -149,7 +149,7 @@ func (e *Engine) bestAround(a *answers, t *cluster.Task) *cluster.Node {
 	}
 }
 
-// candidates returns the nodes that pass everything but the plugins that look at pods elsewhere and the vetoers, by name.
+// candidates returns the nodes that pass everything except vetoers and the plugins that look at pods elsewhere, by name.
 func (e *Engine) candidates(a *answers) []*cluster.Node {
 	var candidates []*cluster.Node
 	for _, n := range e.area() {
@@ -160,7 +160,7 @@ func (e *Engine) candidates(a *answers) []*cluster.Node {
 	return candidates
 }
 
-// survey puts candidates to the plugins that look at pods elsewhere.
+// survey asks the plugins that look at pods elsewhere about candidates.
 func (e *Engine) survey(a *answers, candidates []*cluster.Node) (refusals []string, scores []int64) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -230,7 +230,7 @@ func invalidate(invalidators []Invalidator) {
 	}
 }
 
-// of returns the answers for a class as they were when it was asked last.
+// of returns the stored answers for a class, which may be out of date.
 func (e *Engine) of(k *cluster.Class) *answers {
 	a := e.last
 	if a == nil || a.class != k {

@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Explain says why Best finds no node for a task: how many nodes refuse for which reason, and of which resources even the
-// best of the nodes of the right kind has too little. The caller must not change what is returned.
+// Explain says why Best finds no node for a task: how many nodes refuse for which reason, and which resources are short
+// even on the best of the suitable nodes. The caller must not change the result.
 func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	switch {
 	case !t.Class.NeedsSupplies():
@@ -23,7 +23,7 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	k := t.Class.Plain
 	a := e.current(k)
-	// What the vetoers say is of one pod.
+	// The answers of vetoers are for one pod.
 	depends := e.cluster.DependsOnPods(k) || len(e.vetoers) > 0
 	if a.explained && !depends && e.domain == nil {
 		return a.reasons, a.short
@@ -37,7 +37,7 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 	return reasons, short
 }
 
-// refusalsAround returns why candidates are refused on account of pods elsewhere; none if the class does not depend on them.
+// refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.
 func (e *Engine) refusalsAround(a *answers) map[*cluster.Node]string {
 	refusals := map[*cluster.Node]string{}
 	if e.cluster.DependsOnPods(a.class) {
@@ -50,7 +50,7 @@ func (e *Engine) refusalsAround(a *answers) map[*cluster.Node]string {
 	return refusals
 }
 
-// count counts the nodes by why they refuse: for their own part, or else for another, of which a function tells.
+// count counts the nodes by the reason of their own refusal, otherwise by the reason that a function returns.
 func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range e.area() {
@@ -66,7 +66,7 @@ func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.N
 	return reasons
 }
 
-// shortages compares what is needed with the most that any node of the right kind has free.
+// shortages compares the request with the most that is free on any suitable node.
 func (e *Engine) shortages(a *answers) []verdict.Shortage {
 	var short []verdict.Shortage
 	for _, need := range a.needs {

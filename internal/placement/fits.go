@@ -2,8 +2,8 @@ package placement
 
 import "hekla.sh/hekla/pkg/cluster"
 
-// Fits reports whether a task fits on a node, vetoers left out: see [Engine.Veto]. It may be asked between any two
-// operations on the model, and looks at no other node unless the class depends on pods elsewhere.
+// Fits reports whether a task fits on a node, apart from vetoers, see [Engine.Veto]. It may be called after any operation
+// on the model, and looks at no other node unless the class depends on pods elsewhere.
 func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	k := t.Class
 	a := e.of(k.Plain)

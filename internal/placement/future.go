@@ -5,14 +5,14 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// future is a node as plugins are to see it in an outlook: its totals are those of the time to come.
+// future is a copy of a node for plugins in an outlook, with the totals that will be.
 type future struct {
 	node       cluster.Node
-	used       resources.Vector // that node.Used is kept in
-	generation uint64           // of the node that it is true for
+	used       resources.Vector // the memory of node.Used
+	generation uint64           // of the node for which it is valid
 }
 
-// room is what may be taken of one resource of a node.
+// room is the free amount of one resource of a node.
 func (e *Engine) room(n *cluster.Node, d resources.Dim) int64 {
 	if e.ahead {
 		return n.Future(d)
@@ -20,7 +20,7 @@ func (e *Engine) room(n *cluster.Node, d resources.Dim) int64 {
 	return n.Free(d)
 }
 
-// seen returns a node as plugins are to see it.
+// seen returns a node for plugins.
 func (e *Engine) seen(n *cluster.Node) *cluster.Node {
 	if !e.ahead || n.Releasing.IsZero() && n.Promised.IsZero() {
 		return n

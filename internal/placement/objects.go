@@ -134,8 +134,9 @@ func (o *objects) of(e *Engine, n *cluster.Node) reason {
 	return o.static[n.Slot]
 }
 
-// preferencesOf returns the scores that node objects give to a class, normalised over the nodes whose objects pass, not over those that
-// have room at the moment: else every placement could change the score of all nodes. The objects are up to date.
+// preferencesOf returns the scores that node objects give to a class. They are normalised over the nodes whose objects
+// pass, not over those with free resources. Otherwise every placement could change the scores of all nodes. The objects are
+// up to date.
 func (o *objects) preferencesOf(e *Engine, k *cluster.Class) *preferences {
 	images := e.kube.ImagesThatMatter(k)
 	p := o.preferences[images]

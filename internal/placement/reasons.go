@@ -13,11 +13,11 @@ const (
 	manyReasons
 )
 
-// maxReasons bounds the texts that are kept. There are a few dozen, unless a plugin puts numbers or names into its own: then what is
-// beyond is not told apart.
+// maxReasons limits the number of stored texts. There are a few dozen, unless a plugin puts numbers or names into its own.
+// Further texts are not told apart.
 const maxReasons = 1 << 12
 
-// reasons are the texts of why nodes refuse. The index is what answers hold.
+// reasons are the texts of refusals. Answers hold their indexes.
 type reasons struct {
 	texts  []string
 	byText map[string]reason

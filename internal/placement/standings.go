@@ -2,26 +2,26 @@ package placement
 
 import "hekla.sh/hekla/pkg/cluster"
 
-// standings are slots that fit, best first in the sense of a heap.
+// standings are the slots of nodes that fit, as a heap with the best on top.
 type standings struct {
 	heap  []int32
-	place []int32 // where a slot stands in the heap, -1 if it does not
+	place []int32 // the position of a slot in the heap, -1 if it is not there
 }
 
-// add puts a slot at the end, where it may not belong.
+// add appends a slot, without restoring the heap.
 func (r *standings) add(slot int32) {
 	r.place[slot] = int32(len(r.heap))
 	r.heap = append(r.heap, slot)
 }
 
-// heapify puts every entry where it belongs.
+// heapify restores the heap after any changes.
 func (r *standings) heapify(a *answers, e *Engine) {
 	for i := len(r.heap)/2 - 1; i >= 0; i-- {
 		r.sink(a, e, i)
 	}
 }
 
-// move puts a node to where it belongs; all others stand there already.
+// move restores the heap after a change of one node.
 func (r *standings) move(a *answers, e *Engine, slot int32) {
 	if a.why[slot] != fits {
 		r.remove(a, e, slot)
@@ -54,7 +54,7 @@ func (r *standings) sink(a *answers, e *Engine, i int) {
 	}
 }
 
-// restore puts the entry at a position where it belongs.
+// restore restores the heap after a change of the entry at a position.
 func (r *standings) restore(a *answers, e *Engine, i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -81,8 +81,8 @@ func (r *standings) remove(a *answers, e *Engine, slot int32) {
 	}
 }
 
-// part is the standings of the nodes of one set. It is made when the set is asked about, in one pass over its nodes,
-// and follows the changes for as long as no other is.
+// part has the standings of the nodes of one domain. It is built at the first question about the domain, in one pass over
+// its nodes, and updated until another domain is asked about.
 type part struct {
 	standings
 	of      *cluster.Domain
@@ -90,7 +90,7 @@ type part struct {
 	rebuilt uint64 // of the answers
 }
 
-// within returns the standings of the nodes of a set. The answers are current.
+// within returns the standings of the nodes of a domain. The answers must be up to date.
 func (a *answers) within(e *Engine, d *cluster.Domain) *standings {
 	p := &a.part
 	changed, next, ok := e.cluster.Changes(p.seen)
@@ -102,7 +102,7 @@ func (a *answers) within(e *Engine, d *cluster.Domain) *standings {
 		if n == nil || !d.Holds(n) || changed[i] == moved {
 			continue
 		}
-		// Where several are out of place at once they cannot be moved one by one.
+		// Several entries out of order cannot be moved one by one.
 		isCurrent = moved < 0
 		moved = changed[i]
 	}

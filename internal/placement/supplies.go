@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// supplied is what a class is asked that needs volumes or devices, beside what its plain class is asked.
+// supplied answers for a class that needs volumes or devices, beside the answers for its plain class.
 type supplied struct {
 	class    *cluster.Class
 	question *kube.Supplies
@@ -29,7 +29,7 @@ func (e *Engine) suppliedOf(k *cluster.Class) *supplied {
 	return s
 }
 
-// refuses returns why a node does not have what the class needs, "" if it has. What is promised there keeps what it needs.
+// refuses returns which volumes or devices the node lacks for the class, "" if none. Those of pipelined tasks are kept.
 func (s *supplied) refuses(e *Engine, n *cluster.Node) string {
 	why := s.question.Refusal(n)
 	if why != "" || e.later == nil || e.cluster.Promised.IsZero() {
@@ -66,7 +66,7 @@ func (r *ranking) Pop() any {
 	return n
 }
 
-// rank returns the nodes that pass all but volumes, devices and vetoers.
+// rank returns the nodes that pass everything except volumes, devices and vetoers.
 func (e *Engine) rank(a *answers) *ranking {
 	r := &ranking{}
 	candidates := e.candidates(a)
@@ -88,8 +88,8 @@ func (e *Engine) rank(a *answers) *ranking {
 	return r
 }
 
-// walk takes the nodes off the heap of a class in their order, without changing it: of the entries whose parent was taken the
-// best is next.
+// walk visits the nodes of a heap in their order, without changing it. The next is the best of the entries whose parents
+// were visited.
 type walk struct {
 	e    *Engine
 	a    *answers
@@ -120,12 +120,12 @@ func (w *walk) next() *cluster.Node {
 	return w.e.cluster.BySlot()[w.heap[position]]
 }
 
-// bestSupplied is Best for a class that needs volumes or devices. The nodes are asked for them one after the other, the best
-// first, until one has them: to ask is dear, and mostly the first has.
+// bestSupplied is Best for a class that needs volumes or devices. It asks about one node after the other, the best first,
+// until one has them. Asking is expensive, and usually the first node has them.
 func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 	k := t.Class
 	a, s := e.current(k.Plain), e.suppliedOf(k)
-	// What scores them by more is not in the heap.
+	// The heap does not have all of their score.
 	if len(e.vetoers) > 0 || s.question.AreScored() || e.cluster.DependsOnPods(k.Plain) {
 		return e.bestRanked(a, s, t)
 	}
@@ -141,7 +141,7 @@ func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 	return nil
 }
 
-// bestRanked is bestSupplied where more decides than the heap.
+// bestRanked is bestSupplied if the heap does not decide alone.
 func (e *Engine) bestRanked(a *answers, s *supplied, t *cluster.Task) *cluster.Node {
 	r := e.rank(a)
 	if s.question.AreScored() {
@@ -156,7 +156,7 @@ func (e *Engine) bestRanked(a *answers, s *supplied, t *cluster.Task) *cluster.N
 	return nil
 }
 
-// addVolumeScores adds how the volumes of a class are scored. All nodes have to be asked for that.
+// addVolumeScores adds the scores by volumes. That needs an answer for every node.
 func (r *ranking) addVolumeScores(e *Engine, s *supplied) {
 	kept := 0
 	for i, n := range r.nodes {
@@ -171,7 +171,7 @@ func (r *ranking) addVolumeScores(e *Engine, s *supplied) {
 	}
 }
 
-// Reserve returns what a task takes on a node besides room, nil if nothing. ok is false if the node does not have it.
+// Reserve returns the volumes and devices that a task takes on a node, nil if none. ok is false if the node lacks some.
 func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *supplies.Reservation, ok bool) {
 	if !t.Class.NeedsSupplies() {
 		return nil, true
@@ -180,7 +180,7 @@ func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *supplies.Reservat
 	return r, why == ""
 }
 
-// Lacking says which volumes or devices a task lacks, a clause; empty if none, or if there is no room for it anyway.
+// Lacking says which volumes or devices a task lacks, as a clause. It is "" if it lacks none, or fits on no node anyway.
 func (e *Engine) Lacking(t *cluster.Task) string {
 	if !t.Class.NeedsSupplies() || !slices.Contains(e.current(t.Class.Plain).why, fits) {
 		return ""

@@ -11,30 +11,31 @@ import (
 type vetoes map[vetoKey]veto
 
 type vetoKey struct {
-	pod  *corev1.Pod // as it was shown; a pod that changes is another
+	pod  *corev1.Pod // a changed pod is another object
 	slot int
 }
 
 type veto struct {
-	generation uint64 // of the node that was asked about
+	generation uint64 // of the node
 	why        reason
 }
 
-// maxVetoes bounds the answers that are kept, some 50 bytes each. A pod is mostly asked about one node; beyond the bound all are
-// forgotten, and asked for once more.
+// maxVetoes limits the number of stored answers, some 50 bytes each. Usually there is one node per pod. Beyond the limit
+// all are dropped, and asked for again.
 const maxVetoes = 1 << 16
 
-// Veto puts a node that is to be chosen for a task to the vetoers, and returns why one of them refuses it, "" if all agree.
-// What they say stands until the node or the pod changes.
+// Veto asks the vetoers about the node that would be chosen for a task. It returns why the first one refuses, "" if all
+// agree. Answers are kept until the node or the pod changes.
 func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string { return e.reasons.text(e.vetoOf(t, n)) }
 
-// vetoOf returns what the vetoers say of a node as it is now.
+// vetoOf returns the answer of the vetoers about a node.
 func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
 	if len(e.vetoers) == 0 {
 		return fits
 	}
 	key := vetoKey{t.Pod, n.Slot}
-	// For a pod that needs volumes or devices they may look at these too, of which a node does not tell.
+	// For a pod that needs volumes or devices, vetoers may look at these too, and the generation of the node does not count
+	// them.
 	isKept := !t.Class.NeedsSupplies() && n.Generation != 0
 	if known, ok := e.vetoes[key]; ok && isKept && known.generation == n.Generation {
 		return known.why
@@ -56,7 +57,7 @@ func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
 	return why
 }
 
-// vetoed returns what the vetoers have said of a node as it is now, fits if they were not asked.
+// vetoed returns the stored answer of the vetoers about a node, fits if there is none.
 func (e *Engine) vetoed(t *cluster.Task, n *cluster.Node) reason {
 	if known, ok := e.vetoes[vetoKey{t.Pod, n.Slot}]; ok && known.generation == n.Generation {
 		return known.why

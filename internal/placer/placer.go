@@ -1,5 +1,5 @@
-// Package placer makes the placement engines of a policy: [New] what a session places pods with, and [NewOutlook] what it sees the
-// future with. It is where the contract of plugins and the placement engine meet; neither knows the other.
+// Package placer makes the placement engines of a policy: [New] makes the Placer of a session, and [NewOutlook] its
+// Outlook. It connects the contract of plugins and the placement engine, which do not know each other.
 package placer
 
 import (
@@ -15,8 +15,8 @@ var (
 	_ framework.Supplier = (*placement.Engine)(nil)
 )
 
-// New returns an engine for a model as it stands, see [placement.New]. It keeps what it has found out, so it lives as long as the
-// policy.
+// New returns an engine for a model as it is now, see [placement.New]. It stores its answers, so it should live as long as
+// the policy.
 func New(c *cluster.Cluster, policy *framework.Policy) (*placement.Engine, error) {
 	return placement.New(c, configuration(policy))
 }
@@ -26,7 +26,7 @@ func NewOutlook(c *cluster.Cluster, policy *framework.Policy) (*placement.Engine
 	return placement.NewOutlook(c, configuration(policy))
 }
 
-// configuration is what a policy says about nodes.
+// configuration returns the filters and scorers of a policy.
 func configuration(policy *framework.Policy) placement.Configuration {
 	made := placement.Configuration{KubeFilters: policy.KubeFilters, Point: framework.Point,
 		Kube: kube.Arguments{BindTimeout: policy.Kube.BindTimeout, DeviceTimeout: policy.Kube.DeviceTimeout,

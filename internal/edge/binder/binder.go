@@ -28,11 +28,11 @@ type Result string
 const (
 	// Bound: the pod has its node.
 	Bound Result = "bound"
-	// Gone: the pod was deleted, is being deleted, or another one has its name.
+	// Gone: the pod is deleted or being deleted, or another pod has its name.
 	Gone Result = "gone"
-	// Elsewhere: the pod is bound to another node, by another program.
+	// Elsewhere: another program has bound the pod to another node.
 	Elsewhere Result = "elsewhere"
-	// Refused: the API server does not bind it, and a live read showed that it is not bound.
+	// Refused: the API server has refused the binding, and a live read shows that the pod has no node.
 	Refused Result = "refused"
 	// Unsent: the binder was closed before the first request.
 	Unsent Result = "unsent"
@@ -41,22 +41,22 @@ const (
 // Results are all results there are.
 var Results = []Result{Bound, Gone, Elsewhere, Refused, Unsent}
 
-// Outcome is how a binding ended, and how long it took.
+// Outcome is the result of a binding, with the times that it took.
 type Outcome struct {
 	Result Result
-	// Created is when the pod was.
+	// Created is when the pod was created.
 	Created time.Time
 	// Err is why the binding was refused, nil if it was not. Requests is how often it was sent.
 	Err      error
 	Requests int
-	// Prepared is how long after the binding was handed over what the pod takes besides room was written, and its volumes were
-	// bound: zero if it takes nothing, or if that was never done. Took is how long it took in all.
+	// Prepared is the time until the volumes and devices of the pod were ready; zero if it needs none, or if they never
+	// were. Took is the time of the whole binding.
 	Prepared, Took time.Duration
 }
 
 const (
-	// Workers is how many bindings are under way at once. The API server takes a millisecond or two for each, and works on
-	// as many as it has cores. A few more keep it busy. Many more would only make each of them slower.
+	// Workers is the number of parallel requests. The API server takes a millisecond or two for each, and works on as many
+	// as it has cores. A few more keep it busy. Many more would only make each of them slower.
 	Workers = 32
 )
 
@@ -67,22 +67,22 @@ type binding struct {
 	handed  time.Time
 	backOff wait.Backoff
 
-	// isWritten is set once what is to be written of volumes was, isPrepared when they are bound and the devices ready as well.
+	// isWritten is set once the volumes are written, isPrepared once they are bound and the devices are ready.
 	isWritten, isPrepared bool
 	prepared              time.Time
 
 	requests int
-	// problem is the answer to the last request, nil once it is understood. As long as it is set nothing is sent: what the
-	// API server shows is read first.
+	// problem is the error of the last request, nil once it is resolved. While it is set, the pod is read before anything
+	// else is sent.
 	problem error
 }
 
-// gang is what the bindings of a job have in common that were decided together.
+// gang is shared by the bindings of a job that were decided together.
 type gang struct {
 	begun atomic.Bool // one of them was sent
 }
 
-// Binder carries out bindings, in the order given.
+// Binder sends bindings in the given order.
 type Binder struct {
 	pods     typedcorev1.CoreV1Interface
 	preparer preparer
@@ -93,29 +93,29 @@ type Binder struct {
 	inFlight, repeated atomic.Int64
 
 	mutex       sync.Mutex
-	outstanding int // handed over and not finished
+	outstanding int // added and not finished
 	isClosed    bool
 	idle        chan struct{} // closed once isClosed and nothing is outstanding
 }
 
 // Options are what a binder needs beside the connection.
 type Options struct {
-	// Settle waits until no other write to the pod is under way.
+	// Settle waits until no other write to the pod is in flight.
 	Settle func(context.Context, decision.Bind)
-	// Finished is told how each binding ended.
+	// Finished receives the result of each binding.
 	Finished func(decision.Bind, Outcome)
 	// BackOff is the pause before a request is repeated.
 	BackOff wait.Backoff
 	Logger  logr.Logger
 }
 
-// New returns a binder that keeps what it is given until [Binder.Start].
+// New returns a binder that queues bindings until [Binder.Start].
 func New(client kubernetes.Interface, options Options) *Binder {
 	return &Binder{pods: client.CoreV1(), preparer: preparer{client}, options: options, idle: make(chan struct{}),
 		queue: workqueue.NewTypedDelayingQueue[*binding]()}
 }
 
-// Start begins to send, until the context ends.
+// Start sends bindings until the context ends.
 func (b *Binder) Start(ctx context.Context) {
 	for range Workers {
 		b.workers.Go(func() {
@@ -126,7 +126,7 @@ func (b *Binder) Start(ctx context.Context) {
 	context.AfterFunc(ctx, b.queue.ShutDown)
 }
 
-// Add takes over bindings. After Close it takes none.
+// Add queues bindings. After Close it drops them.
 func (b *Binder) Add(binds []decision.Bind) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -148,7 +148,7 @@ func (b *Binder) Add(binds []decision.Bind) {
 	}
 }
 
-// next takes one step with one binding. It returns false when there will be nothing more.
+// next does one step of one binding. It returns false after the queue was closed.
 func (b *Binder) next(ctx context.Context) bool {
 	t, isOver := b.queue.Get()
 	if isOver {
@@ -180,7 +180,7 @@ func (b *Binder) next(ctx context.Context) bool {
 // IsBusy reports whether any binding waits to be sent.
 func (b *Binder) IsBusy() bool { return b.queue.Len() > 0 }
 
-// Stats counts the bindings that are not under way and those that are, and the requests that were repeated so far.
+// Stats counts the bindings that wait and those in flight, and the repeated requests so far.
 func (b *Binder) Stats() (waiting, inFlight, repeated int) {
 	b.mutex.Lock()
 	outstanding := b.outstanding
@@ -189,15 +189,15 @@ func (b *Binder) Stats() (waiting, inFlight, repeated int) {
 	return max(outstanding-inFlight, 0), inFlight, int(b.repeated.Load())
 }
 
-// Wait returns when the last worker has ended, after the context of start did.
+// Wait waits for the workers to end, after the context of Start has ended.
 func (b *Binder) Wait() { b.workers.Wait() }
 
-// isUnwanted reports whether a binding is not to be begun any more. The rest of a gang of which some are bound already is
-// still sent, so that a stop leaves no gang in halves.
+// isUnwanted reports whether a binding must no longer be sent. The rest of a gang with bound pods is still sent, so that a
+// stop leaves no incomplete gang.
 func (b *Binder) isUnwanted(t *binding) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	// Who waits for volumes would hold up the stop for minutes. The next leader finds the claims as they are.
+	// A pod that waits for volumes would delay the stop for minutes. The next leader continues with the claims.
 	if b.isClosed && (!t.gang.begun.Load() || !t.isPrepared) {
 		return true
 	}
@@ -226,7 +226,7 @@ func (b *Binder) announceIdle() {
 	}
 }
 
-// Close ends the intake. What is returned closes when all that was begun is finished. Nothing new is begun. It is called once.
+// Close stops new bindings. The returned channel closes when the started ones are finished. Close is called once.
 func (b *Binder) Close() <-chan struct{} {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -235,8 +235,8 @@ func (b *Binder) Close() <-chan struct{} {
 	return b.idle
 }
 
-// advance sends a binding, or finds out what became of it. An empty result means that it must be called again after the
-// pause. err is why a binding was refused.
+// advance sends a binding, or reads its result. An empty result means that it must be called again after the pause. err is
+// why a binding was refused.
 func (b *Binder) advance(ctx context.Context, t *binding) (result Result, pause time.Duration, err error) {
 	if !t.isPrepared {
 		return b.prepare(ctx, t)
@@ -251,11 +251,11 @@ func (b *Binder) advance(ctx context.Context, t *binding) (result Result, pause 
 	}
 	pause = apiserver.PauseAfter(t.problem, &t.backOff)
 	if apierrors.IsTooManyRequests(t.problem) && t.requests < apiserver.MaxRequests {
-		// The API server did not look at it: certainly not bound, and a read would only add to the load.
+		// The API server has not processed it, so the pod is not bound, and a read would only add to the load.
 		t.problem = nil
 		return "", pause, nil
 	}
-	// Anything else may hide a success: the reply was lost, or a request before this one arrived after all.
+	// Any other error may hide a success: the reply was lost, or an earlier request was processed after all.
 	pod, err := apiserver.ReadPod(ctx, b.pods, t.Pod)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -290,7 +290,7 @@ func (b *Binder) send(ctx context.Context, t *binding) error {
 		Timeout(apiserver.RequestTimeout).MaxRetries(0).Do(ctx).Error()
 }
 
-// prepare takes one step towards what the pod takes besides room. It is what advance does first.
+// prepare does one step for the volumes and devices of the pod. advance calls it first.
 func (b *Binder) prepare(ctx context.Context, t *binding) (Result, time.Duration, error) {
 	reached, err := b.preparer.prepare(ctx, t)
 	t.isWritten = t.isWritten || err == nil
@@ -305,13 +305,13 @@ func (b *Binder) prepare(ctx context.Context, t *binding) (Result, time.Duration
 		if err == nil {
 			err = fmt.Errorf("its volumes were not bound within %s", t.Reservation.Patience)
 		}
-	// How long devices take is counted from when they were given out. This is for who cannot reach the API server.
+	// The patience for devices counts from their allocation. This limit is for an API server that does not answer.
 	case err != nil && spent > t.Reservation.Patience+t.Reservation.DevicePatience:
 	default:
 		if err != nil {
 			b.options.Logger.V(1).Info("Volumes and devices of a pod were not written", "pod", t.Pod, "node", t.Node, "error", err)
 		}
-		// The pod may be gone long before its volumes are there.
+		// The pod may be deleted long before its volumes are bound.
 		pod, err := apiserver.ReadPod(ctx, b.pods, t.Pod)
 		if apierrors.IsNotFound(err) || err == nil && (pod.UID != t.UID || pod.DeletionTimestamp != nil) {
 			return Gone, 0, nil
@@ -322,7 +322,7 @@ func (b *Binder) prepare(ctx context.Context, t *binding) (Result, time.Duration
 	return Refused, 0, err
 }
 
-// giveBack takes back what devices were given to a pod that is not bound.
+// giveBack releases the devices of a pod that is not bound.
 func (b *Binder) giveBack(ctx context.Context, t *binding) {
 	if t.Reservation == nil {
 		return

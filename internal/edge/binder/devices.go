@@ -21,7 +21,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// devices gives devices to a claim, and the claim to the pod, and reports whether the devices are ready.
+// devices allocates the devices of a claim, reserves the claim for the pod, and reports whether the devices are ready.
 func (p preparer) devices(ctx context.Context, t *binding, d *supplies.DeviceReservation) (areReady bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func (p preparer) devices(ctx context.Context, t *binding, d *supplies.DeviceRes
 	case claim.Status.Allocation != nil && !equality.Semantic.DeepEqual(claim.Status.Allocation.Devices, d.Allocation.Devices):
 		return false, impossible{fmt.Sprintf("ResourceClaim %s was given other devices meanwhile", d.Claim)}
 	case claim.Status.Allocation != nil:
-		// Who does not have them yet is not to hold on to devices that others wait for in vain.
+		// A pod that waits in vain must not keep devices from other pods.
 		areReady, err := readiness(claim, t.handed, t.Reservation.DevicePatience)
 		if err != nil {
 			return false, err
@@ -58,8 +58,8 @@ func (p preparer) devices(ctx context.Context, t *binding, d *supplies.DeviceRes
 	return readiness(claim, t.handed, t.Reservation.DevicePatience)
 }
 
-// makeClaim makes a claim for the resources of a pod, if there is none: it was found, or why not. One that was made before and has
-// other devices is deleted first.
+// makeClaim creates the claim for extended resources of a pod, if there is none. One that was created before, with other
+// devices, is deleted first. found is the result of a read.
 func (p preparer) makeClaim(ctx context.Context, t *binding, d *supplies.DeviceReservation, found *resourcev1.ResourceClaim,
 	err error) (*resourcev1.ResourceClaim, error) {
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
@@ -82,7 +82,7 @@ func (p preparer) makeClaim(ctx context.Context, t *binding, d *supplies.DeviceR
 	return found, nil
 }
 
-// unmake deletes a claim that was made for the resources of a pod.
+// unmake deletes a claim that was created for extended resources of a pod.
 func (p preparer) unmake(ctx context.Context, claim *resourcev1.ResourceClaim) error {
 	claims := p.client.ResourceV1().ResourceClaims(claim.Namespace)
 	if i := slices.Index(claim.Finalizers, resourcev1.Finalizer); i >= 0 {
@@ -98,8 +98,8 @@ func (p preparer) unmake(ctx context.Context, claim *resourcev1.ResourceClaim) e
 	return err
 }
 
-// tell writes into the status of a pod which claim was made for it, and which request of that serves which container: the kubelet
-// hands the devices over by that.
+// tell writes the created claim to the status of the pod, and which request of it is for which container. The kubelet needs
+// that to provide the devices.
 func (p preparer) tell(ctx context.Context, t *binding, d *supplies.DeviceReservation) error {
 	if d.Made == nil {
 		return nil
@@ -114,7 +114,7 @@ func (p preparer) tell(ctx context.Context, t *binding, d *supplies.DeviceReserv
 	return err
 }
 
-// giveDevices writes into a claim what devices it has, if it has none, and that the pod may use them.
+// giveDevices writes the allocation of a claim, if it has none, and reserves the claim for the pod.
 func (p preparer) giveDevices(ctx context.Context, t *binding, d *supplies.DeviceReservation,
 	claim *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
@@ -134,9 +134,9 @@ func (p preparer) giveDevices(ctx context.Context, t *binding, d *supplies.Devic
 	return claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 }
 
-// readiness reports whether the devices of a claim meet the conditions under which a pod may be bound to them. It is impossible
-// if one has failed, or if they have had their time: since they were given out, or since the binding was begun if the API
-// server does not say when that was.
+// readiness reports whether the devices of a claim meet their binding conditions. The error is impossible if one has
+// failed, or if the patience is over. It counts from the allocation, or from the start of the binding if the API server
+// does not say when that was.
 func readiness(claim *resourcev1.ResourceClaim, begun time.Time, patience time.Duration) (areReady bool, err error) {
 	areReady = true
 	for i := range claim.Status.Allocation.Devices.Results {
@@ -168,7 +168,7 @@ func readiness(claim *resourcev1.ResourceClaim, begun time.Time, patience time.D
 	return false, nil
 }
 
-// conditionsOf returns what the driver says of a device that was given out, or of a share of it.
+// conditionsOf returns the conditions of an allocated device, or of a share of it, as the driver reports them.
 func conditionsOf(claim *resourcev1.ResourceClaim, result *resourcev1.DeviceRequestAllocationResult) []metav1.Condition {
 	for i := range claim.Status.Devices {
 		d := &claim.Status.Devices[i]
@@ -184,8 +184,8 @@ func isReservedFor(claim *resourcev1.ResourceClaim, pod types.UID) bool {
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod })
 }
 
-// release takes back what devices were given for a pod that is not bound after all, in the reverse order. Volumes stay: the
-// claim has been promised one. What cannot be taken back now is tried again with the pod's next binding, or goes with the pod.
+// release releases the devices of a pod that is not bound after all, in the reverse order. Volumes stay bound to their
+// claims. What cannot be released now is tried again with the pod's next binding, or is deleted with the pod.
 func (p preparer) release(ctx context.Context, b *decision.Bind) error {
 	for _, d := range slices.Backward(b.Reservation.Devices) {
 		if err := p.releaseDevices(ctx, b, &d); err != nil {
@@ -210,7 +210,8 @@ func (p preparer) releaseDevices(ctx context.Context, b *decision.Bind, d *suppl
 	case claim.Status.Allocation == nil:
 		return nil
 	}
-	// Devices that no pod may use stay with their claim, unless they have failed: then no other component would take them from it.
+	// Devices of a claim without pods stay allocated, unless they have failed: no other component would then deallocate
+	// them.
 	if !isReservedFor(claim, b.UID) {
 		if _, failed := readiness(claim, time.Now(), b.Reservation.DevicePatience); failed == nil || len(claim.Status.ReservedFor) > 0 {
 			return nil

@@ -1,18 +1,18 @@
-// Package binder carries bindings out: first the volumes and devices of a pod, then the pod itself.
+// Package binder sends bindings: first those of the volumes and devices of a pod, then that of the pod itself.
 //
-// Main types: [Binder] has workers that take the bindings in their order; an [Outcome] says how one ended.
+// Main types: [Binder] has workers that send the bindings in their order. An [Outcome] is the result of one.
 //
 // Invariants:
 //
-//  1. A binding names the UID of its pod, and the API server binds a pod only once. So no repetition, race or deposed leader
-//     binds a pod twice, or binds one that was made anew under the same name.
-//  2. A binding ends in what the API server showed: the pod is bound, or gone, or a live read after the last attempt shows it
-//     without a node. Time alone ends none.
-//  3. Volumes and devices are written before the binding, and it is sent when the volumes are bound and the devices ready. A
-//     claim that is made for a pod has a name that was decided, so that making it may be repeated.
-//  4. A binding that is refused gives its devices back first.
-//  5. A binder that is closed finishes the gangs of which a pod is bound, and begins no other. A pod that waits for volumes or
-//     devices delays no stop.
+//  1. A binding names the UID of its pod, and the API server binds a pod only once. So no repetition, race or former leader
+//     binds a pod twice, or binds a new pod with the same name.
+//  2. A binding ends with what the API server shows: the pod is bound, or gone, or a live read after the last attempt shows
+//     it without a node. Time alone does not end it.
+//  3. Volumes and devices are written before the binding, and it is sent when the volumes are bound and the devices ready.
+//     The name of a claim that is created for a pod is part of the decision, so that creating it can be repeated.
+//  4. A binding that is refused releases its devices first.
+//  5. A closed binder finishes the gangs with a bound pod, and starts no other. Pods that wait for volumes or devices do
+//     not delay a stop.
 //
-// It must not know why a pod is bound, nor what else is written about it.
+// This package must not know why a pod is bound, nor what else is written about it.
 package binder

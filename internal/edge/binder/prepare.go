@@ -16,28 +16,30 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// preparer writes what a pod takes besides room before the pod is bound: its volumes, and its devices. Each write may be
-// repeated, and is made to what a live read shows: the caches do not hold the objects whole.
+// preparer binds the volumes and allocates the devices of a pod before the pod is bound. Each write may be repeated. It
+// changes the object from a live read, because the caches do not hold whole objects.
 type preparer struct{ client kubernetes.Interface }
 
-// longestLook is the longest pause between two looks at a claim whose volume is being made, or whose devices are not ready.
+// longestLook is the longest pause between two reads of a claim whose volume is being provisioned, or whose devices are not
+// ready.
 const longestLook = 5 * time.Second
 
-// impossible is why a pod cannot have what was reserved for it. Asking again is no use.
+// impossible is the error if a pod cannot get what was reserved for it. Another attempt would not help.
 type impossible struct{ why string }
 
 func (i impossible) Error() string { return i.why }
 
-// progress is how far what a pod takes besides room is.
+// progress is the state of a pod's volumes and devices.
 type progress uint8
 
 const (
-	awaitsVolumes progress = iota // some are not bound, and no devices were given out
+	awaitsVolumes progress = iota // some volumes are not bound, and no devices are allocated
 	awaitsDevices                 // some are not ready
-	isPrepared                    // all is there
+	isPrepared                    // all are ready
 )
 
-// prepare writes what is not written yet, and says how far it is. It is called again until all is there.
+// prepare writes what is not written yet, and returns the progress. It is called again until all volumes and devices are
+// ready.
 func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
 	areBound := true
 	for i := range t.Reservation.Volumes {
@@ -47,7 +49,7 @@ func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
 		}
 		areBound = areBound && isBound
 	}
-	// Devices are given out last: a pod that waits for a volume does not hold them.
+	// Devices are allocated last, so that a pod that waits for a volume does not hold them.
 	if !areBound {
 		return awaitsVolumes, nil
 	}
@@ -65,7 +67,7 @@ func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
 	return isPrepared, nil
 }
 
-// volume gives a claim to a volume, or a node to a claim, and reports whether the claim is bound.
+// volume binds a volume to a claim, or selects the node for provisioning, and reports whether the claim is bound.
 func (p preparer) volume(ctx context.Context, b *decision.Bind, v *supplies.VolumeReservation, isWritten bool) (isBound bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()
@@ -87,7 +89,7 @@ func (p preparer) volume(ctx context.Context, b *decision.Bind, v *supplies.Volu
 	case node == b.Node:
 		return false, nil
 	case node == "" && isWritten:
-		// So provisioners say that they cannot.
+		// Provisioners report in this way that they cannot provision.
 		return false, impossible{fmt.Sprintf("no volume could be made for PersistentVolumeClaim %s on node %s", v.Claim, b.Node)}
 	case node == "":
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, storagehelpers.AnnSelectedNode, b.Node)
@@ -98,7 +100,7 @@ func (p preparer) volume(ctx context.Context, b *decision.Bind, v *supplies.Volu
 	}
 }
 
-// reaches makes sure that the volume that a claim was bound to can be used on the node: it may be another than was foreseen.
+// reaches checks that the volume of a claim can be used on the node. It may be another volume than was reserved.
 func (p preparer) reaches(ctx context.Context, b *decision.Bind, claim *corev1.PersistentVolumeClaim) error {
 	volume, err := p.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
@@ -118,7 +120,7 @@ func (p preparer) reaches(ctx context.Context, b *decision.Bind, claim *corev1.P
 	return nil
 }
 
-// take gives a volume to a claim. Who binds the claim to it is the controller of volumes.
+// take sets the claim of a volume. The volume controller then binds the claim.
 func (p preparer) take(ctx context.Context, v *supplies.VolumeReservation) error {
 	volumes := p.client.CoreV1().PersistentVolumes()
 	volume, err := volumes.Get(ctx, v.Volume, metav1.GetOptions{})

@@ -4,9 +4,9 @@
 //
 // Invariants:
 //
-//  1. The context of the function ends before another process can lead.
-//  2. The Lease is given back only after the function has returned.
+//  1. The context of the leader's function ends before another process can lead.
+//  2. The Lease is released only after the function has returned.
 //  3. Renewals have a connection and a limit of requests of their own, so that no load delays them.
 //
-// It must not know what the leader does.
+// This package must not know what the leader does.
 package leader

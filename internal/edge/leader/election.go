@@ -17,15 +17,15 @@ import (
 	"k8s.io/component-base/config"
 )
 
-// ErrLeadershipLost says that the Lease could not be renewed in time: another process may lead by now. The process is to
+// ErrLeadershipLost says that the Lease could not be renewed in time, so that another process may lead. The process must
 // end at once.
 var ErrLeadershipLost = errors.New("leadership was lost: the Lease was not renewed in time")
 
-// unwindTime is how long Lead waits for its function after leadership was lost, so that its log is complete. Nothing is
-// written any more by then.
+// unwindTime is how long Lead waits for its function after leadership was lost, so that its log is complete. It sends no
+// more requests by then.
 const unwindTime = 3 * time.Second
 
-// Election is a place in the election of a leader.
+// Election is a candidate in the election of a leader.
 type Election struct {
 	elector *leaderelection.LeaderElector
 	lock    *fencedLock
@@ -36,7 +36,7 @@ type Election struct {
 // NewElection prepares an election by Lease. It has a limit of requests of its own, so that no load delays a renewal.
 func NewElection(clientConfig *rest.Config, settings config.LeaderElectionConfiguration) (*Election, error) {
 	clientConfig = rest.CopyConfig(clientConfig)
-	// Half of the time for a renewal, so that one request that hangs does not cost the leadership.
+	// Half of the time for a renewal, so that leadership survives one request that hangs.
 	clientConfig.Timeout = settings.RenewDeadline.Duration / 2
 	leases, err := coordinationv1.NewForConfig(clientConfig)
 	if err != nil {
@@ -78,15 +78,15 @@ func (e *Election) IsLeader() bool { return e.elector.IsLeader() }
 // Identity is the name of this candidate in the Lease.
 func (e *Election) Identity() string { return e.lock.Identity() }
 
-// Check is an error while this process believes to lead although its Lease has run out.
+// Check returns an error if this process believes that it leads although its Lease has expired.
 func (e *Election) Check() error { return e.health.Check(nil) }
 
-// Lead waits for leadership and then runs a function once. It returns what the function returned, after the Lease was
-// given back; nil if the context ended before leadership was won; or [ErrLeadershipLost]. The context of the function
-// ends only with leadership, and then there is no time to finish anything; for an orderly stop the function watches the
-// context that Lead was given. Lead is called once.
+// Lead waits for leadership and then runs a function once. After the Lease is released, it returns the error of the
+// function. It returns nil if the context ended before leadership was won, or [ErrLeadershipLost]. The context of the
+// function ends only with leadership, when there is no time to finish anything. For an orderly stop the function must watch
+// the context of Lead. Lead is called once.
 func (e *Election) Lead(ctx context.Context, function func(leading context.Context) error) error {
-	// The Lease must outlive the context: the function has yet to finish in good order when that one ends.
+	// The Lease must outlive the context, because the function has to finish in order after it ends.
 	electing, giveBack := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveBack()
 	leading, lose := context.WithCancelCause(electing)
@@ -144,7 +144,7 @@ func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElect
 	return l.renew(func() error { return l.Interface.Update(ctx, record) })
 }
 
-// renew counts from before the request: the others count from when they see the answer to it, which is later.
+// renew counts from before the request. Other candidates count from when they see the renewed Lease, which is later.
 func (l *fencedLock) renew(write func() error) error {
 	begin := time.Now()
 	err := write()

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// collection is what is known of each node so far.
+// collection has the measurements of each node so far.
 type collection map[string]*measurement
 
 type measurement struct {
@@ -23,7 +23,7 @@ type measurement struct {
 	hasCPU, hasMemory bool
 }
 
-// of returns what is known of a node, the time being the earliest of its parts.
+// of returns the measurement of a node. Its time is the earliest of its parts.
 func (c collection) of(node string, at time.Time) *measurement {
 	m := c[node]
 	if m == nil {
@@ -36,7 +36,7 @@ func (c collection) of(node string, at time.Time) *measurement {
 	return m
 }
 
-// addCPU and addMemory note a part of a whole, 1 being all of it.
+// addCPU and addMemory add a load as a fraction, 1 being the whole node.
 func (c collection) addCPU(node string, part float64, at time.Time) {
 	if value, ok := millionths(part); ok && node != "" {
 		m := c.of(node, at)
@@ -58,7 +58,7 @@ func millionths(part float64) (int64, bool) {
 	return int64(math.Round(min(max(part, 0), 1) * resources.Million)), true
 }
 
-// events returns the nodes of which both is known, by name.
+// events returns the nodes with both loads, by name.
 func (c collection) events() []cluster.Measured {
 	var events []cluster.Measured
 	for node, m := range c {
@@ -70,7 +70,7 @@ func (c collection) events() []cluster.Measured {
 	return events
 }
 
-// transport is the way to a source outside of the cluster's API.
+// transport connects to a source outside the API server.
 func transport(block map[string]string) http.RoundTripper {
 	plain := http.DefaultTransport.(*http.Transport).Clone()
 	if block["tls.insecureSkipVerify"] == "true" {
@@ -79,7 +79,7 @@ func transport(block map[string]string) http.RoundTripper {
 	return bounded{plain}
 }
 
-// bounded cuts answers that are too long. Reading one is an error.
+// bounded limits the length of answers. Reading a longer one is an error.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {

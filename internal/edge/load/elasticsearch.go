@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// What Metricbeat calls things (source: Volcano).
+	// Metricbeat's names (source: Volcano).
 	defaultIndex    = "metricbeat-*"
 	defaultHostname = "host.hostname"
 	cpuField        = "host.cpu.usage"
 	memoryField     = "system.memory.actual.used.pct"
-	// maxHosts bounds the hosts in an answer: Elasticsearch itself refuses more.
+	// maxHosts limits the hosts in an answer. Elasticsearch itself refuses more.
 	maxHosts = 10_000
 )
 

@@ -20,7 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// extension is an API that the API server hands on to another server.
+// extension is an API that the API server delegates to another server.
 type extension struct {
 	host   string
 	client *http.Client
@@ -73,7 +73,7 @@ func (e *extension) get(ctx context.Context, path string, object any) (isServed 
 	return true, nil
 }
 
-// metricsServer asks the API metrics.k8s.io, which says what nodes use and not what part of them that is.
+// metricsServer asks the API metrics.k8s.io, which returns amounts in use, not fractions.
 type metricsServer struct{ *extension }
 
 func newMetricsServer(config *rest.Config) (source, error) {
@@ -106,8 +106,8 @@ func (m metricsServer) read(ctx context.Context) ([]cluster.Measured, error) {
 	return events, nil
 }
 
-// customMetrics asks the API custom.metrics.k8s.io for two metrics of nodes, parts of 1, which a Prometheus adapter is to be
-// told to make (source: Volcano).
+// customMetrics asks the API custom.metrics.k8s.io for two metrics of nodes, as fractions. A Prometheus adapter must be
+// configured to provide them (source: Volcano).
 type customMetrics struct{ *extension }
 
 func newCustomMetrics(config *rest.Config) (source, error) {
@@ -157,7 +157,7 @@ func (m customMetrics) readOne(ctx context.Context, metric string, add func(stri
 	return err
 }
 
-// orElse returns a time, or another if the first is not known.
+// orElse returns a time, or another if the first is zero.
 func orElse(at metav1.Time, other time.Time) time.Time {
 	if at.IsZero() {
 		return other

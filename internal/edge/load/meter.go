@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// defaultInterval is how often is asked where the block does not say (source: Volcano).
+	// defaultInterval is the interval of requests if the block sets none (source: Volcano).
 	defaultInterval = 30 * time.Second
-	// patience bounds one question and its answer.
+	// patience limits the time of one request.
 	patience = 10 * time.Second
-	// maxAnswer bounds what is read of an answer: some kilobytes for each of ten thousand nodes.
+	// maxAnswer limits an answer in bytes: some kilobytes for each of ten thousand nodes.
 	maxAnswer = 32 << 20
-	// window is over which time loads are averaged by sources that can (source: Volcano).
+	// window is the time over which sources average loads, if they can (source: Volcano).
 	window = "10m"
 )
 
 // source is a server that measures nodes.
 type source interface {
-	// read returns how busy all nodes are that it knows.
+	// read returns the loads of all its nodes.
 	read(ctx context.Context) ([]cluster.Measured, error)
 }
 
-// Meter asks a source again and again. Its zero value is not ready for use.
+// Meter asks a source at intervals. Its zero value is not ready for use.
 type Meter struct {
 	api    *rest.Config
 	report func(...cluster.Measured)
@@ -36,7 +36,8 @@ type Meter struct {
 	blocks chan map[string]string // holds the newest that was not taken
 }
 
-// New returns a meter that asks no source before [Meter.Use], and nothing before [Meter.Run]. api is where the API server is.
+// New returns a meter without a source, which [Meter.Use] sets. It asks only while [Meter.Run] runs. api is the connection
+// to the API server.
 func New(api *rest.Config, report func(...cluster.Measured), logger logr.Logger) *Meter {
 	return &Meter{api: api, report: report, logger: logger, blocks: make(chan map[string]string, 1)}
 }
@@ -58,7 +59,7 @@ func (m *Meter) Run(ctx context.Context) {
 	}
 }
 
-// runBlock asks whom a block names until there is another one, which it returns.
+// runBlock asks the source of a block until there is another block, which it returns.
 func (m *Meter) runBlock(ctx context.Context, block map[string]string) (next map[string]string) {
 	asking, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -77,7 +78,7 @@ func (m *Meter) runBlock(ctx context.Context, block map[string]string) (next map
 	return next
 }
 
-// ask asks whom a block names until the context ends.
+// ask asks the source of a block until the context ends.
 func (m *Meter) ask(ctx context.Context, block map[string]string) {
 	if len(block) == 0 {
 		return

@@ -1,4 +1,4 @@
-// Package plans carries preemption plans out: it writes down what is planned, marks the victims, and evicts them. When a plan is
+// Package plans carries out preemption plans: it records a plan, marks the victims, and evicts them. When a plan is
 // cancelled it undoes what was written.
 //
 // Main types: an [Executor] has workers that carry out the steps of plans; an [EvictionResult] says how one eviction ended.
@@ -12,10 +12,11 @@
 //     run). If it refuses one, none is evicted in vain.
 //  3. Each step names the UID of its pod and may be repeated. A step that is refused for good, or sent [apiserver.MaxRequests]
 //     times, ends the plan. Nothing more of it is sent. [cluster.PlanFailed] is reported when no request of it is under way.
-//  4. Of a plan that is cancelled nothing more is sent. What was written is undone in the reverse order, for each pod after the
-//     request that was under way, and only where a live read still shows it. That is repeated until it is done or refused.
+//  4. After a plan is cancelled nothing more of it is sent. What was written is undone in the reverse order, for each pod
+//     after its request in flight, and only if a live read still shows it. That is repeated until it succeeds or is
+//     refused.
 //  5. For each pod one step is under way at a time, in the order in which the steps were decided.
-//  6. A disruption budget is passed over only where the eviction says so; then the pod is deleted without asking for one.
+//  6. A disruption budget is ignored only if the eviction says so. Then the pod is deleted instead of evicted.
 //
-// It must not know why a pod is a victim.
+// This package must not know why a pod is a victim.
 package plans

@@ -21,36 +21,36 @@ import (
 )
 
 const (
-	// Workers is how many steps of plans are under way at once: half as many as bindings, which go first.
+	// Workers is the number of parallel requests: half as many as for bindings, which come first.
 	Workers = 16
-	// busyPlanShare is the part of the allowed requests that plans may take while binds wait: one in four. In a cluster
-	// where some always wait, a plan must still be through before the time is over that its scheduler gives it.
+	// busyPlanShare is the part of the request limit that plans may use while binds wait: one in four. In a cluster where
+	// some always wait, a plan must still be finished before its deadline.
 	busyPlanShare = 4
 )
 
-// planExecution is what is done for a plan that begins, or for one that ends: its stages one after the other, and the steps
-// of a stage in any order.
+// planExecution is the execution of a plan, or of its cancellation: its stages one after the other, and the steps of a
+// stage in any order.
 type planExecution struct {
 	id  string
 	job cluster.JobID
-	// isEnd is set if something is taken back. That is never given up: no other process would do it.
+	// isEnd is set for a cancellation. It is never given up, because no other process would do it.
 	isEnd bool
-	why   string // the plan was cancelled
+	why   string // why the plan was cancelled
 
-	current  []*podStep // the stage under way
+	current  []*podStep // the current stage
 	stages   [][]*podStep
-	left     int // steps of the stage under way that are not over
+	left     int // unfinished steps of the current stage
 	running  int // requests
 	refused  []cluster.Refused
 	sent     int         // evictions
-	failure  string      // why it cannot be carried out, "" if it can, or that has been reported
+	failure  string      // why it cannot be carried out, "" if it can, or if that is reported
 	marked   metav1.Time // when the victims were chosen
-	requests int         // to tell its job of it
+	requests int         // to record the plan in the status of its job
 
 	isDropped bool
 }
 
-// Executor carries out plans. For each pod it does one thing at a time, in the order in which it was decided.
+// Executor carries out plans. It sends one request at a time for each pod, in the order of the decisions.
 type Executor struct {
 	queue   workqueue.TypedDelayingInterface[*podStep]
 	trickle flowcontrol.RateLimiter // bounds what is sent while bindings wait
@@ -63,34 +63,33 @@ type Executor struct {
 	repeated atomic.Int64
 
 	mutex sync.Mutex
-	// plans are those that began and are neither through nor cancelled nor failed.
+	// plans are those that are neither finished nor cancelled nor failed.
 	plans map[string]*planExecution
-	// lanes are the steps to each pod that are not over, in the order in which they came. The first is in the queue, or on
-	// its way.
+	// lanes are the unfinished steps of each pod, in their order. The first is queued or in flight.
 	lanes map[types.UID][]*podStep
-	// promises are the last steps that are about the node that a pod is promised.
+	// promises are the last steps about the nominated node of each pod.
 	promises    map[types.UID]*podStep
-	outstanding int // steps that are not over
+	outstanding int // unfinished steps
 	inFlight    int
 	isClosed    bool
 	idle        chan struct{} // closed once isClosed and nothing is in flight
 }
 
-// Options are what an executor of plans needs beside the connection. All of it only touches memory.
+// Options are what an executor needs besides the connection. None of the functions may wait.
 type Options struct {
-	// Record writes the status of a PodGroup, or a newer one, and tells how each attempt ended. It tells of the next one as
-	// long as it is told so.
+	// Record writes the status of a PodGroup, or a newer one, and passes the error of each attempt. It continues as long as
+	// the function returns true.
 	Record func(decision.GroupStatus, func(error) bool)
-	// Fail is told of plans that cannot be carried out.
+	// Fail receives plans that cannot be carried out.
 	Fail func(cluster.PlanFailed)
-	// Evicted is told of the end of each eviction.
+	// Evicted receives the result of each eviction.
 	Evicted func(*decision.Eviction, EvictionResult)
-	// IsBusy reports whether bindings wait. As long as it does, plans get a part of the requests only.
+	// IsBusy reports whether bindings wait. While it does, plans get only a part of the requests.
 	IsBusy func() bool
 	Logger logr.Logger
 }
 
-// New returns an executor that keeps what it is given until [Executor.Start].
+// New returns an executor that queues plans until [Executor.Start].
 func New(clients *apiserver.Clients, options Options) *Executor {
 	x := newExecutor(messenger{clients}.do, options)
 	x.trickle = clients.Share(busyPlanShare)
@@ -106,7 +105,7 @@ func newExecutor(send func(context.Context, *podStep) (EvictionResult, error), o
 	}
 }
 
-// Start begins to carry plans out, until the context ends.
+// Start carries out plans until the context ends.
 func (x *Executor) Start(ctx context.Context) {
 	for range Workers {
 		x.workers.Go(func() {
@@ -117,14 +116,14 @@ func (x *Executor) Start(ctx context.Context) {
 	context.AfterFunc(ctx, x.queue.ShutDown)
 }
 
-// Begin takes over a plan. After close it takes none.
+// Begin queues a plan. After Close it drops it.
 func (x *Executor) Begin(start *decision.PlanStart) {
 	plan := &planExecution{id: start.ID, job: start.Job, marked: metav1.Now().Rfc3339Copy()}
 	nominations, marks := make([]*podStep, len(start.Nominations)), make([]*podStep, len(start.Evictions))
 	record := start.PromiseRecord()
 	evictions, restatements := make([]*podStep, len(start.Evictions)), []*podStep(nil)
 	var questions []*podStep
-	// Of one eviction the answer is known before anything else is sent.
+	// A single eviction needs no dry run: its answer comes before anything else is sent.
 	isAsked := plan.job != (cluster.JobID{}) && len(start.Evictions) > 1
 	for i := range start.Nominations {
 		n := &start.Nominations[i]
@@ -192,7 +191,7 @@ func (x *Executor) podStep(plan *planExecution, s step, pod types.NamespacedName
 	return &podStep{of: plan, step: s, pod: pod, uid: uid, backOff: x.backOff}
 }
 
-// admit counts what there is to do. What an older one still has to say about a promise is void with a newer one.
+// admit counts the steps of a plan. They replace unfinished steps of older plans about the same nominated nodes.
 func (x *Executor) admit(plan *planExecution) {
 	for _, stage := range plan.stages {
 		x.outstanding += len(stage)
@@ -208,7 +207,7 @@ func (x *Executor) admit(plan *planExecution) {
 	}
 }
 
-// void has a step not be done, or not be repeated if it is under way.
+// void cancels a step, or its repetition if it is in flight.
 func (x *Executor) void(e *podStep) {
 	e.isVoid = true
 	if !e.isRunning && !e.isOver {
@@ -216,7 +215,7 @@ func (x *Executor) void(e *podStep) {
 	}
 }
 
-// recorded goes on with a plan when it is recorded.
+// recorded continues a plan once it is recorded.
 func (x *Executor) recorded(plan *planExecution, err error) (waits bool) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -232,7 +231,7 @@ func (x *Executor) recorded(plan *planExecution, err error) (waits bool) {
 	return false
 }
 
-// proceed begins the next stage in which there is something to do, unless some were refused in the one before.
+// proceed begins the next stage with any steps, unless steps of the last stage were refused.
 func (x *Executor) proceed(plan *planExecution) {
 	if plan.left == 0 && len(plan.refused) > 0 {
 		slices.SortFunc(plan.refused, func(a, b cluster.Refused) int { return cluster.CompareNames(a.Pod, b.Pod) })
@@ -287,7 +286,7 @@ func (x *Executor) finish(e *podStep) {
 	}
 }
 
-// drop ends a plan: what is under way is not repeated, and nothing more is begun.
+// drop ends a plan: requests in flight are not repeated, and no more are sent.
 func (x *Executor) drop(plan *planExecution) {
 	plan.isDropped = true
 	delete(x.plans, plan.id)
@@ -307,7 +306,7 @@ func (x *Executor) drop(plan *planExecution) {
 	plan.current, plan.stages = nil, nil
 }
 
-// refuse drops a plan that cannot be carried out. What was written is taken back when the scheduler has cancelled it.
+// refuse drops a plan that cannot be carried out. What was written is undone after the scheduler has cancelled it.
 func (x *Executor) refuse(plan *planExecution, reason string) {
 	x.options.Logger.Info("A plan cannot be carried out", "plan", plan.id, "job", plan.job.String(), "reason", reason)
 	x.drop(plan)
@@ -315,7 +314,7 @@ func (x *Executor) refuse(plan *planExecution, reason string) {
 	x.report(plan)
 }
 
-// report tells of a plan that cannot be carried out, once nothing of it is under way: then it is known what of it was done.
+// report reports a plan that cannot be carried out, once no request of it is in flight, so that it is known what was done.
 func (x *Executor) report(plan *planExecution) {
 	if plan.failure == "" || plan.running > 0 {
 		return
@@ -324,7 +323,7 @@ func (x *Executor) report(plan *planExecution) {
 	plan.failure = ""
 }
 
-// refuses notes that a victim is not to be evicted. Where there was no answer, nothing was refused.
+// refuses notes that the API server has refused to evict a victim. Without an answer it has not.
 func (e *podStep) refuses(err error) {
 	if e.victim == nil || !apiserver.IsFinal(err) && !forbids(err) {
 		return
@@ -333,7 +332,7 @@ func (e *podStep) refuses(err error) {
 	e.of.refused = append(e.of.refused, cluster.Refused{Pod: e.pod, UID: e.uid, Reason: said(e, err), ByBudget: forbids(err)})
 }
 
-// Bound has the pod not be promised the node any more that it gets.
+// Bound removes the nominated node of a pod that is bound.
 func (x *Executor) Bound(uid types.UID) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -342,7 +341,7 @@ func (x *Executor) Bound(uid types.UID) {
 	}
 }
 
-// Sending returns what closes when the promise to a pod that is being written is, nil if none is.
+// Sending returns a channel that closes when the nominated node of a pod is written, nil if no such write is in flight.
 func (x *Executor) Sending(uid types.UID) <-chan struct{} {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -352,7 +351,7 @@ func (x *Executor) Sending(uid types.UID) <-chan struct{} {
 	return nil
 }
 
-// next does one step, as far as one request goes. It returns false when there will be nothing more.
+// next sends one request of one step. It returns false after the queue was closed.
 func (x *Executor) next(ctx context.Context) bool {
 	e, isOver := x.queue.Get()
 	if isOver {
@@ -389,7 +388,7 @@ func (x *Executor) take(e *podStep) bool {
 	return true
 }
 
-// returned decides how it goes on with a step after a request.
+// returned continues a step after a request.
 func (x *Executor) returned(ctx context.Context, e *podStep, result EvictionResult, err error) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -427,7 +426,8 @@ func (x *Executor) returned(ctx context.Context, e *podStep, result EvictionResu
 	default:
 		result = EvictionRefused
 		e.refuses(err)
-		// All whose answer is asked for are told of together. What is done for good is not gone on with once one was refused.
+		// All answers of a dry run are collected before they are reported. The stages that change pods end with the first
+		// refusal.
 		fails := e.step != ask || !e.victim.isRefused
 		e.of.isDropped = e.of.isDropped || fails
 		x.finish(e)
@@ -438,29 +438,29 @@ func (x *Executor) returned(ctx context.Context, e *podStep, result EvictionResu
 	if e.step == evict {
 		if result == "" && e.victim.isRefused {
 			result = EvictionRefused
-		} else if result == "" { // cancelled before it was known
+		} else if result == "" { // cancelled before the result was known
 			result = EvictionUnknown
 		}
 		x.options.Evicted(&e.victim.Eviction, result)
 	}
 }
 
-// said is what the API server said about a step, a clause.
+// said is the API server's answer to a step, as a clause.
 func said(e *podStep, err error) string {
 	return fmt.Sprintf("%s pod %s: %v", doing[e.step], e.pod, err)
 }
 
-// Stats counts the plans under way, the steps that wait and that are on their way, and those that were repeated so far.
+// Stats counts the unfinished plans, the waiting steps, the requests in flight, and the repeated requests so far.
 func (x *Executor) Stats() (plans, waiting, inFlight, repeated int) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	return len(x.plans), x.outstanding - x.inFlight, x.inFlight, int(x.repeated.Load())
 }
 
-// Wait returns when the last worker has ended, after the context of start did.
+// Wait waits for the workers to end, after the context of Start has ended.
 func (x *Executor) Wait() { x.workers.Wait() }
 
-// Close ends the intake. What is returned closes when nothing is under way any more. Nothing new is begun. It is called once.
+// Close stops new requests. The returned channel closes when none is in flight. Close is called once.
 func (x *Executor) Close() <-chan struct{} {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()

@@ -17,82 +17,82 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// EvictionResult is how an eviction ended.
+// EvictionResult is the result of an eviction.
 type EvictionResult string
 
 // How an eviction ends.
 const (
-	// EvictionSent: the API server has taken it, under the disruption budget if there is one.
+	// EvictionSent: the API server has accepted it, within the disruption budget if there is one.
 	EvictionSent EvictionResult = "evicted"
-	// EvictionForced: the pod was deleted without asking for a budget.
+	// EvictionForced: the pod was deleted, past its disruption budgets.
 	EvictionForced EvictionResult = "deleted"
-	// EvictionNeedless: the pod was gone, going, or done already.
+	// EvictionNeedless: the pod was deleted, terminating, or finished already.
 	EvictionNeedless EvictionResult = "gone"
-	// EvictionRefused: the API server does not carry it out, or a budget forbids it.
+	// EvictionRefused: the API server has refused it, or a disruption budget forbids it.
 	EvictionRefused EvictionResult = "refused"
 	// EvictionDropped: its plan was cancelled or refused before it was sent.
 	EvictionDropped EvictionResult = "unsent"
-	// EvictionUnknown: its plan was cancelled while the API server gave no answer.
+	// EvictionUnknown: its plan was cancelled before the API server answered.
 	EvictionUnknown EvictionResult = "unknown"
 )
 
 // EvictionResults are all results there are.
 var EvictionResults = []EvictionResult{EvictionSent, EvictionForced, EvictionNeedless, EvictionRefused, EvictionDropped, EvictionUnknown}
 
-// step is what is done with one pod for a plan.
+// step is one kind of write to a pod for a plan.
 type step uint8
 
 const (
-	nominate step = iota // writes which node the pod is promised
-	ask                  // has the API server say whether it would evict the pod
-	mark                 // writes on a victim that it is to leave, and why
-	evict                // tells it to leave
-	restate              // writes again why it leaves: the API server puts its own words in the place of ours
-	spare                // takes the mark off a victim that stays
-	withdraw             // takes a promise back
+	nominate step = iota // writes the nominated node
+	ask                  // asks the API server for a dry run of the eviction
+	mark                 // writes on a victim why it will be evicted
+	evict                // evicts the pod
+	restate              // writes the reason again, because the API server has replaced it by its own
+	spare                // removes the mark of a victim that stays
+	withdraw             // removes the nominated node
 )
 
 var doing = [...]string{nominate: "nominating", ask: "evicting", mark: "marking", evict: "evicting", restate: "marking", spare: "sparing",
 	withdraw: "taking back the promise to"}
 
-// preemptionCancelled is the reason of the condition that a pod is not to leave after all.
+// preemptionCancelled is the reason in the condition of a victim that stays.
 const preemptionCancelled = "PreemptionCancelled"
 
-// podStep is one step with one pod.
+// podStep is one step for one pod.
 type podStep struct {
 	of     *planExecution
 	step   step
 	pod    types.NamespacedName
 	uid    types.UID
 	node   string  // to nominate
-	victim *victim // to ask about, to mark and to evict
-	// refusal is what is to be written, beside that the pod stays, of its eviction that was refused; "" if it was not.
+	victim *victim // for ask, mark and evict
+	// refusal is the text about a refused eviction to write on a pod that stays; "" if there was none.
 	refusal string
-	record  string // to write beside a nomination, or on a pod that stays; "" takes it off
+	record  string // the record to write with a nomination, or on a pod that stays; "" removes it
 
 	backOff  wait.Backoff
 	requests int
-	returned chan struct{} // closed when the request under way has returned
+	returned chan struct{} // closed when the request in flight has returned
 
-	isQueued  bool // its stage has begun
-	isRunning bool // a request is under way
-	isVoid    bool // it is not to be repeated
+	isQueued  bool // its stage is current
+	isRunning bool // a request is in flight
+	isVoid    bool // it must not be repeated
 	isOver    bool
 }
 
-// victim is a pod that is to leave, through all steps.
+// victim is a pod to evict, through all its steps.
 type victim struct {
 	decision.Eviction
-	isOut       bool // there is no pod to evict any more
-	isRewritten bool // the API server has put its own reason on it
-	isRefused   bool // the API server will not have it evicted
+	isOut       bool // the pod is gone or terminating already
+	isRewritten bool // the API server has replaced the reason by its own
+	isRefused   bool // the API server has refused its eviction
 }
 
-// messenger does podSteps.
+// messenger sends the requests of steps.
 type messenger struct{ clients *apiserver.Clients }
 
-// do does a step once. ErrObjectGone says that the pod does not exist any more, or does not matter any more. The result
-// is that of an eviction, "" while it is not known.
+// do sends the request of a step. ErrObjectGone says that the pod does not exist or no longer matters. The result is that
+// of an eviction, "" while it is unknown.
 func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 	switch e.step {
 	case nominate:
@@ -136,19 +136,19 @@ func (m messenger) nominate(ctx context.Context, e *podStep) error {
 	if err == nil || !apiserver.IsFinal(err) {
 		return err
 	}
-	// A pod that has a node is promised none, and needs no promise.
+	// A pod with a node has no nominated node, and needs none.
 	if live, problem := apiserver.ReadPod(ctx, m.clients.Core.CoreV1(), e.pod); problem == nil && live.Spec.NodeName != "" {
 		return nil
 	}
 	return err
 }
 
-// promised has a pod be promised a node, none if it is "".
+// promised sets the nominated node of a pod, none if it is "".
 func promised(node, record string) apiserver.PodWrite {
 	return apiserver.PodWrite{Status: map[string]any{"nominatedNodeName": apiserver.OrNull(node)}, Annotations: map[string]any{schedulingv1beta1.PromiseRecordKey: apiserver.OrNull(record)}}
 }
 
-// disruption has a pod say whether it is to leave.
+// disruption sets the condition that says whether a pod will be evicted.
 func disruption(status corev1.ConditionStatus, reason, message, record string, at metav1.Time) apiserver.PodWrite {
 	return apiserver.PodWrite{
 		Status: map[string]any{"conditions": []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status, Reason: reason,
@@ -167,14 +167,13 @@ func (m messenger) mark(ctx context.Context, e *podStep) error {
 	return err
 }
 
-// isOut reports whether a pod makes room already, or has made it. To evict one that is done would delete what it leaves
-// behind, its logs and its success.
+// isOut reports whether a pod is terminating or finished. Evicting a finished pod would delete its logs and its result.
 func isOut(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// evict tells a pod to leave, or has the API server say whether it would let it: whatever may refuse that, disruption budgets, policies
-// and webhooks, is asked, and nothing is done.
+// evict evicts a pod. As a dry run it changes nothing, but everything that may refuse is asked: disruption budgets,
+// policies and webhooks.
 func (m messenger) evict(ctx context.Context, e *podStep, isDryRun bool) (EvictionResult, error) {
 	if e.victim.isOut {
 		return EvictionNeedless, nil
@@ -190,7 +189,7 @@ func (m messenger) evict(ctx context.Context, e *podStep, isDryRun bool) (Evicti
 		result, request = EvictionForced, core.RESTClient().Delete().Namespace(e.pod.Namespace).Resource("pods").Name(e.pod.Name).Body(&options)
 	}
 	if isDryRun {
-		request.Param("dryRun", metav1.DryRunAll) // so that webhooks and policies are told, too
+		request.Param("dryRun", metav1.DryRunAll) // webhooks and policies need it too
 	}
 	err := request.Timeout(apiserver.RequestTimeout).MaxRetries(0).Do(ctx).Error()
 	switch {
@@ -204,7 +203,7 @@ func (m messenger) evict(ctx context.Context, e *podStep, isDryRun bool) (Evicti
 	case !apiserver.IsFinal(err) && !forbids(err) && !apierrors.IsConflict(err):
 		return "", err
 	}
-	// The refusal may be of another pod of the same name, or of a repetition.
+	// The refusal may be about another pod of the same name, or about a repetition.
 	live, problem := apiserver.ReadPod(ctx, core, e.pod)
 	switch {
 	case apierrors.IsNotFound(problem) || problem == nil && (live.UID != e.uid || isOut(live)):
@@ -215,13 +214,13 @@ func (m messenger) evict(ctx context.Context, e *podStep, isDryRun bool) (Evicti
 	return "", err
 }
 
-// cannotTell reports whether a request was refused only because a webhook is not made for questions.
+// cannotTell reports whether a request was refused only because a webhook does not support dry runs.
 func cannotTell(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
-// forbids reports whether an eviction was refused because of a disruption budget. If the API server says when to ask again,
-// it only was not ready to count.
+// forbids reports whether an eviction was refused because of a disruption budget. If the API server says when to retry, the
+// budget's status only was not up to date.
 func forbids(err error) bool {
 	if !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
 		return false
@@ -230,7 +229,7 @@ func forbids(err error) bool {
 	return !later
 }
 
-// spare takes the mark off a pod, if it is one of a scheduler, and writes on one whose eviction was refused that it was.
+// spare removes the mark of a scheduler from a pod. If its eviction was refused, it writes that instead.
 func (m messenger) spare(ctx context.Context, e *podStep) error {
 	live, err := m.live(ctx, e)
 	if err != nil {
@@ -255,7 +254,7 @@ func (m messenger) spare(ctx context.Context, e *podStep) error {
 	return m.patch(ctx, e, live.ResourceVersion, stays, nil)
 }
 
-// withdraw takes back what a pod is promised.
+// withdraw removes the nominated node of a pod.
 func (m messenger) withdraw(ctx context.Context, e *podStep) error {
 	live, err := m.live(ctx, e)
 	if err != nil || live.Status.NominatedNodeName == "" {
@@ -264,7 +263,7 @@ func (m messenger) withdraw(ctx context.Context, e *podStep) error {
 	return m.patch(ctx, e, live.ResourceVersion, promised("", ""), nil)
 }
 
-// live reads a pod; ErrObjectGone says that it is gone or leaves.
+// live reads a pod. ErrObjectGone says that it is deleted or terminating.
 func (m messenger) live(ctx context.Context, e *podStep) (*corev1.Pod, error) {
 	live, err := apiserver.ReadPod(ctx, m.clients.Core.CoreV1(), e.pod)
 	if apierrors.IsNotFound(err) || err == nil && (live.UID != e.uid || live.DeletionTimestamp != nil) {

@@ -8,23 +8,23 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Floors are lower bounds of what it costs to open nodes. They follow from the pods on each node that no rule protects, and hold for
-// all preemptors of one queue and one priority in one scope. With them the cheapest node is found without trying all.
+// Floors are lower bounds of the costs of opening nodes. They follow from the unprotected pods on each node, and hold for
+// all preemptors of one queue and one priority in one scope. With them the cheapest node is found without trying all nodes.
 //
-// The bound holds whatever plugins and rules about totals say. Of the units that leave, the most important one costs no more than all of
-// them do. So no node costs less than the cheapest unit that may be the most important one.
+// The bound holds whatever plugins and rules about totals say. The most important victim costs no more than all victims
+// together. So no node costs less than its cheapest offer that may be the most important one.
 //
-// They are followed through the plans of one search. Where anybody else has decided something, they are made anew.
+// They are updated for the plans of one search. After other decisions they are worked out again.
 type Floors struct {
 	bySlot  []nodeOffers
-	changed []int32 // slots, in the order in which what may leave there changed
+	changed []int32 // slots whose offers have changed, in the order of the changes
 	seen    uint64  // how far Cluster.Changes has been followed
 	isMade  bool
-	waiting int // nodes with a gang that cannot leave until another plan has sent its evictions
+	waiting int // number of nodes with a gang that cannot be evicted until another plan has sent its evictions
 	kinds   map[*cluster.Class]*Ranking
 }
 
-// nodeOffers is what may leave one node.
+// nodeOffers are the pods on a node that may be evicted.
 type nodeOffers struct {
 	generation uint64           // of the node
 	offers     []*offer         // the least important first
@@ -33,18 +33,18 @@ type nodeOffers struct {
 	waits      bool             // as [Selector.Waits]
 }
 
-// offer is a pod that no rule protects, with what it costs if it is the most important that leaves.
+// offer is an unprotected pod, with the cost if it is the most important victim.
 type offer struct {
 	task  *cluster.Task
 	queue *quota.Node
-	cost  Cost // but for the share of the queue, which changes with each plan
+	cost  Cost // without the share of the queue, which changes with each plan
 }
 
-// Keeps reports whether floors hold for plans after one of a preemptor. If some of its own pods may leave for others, they cost less once
-// others of them have a promise.
+// Keeps reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for others,
+// they cost less once others of them are pipelined.
 func (f *Floors) Keeps(preemptor *cluster.Job) bool { return preemptor.Evictable() == 0 }
 
-// follow brings up to date what may leave each node.
+// follow updates the offers of all nodes.
 func (f *Floors) follow(s *Selector) {
 	c := s.rules.Session.Cluster
 	changed, next, ok := c.Changes(f.seen)
@@ -67,7 +67,7 @@ func (f *Floors) follow(s *Selector) {
 	s.waits = s.waits || f.waiting > 0
 }
 
-// look brings up to date what may leave one node.
+// look updates the offers of one node.
 func (f *Floors) look(s *Selector, n *cluster.Node) {
 	before := f.bySlot[n.Slot]
 	if before.generation == n.Generation && n.Generation != 0 {
@@ -80,14 +80,14 @@ func (f *Floors) look(s *Selector, n *cluster.Node) {
 	f.waiting += btoi(now.waits) - btoi(before.waits)
 	isSame := slices.EqualFunc(before.offers, now.offers, func(a, b *offer) bool { return *a == *b }) && before.future.Equal(now.future)
 	if isSame {
-		f.bySlot[n.Slot].generation, f.bySlot[n.Slot].waits = now.generation, now.waits // what was tried there was taken back
+		f.bySlot[n.Slot].generation, f.bySlot[n.Slot].waits = now.generation, now.waits // what was tried there was undone
 		return
 	}
 	f.bySlot[n.Slot] = now
 	f.changed = append(f.changed, int32(n.Slot))
 }
 
-// offersOf finds out what may leave a node.
+// offersOf returns the offers of a node.
 func (s *Selector) offersOf(n *cluster.Node) nodeOffers {
 	o := nodeOffers{generation: n.Generation, future: make(resources.Vector, len(n.Allocatable))}
 	for d := range o.future {
@@ -125,20 +125,21 @@ func (s *Selector) offersOf(n *cluster.Node) nodeOffers {
 	return o
 }
 
-// mayLeaveAlone reports whether a pod may leave without all others of its job. Where roles or subgroups have minimums it may, as far as
-// a lower bound goes: what others leave before it decides.
+// mayLeaveAlone reports whether a pod may be evicted without all others of its job. If roles or subgroups have minimums, it
+// depends on the other victims, and a lower bound has to assume yes.
 func mayLeaveAlone(t *cluster.Task) bool {
 	j := t.Job
 	return j.ChecksRoles() || len(j.Subgroups()) > 0 || j.KeepsMinimum(t, cluster.Leaving{})
 }
 
-// isAnySpent reports whether one of some disruption budgets allows no eviction any more.
+// isAnySpent reports whether one of some disruption budgets allows no more evictions.
 func isAnySpent(budgets []*cluster.Budget) bool {
 	return slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() <= 0 })
 }
 
-// forRoom returns the offers of which the most important that leaves may be one, if a request is to fit: with those less important
-// alone it does not. Where it would fit without any leaving, or does not even with all, there are none; fits tells them apart.
+// forRoom returns the offers that may be the most important victim if a request must fit, because less important ones alone
+// are not enough. There are none if the request fits without evictions, or does not fit even with all. fits tells the two
+// apart.
 func (o *nodeOffers) forRoom(request resources.Vector) (offers []*offer, fits bool) {
 	first, isShort := 0, false
 	for i, amount := range request {

@@ -15,8 +15,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// handle is what the plugins get from us. It shows them the mirror and runs their work in the calling goroutine. The
-// plugins that are supported use nothing else; a new version of them that does is told so at once.
+// handle is the framework handle of the plugins. It shows them the mirror and runs their work in the calling goroutine. The
+// supported plugins use nothing else. A newer version that does panics at once.
 type handle struct{ mirror *mirror }
 
 func newHandle(m *mirror) *handle { return &handle{mirror: m} }
@@ -27,7 +27,7 @@ var (
 	_ fwk.StorageInfoLister = (*handle)(nil)
 )
 
-// unavailable is called by what no supported plugin uses.
+// unavailable is called by methods that no supported plugin uses.
 func unavailable(method string) {
 	panic("invariant: a kube-scheduler plugin calls " + method + ", which it has no use for")
 }
@@ -45,7 +45,8 @@ func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h }
 func (h *handle) NodeInfos() fwk.NodeInfoLister          { return h.mirror.shown }
 func (h *handle) Parallelizer() fwk.Parallelizer         { return serial{} }
 
-// SharedInformerFactory is never started: its only use are the listers, which the mirror and its shelf fill.
+// SharedInformerFactory returns a factory that is never started. Only its listers are used, which the mirror and its shelf
+// fill.
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.mirror.informers }
 
 // StorageInfos returns the handle itself.

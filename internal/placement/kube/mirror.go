@@ -14,25 +14,25 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// mirror is the model as the plugins see it. Objects and pods are followed apart, since most questions need no pods.
+// mirror is the model as the plugins see it. Objects and pods are updated separately, since most questions need no pods.
 type mirror struct {
 	cluster    *cluster.Cluster
 	shows      func(cluster.Status) bool // whether a task in a status is on its node
-	bySlot     []*reflection             // nil where there is no node, or none was looked at
-	stock      stock                     // of container images on all nodes
+	bySlot     []*reflection             // nil if there is no node, or it was not needed yet
+	stock      stock                     // container images on all nodes
 	softTaints int                       // on all nodes
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
-	epoch       uint64 // grows when a node object or a namespace comes, changes or goes
+	epoch       uint64 // grows when a node object or a namespace is added, changed or removed
 
 	own       lister  // all nodes, when listed
-	listed    uint64  // the epoch that own is true for
-	shown     *lister // what the plugins see at the moment
+	listed    uint64  // the epoch of own
+	shown     *lister // what the plugins see now
 	informers informers.SharedInformerFactory
-	spaces    cache.Indexer // the namespaces that the plugins' lister knows
-	spacesAre uint64        // the NamespacesGeneration they are true for
-	shelf     *supply.Shelf // the volumes and devices that the plugins' listers know
+	spaces    cache.Indexer // the namespaces in the plugins' lister
+	spacesAre uint64        // the NamespacesGeneration of spaces
+	shelf     *supply.Shelf // the volumes and devices in the plugins' listers
 	ledger    *supply.Ledger
 }
 
@@ -41,18 +41,18 @@ type reflection struct {
 	node       *cluster.Node
 	info       *framework.NodeInfo // without Node while the node has no object
 	object     uint64              // the SpecGeneration that it shows
-	pods       uint64              // the Generation that its pods are true for, 0 if they were never looked at
-	made       []fwk.PodInfo       // of what is on the node, shown or not: what leaves may be spared
+	pods       uint64              // the Generation of its pods, 0 if they were never needed
+	made       []fwk.PodInfo       // of all pods on the node, shown or not, because evictions may be undone
 	softTaints int
 }
 
 // exists reports whether the node is there for the plugins.
 func (r *reflection) exists() bool { return r != nil && r.info.Node() != nil }
 
-// isThere reports whether a task in a status is on its node now.
+// isThere reports whether a task in a status holds resources on its node now.
 func isThere(s cluster.Status) bool { return s.Holds() }
 
-// willBeThere reports whether it will be, once what leaves has left and what is promised has come.
+// willBeThere reports whether it will, once leaving pods are gone and pipelined tasks are placed.
 func willBeThere(s cluster.Status) bool { return s.Holds() && !s.Leaves() || s == cluster.Pipelined }
 
 func newMirror(c *cluster.Cluster, shows func(cluster.Status) bool) *mirror {
@@ -71,7 +71,7 @@ func newMirror(c *cluster.Cluster, shows func(cluster.Status) bool) *mirror {
 	return m
 }
 
-// followObjects brings all node objects up to date, and with them the list of nodes.
+// followObjects updates all node objects and the list of nodes.
 func (m *mirror) followObjects() {
 	slots, next, ok := m.cluster.Changes(m.objectsSeen)
 	m.objectsSeen = next
@@ -96,7 +96,7 @@ func (m *mirror) followObjects() {
 	m.listed = m.epoch
 }
 
-// followPods brings everything up to date: node objects, namespaces and the pods of all nodes.
+// followPods updates node objects, namespaces and the pods of all nodes.
 func (m *mirror) followPods() {
 	m.followObjects()
 	slots, next, ok := m.cluster.Changes(m.podsSeen)
@@ -125,7 +125,7 @@ func (m *mirror) followPods() {
 	}
 }
 
-// of returns what is shown of a node, its object up to date.
+// of returns the reflection of a node, with its object up to date.
 func (m *mirror) of(n *cluster.Node) *reflection {
 	if n.Slot >= len(m.bySlot) || !m.bySlot[n.Slot].shows(n) {
 		m.show(n.Slot)
@@ -133,12 +133,12 @@ func (m *mirror) of(n *cluster.Node) *reflection {
 	return m.bySlot[n.Slot]
 }
 
-// shows reports whether this is one of this node with the object it has now.
+// shows reports whether the reflection is of this node with its current object.
 func (r *reflection) shows(n *cluster.Node) bool {
 	return r != nil && r.node == n && r.object == n.SpecGeneration
 }
 
-// show brings up to date what is shown of the node that has a slot, pods left out.
+// show updates the reflection of a slot, without its pods.
 func (m *mirror) show(slot int) {
 	for len(m.bySlot) <= slot {
 		m.bySlot = append(m.bySlot, nil)
@@ -177,7 +177,7 @@ func (m *mirror) show(slot int) {
 	m.softTaints += r.softTaints
 }
 
-// hide takes a node out of all that is counted over nodes.
+// hide removes a node from everything that is counted over nodes.
 func (m *mirror) hide(r *reflection) {
 	m.stock.remove(r.info.ImageStates)
 	m.softTaints -= r.softTaints
@@ -186,8 +186,8 @@ func (m *mirror) hide(r *reflection) {
 	m.epoch++
 }
 
-// fill brings the pods of a node up to date. Of all that a NodeInfo can hold only what the supported plugins read is
-// made, pods and ports: adding up requests, as AddPodInfo does, would take most of the time.
+// fill updates the pods of a node. It sets only those parts of a NodeInfo that the supported plugins read, pods and ports.
+// Adding up requests, as AddPodInfo does, would take most of the time.
 func (m *mirror) fill(r *reflection) {
 	if r == nil || r.pods == r.node.Generation {
 		return

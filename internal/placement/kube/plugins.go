@@ -34,13 +34,13 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Weighted is a plugin that scores nodes, and what its score, 0 to 100, is multiplied by.
+// Weighted is a plugin that scores nodes, with the weight of its score of 0 to 100.
 type Weighted struct {
 	Name   string
 	Weight int64
 }
 
-// reach is how far a plugin looks, which decides where it is asked.
+// reach is what a plugin reads, which decides when it is asked.
 type reach uint8
 
 const (
@@ -57,25 +57,25 @@ type plugin struct {
 	reach           reach
 	filters, scores bool
 	create          func(context.Context, fwk.Handle, feature.Features) (fwk.Plugin, error)
-	// mayDiffer reports cheaply whether the scores of two nodes could differ for a pod. Without it PreScore says so.
+	// mayDiffer is a cheap check whether the scores of two nodes could differ for a pod. Without it PreScore decides.
 	mayDiffer func(*mirror, *corev1.Pod) bool
 }
 
-// Arguments are those of the plugins that have any here.
+// Arguments are the arguments of the plugins.
 type Arguments struct {
-	// BindTimeout is how long volumes may take to be bound once a pod has its node.
+	// BindTimeout is how long binding the volumes of a placed pod may take.
 	BindTimeout time.Duration
 	// VolumeShape scores nodes by how much of its volumes, or of the storage they are made from, a pod would use. Empty
 	// scores nothing.
 	VolumeShape []ShapePoint
-	// DeviceTimeout bounds the search for devices on one node. 0 does not.
+	// DeviceTimeout limits the search for devices on one node. 0 sets no limit.
 	DeviceTimeout time.Duration
-	// DeviceBindTimeout is how long devices may take to be ready once they were given out.
+	// DeviceBindTimeout is how long devices may take to get ready once they are allocated.
 	DeviceBindTimeout time.Duration
 }
 
-// never is the time after which the plugin for devices would say that they take too long: it would read the clock. The
-// edge, which writes the claims, knows the time.
+// never replaces the timeout of the plugin for devices, which would read the clock. The edge, which writes the claims,
+// checks the time.
 const never = 100 * 365 * 24 * time.Hour
 
 // ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
@@ -138,15 +138,15 @@ type scorer struct {
 	mayDiffer func(*mirror, *corev1.Pod) bool
 }
 
-// Plugins are the plugins of one configuration for one model. Like the model they belong to one goroutine.
+// Plugins are the plugins of one configuration for one model. Like the model they are used by one goroutine.
 type Plugins struct {
 	quiet  context.Context // carries a logger that drops everything: the core does not log
 	over   context.Context // the same, cancelled: the edge, which writes what was decided, does not wait for the result
 	mirror *mirror
 
-	patience, devicePatience time.Duration // for volumes to be bound, and for devices to be ready
+	patience, devicePatience time.Duration // for binding volumes, and for devices to get ready
 
-	scribe  fwk.PreBindPlugin // the plugin for devices, but for waiting for them: it says what would be written
+	scribe  fwk.PreBindPlugin // the plugin for devices, without waiting for them: it records what would be written
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
 
@@ -161,7 +161,8 @@ func New(c *cluster.Cluster, filters []string, scores []Weighted, arguments Argu
 	return create(newMirror(c, isThere), filters, scores, &arguments)
 }
 
-// NewOutlook is New for plugins that see the pods that will be there: not those that leave, and those that are promised.
+// NewOutlook is New for plugins that see the pods as they will be: without those that are leaving, and with pipelined
+// tasks.
 func NewOutlook(c *cluster.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
 	return create(newMirror(c, willBeThere), filters, scores, &arguments)
 }
@@ -226,7 +227,7 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 	// The gates are those that the process was started with: the plugins behave as in a kube-scheduler with the same.
 	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	features.EnableStorageCapacityScoring = scoresVolumes
-	// These would have the plugin for devices count what nodes have a second time, or look at the PodGroups of kube-scheduler.
+	// With these the plugin for devices would count resources of nodes twice, or read the PodGroups of kube-scheduler.
 	features.EnableDRANodeAllocatableResources, features.EnableDRAWorkloadResourceClaims = false, false
 	for _, k := range known {
 		weight, filter := weights[k.name], slices.Contains(filters, k.name)

@@ -13,25 +13,25 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Question is what the plugins are asked on behalf of a class. It is good for as long as the class is, and always
-// answers for the model as it stands.
+// Question asks the plugins about a class. It is valid as long as the class, and always answers for the current model.
 type Question struct {
 	plugins *Plugins
 	pod     *corev1.Pod // the specimen of the class
 
-	state   fwk.CycleState     // what the plugins that need to look no further than a node have worked out
+	state   fwk.CycleState     // the state of the plugins that only look at one node
 	refusal string             // of a plugin that cannot read the pod, for any node
-	filters []fwk.FilterPlugin // those of the node object that have a say
-	ports   []fwk.FilterPlugin // those of the node's ports that have a say
-	scorers []scorer           // those of the node object that have a say
+	filters []fwk.FilterPlugin // filters by the node object that apply to the pod
+	ports   []fwk.FilterPlugin // filters by the host ports on the node that apply to the pod
+	scorers []scorer           // scorers by the node object that apply to the pod
 
-	around around // what surveys know
+	around around // the state of surveys
 }
 
-// unknown is said of a node that has no object. kube-scheduler has no word for it: there such nodes are never asked.
+// unknown is the refusal of a node without an object. kube-scheduler has no message for it, because it never asks about
+// such nodes.
 const unknown = "node(s) were not known"
 
-// Ask lets the plugins read the pods of a class. The same class may be asked for more than once.
+// Ask returns a question about a class. There may be several questions about a class.
 func (p *Plugins) Ask(k *cluster.Class) *Question {
 	q := &Question{plugins: p, pod: k.Pod, state: framework.NewCycleState()}
 	for _, filter := range p.filters[looksAtObject] {
@@ -85,9 +85,9 @@ func (p *Plugins) ImagesThatMatter(k *cluster.Class) string {
 	return strings.Join(images, " ")
 }
 
-// Refusal returns why the class cannot be on a node, in the words of kube-scheduler, as far as the node object tells:
-// NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, the first that refuses. It is empty if none does. The
-// answer stands until the node's SpecGeneration changes.
+// Refusal returns why the node object refuses the class, in the words of kube-scheduler: the first refusal of
+// NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, "" if there is none. The answer is valid until the node's
+// SpecGeneration changes.
 func (q *Question) Refusal(n *cluster.Node) string {
 	if q.refusal != "" {
 		return q.refusal
@@ -99,10 +99,9 @@ func (q *Question) Refusal(n *cluster.Node) string {
 	return q.plugins.filter(q.filters, q.state, q.pod, r.info)
 }
 
-// Preferences returns how much the class likes each of the nodes: the scores of TaintToleration, NodeAffinity and
-// ImageLocality, normalised over these nodes, times their weights. It is nil if the nodes cannot differ, which takes
-// next to no time to find out. All nodes must have an object. The answer stands until the object of any node changes:
-// an image counts for more the more nodes have it.
+// Preferences returns the scores of TaintToleration, NodeAffinity and ImageLocality, normalised over these nodes, times
+// their weights. It is nil if the nodes cannot differ, which is a cheap check. All nodes must have an object. The answer is
+// valid until the object of any node changes, because an image counts more the more nodes have it.
 func (q *Question) Preferences(nodes []*cluster.Node) []int64 {
 	p := q.plugins
 	if q.refusal != "" || len(nodes) == 0 || !q.prefers() {
@@ -131,8 +130,8 @@ func (q *Question) prefers() bool {
 	return false
 }
 
-// Ports returns why the class cannot be on a node on account of the ports of the host that pods there use now, in the
-// words of kube-scheduler, empty if it can.
+// Ports returns why the class does not fit on a node by the host ports of its pods, in the words of kube-scheduler, "" if
+// it does.
 func (q *Question) Ports(n *cluster.Node) string {
 	if q.refusal != "" || len(q.ports) == 0 {
 		return q.refusal
@@ -145,12 +144,11 @@ func (q *Question) Ports(n *cluster.Node) string {
 	return q.plugins.filter(q.ports, q.state, q.pod, r.info)
 }
 
-// preFilter lets a filter read the pod and adds it to those that have a say, unless it has none. If it refuses, it says
-// why.
+// preFilter runs PreFilter of a filter, and adds the filter to the list unless it skips the pod. It returns why it refuses.
 func (p *Plugins) preFilter(filter fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
 	say *[]fwk.FilterPlugin) string {
 	if reader, ok := filter.(fwk.PreFilterPlugin); ok {
-		// The names of nodes that PreFilter may narrow the choice to are no loss: Filter refuses all others.
+		// PreFilter may also return a list of nodes. It is not needed, because Filter refuses all others.
 		_, status := reader.PreFilter(p.quiet, state, pod, nodes)
 		if status.IsSkip() {
 			return ""
@@ -178,7 +176,7 @@ func (p *Plugins) preScore(s scorer, state fwk.CycleState, pod *corev1.Pod, node
 	return ""
 }
 
-// filter returns the words of the first filter that refuses a node.
+// filter returns the message of the first filter that refuses a node.
 func (p *Plugins) filter(filters []fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) string {
 	for _, filter := range filters {
 		if status := filter.Filter(p.quiet, state, pod, node); !status.IsSuccess() {
@@ -208,7 +206,7 @@ func (p *Plugins) score(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes [
 	}
 }
 
-// words returns what a plugin says. It is never empty.
+// words returns the message of a plugin. It is never empty.
 func words(plugin fwk.Plugin, status *fwk.Status) string {
 	return cmp.Or(status.Message(), plugin.Name()+" refused without a reason")
 }

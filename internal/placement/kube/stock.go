@@ -5,17 +5,17 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// stock is which container images are on how many nodes, by name.
+// stock counts the nodes with each container image, by name.
 type stock map[string]*stocked
 
-// stocked is one image. Nodes may report one name in different sizes; each size has its own summary, so that the score
-// of a node does not depend on which node was heard of first. The number of nodes is that of the name, in any size.
+// stocked is one image. Nodes may report one name in different sizes; each size has its own summary, so that the score of a
+// node does not depend on which node came first. The number of nodes is that of the name, in any size.
 type stocked struct {
 	nodes  int
 	bySize []*fwk.ImageStateSummary
 }
 
-// add counts the images of a node in, and returns what its NodeInfo shows of them.
+// add adds the images of a node, and returns their summaries for its NodeInfo.
 func (s stock) add(images []corev1.ContainerImage) map[string]*fwk.ImageStateSummary {
 	states := make(map[string]*fwk.ImageStateSummary, len(images))
 	for i := range images {
@@ -33,7 +33,7 @@ func (s stock) add(images []corev1.ContainerImage) map[string]*fwk.ImageStateSum
 	return states
 }
 
-// remove counts out what add returned for a node.
+// remove removes what add returned for a node.
 func (s stock) remove(states map[string]*fwk.ImageStateSummary) {
 	for name := range states {
 		if s[name].count(-1); s[name].nodes == 0 {
@@ -81,5 +81,5 @@ func (s stock) holdsAny(pod *corev1.Pod) bool {
 	return false
 }
 
-// holds reports whether an image is there under its name, or under the name that is meant if the tag was left out.
+// holds reports whether an image is on a node, by its name, or with the default tag if it has none.
 func (s stock) holds(name string) bool { return s[name] != nil || s[name+":latest"] != nil }

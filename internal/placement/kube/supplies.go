@@ -24,30 +24,30 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// Supplies is what the plugins for volumes and devices are asked on behalf of a class that needs some. It is good for as
-// long as the class is, and always answers for the model as it stands.
+// Supplies asks the plugins for volumes and devices about a class that needs some. It is valid as long as the class, and
+// always answers for the current model.
 type Supplies struct {
 	plugins *Plugins
 	pod     *corev1.Pod
 
-	lasting   hearing // of those that look at volumes and devices alone
-	lastingAt uint64  // the state of these that it is true for, counted from 1
-	users     hearing // of those that also look at which pods use them
+	lasting   hearing // of plugins that only look at volumes and devices
+	lastingAt uint64  // the state of these for which it is valid, counted from 1
+	users     hearing // of plugins that also look at which pods use them
 	usersAt   uint64
 	podsAt    uint64 // how far Cluster.Changes had been followed then
 }
 
-// hearing is what some plugins have worked out about a pod.
+// hearing is the state of some plugins for a pod.
 type hearing struct {
 	state   fwk.CycleState
 	refusal string // of a plugin that refuses every node
 	filters []fwk.FilterPlugin
 }
 
-// AskSupplies returns the question for a class. Nothing is read before the first answer.
+// AskSupplies returns the question about a class. It reads nothing before the first answer.
 func (p *Plugins) AskSupplies(k *cluster.Class) *Supplies { return &Supplies{plugins: p, pod: k.Pod} }
 
-// hear lets the plugins of a reach read the pod.
+// hear runs PreFilter of the plugins of a reach.
 func (s *Supplies) hear(r reach) hearing {
 	h := hearing{state: framework.NewCycleState()}
 	s.plugins.mirror.shelf.Devices().Ask(s.pod)
@@ -59,15 +59,15 @@ func (s *Supplies) hear(r reach) hearing {
 	return h
 }
 
-// follow brings up to date what the plugins were told of volumes and devices.
+// follow updates the volumes and devices of the plugins.
 func (s *Supplies) follow() {
 	if at := s.plugins.mirror.shelf.Follow() + 1; s.lastingAt != at {
 		s.lasting, s.lastingAt = s.hear(looksAtSupplies), at
 	}
 }
 
-// Lasting returns why the class cannot be on a node whatever pods are there, in the words of kube-scheduler: VolumeBinding,
-// VolumeZone and DynamicResources. It is empty if it can.
+// Lasting returns why the class cannot run on a node whatever pods are there, in the words of VolumeBinding, VolumeZone and
+// DynamicResources. It is "" if it can.
 func (s *Supplies) Lasting(n *cluster.Node) string {
 	s.follow()
 	if s.lasting.refusal != "" {
@@ -80,7 +80,7 @@ func (s *Supplies) Lasting(n *cluster.Node) string {
 	return s.plugins.filter(s.lasting.filters, s.lasting.state, s.pod, r.info)
 }
 
-// Refusal returns why the class cannot be on a node: what Lasting says, and VolumeRestrictions and NodeVolumeLimits, which
+// Refusal returns why the class cannot run on a node, by Lasting, and by VolumeRestrictions and NodeVolumeLimits, which
 // look at the pods there.
 func (s *Supplies) Refusal(n *cluster.Node) string {
 	if why := s.Lasting(n); why != "" {
@@ -117,7 +117,7 @@ func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 			continue
 		}
 		if p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say) != "" {
-			continue // it has not read the pod, since it has no volumes to bind
+			continue // it has skipped the pod, which has no volumes to bind
 		}
 	}
 	if len(say) == 0 {
@@ -130,7 +130,7 @@ func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	return totals
 }
 
-// AreScored reports whether the nodes may differ by the pod's volumes and devices.
+// AreScored reports whether volumes and devices may make a difference in the scores of nodes.
 func (s *Supplies) AreScored() bool {
 	return slices.ContainsFunc(s.plugins.scorers[looksAtSupplies], func(scorer scorer) bool { return s.mayDiffer(&scorer) })
 }
@@ -139,9 +139,9 @@ func (s *Supplies) mayDiffer(scorer *scorer) bool {
 	return scorer.mayDiffer == nil || scorer.mayDiffer(s.plugins.mirror, s.pod)
 }
 
-// Reserve returns what a pod of the class takes on a node besides room, nil if nothing. Refusal must have been empty for the
-// node. What the plugins reserve they are made to forget again: what stands is in the model. The words are those of a plugin
-// that cannot reserve after all.
+// Reserve returns the volumes and devices that a pod of the class takes on a node, nil if none. Refusal must have been ""
+// for the node. The plugins are unreserved again, because the model keeps reservations. The text is the message of a plugin
+// that cannot reserve.
 func (s *Supplies) Reserve(n *cluster.Node) (*supplies.Reservation, string) {
 	p := s.plugins
 	p.mirror.shelf.Follow()
@@ -184,7 +184,7 @@ func (s *Supplies) Reserve(n *cluster.Node) (*supplies.Reservation, string) {
 	return reservation, ""
 }
 
-// readLedger reads which volumes and claims were to be written.
+// readLedger returns which volumes and claims the plugins would write.
 func (s *Supplies) readLedger(r *supplies.Reservation) {
 	volumes, claims := s.plugins.mirror.ledger.Take()
 	add := func(v supplies.VolumeReservation) {
@@ -202,8 +202,8 @@ func (s *Supplies) readLedger(r *supplies.Reservation) {
 	}
 }
 
-// readDevices reads what the pod's claims are given, and what those have that others were given already. The words are those of
-// the plugin if it cannot say what it would write.
+// readDevices returns the allocations of the pod's claims, new or existing. The text is the message of the plugin if it
+// fails.
 func (s *Supplies) readDevices(r *supplies.Reservation, state fwk.CycleState, n *cluster.Node) string {
 	m := s.plugins.mirror
 	given := m.shelf.Devices().Take()
@@ -220,7 +220,7 @@ func (s *Supplies) readDevices(r *supplies.Reservation, state fwk.CycleState, n 
 	if i < 0 {
 		return ""
 	}
-	// What is in the pod's status already would not be written again, and not be noted.
+	// The plugin would not write what the pod's status already has, so it would not be recorded.
 	bare := &corev1.Pod{ObjectMeta: s.pod.ObjectMeta, Spec: s.pod.Spec}
 	if status := s.plugins.scribe.PreBind(s.plugins.quiet, state, bare, n.Name); !status.IsSuccess() {
 		return words(s.plugins.scribe, status)
@@ -236,7 +236,7 @@ func (s *Supplies) readDevices(r *supplies.Reservation, state fwk.CycleState, n 
 	return ""
 }
 
-// hasAlternatives reports whether a claim of a pod says what it takes if it cannot have what it would rather.
+// hasAlternatives reports whether a claim of a pod has a list of alternatives.
 func (m *mirror) hasAlternatives(pod *corev1.Pod) bool {
 	m.shelf.Follow()
 	return slices.ContainsFunc(m.deviceClaims(pod), func(claim *resourcev1.ResourceClaim) bool {
@@ -261,7 +261,7 @@ func (m *mirror) deviceClaims(pod *corev1.Pod) []*resourcev1.ResourceClaim {
 	return claims
 }
 
-// Lacking says which claims of the pod have neither a volume nor devices yet, a clause; empty if all have.
+// Lacking says which claims of the pod have neither a volume nor devices yet, as a clause; "" if all have.
 func (s *Supplies) Lacking() string {
 	s.plugins.mirror.shelf.Follow()
 	var lacking []string
@@ -295,7 +295,7 @@ func (s *Supplies) Lacking() string {
 	return strings.Join(lacking, ", ")
 }
 
-// lacks says what keeps a claim from having a volume, "" if it has one.
+// lacks says why a claim has no volume, "" if it has one.
 func (s *Supplies) lacks(name types.NamespacedName) string {
 	c := s.plugins.mirror.cluster
 	claim, ok := c.Supplies().Get(supplies.Key{Kind: supplies.VolumeClaim, NamespacedName: name}).(*corev1.PersistentVolumeClaim)
@@ -320,8 +320,8 @@ func (s *Supplies) lacks(name types.NamespacedName) string {
 	return fmt.Sprintf("is not bound and no volume of StorageClass %s fits", className)
 }
 
-// writesVolumes reports whether a plugin is the one that binds volumes: of the two that reserve, it alone is asked what it
-// would write.
+// writesVolumes reports whether a plugin is the one that binds volumes. Of the two that reserve, only its writes are read
+// from the ledger.
 func (p *Plugins) writesVolumes(filter fwk.FilterPlugin) bool {
 	return filter.Name() == volumebinding.Name
 }

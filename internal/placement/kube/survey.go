@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// around is what a question knows of pods elsewhere, and its last survey.
+// around is the state of a question about pods elsewhere, with its last survey.
 type around struct {
 	seen  uint64 // how far Cluster.Changes has been followed
 	epoch uint64 // the mirror's, when all nodes were looked at; 0 if they never were
@@ -33,11 +33,11 @@ type around struct {
 	scores     []int64
 }
 
-// Survey puts candidates, nodes that pass everything else, to the plugins that look at pods elsewhere: PodTopologySpread
-// and InterPodAffinity. For each node, it returns why the class does not fit, in the words of kube-scheduler, "" if it
-// does. It also returns the plugins' scores times their weights, normalised over the nodes that fit, 0 for a node that is
-// refused. The answer is for the model as it stands. What is returned must not be changed and is good until the next survey
-// of the same question. Asking again costs next to nothing if no pod that matters to the class has changed.
+// Survey asks the plugins that look at pods elsewhere, PodTopologySpread and InterPodAffinity, about nodes that pass
+// everything else. For each node, it returns why the class does not fit, in the words of kube-scheduler, "" if it does. It
+// also returns the plugins' scores times their weights, normalised over the nodes that fit, 0 for a node that is refused.
+// The answer is for the current model. It must not be changed, and is valid until the next survey of the question. Asking
+// again is cheap if no pod that matters to the class has changed.
 func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores []int64) {
 	a := &q.around
 	changed := q.lookAround()
@@ -64,8 +64,8 @@ func (q *Question) answer() {
 	q.rate(left)
 }
 
-// Around returns why the class cannot be on a node on account of pods elsewhere: what [Question.Survey] would say of that
-// node. It costs next to nothing if no pod that matters to the class has changed.
+// Around returns why the class does not fit on a node because of pods elsewhere, as [Question.Survey] does. It is cheap if
+// no pod that matters to the class has changed.
 func (q *Question) Around(n *cluster.Node) (refusal string) {
 	a := &q.around
 	changed := q.lookAround()
@@ -83,7 +83,7 @@ func (q *Question) Around(n *cluster.Node) (refusal string) {
 	return refusal
 }
 
-// look shows the plugins the pods around while a function asks them.
+// look shows the plugins the views while a function asks them.
 func (q *Question) look(changed bool, ask func()) {
 	m, a := q.plugins.mirror, &q.around
 	m.shown = &a.nodes
@@ -99,7 +99,7 @@ func (q *Question) look(changed bool, ask func()) {
 	a.epoch = epoch
 }
 
-// refuse returns why the class cannot be on a node on account of the pods around.
+// refuse returns why the class does not fit on a node because of pods elsewhere.
 func (q *Question) refuse(n *cluster.Node) string {
 	a := &q.around
 	switch {
@@ -111,7 +111,7 @@ func (q *Question) refuse(n *cluster.Node) string {
 	return q.plugins.filter(a.filters, a.state, q.pod, a.views[n.Slot])
 }
 
-// prepare lets the filters read the pods around.
+// prepare runs PreFilter of the filters.
 func (q *Question) prepare() {
 	a := &q.around
 	a.state, a.refusal, a.filters = framework.NewCycleState(), q.refusal, a.filters[:0]
@@ -122,7 +122,8 @@ func (q *Question) prepare() {
 	}
 }
 
-// readScores lets the scorers read the pods around, and adds those that have a say. If one cannot read the pod, it says so.
+// readScores runs PreScore of the scorers, and adds those that do not skip the pod. It returns the message of one that
+// fails.
 func (q *Question) readScores(left []fwk.NodeInfo, say *[]scorer) string {
 	for _, s := range q.plugins.scorers[looksAround] {
 		if refusal := q.plugins.preScore(s, q.around.state, q.pod, left, say); refusal != "" {
@@ -132,7 +133,7 @@ func (q *Question) readScores(left []fwk.NodeInfo, say *[]scorer) string {
 	return ""
 }
 
-// rate scores the candidates that are left. A plugin that cannot read the pod refuses them.
+// rate scores the remaining candidates. A plugin that cannot read the pod refuses them.
 func (q *Question) rate(left []fwk.NodeInfo) {
 	if len(left) == 0 {
 		return
@@ -161,11 +162,11 @@ func (q *Question) rate(left []fwk.NodeInfo) {
 	}
 }
 
-// view is a node as a question sees it: of its pods only those that matter.
+// view is a node with only those of its pods that matter to a question.
 type view struct {
 	*framework.NodeInfo
-	generation uint64 // of the node, that the pods are true for
-	epoch      uint64 // of the mirror, that the pods are true for
+	generation uint64 // of the node, for which the pods are valid
+	epoch      uint64 // of the mirror, for which the pods are valid
 
 	pods, withTerms, withAntiTerms []fwk.PodInfo
 }
@@ -173,13 +174,13 @@ type view struct {
 // GetPods returns the pods on the node that matter.
 func (v *view) GetPods() []fwk.PodInfo { return v.pods }
 
-// GetPodsWithAffinity returns those of them whose own terms speak of the class.
+// GetPodsWithAffinity returns those of them whose affinity terms may select the class.
 func (v *view) GetPodsWithAffinity() []fwk.PodInfo { return v.withTerms }
 
-// GetPodsWithRequiredAntiAffinity returns those of them whose required anti-affinity speaks of the class.
+// GetPodsWithRequiredAntiAffinity returns those of them whose required anti-affinity may select the class.
 func (v *view) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo { return v.withAntiTerms }
 
-// lookAround brings the views up to date and reports whether anything has changed that may change an answer.
+// lookAround updates the views and reports whether a change may change an answer.
 func (q *Question) lookAround() bool {
 	m, a := q.plugins.mirror, &q.around
 	m.followPods()
@@ -188,7 +189,7 @@ func (q *Question) lookAround() bool {
 	if a.epoch == m.epoch && ok {
 		changed := false
 		for _, slot := range slots {
-			// A slot beyond the views is that of a node without an object: with one, the epoch would be another.
+			// A slot beyond the views has a node without an object. With an object, the epoch would have changed.
 			if int(slot) < len(a.views) && a.views[slot] != nil && q.sift(a.views[slot], m.bySlot[slot]) {
 				changed = true
 			}
@@ -283,13 +284,13 @@ func anyWeightedTerm(terms []fwk.WeightedAffinityTerm, pod *corev1.Pod, space la
 	return false
 }
 
-// want is what a term or constraint of the class asks for: pods of some labels in some namespaces.
+// want is what a term or constraint of the class selects: pods with some labels in some namespaces.
 type want struct {
 	selector   labels.Selector
 	namespaces sets.Set[string] // nil means any
 }
 
-// asksFor reports whether the class may ask for a pod. It errs on the side of yes.
+// asksFor reports whether the class may select a pod. If in doubt it says yes.
 func (a *around) asksFor(pod *corev1.Pod) bool {
 	for i := range a.wants {
 		w := &a.wants[i]
@@ -300,13 +301,14 @@ func (a *around) asksFor(pod *corev1.Pod) bool {
 	return false
 }
 
-// wantsOf reads the terms and constraints of a pod. What cannot be read asks for nothing here; the plugin that cannot
-// read it either refuses the pod.
+// wantsOf reads the terms and constraints of a pod. One that cannot be read selects nothing here, and its plugin refuses
+// the pod.
 func wantsOf(pod *corev1.Pod) []want {
 	var wants []want
 	add := func(term *fwk.AffinityTerm) {
 		w := want{selector: term.Selector, namespaces: term.Namespaces}
-		// Which namespaces a selector stands for may change: it is taken to mean any. Without one it selects nothing.
+		// The namespaces that a selector selects may change, so it counts as any namespace. Without a selector there are
+		// none.
 		if _, selects := term.NamespaceSelector.Requirements(); selects {
 			w.namespaces = nil
 		}
@@ -324,7 +326,7 @@ func wantsOf(pod *corev1.Pod) []want {
 		}
 	}
 	for i := range pod.Spec.TopologySpreadConstraints {
-		// Match label keys only narrow what the selector asks for.
+		// Match label keys only narrow what the selector selects.
 		selector, err := metav1.LabelSelectorAsSelector(pod.Spec.TopologySpreadConstraints[i].LabelSelector)
 		if err == nil {
 			wants = append(wants, want{selector: selector, namespaces: sets.New(pod.Namespace)})

@@ -23,23 +23,23 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// Devices are the resource claims, slices and classes of a model, in the form that the plugin for them asks for.
+// Devices are the resource claims, slices and classes of a model, in the form that DynamicResources reads.
 type Devices struct {
 	shelf     *Shelf
-	allocated map[types.NamespacedName]*resourcev1.ResourceClaim // the claims that have devices
-	slices    []*resourcev1.ResourceSlice                        // sorted, nil if they were not listed since they changed
-	pending   []*resourcev1.ResourceClaim                        // what was given out since Take
+	allocated map[types.NamespacedName]*resourcev1.ResourceClaim // the allocated claims
+	slices    []*resourcev1.ResourceSlice                        // sorted, nil after a change
+	pending   []*resourcev1.ResourceClaim                        // allocations since the last Take
 
 	asking   *corev1.Pod                                  // the pod that the plugin reads
-	resolver *extendedresourcecache.ExtendedResourceCache // nil if the classes were not read since they changed
+	resolver *extendedresourcecache.ExtendedResourceCache // nil after a change of the classes
 }
 
-// Ask notes for which pod the plugin is asked next. A claim that was made for its resources before is made anew, and does not
-// have the devices any more that it has.
+// Ask sets the pod of the next questions. A claim that was created for its extended resources before is created again, so
+// its devices count as free.
 func (d *Devices) Ask(pod *corev1.Pod) { d.asking = pod }
 
-// special returns the claim that is made for the resources of the pod that is asked for, as far as it is the same on all nodes.
-// The plugin would give it a name, and a UID until it is written, by chance.
+// special returns the claim for extended resources of the pod, as far as it is the same on all nodes. The plugin would give
+// it a random name, and a random UID until it is written.
 func (d *Devices) special() *resourcev1.ResourceClaim {
 	pod := d.asking
 	uid := uuid.NewSHA1(uuid.Nil, []byte(string(pod.UID)+"/extended-resources"))
@@ -54,7 +54,7 @@ func (d *Devices) special() *resourcev1.ResourceClaim {
 	}}
 }
 
-// IsMade reports whether a claim is made by a scheduler for the resources of a pod.
+// IsMade reports whether a scheduler has created a claim for extended resources of a pod.
 func IsMade(claim *resourcev1.ResourceClaim) bool {
 	return claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true"
 }
@@ -76,7 +76,7 @@ func (d *Devices) forget() {
 	d.slices, d.resolver = nil, nil
 }
 
-// see takes in a claim as it is now, nil if it is gone.
+// see updates a claim, nil if it is deleted.
 func (d *Devices) see(name types.NamespacedName, now supplies.Object) {
 	if claim, ok := now.(*resourcev1.ResourceClaim); ok && claim.Status.Allocation != nil {
 		d.allocated[name] = claim
@@ -85,8 +85,8 @@ func (d *Devices) see(name types.NamespacedName, now supplies.Object) {
 	}
 }
 
-// Take returns the claims that devices were given to since it was called last, with what they were given, and forgets them:
-// the transaction that places the pod reserves them in the model.
+// Take returns the claims that were allocated since the last call, and drops them. The transaction that places the pod
+// reserves them in the model.
 func (d *Devices) Take() []*resourcev1.ResourceClaim {
 	taken := d.pending
 	d.pending = nil
@@ -96,8 +96,8 @@ func (d *Devices) Take() []*resourcev1.ResourceClaim {
 	return taken
 }
 
-// nameShares names the shares of devices that several claims may use. The plugin names them by chance; so that equal worlds
-// give equal decisions, they are named after the claim.
+// nameShares names the shares of devices that several claims may use. The plugin gives them random names. They are renamed
+// after the claim, so that equal models give equal decisions.
 func nameShares(claim *resourcev1.ResourceClaim) {
 	results := claim.Status.Allocation.Devices.Results
 	for i := range results {
@@ -116,8 +116,8 @@ func (d *Devices) ResourceSlices() fwk.ResourceSliceLister { return d }
 // DeviceClasses returns the classes.
 func (d *Devices) DeviceClasses() fwk.DeviceClassLister { return (*classes)(d) }
 
-// DeviceClassResolver says which class stands for a resource. Of several it is the newest. It is made anew when classes have
-// changed: so it does not depend on the order in which they did.
+// DeviceClassResolver finds the class for an extended resource, the newest of several. It is made again after a change of
+// the classes, so that it does not depend on the order of changes.
 func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver {
 	if d.resolver == nil {
 		d.resolver = extendedresourcecache.NewExtendedResourceCache(logr.Discard())
@@ -128,11 +128,11 @@ func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver {
 	return d.resolver
 }
 
-// PodGroups is not asked: the PodGroups of kube-scheduler have no claims here.
+// PodGroups is not used, because PodGroups of kube-scheduler have no claims here.
 func (d *Devices) PodGroups() fwk.PodGroupLister { return nil }
 
-// ListWithDeviceTaintRules returns all slices by name. Their taints are those that drivers write into them, and after them
-// those of the DeviceTaintRules, by name.
+// ListWithDeviceTaintRules returns all slices by name. Their taints are those of the drivers, and then those of the
+// DeviceTaintRules, by name.
 func (d *Devices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
 	if d.slices == nil {
 		d.slices = sorted[*resourcev1.ResourceSlice](d.shelf.stores[supplies.DeviceSlice])
@@ -144,12 +144,12 @@ func (d *Devices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error
 	return d.slices, nil
 }
 
-// taint returns a slice with the taints that rules give its devices: the slice itself if they give none. The tracker of
-// kube-scheduler does the same, in an order left to chance, in goroutines of its own.
+// taint returns a slice with the taints of rules added to its devices, the slice itself if there are none. The tracker of
+// kube-scheduler does the same, in a random order, in its own goroutines.
 func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaintRule) *resourcev1.ResourceSlice {
 	tainted := slice
 	for _, rule := range rules {
-		// A rule without a selector is about every device, as in the tracker.
+		// A rule without a selector applies to every device, as in the tracker.
 		selector := ptr.Deref(rule.Spec.DeviceSelector, resourcev1beta2.DeviceTaintSelector{})
 		if ptr.Deref(selector.Driver, slice.Spec.Driver) != slice.Spec.Driver ||
 			ptr.Deref(selector.Pool, slice.Spec.Pool.Name) != slice.Spec.Pool.Name {
@@ -170,9 +170,8 @@ func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaint
 	return tainted
 }
 
-// List returns all claims, sorted, and of those that are made for resources of pods only the one of the pod that is asked for, as
-// it is when nothing was given to it. (That is what the tracker lists; those of the other listers are methods of their own
-// types.)
+// List returns all claims, sorted. Of the claims for extended resources it returns only that of the current pod, without
+// devices. This is the List of the claim tracker. Those of the other listers are methods of their own types.
 func (d *Devices) List() ([]*resourcev1.ResourceClaim, error) {
 	all := slices.DeleteFunc(sorted[*resourcev1.ResourceClaim](d.shelf.stores[supplies.DeviceClaim]), IsMade)
 	if d.asking != nil {
@@ -190,13 +189,13 @@ func (d *Devices) Get(namespace, name string) (*resourcev1.ResourceClaim, error)
 	return o.(*resourcev1.ResourceClaim), nil
 }
 
-// ListAllAllocatedDevices returns the devices that some claim has, or is to have, for itself.
+// ListAllAllocatedDevices returns the devices that are allocated or reserved for one claim alone.
 func (d *Devices) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
 	state, err := d.GatherAllocatedState()
 	return state.AllocatedDevices, err
 }
 
-// GatherAllocatedState returns what claims have of devices, or are to have.
+// GatherAllocatedState returns what claims have, or reserve, of devices.
 func (d *Devices) GatherAllocatedState() (*structured.AllocatedState, error) {
 	state := &structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
@@ -210,7 +209,7 @@ func (d *Devices) GatherAllocatedState() (*structured.AllocatedState, error) {
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			if ptr.Deref(result.AdminAccess, false) {
-				continue // a pod that only administers a device takes nothing of it
+				continue // admin access to a device takes nothing of it
 			}
 			id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
 			if result.ShareID == nil {
@@ -226,16 +225,16 @@ func (d *Devices) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return state, nil
 }
 
-// SignalClaimPendingAllocation notes that a claim is to be given devices.
+// SignalClaimPendingAllocation records the allocation of a claim.
 func (d *Devices) SignalClaimPendingAllocation(_ types.UID, claim *resourcev1.ResourceClaim) error {
 	d.pending = append(d.pending, claim)
 	return nil
 }
 
-// GetPendingAllocation returns nothing: what is reserved is shown as if it were written.
+// GetPendingAllocation returns nil, because reservations are shown as if they were written.
 func (d *Devices) GetPendingAllocation(types.UID) *resourcev1.AllocationResult { return nil }
 
-// MaybeRemoveClaimPendingAllocation is not called: the plugin is never told to unreserve or to write.
+// MaybeRemoveClaimPendingAllocation is not called, because the plugin never unreserves or writes.
 func (d *Devices) MaybeRemoveClaimPendingAllocation(types.UID, bool) bool { return false }
 
 // AssumeClaimAfterAPICall is not called either.

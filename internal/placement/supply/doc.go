@@ -6,12 +6,11 @@
 //
 // Invariants:
 //
-//  1. What is shown is what [supplies.Store.Get] says: what the API shows, with all that is reserved laid over it. So what
-//     the plugins assume themselves is needed no longer than it takes to ask them, and nothing stays assumed here.
-//  2. Nothing is connected to anything. The informers are never started, and are filled by hand.
-//     For the resources of a pod that DeviceClasses stand for a claim is shown as if it were there, without devices. Else
-//     the plugin would make one under a random name.
+//  1. The plugins see what [supplies.Store.Get] returns: the objects of the API with all reservations. So what the plugins
+//     assume themselves is only needed while they are asked, and nothing stays assumed here.
+//  2. The informers are never started, and are filled from the model. For extended resources of a pod, a claim without
+//     devices is shown as if it existed. Otherwise the plugin would create one with a random name.
 //  3. Equal models give equal lists, in the same order.
 //
-// It must not know nodes, tasks or policy.
+// This package must not know nodes, tasks or policy.
 package supply

@@ -13,8 +13,8 @@ import (
 	typedresourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
 )
 
-// Ledger is a client that notes which volumes and claims it is told to write, and what into the status of a pod, and answers as
-// if it were written. The plugins that get it use nothing else of a client; a new version of them that does fails at once.
+// Ledger is a client that records writes of volumes, claims and the status of a pod, and answers as if they were written.
+// The plugins use nothing else of a client. A newer version that does panics at once.
 type Ledger struct {
 	kubernetes.Interface
 	volumes []*corev1.PersistentVolume
@@ -22,15 +22,14 @@ type Ledger struct {
 	patch   []byte
 }
 
-// Take returns what was noted since it was called last.
+// Take returns the volumes and claims written since the last call.
 func (l *Ledger) Take() (volumes []*corev1.PersistentVolume, claims []*corev1.PersistentVolumeClaim) {
 	volumes, claims = l.volumes, l.claims
 	l.volumes, l.claims = nil, nil
 	return volumes, claims
 }
 
-// TakeRequests returns which request of the claim that is made for a pod serves which container, as it was noted since it was
-// called last.
+// TakeRequests returns which request of a created claim is for which container, as written since the last call.
 func (l *Ledger) TakeRequests() ([]corev1.ContainerExtendedResourceRequest, error) {
 	var pod corev1.Pod
 	err := json.Unmarshal(l.patch, &pod)
@@ -52,7 +51,7 @@ func (resource) ResourceClaims(string) typedresourcev1.ResourceClaimInterface {
 	return resourceClaims{}
 }
 
-// resourceClaims are not noted: what is given out is known before it is written.
+// resourceClaims are not recorded, because allocations are known before they are written.
 type resourceClaims struct {
 	typedresourcev1.ResourceClaimInterface
 }

@@ -27,7 +27,7 @@ type Shelf struct {
 	filled bool
 }
 
-// NewShelf returns a shelf for the listers of a factory. They are empty before [Shelf.Follow].
+// NewShelf returns a shelf for the listers of a factory. They are empty until [Shelf.Follow].
 func NewShelf(c *cluster.Cluster, factory informers.SharedInformerFactory) *Shelf {
 	core, storage, resource := factory.Core().V1(), factory.Storage().V1(), factory.Resource().V1()
 	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[supplies.Kind]cache.Indexer{
@@ -47,7 +47,7 @@ func NewShelf(c *cluster.Cluster, factory informers.SharedInformerFactory) *Shel
 	return s
 }
 
-// Follow brings the listers up to date. It returns a number that is another whenever they have changed.
+// Follow updates the listers. It returns a number that changes with them.
 func (s *Shelf) Follow() uint64 {
 	keys, next, ok := s.cluster.Supplies().Changes(s.seen)
 	if ok && len(keys) == 0 && s.filled {
@@ -68,7 +68,7 @@ func (s *Shelf) Follow() uint64 {
 	return next
 }
 
-// show puts an object on the shelf as it is now, or takes it off.
+// show adds, updates or removes an object.
 func (s *Shelf) show(key supplies.Key) {
 	store, name := s.stores[key.Kind], cache.ObjectName(key.NamespacedName).String()
 	before, known, err := store.GetByKey(name)
@@ -92,8 +92,8 @@ func (s *Shelf) show(key supplies.Key) {
 	}
 }
 
-// withoutConditions returns an object without what drivers say of devices that were given out. The plugin would leave a pod
-// alone for ever whose devices have failed; here the edge takes them back, and the pod is placed anew.
+// withoutConditions returns an object without the conditions of allocated devices. The plugin would never place a pod again
+// whose devices have failed. Here the edge releases them, and the pod is placed again.
 func withoutConditions(o supplies.Object) supplies.Object {
 	claim, ok := o.(*resourcev1.ResourceClaim)
 	if !ok || len(claim.Status.Devices) == 0 {
@@ -104,7 +104,7 @@ func withoutConditions(o supplies.Object) supplies.Object {
 	return &shown
 }
 
-// must stops at what cannot happen: these stores fail only for objects without a name.
+// must panics on an error, which these stores only return for objects without a name.
 func must(err error) {
 	if err != nil {
 		panic("invariant: a volume or device cannot be indexed: " + err.Error())
@@ -114,7 +114,7 @@ func must(err error) {
 // Devices returns what is known of devices.
 func (s *Shelf) Devices() *Devices { return s.devices }
 
-// CSINodes makes the shelf what the plugin for limits asks for the drivers of a node.
+// CSINodes returns the lister of the plugin for volume limits.
 func (s *Shelf) CSINodes() fwk.CSINodeLister { return s }
 
 // List returns the drivers of all nodes.
@@ -123,7 +123,7 @@ func (s *Shelf) List() ([]*storagev1.CSINode, error) { return s.csiNodes.List(la
 // Get returns the drivers of a node.
 func (s *Shelf) Get(name string) (*storagev1.CSINode, error) { return s.csiNodes.Get(name) }
 
-// sorted returns what a store holds by name: a store lists in any order.
+// sorted returns the objects of a store by name, because a store lists them in any order.
 func sorted[T supplies.Object](store cache.Indexer) []T {
 	objects := store.List()
 	all := make([]T, len(objects))

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
 )
 
 // sizes are numbers of nodes. Each node has thirty pods that no term asks for, of which five have terms of their own.
@@ -16,9 +17,9 @@ func bigWorld(b *testing.B, nodes int, more ...any) *model {
 	var objects []any
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
-		objects = append(objects, node(name, labelled(zone, fmt.Sprint("zone-", i%3))))
+		objects = append(objects, fixture.Node(name, "", labelled(zone, fmt.Sprint("zone-", i%3))))
 		for j := range 30 {
-			p := pod(fmt.Sprintf("running-%d-%d", i, j), app(fmt.Sprint("app-", j)), on(name))
+			p := fixture.Pod(fmt.Sprintf("running-%d-%d", i, j), fixture.Labelled("app", fmt.Sprint("app-", j)), fixture.On(name))
 			if j < 5 {
 				apart(p.Labels["app"], corev1.LabelHostname)(p)
 			}
@@ -46,7 +47,7 @@ func forSizes(b *testing.B, run func(*testing.B, int)) {
 
 // One operation asks every node.
 func BenchmarkRefusal(b *testing.B) {
-	kinds := map[string]*corev1.Pod{"plain": pod("a"), "affinity": pod("a", selecting(zone, "zone-1"))}
+	kinds := map[string]*corev1.Pod{"plain": fixture.Pod("a"), "affinity": fixture.Pod("a", fixture.Selecting(zone, "zone-1"))}
 	for kind, p := range kinds {
 		b.Run(kind, func(b *testing.B) {
 			forSizes(b, func(b *testing.B, nodes int) {
@@ -65,7 +66,7 @@ func BenchmarkRefusal(b *testing.B) {
 
 func BenchmarkPreferencesThatCannotDiffer(b *testing.B) {
 	forSizes(b, func(b *testing.B, nodes int) {
-		w := bigWorld(b, nodes, pod("a"))
+		w := bigWorld(b, nodes, fixture.Pod("a"))
 		q := w.ask("a")
 		b.ReportAllocs()
 		for b.Loop() {
@@ -78,7 +79,7 @@ func BenchmarkPreferencesThatCannotDiffer(b *testing.B) {
 
 func BenchmarkPreferences(b *testing.B) {
 	forSizes(b, func(b *testing.B, nodes int) {
-		w := bigWorld(b, nodes, pod("a", preferringNodes(zone, "zone-1", 10)))
+		w := bigWorld(b, nodes, fixture.Pod("a", preferringNodes(zone, "zone-1", 10)))
 		q := w.ask("a")
 		b.ReportAllocs()
 		for b.Loop() {
@@ -89,7 +90,7 @@ func BenchmarkPreferences(b *testing.B) {
 
 // One operation surveys all nodes after another pod of the class was placed.
 func BenchmarkSurvey(b *testing.B) {
-	kinds := map[string][]podOption{
+	kinds := map[string][]func(*corev1.Pod){
 		"anti-affinity":      {apart("gang", corev1.LabelHostname)},
 		"affinity":           {near("gang", zone)},
 		"preferred-affinity": {preferringNear("gang", zone, 10)},
@@ -101,7 +102,7 @@ func BenchmarkSurvey(b *testing.B) {
 			forSizes(b, func(b *testing.B, nodes int) {
 				var gang []any
 				for i := range 100 {
-					gang = append(gang, pod(fmt.Sprint("gang-", i), append(options, app("gang"))...))
+					gang = append(gang, fixture.Pod(fmt.Sprint("gang-", i), append(options, fixture.Labelled("app", "gang"))...))
 				}
 				w := bigWorld(b, nodes, gang...)
 				q := w.ask("gang-0")
@@ -125,7 +126,7 @@ func BenchmarkSurvey(b *testing.B) {
 // One operation is the first survey of a class, that of the model's first class included.
 func BenchmarkFirstSurvey(b *testing.B) {
 	forSizes(b, func(b *testing.B, nodes int) {
-		w := bigWorld(b, nodes, pod("a", app("x"), apart("x", corev1.LabelHostname)))
+		w := bigWorld(b, nodes, fixture.Pod("a", fixture.Labelled("app", "x"), apart("x", corev1.LabelHostname)))
 		b.ReportAllocs()
 		for b.Loop() {
 			plugins, err := New(w.cluster, allFilters, allScores, Arguments{})
@@ -139,7 +140,7 @@ func BenchmarkFirstSurvey(b *testing.B) {
 
 func BenchmarkSurveyAgain(b *testing.B) {
 	forSizes(b, func(b *testing.B, nodes int) {
-		w := bigWorld(b, nodes, pod("a", app("x"), apart("x", corev1.LabelHostname)), pod("y", app("y")))
+		w := bigWorld(b, nodes, fixture.Pod("a", fixture.Labelled("app", "x"), apart("x", corev1.LabelHostname)), fixture.Pod("y", fixture.Labelled("app", "y")))
 		q := w.ask("a")
 		b.ReportAllocs()
 		for b.Loop() {

@@ -25,6 +25,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
 )
 
 // original is the kube-scheduler's own framework with our plugins and weights, over a snapshot that is made anew for
@@ -258,7 +259,7 @@ func (h *history) nodeName(t *rapid.T) string {
 }
 
 func (h *history) setNode(t *rapid.T) {
-	n := node(h.nodeName(t))
+	n := fixture.Node(h.nodeName(t), "")
 	n.UID = types.UID(rapid.SampledFrom([]string{"first", "second"}).Draw(t, "uid"))
 	if rapid.IntRange(0, 4).Draw(t, "zone?") > 0 {
 		n.Labels[zone] = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")
@@ -295,7 +296,7 @@ func (h *history) setNamespace(t *rapid.T) {
 }
 
 func space(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"default", "other"}).Draw(t, "namespace")
+	return rapid.SampledFrom([]string{fixture.Namespace, "other"}).Draw(t, "namespace")
 }
 
 func (h *history) setPod(t *rapid.T) { h.apply(cluster.Set{Object: h.pod(t)}) }
@@ -305,7 +306,7 @@ func (h *history) setBound(t *rapid.T) {
 	if len(h.bound) > 0 && rapid.Bool().Draw(t, "again") {
 		i := rapid.IntRange(0, len(h.bound)-1).Draw(t, "which")
 		changed := h.bound[i].DeepCopy()
-		app(value(t))(changed)
+		fixture.Labelled("app", value(t))(changed)
 		if rapid.IntRange(0, 2).Draw(t, "leaving") == 0 {
 			changed.DeletionTimestamp = &metav1.Time{}
 		}
@@ -355,7 +356,7 @@ func (h *history) transact(t *rapid.T, check func(*rapid.T)) {
 func (h *history) waiting() []*cluster.Task {
 	var waiting []*cluster.Task
 	for i := range h.made {
-		for _, namespace := range []string{"default", "other"} {
+		for _, namespace := range []string{fixture.Namespace, "other"} {
 			task := h.cluster.Task(types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("p", i+1)})
 			if task != nil && task.Status == cluster.Pending {
 				waiting = append(waiting, task)
@@ -372,16 +373,16 @@ func often(t *rapid.T, label string, in int) bool { return rapid.IntRange(1, in)
 
 func (h *history) pod(t *rapid.T) *corev1.Pod {
 	h.made++
-	p := pod(fmt.Sprint("p", h.made), app(value(t)), in(space(t)),
-		running(rapid.SampledFrom([]string{"main:1", "main", "rare:1"}).Draw(t, "image")))
+	p := fixture.Pod(fmt.Sprint("p", h.made), fixture.Labelled("app", value(t)), inNamespace(space(t)),
+		ofImage(rapid.SampledFrom([]string{"main:1", "main", "rare:1"}).Draw(t, "image")))
 	if often(t, "port", 4) {
-		port(80)(p)
+		fixture.OnPort(80)(p)
 	}
 	if often(t, "tolerates", 3) {
 		tolerating("only")(p)
 	}
 	if often(t, "selects", 5) {
-		selecting("disk", "ssd")(p)
+		fixture.Selecting("disk", "ssd")(p)
 	}
 	if often(t, "names a node", 8) {
 		requiringFields(named(h.nodeName(t)), named(h.nodeName(t)))(p)

@@ -1,14 +1,13 @@
 package kube
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
 )
 
 // schedulerName makes a pod ours.
@@ -60,7 +59,7 @@ func (w *model) apply(objects ...any) {
 
 func (w *model) task(name string) *cluster.Task {
 	w.t.Helper()
-	t := w.cluster.Task(types.NamespacedName{Namespace: "default", Name: name})
+	t := w.cluster.Task(fixture.Key(name))
 	if t == nil {
 		w.t.Fatalf("there is no pod %s", name)
 	}
@@ -79,77 +78,36 @@ func (w *model) survey(q *Question) (refusals map[string]string, scores map[stri
 	return refusals, scores
 }
 
-type nodeOption func(*corev1.Node)
-type podOption func(*corev1.Pod)
-
-var uids int
-
-// node makes a node that has its name as a host name.
-func node(name string, options ...nodeOption) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node " + name),
-		Labels: map[string]string{corev1.LabelHostname: name}}}
-	for _, option := range options {
-		option(n)
-	}
-	return n
-}
-
-func labelled(key, value string) nodeOption {
+func labelled(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[key] = value }
 }
 
 func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
-func tainted(effect corev1.TaintEffect) nodeOption {
+func tainted(effect corev1.TaintEffect) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "only", Value: "gpu", Effect: effect})
 	}
 }
 
-func having(image string, bytes int64) nodeOption {
+func having(image string, bytes int64) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{image}, SizeBytes: bytes})
 	}
 }
 
-// pod makes a pod of ours in the namespace default that waits.
-func pod(name string, options ...podOption) *corev1.Pod {
-	uids++
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(fmt.Sprint("p", uids)),
-			Labels: map[string]string{}},
-		Spec: corev1.PodSpec{SchedulerName: schedulerName, Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
-	}
-	for _, option := range options {
-		option(p)
-	}
-	return p
+func inNamespace(namespace string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Namespace = namespace }
 }
 
-func on(node string) podOption { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
-
-func app(value string) podOption { return func(p *corev1.Pod) { p.Labels["app"] = value } }
-
-func in(namespace string) podOption { return func(p *corev1.Pod) { p.Namespace = namespace } }
-
-func running(name string) podOption {
+func ofImage(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Image = name }
 }
 
-func port(number int32) podOption {
-	return func(p *corev1.Pod) {
-		p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports, corev1.ContainerPort{HostPort: number, ContainerPort: number})
-	}
-}
-
-func tolerating(key string) podOption {
+func tolerating(key string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
 	}
-}
-
-func selecting(key, value string) podOption {
-	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
 }
 
 func affinity(p *corev1.Pod) *corev1.Affinity {
@@ -166,7 +124,7 @@ func nodeAffinity(p *corev1.Pod) *corev1.NodeAffinity {
 	return affinity(p).NodeAffinity
 }
 
-func preferringNodes(key, value string, weight int32) podOption {
+func preferringNodes(key, value string, weight int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		a := nodeAffinity(p)
 		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
@@ -175,7 +133,7 @@ func preferringNodes(key, value string, weight int32) podOption {
 	}
 }
 
-func requiringFields(terms ...corev1.NodeSelectorTerm) podOption {
+func requiringFields(terms ...corev1.NodeSelectorTerm) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		nodeAffinity(p).RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: terms}
 	}
@@ -199,7 +157,7 @@ func term(value, key string) corev1.PodAffinityTerm {
 }
 
 // near makes a pod need another of an app in its domain.
-func near(value, key string) podOption {
+func near(value, key string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { requireNear(p, term(value, key)) }
 }
 
@@ -212,7 +170,7 @@ func requireNear(p *corev1.Pod, t corev1.PodAffinityTerm) {
 }
 
 // apart keeps a pod out of the domains of an app.
-func apart(value, key string) podOption {
+func apart(value, key string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { requireApart(p, term(value, key)) }
 }
 
@@ -224,7 +182,7 @@ func requireApart(p *corev1.Pod, t corev1.PodAffinityTerm) {
 	a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, t)
 }
 
-func preferringNear(value, key string, weight int32) podOption {
+func preferringNear(value, key string, weight int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { preferNear(p, term(value, key), weight) }
 }
 
@@ -247,7 +205,7 @@ func preferApart(p *corev1.Pod, t corev1.PodAffinityTerm, weight int32) {
 }
 
 // spread spreads the pods of an app over domains.
-func spread(value, key string, skew int32, otherwise corev1.UnsatisfiableConstraintAction) podOption {
+func spread(value, key string, skew int32, otherwise corev1.UnsatisfiableConstraintAction) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
 			MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: otherwise, LabelSelector: apps(value)})

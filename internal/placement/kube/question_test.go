@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
 )
 
 const zone = corev1.LabelTopologyZone
@@ -60,25 +61,25 @@ func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 		node *corev1.Node
 		want string
 	}{
-		"a node that suits":        {pod("a"), node("n"), ""},
-		"a cordoned node":          {pod("a"), node("n", cordoned), "node(s) were unschedulable"},
-		"a cordon that is allowed": {pod("a", tolerating(corev1.TaintNodeUnschedulable)), node("n", cordoned), ""},
-		"a taint":                  {pod("a"), node("n", tainted(corev1.TaintEffectNoSchedule)), "node(s) had untolerated taint(s)"},
-		"a taint that evicts":      {pod("a"), node("n", tainted(corev1.TaintEffectNoExecute)), "node(s) had untolerated taint(s)"},
-		"a taint that is tolerated": {pod("a", tolerating("only")),
-			node("n", tainted(corev1.TaintEffectNoSchedule)), ""},
-		"a taint that only repels": {pod("a"), node("n", tainted(corev1.TaintEffectPreferNoSchedule)), ""},
-		"a selector that does not match": {pod("a", selecting("disk", "ssd")), node("n", labelled("disk", "hdd")),
+		"a node that suits":        {fixture.Pod("a"), fixture.Node("n", ""), ""},
+		"a cordoned node":          {fixture.Pod("a"), fixture.Node("n", "", cordoned), "node(s) were unschedulable"},
+		"a cordon that is allowed": {fixture.Pod("a", tolerating(corev1.TaintNodeUnschedulable)), fixture.Node("n", "", cordoned), ""},
+		"a taint":                  {fixture.Pod("a"), fixture.Node("n", "", tainted(corev1.TaintEffectNoSchedule)), "node(s) had untolerated taint(s)"},
+		"a taint that evicts":      {fixture.Pod("a"), fixture.Node("n", "", tainted(corev1.TaintEffectNoExecute)), "node(s) had untolerated taint(s)"},
+		"a taint that is tolerated": {fixture.Pod("a", tolerating("only")),
+			fixture.Node("n", "", tainted(corev1.TaintEffectNoSchedule)), ""},
+		"a taint that only repels": {fixture.Pod("a"), fixture.Node("n", "", tainted(corev1.TaintEffectPreferNoSchedule)), ""},
+		"a selector that does not match": {fixture.Pod("a", fixture.Selecting("disk", "ssd")), fixture.Node("n", "", labelled("disk", "hdd")),
 			"node(s) didn't match Pod's node affinity/selector"},
-		"a selector that matches": {pod("a", selecting("disk", "ssd")), node("n", labelled("disk", "ssd")), ""},
-		"affinity to another node": {pod("a", requiringFields(named("other"))), node("n"),
+		"a selector that matches": {fixture.Pod("a", fixture.Selecting("disk", "ssd")), fixture.Node("n", "", labelled("disk", "ssd")), ""},
+		"affinity to another node": {fixture.Pod("a", requiringFields(named("other"))), fixture.Node("n", ""),
 			"node(s) didn't match Pod's node affinity/selector"},
-		"affinity to the node by name": {pod("a", requiringFields(named("other"), named("n"))), node("n"), ""},
-		"affinity to two nodes at once": {pod("a", requiringFields(named("n", "other"))), node("n"),
+		"affinity to the node by name": {fixture.Pod("a", requiringFields(named("other"), named("n"))), fixture.Node("n", ""), ""},
+		"affinity to two nodes at once": {fixture.Pod("a", requiringFields(named("n", "other"))), fixture.Node("n", ""),
 			"pod affinity terms conflict"},
-		"a preference that cannot be read": {pod("a", preferringNodes("disk", "not a label value", 1)), node("n"),
+		"a preference that cannot be read": {fixture.Pod("a", preferringNodes("disk", "not a label value", 1)), fixture.Node("n", ""),
 			`Invalid value: "not a label value"`},
-		"the first of several": {pod("a", selecting("disk", "ssd")), node("n", cordoned, tainted(corev1.TaintEffectNoSchedule)),
+		"the first of several": {fixture.Pod("a", fixture.Selecting("disk", "ssd")), fixture.Node("n", "", cordoned, tainted(corev1.TaintEffectNoSchedule)),
 			"node(s) were unschedulable"},
 	}
 	for name, c := range cases {
@@ -94,8 +95,8 @@ func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 
 func TestRefusesEveryNodeButTheOneThatIsNamed(t *testing.T) {
 	// A pod with a node never waits, so this class comes from outside of the model.
-	w := newModel(t, node("n"), node("m"))
-	q := w.plugins.Ask(&cluster.Class{Pod: pod("a", on("n"))})
+	w := newModel(t, fixture.Node("n", ""), fixture.Node("m", ""))
+	q := w.plugins.Ask(&cluster.Class{Pod: fixture.Pod("a", fixture.On("n"))})
 	if got := q.Refusal(w.cluster.Node("n")); got != "" {
 		t.Errorf("refuses the node it names: %s", got)
 	}
@@ -105,19 +106,19 @@ func TestRefusesEveryNodeButTheOneThatIsNamed(t *testing.T) {
 }
 
 func TestRefusalFollowsTheNodeObject(t *testing.T) {
-	n := node("n")
-	w := newModel(t, n, pod("a"))
+	n := fixture.Node("n", "")
+	w := newModel(t, n, fixture.Pod("a"))
 	q := w.ask("a")
 	steps := []struct {
 		change any
 		want   string
 	}{
 		{n, ""},
-		{node("n", cordoned), "node(s) were unschedulable"},
-		{node("n"), ""},
-		{pod("b", on("n")), ""},
+		{fixture.Node("n", "", cordoned), "node(s) were unschedulable"},
+		{fixture.Node("n", ""), ""},
+		{fixture.Pod("b", fixture.On("n")), ""},
 		{cluster.Delete{Object: n}, unknown},
-		{node("n", tainted(corev1.TaintEffectNoSchedule)), "node(s) had untolerated taint(s)"},
+		{fixture.Node("n", "", tainted(corev1.TaintEffectNoSchedule)), "node(s) had untolerated taint(s)"},
 	}
 	for i, step := range steps {
 		w.apply(step.change)
@@ -128,8 +129,8 @@ func TestRefusalFollowsTheNodeObject(t *testing.T) {
 }
 
 func TestOnlyTheFiltersAskedForRefuse(t *testing.T) {
-	w := newModel(t, node("n", cordoned, tainted(corev1.TaintEffectNoSchedule)), pod("b", on("n"), port(80)),
-		pod("a", port(80), near("db", zone)))
+	w := newModel(t, fixture.Node("n", "", cordoned, tainted(corev1.TaintEffectNoSchedule)), fixture.Pod("b", fixture.On("n"), fixture.OnPort(80)),
+		fixture.Pod("a", fixture.OnPort(80), near("db", zone)))
 	plugins, err := New(w.cluster, []string{"TaintToleration"}, nil, Arguments{})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +149,7 @@ func TestOnlyTheFiltersAskedForRefuse(t *testing.T) {
 
 func TestPortsFollowWhatIsOnTheNode(t *testing.T) {
 	const taken = "node(s) didn't have free ports for the requested pod ports"
-	w := newModel(t, node("n"), node("m"), pod("a", port(80)), pod("b", port(80)), pod("c", port(81)), pod("d"))
+	w := newModel(t, fixture.Node("n", ""), fixture.Node("m", ""), fixture.Pod("a", fixture.OnPort(80)), fixture.Pod("b", fixture.OnPort(80)), fixture.Pod("c", fixture.OnPort(81)), fixture.Pod("d"))
 	n, m := w.cluster.Node("n"), w.cluster.Node("m")
 	q := w.ask("a")
 	expect := func(when, atN, atM string) {
@@ -174,27 +175,27 @@ func TestPortsFollowWhatIsOnTheNode(t *testing.T) {
 	expect("once it was placed elsewhere", "", taken)
 	w.apply(cluster.Delete{Object: w.task("b").Pod})
 	expect("once the pod was deleted", "", "")
-	leaving := pod("e", on("n"), port(80))
+	leaving := fixture.Pod("e", fixture.On("n"), fixture.OnPort(80))
 	leaving.DeletionTimestamp = &metav1.Time{}
 	w.apply(leaving)
 	expect("while a pod is on its way out", taken, "")
 }
 
 func TestPreferencesAreNilIfNodesCannotDiffer(t *testing.T) {
-	w := newModel(t, node("n", having("other:1", 1<<30)), node("m", labelled("disk", "ssd")), pod("a"))
+	w := newModel(t, fixture.Node("n", "", having("other:1", 1<<30)), fixture.Node("m", "", labelled("disk", "ssd")), fixture.Pod("a", ofImage("main:1")))
 	q := w.ask("a")
 	if got := q.Preferences(w.cluster.Nodes()); got != nil {
 		t.Errorf("got %v, want nil", got)
 	}
-	w.apply(node("m", having("main:1", 1<<30)))
+	w.apply(fixture.Node("m", "", having("main:1", 1<<30)))
 	if got := q.Preferences(w.cluster.Nodes()); got == nil {
 		t.Error("an image that only one node has makes no difference")
 	}
-	w.apply(node("m", tainted(corev1.TaintEffectPreferNoSchedule)))
+	w.apply(fixture.Node("m", "", tainted(corev1.TaintEffectPreferNoSchedule)))
 	if got := q.Preferences(w.cluster.Nodes()); got == nil {
 		t.Error("a taint that only one node has makes no difference")
 	}
-	w.apply(node("m"))
+	w.apply(fixture.Node("m", ""))
 	if got := q.Preferences(w.cluster.Nodes()); got != nil {
 		t.Errorf("got %v after image and taint are gone, want nil", got)
 	}
@@ -207,14 +208,14 @@ func TestPreferencesAreTheWeightedScoresOfKubeScheduler(t *testing.T) {
 		n, m *corev1.Node
 		want []int64 // of m, of n: nodes come by name
 	}{
-		"fewer taints that repel": {pod("a"), node("n", tainted(corev1.TaintEffectPreferNoSchedule)), node("m"), []int64{300, 0}},
-		"node affinity": {pod("a", preferringNodes("disk", "ssd", 10), preferringNodes("rack", "1", 30)),
-			node("n", labelled("disk", "ssd")), node("m", labelled("rack", "1")), []int64{300 + 200, 300 + 2*33}},
+		"fewer taints that repel": {fixture.Pod("a"), fixture.Node("n", "", tainted(corev1.TaintEffectPreferNoSchedule)), fixture.Node("m", ""), []int64{300, 0}},
+		"node affinity": {fixture.Pod("a", preferringNodes("disk", "ssd", 10), preferringNodes("rack", "1", 30)),
+			fixture.Node("n", "", labelled("disk", "ssd")), fixture.Node("m", "", labelled("rack", "1")), []int64{300 + 200, 300 + 2*33}},
 		// Half of the nodes have it: 512 MiB count, of 1,000 MiB at most and 23 MiB at least.
-		"an image": {pod("a"), node("n", having("main:1", gibibyte)), node("m"), []int64{300, 300 + 50}},
-		"an image under its default tag": {pod("a", running("main")), node("n", having("main:latest", gibibyte)), node("m"),
+		"an image": {fixture.Pod("a", ofImage("main:1")), fixture.Node("n", "", having("main:1", gibibyte)), fixture.Node("m", ""), []int64{300, 300 + 50}},
+		"an image under its default tag": {fixture.Pod("a", ofImage("main")), fixture.Node("n", "", having("main:latest", gibibyte)), fixture.Node("m", ""),
 			[]int64{300, 300 + 50}},
-		"an image in two sizes": {pod("a"), node("n", having("main:1", 100<<20)), node("m", having("main:1", gibibyte)),
+		"an image in two sizes": {fixture.Pod("a", ofImage("main:1")), fixture.Node("n", "", having("main:1", 100<<20)), fixture.Node("m", "", having("main:1", gibibyte)),
 			[]int64{300 + 100, 300 + 7}},
 	}
 	for name, c := range cases {
@@ -230,7 +231,7 @@ func TestPreferencesAreTheWeightedScoresOfKubeScheduler(t *testing.T) {
 }
 
 func TestAWeightOfZeroLeavesAScorerOut(t *testing.T) {
-	w := newModel(t, node("n", tainted(corev1.TaintEffectPreferNoSchedule)), node("m"), pod("a"))
+	w := newModel(t, fixture.Node("n", "", tainted(corev1.TaintEffectPreferNoSchedule)), fixture.Node("m", ""), fixture.Pod("a"))
 	plugins, err := New(w.cluster, nil, []Weighted{{"TaintToleration", 0}}, Arguments{})
 	if err != nil {
 		t.Fatal(err)

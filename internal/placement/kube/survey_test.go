@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/test/fixture"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // threeNodes are two nodes in zone a and one in zone b.
 func threeNodes() []any {
-	return []any{node("a1", labelled(zone, "a")), node("a2", labelled(zone, "a")), node("b1", labelled(zone, "b"))}
+	return []any{fixture.Node("a1", "", labelled(zone, "a")), fixture.Node("a2", "", labelled(zone, "a")), fixture.Node("b1", "", labelled(zone, "b"))}
 }
 
 func TestSurveyRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
@@ -31,30 +32,30 @@ func TestSurveyRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 		pod    *corev1.Pod
 		want   map[string]string
 	}{
-		"nothing is asked for": {nil, pod("a"), map[string]string{"a1": "", "a2": "", "b1": ""}},
-		"near a pod that is there": {[]any{pod("db", app("db"), on("a1"))}, pod("a", near("db", zone)),
+		"nothing is asked for": {nil, fixture.Pod("a"), map[string]string{"a1": "", "a2": "", "b1": ""}},
+		"near a pod that is there": {[]any{fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1"))}, fixture.Pod("a", near("db", zone)),
 			map[string]string{"a1": "", "a2": "", "b1": notNear}},
-		"near a pod that is nowhere": {nil, pod("a", near("db", zone)),
+		"near a pod that is nowhere": {nil, fixture.Pod("a", near("db", zone)),
 			map[string]string{"a1": notNear, "a2": notNear, "b1": notNear}},
-		"near its own kind, the first of them": {nil, pod("a", app("x"), near("x", zone)),
+		"near its own kind, the first of them": {nil, fixture.Pod("a", fixture.Labelled("app", "x"), near("x", zone)),
 			map[string]string{"a1": "", "a2": "", "b1": ""}},
-		"near a pod of another namespace": {[]any{pod("db", app("db"), on("a1"), in("other"))}, pod("a", near("db", zone)),
+		"near a pod of another namespace": {[]any{fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1"), inNamespace("other"))}, fixture.Pod("a", near("db", zone)),
 			map[string]string{"a1": notNear, "a2": notNear, "b1": notNear}},
-		"apart from a pod": {[]any{pod("db", app("db"), on("a1"))}, pod("a", apart("db", zone)),
+		"apart from a pod": {[]any{fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1"))}, fixture.Pod("a", apart("db", zone)),
 			map[string]string{"a1": notApart, "a2": notApart, "b1": ""}},
-		"a pod that wants to be alone": {[]any{pod("db", apart("x", zone), on("a1"))}, pod("a", app("x")),
+		"a pod that wants to be alone": {[]any{fixture.Pod("db", apart("x", zone), fixture.On("a1"))}, fixture.Pod("a", fixture.Labelled("app", "x")),
 			map[string]string{"a1": unwelcome, "a2": unwelcome, "b1": ""}},
-		"spread evenly": {[]any{pod("x1", app("x"), on("a1"))}, pod("a", app("x"), spread("x", zone, 1, corev1.DoNotSchedule)),
+		"spread evenly": {[]any{fixture.Pod("x1", fixture.Labelled("app", "x"), fixture.On("a1"))}, fixture.Pod("a", fixture.Labelled("app", "x"), spread("x", zone, 1, corev1.DoNotSchedule)),
 			map[string]string{"a1": uneven, "a2": uneven, "b1": ""}},
-		"spread over a label that a node lacks": {[]any{node("c1")}, pod("a", app("x"), spread("x", zone, 1, corev1.DoNotSchedule)),
+		"spread over a label that a node lacks": {[]any{fixture.Node("c1", "")}, fixture.Pod("a", fixture.Labelled("app", "x"), spread("x", zone, 1, corev1.DoNotSchedule)),
 			map[string]string{"a1": "", "a2": "", "b1": "", "c1": noDomain}},
-		"spread over the nodes that its selector leaves": {[]any{node("a2", labelled(zone, "a"), labelled("disk", "ssd")),
-			pod("x1", app("x"), on("a1"))},
-			pod("a", app("x"), selecting("disk", "ssd"), spread("x", zone, 1, corev1.DoNotSchedule)),
+		"spread over the nodes that its selector leaves": {[]any{fixture.Node("a2", "", labelled(zone, "a"), labelled("disk", "ssd")),
+			fixture.Pod("x1", fixture.Labelled("app", "x"), fixture.On("a1"))},
+			fixture.Pod("a", fixture.Labelled("app", "x"), fixture.Selecting("disk", "ssd"), spread("x", zone, 1, corev1.DoNotSchedule)),
 			map[string]string{"a1": "", "a2": "", "b1": ""}},
-		"a term that cannot be read": {nil, pod("a", near("no label value", zone)),
+		"a term that cannot be read": {nil, fixture.Pod("a", near("no label value", zone)),
 			map[string]string{"a1": "parsing pod", "a2": "parsing pod", "b1": "parsing pod"}},
-		"a constraint that cannot be read": {nil, pod("a", spread("no label value", zone, 1, corev1.ScheduleAnyway)),
+		"a constraint that cannot be read": {nil, fixture.Pod("a", spread("no label value", zone, 1, corev1.ScheduleAnyway)),
 			map[string]string{"a1": "Invalid value", "a2": "Invalid value", "b1": "Invalid value"}},
 	}
 	for name, c := range cases {
@@ -79,8 +80,8 @@ func TestSurveyRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 }
 
 func TestSurveySeesWhatTheTransactionPlacesAndUndoes(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("x1", app("x"), apart("x", zone)), pod("x2", app("x"), apart("x", zone)),
-		pod("plain", app("x")), pod("y", app("y")))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("x1", fixture.Labelled("app", "x"), apart("x", zone)), fixture.Pod("x2", fixture.Labelled("app", "x"), apart("x", zone)),
+		fixture.Pod("plain", fixture.Labelled("app", "x")), fixture.Pod("y", fixture.Labelled("app", "y")))...)
 	// The class that first has nothing against any node must notice the anti-affinity that comes later.
 	plain, twin := w.ask("plain"), w.ask("x2")
 	expect := func(when string, q *Question, a1, a2, b1 string) {
@@ -110,11 +111,11 @@ func TestSurveyFollowsSelectedNamespaces(t *testing.T) {
 	space := func(team string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{"team": team}}}
 	}
-	selective := pod("a")
+	selective := fixture.Pod("a")
 	selectTeam := term("db", zone)
 	selectTeam.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}
 	requireApart(selective, selectTeam)
-	w := newModel(t, append(threeNodes(), selective, pod("db", app("db"), in("other"), on("a1")))...)
+	w := newModel(t, append(threeNodes(), selective, fixture.Pod("db", fixture.Labelled("app", "db"), inNamespace("other"), fixture.On("a1")))...)
 	q := w.ask("a")
 	for _, step := range []struct {
 		change any
@@ -130,8 +131,8 @@ func TestSurveyFollowsSelectedNamespaces(t *testing.T) {
 }
 
 func TestSurveyScoresAreNormalisedOverTheNodesThatAreLeft(t *testing.T) {
-	w := newModel(t, append(threeNodes(), node("c1", labelled(zone, "c")), pod("db", app("db"), on("a1")),
-		pod("foe", app("foe"), on("b1")), pod("a", preferringNear("db", zone, 10), apart("foe", zone)))...)
+	w := newModel(t, append(threeNodes(), fixture.Node("c1", "", labelled(zone, "c")), fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1")),
+		fixture.Pod("foe", fixture.Labelled("app", "foe"), fixture.On("b1")), fixture.Pod("a", preferringNear("db", zone, 10), apart("foe", zone)))...)
 	_, scores := w.survey(w.ask("a"))
 	if diff := cmp.Diff(map[string]int64{"a1": 200, "a2": 200, "b1": 0, "c1": 0}, scores); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -139,7 +140,7 @@ func TestSurveyScoresAreNormalisedOverTheNodesThatAreLeft(t *testing.T) {
 }
 
 func TestSurveyAnswersAgainUnlessSomethingThatMattersChanged(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("a", app("x"), apart("x", zone)), pod("b", app("x")), pod("y", app("y")))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("a", fixture.Labelled("app", "x"), apart("x", zone)), fixture.Pod("b", fixture.Labelled("app", "x")), fixture.Pod("y", fixture.Labelled("app", "y")))...)
 	q := w.ask("a")
 	read := func() *Question {
 		w.survey(q)
@@ -157,7 +158,7 @@ func TestSurveyAnswersAgainUnlessSomethingThatMattersChanged(t *testing.T) {
 }
 
 func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1")), fixture.Pod("a", near("db", zone)))...)
 	q := w.ask("a")
 	for _, c := range []struct{ node, want string }{{"a1", ""}, {"b1", notNear}, {"a2", ""}} {
 		refusals, scores := q.Survey([]*cluster.Node{w.cluster.Node(c.node)})
@@ -171,7 +172,7 @@ func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
 }
 
 func TestSurveyBeginsAnewAfterAPanic(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("db", app("db"), on("a1")), pod("a", near("db", zone)))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1")), fixture.Pod("a", near("db", zone)))...)
 	q := w.ask("a")
 	filters := w.plugins.filters[looksAround]
 	w.plugins.filters[looksAround] = append([]fwk.FilterPlugin{nil}, filters...)
@@ -190,16 +191,16 @@ func TestSurveyBeginsAnewAfterAPanic(t *testing.T) {
 }
 
 func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("db", app("db"), on("ghost")), pod("a", near("db", zone)))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("ghost")), fixture.Pod("a", near("db", zone)))...)
 	q := w.ask("a")
 	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
 		t.Errorf("got %v", got)
 	}
-	w.apply(node("ghost", labelled(zone, "a")))
+	w.apply(fixture.Node("ghost", "", labelled(zone, "a")))
 	if got, _ := w.survey(q); got["ghost"] != "" || got["a1"] != "" || got["b1"] != notNear {
 		t.Errorf("after the node came: got %v", got)
 	}
-	w.apply(cluster.Delete{Object: node("ghost")})
+	w.apply(cluster.Delete{Object: fixture.Node("ghost", "")})
 	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
 		t.Errorf("after the node went: got %v", got)
 	}
@@ -207,7 +208,7 @@ func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 
 // A scorer may be the only one that reads a term.
 func TestWhatOnlyScorersCannotReadIsRefusedOneByOneToo(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("a", preferringNear("no label value", zone, 1)))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("a", preferringNear("no label value", zone, 1)))...)
 	plugins, err := New(w.cluster, nil, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func TestWhatOnlyScorersCannotReadIsRefusedOneByOneToo(t *testing.T) {
 }
 
 func TestASurveyAfterAQuestionAboutOneNodeIsOfThePodsAsTheyAre(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("x1", app("x")), pod("a", apart("x", zone)))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("x1", fixture.Labelled("app", "x")), fixture.Pod("a", apart("x", zone)))...)
 	q := w.ask("a")
 	w.survey(q)
 	w.cluster.Place(w.task("x1"), w.cluster.Node("a1"))
@@ -235,8 +236,8 @@ func TestASurveyAfterAQuestionAboutOneNodeIsOfThePodsAsTheyAre(t *testing.T) {
 }
 
 func TestAnOutlookSeesThePodsThatWillBeThere(t *testing.T) {
-	w := newModel(t, append(threeNodes(), pod("leaves", app("x"), port(80), on("a1")), pod("comes", app("x"), port(80)),
-		pod("a", apart("x", zone), port(80)))...)
+	w := newModel(t, append(threeNodes(), fixture.Pod("leaves", fixture.Labelled("app", "x"), fixture.OnPort(80), fixture.On("a1")), fixture.Pod("comes", fixture.Labelled("app", "x"), fixture.OnPort(80)),
+		fixture.Pod("a", apart("x", zone), fixture.OnPort(80)))...)
 	outlook, err := NewOutlook(w.cluster, allFilters, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)

@@ -114,34 +114,34 @@ func TestAGangsVictimsAreGivenBackOverTheWholePlan(t *testing.T) {
 	w.Expect("wide-1 leaves n2 for preemptor by J1; wide-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
 }
 
-func TestRoomThatIsOnItsWayIsPlannedForWithoutVictims(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1", each(leaving)), job("other", "default", "low", 0, "n2"),
-		job("preemptor", "default", "high", 1, "-")).Expect("preemptor-0 is nominated to n1")
-	if got := w.Why("preemptor"); got != "Preempting: pods are leaving the nominated nodes; they were being deleted before, and no pod is evicted for it" {
-		t.Error(got)
-	}
-	// A later job gets what is left. No pod gets the nominated room.
-	w.Set(job("later", "default", "mid", 1, "-")).Expect("other-0 leaves n2 for later by J1; later-0 is nominated to n2")
-	w.RemovePods("gone-0").Expect("preemptor-0 is bound to n1")
-}
-
-func TestRoomThatIsThereIsLeftToAllocate(t *testing.T) {
-	w := start(t, with(everything, "allocate, preempt, reclaim", "preempt, allocate")).Set(nodes("cpu=1", "n1", "n2"), job("other", "default", "low", 0, "n2"),
-		job("preemptor", "default", "high", 1, "-"))
-	w.Expect("preemptor-0 is bound to n1")
-}
-
-func TestNothingOfAnAttemptThatFailedIsLeft(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 1, "n2", each(unmarked)),
-		job("preemptor", "default", "high", 2, "- -"))
-	w.Expect("")
-	before := w.Dump()
-	// A second attempt finds the same plan and changes nothing.
-	w.Set(fixture.Node("n3", "cpu=500m")).Expect("").Remove(fixture.Node("n3", "cpu=500m"))
-	w.Expect("")
-	if after := w.Dump(); after != before {
-		t.Errorf("the model was\n%s\nand is\n%s", before, after)
-	}
+func TestPlansCountTheRoomThatIsThere(t *testing.T) {
+	t.Run("room of pods that are being deleted needs no victims", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1", each(leaving)), job("other", "default", "low", 0, "n2"),
+			job("preemptor", "default", "high", 1, "-")).Expect("preemptor-0 is nominated to n1")
+		if got := w.Why("preemptor"); got != "Preempting: pods are leaving the nominated nodes; they were being deleted before, and no pod is evicted for it" {
+			t.Error(got)
+		}
+		// A later job gets what is left. No pod gets the nominated room.
+		w.Set(job("later", "default", "mid", 1, "-")).Expect("other-0 leaves n2 for later by J1; later-0 is nominated to n2")
+		w.RemovePods("gone-0").Expect("preemptor-0 is bound to n1")
+	})
+	t.Run("free room is left to allocate", func(t *testing.T) {
+		w := start(t, with(everything, "allocate, preempt, reclaim", "preempt, allocate")).Set(nodes("cpu=1", "n1", "n2"), job("other", "default", "low", 0, "n2"),
+			job("preemptor", "default", "high", 1, "-"))
+		w.Expect("preemptor-0 is bound to n1")
+	})
+	t.Run("an attempt that fails leaves nothing behind", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 1, "n2", each(unmarked)),
+			job("preemptor", "default", "high", 2, "- -"))
+		w.Expect("")
+		before := w.Dump()
+		// A second attempt finds the same plan and changes nothing.
+		w.Set(fixture.Node("n3", "cpu=500m")).Expect("").Remove(fixture.Node("n3", "cpu=500m"))
+		w.Expect("")
+		if after := w.Dump(); after != before {
+			t.Errorf("the model was\n%s\nand is\n%s", before, after)
+		}
+	})
 }
 
 func TestPodsThatRequestNothingTakeAPlaceFromTheirLikeOnly(t *testing.T) {
@@ -151,17 +151,18 @@ func TestPodsThatRequestNothingTakeAPlaceFromTheirLikeOnly(t *testing.T) {
 	w.Expect("b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
 }
 
-func TestANodeThatIsVetoedIsPassedOverForTheNextBest(t *testing.T) {
-	w := start(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).Set(nodes("cpu=1", "n1", "n2"),
-		job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"), job("preemptor", "default", "high", 1, "-"))
-	w.Expect("b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
-}
-
-func TestAPluginThatRefusesNodesAfterEvictionsIsNamed(t *testing.T) {
-	w := start(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).Set(nodes("cpu=1", "n1"),
-		job("a", "default", "low", 0, "n1"), job("preemptor", "default", "high", 1, "-"))
-	w.Expect("")
-	if got, want := w.Why("preemptor"), "; refused although evictions would make room: 1 node(s) were vetoed (such as n1)"; !strings.HasSuffix(got, want) {
-		t.Errorf("the preemptor waits because %s; it should say %s", got, want)
-	}
+func TestAVetoedNodeIsPassedOver(t *testing.T) {
+	t.Run("the next best node is taken", func(t *testing.T) {
+		w := start(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).Set(nodes("cpu=1", "n1", "n2"),
+			job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n2"), job("preemptor", "default", "high", 1, "-"))
+		w.Expect("b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
+	})
+	t.Run("the plugin that refuses the nodes is named", func(t *testing.T) {
+		w := start(t, with(everything, "- name: predicates", "- name: predicates\n  - name: vetoer"), vetoing("n1")).Set(nodes("cpu=1", "n1"),
+			job("a", "default", "low", 0, "n1"), job("preemptor", "default", "high", 1, "-"))
+		w.Expect("")
+		if got, want := w.Why("preemptor"), "; refused although evictions would make room: 1 node(s) were vetoed (such as n1)"; !strings.HasSuffix(got, want) {
+			t.Errorf("the preemptor waits because %s; it should say %s", got, want)
+		}
+	})
 }

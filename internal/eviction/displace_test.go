@@ -20,57 +20,57 @@ func promised(t *testing.T, configuration string, extensions ...scheduler.Extens
 	return w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1")
 }
 
-func TestAPromiseIsOverruledByAHigherJobOnceItsVictimsAreOnTheirWay(t *testing.T) {
-	w := promised(t, everything).Set(job("high", "default", "high", 1, "-"))
-	w.Expect("")
-	w.Terminate("low-0").Expect("the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is nominated to n1")
-	w.Expect("")
-	w.RemovePods("low-0").Expect("high-0 is bound to n1")
+func TestNominationsAreOverruled(t *testing.T) {
+	t.Run("by a higher job, once the victims are leaving", func(t *testing.T) {
+		w := promised(t, everything).Set(job("high", "default", "high", 1, "-"))
+		w.Expect("")
+		w.Terminate("low-0").Expect("the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is nominated to n1")
+		w.Expect("")
+		w.RemovePods("low-0").Expect("high-0 is bound to n1")
+	})
+	t.Run("whatever the votes take the preemptor for", func(t *testing.T) {
+		w := promised(t, everything+"compatibility: {victimVote: upstream}\n").Terminate("low-0").Set(job("high", "default", "high", 1, "-"))
+		w.Expect("the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is nominated to n1")
+	})
+	t.Run("not by jobs of equal priority", func(t *testing.T) {
+		w := promised(t, everything).Terminate("low-0").Set(job("other", "default", "mid", 1, "-"))
+		w.Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
+	})
 }
 
-func TestAPromiseIsOverruledWhateverTheVotesTakeFor(t *testing.T) {
-	w := promised(t, everything+"compatibility: {victimVote: upstream}\n").Terminate("low-0").Set(job("high", "default", "high", 1, "-"))
-	w.Expect("the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; high-0 is nominated to n1")
-}
-
-func TestAPromiseIsNotOverruledByEquals(t *testing.T) {
-	w := promised(t, everything).Terminate("low-0").Set(job("other", "default", "mid", 1, "-"))
-	w.Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
-}
-
-func TestAHigherQueueOverrulesALowerOneAndNotAnotherWay(t *testing.T) {
-	for name, test := range map[string]struct {
-		theirs, ours int32
-		options      []func(*corev1.Pod)
-		want         string
-	}{
-		"higher": {1, 2, nil, "the plan for mid ends: job work/preemptor of higher priority takes the room that was promised, mid-0 waits; preemptor-0 is nominated to n1"},
-		"equal":  {1, 1, nil, ""},
-		"lower":  {2, 1, nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := start(t, everything).Set(nodes("cpu=1", "n1"), queue("theirs", test.theirs, "", "", ""), queue("ours", test.ours, "cpu=1", "", ""),
-				job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
-			w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0").Set(job("preemptor", "ours", "low", 1, "-"))
-			w.Expect(test.want)
-		})
-	}
-}
-
-func TestALonePodOverrulesLowerJobsOfAnyQueue(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=1", "n1"), queue("theirs", 0, "", "", ""), job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
-	w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0").Set(job("alone", "default", "high", 1, "-", lone))
-	w.Expect("the plan for mid ends: job work/alone of higher priority takes the room that was promised, mid-0 waits; alone-0 is nominated to n1")
-}
-
-func TestOnlyThePlansThatAreInTheWayAreOverruled(t *testing.T) {
-	// mid has the lower priority and would be displaced first, but its node is too small.
-	w := start(t, everything).Set(nodes("cpu=1", "n1"), nodes("cpu=2", "n2"), fixture.PriorityClass("middle", 60),
-		job("low", "default", "low", 1, "n1"), job("large", "default", "low", 1, "n2", asking("cpu=2")),
-		job("mid", "default", "mid", 1, "-"), job("middle", "default", "middle", 1, "-", asking("cpu=2")))
-	w.Expect("large-0 leaves n2 for middle by J1; middle-0 is nominated to n2; low-0 leaves n1 for mid by J1; mid-0 is nominated to n1")
-	w.Terminate("low-0", "large-0").Set(job("high", "default", "high", 1, "-", asking("cpu=2")))
-	w.Expect("the plan for middle ends: job work/high of higher priority takes the room that was promised, middle-0 waits; high-0 is nominated to n2")
+func TestNominationsAreOverruledAcrossQueues(t *testing.T) {
+	t.Run("by a higher queue, and not the other way", func(t *testing.T) {
+		for name, test := range map[string]struct {
+			theirs, ours int32
+			options      []func(*corev1.Pod)
+			want         string
+		}{
+			"higher": {1, 2, nil, "the plan for mid ends: job work/preemptor of higher priority takes the room that was promised, mid-0 waits; preemptor-0 is nominated to n1"},
+			"equal":  {1, 1, nil, ""},
+			"lower":  {2, 1, nil, ""},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := start(t, everything).Set(nodes("cpu=1", "n1"), queue("theirs", test.theirs, "", "", ""), queue("ours", test.ours, "cpu=1", "", ""),
+					job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
+				w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0").Set(job("preemptor", "ours", "low", 1, "-"))
+				w.Expect(test.want)
+			})
+		}
+	})
+	t.Run("by a lone pod, of lower jobs in any queue", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=1", "n1"), queue("theirs", 0, "", "", ""), job("low", "theirs", "low", 1, "n1"), job("mid", "theirs", "mid", 1, "-"))
+		w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0").Set(job("alone", "default", "high", 1, "-", lone))
+		w.Expect("the plan for mid ends: job work/alone of higher priority takes the room that was promised, mid-0 waits; alone-0 is nominated to n1")
+	})
+	t.Run("only of plans that are in the way", func(t *testing.T) {
+		// mid has the lower priority and would be displaced first, but its node is too small.
+		w := start(t, everything).Set(nodes("cpu=1", "n1"), nodes("cpu=2", "n2"), fixture.PriorityClass("middle", 60),
+			job("low", "default", "low", 1, "n1"), job("large", "default", "low", 1, "n2", asking("cpu=2")),
+			job("mid", "default", "mid", 1, "-"), job("middle", "default", "middle", 1, "-", asking("cpu=2")))
+		w.Expect("large-0 leaves n2 for middle by J1; middle-0 is nominated to n2; low-0 leaves n1 for mid by J1; mid-0 is nominated to n1")
+		w.Terminate("low-0", "large-0").Set(job("high", "default", "high", 1, "-", asking("cpu=2")))
+		w.Expect("the plan for middle ends: job work/high of higher priority takes the room that was promised, middle-0 waits; high-0 is nominated to n2")
+	})
 }
 
 // chooser is a plugin that names pods to evict for no preemptor, once.
@@ -95,23 +95,24 @@ func choosing(c *chooser) scheduler.Extension {
 		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return c, nil }})
 }
 
-func TestAPlanWithoutAPreemptorIsNotOverruled(t *testing.T) {
-	c := &chooser{pods: []string{"other-0"}}
-	w := start(t, with(everything, "backfill", "shuffle", "- name: predicates", "- name: predicates\n  - name: chooser"), choosing(c))
-	w.Set(nodes("cpu=1", "n1", "n2"), job("other", "default", "high", 1, "n1"), job("last", "default", "high", 1, "n2", each(unmarked)))
-	w.Expect("other-0 leaves n1 for  by ").Terminate("other-0").Set(job("high", "default", "high", 1, "-", asking("cpu=2"))).Expect("")
-}
-
-func TestAPromiseIsNotOverruledThatKeepsAQueueAtWhatItIsGuaranteed(t *testing.T) {
-	for guarantee, want := range map[string]string{
-		"":      "the plan for preemptor ends: job work/boss of higher priority takes the room that was promised, preemptor-0 waits; boss-0 is nominated to n1",
-		"cpu=1": "",
-	} {
-		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), queue("poor", 0, "", guarantee, ""), queue("rich", 1, "", "", ""),
-			job("other", "default", "", 1, "n2 n3", each(unmarked)), job("victim", "poor", "low", 0, "n1"), job("preemptor", "poor", "high", 1, "-"))
-		w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0")
-		w.Set(job("boss", "rich", "high", 1, "-")).Expect(want)
-	}
+func TestNominationsAreNotOverruled(t *testing.T) {
+	t.Run("of a plan without a preemptor", func(t *testing.T) {
+		c := &chooser{pods: []string{"other-0"}}
+		w := start(t, with(everything, "backfill", "shuffle", "- name: predicates", "- name: predicates\n  - name: chooser"), choosing(c))
+		w.Set(nodes("cpu=1", "n1", "n2"), job("other", "default", "high", 1, "n1"), job("last", "default", "high", 1, "n2", each(unmarked)))
+		w.Expect("other-0 leaves n1 for  by ").Terminate("other-0").Set(job("high", "default", "high", 1, "-", asking("cpu=2"))).Expect("")
+	})
+	t.Run("where they keep a queue at its guarantee", func(t *testing.T) {
+		for guarantee, want := range map[string]string{
+			"":      "the plan for preemptor ends: job work/boss of higher priority takes the room that was promised, preemptor-0 waits; boss-0 is nominated to n1",
+			"cpu=1": "",
+		} {
+			w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), queue("poor", 0, "", guarantee, ""), queue("rich", 1, "", "", ""),
+				job("other", "default", "", 1, "n2 n3", each(unmarked)), job("victim", "poor", "low", 0, "n1"), job("preemptor", "poor", "high", 1, "-"))
+			w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0")
+			w.Set(job("boss", "rich", "high", 1, "-")).Expect(want)
+		}
+	})
 }
 
 func TestAPlanThatWouldNowBreakAGuaranteeIsCancelled(t *testing.T) {

@@ -78,99 +78,98 @@ func TestAPlanEndsWhenARuleComesToProtectItsVictims(t *testing.T) {
 	}
 }
 
-func TestPortsAndPodsThatRepelAreRoomToo(t *testing.T) {
-	port := each(fixture.OnPort(80))
-	apart := each(fixture.ApartFrom("app", "web"))
-	web := each(fixture.Labelled("app", "web"))
-	for name, test := range map[string]struct {
-		victim, preemptor []any
-		happens           func(w *loop.Loop)
-		want, then        string
-	}{
-		"who holds the port leaves, and nobody else": {victim: []any{job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", port)},
-			preemptor: []any{job("preemptor", "default", "high", 1, "-", port)}, want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
-		"a port that a stranger takes is lost": {victim: []any{job("b", "default", "mid", 0, "n1", port)}, preemptor: []any{job("preemptor", "default", "high", 1, "-", port)},
-			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1",
-			happens: func(w *loop.Loop) {
-				w.Set(fixture.Pod("stranger", fixture.On("n1"), fixture.OnPort(80), func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
-			},
-			then: "the plan for preemptor ends: the room that was promised is not there any more, b-0 stays, preemptor-0 waits"},
-		"who repels leaves, and nobody else": {victim: []any{job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", web)},
-			preemptor: []any{job("preemptor", "default", "high", 1, "-", apart)}, want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
-		"each of a gang that keeps apart opens a node": {victim: []any{fixture.Node("n2", "cpu=8"), job("a", "default", "low", 0, "n1 n2", web), job("b", "default", "mid", 0, "n1 n2")},
-			preemptor: []any{job("preemptor", "default", "high", 2, "- -", web, apart)},
-			want:      "a-1 leaves n2 for preemptor by J1; a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := start(t, everything).Set(fixture.Node("n1", "cpu=8")).Set(test.victim).Set(test.preemptor).Expect(test.want)
-			if test.happens != nil {
-				test.happens(w)
-				w.Expect(test.then)
-			}
-		})
-	}
-}
-
-func TestLargePodsOfAPreemptorArePlacedBeforeSmallOnes(t *testing.T) {
-	w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=3"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2 n2", asking("cpu=1500m")),
-		job("preemptor", "default", "high", 2, "- -", one(1, fixture.Asks("cpu=3"))))
-	w.Expect("b-1 leaves n2 for preemptor by J1; b-0 leaves n2 for preemptor by J1; a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
-}
-
-func TestWhatStandsInTheWayMayBeTheCeilingOfTheQueue(t *testing.T) {
-	// There is room on n2, but the queue is at its upper limit: one of its pods is evicted, on whatever node.
-	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), queue("default", 0, "", "", "cpu=2"), job("victim", "default", "low", 0, "n1 n1"),
-		job("preemptor", "default", "high", 1, "-", asking("cpu=2")))
-	w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
-}
-
-func TestProportionLetsJobsTakeFromEachOtherWhatTheirQueueHas(t *testing.T) {
-	w := start(t, with(everything, "name: capacity", "name: proportion")).Set(nodes("cpu=1", "n1", "n2"), queue("other", 0, "", "", ""),
-		job("low", "default", "low", 0, "n1"), job("theirs", "other", "low", 0, "n2", each(unmarked)), job("preemptor", "default", "high", 1, "-"), job("more", "other", "low", 1, "-"))
-	w.Expect("low-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
-}
-
-func TestMarksAreReadAsTheCompatibilitySays(t *testing.T) {
-	for name, test := range map[string]struct {
-		mark string
-		want string
-	}{
-		"none is yes":            {"", "victim-0 leaves n1"},
-		"true":                   {"true", "victim-0 leaves n1"},
-		"another word for true":  {"1", "victim-0 leaves n1"},
-		"false":                  {"false", ""},
-		"what cannot be read no": {"maybe", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			mark := each(unmarked)
-			if test.mark != "" {
-				mark = each(fixture.Annotated("volcano.sh/preemptable", test.mark))
-			}
-			w := start(t, everything+"compatibility: {preemptableByDefault: true}\n").Set(nodes("cpu=1", "n1"), job("victim", "default", "low", 0, "n1", mark), job("preemptor", "default", "high", 1, "-"))
-			w.Cycle()
-			if got := victims(w); got != test.want {
-				t.Errorf("the victims are %q, should be %q", got, test.want)
-			}
-		})
-	}
-}
-
-func TestWherePriorityOnlyOrdersAHigherQueueTakesWhatIsAboveTheShare(t *testing.T) {
-	for deserved, want := range map[string]string{"cpu=1": "victim-0 leaves n1", "cpu=2": ""} {
-		w := start(t, everything+"compatibility: {queuePriority: order}\n").Set(nodes("cpu=1", "n1", "n2"), queue("theirs", 1, deserved, "", ""), queue("ours", 2, "cpu=1", "", ""),
-			job("victim", "theirs", "low", 0, "n1 n2"), job("preemptor", "ours", "low", 1, "-"))
-		w.Cycle()
-		if got := victims(w); got != want {
-			t.Errorf("with %s deserved the victims are %q, should be %q", deserved, got, want)
+func TestPlansCountAllThatANodeMustHave(t *testing.T) {
+	t.Run("ports of the host, and pods with anti-affinity", func(t *testing.T) {
+		port := each(fixture.OnPort(80))
+		apart := each(fixture.ApartFrom("app", "web"))
+		web := each(fixture.Labelled("app", "web"))
+		for name, test := range map[string]struct {
+			victim, preemptor []any
+			happens           func(w *loop.Loop)
+			want, then        string
+		}{
+			"who holds the port leaves, and nobody else": {victim: []any{job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", port)},
+				preemptor: []any{job("preemptor", "default", "high", 1, "-", port)}, want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
+			"a port that a stranger takes is lost": {victim: []any{job("b", "default", "mid", 0, "n1", port)}, preemptor: []any{job("preemptor", "default", "high", 1, "-", port)},
+				want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1",
+				happens: func(w *loop.Loop) {
+					w.Set(fixture.Pod("stranger", fixture.On("n1"), fixture.OnPort(80), func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
+				},
+				then: "the plan for preemptor ends: the room that was promised is not there any more, b-0 stays, preemptor-0 waits"},
+			"who repels leaves, and nobody else": {victim: []any{job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", web)},
+				preemptor: []any{job("preemptor", "default", "high", 1, "-", apart)}, want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
+			"each of a gang that keeps apart opens a node": {victim: []any{fixture.Node("n2", "cpu=8"), job("a", "default", "low", 0, "n1 n2", web), job("b", "default", "mid", 0, "n1 n2")},
+				preemptor: []any{job("preemptor", "default", "high", 2, "- -", web, apart)},
+				want:      "a-1 leaves n2 for preemptor by J1; a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := start(t, everything).Set(fixture.Node("n1", "cpu=8")).Set(test.victim).Set(test.preemptor).Expect(test.want)
+				if test.happens != nil {
+					test.happens(w)
+					w.Expect(test.then)
+				}
+			})
 		}
-	}
+	})
+	t.Run("large pods are placed before small ones", func(t *testing.T) {
+		w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=3"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2 n2", asking("cpu=1500m")),
+			job("preemptor", "default", "high", 2, "- -", one(1, fixture.Asks("cpu=3"))))
+		w.Expect("b-1 leaves n2 for preemptor by J1; b-0 leaves n2 for preemptor by J1; a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
+	})
+	t.Run("the capability of the queue may be in the way", func(t *testing.T) {
+		// There is room on n2, but the queue is at its upper limit: one of its pods is evicted, on whatever node.
+		w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), queue("default", 0, "", "", "cpu=2"), job("victim", "default", "low", 0, "n1 n1"),
+			job("preemptor", "default", "high", 1, "-", asking("cpu=2")))
+		w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+	})
 }
 
-func TestAPresetThatDoesNotExistIsRefused(t *testing.T) {
-	_, err := conf.Parse([]byte(everything+"configurations: [{name: preempt, arguments: {preset: kube-1.0}}]\n"), scheduler.NewRegistry().Catalogue())
-	if err == nil || !strings.Contains(err.Error(), "kube-1.36 or kube-1.8") {
-		t.Errorf("the error is %v", err)
-	}
+func TestTheConfigurationSaysWhatMayBeTaken(t *testing.T) {
+	t.Run("with proportion, jobs take what their queue has", func(t *testing.T) {
+		w := start(t, with(everything, "name: capacity", "name: proportion")).Set(nodes("cpu=1", "n1", "n2"), queue("other", 0, "", "", ""),
+			job("low", "default", "low", 0, "n1"), job("theirs", "other", "low", 0, "n2", each(unmarked)), job("preemptor", "default", "high", 1, "-"), job("more", "other", "low", 1, "-"))
+		w.Expect("low-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+	})
+	t.Run("marks of pods are read as the compatibility says", func(t *testing.T) {
+		for name, test := range map[string]struct {
+			mark string
+			want string
+		}{
+			"none is yes":            {"", "victim-0 leaves n1"},
+			"true":                   {"true", "victim-0 leaves n1"},
+			"another word for true":  {"1", "victim-0 leaves n1"},
+			"false":                  {"false", ""},
+			"what cannot be read no": {"maybe", ""},
+		} {
+			t.Run(name, func(t *testing.T) {
+				mark := each(unmarked)
+				if test.mark != "" {
+					mark = each(fixture.Annotated("volcano.sh/preemptable", test.mark))
+				}
+				w := start(t, everything+"compatibility: {preemptableByDefault: true}\n").Set(nodes("cpu=1", "n1"), job("victim", "default", "low", 0, "n1", mark), job("preemptor", "default", "high", 1, "-"))
+				w.Cycle()
+				if got := victims(w); got != test.want {
+					t.Errorf("the victims are %q, should be %q", got, test.want)
+				}
+			})
+		}
+	})
+	t.Run("where queue priority only orders, the surplus is taken", func(t *testing.T) {
+		for deserved, want := range map[string]string{"cpu=1": "victim-0 leaves n1", "cpu=2": ""} {
+			w := start(t, everything+"compatibility: {queuePriority: order}\n").Set(nodes("cpu=1", "n1", "n2"), queue("theirs", 1, deserved, "", ""), queue("ours", 2, "cpu=1", "", ""),
+				job("victim", "theirs", "low", 0, "n1 n2"), job("preemptor", "ours", "low", 1, "-"))
+			w.Cycle()
+			if got := victims(w); got != want {
+				t.Errorf("with %s deserved the victims are %q, should be %q", deserved, got, want)
+			}
+		}
+	})
+	t.Run("a preset that does not exist is an error", func(t *testing.T) {
+		_, err := conf.Parse([]byte(everything+"configurations: [{name: preempt, arguments: {preset: kube-1.0}}]\n"), scheduler.NewRegistry().Catalogue())
+		if err == nil || !strings.Contains(err.Error(), "kube-1.36 or kube-1.8") {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }
 
 func TestShuffleLeavesAloneWhatIsGoneOrGuarded(t *testing.T) {

@@ -87,96 +87,93 @@ func TestAPlanOfAnEarlierProcessIsTakenUpWhereverItStopped(t *testing.T) {
 	}
 }
 
-func TestAPromiseWithoutAnyPlanHoldsIfThereIsRoom(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("preemptor", "default", "low", 1, "-", one(0, nominated("n2"))))
-	w.Expect("preemptor-0 is bound to n2")
-}
-
-func TestTwoPlansOfOneNameAreTwo(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1 n2", each(leaving)),
-		job("a", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))),
-		job("b", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n2"))))
-	w.Expect("a-0 is nominated to n1; b-0 is nominated to n2").RemovePods("gone-0", "gone-1").Expect("a-0 is bound to n1; b-0 is bound to n2")
-}
-
-// The first plan needs a pod nearby that the second evicts and replaces by its own. The names come in both orders.
-func TestAPlanThatRestsOnALaterOneIsTakenUp(t *testing.T) {
-	app := func(name string) option { return each(fixture.Labelled("app", name)) }
-	for _, first := range []string{"a", "z"} {
-		w := start(t, everything).Set(nodes("cpu=2", "n1"), job("g0", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
-			job("g1", "default", "low", 0, "n1", app("x"), each(told("p2")), each(leaving)),
-			job(first, "default", "high", 1, "-", each(fixture.Near("app", "x")), recorded("p1", "preempt"), one(0, nominated("n1"))),
-			job("m", "default", "high", 1, "-", app("x"), recorded("p2", "preempt"), one(0, nominated("n1"))))
-		w.Expect("m-0 is nominated to n1; " + first + "-0 is nominated to n1").RemovePods("g0-0").Expect(first + "-0 is bound to n1").RemovePods("g1-0").Expect("m-0 is bound to n1")
-	}
-}
-
-// The last of many different pods fits on its nominated node only before all others. Trying all orders would take too
-// long.
-func TestThePodThatMustComeFirstIsFound(t *testing.T) {
-	const pods = 7
-	options := []option{each(fixture.Labelled("app", "x")), each(nominated("n1")), recorded("p1", "preempt")}
-	for i := range pods {
-		options = append(options, one(i, fixture.Asks(fmt.Sprintf("cpu=1 memory=%dMi", i+1))))
-	}
-	options = append(options, one(pods-1, func(p *corev1.Pod) {
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
-			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
-	}))
-	w := start(t, everything).Set(fixture.Node("n1", "cpu=7 memory=8Gi"), fixture.Node("n2", "cpu=1 memory=8Gi"), job("other", "default", "high", 0, "n2"),
-		job("victim", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
-		job("preemptor", "default", "high", pods, strings.Repeat("- ", pods), options...))
-	w.Expect("preemptor-0 is nominated to n1; preemptor-1 is nominated to n1; preemptor-2 is nominated to n1; preemptor-3 is nominated to n1; preemptor-4 is nominated to n1; " +
-		"preemptor-5 is nominated to n1; preemptor-6 is nominated to n1").RemovePods("victim-0")
-	w.Expect("preemptor-6 is bound to n1; preemptor-0 is bound to n1; preemptor-1 is bound to n1; preemptor-2 is bound to n1; preemptor-3 is bound to n1; preemptor-4 is bound to n1; " +
-		"preemptor-5 is bound to n1")
-}
-
-// A task that is nominated to a cordoned node counts in what queues share, as it did for the scheduler that made the
-// plan.
-func TestAPlanOnACordonedNodeIsTakenUp(t *testing.T) {
-	cordoned := fixture.Node("n1", "cpu=1")
-	cordoned.Spec.Unschedulable = true
-	tolerant := each(func(p *corev1.Pod) {
-		p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+func TestPlansOfAnEarlierProcessAreRecovered(t *testing.T) {
+	t.Run("a nomination without a plan holds if there is room", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("preemptor", "default", "low", 1, "-", one(0, nominated("n2"))))
+		w.Expect("preemptor-0 is bound to n2")
 	})
-	objects := func(written ...option) []any {
-		return []any{cordoned, job("victim", "default", "low", 0, "n1", written[0]), job("preemptor", "default", "high", 1, "-", written[1:]...)}
-	}
-	for name, configuration := range map[string]string{"capacity": everything, "proportion": with(everything, "capacity", "proportion")} {
-		t.Run(name, func(t *testing.T) {
-			as := each(func(*corev1.Pod) {})
-			w := start(t, configuration).Set(objects(as, tolerant)...)
-			w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0").Expect("")
-			w = start(t, configuration).Set(objects(func(g *schedulingv1beta1.PodGroup, p *corev1.Pod) { each(told("p1"))(g, p); each(leaving)(g, p) },
-				tolerant, recorded("p1", "preempt"), one(0, nominated("n1")))...)
-			w.Expect("preemptor-0 is nominated to n1").Expect("").RemovePods("victim-0").Expect("preemptor-0 is bound to n1")
+	t.Run("two plans of one name are two", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("gone", "default", "low", 0, "n1 n2", each(leaving)),
+			job("a", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))),
+			job("b", "default", "mid", 1, "-", recorded("p1", "preempt"), one(0, nominated("n2"))))
+		w.Expect("a-0 is nominated to n1; b-0 is nominated to n2").RemovePods("gone-0", "gone-1").Expect("a-0 is bound to n1; b-0 is bound to n2")
+	})
+	// The first plan needs a pod nearby that the second evicts and replaces by its own. The names come in both orders.
+	t.Run("a plan that rests on a later one", func(t *testing.T) {
+		app := func(name string) option { return each(fixture.Labelled("app", name)) }
+		for _, first := range []string{"a", "z"} {
+			w := start(t, everything).Set(nodes("cpu=2", "n1"), job("g0", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
+				job("g1", "default", "low", 0, "n1", app("x"), each(told("p2")), each(leaving)),
+				job(first, "default", "high", 1, "-", each(fixture.Near("app", "x")), recorded("p1", "preempt"), one(0, nominated("n1"))),
+				job("m", "default", "high", 1, "-", app("x"), recorded("p2", "preempt"), one(0, nominated("n1"))))
+			w.Expect("m-0 is nominated to n1; " + first + "-0 is nominated to n1").RemovePods("g0-0").Expect(first + "-0 is bound to n1").RemovePods("g1-0").Expect("m-0 is bound to n1")
+		}
+	})
+	// The last of many different pods fits on its nominated node only before all others. Trying all orders would take too
+	// long.
+	t.Run("the pod that must be placed first is found", func(t *testing.T) {
+		const pods = 7
+		options := []option{each(fixture.Labelled("app", "x")), each(nominated("n1")), recorded("p1", "preempt")}
+		for i := range pods {
+			options = append(options, one(i, fixture.Asks(fmt.Sprintf("cpu=1 memory=%dMi", i+1))))
+		}
+		options = append(options, one(pods-1, func(p *corev1.Pod) {
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
+		}))
+		w := start(t, everything).Set(fixture.Node("n1", "cpu=7 memory=8Gi"), fixture.Node("n2", "cpu=1 memory=8Gi"), job("other", "default", "high", 0, "n2"),
+			job("victim", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
+			job("preemptor", "default", "high", pods, strings.Repeat("- ", pods), options...))
+		w.Expect("preemptor-0 is nominated to n1; preemptor-1 is nominated to n1; preemptor-2 is nominated to n1; preemptor-3 is nominated to n1; preemptor-4 is nominated to n1; " +
+			"preemptor-5 is nominated to n1; preemptor-6 is nominated to n1").RemovePods("victim-0")
+		w.Expect("preemptor-6 is bound to n1; preemptor-0 is bound to n1; preemptor-1 is bound to n1; preemptor-2 is bound to n1; preemptor-3 is bound to n1; preemptor-4 is bound to n1; " +
+			"preemptor-5 is bound to n1")
+	})
+	// A task that is nominated to a cordoned node counts in what queues share, as it did for the scheduler that made the
+	// plan.
+	t.Run("a plan on a cordoned node", func(t *testing.T) {
+		cordoned := fixture.Node("n1", "cpu=1")
+		cordoned.Spec.Unschedulable = true
+		tolerant := each(func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
 		})
-	}
-}
-
-// It was decided when the plan was made. By now the budget may count victims of the same plan.
-func TestRecoveryRepeatsWhetherABudgetIsBroken(t *testing.T) {
-	const kept, broken = "victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1", "victim-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1"
-	for name, test := range map[string]struct {
-		allowed int32
-		past    bool
-		want    string
-	}{
-		"kept":                  {1, false, kept},
-		"kept, used up by now":  {0, false, kept},
-		"broken":                {0, true, broken},
-		"broken, larger by now": {1, true, broken},
-	} {
-		t.Run(name, func(t *testing.T) {
-			marked := func(p *corev1.Pod) {
-				told("p1")(p)
-				e := decision.Eviction{Plan: "p1", Rule: "J1", PastBudget: test.past}
-				p.Annotations[schedulingv1beta1.EvictionRecordKey] = e.Record()
-			}
-			w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
-				job("victim", "default", "low", 0, "n1", each(budgeted), each(marked)), job("preemptor", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
-			w.Expect(test.want)
-		})
-	}
+		objects := func(written ...option) []any {
+			return []any{cordoned, job("victim", "default", "low", 0, "n1", written[0]), job("preemptor", "default", "high", 1, "-", written[1:]...)}
+		}
+		for name, configuration := range map[string]string{"capacity": everything, "proportion": with(everything, "capacity", "proportion")} {
+			t.Run(name, func(t *testing.T) {
+				as := each(func(*corev1.Pod) {})
+				w := start(t, configuration).Set(objects(as, tolerant)...)
+				w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0").Expect("")
+				w = start(t, configuration).Set(objects(func(g *schedulingv1beta1.PodGroup, p *corev1.Pod) { each(told("p1"))(g, p); each(leaving)(g, p) },
+					tolerant, recorded("p1", "preempt"), one(0, nominated("n1")))...)
+				w.Expect("preemptor-0 is nominated to n1").Expect("").RemovePods("victim-0").Expect("preemptor-0 is bound to n1")
+			})
+		}
+	})
+	// It was decided when the plan was made. By now the budget may count victims of the same plan.
+	t.Run("with whether it breaks a disruption budget", func(t *testing.T) {
+		const kept, broken = "victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1", "victim-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1"
+		for name, test := range map[string]struct {
+			allowed int32
+			past    bool
+			want    string
+		}{
+			"kept":                  {1, false, kept},
+			"kept, used up by now":  {0, false, kept},
+			"broken":                {0, true, broken},
+			"broken, larger by now": {1, true, broken},
+		} {
+			t.Run(name, func(t *testing.T) {
+				marked := func(p *corev1.Pod) {
+					told("p1")(p)
+					e := decision.Eviction{Plan: "p1", Rule: "J1", PastBudget: test.past}
+					p.Annotations[schedulingv1beta1.EvictionRecordKey] = e.Record()
+				}
+				w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
+					job("victim", "default", "low", 0, "n1", each(budgeted), each(marked)), job("preemptor", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
+				w.Expect(test.want)
+			})
+		}
+	})
 }

@@ -111,19 +111,38 @@ func victims(w *loop.Loop) string {
 	return strings.Join(said, "; ")
 }
 
-func TestTheWholeGangGoesAndOnePreemptorGetsItsRoomAcrossNodes(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), job("wide", "default", "low", 2, "n1 n2"), job("small", "default", "mid", 1, "n1"),
-		job("other", "default", "mid", 1, "n2"), job("preemptor", "default", "high", 2, "- -"))
-	w.Expect("wide-1 leaves n2 for preemptor by J1; wide-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
-}
-
-func TestAGangIsNotBrokenForAPreemptorThatGetsOnlyPartOfWhatItNeeds(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 1, "n1"), job("stays", "default", "high", 1, "n2"),
-		job("preemptor", "default", "high", 2, "- -"))
-	w.Expect("")
-	if got := w.Why("preemptor"); !strings.HasPrefix(got, "NotEnoughResources: 0 of the 2 pods that must start together") || protected(w, "preemptor") != "1 by rule J1 (the priority of their job is not lower)" {
-		t.Error(got)
-	}
+func TestAGangIsEvictedWholeOrKeepsItsMinimum(t *testing.T) {
+	t.Run("one preemptor gets the room of a whole gang on all nodes", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), job("wide", "default", "low", 2, "n1 n2"), job("small", "default", "mid", 1, "n1"),
+			job("other", "default", "mid", 1, "n2"), job("preemptor", "default", "high", 2, "- -"))
+		w.Expect("wide-1 leaves n2 for preemptor by J1; wide-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
+	})
+	t.Run("no gang is broken for part of what a preemptor needs", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 1, "n1"), job("stays", "default", "high", 1, "n2"),
+			job("preemptor", "default", "high", 2, "- -"))
+		w.Expect("")
+		if got := w.Why("preemptor"); !strings.HasPrefix(got, "NotEnoughResources: 0 of the 2 pods that must start together") || protected(w, "preemptor") != "1 by rule J1 (the priority of their job is not lower)" {
+			t.Error(got)
+		}
+	})
+	t.Run("a gang may keep a small pod and lose a large one", func(t *testing.T) {
+		// The least important of its pods alone would not be enough, and after it none of the others may be evicted.
+		w := start(t, everything+"configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n").Set(nodes("cpu=2", "n1"),
+			job("victim", "default", "low", 1, "n1 n1", one(0, fixture.Asks("cpu=1500m")), one(1, fixture.Asks("cpu=500m"))), job("preemptor", "default", "high", 1, "-"))
+		w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+	})
+	t.Run("only a pod on another node leaves if that is enough", func(t *testing.T) {
+		w := start(t, everything).Set(fixture.Node("n1", "cpu=3"), fixture.Node("n2", "cpu=1"), queue("small", 0, "", "", "cpu=3"),
+			job("victim", "small", "low", 1, "n1 n2", one(0, as("master")), roles(map[string]int32{"master": 1})),
+			job("preemptor", "small", "high", 1, "-", asking("cpu=2")))
+		w.Expect("victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n1")
+	})
+	t.Run("of a gang that needs any two, the large pod leaves", func(t *testing.T) {
+		w := start(t, everything).Set(fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=2"), queue("small", 0, "", "", "cpu=4"),
+			job("other", "small", "high", 1, "n1"), job("victim", "small", "low", 2, "n1 n2 n1", one(2, fixture.Asks("cpu=2"))),
+			job("preemptor", "small", "high", 1, "-"))
+		w.Expect("victim-2 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+	})
 }
 
 // The rules that look at objects alone, each with its reason in the verdict of the preemptor.
@@ -175,30 +194,9 @@ func TestWhoIsProtectedAndWhy(t *testing.T) {
 
 func keeping(q *schedulingv1beta1.Queue) { no := false; q.Spec.Reclaimable = &no }
 
-func TestAGangMayKeepASmallPodAndGiveALargeOne(t *testing.T) {
-	// The least important of its pods alone would not be enough, and after it none of the others may be evicted.
-	w := start(t, everything+"configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n").Set(nodes("cpu=2", "n1"),
-		job("victim", "default", "low", 1, "n1 n1", one(0, fixture.Asks("cpu=1500m")), one(1, fixture.Asks("cpu=500m"))), job("preemptor", "default", "high", 1, "-"))
-	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
-}
-
-func TestAGangLeavesOnlyAPodElsewhereIfThatIsAllItTakes(t *testing.T) {
-	w := start(t, everything).Set(fixture.Node("n1", "cpu=3"), fixture.Node("n2", "cpu=1"), queue("small", 0, "", "", "cpu=3"),
-		job("victim", "small", "low", 1, "n1 n2", one(0, as("master")), roles(map[string]int32{"master": 1})),
-		job("preemptor", "small", "high", 1, "-", asking("cpu=2")))
-	w.Expect("victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n1")
-}
-
 func TestNoPodWithRequestsIsEvictedForOneWithout(t *testing.T) {
 	inVain := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "nowhere"} }
 	w := start(t, oneByOne).Set(fixture.Node("n1", "cpu=3 pods=1"), job("victim", "default", "low", 0, "n1"),
 		job("preemptor", "default", "high", 0, "- -", one(0, fixture.Asks("")), one(1, inVain)))
 	w.Expect("")
-}
-
-func TestOfAGangThatNeedsAnyTwoPodsTheLargeOneLeavesIfThatIsEnough(t *testing.T) {
-	w := start(t, everything).Set(fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=2"), queue("small", 0, "", "", "cpu=4"),
-		job("other", "small", "high", 1, "n1"), job("victim", "small", "low", 2, "n1 n2 n1", one(2, fixture.Asks("cpu=2"))),
-		job("preemptor", "small", "high", 1, "-"))
-	w.Expect("victim-2 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
 }

@@ -17,29 +17,29 @@ func planned(t *testing.T) *loop.Loop {
 	return w.Expect("victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
 }
 
-func TestAPlanWaitsForItsLastVictimAndIsFulfilledAtOnce(t *testing.T) {
-	w := planned(t).Expect("").Terminate("victim-0", "victim-1").Expect("").RemovePods("victim-1").Expect("")
-	if got := w.Why("preemptor"); got != "Preempting: pods are leaving the nominated nodes" {
-		t.Errorf("the preemptor waits because %s", got)
-	}
-	w.RemovePods("victim-0").Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2").StartBound().Expect("")
-	if j := w.Job(fixture.Key("preemptor")); j.Plan != nil || j.Verdict != nil {
-		t.Errorf("the preemptor has the plan %v and the verdict %v", j.Plan, j.Verdict)
-	}
-}
-
-// Its surplus pod is evicted, and then the others as a whole. Nothing changes until the evictions are sent.
-func TestAPlanStandsWhoseVictimsAreASurplusPodAndTheRestOfItsGang(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("victim", "default", "low", 1, "n1 n1"), job("preemptor", "default", "high", 2, "- -"))
-	w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n1")
-	w.Expect("").Terminate("victim-1").Expect("")
-}
-
-func TestAJobThatHasStartedGetsItsPodsOneByOne(t *testing.T) {
-	w := start(t, with(everything, "- name: gang\n", "- name: gang\n    enableJobStarving: false\n")).Set(nodes("cpu=1", "n1", "n2", "n3"),
-		job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 1, "n3 - -"))
-	w.Expect("victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-1 is nominated to n1; preemptor-2 is nominated to n2")
-	w.Terminate("victim-0", "victim-1").RemovePods("victim-1").Expect("preemptor-2 is bound to n2").StartBound().Expect("").RemovePods("victim-0").Expect("preemptor-1 is bound to n1")
+func TestAPlanStandsUntilItIsFulfilled(t *testing.T) {
+	t.Run("it waits for its last victim and is fulfilled at once", func(t *testing.T) {
+		w := planned(t).Expect("").Terminate("victim-0", "victim-1").Expect("").RemovePods("victim-1").Expect("")
+		if got := w.Why("preemptor"); got != "Preempting: pods are leaving the nominated nodes" {
+			t.Errorf("the preemptor waits because %s", got)
+		}
+		w.RemovePods("victim-0").Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2").StartBound().Expect("")
+		if j := w.Job(fixture.Key("preemptor")); j.Plan != nil || j.Verdict != nil {
+			t.Errorf("the preemptor has the plan %v and the verdict %v", j.Plan, j.Verdict)
+		}
+	})
+	// Its surplus pod is evicted, and then the others as a whole. Nothing changes until the evictions are sent.
+	t.Run("with a surplus pod and the rest of its gang as victims", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=2", "n1"), job("victim", "default", "low", 1, "n1 n1"), job("preemptor", "default", "high", 2, "- -"))
+		w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n1")
+		w.Expect("").Terminate("victim-1").Expect("")
+	})
+	t.Run("a job that has started gets its pods one by one", func(t *testing.T) {
+		w := start(t, with(everything, "- name: gang\n", "- name: gang\n    enableJobStarving: false\n")).Set(nodes("cpu=1", "n1", "n2", "n3"),
+			job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 1, "n3 - -"))
+		w.Expect("victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-1 is nominated to n1; preemptor-2 is nominated to n2")
+		w.Terminate("victim-0", "victim-1").RemovePods("victim-1").Expect("preemptor-2 is bound to n2").StartBound().Expect("").RemovePods("victim-0").Expect("preemptor-1 is bound to n1")
+	})
 }
 
 // A plan whose evictions are not sent, what happens to it, and how it ends.
@@ -111,20 +111,21 @@ func TestAPlanOfAQueueThatMayNotHaveTheRoomIsCancelled(t *testing.T) {
 
 func closing(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosing }
 
-func TestAVictimThatRefusesToDieIsNotCountedOn(t *testing.T) {
-	w := planned(t).Terminate("victim-0", "victim-1").RemovePods("victim-0").Expect("")
-	if got := loop.Describe(w.CycleAfter(61 * time.Second)); got != "the plan for preemptor ends: pod work/victim-1 did not end within its grace period, preemptor-0 waits, preemptor-1 waits" {
-		t.Error(got)
-	}
-	// It keeps its node, and is not evicted again.
-	w.Expect("").RemovePods("victim-1").Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2")
-}
-
-func TestRoomThatIsFreeBeforeAllHaveLeftSparesTheOthers(t *testing.T) {
-	w := start(t, with(everything, "- name: gang\n", "- name: gang\n    enableJobStarving: false\n")).Set(nodes("cpu=1", "n1", "n2"), fixture.Node("n3", "cpu=1"),
-		job("victim", "default", "low", 0, "n1 n1", asking("cpu=500m")), job("other", "default", "high", 1, "n2"), job("preemptor", "default", "high", 1, "n3 -"))
-	w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-1 is nominated to n1")
-	w.Set(fixture.Node("n1", "cpu=2")).Expect("preemptor-1 is bound to n1; the plan for preemptor ends: its job has what it was promised, victim-1 stays, victim-0 stays")
+func TestAPlanFollowsItsVictims(t *testing.T) {
+	t.Run("a victim that does not end is not counted on", func(t *testing.T) {
+		w := planned(t).Terminate("victim-0", "victim-1").RemovePods("victim-0").Expect("")
+		if got := loop.Describe(w.CycleAfter(61 * time.Second)); got != "the plan for preemptor ends: pod work/victim-1 did not end within its grace period, preemptor-0 waits, preemptor-1 waits" {
+			t.Error(got)
+		}
+		// It keeps its node, and is not evicted again.
+		w.Expect("").RemovePods("victim-1").Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2")
+	})
+	t.Run("room that is free earlier spares the other victims", func(t *testing.T) {
+		w := start(t, with(everything, "- name: gang\n", "- name: gang\n    enableJobStarving: false\n")).Set(nodes("cpu=1", "n1", "n2"), fixture.Node("n3", "cpu=1"),
+			job("victim", "default", "low", 0, "n1 n1", asking("cpu=500m")), job("other", "default", "high", 1, "n2"), job("preemptor", "default", "high", 1, "n3 -"))
+		w.Expect("victim-1 leaves n1 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-1 is nominated to n1")
+		w.Set(fixture.Node("n1", "cpu=2")).Expect("preemptor-1 is bound to n1; the plan for preemptor ends: its job has what it was promised, victim-1 stays, victim-0 stays")
+	})
 }
 
 func TestAPlanWithoutAPreemptorIsForgottenInTime(t *testing.T) {

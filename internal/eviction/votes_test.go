@@ -42,7 +42,7 @@ tiers:
   - name: second
 `
 
-func TestAnEmptyAnswerIsANoUnlessTheVotesAreTakenAsUpstreamTakesThem(t *testing.T) {
+func TestAnEmptyVoteRejectsUnlessVotesCountAsUpstream(t *testing.T) {
 	const upstream = "compatibility: {victimVote: upstream}\n"
 	for name, test := range map[string]struct {
 		configuration, first, second, preemptor string

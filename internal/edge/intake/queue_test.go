@@ -78,80 +78,78 @@ func TestCoalescedEventsTellTheSameAsAllEvents(t *testing.T) {
 	})
 }
 
-func TestAPodDeletedTwiceBetweenTwoTakesIsGone(t *testing.T) {
-	q := newEventQueue()
-	q.delete(newPod("a", "1", ""))
-	q.set(newPod("a", "2", ""))
-	q.delete(newPod("a", "2", ""))
-	known := states{"a": {"1", ""}}
-	for _, e := range q.take() {
-		known.tell(e)
-	}
-	if len(known) > 0 {
-		t.Errorf("still known: %v", known)
-	}
-}
-
-func TestObjectsComeInTheOrderOfTheirFirstEventWithTheirLastState(t *testing.T) {
-	q := newEventQueue()
-	for _, name := range []string{"b", "a", "c"} {
-		q.set(newPod(name, types.UID(name), ""))
-	}
-	q.set(newPod("b", "b", "node"))
-	var got []string
-	for _, e := range q.take() {
-		pod := e.(cluster.Set).Object.(*corev1.Pod)
-		got = append(got, pod.Name+" "+pod.Spec.NodeName)
-	}
-	if diff := cmp.Diff([]string{"b node", "a ", "c "}, got); diff != "" {
-		t.Errorf("taken (-want +got):\n%s", diff)
-	}
-	if q.coalescedCount() != 1 {
-		t.Errorf("%d events coalesced, want 1", q.coalescedCount())
-	}
-}
-
-func TestOneWakeUpStandsForAllThatIsTaken(t *testing.T) {
-	q := newEventQueue()
-	q.set(newPod("a", "1", ""))
-	<-q.wake
-	q.set(newPod("b", "2", ""))
-	if taken := len(q.take()); taken != 2 {
-		t.Fatalf("took %d events, want 2", taken)
-	}
-	select {
-	case <-q.wake:
-		t.Error("woken for nothing")
-	default:
-	}
-	q.poke()
-	select {
-	case <-q.wake:
-	default:
-		t.Error("a poke does not wake")
-	}
-}
-
-func TestALargeBufferIsGivenBack(t *testing.T) {
-	q := newEventQueue()
-	for i := range retainedEntries + 1 {
-		q.set(newPod(fmt.Sprint(i), types.UID(fmt.Sprint(i)), ""))
-	}
-	q.take()
-	q.set(newPod("a", "1", ""))
-	q.take()
-	if cap(q.entries) != 0 {
-		t.Errorf("room for %d entries is kept for one", cap(q.entries))
-	}
-}
-
-func TestOfAPlanThatFailsTheLatestReasonIsTaken(t *testing.T) {
-	i := &Inbox{queue: newEventQueue()}
-	for _, e := range []cluster.PlanFailed{{Plan: "p", Reason: "first"}, {Plan: "q"}, {Plan: "p", Reason: "last"}} {
-		i.Fail(e)
-	}
-	<-i.Wake()
-	if diff := cmp.Diff([]cluster.Event{cluster.PlanFailed{Plan: "p", Reason: "last"}, cluster.PlanFailed{Plan: "q"}}, i.Take()); diff != "" {
-		t.Errorf("taken (-want +got):\n%s", diff)
-	}
+func TestAQueueOfEvents(t *testing.T) {
+	t.Run("tells of a pod that was deleted twice that it is gone", func(t *testing.T) {
+		q := newEventQueue()
+		q.delete(newPod("a", "1", ""))
+		q.set(newPod("a", "2", ""))
+		q.delete(newPod("a", "2", ""))
+		known := states{"a": {"1", ""}}
+		for _, e := range q.take() {
+			known.tell(e)
+		}
+		if len(known) > 0 {
+			t.Errorf("still known: %v", known)
+		}
+	})
+	t.Run("gives the last states, in the order of the first events", func(t *testing.T) {
+		q := newEventQueue()
+		for _, name := range []string{"b", "a", "c"} {
+			q.set(newPod(name, types.UID(name), ""))
+		}
+		q.set(newPod("b", "b", "node"))
+		var got []string
+		for _, e := range q.take() {
+			pod := e.(cluster.Set).Object.(*corev1.Pod)
+			got = append(got, pod.Name+" "+pod.Spec.NodeName)
+		}
+		if diff := cmp.Diff([]string{"b node", "a ", "c "}, got); diff != "" {
+			t.Errorf("taken (-want +got):\n%s", diff)
+		}
+		if q.coalescedCount() != 1 {
+			t.Errorf("%d events coalesced, want 1", q.coalescedCount())
+		}
+	})
+	t.Run("wakes once for all that is taken", func(t *testing.T) {
+		q := newEventQueue()
+		q.set(newPod("a", "1", ""))
+		<-q.wake
+		q.set(newPod("b", "2", ""))
+		if taken := len(q.take()); taken != 2 {
+			t.Fatalf("took %d events, want 2", taken)
+		}
+		select {
+		case <-q.wake:
+			t.Error("woken for nothing")
+		default:
+		}
+		q.poke()
+		select {
+		case <-q.wake:
+		default:
+			t.Error("a poke does not wake")
+		}
+	})
+	t.Run("frees a large buffer", func(t *testing.T) {
+		q := newEventQueue()
+		for i := range retainedEntries + 1 {
+			q.set(newPod(fmt.Sprint(i), types.UID(fmt.Sprint(i)), ""))
+		}
+		q.take()
+		q.set(newPod("a", "1", ""))
+		q.take()
+		if cap(q.entries) != 0 {
+			t.Errorf("room for %d entries is kept for one", cap(q.entries))
+		}
+	})
+	t.Run("gives the latest reason why a plan failed", func(t *testing.T) {
+		i := &Inbox{queue: newEventQueue()}
+		for _, e := range []cluster.PlanFailed{{Plan: "p", Reason: "first"}, {Plan: "q"}, {Plan: "p", Reason: "last"}} {
+			i.Fail(e)
+		}
+		<-i.Wake()
+		if diff := cmp.Diff([]cluster.Event{cluster.PlanFailed{Plan: "p", Reason: "last"}, cluster.PlanFailed{Plan: "q"}}, i.Take()); diff != "" {
+			t.Errorf("taken (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -72,89 +72,88 @@ func read(t *testing.T, api *rest.Config, block map[string]string) ([]cluster.Me
 	return readOnce(t.Context(), s)
 }
 
-func TestPrometheusSaysHowBusyNodesAre(t *testing.T) {
-	address := servePrometheus(t,
-		vector("node-2", "25", "node-1:9100", "50.5", "broken", "NaN", "without-memory", "1", "over", "120"),
-		vector("node-1:9100", "10", "node-2", "0", "broken", "7", "without-cpu", "1", "over", "-3"))
-	got, err := read(t, nil, map[string]string{"address": address})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []cluster.Measured{
-		{Node: "node-1", At: measuredAt, CPU: 505_000, Memory: 100_000}, {Node: "node-2", At: measuredAt, CPU: 250_000},
-		{Node: "over", At: measuredAt, CPU: 1_000_000},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestElasticsearchSaysHowBusyNodesAre(t *testing.T) {
-	var asked map[string]any
-	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		user, password, _ := r.BasicAuth()
-		if r.URL.Path != "/metrics-of-*/_search" || user != "reader" || password != "opensesame" {
-			http.Error(w, "no", http.StatusUnauthorized)
-			return
+func TestSourcesSayHowBusyNodesAre(t *testing.T) {
+	t.Run("Prometheus", func(t *testing.T) {
+		address := servePrometheus(t,
+			vector("node-2", "25", "node-1:9100", "50.5", "broken", "NaN", "without-memory", "1", "over", "120"),
+			vector("node-1:9100", "10", "node-2", "0", "broken", "7", "without-cpu", "1", "over", "-3"))
+		got, err := read(t, nil, map[string]string{"address": address})
+		if err != nil {
+			t.Fatal(err)
 		}
-		_ = json.NewDecoder(r.Body).Decode(&asked)
-		_, _ = io.WriteString(w, `{"aggregations":{"hosts":{"buckets":[
-			{"key":"node-1","cpu":{"value":0.5},"mem":{"value":0.25}}, {"key":"node-2","cpu":{"value":null},"mem":{"value":0.25}}]}}}`)
+		want := []cluster.Measured{
+			{Node: "node-1", At: measuredAt, CPU: 505_000, Memory: 100_000}, {Node: "node-2", At: measuredAt, CPU: 250_000},
+			{Node: "over", At: measuredAt, CPU: 1_000_000},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
 	})
-	block := map[string]string{"type": "elasticsearch", "address": address, "elasticsearch.index": "metrics-of-*",
-		"elasticsearch.username": "reader", "elasticsearch.password": "opensesame", "elasticsearch.hostnameFieldName": "agent.name"}
-	before := time.Now()
-	got, err := read(t, nil, block)
-	if err != nil || len(got) != 1 || got[0].Node != "node-1" || got[0].CPU != 500_000 || got[0].Memory != 250_000 || got[0].At.Before(before) {
-		t.Errorf("it says %+v (%v)", got, err)
-	}
-	if text := fmt.Sprint(asked); !strings.Contains(text, "field:agent.name") || !strings.Contains(text, "gte:now-10m") {
-		t.Errorf("it was asked %s", text)
-	}
-	block["elasticsearch.password"] = "wrong"
-	if _, err := read(t, nil, block); err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "wrong") {
-		t.Errorf("with another password: %v", err)
-	}
-}
-
-func TestTheMetricsServerSaysWhatNodesUse(t *testing.T) {
-	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/apis/metrics.k8s.io/v1beta1/nodes" || r.Header.Get("Authorization") != "Bearer secret" {
-			http.Error(w, "no", http.StatusForbidden)
-			return
+	t.Run("Elasticsearch", func(t *testing.T) {
+		var asked map[string]any
+		address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			user, password, _ := r.BasicAuth()
+			if r.URL.Path != "/metrics-of-*/_search" || user != "reader" || password != "opensesame" {
+				http.Error(w, "no", http.StatusUnauthorized)
+				return
+			}
+			_ = json.NewDecoder(r.Body).Decode(&asked)
+			_, _ = io.WriteString(w, `{"aggregations":{"hosts":{"buckets":[
+			{"key":"node-1","cpu":{"value":0.5},"mem":{"value":0.25}}, {"key":"node-2","cpu":{"value":null},"mem":{"value":0.25}}]}}}`)
+		})
+		block := map[string]string{"type": "elasticsearch", "address": address, "elasticsearch.index": "metrics-of-*",
+			"elasticsearch.username": "reader", "elasticsearch.password": "opensesame", "elasticsearch.hostnameFieldName": "agent.name"}
+		before := time.Now()
+		got, err := read(t, nil, block)
+		if err != nil || len(got) != 1 || got[0].Node != "node-1" || got[0].CPU != 500_000 || got[0].Memory != 250_000 || got[0].At.Before(before) {
+			t.Errorf("it says %+v (%v)", got, err)
 		}
-		_, _ = io.WriteString(w, `{"kind":"NodeMetricsList","items":[
+		if text := fmt.Sprint(asked); !strings.Contains(text, "field:agent.name") || !strings.Contains(text, "gte:now-10m") {
+			t.Errorf("it was asked %s", text)
+		}
+		block["elasticsearch.password"] = "wrong"
+		if _, err := read(t, nil, block); err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "wrong") {
+			t.Errorf("with another password: %v", err)
+		}
+	})
+	t.Run("the metrics server", func(t *testing.T) {
+		address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/apis/metrics.k8s.io/v1beta1/nodes" || r.Header.Get("Authorization") != "Bearer secret" {
+				http.Error(w, "no", http.StatusForbidden)
+				return
+			}
+			_, _ = io.WriteString(w, `{"kind":"NodeMetricsList","items":[
 			{"metadata":{"name":"node-2"},"timestamp":"2026-03-04T05:06:07Z","window":"10s","usage":{"cpu":"1250m","memory":"1Gi"}},
 			{"metadata":{"name":"node-1"},"timestamp":"2026-03-04T05:06:07Z","usage":{"cpu":"250000001n","memory":"512Ki"}},
 			{"metadata":{"name":"node-3"},"timestamp":"2026-03-04T05:06:07Z","usage":{"cpu":"1"}}]}`)
-	})
-	got, err := read(t, &rest.Config{Host: address, BearerToken: "secret"}, map[string]string{"type": "metrics_server"})
-	want := []cluster.Measured{
-		{Node: "node-1", At: measuredAt, CPU: 251, Memory: 512 << 10, Absolute: true}, // a part of a thousandth counts as one
-		{Node: "node-2", At: measuredAt, CPU: 1250, Memory: 1 << 30, Absolute: true},
-	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%s (%v)", diff, err)
-	}
-}
-
-func TestAPrometheusAdapterIsAskedInWhicheverVersionItHas(t *testing.T) {
-	for _, served := range []string{"v1beta1", "v1beta2"} {
-		address := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			value := map[string]string{"node_cpu_usage_avg": "250m", "node_memory_usage_avg": "1"}
-			metric, isOurs := strings.CutPrefix(r.URL.Path, "/apis/custom.metrics.k8s.io/"+served+"/nodes/*/")
-			if !isOurs || value[metric] == "" {
-				http.NotFound(w, r)
-				return
-			}
-			_, _ = fmt.Fprintf(w, `{"items":[{"describedObject":{"kind":"Node","name":"node-1"},"timestamp":"2026-03-04T05:06:07Z","value":%q}]}`, value[metric])
 		})
-		got, err := read(t, &rest.Config{Host: address}, map[string]string{"type": "prometheus_adaptor"})
-		want := []cluster.Measured{{Node: "node-1", At: measuredAt, CPU: 250_000, Memory: 1_000_000}}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %s (%v)", served, diff, err)
+		got, err := read(t, &rest.Config{Host: address, BearerToken: "secret"}, map[string]string{"type": "metrics_server"})
+		want := []cluster.Measured{
+			{Node: "node-1", At: measuredAt, CPU: 251, Memory: 512 << 10, Absolute: true}, // a part of a thousandth counts as one
+			{Node: "node-2", At: measuredAt, CPU: 1250, Memory: 1 << 30, Absolute: true},
 		}
-	}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s (%v)", diff, err)
+		}
+	})
+	t.Run("a Prometheus adapter, in the version that it has", func(t *testing.T) {
+		for _, served := range []string{"v1beta1", "v1beta2"} {
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				value := map[string]string{"node_cpu_usage_avg": "250m", "node_memory_usage_avg": "1"}
+				metric, isOurs := strings.CutPrefix(r.URL.Path, "/apis/custom.metrics.k8s.io/"+served+"/nodes/*/")
+				if !isOurs || value[metric] == "" {
+					http.NotFound(w, r)
+					return
+				}
+				_, _ = fmt.Fprintf(w, `{"items":[{"describedObject":{"kind":"Node","name":"node-1"},"timestamp":"2026-03-04T05:06:07Z","value":%q}]}`, value[metric])
+			})
+			got, err := read(t, &rest.Config{Host: address}, map[string]string{"type": "prometheus_adaptor"})
+			want := []cluster.Measured{{Node: "node-1", At: measuredAt, CPU: 250_000, Memory: 1_000_000}}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s: %s (%v)", served, diff, err)
+			}
+		}
+	})
 }
 
 func TestASourceThatMakesNoSenseIsAnError(t *testing.T) {
@@ -246,63 +245,63 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func TestTheMeterAsksAgainAndAgain(t *testing.T) {
-	r := &recorder{}
-	m, stop := run(t, r)
-	m.Use(map[string]string{"address": servePrometheus(t, vector("n", "1"), vector("n", "2")), "interval": "5ms"})
-	eventually(t, "five answers", func() bool { n, _ := r.seen(); return n >= 5 })
-	m.Use(nil)
-	time.Sleep(50 * time.Millisecond)
-	before, _ := r.seen()
-	time.Sleep(50 * time.Millisecond)
-	if after, lines := r.seen(); after != before || lines != 0 {
-		t.Errorf("asked nobody it reports %d, and has logged %v", after-before, r.lines)
-	}
-	stop()
-}
-
-func TestWhatIsWrongIsLoggedWhenItChanges(t *testing.T) {
-	var mutex sync.Mutex
-	asked, status := 0, http.StatusBadGateway
-	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		asked++
-		if status != http.StatusOK {
-			http.Error(w, "", status)
-			return
+func TestTheMeter(t *testing.T) {
+	t.Run("asks again and again", func(t *testing.T) {
+		r := &recorder{}
+		m, stop := run(t, r)
+		m.Use(map[string]string{"address": servePrometheus(t, vector("n", "1"), vector("n", "2")), "interval": "5ms"})
+		eventually(t, "five answers", func() bool { n, _ := r.seen(); return n >= 5 })
+		m.Use(nil)
+		time.Sleep(50 * time.Millisecond)
+		before, _ := r.seen()
+		time.Sleep(50 * time.Millisecond)
+		if after, lines := r.seen(); after != before || lines != 0 {
+			t.Errorf("asked nobody it reports %d, and has logged %v", after-before, r.lines)
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, vector("n", "1"))
+		stop()
 	})
-	r := &recorder{}
-	m, stop := run(t, r)
-	m.Use(map[string]string{"address": address, "interval": "5ms"})
-	eventually(t, "five questions", func() bool { mutex.Lock(); defer mutex.Unlock(); return asked >= 5 })
-	if measured, lines := r.seen(); measured != 0 || lines != 1 {
-		t.Errorf("%d nodes are reported and %d lines are logged, want none and 1: %v", measured, lines, r.lines)
-	}
-	mutex.Lock()
-	status = http.StatusOK
-	mutex.Unlock()
-	eventually(t, "an answer", func() bool { n, lines := r.seen(); return n > 0 && lines == 2 })
-	stop()
-}
-
-func TestASourceThatDoesNotAnswerHoldsUpNeitherTheNextNorTheEnd(t *testing.T) {
-	release := make(chan struct{})
-	silent := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
-	t.Cleanup(func() { close(release) })
-	r := &recorder{}
-	m, stop := run(t, r)
-	m.Use(map[string]string{"address": silent})
-	time.Sleep(20 * time.Millisecond)
-	m.Use(map[string]string{"address": servePrometheus(t, vector("n", "1"), vector("n", "2"))})
-	eventually(t, "an answer of the other", func() bool { n, _ := r.seen(); return n == 1 })
-	m.Use(map[string]string{"address": silent})
-	time.Sleep(20 * time.Millisecond)
-	stop()
-	if _, lines := r.seen(); lines != 0 {
-		t.Errorf("logged is %v", r.lines)
-	}
+	t.Run("logs what is wrong when that changes", func(t *testing.T) {
+		var mutex sync.Mutex
+		asked, status := 0, http.StatusBadGateway
+		address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			asked++
+			if status != http.StatusOK {
+				http.Error(w, "", status)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, vector("n", "1"))
+		})
+		r := &recorder{}
+		m, stop := run(t, r)
+		m.Use(map[string]string{"address": address, "interval": "5ms"})
+		eventually(t, "five questions", func() bool { mutex.Lock(); defer mutex.Unlock(); return asked >= 5 })
+		if measured, lines := r.seen(); measured != 0 || lines != 1 {
+			t.Errorf("%d nodes are reported and %d lines are logged, want none and 1: %v", measured, lines, r.lines)
+		}
+		mutex.Lock()
+		status = http.StatusOK
+		mutex.Unlock()
+		eventually(t, "an answer", func() bool { n, lines := r.seen(); return n > 0 && lines == 2 })
+		stop()
+	})
+	t.Run("is not held up by a source that does not answer", func(t *testing.T) {
+		release := make(chan struct{})
+		silent := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
+		t.Cleanup(func() { close(release) })
+		r := &recorder{}
+		m, stop := run(t, r)
+		m.Use(map[string]string{"address": silent})
+		time.Sleep(20 * time.Millisecond)
+		m.Use(map[string]string{"address": servePrometheus(t, vector("n", "1"), vector("n", "2"))})
+		eventually(t, "an answer of the other", func() bool { n, _ := r.seen(); return n == 1 })
+		m.Use(map[string]string{"address": silent})
+		time.Sleep(20 * time.Millisecond)
+		stop()
+		if _, lines := r.seen(); lines != 0 {
+			t.Errorf("logged is %v", r.lines)
+		}
+	})
 }

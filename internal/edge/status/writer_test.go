@@ -88,81 +88,79 @@ func expectNotes(t *testing.T, n *notes, want ...string) {
 	}
 }
 
-func TestOnlyTheNewestStatusIsWrittenAfterARest(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
-		w.Put(note{name: "a", text: "1", written: n})
-		for i := 2; i <= 15; i++ {
-			time.Sleep(130 * time.Millisecond)
-			w.Put(note{name: "a", text: fmt.Sprint(i), written: n})
-		}
-		time.Sleep(time.Minute)
-		expectNotes(t, n, "0s 1", "1s 8", "2s 15")
-		if len(w.slots) > 0 {
-			t.Errorf("%d objects are remembered after a minute of rest", len(w.slots))
-		}
+func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
+	t.Run("only the newest is written after a pause", func(t *testing.T) {
+		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+			w.Put(note{name: "a", text: "1", written: n})
+			for i := 2; i <= 15; i++ {
+				time.Sleep(130 * time.Millisecond)
+				w.Put(note{name: "a", text: fmt.Sprint(i), written: n})
+			}
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "0s 1", "1s 8", "2s 15")
+			if len(w.slots) > 0 {
+				t.Errorf("%d objects are remembered after a minute of rest", len(w.slots))
+			}
+		})
 	})
-}
-
-func TestAStatusThatIsWaitedForIsNotDelayed(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
-		n.takes = 200 * time.Millisecond
-		w.Put(note{name: "a", text: "1", written: n})
-		time.Sleep(300 * time.Millisecond)
-		w.Put(note{name: "a", text: "2", isNews: true, written: n})
-		time.Sleep(100 * time.Millisecond)
-		w.Put(note{name: "a", text: "3", isNews: true, written: n}) // while 2 is under way
-		time.Sleep(time.Minute)
-		expectNotes(t, n, "200ms 1", "500ms 2", "700ms 3")
+	t.Run("one that is waited for is not delayed", func(t *testing.T) {
+		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+			n.takes = 200 * time.Millisecond
+			w.Put(note{name: "a", text: "1", written: n})
+			time.Sleep(300 * time.Millisecond)
+			w.Put(note{name: "a", text: "2", isNews: true, written: n})
+			time.Sleep(100 * time.Millisecond)
+			w.Put(note{name: "a", text: "3", isNews: true, written: n}) // while 2 is under way
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "200ms 1", "500ms 2", "700ms 3")
+		})
 	})
-}
-
-func TestAStatusThatFailsIsTriedUntilItIsReplaced(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
-		failure := errors.New("no")
-		n.answers = []error{failure, failure, failure}
-		w.Put(note{name: "a", text: "1", written: n})
-		time.Sleep(time.Second)
-		w.Put(note{name: "a", text: "2", isNews: true, written: n})
-		time.Sleep(time.Minute)
-		expectNotes(t, n, "0s 1: no", "500ms 1: no", "1.5s 2: no", "3.5s 2")
-		if written, failed := w.Counts(); written != 1 || failed != 3 {
-			t.Errorf("counted %d writes and %d failures", written, failed)
-		}
+	t.Run("one that fails is tried until it is replaced", func(t *testing.T) {
+		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+			failure := errors.New("no")
+			n.answers = []error{failure, failure, failure}
+			w.Put(note{name: "a", text: "1", written: n})
+			time.Sleep(time.Second)
+			w.Put(note{name: "a", text: "2", isNews: true, written: n})
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "0s 1: no", "500ms 1: no", "1.5s 2: no", "3.5s 2")
+			if written, failed := w.Counts(); written != 1 || failed != 3 {
+				t.Errorf("counted %d writes and %d failures", written, failed)
+			}
+		})
 	})
-}
-
-func TestAStatusOfAnObjectThatIsGoneIsForgotten(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
-		n.answers = []error{apiserver.ErrObjectGone}
-		w.Put(note{name: "a", text: "1", written: n})
-		time.Sleep(time.Minute)
-		expectNotes(t, n, "0s 1: the object is gone")
-		if len(w.slots) > 0 {
-			t.Errorf("%d objects are remembered", len(w.slots))
-		}
-		w.Put(note{name: "a", life: "next", text: "2", written: n})
-		time.Sleep(time.Minute)
-		expectNotes(t, n, "0s 1: the object is gone", "1m0s 2")
+	t.Run("one of an object that is gone is forgotten", func(t *testing.T) {
+		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+			n.answers = []error{apiserver.ErrObjectGone}
+			w.Put(note{name: "a", text: "1", written: n})
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "0s 1: the object is gone")
+			if len(w.slots) > 0 {
+				t.Errorf("%d objects are remembered", len(w.slots))
+			}
+			w.Put(note{name: "a", life: "next", text: "2", written: n})
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "0s 1: the object is gone", "1m0s 2")
+		})
 	})
-}
-
-func TestAStatusThatWasDroppedIsNotTriedAgain(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
-		n.takes = time.Second
-		n.answers = []error{errors.New("no")}
-		w.Put(note{name: "a", life: "1", text: "1", written: n})
-		synctest.Wait()
-		sending := w.drop(note{name: "a"}.key(), "1")
-		begin := time.Now()
-		<-sending
-		if took := time.Since(begin); took != time.Second {
-			t.Errorf("the write was over after %s, want when it returned", took)
-		}
-		time.Sleep(time.Minute)
-		expectNotes(t, n, "1s 1: no")
-		if w.drop(note{name: "a"}.key(), "1") != nil {
-			t.Error("a write is under way")
-		}
+	t.Run("one that was dropped is not tried again", func(t *testing.T) {
+		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+			n.takes = time.Second
+			n.answers = []error{errors.New("no")}
+			w.Put(note{name: "a", life: "1", text: "1", written: n})
+			synctest.Wait()
+			sending := w.drop(note{name: "a"}.key(), "1")
+			begin := time.Now()
+			<-sending
+			if took := time.Since(begin); took != time.Second {
+				t.Errorf("the write was over after %s, want when it returned", took)
+			}
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "1s 1: no")
+			if w.drop(note{name: "a"}.key(), "1") != nil {
+				t.Error("a write is under way")
+			}
+		})
 	})
 }
 

@@ -53,80 +53,80 @@ func awaited(m *memory, now time.Time) []string {
 	return slices.Sorted(maps.Keys(unseen))
 }
 
-func TestACreatedPodIsAwaitedUntilItIsSeenOrTooLongAgo(t *testing.T) {
-	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
-	m := newMemory()
-	for _, pod := range []string{"sim-a-0", "sim-a-1", "sim-a-2", "sim-a-3"} {
-		m.create(name, "u1", pod, start)
-	}
-	m.create(name, "u1", "sim-a-4", start.Add(time.Second))
-	m.settle(name, "u1", "sim-a-1", "p1") // before the reply
-	m.created(name, "u1", "sim-a-0", "p0")
-	m.created(name, "u1", "sim-a-1", "p1")
-	m.created(name, "u1", "sim-a-2", "p2")
-	m.settle(name, "u1", "sim-a-2", "p2") // after it
-	m.refused(name, "u1", "sim-a-3")
-	m.settle(name, "u2", "sim-a-0", "p0") // a pod of another Job of the name
-	if got, want := awaited(m, start), []string{"sim-a-0", "sim-a-4"}; !slices.Equal(got, want) {
-		t.Errorf("awaited are %v, want %v", got, want)
-	}
-	if _, wait := m.unseen(name, "u1", start); wait != memoryLasts {
-		t.Errorf("the first is awaited for %s, want %s", wait, memoryLasts)
-	}
-	if got := awaited(m, start.Add(memoryLasts)); !slices.Equal(got, []string{"sim-a-4"}) {
-		t.Errorf("in the end %v are awaited", got)
-	}
-	m.forget(name)
-	if got := awaited(m, start); len(got) > 0 {
-		t.Errorf("of a forgotten Job %v are awaited", got)
-	}
-}
-
-// The events of a pod that is gone may come after another of its name was created. That one is still awaited. Otherwise it
-// would be created again, and count as deleted by a user.
-func TestALateEventOfAnEarlierPodSettlesNoLaterOne(t *testing.T) {
-	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
-	m := newMemory()
-	m.create(name, "u1", "sim-a-0", start)
-	m.settle(name, "u1", "sim-a-0", "old") // before the reply
-	m.created(name, "u1", "sim-a-0", "new")
-	m.settle(name, "u1", "sim-a-0", "old") // after it
-	if got := awaited(m, start); !slices.Equal(got, []string{"sim-a-0"}) {
-		t.Errorf("awaited are %v", got)
-	}
-	m.settle(name, "u1", "sim-a-0", "new")
-	if got := awaited(m, start); len(got) > 0 {
-		t.Errorf("it was seen, and awaited are %v", got)
-	}
-}
-
-func TestAnEvictionIsRememberedUntilItIsAnsweredOrThePodIsBack(t *testing.T) {
-	job := fixture.BatchJob(fixture.BatchTask("a", 2, ""))
-	pods := func(second corev1.PodPhase) []*corev1.Pod {
-		var pods []*corev1.Pod
-		for index, phase := range []corev1.PodPhase{corev1.PodRunning, second} {
-			pod := builder.Pod(job, &job.Spec.Tasks[0], index)
-			pod.Status.Phase = phase
-			pods = append(pods, pod)
+func TestAPodIsAwaitedAsItWasWritten(t *testing.T) {
+	t.Run("a created pod, until it is seen or for too long", func(t *testing.T) {
+		name := types.NamespacedName{Namespace: "lab", Name: "sim"}
+		m := newMemory()
+		for _, pod := range []string{"sim-a-0", "sim-a-1", "sim-a-2", "sim-a-3"} {
+			m.create(name, "u1", pod, start)
 		}
-		return pods
-	}
-	r := &Reconciler{memory: newMemory()}
-	name := types.NamespacedName{Namespace: "lab", Name: "sim"}
-	gone := lifecycle.Eviction(job, 0, 1)
-	r.memory.since(name, job.UID, beginning{gone.Event, 0, 1}, start)
-	if got := r.memory.since(name, job.UID, beginning{gone.Event, 0, 1}, start.Add(time.Hour)); !got.Equal(start) {
-		t.Errorf("it began at %s", got)
-	}
-	if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 1 || found[0].What != gone.What {
-		t.Errorf("while the new pod waits, it is %v", found)
-	}
-	if found := r.lasting(job, pods(corev1.PodRunning), nil); len(found) != 0 {
-		t.Errorf("the pod is back, yet there is %v", found)
-	}
-	if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 0 {
-		t.Errorf("what is over came back: %v", found)
-	}
+		m.create(name, "u1", "sim-a-4", start.Add(time.Second))
+		m.settle(name, "u1", "sim-a-1", "p1") // before the reply
+		m.created(name, "u1", "sim-a-0", "p0")
+		m.created(name, "u1", "sim-a-1", "p1")
+		m.created(name, "u1", "sim-a-2", "p2")
+		m.settle(name, "u1", "sim-a-2", "p2") // after it
+		m.refused(name, "u1", "sim-a-3")
+		m.settle(name, "u2", "sim-a-0", "p0") // a pod of another Job of the name
+		if got, want := awaited(m, start), []string{"sim-a-0", "sim-a-4"}; !slices.Equal(got, want) {
+			t.Errorf("awaited are %v, want %v", got, want)
+		}
+		if _, wait := m.unseen(name, "u1", start); wait != memoryLasts {
+			t.Errorf("the first is awaited for %s, want %s", wait, memoryLasts)
+		}
+		if got := awaited(m, start.Add(memoryLasts)); !slices.Equal(got, []string{"sim-a-4"}) {
+			t.Errorf("in the end %v are awaited", got)
+		}
+		m.forget(name)
+		if got := awaited(m, start); len(got) > 0 {
+			t.Errorf("of a forgotten Job %v are awaited", got)
+		}
+	})
+	// The events of a pod that is gone may come after another of its name was created. That one is still awaited. Otherwise it
+	// would be created again, and count as deleted by a user.
+	t.Run("an event of an earlier pod does not settle a later one", func(t *testing.T) {
+		name := types.NamespacedName{Namespace: "lab", Name: "sim"}
+		m := newMemory()
+		m.create(name, "u1", "sim-a-0", start)
+		m.settle(name, "u1", "sim-a-0", "old") // before the reply
+		m.created(name, "u1", "sim-a-0", "new")
+		m.settle(name, "u1", "sim-a-0", "old") // after it
+		if got := awaited(m, start); !slices.Equal(got, []string{"sim-a-0"}) {
+			t.Errorf("awaited are %v", got)
+		}
+		m.settle(name, "u1", "sim-a-0", "new")
+		if got := awaited(m, start); len(got) > 0 {
+			t.Errorf("it was seen, and awaited are %v", got)
+		}
+	})
+	t.Run("an eviction, until it is answered or the pod is back", func(t *testing.T) {
+		job := fixture.BatchJob(fixture.BatchTask("a", 2, ""))
+		pods := func(second corev1.PodPhase) []*corev1.Pod {
+			var pods []*corev1.Pod
+			for index, phase := range []corev1.PodPhase{corev1.PodRunning, second} {
+				pod := builder.Pod(job, &job.Spec.Tasks[0], index)
+				pod.Status.Phase = phase
+				pods = append(pods, pod)
+			}
+			return pods
+		}
+		r := &Reconciler{memory: newMemory()}
+		name := types.NamespacedName{Namespace: "lab", Name: "sim"}
+		gone := lifecycle.Eviction(job, 0, 1)
+		r.memory.since(name, job.UID, beginning{gone.Event, 0, 1}, start)
+		if got := r.memory.since(name, job.UID, beginning{gone.Event, 0, 1}, start.Add(time.Hour)); !got.Equal(start) {
+			t.Errorf("it began at %s", got)
+		}
+		if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 1 || found[0].What != gone.What {
+			t.Errorf("while the new pod waits, it is %v", found)
+		}
+		if found := r.lasting(job, pods(corev1.PodRunning), nil); len(found) != 0 {
+			t.Errorf("the pod is back, yet there is %v", found)
+		}
+		if found := r.lasting(job, pods(corev1.PodPending), nil); len(found) != 0 {
+			t.Errorf("what is over came back: %v", found)
+		}
+	})
 }
 
 func TestACommandIsFollowedOnceThoughTheCacheShowsItStill(t *testing.T) {

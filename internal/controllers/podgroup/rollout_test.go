@@ -11,24 +11,53 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-func TestAMinimumIsLoweredToWhatCanBeMet(t *testing.T) {
-	for _, test := range []struct {
-		name                      string
-		wanted, living, elsewhere int32
-		want                      int32
-	}{
-		{"all are here", 4, 4, 0, 4},
-		{"more are here", 4, 9, 0, 4},
-		{"the first of a new ReplicaSet, all others run", 4, 1, 4, 1},
-		{"two of a new ReplicaSet, one must start at least", 4, 2, 3, 1},
-		{"two of a new ReplicaSet, no other runs", 4, 2, 0, 2},
-		{"what is left of the old ReplicaSet keeps what the new one has not", 4, 3, 1, 3},
-		{"nobody is here", 4, 0, 0, 1},
-	} {
-		if got := lowered(test.wanted, test.living, test.elsewhere); got != test.want {
-			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+func TestAMinimumFollowsARollout(t *testing.T) {
+	t.Run("it is lowered to what can be met", func(t *testing.T) {
+		for _, test := range []struct {
+			name                      string
+			wanted, living, elsewhere int32
+			want                      int32
+		}{
+			{"all are here", 4, 4, 0, 4},
+			{"more are here", 4, 9, 0, 4},
+			{"the first of a new ReplicaSet, all others run", 4, 1, 4, 1},
+			{"two of a new ReplicaSet, one must start at least", 4, 2, 3, 1},
+			{"two of a new ReplicaSet, no other runs", 4, 2, 0, 2},
+			{"what is left of the old ReplicaSet keeps what the new one has not", 4, 3, 1, 3},
+			{"nobody is here", 4, 0, 0, 1},
+		} {
+			if got := lowered(test.wanted, test.living, test.elsewhere); got != test.want {
+				t.Errorf("%s: %d, want %d", test.name, got, test.want)
+			}
 		}
-	}
+	})
+	t.Run("it holds up no rollout that would end without it", func(t *testing.T) {
+		ended := 0
+		rapid.Check(t, func(t *rapid.T) {
+			number := func(low, high int32, name string) int32 { return rapid.Int32Range(low, high).Draw(t, name) }
+			r := rollout{replicas: number(1, 12, "replicas"), surge: number(0, 12, "surge"), unavailable: number(0, 12, "unavailable")}
+			if r.surge == 0 {
+				r.unavailable = max(1, r.unavailable)
+			}
+			r.unavailable = min(r.unavailable, r.replicas)
+			r.minimum = number(1, r.replicas, "minimum")
+			r.room = number(0, r.replicas+r.surge, "room")
+			r.living[0] = number(0, r.replicas, "old")
+			r.placed[0] = min(number(0, r.living[0], "placed"), r.room)
+			without := r
+			without.minimum = 1
+			if !without.ends() {
+				return
+			}
+			ended++
+			if !r.ends() {
+				t.Fatalf("%+v does not end", r)
+			}
+		})
+		if ended == 0 {
+			t.Error("no rollout would have come to its end")
+		}
+	})
 }
 
 // rollout is a Deployment in the middle of replacing its pods, on a cluster of its own.
@@ -75,34 +104,6 @@ func (r rollout) ends() bool {
 		r.schedule(1)
 	}
 	return r.living[0] == 0 && r.placed[1] == r.replicas
-}
-
-func TestAMinimumHoldsUpNoRolloutThatWouldComeToItsEndWithout(t *testing.T) {
-	ended := 0
-	rapid.Check(t, func(t *rapid.T) {
-		number := func(low, high int32, name string) int32 { return rapid.Int32Range(low, high).Draw(t, name) }
-		r := rollout{replicas: number(1, 12, "replicas"), surge: number(0, 12, "surge"), unavailable: number(0, 12, "unavailable")}
-		if r.surge == 0 {
-			r.unavailable = max(1, r.unavailable)
-		}
-		r.unavailable = min(r.unavailable, r.replicas)
-		r.minimum = number(1, r.replicas, "minimum")
-		r.room = number(0, r.replicas+r.surge, "room")
-		r.living[0] = number(0, r.replicas, "old")
-		r.placed[0] = min(number(0, r.living[0], "placed"), r.room)
-		without := r
-		without.minimum = 1
-		if !without.ends() {
-			return
-		}
-		ended++
-		if !r.ends() {
-			t.Fatalf("%+v does not end", r)
-		}
-	})
-	if ended == 0 {
-		t.Error("no rollout would have come to its end")
-	}
 }
 
 func TestRelativesAreFoundByTheDeploymentOrTheController(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-func TestACommandCountsAsCheckedOnlyIfThePolicyDeniedWhenItWasMade(t *testing.T) {
+func TestACommandCountsAsCheckedIfThePolicyWasInForce(t *testing.T) {
 	installed := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ignore := admissionregistrationv1.Ignore
 	labelled := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}

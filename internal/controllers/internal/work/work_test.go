@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-func TestAnObjectThatFailsIsTriedAgainLaterEachTimeButWithinAMinute(t *testing.T) {
+func TestAnObjectThatFailsIsTriedAgainWithinAMinute(t *testing.T) {
 	options := Options(3)
 	if options.MaxConcurrentReconciles != 3 {
 		t.Errorf("it works on %d objects at a time, want 3", options.MaxConcurrentReconciles)

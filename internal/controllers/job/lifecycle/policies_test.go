@@ -48,116 +48,115 @@ func TestEveryPhaseFollowsItsActions(t *testing.T) {
 	}
 }
 
-// TestEveryEventIsAnsweredWithEveryAction goes through event × action × level × phase: the policy must lead where the
-// phase's table says, and only for its own event.
-func TestEveryEventIsAnsweredWithEveryAction(t *testing.T) {
-	for _, happened := range validation.PolicyEvents()[1:] {
-		for _, answered := range validation.PolicyEvents() {
-			for _, action := range validation.JobActions() {
-				for _, ofTask := range []bool{true, false} {
-					job := jobOf(task("a", 2, ""))
-					policy := onEvent(action, answered)
-					if happened == bus.PodPendingEvent {
-						policy = after(time.Minute, policy)
-					}
-					if ofTask {
-						job.Spec.Tasks[0].Policies = batch.LifecyclePolicies{policy}
-					} else {
-						job.Spec.Policies = batch.LifecyclePolicies{policy}
-					}
-					found := Occurrence{Event: happened, Task: 0, Index: 1, Since: noon.Add(-time.Hour), What: "it happened"}
-					due, _ := Demands(job, []Occurrence{found}, func(o *Occurrence) time.Time { return o.Since }, noon)
-					fitting := answered == happened || answered == bus.AnyEvent
-					if (len(due) == 1) != fitting {
-						t.Fatalf("%s happened, the policy for %s demands %v", happened, answered, due)
-					}
-					for _, phase := range []batch.JobPhase{batch.Pending, batch.Running} {
-						to, follows := Transition(phase, action)
-						followed := Chosen(phase, due)
-						if (len(followed) == 1) != (fitting && follows) {
-							t.Fatalf("%s on %s in phase %s: %v is followed", action, happened, phase, followed)
+func TestPoliciesAnswerEvents(t *testing.T) {
+	// TestEveryEventIsAnsweredWithEveryAction goes through event × action × level × phase: the policy must lead where the
+	// phase's table says, and only for its own event.
+	t.Run("every event with every action", func(t *testing.T) {
+		for _, happened := range validation.PolicyEvents()[1:] {
+			for _, answered := range validation.PolicyEvents() {
+				for _, action := range validation.JobActions() {
+					for _, ofTask := range []bool{true, false} {
+						job := jobOf(task("a", 2, ""))
+						policy := onEvent(action, answered)
+						if happened == bus.PodPendingEvent {
+							policy = after(time.Minute, policy)
 						}
-						if len(followed) == 0 {
-							continue
+						if ofTask {
+							job.Spec.Tasks[0].Policies = batch.LifecyclePolicies{policy}
+						} else {
+							job.Spec.Policies = batch.LifecyclePolicies{policy}
 						}
-						job.Status = batch.JobStatus{State: batch.JobState{Phase: phase}}
-						status := Follow(job, nil, followed, noon)
-						if status.State.Phase != to || status.State.Reason != string(happened) || (status.RetryCount == 1) != (to == batch.Restarting) ||
-							(status.Version == 0) != IsPartial(action) {
-							t.Fatalf("%s on %s in phase %s leads to %+v", action, happened, phase, status)
+						found := Occurrence{Event: happened, Task: 0, Index: 1, Since: noon.Add(-time.Hour), What: "it happened"}
+						due, _ := Demands(job, []Occurrence{found}, func(o *Occurrence) time.Time { return o.Since }, noon)
+						fitting := answered == happened || answered == bus.AnyEvent
+						if (len(due) == 1) != fitting {
+							t.Fatalf("%s happened, the policy for %s demands %v", happened, answered, due)
+						}
+						for _, phase := range []batch.JobPhase{batch.Pending, batch.Running} {
+							to, follows := Transition(phase, action)
+							followed := Chosen(phase, due)
+							if (len(followed) == 1) != (fitting && follows) {
+								t.Fatalf("%s on %s in phase %s: %v is followed", action, happened, phase, followed)
+							}
+							if len(followed) == 0 {
+								continue
+							}
+							job.Status = batch.JobStatus{State: batch.JobState{Phase: phase}}
+							status := Follow(job, nil, followed, noon)
+							if status.State.Phase != to || status.State.Reason != string(happened) || (status.RetryCount == 1) != (to == batch.Restarting) ||
+								(status.Version == 0) != IsPartial(action) {
+								t.Fatalf("%s on %s in phase %s leads to %+v", action, happened, phase, status)
+							}
 						}
 					}
 				}
 			}
 		}
-	}
-}
-
-func TestTheTaskIsAskedBeforeTheJobAndTheFirstPolicyDecides(t *testing.T) {
-	job := jobOf(task("a", 2, ""), task("b", 2, ""))
-	job.Spec.Policies = batch.LifecyclePolicies{onExitCode(bus.TerminateJobAction, 3), onEvent(bus.AbortJobAction, bus.AnyEvent)}
-	job.Spec.Tasks[0].Policies = batch.LifecyclePolicies{onExitCode(bus.RestartPodAction, 3), onEvent(bus.RestartTaskAction, bus.PodFailedEvent)}
-	for _, test := range []struct {
-		name string
-		o    Occurrence
-		want bus.Action
-	}{
-		{"the task's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{3}}, bus.RestartPodAction},
-		{"any container's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{1, 3}}, bus.RestartPodAction},
-		{"the task's event", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{4}}, bus.RestartTaskAction},
-		{"another event of the task", Occurrence{Event: bus.PodEvictedEvent, Task: 0}, bus.AbortJobAction},
-		{"the Job's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 1, exitCodes: []int32{3}}, bus.TerminateJobAction},
-		{"the Job's event", Occurrence{Event: bus.PodFailedEvent, Task: 1}, bus.AbortJobAction},
-		{"an event of no task", Occurrence{Event: bus.JobUpdatedEvent, Task: None}, bus.AbortJobAction},
-	} {
-		if got := answer(job, &test.o); got == nil || got.Action != test.want {
-			t.Errorf("%s is answered by %+v, want %s", test.name, got, test.want)
+	})
+	t.Run("by the task before the job, and the first policy decides", func(t *testing.T) {
+		job := jobOf(task("a", 2, ""), task("b", 2, ""))
+		job.Spec.Policies = batch.LifecyclePolicies{onExitCode(bus.TerminateJobAction, 3), onEvent(bus.AbortJobAction, bus.AnyEvent)}
+		job.Spec.Tasks[0].Policies = batch.LifecyclePolicies{onExitCode(bus.RestartPodAction, 3), onEvent(bus.RestartTaskAction, bus.PodFailedEvent)}
+		for _, test := range []struct {
+			name string
+			o    Occurrence
+			want bus.Action
+		}{
+			{"the task's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{3}}, bus.RestartPodAction},
+			{"any container's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{1, 3}}, bus.RestartPodAction},
+			{"the task's event", Occurrence{Event: bus.PodFailedEvent, Task: 0, exitCodes: []int32{4}}, bus.RestartTaskAction},
+			{"another event of the task", Occurrence{Event: bus.PodEvictedEvent, Task: 0}, bus.AbortJobAction},
+			{"the Job's exit code", Occurrence{Event: bus.PodFailedEvent, Task: 1, exitCodes: []int32{3}}, bus.TerminateJobAction},
+			{"the Job's event", Occurrence{Event: bus.PodFailedEvent, Task: 1}, bus.AbortJobAction},
+			{"an event of no task", Occurrence{Event: bus.JobUpdatedEvent, Task: None}, bus.AbortJobAction},
+		} {
+			if got := answer(job, &test.o); got == nil || got.Action != test.want {
+				t.Errorf("%s is answered by %+v, want %s", test.name, got, test.want)
+			}
 		}
-	}
-	if got := answer(job, &Occurrence{Event: bus.PodPendingEvent, Task: 1}); got != nil {
-		t.Errorf("a pod that was just made is answered by %+v", got)
-	}
-}
-
-func TestDelayedAnswersWaitForTheirTime(t *testing.T) {
-	job := jobOf(task("a", 2, ""))
-	job.Spec.Policies = batch.LifecyclePolicies{
-		after(time.Minute, onEvent(bus.AbortJobAction, bus.PodPendingEvent)), after(30*time.Second, onEvent(bus.RestartJobAction, bus.PodFailedEvent)),
-	}
-	found := []Occurrence{
-		{Event: bus.PodPendingEvent, Task: 0, Index: 0, Since: noon, What: "pod a-0 is pending"},
-		{Event: bus.PodFailedEvent, Task: 0, Index: 1, Since: noon, What: "pod a-1 failed"},
-	}
-	for _, test := range []struct {
-		after time.Duration
-		due   int
-		wait  time.Duration
-	}{{10 * time.Second, 0, 20 * time.Second}, {30 * time.Second, 1, 30 * time.Second}, {time.Minute, 2, 0}} {
-		due, wait := Demands(job, found, func(o *Occurrence) time.Time { return o.Since }, noon.Add(test.after))
-		if len(due) != test.due || wait != test.wait {
-			t.Errorf("after %s: %d due, next in %s; want %d and %s", test.after, len(due), wait, test.due, test.wait)
+		if got := answer(job, &Occurrence{Event: bus.PodPendingEvent, Task: 1}); got != nil {
+			t.Errorf("a pod that was just made is answered by %+v", got)
 		}
-	}
-	due, _ := Demands(job, found[:1], func(o *Occurrence) time.Time { return o.Since }, noon.Add(time.Hour))
-	if due[0].Message != "pod a-0 is pending, for more than 1m0s: AbortJob" {
-		t.Errorf("the message is %q", due[0].Message)
-	}
-}
-
-func TestOfSeveralDemandsTheMostFinalIsFollowedWhateverTheirOrder(t *testing.T) {
-	complete, abort := Demand{Action: bus.CompleteJobAction}, Demand{Action: bus.AbortJobAction}
-	pod, task := Demand{Action: bus.RestartPodAction, index: 1}, Demand{Action: bus.RestartTaskAction, task: 1}
-	for _, asked := range [][]Demand{{complete, abort, pod}, {pod, abort, complete}} {
-		if got := Chosen(batch.Running, asked); len(got) != 1 || got[0] != complete {
-			t.Errorf("of %v is followed %v", asked, got)
+	})
+	t.Run("after a timeout when that is over", func(t *testing.T) {
+		job := jobOf(task("a", 2, ""))
+		job.Spec.Policies = batch.LifecyclePolicies{
+			after(time.Minute, onEvent(bus.AbortJobAction, bus.PodPendingEvent)), after(30*time.Second, onEvent(bus.RestartJobAction, bus.PodFailedEvent)),
 		}
-	}
-	if got := Chosen(batch.Running, []Demand{pod, task}); !slices.Equal(got, []Demand{task, pod}) {
-		t.Errorf("both parts are to be restarted at once, not %v", got)
-	}
-	if got := Chosen(batch.Completing, []Demand{abort}); got != nil {
-		t.Errorf("a Job that is completing follows %v", got)
-	}
+		found := []Occurrence{
+			{Event: bus.PodPendingEvent, Task: 0, Index: 0, Since: noon, What: "pod a-0 is pending"},
+			{Event: bus.PodFailedEvent, Task: 0, Index: 1, Since: noon, What: "pod a-1 failed"},
+		}
+		for _, test := range []struct {
+			after time.Duration
+			due   int
+			wait  time.Duration
+		}{{10 * time.Second, 0, 20 * time.Second}, {30 * time.Second, 1, 30 * time.Second}, {time.Minute, 2, 0}} {
+			due, wait := Demands(job, found, func(o *Occurrence) time.Time { return o.Since }, noon.Add(test.after))
+			if len(due) != test.due || wait != test.wait {
+				t.Errorf("after %s: %d due, next in %s; want %d and %s", test.after, len(due), wait, test.due, test.wait)
+			}
+		}
+		due, _ := Demands(job, found[:1], func(o *Occurrence) time.Time { return o.Since }, noon.Add(time.Hour))
+		if due[0].Message != "pod a-0 is pending, for more than 1m0s: AbortJob" {
+			t.Errorf("the message is %q", due[0].Message)
+		}
+	})
+	t.Run("with the most final action of several, in any order", func(t *testing.T) {
+		complete, abort := Demand{Action: bus.CompleteJobAction}, Demand{Action: bus.AbortJobAction}
+		pod, task := Demand{Action: bus.RestartPodAction, index: 1}, Demand{Action: bus.RestartTaskAction, task: 1}
+		for _, asked := range [][]Demand{{complete, abort, pod}, {pod, abort, complete}} {
+			if got := Chosen(batch.Running, asked); len(got) != 1 || got[0] != complete {
+				t.Errorf("of %v is followed %v", asked, got)
+			}
+		}
+		if got := Chosen(batch.Running, []Demand{pod, task}); !slices.Equal(got, []Demand{task, pod}) {
+			t.Errorf("both parts are to be restarted at once, not %v", got)
+		}
+		if got := Chosen(batch.Completing, []Demand{abort}); got != nil {
+			t.Errorf("a Job that is completing follows %v", got)
+		}
+	})
 }
 
 func TestOnlyWhatIsMeantIsRestarted(t *testing.T) {

@@ -106,89 +106,87 @@ func substituteByName(pods, marked []*corev1.Pod) []*corev1.Pod {
 	return pods
 }
 
-func TestAJobSaysWhyItWaitsAndForgetsItWhenItRuns(t *testing.T) {
-	job := jobOf(task("a", 2, ""))
-	step := func(want batch.JobState, pods []*corev1.Pod, group *scheduling.PodGroup) {
-		t.Helper()
-		job.Status = *Observe(job, pods, group, Trouble{}, noon)
-		got := job.Status.State
-		if got.Phase != want.Phase || got.Reason != want.Reason || got.Message != want.Message {
-			t.Fatalf("got %s, %q, %q, want %s, %q, %q", got.Phase, got.Reason, got.Message, want.Phase, want.Reason, want.Message)
+func TestTheStatusOfAJob(t *testing.T) {
+	t.Run("says why it waits until it runs", func(t *testing.T) {
+		job := jobOf(task("a", 2, ""))
+		step := func(want batch.JobState, pods []*corev1.Pod, group *scheduling.PodGroup) {
+			t.Helper()
+			job.Status = *Observe(job, pods, group, Trouble{}, noon)
+			got := job.Status.State
+			if got.Phase != want.Phase || got.Reason != want.Reason || got.Message != want.Message {
+				t.Fatalf("got %s, %q, %q, want %s, %q, %q", got.Phase, got.Reason, got.Message, want.Phase, want.Reason, want.Message)
+			}
 		}
-	}
-	step(batch.JobState{Phase: batch.Pending, Reason: "PodGroupPending",
-		Message: "scheduler volcano has not let PodGroup sim-1f2e into queue default yet"}, nil, groupIn("", ""))
-	step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "queue default is 3 cpu short"},
-		nil, groupIn(scheduling.PodGroupPending, "queue default is 3 cpu short"))
-	step(batch.JobState{Phase: batch.Pending}, nil, groupIn(scheduling.PodGroupInqueue, ""))
-	step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "1 of 2 pods has room"},
-		podsOf(job, 0, pending, pending), groupIn(scheduling.PodGroupInqueue, "1 of 2 pods has room"))
-	step(batch.JobState{Phase: batch.Running}, podsOf(job, 0, running, running), groupIn(scheduling.PodGroupRunning, "old news"))
-}
-
-func TestTroubleIsToldUntilTheEnd(t *testing.T) {
-	refused := Trouble{ReasonFailedCreate, "quota used up"}
-	job := jobOf(task("a", 2, ""))
-	job.Status.State.Phase = batch.Running
-	status := Observe(job, podsOf(job, 0, running), groupIn(scheduling.PodGroupRunning, ""), refused, noon)
-	if status.State.Message != "quota used up" || status.State.Reason != ReasonFailedCreate {
-		t.Errorf("the state is %+v", status.State)
-	}
-	job.Status = *status
-	if status = Observe(job, podsOf(job, 0, running, running), nil, Trouble{}, noon); status.State.Message != "" {
-		t.Errorf("the trouble is over, the message is still %q", status.State.Message)
-	}
-	status = Observe(job, podsOf(job, 0, failed, failed), nil, refused, noon)
-	if status.State.Phase != batch.Failed || status.State.Reason != ReasonTaskBelowMinAvailable {
-		t.Errorf("a finished Job tells of its end, not of %+v", status.State)
-	}
-}
-
-func TestAnInvalidSpecStopsTheJobWhereItIs(t *testing.T) {
-	job := jobOf(task("a", 2, ""))
-	invalid := Trouble{ReasonInvalidSpec, "spec.minAvailable: Invalid value: 9"}
-	if status := Observe(job, nil, nil, invalid, noon); status.State.Phase != batch.Pending || status.State.Message != invalid.Message {
-		t.Errorf("a new Job is %+v", status.State)
-	}
-	job.Status.State.Phase = batch.Running
-	job.Spec.MinAvailable = 9
-	status := Observe(job, podsOf(job, 0, succeeded, succeeded), nil, invalid, noon)
-	if status.State.Phase != batch.Running || status.Succeeded != 2 || status.State.Reason != ReasonInvalidSpec {
-		t.Errorf("a running Job is %+v", status)
-	}
-}
-
-func TestPhasesAreRecordedWithTheirTimes(t *testing.T) {
-	job := jobOf(task("a", 1, ""))
-	job.CreationTimestamp = metav1.NewTime(noon)
-	at := noon
-	for _, phases := range [][]corev1.PodPhase{{pending}, {running}, {running}, {succeeded}} {
-		at = at.Add(time.Minute)
-		job.Status = *Observe(job, podsOf(job, 0, phases...), groupIn(scheduling.PodGroupInqueue, ""), Trouble{}, at)
-	}
-	var history []batch.JobPhase
-	for _, condition := range job.Status.Conditions {
-		history = append(history, condition.Status)
-	}
-	if len(history) != 3 || history[0] != batch.Pending || history[1] != batch.Running || history[2] != batch.Completed {
-		t.Errorf("the history is %v", history)
-	}
-	if got := job.Status.RunningDuration; got == nil || got.Duration != 2*time.Minute {
-		t.Errorf("it ran from 12:02 to 12:04, runningDuration is %v", got)
-	}
-	if job.Status.Version != 1 || !job.Status.State.LastTransitionTime.Time.Equal(noon.Add(4*time.Minute)) {
-		t.Errorf("version %d, last transition %s", job.Status.Version, job.Status.State.LastTransitionTime)
-	}
-}
-
-func TestTheHistoryOfPhasesIsBounded(t *testing.T) {
-	job := jobOf(task("a", 1, ""))
-	for range 3 * maxConditions {
-		for _, phase := range []corev1.PodPhase{pending, running} {
-			job.Status = *Observe(job, podsOf(job, 0, phase), groupIn(scheduling.PodGroupInqueue, ""), Trouble{}, noon)
+		step(batch.JobState{Phase: batch.Pending, Reason: "PodGroupPending",
+			Message: "scheduler volcano has not let PodGroup sim-1f2e into queue default yet"}, nil, groupIn("", ""))
+		step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "queue default is 3 cpu short"},
+			nil, groupIn(scheduling.PodGroupPending, "queue default is 3 cpu short"))
+		step(batch.JobState{Phase: batch.Pending}, nil, groupIn(scheduling.PodGroupInqueue, ""))
+		step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "1 of 2 pods has room"},
+			podsOf(job, 0, pending, pending), groupIn(scheduling.PodGroupInqueue, "1 of 2 pods has room"))
+		step(batch.JobState{Phase: batch.Running}, podsOf(job, 0, running, running), groupIn(scheduling.PodGroupRunning, "old news"))
+	})
+	t.Run("says what is wrong until the end", func(t *testing.T) {
+		refused := Trouble{ReasonFailedCreate, "quota used up"}
+		job := jobOf(task("a", 2, ""))
+		job.Status.State.Phase = batch.Running
+		status := Observe(job, podsOf(job, 0, running), groupIn(scheduling.PodGroupRunning, ""), refused, noon)
+		if status.State.Message != "quota used up" || status.State.Reason != ReasonFailedCreate {
+			t.Errorf("the state is %+v", status.State)
 		}
-	}
-	if got := len(job.Status.Conditions); got != maxConditions {
-		t.Errorf("%d conditions are kept, want %d", got, maxConditions)
-	}
+		job.Status = *status
+		if status = Observe(job, podsOf(job, 0, running, running), nil, Trouble{}, noon); status.State.Message != "" {
+			t.Errorf("the trouble is over, the message is still %q", status.State.Message)
+		}
+		status = Observe(job, podsOf(job, 0, failed, failed), nil, refused, noon)
+		if status.State.Phase != batch.Failed || status.State.Reason != ReasonTaskBelowMinAvailable {
+			t.Errorf("a finished Job tells of its end, not of %+v", status.State)
+		}
+	})
+	t.Run("stays as it is while the spec is invalid", func(t *testing.T) {
+		job := jobOf(task("a", 2, ""))
+		invalid := Trouble{ReasonInvalidSpec, "spec.minAvailable: Invalid value: 9"}
+		if status := Observe(job, nil, nil, invalid, noon); status.State.Phase != batch.Pending || status.State.Message != invalid.Message {
+			t.Errorf("a new Job is %+v", status.State)
+		}
+		job.Status.State.Phase = batch.Running
+		job.Spec.MinAvailable = 9
+		status := Observe(job, podsOf(job, 0, succeeded, succeeded), nil, invalid, noon)
+		if status.State.Phase != batch.Running || status.Succeeded != 2 || status.State.Reason != ReasonInvalidSpec {
+			t.Errorf("a running Job is %+v", status)
+		}
+	})
+	t.Run("has the phases with their times", func(t *testing.T) {
+		job := jobOf(task("a", 1, ""))
+		job.CreationTimestamp = metav1.NewTime(noon)
+		at := noon
+		for _, phases := range [][]corev1.PodPhase{{pending}, {running}, {running}, {succeeded}} {
+			at = at.Add(time.Minute)
+			job.Status = *Observe(job, podsOf(job, 0, phases...), groupIn(scheduling.PodGroupInqueue, ""), Trouble{}, at)
+		}
+		var history []batch.JobPhase
+		for _, condition := range job.Status.Conditions {
+			history = append(history, condition.Status)
+		}
+		if len(history) != 3 || history[0] != batch.Pending || history[1] != batch.Running || history[2] != batch.Completed {
+			t.Errorf("the history is %v", history)
+		}
+		if got := job.Status.RunningDuration; got == nil || got.Duration != 2*time.Minute {
+			t.Errorf("it ran from 12:02 to 12:04, runningDuration is %v", got)
+		}
+		if job.Status.Version != 1 || !job.Status.State.LastTransitionTime.Time.Equal(noon.Add(4*time.Minute)) {
+			t.Errorf("version %d, last transition %s", job.Status.Version, job.Status.State.LastTransitionTime)
+		}
+	})
+	t.Run("has a bounded history of phases", func(t *testing.T) {
+		job := jobOf(task("a", 1, ""))
+		for range 3 * maxConditions {
+			for _, phase := range []corev1.PodPhase{pending, running} {
+				job.Status = *Observe(job, podsOf(job, 0, phase), groupIn(scheduling.PodGroupInqueue, ""), Trouble{}, noon)
+			}
+		}
+		if got := len(job.Status.Conditions); got != maxConditions {
+			t.Errorf("%d conditions are kept, want %d", got, maxConditions)
+		}
+	})
 }

@@ -1,35 +1,36 @@
-// Package edge stands between the Kubernetes API and the model: what the API shows becomes events, and decisions become
+// Package edge connects the Kubernetes API and the model: watch events become events of the model, and decisions become
 // writes.
 //
 // Its parts are packages of their own:
 //
-//   - apiserver: the connections to the API server, and how requests and answers are dealt with
-//   - intake: watches, and keeps the events that were not taken yet
+//   - apiserver: the connections to the API server, and the handling of requests and answers
+//   - intake: the watches, and the events that the loop has not taken yet
 //   - leader: the election of one scheduler of several
 //   - binder: bindings, with the volumes and devices of a pod
 //   - plans: preemption plans, stage by stage
 //   - status: the statuses of PodGroups, queues and pods
-//   - load: how busy nodes are, from a metrics server
+//   - load: the loads of nodes, from a source of metrics
 //
-// Main type of this package: the [Outbox] puts the writers together and carries decisions out. It also writes the Events.
+// Main type of this package: the [Outbox] passes decisions to the writers, and writes Events.
 //
 // Invariants, beside those of the parts:
 //
-//  1. Nothing here waits for the API server on behalf of the loop: [intake.Inbox.Take] and [Outbox.Do] only touch memory.
-//  2. Nothing may be decided before [intake.Inbox.WaitSynced] has returned.
-//  3. Binds go first. While any waits, plans get a part of the requests, and statuses pass at a trickle.
-//  4. When leadership is lost every request under way is broken off and none is started.
+//  1. The loop never waits for the API server: [intake.Inbox.Take] and [Outbox.Do] only touch memory.
+//  2. The loop must not decide anything before [intake.Inbox.WaitSynced] has returned.
+//  3. Binds come first. While any wait, plans get a part of the requests, and few statuses are written.
+//  4. When leadership is lost, every request in flight is cancelled and none is started.
 //  5. No condition of a pod is written after its binding was sent.
 //  6. An outbox that is drained begins no further step. The next leader does the rest.
-//  7. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those that say of each pod that it
-//     waits or has its node come after everything else. Of a pod only the newest waits, few are written while bindings wait, and
-//     beyond a number that may wait they are dropped and counted.
+//  7. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods that
+//     wait or have a node come after everything else. Only the newest Event of each pod is kept, few are written while
+//     bindings wait, and beyond a limit they are dropped and counted.
 //
-// The caches are filled after leadership was won, not before. A standby then costs next to nothing. The lists with which a
-// leader begins are newer than everything that the leader before it wrote, because they are read from etcd. The price is
-// the time of a list at take-over: about a second per 50,000 pods, after up to fifteen seconds for the Lease.
+// The caches are filled only after leadership is won, so a standby costs almost nothing. The lists with which a leader
+// begins are newer than everything that the leader before it wrote, because they are read from etcd. The price is the time
+// of a list at take-over: about a second per 50,000 pods, after up to fifteen seconds for the Lease.
 //
-// It must not know policy: package framework and all above it. Time is read here, the loop gets it as an argument.
+// This package must not know policy: package framework and all above it. The edge reads the clock, and the loop gets the
+// time as an argument.
 //
 // # Permissions
 //

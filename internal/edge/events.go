@@ -23,19 +23,20 @@ import (
 const (
 	// eventWorkers write Events. Each request takes milliseconds, and the limits below are a few hundred a second.
 	eventWorkers = 4
-	// podEventsPerSecond bounds the Events that say of each pod that it got its node or waits: one in twenty of the requests that are
-	// allowed by default. While bindings wait there are busyPodEventsPerSecond.
+	// podEventsPerSecond limits the Events about single pods that got a node or wait: one in twenty of the requests that
+	// are allowed by default. While bindings wait, the limit is busyPodEventsPerSecond.
 	podEventsPerSecond, busyPodEventsPerSecond = 100, 10
-	// maxPodEvents is how many of these may wait: ten megabytes, and two minutes' work. What comes beyond is dropped, and counted.
+	// maxPodEvents is how many of these may wait: ten megabytes, and two minutes of writes. Further ones are dropped and
+	// counted.
 	maxPodEvents = 10_000
-	// maxEventRequests bounds how often an Event is sent that the API server does not take. Nothing depends on it.
+	// maxEventRequests limits how often an Event is sent if the API server does not accept it. Nothing depends on Events.
 	maxEventRequests = 4
-	// longestNote bounds the message of an Event: the most that events.k8s.io accepts, and more than users read.
+	// longestNote limits the message of an Event: the most that events.k8s.io accepts, and more than users read.
 	longestNote = 1024
 )
 
-// eventWriter writes Events in the form of core/v1: unlike those that are made by events.k8s.io/v1 these carry the times of their
-// first and last occurrence and a count, which kubectl sorts by and scripts read. The library merges those that are alike.
+// eventWriter writes Events in the form of core/v1: unlike those that are made by events.k8s.io/v1 these carry the times of
+// their first and last occurrence and a count, which kubectl sorts by and scripts read. The library merges equal ones.
 type eventWriter struct {
 	events     typedcorev1.EventsGetter
 	source     string
@@ -47,14 +48,14 @@ type eventWriter struct {
 
 	mutex    sync.Mutex
 	wake     *sync.Cond
-	few      []*corev1.Event // those that a user waits for; the code that shows them bounds their number
+	few      []*corev1.Event // Events that users wait for; the callers of show limit their number
 	ofPods   []*podEvent
 	byPod    map[types.UID]*podEvent // those of ofPods
 	dropped  uint64
 	isClosed bool
 }
 
-// podEvent is the newest that is to be said of a pod.
+// podEvent is the newest Event about a pod.
 type podEvent struct {
 	uid   types.UID
 	event *corev1.Event
@@ -81,7 +82,7 @@ func (w *eventWriter) start(ctx context.Context) {
 	context.AfterFunc(ctx, w.close)
 }
 
-// Close has the workers end; what waits is dropped.
+// close ends the workers, and drops the Events that wait.
 func (w *eventWriter) close() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -89,7 +90,7 @@ func (w *eventWriter) close() {
 	w.wake.Broadcast()
 }
 
-// show writes an Event as soon as it can be.
+// show writes an Event as soon as possible.
 func (w *eventWriter) show(e *corev1.Event) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -97,7 +98,7 @@ func (w *eventWriter) show(e *corev1.Event) {
 	w.wake.Signal()
 }
 
-// tell writes an Event about where a pod stands when there is nothing better to do, unless another of the same pod comes before.
+// tell writes an Event about a pod after all other Events, unless a newer one of the pod replaces it.
 func (w *eventWriter) tell(pod types.NamespacedName, uid types.UID, kind, reason, message string) {
 	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: uid}
 	e := w.event(regarding, kind, reason, message)
@@ -116,7 +117,7 @@ func (w *eventWriter) tell(pod types.NamespacedName, uid types.UID, kind, reason
 	w.wake.Signal()
 }
 
-// event makes an Event that has just happened.
+// event makes an Event of this moment.
 func (w *eventWriter) event(regarding corev1.ObjectReference, kind, reason, message string) *corev1.Event {
 	now := metav1.Now()
 	namespace := regarding.Namespace
@@ -131,7 +132,7 @@ func (w *eventWriter) event(regarding corev1.ObjectReference, kind, reason, mess
 	}
 }
 
-// cut bounds a message.
+// cut limits the length of a message.
 func cut(message string) string {
 	if len(message) <= longestNote {
 		return message
@@ -139,7 +140,7 @@ func cut(message string) string {
 	return strings.ToValidUTF8(message[:longestNote-len("…")], "") + "…"
 }
 
-// next writes one Event. It returns false when there will be nothing more.
+// next writes one Event. It returns false after the writer was closed.
 func (w *eventWriter) next(ctx context.Context) bool {
 	e, isOfPod := w.take()
 	if e == nil {
@@ -202,7 +203,7 @@ func (w *eventWriter) take() (e *corev1.Event, isOfPod bool) {
 	}
 }
 
-// send makes an Event, or counts one up that is there.
+// send creates an Event, or increases the count of an existing one.
 func (w *eventWriter) send(ctx context.Context, c *record.EventCorrelateResult) (*corev1.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
 	defer cancel()

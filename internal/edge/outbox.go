@@ -21,36 +21,36 @@ import (
 )
 
 const (
-	// statusWorkers write the statuses of PodGroups and queues, as many again the conditions of pods, apart from them so
-	// that ten thousand pods that wait do not hold up the phase of a PodGroup.
+	// statusWorkers is the number of writers for PodGroups and queues, and again for the conditions of pods. They are
+	// separate, so that the conditions of ten thousand waiting pods do not delay the phase of a PodGroup.
 	statusWorkers = 3
-	// busyShare is the part of the allowed requests that statuses may take while binds wait: one in twenty, a hundred a
+	// busyShare is the part of the allowed requests that statuses may use while binds wait: one in twenty, a hundred a
 	// second by default. Less would delay the next jobs: their pods are created only after their new phase is written.
 	busyShare = 20
-	// The events that are shown of PodGroups and failures: ten a second after a first hundred. No reader needs more.
+	// The limit of Events about PodGroups and failures: ten a second after a first hundred. Users read no more.
 	eventsPerSecond, eventsAtOnce = 10, 100
-	// Of events about victims there are more, and apart from the others: each owner wants to know who took the room.
+	// Events about victims have a larger limit of their own, because the user of each victim needs the reason.
 	evictionEventsPerSecond, evictionEventsAtOnce = 50, 1000
 )
 
-// OutboxOptions are what an outbox needs beside the connection.
+// OutboxOptions are what an outbox needs besides the connection.
 type OutboxOptions struct {
-	// Name is the scheduler's, shown as the source of events.
+	// Name is the name of the scheduler, the source of its Events.
 	Name string
-	// Refuse is told of bindings that were refused for good; see [Inbox.Refuse].
+	// Refuse receives bindings that were refused for good; see [Inbox.Refuse].
 	Refuse func(cluster.BindFailed)
-	// Fail is told of plans that cannot be carried out; see [Inbox.Fail].
+	// Fail receives plans that cannot be carried out; see [Inbox.Fail].
 	Fail func(cluster.PlanFailed)
-	// Observe is told how each binding ended. Nil observes nothing.
+	// Observe receives the result of each binding. It may be nil.
 	Observe func(binder.Outcome)
-	// ObserveEviction is told how each eviction ended. Nil observes nothing.
+	// ObserveEviction receives the result of each eviction. It may be nil.
 	ObserveEviction func(result plans.EvictionResult)
 	Logger          logr.Logger
 
-	backOff *wait.Backoff // of bindings, where a test does not want to wait; nil is the usual one
+	backOff *wait.Backoff // for bindings in tests; nil is the usual one
 }
 
-// Outbox carries decisions out.
+// Outbox carries out decisions.
 type Outbox struct {
 	options OutboxOptions
 	binder  *binder.Binder
@@ -66,7 +66,7 @@ type Outbox struct {
 	stop          context.CancelFunc
 }
 
-// NewOutbox returns an outbox that keeps what it is given until [Outbox.Start].
+// NewOutbox returns an outbox that queues decisions until [Outbox.Start].
 func NewOutbox(clients *apiserver.Clients, options OutboxOptions) *Outbox {
 	o := &Outbox{
 		options:       options,
@@ -90,7 +90,7 @@ func NewOutbox(clients *apiserver.Clients, options OutboxOptions) *Outbox {
 	return o
 }
 
-// Start begins to write. When the context ends, every request under way is broken off and none is started.
+// Start begins to write. When the context ends, every request in flight is cancelled and none is started.
 func (o *Outbox) Start(ctx context.Context) {
 	ctx, o.stop = context.WithCancel(ctx)
 	o.binder.Start(ctx)
@@ -100,7 +100,7 @@ func (o *Outbox) Start(ctx context.Context) {
 	o.events.start(ctx)
 }
 
-// Do takes over decisions. It never waits; after [Outbox.Drain] it does nothing.
+// Do queues decisions. It never waits. After [Outbox.Drain] it does nothing.
 func (o *Outbox) Do(d decision.Decisions) {
 	if o.isClosed.Load() {
 		return
@@ -114,7 +114,7 @@ func (o *Outbox) Do(d decision.Decisions) {
 	for _, c := range d.Places {
 		o.jobs.Put(status.Place(c))
 	}
-	// After the statuses, which are of the same cycle and not newer than a plan's.
+	// After the statuses, because the status of a plan is the newer one of this cycle.
 	for i := range d.Plans {
 		o.plans.Begin(&d.Plans[i])
 	}
@@ -140,7 +140,7 @@ func (o *Outbox) Do(d decision.Decisions) {
 	}
 }
 
-// Show writes an event and returns true, unless there were too many lately.
+// Show writes an Event and returns true, unless the limit is reached.
 func (o *Outbox) Show(n decision.Notice) bool {
 	if !o.eventLimit.TryAccept() {
 		o.droppedEvents.Add(1)
@@ -166,7 +166,7 @@ func (o *Outbox) settle(ctx context.Context, b decision.Bind) {
 	}
 }
 
-// Evicted shows on a victim who takes its room, and why.
+// evicted writes an Event about a victim with its preemptor and the reason.
 func (o *Outbox) evicted(e *decision.Eviction, result plans.EvictionResult) {
 	if o.options.ObserveEviction != nil {
 		o.options.ObserveEviction(result)
@@ -178,7 +178,7 @@ func (o *Outbox) evicted(e *decision.Eviction, result plans.EvictionResult) {
 		o.droppedEvents.Add(1)
 		return
 	}
-	// The words of kube-scheduler, which tools that look for evictions know.
+	// The reason is kube-scheduler's, which tools know.
 	shown := o.events.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: e.UID},
 		corev1.EventTypeNormal, "Preempted", e.Message)
 	if e.For != (cluster.JobID{}) {
@@ -188,7 +188,7 @@ func (o *Outbox) evicted(e *decision.Eviction, result plans.EvictionResult) {
 	o.events.show(shown)
 }
 
-// Finished shows how a binding ended.
+// finished reports the result of a binding.
 func (o *Outbox) finished(b decision.Bind, outcome binder.Outcome) {
 	if o.options.Observe != nil {
 		o.options.Observe(outcome)
@@ -204,7 +204,7 @@ func (o *Outbox) finished(b decision.Bind, outcome binder.Outcome) {
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: b.Pod.Namespace, Name: b.Pod.Name, UID: b.UID},
 		Type:      corev1.EventTypeWarning, Reason: "FailedBinding", Message: fmt.Sprintf("binding to node %s: %v", b.Node, outcome.Err),
 	})
-	// What refuses one pod, a missing permission for instance, refuses thousands.
+	// The cause of one refusal, such as a missing permission, may refuse thousands of pods.
 	if isShown {
 		o.options.Logger.Error(outcome.Err, "Binding was refused", "pod", b.Pod, "node", b.Node, "requests", outcome.Requests)
 	}
@@ -237,7 +237,7 @@ func (o *Outbox) Drain(ctx context.Context) error {
 	return err
 }
 
-// Wait returns when the last worker has ended, after the context of Start did.
+// Wait waits for the workers to end, after the context of Start has ended.
 func (o *Outbox) Wait() {
 	o.binder.Wait()
 	o.plans.Wait()
@@ -246,14 +246,14 @@ func (o *Outbox) Wait() {
 	o.events.workers.Wait()
 }
 
-// OutboxStats are what an outbox has to do, and what it has done.
+// OutboxStats are the numbers of an outbox.
 type OutboxStats struct {
-	Waiting  int // bindings not under way: not begun, or pausing
+	Waiting  int // bindings that wait, before the first request or a repetition
 	InFlight int // bindings under way
-	Repeated int // steps that had to be repeated so far
+	Repeated int // repeated requests so far
 
-	Plans         int // that began and are not carried out yet
-	StepsWaiting  int // steps of plans that begin or end, each with one pod, that are not under way
+	Plans         int // unfinished plans
+	StepsWaiting  int // steps of plans that wait
 	StepsInFlight int
 	StepsRepeated int // so far
 
@@ -263,7 +263,7 @@ type OutboxStats struct {
 	EventsDropped   uint64
 }
 
-// Stats returns the numbers at this moment.
+// Stats returns the current numbers.
 func (o *Outbox) Stats() OutboxStats {
 	s := OutboxStats{StatusesWaiting: o.jobs.Waiting() + o.pods.Waiting(), EventsDropped: o.droppedEvents.Load() + o.events.droppedCount()}
 	s.Waiting, s.InFlight, s.Repeated = o.binder.Stats()

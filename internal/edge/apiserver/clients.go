@@ -15,22 +15,22 @@ import (
 type Clients struct {
 	// Core speaks protobuf, which costs a fraction of JSON for pods and nodes.
 	Core kubernetes.Interface
-	// Batch is for our own kinds, which exist as JSON only.
+	// Batch is for Hekla's own kinds, which exist only as JSON.
 	Batch versioned.Interface
 
 	qps    float32
 	config *rest.Config
 }
 
-// Share returns a limiter of one in n of the requests that are allowed, and of one a second at least.
+// Share returns a limiter with one in n of the allowed requests, but at least one a second.
 func (c *Clients) Share(n float32) flowcontrol.RateLimiter {
 	return flowcontrol.NewTokenBucketRateLimiter(max(c.qps/n, 1), 1)
 }
 
-// API says where the API server is and who asks there.
+// API returns the address of the API server with the credentials.
 func (c *Clients) API() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Connect makes the clients. qps and burst bound the requests of all of them together; both must be positive.
+// Connect makes the clients. qps and burst limit the requests of all of them together; both must be positive.
 func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if qps <= 0 || burst <= 0 {
 		return nil, fmt.Errorf("requests per second must be positive: qps is %g, burst is %d", qps, burst)
@@ -38,7 +38,7 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	given := rest.CopyConfig(config)
 	config = rest.CopyConfig(config)
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(qps, burst)
-	// Lists are large and the API server is near: inflating them costs more than receiving them.
+	// Lists are large and the API server is near, so decompressing them costs more than receiving them.
 	config.DisableCompression = true
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {

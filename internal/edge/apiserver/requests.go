@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// RequestTimeout bounds one request, here and at the server. A healthy server answers within a second.
+	// RequestTimeout limits one request, here and at the server. A healthy server answers within a second.
 	RequestTimeout = 15 * time.Second
 	// MaxRequests is how often a binding, or a step of a plan, is sent. With the back-off it outlasts a restart of the API
-	// server. Then it is better to place the job again than to wait longer for a node that was good half a minute ago.
+	// server. After that it is better to place the job again than to use a decision that is half a minute old.
 	MaxRequests = 8
-	// longestPause bounds the back-off and what a server may ask for with Retry-After.
+	// longestPause limits the back-off and the Retry-After of the server.
 	longestPause = 10 * time.Second
 )
 
-// RequestBackOff is the pause after a request that has to be repeated.
+// RequestBackOff is the pause before a request is repeated.
 var RequestBackOff = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 20, Cap: longestPause}
 
-// ErrObjectGone says that the object of a request does not exist any more. Another object of the same name may exist.
+// ErrObjectGone says that the object of a request no longer exists. Another object with its name may exist.
 var ErrObjectGone = errors.New("the object is gone")
 
 // Operation is one step of a JSON patch.
@@ -42,11 +42,11 @@ type Operation struct {
 	Value any    `json:"value"`
 }
 
-// Add sets a field, whether it is there or not.
+// Add sets a field, whether it exists or not.
 func Add(path string, value any) Operation { return Operation{"add", path, value} }
 
-// OnlyIf keeps a patch from applying to another object of the same name. The API server ignores metadata in a write to
-// the status of a custom resource, so a UID there would check nothing.
+// OnlyIf makes a patch fail for another object with the same name. The API server ignores metadata in a write to the status
+// of a custom resource, so a UID there would check nothing.
 func OnlyIf(uid types.UID) Operation { return Operation{"test", "/metadata/uid", uid} }
 
 // PatchStatus sends a patch of the status of an object.
@@ -57,14 +57,14 @@ func PatchStatus(ctx context.Context, client rest.Interface, resource string, na
 // PatchTo sends a patch of an object, or of one of its subresources.
 func PatchTo(ctx context.Context, client rest.Interface, resource string, subresource []string, name types.NamespacedName, kind types.PatchType,
 	body any) rest.Result {
-	// A body that cannot be encoded is a defect here. The API server refuses it, since it is no valid JSON.
+	// A body that cannot be encoded is a bug. The API server refuses it, since it is not valid JSON.
 	encoded, _ := json.Marshal(body)
 	return client.Patch(kind).NamespaceIfScoped(name.Namespace, name.Namespace != "").Resource(resource).Name(name.Name).
 		SubResource(subresource...).Body(encoded).Timeout(RequestTimeout).MaxRetries(0).Do(ctx)
 }
 
-// ExplainRefusal turns the refusal of a write into ErrObjectGone, if the object of that UID does not exist any more. look reads
-// the object that has its name now.
+// ExplainRefusal turns the error of a write into ErrObjectGone if the object with this UID no longer exists. look reads the
+// object with its name.
 func ExplainRefusal(refusal error, uid types.UID, look func() (metav1.Object, error)) error {
 	if apierrors.IsNotFound(refusal) {
 		return ErrObjectGone
@@ -79,7 +79,7 @@ func ExplainRefusal(refusal error, uid types.UID, look func() (metav1.Object, er
 	return refusal
 }
 
-// ReadPod reads a pod itself, past all caches.
+// ReadPod reads a pod from the API server, past all caches.
 func ReadPod(ctx context.Context, pods typedcorev1.CoreV1Interface, name types.NamespacedName) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	err := pods.RESTClient().Get().Namespace(name.Namespace).Resource("pods").Name(name.Name).
@@ -104,7 +104,7 @@ func IsFinal(err error) bool {
 	}
 }
 
-// PauseAfter is how long to wait after an error: as long as the server asks for, but not less than the back-off.
+// PauseAfter is how long to wait after an error: the Retry-After of the server, but at least the back-off.
 func PauseAfter(err error, backOff *wait.Backoff) time.Duration {
 	pause := backOff.Step()
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
@@ -113,14 +113,14 @@ func PauseAfter(err error, backOff *wait.Backoff) time.Duration {
 	return min(pause, longestPause)
 }
 
-// PodWrite is what is to be written on a pod. The API server takes annotations in a write to the status of a pod, so both are there
-// or neither is.
+// PodWrite is a change of a pod's status and annotations. The API server accepts annotations in a write to the status, so
+// both are written in one request.
 type PodWrite struct {
 	Status      map[string]any
-	Annotations map[string]any // null takes one away
+	Annotations map[string]any // null removes one
 }
 
-// PodPatch changes a pod of a UID, if a version is given only while it is that.
+// PodPatch changes the pod with a UID. If a version is given, it changes only this version.
 func PodPatch(uid types.UID, version string, write PodWrite) map[string]any {
 	metadata := map[string]any{"uid": uid}
 	if write.Annotations != nil {
@@ -132,7 +132,7 @@ func PodPatch(uid types.UID, version string, write PodWrite) map[string]any {
 	return map[string]any{"metadata": metadata, "status": write.Status}
 }
 
-// OpenGate takes the gate of queue admission off a pod. If it has none, nothing changes.
+// OpenGate removes the scheduling gate of queue admission from a pod, if it has it.
 func OpenGate(ctx context.Context, pods typedcorev1.CoreV1Interface, pod types.NamespacedName, uid types.UID) error {
 	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": map[string]any{
 		"schedulingGates": []any{map[string]any{"$patch": "delete", "name": schedulingv1beta1.QueueAllocationGateKey}}}})
@@ -140,7 +140,7 @@ func OpenGate(ctx context.Context, pods typedcorev1.CoreV1Interface, pod types.N
 		Body(body).Timeout(RequestTimeout).MaxRetries(0).Do(ctx).Error()
 }
 
-// OrNull is a value in a patch; null takes the field away.
+// OrNull is a value in a patch, null for "", which removes the field.
 func OrNull(value string) any {
 	if value == "" {
 		return nil

@@ -30,19 +30,19 @@ import (
 
 // Options say what is watched.
 type Options struct {
-	// NodeSelector limits the nodes to those that carry one of these labels, each as "key:value"; empty takes all. What
-	// runs on other nodes counts for its queue, and nothing is placed there.
+	// NodeSelector limits the nodes to those that carry one of these labels, each as "key:value"; empty takes all. Pods on
+	// other nodes count for their queues, and no pod is placed there.
 	NodeSelector []string
 	// IgnorePriorityClasses leaves the PriorityClasses out, so that every job has priority 0.
 	IgnorePriorityClasses bool
-	// Observe is told of each pod that comes after the first list. Nil observes nothing.
+	// Observe receives each pod that is added after the first list. It may be nil.
 	Observe func(*corev1.Pod)
-	// Unreadable is told of each object that is stored in a form that cannot be decoded, with an Event that says so. For the
-	// loop there is no such object. Nil is told nothing.
+	// Unreadable receives an Event about each stored object that cannot be decoded. For the loop such an object does not
+	// exist. It may be nil.
 	Unreadable func(decision.Notice)
 }
 
-// Inbox watches the cluster and keeps what happened until it is taken.
+// Inbox watches the cluster and keeps events until they are taken.
 type Inbox struct {
 	queue   *eventQueue
 	nodes   []label
@@ -56,19 +56,19 @@ type Inbox struct {
 
 	api     discovery.DiscoveryInterface
 	asking  sync.WaitGroup
-	devices chan struct{} // closed when it is known whether there are devices, and they are watched if so
+	devices chan struct{} // closed when it is known whether the API server has devices, and they are watched
 }
 
 // label is one label that a node may have.
 type label struct{ key, value string }
 
-// watchedKind is how far the cache of a kind is.
+// watchedKind is the state of the cache of a kind.
 type watchedKind struct {
 	name         string
 	registration cache.ResourceEventHandlerRegistration
 
 	mutex   sync.Mutex
-	problem error // why it could not be listed or watched, last
+	problem error // the last error of a list or watch
 }
 
 // New returns an inbox that watches nothing before [Inbox.Start].
@@ -122,8 +122,8 @@ func (i *Inbox) watchAll(watched map[string]cache.SharedIndexInformer) error {
 	return nil
 }
 
-// readThrough makes the first list as new as the moment of asking. The cache of an API server may be minutes behind, and
-// a leader that begins from it could act on a cluster that is gone.
+// readThrough makes the first list as new as its request. The cache of an API server may be minutes behind, and a leader
+// must not begin with an old state.
 func readThrough(options *metav1.ListOptions) {
 	if options.ResourceVersion == "0" {
 		options.ResourceVersion = ""
@@ -168,7 +168,7 @@ func (i *Inbox) seen(o object) {
 	}
 }
 
-// unreadableReason is the reason of the Event of an object that counts as if it were not there, because it cannot be decoded.
+// unreadableReason is the reason of the Event about an object that is ignored because it cannot be decoded.
 const unreadableReason = "Unreadable"
 
 func unreadable(o object, why string) decision.Notice {
@@ -227,10 +227,11 @@ func (i *Inbox) Start(ctx context.Context) {
 	i.asking.Go(func() { i.watchDevices(ctx) })
 }
 
-// askAgain is the pause after the API server could not say whether it has devices.
+// askAgain is the pause before the API server is asked again whether it has devices.
 const askAgain = time.Second
 
-// watchDevices watches devices if the API server has them: before Kubernetes 1.34 it had not, and it may be told not to.
+// watchDevices watches devices if the API server has them: before Kubernetes 1.34 it does not, and a feature gate can turn
+// them off.
 func (i *Inbox) watchDevices(ctx context.Context) {
 	err := wait.PollUntilContextCancel(ctx, askAgain, true, func(context.Context) (bool, error) {
 		switch _, err := i.api.ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String()); {
@@ -260,7 +261,7 @@ func (i *Inbox) watchDevices(ctx context.Context) {
 	}
 }
 
-// hasTaintRules reports whether the API server has DeviceTaintRules: in Kubernetes 1.36 it has them if it is told to.
+// hasTaintRules reports whether the API server has DeviceTaintRules: in Kubernetes 1.36 a feature gate turns them on.
 func (i *Inbox) hasTaintRules() (bool, error) {
 	served, err := i.api.ServerResourcesForGroupVersion(resourcev1beta2.SchemeGroupVersion.String())
 	if apierrors.IsNotFound(err) {
@@ -272,15 +273,15 @@ func (i *Inbox) hasTaintRules() (bool, error) {
 	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "devicetaintrules" }), nil
 }
 
-// Wait returns when everything that Start started has ended.
+// Wait waits for everything that Start has started.
 func (i *Inbox) Wait() {
 	i.asking.Wait()
 	i.core.Shutdown()
 	i.batch.Shutdown()
 }
 
-// WaitSynced returns when everything that there was at the start can be taken. If the context ends before, the error
-// names what could not be listed, and why.
+// WaitSynced returns when all objects that existed at the start can be taken. If the context ends before, the error names
+// the kinds that could not be listed, and why.
 func (i *Inbox) WaitSynced(ctx context.Context) error {
 	var errs []error
 	select {
@@ -310,21 +311,20 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 	return errors.Join(append([]error{fmt.Errorf("the lists of the cluster are not complete: %w", context.Cause(ctx))}, errs...)...)
 }
 
-// watched returns the kinds that are watched by now.
+// watched returns the kinds that are watched.
 func (i *Inbox) watched() []*watchedKind {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	return slices.Clone(i.kinds)
 }
 
-// Wake receives when there is something to take.
+// Wake receives when there are events to take.
 func (i *Inbox) Wake() <-chan struct{} { return i.queue.wake }
 
-// Poke makes Wake receive once although there may be nothing to take.
+// Poke makes Wake receive once even without events.
 func (i *Inbox) Poke() { i.queue.poke() }
 
-// Take returns what happened since it was called last, and uses up the wake-up for it. Objects come in the order in which
-// they first had an event.
+// Take returns the events since the last call, and clears Wake for them. Objects are in the order of their first events.
 func (i *Inbox) Take() []cluster.Event { return i.queue.take() }
 
 // Refuse reports to the loop that a binding was refused for good; it is for [OutboxOptions].
@@ -335,22 +335,22 @@ func (i *Inbox) Refuse(e cluster.BindFailed) {
 // Fail reports to the loop that a plan cannot be carried out; it is for [OutboxOptions].
 func (i *Inbox) Fail(e cluster.PlanFailed) { i.queue.add(objectKey{planKind, "", e.Plan}, e, false) }
 
-// Measure reports to the loop how busy nodes were found.
+// Measure reports loads of nodes to the loop.
 func (i *Inbox) Measure(measured ...cluster.Measured) {
 	for _, e := range measured {
 		i.queue.add(objectKey{loadKind, "", e.Node}, e, false)
 	}
 }
 
-// Stats are what an inbox has been through.
+// Stats are the numbers of an inbox.
 type Stats struct {
-	// Waiting is how many objects have events that were not taken yet.
+	// Waiting is the number of objects with events to take.
 	Waiting int
-	// Coalesced is how many events took the place of another that was not taken yet.
+	// Coalesced is the number of events that have replaced another before it was taken.
 	Coalesced uint64
 }
 
-// Stats returns the numbers at this moment.
+// Stats returns the current numbers.
 func (i *Inbox) Stats() Stats {
 	return Stats{Waiting: i.queue.length(), Coalesced: i.queue.coalescedCount()}
 }

@@ -15,7 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// kind tells the lanes of the queue apart.
+// kind is the kind of an object in the queue.
 type kind uint8
 
 const (
@@ -69,7 +69,7 @@ func kindOf(object runtime.Object) kind {
 	return unknownKind
 }
 
-// object is what every watched kind is.
+// object is implemented by every watched kind.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -82,12 +82,12 @@ type objectKey struct {
 
 func keyOf(o object) objectKey { return objectKey{kindOf(o), o.GetNamespace(), o.GetName()} }
 
-// news is what happened to one object since the events were taken last.
+// news has the events of one object since the last take.
 type news struct {
-	// gone is the deletion of the object that the reader knows, if it was deleted. It must outlive whatever follows under
-	// the same name: a deletion of the successor would not tell the reader that the predecessor is gone.
+	// gone is the deletion of the object that the reader knows. It is kept beside later events of another object with the
+	// same name, whose deletion would not tell the reader about the first.
 	gone cluster.Event
-	// last is what happened last.
+	// last is the newest event.
 	last cluster.Event
 }
 
@@ -139,7 +139,7 @@ func (q *eventQueue) poke() {
 func (q *eventQueue) take() []cluster.Event {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	// Whatever came before this moment is about to be returned: the reader need not be woken for it.
+	// All events so far are about to be returned, so they need not wake the reader.
 	select {
 	case <-q.wake:
 	default:
@@ -156,15 +156,14 @@ func (q *eventQueue) take() []cluster.Event {
 	clear(q.entries)
 	q.entries = q.entries[:0]
 	clear(q.positions)
-	// After the first lists the buffers are as large as the cluster; from then on a handful of events is the rule.
+	// After the first lists the buffers are as large as the cluster. Later there are usually few events.
 	if cap(q.entries) > retainedEntries && len(events) < cap(q.entries)/4 {
 		q.entries, q.positions = nil, map[objectKey]int{}
 	}
 	return events
 }
 
-// retainedEntries is the size from which the buffers of the queue are given back when they were mostly empty: 16,384
-// entries are half a megabyte.
+// retainedEntries is the size above which buffers that are mostly empty are released: 16,384 entries are half a megabyte.
 const retainedEntries = 1 << 14
 
 func (q *eventQueue) length() int {

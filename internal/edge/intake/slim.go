@@ -9,9 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// slim drops from an object that was just decoded what no decision reads. The caches and the model hold every object of
-// the cluster, and this is most of each. What stays of a pod is what places it: whatever the kube-scheduler's plugins
-// look at, and all that tells pods apart. It may be applied twice.
+// slim drops the fields of a decoded object that no decision reads. The caches and the model hold every object of the
+// cluster, and these fields are most of each. Of a pod, the fields for its placement stay, which kube-scheduler's plugins
+// and classes read. It may be applied twice.
 func slim(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)
@@ -33,7 +33,7 @@ func slim(o any) (any, error) {
 	return o, nil
 }
 
-// slimClaim bounds what a claim asks of the capacity of devices, and what it was given of them.
+// slimClaim limits the amounts that a claim requests of devices, and those of its allocation.
 func slimClaim(claim *resourcev1.ResourceClaim) {
 	clamp := func(capacity *resourcev1.CapacityRequirements) {
 		if capacity != nil {
@@ -103,7 +103,7 @@ func slimPod(pod *corev1.Pod) {
 	}
 }
 
-// slimContainers keeps what the requests are counted from, ports and images.
+// slimContainers keeps requests, ports and images.
 func slimContainers(containers []corev1.Container) {
 	for i := range containers {
 		c := &containers[i]
@@ -113,7 +113,7 @@ func slimContainers(containers []corev1.Container) {
 	}
 }
 
-// slimStatuses keeps what an in-place resize is counted from.
+// slimStatuses keeps what counts for an in-place resize.
 func slimStatuses(statuses []corev1.ContainerStatus) {
 	for i := range statuses {
 		s := &statuses[i]
@@ -121,7 +121,7 @@ func slimStatuses(statuses []corev1.ContainerStatus) {
 	}
 }
 
-// placedVolumes drops the volumes that can be mounted anywhere. Nearly every pod has one, for the token of its
+// placedVolumes drops volumes that can be mounted on any node. Nearly every pod has one, for the token of its
 // ServiceAccount.
 func placedVolumes(volumes []corev1.Volume) []corev1.Volume {
 	var placed []corev1.Volume

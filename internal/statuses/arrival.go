@@ -7,13 +7,13 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// ArrivalPause is how long no pod of a job must have come before it is said that the job lacks pods. Controllers make the pods of a
-// job one after the other. To say it each time would write the PodGroup and all its pods as often as a pod comes, and a user
-// could do nothing about it.
+// ArrivalPause is how long no new pod of a job must have appeared before a status says that the job lacks pods. Controllers
+// create the pods of a job one after the other. Otherwise the PodGroup and all its pods would be written with each pod,
+// which would be of no use to users.
 const ArrivalPause = 5 * time.Second
 
-// isArriving reports whether a job lacks pods, or its PodGroup, and they may still be on their way, and sees to it that it is
-// looked at again.
+// isArriving reports whether a job lacks pods, or its PodGroup, and they may still be created. If so, the job is looked at
+// again later.
 func (r *Reporter) isArriving(j *cluster.Job, now time.Time) bool {
 	lacks := j.Group == nil || j.Verdict != nil &&
 		(j.Verdict.Code == verdict.NotEnoughTasks || j.Verdict.Code == verdict.NotEnoughPodsOfTask)
@@ -33,15 +33,15 @@ func (r *Reporter) isArriving(j *cluster.Job, now time.Time) bool {
 	return a.isRecent(now)
 }
 
-// isRecent reports whether more pods of the job may be on their way.
+// isRecent reports whether more pods of the job may still be created.
 func (a arrival) isRecent(now time.Time) bool { return now.Before(a.since.Add(ArrivalPause)) }
 
-// touchArrived has the jobs looked at of which no pod has come for long enough.
+// touchArrived touches the jobs for which no pod was created for ArrivalPause.
 func (r *Reporter) touchArrived(c *cluster.Cluster, now time.Time) {
 	arriving := r.arriving[:0]
 	for _, j := range r.arriving {
 		switch a := r.memory.arrival(j); {
-		case a == arrival{}: // it lacks none any more, or is gone
+		case a == arrival{}: // it lacks no more pods, or is deleted
 		case a.isRecent(now):
 			arriving = append(arriving, j)
 		default:
@@ -52,7 +52,7 @@ func (r *Reporter) touchArrived(c *cluster.Cluster, now time.Time) {
 	r.arriving = arriving
 }
 
-// WakeAt is when something is to be said although nothing may have happened, zero if there is no such time.
+// WakeAt is when a status is due even without events, zero if none is.
 func (r *Reporter) WakeAt() (wake time.Time) {
 	if len(r.ungrouped) > 0 {
 		wake = r.ungrouped[0].due

@@ -1,19 +1,20 @@
-// Package statuses decides what is to be written to PodGroups, queues and pods: statuses and conditions, the HyperNode of a PodGroup,
-// gates of queue admission to be opened, Events, and the records of plans.
+// Package statuses decides what the scheduler writes to PodGroups, queues and pods: statuses and conditions, the HyperNode
+// of a PodGroup, scheduling gates to remove, Events, and the records of plans.
 //
-// Main types: a [Reporter] looks at the model after the actions of each cycle and adds what is to be written to the decisions. It
-// remembers what it decided of each object, since the API server may not show that yet.
+// Main type: a [Reporter] reads the model after the actions of each cycle and adds writes to the decisions. It remembers
+// the last decision about each object, because the API server may not show it yet.
 //
 // Invariants:
 //
-//  1. A status is decided only when it differs from what the API server shows and from what was decided last.
-//  2. Only jobs and queues that something has happened to are looked at.
-//  3. Nothing is remembered of an object that the model has forgotten: one that is gone or was made anew under its name, or a job
-//     that was handed over. What such a job or its successor shows counts again.
-//  4. Of a pod that the gate of queue admission holds nothing is said to autoscalers. Its gate is opened when it gets a node, or
-//     lacks nothing else: of a gang together, and never for more than the queue may hold beside what was opened before.
-//  5. Of a gang that has no place, those pods say Schedulable that have one, unless the plugin gang says otherwise. A pod that names
-//     no PodGroup is told so when none was made for a while.
+//  1. A status is written only if it differs from what the API server shows and from the last decision.
+//  2. Only jobs and queues that have changed are read.
+//  3. Objects that the model has forgotten are forgotten here too: deleted objects, also if created again with the same
+//     name, and jobs that have changed their scheduler. What the API server shows of such a job then counts again.
+//  4. Autoscalers see no condition of a pod with the scheduling gate of queue admission. The gate is removed when the pod
+//     gets a node, or lacks nothing but a node. The gates of a gang are removed together, and never for more than the queue
+//     may hold, including pods whose gates were removed before.
+//  5. If a gang does not fit, those of its pods that fit get the reason Schedulable, unless the plugin gang is configured
+//     otherwise. A pod without a PodGroup gets a condition that says so after some time.
 //
-// It must not know how statuses are written, or the wall clock. It places and evicts nothing.
+// This package must not know how statuses are written, or the wall clock. It places and evicts nothing.
 package statuses

@@ -13,10 +13,10 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// OpenGates decides of which pods the gate of queue admission is to be taken off, though they have no node: of those that lack
-// nothing but one. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may hold.
-// Pods whose gates were opened before count as held by their queues. Of a gang the gates are opened together or not at all.
-// Pods that got a node need no decision: their gates are opened when they are bound.
+// OpenGates decides from which pods without a node the scheduling gate of queue admission is removed: those that lack
+// nothing but a node. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may
+// hold. Pods whose gates were removed before count for their queues. The gates of a gang are removed together or not at
+// all. Pods with a node need no decision, because their gates are removed when they are bound.
 func (r *Reporter) OpenGates(s *framework.Session, d *decision.Decisions) {
 	x := s.Begin()
 	defer x.Undo()
@@ -49,13 +49,13 @@ func (r *Reporter) OpenGates(s *framework.Session, d *decision.Decisions) {
 	}
 }
 
-// openGatesOf opens the gates of those pods of a job that its queue has room for, if it has for as many as must start together.
+// openGatesOf removes the gates of those pods of a job that its queue may hold, if it may hold the job's minimum.
 func (r *Reporter) openGatesOf(s *framework.Session, j *cluster.Job, d *decision.Decisions) {
 	x := s.Begin()
 	var opened []*cluster.Task
 	for _, t := range s.Pending(j) {
 		v := s.MayAllocate(t)
-		// What the queue may hold of a cluster of this size grows with it; what is written in the queue does not.
+		// A limit by the size of the cluster grows with it. A limit in the queue's spec does not.
 		if v != nil && (!gang.IsPartOfCluster(v) || !isUnderCapability(t)) {
 			continue
 		}
@@ -78,12 +78,12 @@ func (r *Reporter) open(t *cluster.Task, d *decision.Decisions) {
 	d.Gates = append(d.Gates, decision.GateOpening{Pod: t.Key(), UID: t.UID()})
 }
 
-// wasHeld reports whether a pod had the gate of queue admission and has it no more, or will not have it for long.
+// wasHeld reports whether the gate of queue admission was removed from a pod, or will be.
 func (r *Reporter) wasHeld(t *cluster.Task) bool {
 	return t.Pod.Annotations[schedulingv1beta1.QueueAllocationGateKey] == "true" && (!t.IsHeld() || r.memory.pods[t].isOpened)
 }
 
-// isUnderCapability reports whether a task fits under what its queue, and those above it, say that they may hold.
+// isUnderCapability reports whether a task fits under the capability of its queue and those above it.
 func isUnderCapability(t *cluster.Task) bool {
 	return quota.Written(quota.Policy{}).Fits(t.Job.QuotaNode(), quota.ToPlace(t.Request()))
 }

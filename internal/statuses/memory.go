@@ -10,28 +10,28 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// memory is what was decided to be written last of each job, queue and pod. The API server may not show it yet. It has an
-// entry of none that is gone from the model.
+// memory is the last decision about each job, queue and pod, which the API server may not show yet. It has no entries for
+// objects that the model has forgotten.
 type memory struct {
 	jobs   map[*cluster.Job]*jobStatus
 	queues map[*cluster.Queue]corev1.ResourceList // allocated
 	pods   map[*cluster.Task]podStatus
 }
 
-// jobStatus is what was decided last of a job.
+// jobStatus is the last decision about a job.
 type jobStatus struct {
 	group   *schedulingv1beta1.PodGroupStatus // nil before the first
 	place   *string                           // the HyperNode that holds its pods, nil before the first
 	arrival arrival
 }
 
-// arrival is since when a job that lacks pods has had so many, zero if it lacks none.
+// arrival is since when a job that lacks pods has had its number of pods, zero if it lacks none.
 type arrival struct {
 	pods  int
 	since time.Time
 }
 
-// podStatus is what was decided last of a pod.
+// podStatus is the last decision about a pod.
 type podStatus struct {
 	message  string // of its condition, "" before the first
 	isOpened bool   // its gate of queue admission
@@ -41,8 +41,8 @@ func newMemory() memory {
 	return memory{jobs: map[*cluster.Job]*jobStatus{}, queues: map[*cluster.Queue]corev1.ResourceList{}, pods: map[*cluster.Task]podStatus{}}
 }
 
-// forget drops what the model has forgotten. How long a job has waited for its pods has to do with its name alone: another
-// PodGroup changes nothing of it.
+// forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its name,
+// so a new PodGroup does not change it.
 func (m *memory) forget(c *cluster.Cluster) {
 	forgotten := c.TakeForgotten()
 	for _, j := range forgotten.Jobs {
@@ -63,7 +63,7 @@ func (m *memory) forget(c *cluster.Cluster) {
 	}
 }
 
-// of returns the entry of a job, which is made if there is none.
+// of returns the entry of a job, and makes it if there is none.
 func (m *memory) of(j *cluster.Job) *jobStatus {
 	s := m.jobs[j]
 	if s == nil {
@@ -81,12 +81,12 @@ func (m *memory) group(j *cluster.Job) *schedulingv1beta1.PodGroupStatus {
 	return &j.Group.Status
 }
 
-// setGroup notes what was decided of a PodGroup.
+// setGroup stores the decision about a PodGroup.
 func (m *memory) setGroup(j *cluster.Job, status *schedulingv1beta1.PodGroupStatus) {
 	m.of(j).group, j.IsReported = status, true
 }
 
-// arrival is since when a job has had its pods, zero if it lacks none.
+// arrival is since when a job has had its number of pods, zero if it lacks none.
 func (m *memory) arrival(j *cluster.Job) arrival {
 	if s := m.jobs[j]; s != nil {
 		return s.arrival
@@ -102,7 +102,7 @@ func (m *memory) place(j *cluster.Job) string {
 	return j.Group.Annotations[schedulingv1beta1.JobAllocatedHyperNodeKey]
 }
 
-// allocated is what a queue says that it holds, or will say.
+// allocated is the usage in the status of a queue, or that it will have.
 func (m *memory) allocated(q *cluster.Queue) corev1.ResourceList {
 	if last := m.queues[q]; last != nil {
 		return last
@@ -110,22 +110,21 @@ func (m *memory) allocated(q *cluster.Queue) corev1.ResourceList {
 	return q.Object.Status.Allocated
 }
 
-// tell notes that a pod is told something.
+// tell stores the message of a pod's condition.
 func (m *memory) tell(t *cluster.Task, message string) {
 	s := m.pods[t]
 	s.message = message
 	m.pods[t] = s
 }
 
-// open notes that the gate of a pod is opened.
+// open stores that the gate of a pod is removed.
 func (m *memory) open(t *cluster.Task) {
 	s := m.pods[t]
 	s.isOpened = true
 	m.pods[t] = s
 }
 
-// Stale says of which objects it is remembered what was decided though the model holds them no more. It is empty after [Reporter.Forget],
-// and for tests.
+// Stale lists the objects with entries that the model has forgotten. It is for tests, and empty after [Reporter.Forget].
 func (r *Reporter) Stale(c *cluster.Cluster) (stale []string) {
 	m := &r.memory
 	for j := range m.jobs {

@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Plans adds what is to be written of the plans that began and of those that were cancelled. A plan that did both in
-// one cycle was never heard of.
+// Plans adds the writes of plans that began and of those that were cancelled. A plan that did both in one cycle is not
+// written.
 func (r *Reporter) Plans(c *cluster.Cluster, began []*framework.Planned, d *decision.Decisions) {
 	for _, planned := range began {
 		if p := planned.Plan; p.IsInForce() {

@@ -15,9 +15,9 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// writePods points from each waiting pod to why its job waits. Autoscalers add nodes for pods whose reason is Unschedulable,
-// so that is said only where nodes would help, and not of pods that have a place unless the plugin gang is told to. The numbers are on the PodGroup: repeating them here would write every pod
-// of a job again whenever one of them changes.
+// writePods writes to each waiting pod why its job waits. Autoscalers add nodes for pods with the reason Unschedulable. So
+// pods have this reason only if nodes would help, and not if they fit, unless the plugin gang is configured so. The numbers
+// are on the PodGroup: repeating them here would write every pod of a job again whenever one of them changes.
 func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decisions) {
 	if j.Count(cluster.Pending) == 0 {
 		return
@@ -28,7 +28,7 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 	}
 	fitting := r.fitting(j, reason)
 	for _, t := range j.Pending(cluster.CompareTasks) {
-		// Of a pod with a gate the API server says so itself; a reason beside it would wake autoscalers.
+		// The API server itself writes the condition of a pod with a gate. Another reason would wake autoscalers.
 		switch {
 		case t.IsHeld():
 		case fitting.Has(t.Pod.Name):
@@ -40,7 +40,7 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 	}
 }
 
-// fitting returns the names of the pods that have a place while their gang has none, if they are to say so.
+// fitting returns the names of the pods that fit although their gang does not, if their reason must say so.
 func (r *Reporter) fitting(j *cluster.Job, reason string) sets.Set[string] {
 	if r.placedReason != gang.Schedulable || reason != corev1.PodReasonUnschedulable || !blocked(j) {
 		return nil
@@ -48,9 +48,9 @@ func (r *Reporter) fitting(j *cluster.Job, reason string) sets.Set[string] {
 	return sets.New(j.Verdict.Fitting...)
 }
 
-// tellPod gives a pod a condition that says why it waits, unless it has it.
+// tellPod sets the condition of a pod that says why it waits, unless the pod has it.
 func (r *Reporter) tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *decision.Decisions) {
-	// What was decided last counts: the pod may not show it yet.
+	// The last decision counts, because the pod may not show it yet.
 	last := r.memory.pods[t].message
 	if last == message || last == "" && says(t.Pod, reason, message) {
 		return
@@ -62,14 +62,14 @@ func (r *Reporter) tellPod(t *cluster.Task, reason, message, note string, now ti
 	}})
 }
 
-// Reasons of pods that wait for no room: their PodGroup does not exist, or this scheduler does not look at it.
+// Reasons of pods that are not scheduled: their PodGroup does not exist, or belongs to another scheduler.
 const (
 	reasonGroupNotFound  = "PodGroupNotFound"
 	reasonGroupOfAnother = "PodGroupOfAnotherScheduler"
 )
 
-// forPods says why the pods of a job wait, nothing if there is nothing to be said. The note has the numbers as they are now: it is
-// for an Event, which is not written again with each of them.
+// forPods says why the pods of a job wait, "" if there is no reason. The note has the current numbers. It is for an Event,
+// which is not written again when they change.
 func forPods(j *cluster.Job) (reason, message, note string) {
 	switch {
 	case j.Group == nil:

@@ -17,20 +17,20 @@ import (
 	"hekla.sh/hekla/pkg/plugins/gang"
 )
 
-// Reporter decides what is to be written of jobs, queues and pods. One goroutine uses it.
+// Reporter decides what is written to PodGroups, queues and pods. One goroutine uses it.
 type Reporter struct {
 	cycle        uint64
-	placedReason string // of pods that have a place while their gang has none; see gang.PlacedPodReasonKey
+	placedReason string // the reason of pods that fit although their gang does not; see gang.PlacedPodReasonKey
 	memory       memory
-	arriving     []*cluster.Job // of which it is not said yet that they lack pods
-	touched      []*cluster.Job // that were looked at when it wrote last, by name
-	ungrouped    []ungrouped    // pods of which it is not said yet that no PodGroup is made for them, in the order of their time
+	arriving     []*cluster.Job // jobs that lack pods, and whose status does not say so yet
+	touched      []*cluster.Job // the jobs of the last run, by name
+	ungrouped    []ungrouped    // pods without a PodGroup whose condition does not say so yet, in the order of their times
 }
 
-// New returns a reporter that has decided nothing yet.
+// New returns a reporter without any decisions.
 func New() *Reporter { return &Reporter{memory: newMemory()} }
 
-// Use has what is said of pods follow a policy, also of those that it was said of before.
+// Use applies a policy to the conditions of pods, also to those that are written already.
 func (r *Reporter) Use(policy *framework.Policy, c *cluster.Cluster) {
 	reason := gang.Unschedulable // without the plugin there are no gangs
 	for _, tier := range policy.Configuration.Tiers {
@@ -49,14 +49,14 @@ func (r *Reporter) Use(policy *framework.Policy, c *cluster.Cluster) {
 	}
 }
 
-// Forget drops what was decided of the objects that the model has forgotten. It comes first after the actions of a cycle.
+// Forget drops the decisions about objects that the model has forgotten. It must be called first after the actions of a
+// cycle.
 func (r *Reporter) Forget(c *cluster.Cluster) { r.memory.forget(c) }
 
-// Touched are the jobs that were looked at when statuses were decided last, by name.
+// Touched returns the jobs that the last call of Statuses has read, by name.
 func (r *Reporter) Touched() []*cluster.Job { return r.touched }
 
-// Statuses adds to the decisions every status that differs from what was decided last. Only jobs and queues that something
-// has happened to are looked at.
+// Statuses adds every status that differs from the last decision. It reads only jobs and queues that have changed.
 func (r *Reporter) Statuses(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
 	r.cycle++
 	r.touchArrived(c, now)
@@ -73,20 +73,20 @@ func (r *Reporter) Statuses(c *cluster.Cluster, now time.Time, d *decision.Decis
 			r.writePods(j, now, d)
 		}
 	}
-	// Setting phases touched some jobs again; nothing of that is left to be said.
+	// Setting phases has touched some jobs again, which are written already.
 	c.TakeTouchedJobs()
 	for _, q := range c.TakeTouchedQueues() {
 		r.writeQueue(c, q, d)
 	}
 }
 
-// blocked reports whether something keeps the job from starting. One that has started and wants more pods is not blocked,
-// nor is one that is done.
+// blocked reports whether the job cannot start. A job that has started and waits for more pods is not blocked, nor is one
+// that has ended.
 func blocked(j *cluster.Job) bool {
 	return j.Verdict != nil && (j.IsPendingAdmission() || j.Lacks() > 0) && !j.Over()
 }
 
-// phaseOf works out the phase of a job from what its tasks do (source: Volcano's PodGroup phases).
+// phaseOf works out the phase of a job from the statuses of its tasks (source: Volcano's PodGroup phases).
 func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	finished := j.Count(cluster.Succeeded) + j.Count(cluster.Failed)
 	terminating := terminating(j)
@@ -103,14 +103,14 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	case j.Phase == schedulingv1beta1.PodGroupInqueue:
 		return j.Phase
 	case j.Count(cluster.Binding)+j.Count(cluster.Pipelined) > 0:
-		// Also where room is being made: it is not asked again to be admitted while it is promised nodes.
+		// Also while a plan is in force: the job needs no second admission while it has nominated nodes.
 		return schedulingv1beta1.PodGroupInqueue
 	}
 	return schedulingv1beta1.PodGroupPending
 }
 
-// terminating is how many pods of a job are on their way out and still have their nodes. They count as scheduled until they are
-// gone: what replaces them may be there before.
+// terminating is the number of pods of a job that are leaving their nodes. They count as scheduled until they are gone,
+// because their replacements may exist before.
 func terminating(j *cluster.Job) int {
 	if j.Count(cluster.Evicting)+j.Count(cluster.Releasing)+j.Count(cluster.Lingering) == 0 {
 		return 0
@@ -141,8 +141,8 @@ func (r *Reporter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *d
 	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
 }
 
-// writePlace notes on a PodGroup that says where its pods must be in which HyperNode they are. While none has a node it says
-// where they were: should they come back, they are placed there if they can be.
+// writePlace writes to a PodGroup with a network topology in which HyperNode its pods are. While none has a node, the old
+// HyperNode stays, so that new pods are placed there if possible.
 func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	if !j.IsPlaced() {
 		return
@@ -161,9 +161,9 @@ func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	}
 }
 
-// conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once
-// it is placed, and Nominated while room is being made for it. A statement that is as before keeps its time. What is said
-// of the pods that a job lacks stays as it is while they come.
+// conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once it
+// is placed, and Nominated while room is being made for it. A condition that does not change keeps its time. The condition
+// about missing pods does not change while pods are being created.
 func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
 	state := func(c schedulingv1beta1.PodGroupCondition) {
@@ -200,7 +200,7 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 	return conditions
 }
 
-// nominated says what a plan does. It stays the same for as long as the plan does.
+// nominated describes a plan. The text does not change while the plan is in force.
 func nominated(p *cluster.Plan) string {
 	if p.Evictions == 0 {
 		return "nominated to nodes; pods that were being deleted before are leaving them"
@@ -211,7 +211,7 @@ func nominated(p *cluster.Plan) string {
 	return fmt.Sprintf("nominated to nodes; %d pods are evicted from them (rule %s)", p.Evictions, p.Rule)
 }
 
-// announce makes an Event when the kind of statement about a job changes, not with every number.
+// announce makes an Event when the reason of a job's condition changes, not with every number.
 func (r *Reporter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *decision.Decisions) {
 	for _, c := range next {
 		if !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {

@@ -9,23 +9,22 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// ungrouped is a pod that names no PodGroup, and when it is to be said that none exists.
+// ungrouped is a pod without a PodGroup, and when its condition must say so.
 type ungrouped struct {
 	task *cluster.Task
 	due  time.Time
 }
 
 const (
-	// groupingPause is how long the controllers have to make a PodGroup for a pod that names none.
+	// groupingPause is how long the controllers may take to make a PodGroup for a pod without one.
 	groupingPause = 10 * time.Second
-	// ungroupedAtOnce is how many pods are told at once that no PodGroup was made for them, and ungroupedPause how long
-	// the next wait. When the controllers are down all lone pods lack one, and the API server has more important things to write.
+	// ungroupedAtOnce is how many pods get that condition at once, and ungroupedPause is the pause before the next. When
+	// the controllers are down, all lone pods lack a PodGroup, and the API server has more important writes.
 	ungroupedAtOnce = 50
 	ungroupedPause  = time.Second
 )
 
-// writeUngrouped tells pods that name no PodGroup that none was made for them. They belong to no job, so nothing else is
-// said of them.
+// writeUngrouped writes a condition to pods without a PodGroup. They belong to no job, so they get no other condition.
 func (r *Reporter) writeUngrouped(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
 	for _, t := range c.TakeUngrouped() {
 		r.ungrouped = append(r.ungrouped, ungrouped{task: t, due: now.Add(groupingPause)})
@@ -47,11 +46,11 @@ func (r *Reporter) writeUngrouped(c *cluster.Cluster, now time.Time, d *decision
 	}
 }
 
-// postpone has those pods wait until then that are due before.
+// postpone delays the pods that are due before a time.
 func (r *Reporter) postpone(until time.Time) {
 	for i := range r.ungrouped {
 		if !r.ungrouped[i].due.Before(until) {
-			break // they are in the order of their time
+			break // they are in the order of their times
 		}
 		r.ungrouped[i].due = until
 	}

@@ -83,6 +83,12 @@ func (a *attempt) mayAnyLeave() bool {
 	return len(a.victims.Evict(x, a.around(), victims.Options{}).Units) > 0
 }
 
+// mayFindVictims reports whether a rule leaves any pod unprotected from some pods of the preemptor.
+func (a *attempt) mayFindVictims(pods []*cluster.Task) bool {
+	floors := a.candidates.floors
+	return floors == nil || slices.ContainsFunc(pods, (*cluster.Task).BestEffort) || a.victims.MayAnyLeave(floors)
+}
+
 // way is a way to search.
 type way uint8
 

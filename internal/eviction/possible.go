@@ -45,7 +45,7 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 			found.NotLookedAt = true
 			all = append(all, found)
 		default:
-			found.Leaving, found.Spared = a.mayLeave(pods)
+			found.Leaving, found.Spared, _ = a.mayLeave(pods)
 			all = append(all, found)
 		}
 	}
@@ -65,12 +65,13 @@ func (a *attempt) pods() []*cluster.Task {
 // always protects, and those that a rule protects once all others are gone. Pods that may be evicted are not counted.
 // They would not be enough.
 func (a *attempt) spared() []verdict.Spared {
-	_, spared := a.mayLeave(a.pods())
+	_, spared, _ := a.mayLeave(a.pods())
 	return spared
 }
 
-// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule.
-func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spared []verdict.Spared) {
+// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule. areProtected
+// reports whether a rule protects all of them, whichever others are gone.
+func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spared []verdict.Spared, areProtected bool) {
 	counts := map[string]int{}
 	var unprotected []*cluster.Task
 	for _, t := range pods {
@@ -97,5 +98,5 @@ func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spare
 	slices.SortFunc(spared, func(s, t verdict.Spared) int {
 		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
 	})
-	return leaving, spared
+	return leaving, spared, len(unprotected) == 0
 }

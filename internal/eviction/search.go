@@ -25,9 +25,10 @@ type Search struct {
 	failures  map[preemptorShape]searchFailure
 	evictable map[*cluster.Queue]int32 // the lowest priority of a job of the queue that has pods to evict
 	floors    map[floorsKey]*victims.Floors
-	triesAll  bool                      // for tests: no lower bounds
-	promised  map[planRank]*cluster.Job // a job with a plan in force for each queue and priority, nil if not known
-	decided   int                       // decisions of the session when all this was found out
+	protected map[floorsKey][]verdict.Spared // where rules protect all pods: how many by which rule
+	triesAll  bool                           // for tests: no lower bounds
+	promised  map[planRank]*cluster.Job      // a job with a plan in force for each queue and priority, nil if not known
+	decided   int                            // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -51,6 +52,7 @@ func (f *Search) forget() {
 	f.evictable = nil
 	f.floors = map[floorsKey]*victims.Floors{}
 	f.promised = nil
+	f.protected = map[floorsKey][]verdict.Spared{}
 }
 
 // forgetIfDecided calls forget if another action has made a decision.
@@ -116,6 +118,21 @@ func (f *Search) floorsFor(scope decision.Scope, j *cluster.Job) *victims.Floors
 		f.floors[key] = known
 	}
 	return known
+}
+
+// sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
+func (f *Search) sparedFor(a *attempt) []verdict.Spared {
+	j := a.rules.Preemptor
+	key := floorsKey{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}
+	isShared := a.candidates.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0
+	if known, ok := f.protected[key]; ok && isShared {
+		return known
+	}
+	_, spared, areProtected := a.mayLeave(a.pods())
+	if isShared && areProtected {
+		f.protected[key] = spared
+	}
+	return spared
 }
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
@@ -206,13 +223,16 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	why := searchFailure{lacks: j.Lacks()}
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
-		if (len(lower) > 0 || f.mayFindVictims(scope, j) || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
+		finds := f.mayFindVictims(scope, j) && a.mayFindVictims(pods)
+		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.tried
 			return
 		}
-		f.looks += len(s.Cluster.Nodes()) // for each of them it was found out why
+		if finds {
+			f.looks += len(s.Cluster.Nodes()) // for each of them it was found out why
+		}
 		a.rules.SetPod(preempting[0])
-		why.spared, why.vetoed = a.spared(), a.candidates.vetoReasons()
+		why.spared, why.vetoed = f.sparedFor(a), a.candidates.vetoReasons()
 	}
 	why.waits = waits || a.victims.Waits()
 	if isComparable {

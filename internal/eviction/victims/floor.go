@@ -20,6 +20,7 @@ type Floors struct {
 	changed []int32 // slots whose offers have changed, in the order of the changes
 	seen    uint64  // how far Cluster.Changes has been followed
 	isMade  bool
+	offers  int // number of offers on all nodes
 	waiting int // number of nodes with a gang that cannot be evicted until another plan has sent its evictions
 	kinds   map[*cluster.Class]*Ranking
 }
@@ -43,6 +44,12 @@ type offer struct {
 // Keeps reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for others,
 // they cost less once others of them are pipelined.
 func (f *Floors) Keeps(preemptor *cluster.Job) bool { return preemptor.Evictable() == 0 }
+
+// MayAnyLeave reports whether there is an unprotected pod. It is not for preemptors with a pod that requests nothing.
+func (s *Selector) MayAnyLeave(f *Floors) bool {
+	f.follow(s)
+	return f.offers > 0
+}
 
 // follow updates the offers of all nodes.
 func (f *Floors) follow(s *Selector) {
@@ -83,6 +90,7 @@ func (f *Floors) look(s *Selector, n *cluster.Node) {
 		f.bySlot[n.Slot].generation, f.bySlot[n.Slot].waits = now.generation, now.waits // what was tried there was undone
 		return
 	}
+	f.offers += len(now.offers) - len(before.offers)
 	f.bySlot[n.Slot] = now
 	f.changed = append(f.changed, int32(n.Slot))
 }

@@ -36,10 +36,12 @@ type run struct {
 	session *framework.Session
 	jobs    map[*cluster.Queue]*framework.Heap[*cluster.Job]
 	pending map[*cluster.Job][]*cluster.Task // the tasks still to place, of the jobs that had a turn
+	refused map[shape]refusal
 }
 
 func (action) Execute(s *framework.Session) {
-	r := &run{session: s, jobs: map[*cluster.Queue]*framework.Heap[*cluster.Job]{}, pending: map[*cluster.Job][]*cluster.Task{}}
+	r := &run{session: s, jobs: map[*cluster.Queue]*framework.Heap[*cluster.Job]{}, pending: map[*cluster.Job][]*cluster.Task{},
+		refused: map[shape]refusal{}}
 	jobs := map[*cluster.Queue][]*cluster.Job{}
 	for _, q := range s.Queues() {
 		jobs[q] = r.candidates(q)
@@ -144,7 +146,7 @@ func (r *run) place(j *cluster.Job) bool {
 	}
 	x := s.Begin()
 	if !s.IsReady(j) {
-		if v := gang.Place(s, j, tasks); v != nil {
+		if v := r.placeGang(j, tasks); v != nil {
 			s.AddVerdict(j, v)
 			return false
 		}

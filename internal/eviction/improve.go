@@ -1,0 +1,138 @@
+package eviction
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/internal/eviction/victims"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// guide says in which ways the search for a draft differs from choosing the cheapest node for each task.
+type guide struct {
+	begin []*cluster.Node // opened for the first tasks, one for each
+	avoid []*cluster.Node // not opened
+}
+
+// with returns the guide with one more node.
+func (g guide) with(n *cluster.Node, isFirst bool) guide {
+	if isFirst {
+		return guide{begin: append(slices.Clone(g.begin), n), avoid: g.avoid}
+	}
+	return guide{begin: g.begin, avoid: append(slices.Clone(g.avoid), n)}
+}
+
+// names reports whether the guide says something of a node.
+func (g guide) names(n *cluster.Node) bool {
+	return slices.Contains(g.begin, n) || slices.Contains(g.avoid, n)
+}
+
+// Bounds of the search for better plans. Larger gangs are planned node by node only, and so are all gangs once an action has tried so
+// many nodes in one cycle to improve plans.
+const (
+	maxImprovedPods  = 8
+	maxFirstNodes    = 16
+	maxImprovingLook = 4000
+)
+
+// improve looks for a draft that costs less than one that was found node by node (rule K4), and that the transaction shows. The
+// cheapest node for each task is not always the cheapest set of nodes: one victim may make room for two tasks. So the search runs again
+// with another node opened first, or with one not opened, and goes on from the best of these drafts until none is better. The
+// transaction shows the draft that it returns.
+func (a *attempt) improve(x framework.Transaction, pods []*cluster.Task, d *draft) *draft {
+	f := a.search
+	if len(d.placed) < 2 || len(d.placed) > maxImprovedPods || len(d.units) == 0 || a.rules.Scope == decision.WithinJob {
+		return d
+	}
+	x.Undo()
+	best, bestCost := guide{}, a.victims.Cost(d.units, 0)
+	first := a.firstNodes(pods[0])
+	nodes := nodesLeft(d.units)
+	for isBetter := true; isBetter; {
+		isBetter = false
+		var next guide
+		look := func(g guide) {
+			if f.improving >= maxImprovingLook {
+				return
+			}
+			units, ok := a.costOf(pods, g)
+			if !ok {
+				return
+			}
+			if cost := a.victims.Cost(units, 0); cost.Compare(&bestCost, &a.rules.EvictionRules) < 0 {
+				next, bestCost, nodes, isBetter = g, cost, nodesLeft(units), true
+			}
+		}
+		from, left := best, nodes
+		for _, n := range first {
+			if !from.names(n) {
+				look(from.with(n, true))
+			}
+		}
+		for _, n := range left {
+			if !from.names(n) {
+				look(from.with(n, false))
+			}
+		}
+		if isBetter {
+			best = next
+		}
+	}
+	a.guide = best
+	d, _ = a.try(x, pods, nodeByNode)
+	a.guide = guide{}
+	return d
+}
+
+// costOf returns the units of the draft that a guide leads to. ok is false if there is none.
+func (a *attempt) costOf(pods []*cluster.Task, g guide) (units []victims.Unit, ok bool) {
+	before := a.candidates.tried
+	x := a.search.session.Begin()
+	a.guide = g
+	d, _ := a.try(x, pods, nodeByNode)
+	a.guide = guide{}
+	x.Undo()
+	a.search.improving += a.candidates.tried - before + 1
+	if d == nil {
+		return nil, false
+	}
+	return d.units, true
+}
+
+// nodesLeft returns the nodes that units leave.
+func nodesLeft(units []victims.Unit) []*cluster.Node {
+	var nodes []*cluster.Node
+	for _, t := range victims.TasksOf(units) {
+		if !slices.Contains(nodes, t.Node) {
+			nodes = append(nodes, t.Node)
+		}
+	}
+	return nodes[:min(len(nodes), maxFirstNodes)]
+}
+
+// firstNodes returns nodes that may be opened first for a task, those of the least cost.
+func (a *attempt) firstNodes(t *cluster.Task) []*cluster.Node {
+	a.reset()
+	a.rules.SetPod(t)
+	h := a.candidates.of(t)
+	var nodes []*cluster.Node
+	for len(nodes) < maxFirstNodes {
+		c, ok := a.candidates.next(h)
+		if !ok {
+			break
+		}
+		if !slices.Contains(nodes, c.node) {
+			nodes = append(nodes, c.node)
+		}
+	}
+	return nodes
+}
+
+// openGuided opens the node for a task that the guide names, if there is one left to open.
+func (a *attempt) openGuided(x framework.Transaction, d *draft, t *cluster.Task) (result opened) {
+	if len(d.placed) >= len(a.guide.begin) || t.NeverPreempts() {
+		return opened{}
+	}
+	return a.candidates.openNode(x, t, a.guide.begin[len(d.placed)])
+}

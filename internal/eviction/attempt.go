@@ -19,6 +19,7 @@ type attempt struct {
 	rules      *rules.Rules
 	victims    *victims.Selector
 	candidates *candidates
+	guide      guide
 }
 
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
@@ -116,6 +117,9 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 		for _, order := range orders {
 			y := a.search.session.Begin()
 			d, refused := a.try(y, order, w)
+			if d != nil && w == nodeByNode {
+				return a.improve(y, order, d)
+			}
 			if d != nil {
 				return d
 			}
@@ -239,7 +243,8 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, fail
 	a.candidates.renewOpened()
 	a.rules.SetPod(t)
 	s := a.search.session
-	if a.rules.MayPlace(t) {
+	cheapest := a.openGuided(x, d, t)
+	if cheapest.node == nil && a.rules.MayPlace(t) {
 		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in
 		// vain.
 		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {
@@ -249,8 +254,8 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, fail
 			return
 		}
 	}
-	var cheapest opened
-	if !t.NeverPreempts() {
+	if cheapest.node == nil && !t.NeverPreempts() {
+		a.candidates.avoided = a.guide.avoid
 		cheapest = a.candidates.openCheapest(x, t)
 	}
 	switch n := cheapest.node; {

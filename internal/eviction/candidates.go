@@ -64,12 +64,13 @@ type candidates struct {
 	victims *victims.Selector
 	floors  *victims.Floors // nil if they do not hold for the preemptor
 
-	byKind map[rules.Kind]*candidateHeap
-	all    []*candidateHeap         // the same heaps, in the order in which they were made
-	vetoed map[*cluster.Node]string // the reason of the veto, for the verdict
-	vetoes int                      // number of vetoes so far
-	tried  int                      // number of nodes tried so far
-	opened *change                  // the last change whose nodes have old candidates, nil if there is none
+	byKind  map[rules.Kind]*candidateHeap
+	all     []*candidateHeap         // the same heaps, in the order in which they were made
+	vetoed  map[*cluster.Node]string // the reason of the veto, for the verdict
+	vetoes  int                      // number of vetoes so far
+	tried   int                      // number of nodes tried so far
+	avoided []*cluster.Node          // are not opened
+	opened  *change                  // the last change whose nodes have old candidates, nil if there is none
 }
 
 // change is a node that was opened for a pod, and the units that leave it.
@@ -222,7 +223,7 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 	}()
 	for best, ok := c.next(h); ok; best, ok = c.next(h) {
 		n := best.node
-		if h.latest[n.Slot] != best.version {
+		if h.latest[n.Slot] != best.version || slices.Contains(c.avoided, n) {
 			continue
 		}
 		if best.version != c.victims.Version() {
@@ -259,6 +260,21 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 			h.drop(n)
 		}
 	}
+	return opened{}
+}
+
+// openNode opens one node for a pod, if it may be opened.
+func (c *candidates) openNode(x framework.Transaction, t *cluster.Task, n *cluster.Node) opened {
+	if !c.session.Outlook.CanOpen(t, n) {
+		return opened{}
+	}
+	c.tried++
+	y := c.session.Begin()
+	units, ok := c.open(y, t, n, nil)
+	if ok && c.session.Outlook.Veto(t, n) == "" {
+		return opened{node: n, units: units}
+	}
+	y.Undo()
 	return opened{}
 }
 

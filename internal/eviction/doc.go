@@ -16,6 +16,13 @@
 // all nodes are given back once more. The effort is linear in victims, where a search over sets of victims would be
 // exponential.
 //
+// Most nodes are never tried. The pods that no rule protects give each node a lower bound of its cost, for all preemptors of
+// a queue and a priority, see [victims.Floors]. A node is tried when no other node can be cheaper. Bounds are kept from plan to
+// plan and updated for the nodes that a plan changes.
+//
+// The cheapest node for each pod need not give the cheapest plan: one victim may make room for two pods. For small gangs
+// the search runs again with other nodes opened first, or with a node not opened, until no such plan costs less.
+//
 // A search node by node fails if the upper limit of a queue is in the way, not a node. Then all pods that may be
 // evicted are, the preemptor's pods are placed, and victims are given back from there.
 //

@@ -28,18 +28,17 @@ func (g guide) names(n *cluster.Node) bool {
 	return slices.Contains(g.begin, n) || slices.Contains(g.avoid, n)
 }
 
-// Bounds of the search for better plans. Larger gangs are planned node by node only, and so are all gangs once an action has tried so
-// many nodes in one cycle to improve plans.
+// Limits of the search for better plans.
 const (
-	maxImprovedPods  = 8
-	maxFirstNodes    = 16
-	maxImprovingLook = 4000
+	maxImprovedPods   = 8    // larger gangs keep the plan that was found node by node
+	maxFirstNodes     = 16   // nodes that are opened first, and nodes that are left out
+	maxImprovingTries = 4000 // nodes tried by one action in one cycle to improve plans
 )
 
-// improve looks for a draft that costs less than one that was found node by node (rule K4), and that the transaction shows. The
-// cheapest node for each task is not always the cheapest set of nodes: one victim may make room for two tasks. So the search runs again
-// with another node opened first, or with one not opened, and goes on from the best of these drafts until none is better. The
-// transaction shows the draft that it returns.
+// improve looks for a draft that costs less than one that was found node by node (rule K4). The cheapest node for each task is not
+// always the cheapest set of nodes: one victim may make room for two tasks. So the search runs again with another node opened first, or
+// with a node left out. It continues from the best of these drafts until none is better. The transaction shows the draft
+// before, and the returned draft after.
 func (a *attempt) improve(x framework.Transaction, pods []*cluster.Task, d *draft) *draft {
 	f := a.search
 	if len(d.placed) < 2 || len(d.placed) > maxImprovedPods || len(d.units) == 0 || a.rules.Scope == decision.WithinJob {
@@ -53,12 +52,12 @@ func (a *attempt) improve(x framework.Transaction, pods []*cluster.Task, d *draf
 		isBetter = false
 		var next guide
 		look := func(g guide) {
-			if f.improving >= maxImprovingLook {
+			if f.improving >= maxImprovingTries {
 				return
 			}
-			units, ok := a.costOf(pods, g)
-			if !ok {
-				return
+			units, placed := a.unitsOf(pods, g)
+			if placed < len(d.placed) {
+				return // it costs less because it does less
 			}
 			if cost := a.victims.Cost(units, 0); cost.Compare(&bestCost, &a.rules.EvictionRules) < 0 {
 				next, bestCost, nodes, isBetter = g, cost, nodesLeft(units), true
@@ -79,14 +78,20 @@ func (a *attempt) improve(x framework.Transaction, pods []*cluster.Task, d *draf
 			best = next
 		}
 	}
-	a.guide = best
-	d, _ = a.try(x, pods, nodeByNode)
-	a.guide = guide{}
-	return d
+	for _, g := range []guide{best, {}} { // the second, should a plugin veto by now what it did not before
+		a.guide = g
+		d, _ = a.try(x, pods, nodeByNode)
+		a.guide = guide{}
+		if d != nil {
+			return d
+		}
+		x.Undo()
+	}
+	return nil
 }
 
-// costOf returns the units of the draft that a guide leads to. ok is false if there is none.
-func (a *attempt) costOf(pods []*cluster.Task, g guide) (units []victims.Unit, ok bool) {
+// unitsOf returns the units of the draft that a guide leads to, and the number of tasks that it places: 0 if there is none.
+func (a *attempt) unitsOf(pods []*cluster.Task, g guide) (units []victims.Unit, placed int) {
 	before := a.candidates.tried
 	x := a.search.session.Begin()
 	a.guide = g
@@ -95,9 +100,9 @@ func (a *attempt) costOf(pods []*cluster.Task, g guide) (units []victims.Unit, o
 	x.Undo()
 	a.search.improving += a.candidates.tried - before + 1
 	if d == nil {
-		return nil, false
+		return nil, 0
 	}
-	return d.units, true
+	return d.units, len(d.placed)
 }
 
 // nodesLeft returns the nodes that units leave.

@@ -22,6 +22,7 @@ type Search struct {
 	admission admission
 
 	looks     int // nodes looked at so far
+	improving int // nodes tried so far to improve plans
 	failures  map[preemptorShape]searchFailure
 	evictable map[*cluster.Queue]int32 // the lowest priority of a job of the queue that has pods to evict
 	floors    map[floorsKey]*victims.Floors

@@ -10,6 +10,8 @@
 // back in the opposite order, each if the preemptor still fits. So the effort is linear in units, where a search over
 // sets of victims would be exponential.
 //
+// [Floors] are lower bounds of what it costs to open nodes, and a [Ranking] orders the nodes by them for pods of one class.
+//
 // Invariants (the rules are in docs/preemption.md):
 //
 //  1. Every unit may be evicted with the earlier units gone (T2). Package rules decides that.

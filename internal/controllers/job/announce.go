@@ -16,7 +16,7 @@ import (
 // maxNote is the longest note the events API accepts, in bytes.
 const maxNote = 1024
 
-// announce sends Events for what the new status says that the stored one did not.
+// announce sends Events for what is new in the status.
 func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, trouble lifecycle.Trouble) {
 	before := stored.Status.State
 	if before.Phase == "" {
@@ -29,7 +29,7 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, trouble.Reason, "Sync", "%s", clip(trouble.Message))
 	}
 	if reason := status.State.Reason; isUnschedulable(status, trouble) && reason != before.Reason {
-		// Under the name that scripts know from Volcano; what the reason is called is in the status.
+		// With the reason that scripts know from Volcano. The status has the more exact reason.
 		r.events.Eventf(stored, nil, corev1.EventTypeWarning, batch.PodGroupPendingReason, "Sync", "%s",
 			clip(fmt.Sprintf("PodGroup %s/%s unschedule, reason: %s: %s", stored.Namespace, builder.PodGroupName(stored), reason, status.State.Message)))
 	}
@@ -45,7 +45,8 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 	}
 }
 
-// announceActions tells which actions of policies or of a Command were begun, and what asked for each, in the words of Volcano.
+// announceActions sends Events about the actions of policies or of a Command that have begun, with what asked for each, in
+// Volcano's words.
 func (r *Reconciler) announceActions(job *batch.Job, asked []lifecycle.Demand) {
 	for i, d := range asked {
 		if slices.ContainsFunc(asked[:i], func(other lifecycle.Demand) bool { return other.Action == d.Action }) {
@@ -56,14 +57,14 @@ func (r *Reconciler) announceActions(job *batch.Job, asked []lifecycle.Demand) {
 	}
 }
 
-// isUnschedulable reports whether a status says why the scheduler does not place the Job.
+// isUnschedulable reports whether a status has the scheduler's reason for not placing the Job.
 func isUnschedulable(status *batch.JobStatus, trouble lifecycle.Trouble) bool {
 	reason := status.State.Reason
 	return status.State.Phase == batch.Pending && trouble.Reason == "" &&
 		reason != "" && reason != batch.PodGroupPendingReason && reason != lifecycle.ReasonWaitsForTask
 }
 
-// phaseNote is the note of the Event that tells of a new phase.
+// phaseNote is the note of the Event about a new phase.
 func phaseNote(before batch.JobPhase, status *batch.JobStatus) string {
 	note := fmt.Sprintf("%s → %s: %d running, %d succeeded, %d failed, %d pending; minAvailable %d",
 		before, status.State.Phase, status.Running, status.Succeeded, status.Failed, status.Pending, status.MinAvailable)
@@ -73,7 +74,7 @@ func phaseNote(before batch.JobPhase, status *batch.JobStatus) string {
 	return note
 }
 
-// clip shortens a note to what the events API accepts, at the end of a character.
+// clip cuts a note to the length that the events API accepts, after a whole character.
 func clip(note string) string {
 	if len(note) <= maxNote {
 		return note

@@ -23,8 +23,8 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// maxParallelRequests bounds the requests one Job has on the way at a time. More do not make an API server faster, and
-// would let one large Job use up the priority level that all controllers share.
+// maxParallelRequests limits the requests in flight for one Job. More do not make an API server faster, and would let one
+// large Job use up the priority level that all controllers share.
 const maxParallelRequests = 64
 
 // maxAtATime is how many pods of a Job are created, and how many deleted, in one reconcile. Then the Job is reconciled
@@ -32,17 +32,16 @@ const maxParallelRequests = 64
 // reconcile does not grow with the size of the Job.
 const maxAtATime = 500
 
-// longestTurn is after how long a reconcile sends no more such requests, however few it has sent: where the API server is slow, the
-// others would wait long for their turn.
+// longestTurn is after how long a reconcile sends no more such requests. With a slow API server, other Jobs would wait too
+// long for their turn.
 const longestTurn = time.Second
 
-// maxUnseen is how many pods of a Job may have been created without having been seen. If the watch is that far behind, more
-// would only make it worse.
+// maxUnseen is how many created pods of a Job the watch may not have delivered yet. If the watch is that far behind, more
+// pods would only make it worse.
 const maxUnseen = 4 * maxAtATime
 
-// createPods makes the missing pods. It returns what is to be counted of them, and of those that are unseen: that were made in
-// an earlier reconcile and whose events are still on their way. isPart says that there was no time for all. The error is the
-// first refusal.
+// createPods creates the missing pods. It returns what counts of them, and of pods from an earlier reconcile that the watch
+// has not delivered yet. isPart says that there was no time for all. The error is the first refusal.
 func (r *Reconciler) createPods(
 	ctx context.Context, job *batch.Job, missing []lifecycle.Slot, unseen sets.Set[string],
 ) (pods []*corev1.Pod, isPart bool, err error) {
@@ -64,7 +63,7 @@ func (r *Reconciler) createPods(
 		if time.Since(began) > longestTurn {
 			return errNotTried
 		}
-		// Built only now: of a Job's pods no more are in memory than requests are on their way.
+		// Built only now, so that memory holds no more pods than requests are in flight.
 		slot := slots[made]
 		task := &job.Spec.Tasks[slot.Task]
 		pod := builder.Pod(job, task, slot.Index)
@@ -76,7 +75,7 @@ func (r *Reconciler) createPods(
 		}
 		r.memory.created(name, job.UID, pod.Name, pod.UID)
 		if isFirstTry(job) {
-			// Both times are the API server's, whole seconds and of one clock.
+			// Both times come from the API server, in whole seconds of one clock.
 			r.metrics.PodCreated(pod.CreationTimestamp.Sub(job.CreationTimestamp.Time))
 		}
 		made.Annotations, made.DeletionTimestamp, made.Status.Phase = pod.Annotations, pod.DeletionTimestamp, pod.Status.Phase
@@ -85,7 +84,7 @@ func (r *Reconciler) createPods(
 	return append(awaited, created...), err == nil && len(created) < len(missing), err
 }
 
-// counted is as much of a pod of a Job as is counted.
+// counted has the fields of a pod that count.
 func counted(job *batch.Job, slot lifecycle.Slot) *corev1.Pod {
 	task := job.Spec.Tasks[slot.Task].Name
 	return &corev1.Pod{
@@ -108,7 +107,7 @@ func isFirstTry(job *batch.Job) bool {
 		(job.Status.State.Phase == "" || job.Status.State.Phase == batch.Pending)
 }
 
-// createPod makes one pod. If a pod of the name is there already, it must be the Job's.
+// createPod creates one pod. If a pod with its name exists, it must be the Job's.
 func (r *Reconciler) createPod(ctx context.Context, job *batch.Job, pod *corev1.Pod) error {
 	err := r.client.Create(ctx, pod)
 	if !apierrors.IsAlreadyExists(err) {
@@ -127,8 +126,8 @@ func (r *Reconciler) createPod(ctx context.Context, job *batch.Job, pod *corev1.
 	return fmt.Errorf("pod %s/%s exists and has no owner", pod.Namespace, pod.Name)
 }
 
-// deletePods deletes the pods, maxAtATime at most and as many as there is time for, and returns copies of them that are marked as terminating. A pod that is gone
-// already, or was replaced under its name, counts as deleted.
+// deletePods deletes the pods, maxAtATime at most and as many as there is time for, and returns copies of them that are
+// marked as terminating. A pod that is deleted already, or was replaced under its name, counts as deleted.
 func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	pods = pods[:min(len(pods), maxAtATime)]
 	now := metav1.Now()
@@ -169,7 +168,7 @@ func slowStart(pods []*corev1.Pod, do func(*corev1.Pod) error) (done []*corev1.P
 	return done, first
 }
 
-// errNotTried stands for the result of a pod that was left out because another one was refused.
+// errNotTried is the result of a pod that was left out because another one was refused.
 var errNotTried = errors.New("not tried")
 
 // inParallel calls do for every pod until one fails, and returns the results in the order of the pods.

@@ -22,7 +22,7 @@ import (
 // commandsByJob is the index of Commands by the name of the Job they are for.
 const commandsByJob = "commandedJob"
 
-// ReasonCommandIgnored: a Command asked for what the Job, in its phase, cannot follow.
+// ReasonCommandIgnored: the action of a Command is not possible in the phase of the Job.
 const ReasonCommandIgnored = "CommandIgnored"
 
 // commandedJob is the name of the Job that the Command is for, empty if it is for something else.
@@ -53,7 +53,8 @@ func wakeCommanded(_ context.Context, object client.Object) []reconcile.Request 
 // delay other Jobs. Deleting a Command wakes the Job again.
 const maxCommands = 50
 
-// commandsFor returns the Commands for the name of a Job that have not been followed yet, oldest first, maxCommands at most.
+// commandsFor returns the Commands for the name of a Job that are not carried out yet, the oldest first, at most
+// maxCommands.
 func (r *Reconciler) commandsFor(ctx context.Context, name types.NamespacedName) ([]*bus.Command, error) {
 	list := &bus.CommandList{}
 	if err := r.client.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{commandsByJob: name.Name}); err != nil {
@@ -76,8 +77,8 @@ func (r *Reconciler) commandsFor(ctx context.Context, name types.NamespacedName)
 	return commands[:min(len(commands), maxCommands)], nil
 }
 
-// Commanded returns the oldest Command that the Job can follow, and what it demands. Those before it mean nothing to
-// the Job as it is; they are dropped, and the Job is told.
+// commanded returns the oldest Command that is possible in the phase of the Job, and its demand. Older ones are dropped
+// with an Event.
 func (r *Reconciler) commanded(ctx context.Context, job *batch.Job) (*bus.Command, []lifecycle.Demand, error) {
 	name := client.ObjectKeyFromObject(job)
 	commands, err := r.commandsFor(ctx, name)
@@ -92,13 +93,13 @@ func (r *Reconciler) commanded(ctx context.Context, job *batch.Job) (*bus.Comman
 		if err := r.drop(ctx, name, command); err != nil {
 			return nil, nil, err
 		}
-		// The action tells the Events apart: the events API folds those with equal reason and action into one.
+		// The action tells the Events apart, because the events API merges those with equal reason and action.
 		r.events.Eventf(job, nil, corev1.EventTypeWarning, ReasonCommandIgnored, command.Name, "%s", clip(ignored))
 	}
 	return nil, nil, nil
 }
 
-// whyIgnored says why the Job cannot follow the Command, empty if it can.
+// whyIgnored says why a Command is not possible, "" if it is.
 func whyIgnored(job *batch.Job, command *bus.Command) string {
 	action, phase := bus.Action(command.Action), job.Status.State.Phase
 	if uid := command.TargetObject.UID; uid != "" && uid != job.UID {
@@ -126,7 +127,7 @@ func commandMessage(command *bus.Command) string {
 	return clip(message)
 }
 
-// drop deletes a Command that has been followed, or never will be.
+// drop deletes a Command that is carried out, or never will be.
 func (r *Reconciler) drop(ctx context.Context, name types.NamespacedName, command *bus.Command) error {
 	err := r.client.Delete(ctx, command, client.Preconditions{UID: &command.UID})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
@@ -136,7 +137,7 @@ func (r *Reconciler) drop(ctx context.Context, name types.NamespacedName, comman
 	return nil
 }
 
-// dropVoid deletes the Commands for a Job that is gone. The cache may only not show the Job yet, so the API server is
+// dropVoid deletes the Commands for a Job that does not exist. The cache may not show the Job yet, so the API server is
 // asked.
 func (r *Reconciler) dropVoid(ctx context.Context, name types.NamespacedName) error {
 	commands, err := r.commandsFor(ctx, name)

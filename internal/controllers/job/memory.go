@@ -19,13 +19,13 @@ import (
 // lags. It is short enough that an event that never comes delays a Job and does not stop it.
 const memoryLasts = time.Minute
 
-// memory is what the reconciler knows of its own writes before the cache shows them. Losing it, as in a restart, is
-// harmless: a fresh cache starts with everything written before, and names catch the rest.
+// memory is what the reconciler knows of its own writes before the cache shows them. Losing it in a restart is harmless: a
+// new cache starts with everything written before, and names prevent duplicates.
 type memory struct {
 	mutex sync.Mutex
 	jobs  map[types.NamespacedName]*recollection
 
-	// commands that were followed, by Job: the cache may show them still.
+	// commands that were carried out, by Job, which the cache may still show.
 	commands map[types.NamespacedName]sets.Set[types.UID]
 }
 
@@ -41,7 +41,7 @@ type recollection struct {
 	// asked is a restart of parts of the Job whose pods may be deleted already, while the Job's status does not say it.
 	asked []lifecycle.Demand
 
-	// begun is when occurrences began that have a delayed answer and do not say it themselves.
+	// begun is when occurrences with a delayed action began, if they do not show it themselves.
 	begun map[beginning]time.Time
 
 	// equippedFor is the generation whose plugins' objects exist.
@@ -127,9 +127,9 @@ func (m *memory) refused(name types.NamespacedName, uid types.UID, pod string) {
 	delete(m.of(name, uid).creating, pod)
 }
 
-// settle notes that a pod of a Job has been seen, or has been seen to go, so that it is not awaited any more. That may be an
-// earlier one of the name, whose events come late: then the one that was created since is still awaited. It returns how many
-// pods the Job is known to want.
+// settle notes that the watch has delivered a pod of a Job, or its deletion, so that it is not awaited any more. If it is
+// an earlier pod of the name, whose events come late, the new one is still awaited. It returns how many pods the Job is
+// known to want.
 func (m *memory) settle(name types.NamespacedName, uid types.UID, pod string, seen types.UID) (size int32) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -237,7 +237,7 @@ func (m *memory) keepFollowed(name types.NamespacedName, present sets.Set[types.
 	}
 }
 
-// forget drops everything about a Job that is gone.
+// forget drops everything about a deleted Job.
 func (m *memory) forget(name types.NamespacedName) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -35,8 +35,8 @@ func (r *Reconciler) ensureResources(ctx context.Context, job *batch.Job) error 
 		return nil
 	}
 	set := pluginsOf(job)
-	// Noted first, and each time: what was made has to go one day, even if the rest could not be made or the status not
-	// be written.
+	// Noted first, and each time, because created objects must be deleted later, even if the others cannot be created or
+	// the status cannot be written.
 	if job.Status.ControlledResources == nil {
 		job.Status.ControlledResources = map[string]string{}
 	}
@@ -140,7 +140,7 @@ func copyOf(object client.Object) client.Object {
 	return object.DeepCopyObject().(client.Object)
 }
 
-// neverEquipped is the generation of a Job whose objects are not known to exist. Generations begin with 1.
+// neverEquipped is the generation of a Job without known objects. Generations begin with 1.
 const neverEquipped = 0
 
 // equip remembers for which generation of the Job the objects of its plugins were brought up to date.

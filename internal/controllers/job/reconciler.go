@@ -29,14 +29,14 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// recheckAfter is how long to wait for a watch to catch up with what is known to have been written. The event itself
-// wakes the Job sooner; this is for the event that never comes.
+// recheckAfter is how long to wait for a watch to deliver what was written. The event itself wakes the Job sooner. This is
+// for an event that never comes.
 const recheckAfter = time.Second
 
-// atOnce has a Job looked at again as soon as those that wait have had their turn.
+// atOnce makes a Job be reconciled again after the Jobs that wait.
 const atOnce = time.Millisecond
 
-// Reconciler brings one Job at a time closer to what its spec asks for. Add puts it to work.
+// Reconciler brings one Job at a time closer to its spec. Add registers it.
 type Reconciler struct {
 	client        client.Client
 	live          client.Reader
@@ -68,9 +68,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if stored.DeletionTimestamp != nil {
 		if !slices.Contains(stored.Finalizers, metav1.FinalizerDeleteDependents) {
-			return reconcile.Result{}, nil // What it waits for may be that all of it stays.
+			return reconcile.Result{}, nil // A finalizer may need its objects to stay.
 		}
-		// The garbage collector takes the pods along.
+		// The garbage collector deletes the pods too.
 		return reconcile.Result{}, r.deletePodGroup(ctx, stored)
 	}
 	now := time.Now()
@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case outcome.isPart:
 		result.RequeueAfter = atOnce
 	default:
-		// The events of pods that are on their way wake the Job. They are waited for only so long.
+		// Events of created pods wake the Job, but it does not wait for them for ever.
 		result.RequeueAfter = sooner(sooner(unseenWait, lifecycle.PauseLeft(status, now)), sooner(wait, lifecycle.EstimateLeft(job, status, now)))
 	}
 	return result, err
@@ -168,8 +168,8 @@ func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []lifecyc
 	return found
 }
 
-// obey carries out demands and puts them on record, then deletes the Command they come from, if any. What is for the
-// whole Job is only recorded: its pods are outdated by that, and go next time. The pods of parts of it are deleted
+// obey carries out demands and records them, then deletes their Command, if any. Demands for the whole Job are only
+// recorded: that makes its pods outdated, so that the next reconcile deletes them. The pods of parts of it are deleted
 // first, because the record could not tell later which they were.
 func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []lifecycle.Demand, now time.Time) (reconcile.Result, error) {
 	name := client.ObjectKeyFromObject(job)
@@ -198,17 +198,17 @@ func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*c
 	return result, errors.Join(err, r.drop(ctx, name, command))
 }
 
-// outcome is how the world looks after advance: the pods, the PodGroup if the Job needs one, and what went wrong.
+// outcome is the result of advance: the pods, the PodGroup if the Job needs one, and what went wrong.
 type outcome struct {
 	pods    []*corev1.Pod
 	group   *scheduling.PodGroup
 	trouble lifecycle.Trouble
 
-	// isPart says that pods are left to be made or deleted in the next reconcile.
+	// isPart says that the next reconcile has to create or delete more pods.
 	isPart bool
 }
 
-// advance carries out what the phase of a defaulted Job wants. The outcome is good to be counted in any case.
+// advance carries out what the phase of a defaulted Job needs. The outcome can be counted in any case.
 func (r *Reconciler) advance(
 	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], problems field.ErrorList,
 ) (outcome, error) {
@@ -234,7 +234,7 @@ func (r *Reconciler) advance(
 	}
 	missing, isPart, surplus := lifecycle.MissingAndSurplus(job, pods, unseen, held, min(maxAtATime, max(maxUnseen-unseen.Len(), 0)))
 	if lifecycle.Admitted(result.group) {
-		// Before any pod goes: those that stay are told first who their peers will be.
+		// Before any pod is deleted, so that the others get the new list of their peers first.
 		if err := r.ensureResources(ctx, job); err != nil {
 			result.trouble = lifecycle.Trouble{Reason: batch.PluginErrorReason, Message: err.Error()}
 			return result, err
@@ -250,7 +250,7 @@ func (r *Reconciler) advance(
 	}
 	created, isLeft, createErr := r.createPods(ctx, job, missing, unseen)
 	result.pods = append(result.pods, created...)
-	// Where the watch is behind, the events of the pods wake the Job.
+	// If the watch is behind, the events of the pods wake the Job.
 	result.isPart = result.isPart || isLeft || isPart && len(missing) > 0
 	if createErr != nil {
 		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonFailedCreate, Message: createErr.Error()}
@@ -359,7 +359,7 @@ func (r *Reconciler) deletePodGroup(ctx context.Context, job *batch.Job) error {
 	return client.IgnoreNotFound(r.client.Delete(ctx, group, client.Preconditions{UID: &group.UID}))
 }
 
-// priority is the value of a PriorityClass. Of a class that does not exist the pods themselves will complain.
+// priority is the value of a PriorityClass, 0 if it does not exist. The API server then refuses the pods.
 func (r *Reconciler) priority(ctx context.Context, class string) int32 {
 	found := &schedulingv1.PriorityClass{}
 	if class == "" || r.client.Get(ctx, client.ObjectKey{Name: class}, found) != nil {
@@ -368,8 +368,8 @@ func (r *Reconciler) priority(ctx context.Context, class string) int32 {
 	return found.Value
 }
 
-// record writes the status if it differs, tells in Events what is new in it, and says whether it is on record now. It
-// passes on the error that came before, so that the Job is tried again.
+// record writes the status if it differs, sends Events about changes, and reports whether the status is written. It returns
+// an earlier error, so that the Job is tried again.
 func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batch.JobStatus, trouble lifecycle.Trouble, cause error) (reconcile.Result, bool, error) {
 	if apiequality.Semantic.DeepEqual(&stored.Status, status) {
 		return reconcile.Result{}, true, cause

@@ -9,14 +9,14 @@
 //  2. Pods of one controller share one PodGroup, owned by that controller; a lone pod owns its own. So the garbage
 //     collector removes a PodGroup with its owner. A PodGroup whose pods have all been gone for idleGrace is removed here,
 //     so that scaled-down ReplicaSets of old roll-outs hold no quota.
-//  3. A group-name that another client has set is never changed, nor is a PodGroup that is not ours.
-//  4. What is said on the pod counts before what is said on its controller, and that, of the queue, before what is said on
-//     its namespace. What a later pod says counts for all, so a roll-out may change it.
-//  5. An annotation that cannot be read is reported on the pod with its value, and counts as absent.
+//  3. A group-name that another client has set is never changed, nor is a PodGroup of another owner.
+//  4. Annotations of the pod count before those of its controller, and these, for the queue, before those of its namespace.
+//     Those of a later pod count for all, so a roll-out may change them.
+//  5. An annotation that cannot be read is reported in an Event on the pod with its value, and is ignored.
 //  6. minMember never exceeds what the workload can have on nodes now, so no minimum stops a roll-out. While pods of
 //     several ReplicaSets of a Deployment exist, the minimum applies to all together. For a StatefulSet that creates its
-//     pods one after the other, it applies only to the existing pods. What is wanted stays written on the PodGroup,
-//     scheduling.volcano.sh/group-min-member, and is asked again as soon as it can be met.
+//     pods one after the other, it applies only to the existing pods. The wanted minimum stays in the annotation
+//     scheduling.volcano.sh/group-min-member of the PodGroup, and applies again as soon as it can be met.
 //
-// It must not know Jobs of batch.volcano.sh beyond recognising their pods, which always name their PodGroup.
+// This package must not know Jobs of batch.volcano.sh beyond recognising their pods, which always name their PodGroup.
 package podgroup

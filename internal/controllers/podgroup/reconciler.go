@@ -35,7 +35,7 @@ const (
 	ReasonPodGroupError = "PodGroupError"
 )
 
-// Reconciler keeps one PodGroup at a time in step with the pods that need it. Add puts it to work.
+// Reconciler updates one PodGroup at a time for the pods that need it. Add registers it.
 type Reconciler struct {
 	client            client.Client
 	live              client.Reader
@@ -43,8 +43,8 @@ type Reconciler struct {
 	inheritFromOwners bool
 }
 
-// Reconcile is asked about the PodGroup that belongs to a lone pod or to the pods of one controller. While one of those
-// pods is alive it makes the PodGroup exist and every such pod name it; when no pod is left it removes it.
+// Reconcile is called for the PodGroup of a lone pod or of the pods of one controller. While one of these pods is alive, it
+// creates the PodGroup and makes every such pod name it. When no pod is left it deletes the PodGroup.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	pods, err := r.members(ctx, request.NamespacedName)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*core
 		return err
 	}
 	if owner == nil && ownerProblem == "" && current != nil && !isJoining {
-		// It is being taken apart, and what it wanted cannot be known any more.
+		// It is being deleted, and what it asked for is not known any more.
 		return nil
 	}
 	around, err := r.surroundings(ctx, model, owner)
@@ -189,7 +189,7 @@ func update(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	return updated
 }
 
-// isOurs says whether the PodGroup is controlled by the object that its name says.
+// isOurs reports whether the controller of the PodGroup is the object in its name.
 func isOurs(group *scheduling.PodGroup) bool {
 	owner := metav1.GetControllerOfNoCopy(group)
 	return owner != nil && group.Name == scheduling.PodGroupNamePrefix+string(owner.UID)

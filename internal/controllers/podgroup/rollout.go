@@ -21,18 +21,18 @@ import (
 // ready, unless it creates them in parallel. Enforcing the minimum would stop both for ever. So the pods of the other
 // PodGroups count, and the minimum does not include pods that cannot exist yet.
 
-// lowered is the minimum of a PodGroup with so many living pods, of a workload that wants so many in all, of which so many
-// are on nodes in its other PodGroups.
+// lowered is the minimum of a PodGroup, given its number of living pods, the minimum of the workload, and the number of
+// pods of other PodGroups on nodes.
 func lowered(wanted, living, elsewhere int32) int32 {
 	return max(1, min(wanted-elsewhere, living))
 }
 
-// census is how many pods of a workload there are.
+// census counts the pods of a workload.
 type census struct {
-	// living is how many of the PodGroup live.
+	// living is the number of living pods of the PodGroup.
 	living int32
 
-	// others is how many of the other PodGroups live, and elsewhere how many of them are on nodes.
+	// others is the number of living pods of the other PodGroups, elsewhere the number of them on nodes.
 	others, elsewhere int32
 }
 
@@ -46,8 +46,8 @@ func (c *census) addOther(pod *corev1.Pod) {
 	}
 }
 
-// lower sets the minimum of the PodGroup to what can be met now, and marks it with what is wanted. The sentence it returns
-// says what the user should know of it.
+// lower sets the minimum of the PodGroup to what can be met now, and records the wanted minimum. It returns a sentence for
+// the user.
 func (r *Reconciler) lower(ctx context.Context, group *scheduling.PodGroup, model *corev1.Pod, pods []*corev1.Pod, owner *metav1.PartialObjectMetadata) (string, error) {
 	wanted := group.Spec.MinMember
 	if wanted < 2 || owner == nil {

@@ -25,7 +25,7 @@ const CommandNamespace = metav1.NamespaceDefault
 
 // Reasons of the Events about Commands.
 const (
-	// ReasonCommandIgnored: a Command asked for what the queue cannot follow.
+	// ReasonCommandIgnored: the action of a Command is not possible for the queue.
 	ReasonCommandIgnored = "CommandIgnored"
 
 	// ReasonOpensWithParent: a queue was to be opened while its parent is closed.
@@ -84,13 +84,13 @@ func byAge(a, b bus.Command) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), version, cmp.Compare(a.UID, b.UID))
 }
 
-// tale is what an Event about a Command says; the empty value is none.
+// tale is the text of an Event about a Command; the empty value is none.
 type tale struct {
 	reason, message string
 }
 
-// orderOf returns what the Command, which may be nil, orders the queue to do, and what is to be told about it. Unchecked says
-// why it is not known that the author of the Command may update the queue; it is empty if that is known.
+// orderOf returns the order of a Command, which may be nil, and the Event about it. unchecked says why it is not known that
+// the user of the Command may update the queue; it is "" if that is known.
 func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool, unchecked string) (Order, tale) {
 	if command == nil {
 		return NoOrder, tale{}

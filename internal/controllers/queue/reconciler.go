@@ -24,7 +24,7 @@ import (
 // ReasonQueueError is the reason of the Event on a queue that could not be written.
 const ReasonQueueError = "QueueError"
 
-// Reconciler keeps one Queue at a time in order. Add puts it to work.
+// Reconciler maintains one Queue at a time. Add registers it.
 type Reconciler struct {
 	client  client.Client
 	live    client.Reader
@@ -43,7 +43,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	queue := &scheduling.Queue{}
-	// A Command is followed once, so it must not be judged by a state the cache has not caught up with.
+	// A Command is carried out once, so it must not be judged by an old state in the cache.
 	var from client.Reader = r.client
 	if command != nil {
 		from = r.live
@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = r.update(ctx, queue, command)
 	switch {
 	case apierrors.IsConflict(err):
-		// Another client has written the queue since it was read; what is to be done may be another thing now.
+		// Another client has written the queue since it was read, which may change what to do.
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil
 	case err != nil && !apierrors.IsNotFound(err):
 		r.events.Eventf(queue, nil, corev1.EventTypeWarning, ReasonQueueError, "Sync", "%.1000s", err.Error())

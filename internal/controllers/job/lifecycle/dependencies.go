@@ -11,8 +11,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// HeldBack says of each task of a defaulted, valid Job what its pods still wait for, empty if they may be made. A task
-// that has pods is not held back any more, whatever becomes of those it waited for.
+// HeldBack says for each task of a defaulted, valid Job what its pods still wait for, "" if they may be created. A task
+// with pods is no longer held back, whatever happens to the tasks that it waited for.
 func HeldBack(job *batch.Job, pods []*corev1.Pod) []string {
 	held := make([]string, len(job.Spec.Tasks))
 	started := map[string]int32{}
@@ -37,8 +37,8 @@ func HeldBack(job *batch.Job, pods []*corev1.Pod) []string {
 	return held
 }
 
-// deadEnd says which tasks of a Job wait for others that have ended, if all that is not held back has; empty if anything of it may
-// still come.
+// deadEnd says which tasks of a Job wait in vain, because all tasks that are not held back have ended; "" if there are
+// none.
 func deadEnd(job *batch.Job, pods []*corev1.Pod) string {
 	finished := map[string]int32{}
 	for _, pod := range pods {
@@ -63,7 +63,7 @@ func deadEnd(job *batch.Job, pods []*corev1.Pod) string {
 	return strings.Join(waiting, "; ")
 }
 
-// HasStarted says whether a pod serves those who depend on it: all of its containers are ready, or it has done its work.
+// HasStarted reports whether tasks that depend on a pod may start: all of its containers are ready, or it has succeeded.
 func HasStarted(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
@@ -74,7 +74,7 @@ func HasStarted(pod *corev1.Pod) bool {
 	return false
 }
 
-// missingDependencies says which tasks have not started far enough: their minAvailable, but one pod at least.
+// missingDependencies says which tasks have started too few pods: less than their minAvailable, or none.
 func missingDependencies(job *batch.Job, task *batch.TaskSpec, started map[string]int32) string {
 	var missing []string
 	for _, name := range task.DependsOn.Name {

@@ -16,11 +16,11 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// None stands for no task, or no pod of the task, in an occurrence or demand.
+// None means no task, or no pod of the task, in an occurrence or demand.
 const None = -1
 
-// Occurrence is something that a lifecycle policy may answer. It is read off the present state and not off a stream of
-// events, so that nothing is lost that happened while no controller ran, and an answer that failed is tried again.
+// Occurrence is something to which a lifecycle policy may react. It follows from the current state and not from a stream of
+// events. So nothing is lost while no controller runs, and a reaction that failed is tried again.
 type Occurrence struct {
 	Event bus.Event
 
@@ -30,15 +30,15 @@ type Occurrence struct {
 	// exitCodes are those of the containers of a failed pod that are not 0.
 	exitCodes []int32
 
-	// Since is when it became so; the zero time if the state does not tell.
+	// Since is when it happened; zero if the state does not show that.
 	Since time.Time
 
-	// What is it as a sentence.
+	// What describes it as a sentence.
 	What string
 }
 
-// Occurrences lists what there is to be answered of a defaulted Job that makes pods, the Job's own first, then by task
-// and pod. Unseen names the pods that were created and that the cache does not show. A Job without policies has none.
+// Occurrences lists the occurrences of a defaulted Job that creates pods, the Job's own first, then by task and pod. Unseen
+// names the pods that were created and that the cache does not show. A Job without policies has none.
 func Occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], group *scheduling.PodGroup) []Occurrence {
 	if !HasPolicies(job) || reachedMinSuccess(job, pods) {
 		return nil
@@ -72,7 +72,7 @@ func HasPolicies(job *batch.Job) bool {
 		slices.ContainsFunc(job.Spec.Tasks, func(task batch.TaskSpec) bool { return len(task.Policies) > 0 })
 }
 
-// reachedMinSuccess says whether the Job has all it was started for. What happens to the rest of it does not matter.
+// reachedMinSuccess reports whether the Job has reached minSuccess, so that the rest of it does not matter.
 func reachedMinSuccess(job *batch.Job, pods []*corev1.Pod) bool {
 	if job.Spec.MinSuccess == nil {
 		return false
@@ -115,8 +115,8 @@ func isOutdated(job *batch.Job, pod *corev1.Pod) bool {
 	return err == nil && version < int(job.Status.Version)
 }
 
-// isTorn says whether some members have started and others wait. Right after a restart all wait, and the phase that the
-// scheduler wrote before it must not be taken for news.
+// isTorn reports whether some members have started and others wait. Right after a restart all wait, and the phase that the
+// scheduler wrote before must not count.
 func isTorn(tasks [][]Member) bool {
 	var waiting, started bool
 	for _, members := range tasks {
@@ -167,8 +167,8 @@ func failure(pod *corev1.Pod) (codes []int32, at time.Time) {
 	return codes, at
 }
 
-// taskOccurrences tells of a task that has completed, or whose containers were restarted in place more often than the
-// task allows, or that has ended with a failure.
+// taskOccurrences returns the occurrence of a task that has completed, or has ended with a failure, or whose containers
+// were restarted more often than the task allows.
 func taskOccurrences(job *batch.Job, t int, members []Member) []Occurrence {
 	task := &job.Spec.Tasks[t]
 	var succeeded, failed, restarts int32
@@ -208,10 +208,10 @@ func ContainerRestarts(pod *corev1.Pod) int32 {
 	return restarts
 }
 
-// evictions tells of pods that are gone, or going, without the Job's doing and before they finished; coming are those that
-// were made and are not shown. The controller deletes pods only in phases of its own and puts into the status how many are
-// left; so if there are fewer than the status says, another client deleted some. Which pods they were is not on record. They
-// are made in the order of their index, so as many as are gone are named of those that are not there, from the first on.
+// evictions returns the occurrences of pods that another client has deleted before they finished. coming are created pods
+// that the cache does not show yet. The controller deletes pods only in certain phases, and writes to the status how many
+// are left. So if there are fewer than the status says, another client has deleted some. Which pods they were is not
+// recorded. Pods are created in the order of their index, so the first missing ones are named.
 func evictions(job *batch.Job, t int, members []Member, coming []int) []Occurrence {
 	task := &job.Spec.Tasks[t]
 	var recorded, recordedFinished, finished int32
@@ -228,7 +228,7 @@ func evictions(job *batch.Job, t int, members []Member, coming []int) []Occurren
 			finished++
 		}
 	}
-	// Scaling down takes pods away too, and finished ones may be cleaned up.
+	// Scaling down deletes pods too, and finished pods may be cleaned up.
 	lost := min(recorded, task.Replicas) - int32(len(there)) - max(0, recordedFinished-finished)
 	if lost <= 0 {
 		return nil
@@ -247,7 +247,7 @@ func Eviction(job *batch.Job, t, index int) Occurrence {
 		What: fmt.Sprintf("pod %s was evicted or deleted", builder.PodName(job.Name, job.Spec.Tasks[t].Name, index))}
 }
 
-// IsBack says whether the pod of the index runs, or has finished.
+// IsBack reports whether the pod with the index runs, or has finished.
 func IsBack(members []Member, index int) bool {
 	return slices.ContainsFunc(members, func(m Member) bool { return m.index == index && m.Status.Phase != corev1.PodPending })
 }

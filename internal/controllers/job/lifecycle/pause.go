@@ -6,8 +6,8 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// A Job whose pods fail at once, and whose policy restarts it, would be made anew without end as fast as the controllers can:
-// maxRetry may be any number. So restarts that follow each other quickly come after pauses that grow.
+// A Job whose pods fail at once, and whose policy restarts it, would restart without end as fast as the controllers can,
+// since maxRetry may be any number. So restarts that follow each other quickly come after pauses that grow.
 const (
 	// promptRestarts is how many restarts of a Job come without a pause: as many as the default of maxRetry allows.
 	promptRestarts = 3
@@ -16,12 +16,12 @@ const (
 	// restart containers so).
 	firstPause, lastPause = 10 * time.Second, 5 * time.Minute
 
-	// calm is how far apart restarts are that are no reason for a pause.
+	// calm is the time between restarts after which no pause is needed.
 	calm = 10 * time.Minute
 )
 
-// pause is for how long a Job that restarts makes no pods. It follows from the status alone, so that a controller that was
-// restarted itself keeps to it.
+// pause is how long a Job that restarts creates no pods. It depends only on the status, so that it survives a restart of
+// the controller.
 func pause(status *batch.JobStatus) time.Duration {
 	beyond := status.RetryCount - promptRestarts
 	if status.State.Phase != batch.Restarting || beyond <= 0 || !isHasty(status) {

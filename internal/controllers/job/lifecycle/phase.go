@@ -9,7 +9,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// Reasons that a Job states on its own account, in status.state.reason and in Events.
+// Reasons of the Job controller, in status.state.reason and in Events.
 const (
 	// ReasonInvalidSpec: the spec cannot be run; the message names field and value.
 	ReasonInvalidSpec = "InvalidSpec"
@@ -44,14 +44,14 @@ const (
 	ReasonMaxRetryReached = "MaxRetryReached"
 )
 
-// verdict is the phase a Job should be in, and why if it is a phase of failure.
+// verdict is the phase that a Job should have, and the reason if it is a failure.
 type verdict struct {
 	phase           batch.JobPhase
 	reason, message string
 }
 
-// nextOf is next for a Job with these pods. One of which nothing runs, and nothing more can be made, since what is left waits for
-// tasks that have ended, has failed: no event will ever come.
+// nextOf is next for a Job with these pods. A Job has failed if no pod runs and no more can be created, because the other
+// tasks wait for tasks that have ended: no event would ever come.
 func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod, now time.Time) verdict {
 	verdict := next(job, status, numberOutdated(job, pods), now)
 	if status.State.Phase != "" && MakesPods(status.State.Phase) && MakesPods(verdict.phase) {
@@ -134,9 +134,9 @@ func nextOfRunning(job *batch.Job, status *batch.JobStatus) verdict {
 	return running
 }
 
-// finished judges a Job all of whose pods have finished.
+// finished returns the verdict on a Job of which all pods have finished.
 func finished(job *batch.Job, status *batch.JobStatus) verdict {
-	// Below the sum, the tasks' minimums could not all be meant to hold, so only the Job's own counts.
+	// If minAvailable is below the sum of the tasks' minimums, these cannot all hold, so only the Job's own counts.
 	if job.Spec.MinAvailable >= job.TotalMinAvailable() {
 		for i := range job.Spec.Tasks {
 			task := &job.Spec.Tasks[i]

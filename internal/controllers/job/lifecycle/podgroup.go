@@ -11,7 +11,7 @@ import (
 
 // UpdatePodGroup updates what follows from the Job in a copy of an existing PodGroup. That is all of its spec. So a user
 // who may write PodGroups cannot move a Job to another queue, or change its priority, past the checks of Jobs. Labels and
-// annotations are only added or changed, because others put theirs there too.
+// annotations are only added or changed, because other programs write theirs there too.
 func UpdatePodGroup(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	updated := current.DeepCopy()
 	updated.Labels = overlay(updated.Labels, wanted.Labels)
@@ -28,8 +28,7 @@ func overlay(base, over map[string]string) map[string]string {
 	return base
 }
 
-// waiting says, in the scheduler's words, why the PodGroup is not placed; empty strings when it does not say so, or no
-// longer.
+// waiting returns the scheduler's reason and message why the PodGroup is not placed, "" if there is none.
 func waiting(group *scheduling.PodGroup) (reason, message string) {
 	var unschedulable, scheduled *scheduling.PodGroupCondition
 	for i := range group.Status.Conditions {
@@ -53,9 +52,8 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 	return unschedulable.Reason, unschedulable.Message
 }
 
-// IsSpent says whether the PodGroup of a Job that has ended, or was aborted, is of no use any more. One whose pods have
-// finished is complete and keeps telling so; without them it would wait to be admitted for ever, in room that its queue
-// holds for it.
+// IsSpent reports whether the PodGroup of a Job that has ended or was aborted can be deleted. With finished pods it stays,
+// since its phase is Completed. Without pods it would be pending admission for ever, or hold quota.
 func IsSpent(job *batch.Job, pods []*corev1.Pod) bool {
 	var finished int32
 	for _, pod := range pods {
@@ -68,7 +66,7 @@ func IsSpent(job *batch.Job, pods []*corev1.Pod) bool {
 	return (IsFinal(phase) || phase == batch.Aborted) && finished < job.Spec.MinAvailable
 }
 
-// Admitted says whether the scheduler lets the pods of the PodGroup be made.
+// Admitted reports whether the scheduler has admitted the PodGroup, so that its pods may be created.
 func Admitted(group *scheduling.PodGroup) bool {
 	return group.Status.Phase != "" && group.Status.Phase != scheduling.PodGroupPending
 }

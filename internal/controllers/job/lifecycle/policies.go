@@ -12,7 +12,7 @@ import (
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
-// Demand is an action that a policy or a Command asks for, of the whole Job, a task of it, or one pod.
+// Demand is an action that a policy or a Command asks for, for the whole Job, a task, or one pod.
 type Demand struct {
 	Action          bus.Action
 	task, index     int
@@ -60,8 +60,7 @@ func Transition(from batch.JobPhase, action bus.Action) (to batch.JobPhase, foll
 	return "", false
 }
 
-// answer returns the policy that answers the occurrence, nil if there is none: the first that fits of the task's, and
-// only then of the Job's.
+// answer returns the policy for an occurrence, nil if there is none: the first that fits of the task's, then of the Job's.
 func answer(job *batch.Job, o *Occurrence) *batch.LifecyclePolicy {
 	if o.Task != None {
 		if policy := firstFit(job.Spec.Tasks[o.Task].Policies, o); policy != nil {
@@ -80,8 +79,8 @@ func firstFit(policies batch.LifecyclePolicies, o *Occurrence) *batch.LifecycleP
 	return nil
 }
 
-// fits says whether the policy answers the occurrence. That a pod is pending is news only after a time: without a
-// timeout it would be answered the moment the pod is made.
+// fits reports whether the policy is for the occurrence. That a pod is pending only counts with a timeout. Otherwise every
+// new pod would trigger the policy.
 func fits(policy *batch.LifecyclePolicy, o *Occurrence) bool {
 	if policy.ExitCode != nil && slices.Contains(o.exitCodes, *policy.ExitCode) {
 		return true
@@ -117,7 +116,7 @@ func Demands(job *batch.Job, found []Occurrence, since func(*Occurrence) time.Ti
 	return due, wait
 }
 
-// widened makes an action for a pod or partition one for the task, or the Job, where no less is known.
+// widened makes an action for a pod or partition one for the task, or the Job, if the pod or task is not known.
 func widened(d Demand) Demand {
 	switch {
 	case !IsPartial(d.Action):

@@ -13,8 +13,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// maxConditions bounds the history of phases that is kept in a status: enough for several restarts to be seen, little
-// enough that a Job that flaps for days does not outgrow etcd.
+// maxConditions limits the history of phases in a status. It shows several restarts, and a Job that restarts for days does
+// not outgrow etcd.
 const maxConditions = 20
 
 // count writes into the status how many of the pods are in which phase. Of a pod that is terminating nothing else is
@@ -52,7 +52,7 @@ func count(status *batch.JobStatus, pods []*corev1.Pod) {
 	}
 }
 
-// Trouble is something the Job cannot get past by waiting for the scheduler; the empty value is none.
+// Trouble is a problem that the scheduler cannot solve; the empty value is none.
 type Trouble struct {
 	Reason, Message string
 }
@@ -64,7 +64,7 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	count(status, pods)
 	status.ObservedGeneration = job.Generation
 	if trouble.Reason == ReasonInvalidSpec {
-		// Judging by numbers that contradict each other would end the Job for a typing error in a scale-up.
+		// Contradicting numbers are not judged. Otherwise a typing error in a scale-up would end the Job.
 		if status.State.Phase == "" {
 			enter(job, status, verdict{phase: batch.Pending}, now)
 		}
@@ -101,7 +101,7 @@ func EstimateLeft(job *batch.Job, status *batch.JobStatus, now time.Time) time.D
 	return startedAt(job, status).Add(job.Spec.RunningEstimate.Duration).Sub(now)
 }
 
-// whyPending says why a pending Job has to wait: in the scheduler's words, or else that it has not spoken yet.
+// whyPending says why a pending Job waits: in the scheduler's words, or that the scheduler has not answered yet.
 func whyPending(job *batch.Job, group *scheduling.PodGroup, pods []*corev1.Pod) (reason, message string) {
 	if group == nil {
 		return "", ""

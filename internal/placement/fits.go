@@ -10,11 +10,15 @@ func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	if !e.domain.Holds(n) || a.objects.of(e, n) != fits || a.judgePods(e, n) != fits {
 		return false
 	}
-	if e.cluster.DependsOnPods(k.Plain) && (a.ask(e).Around(n) != "" ||
-		e.later != nil && !e.cluster.Promised.IsZero() && a.laterQuestion(e).Around(n) != "") {
+	if e.cluster.DependsOnPods(k.Plain) && a.refusedAround(e, n) {
 		return false
 	}
 	return !k.NeedsSupplies() || e.suppliedOf(k).refuses(e, n) == ""
+}
+
+// refusedAround reports whether a node is refused on account of pods elsewhere, those that are there or those that are promised.
+func (a *answers) refusedAround(e *Engine, n *cluster.Node) bool {
+	return a.ask(e).Around(n) != "" || e.later != nil && !e.cluster.Promised.IsZero() && a.laterQuestion(e).Around(n) != ""
 }
 
 // CanOpen reports whether a task would fit on a node without any pods. The Node object must allow it and be large enough,

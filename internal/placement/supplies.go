@@ -120,6 +120,20 @@ func (w *walk) next() *cluster.Node {
 	return w.e.cluster.BySlot()[w.heap[position]]
 }
 
+// unseen returns the slots of the nodes that were not taken off, in any order.
+func (w *walk) unseen() []int32 {
+	var slots []int32
+	for next := slices.Clone(w.open); len(next) > 0; {
+		position := next[len(next)-1]
+		next = next[:len(next)-1]
+		slots = append(slots, w.heap[position])
+		for child := 2*position + 1; child <= 2*position+2 && int(child) < len(w.heap); child++ {
+			next = append(next, child)
+		}
+	}
+	return slots
+}
+
 // bestSupplied is Best for a class that needs volumes or devices. It asks about one node after the other, the best first,
 // until one has them. Asking is expensive, and usually the first node has them.
 func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {

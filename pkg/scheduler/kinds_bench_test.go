@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -20,6 +22,7 @@ type placing struct {
 	pod                func(gang, index int) []func(*corev1.Pod)
 	queue              func(gang int) string
 	prepare            func(*loop.Loop)
+	configuration      string
 }
 
 // run places all pods of the load in one cycle, once for each iteration.
@@ -52,7 +55,7 @@ func cpuTime(b *testing.B) time.Duration {
 }
 
 func (p placing) world(b *testing.B) *loop.Loop {
-	w := loop.New(b, "")
+	w := loop.New(b, p.configuration)
 	if p.prepare != nil {
 		p.prepare(w)
 	}
@@ -195,5 +198,40 @@ func BenchmarkPlaceApartAndSpread(b *testing.B) {
 					return []func(*corev1.Pod){fixture.Asks("cpu=1 memory=2Gi"), fixture.Labelled("app", app), func(p *corev1.Pod) { c.give(app, &p.Spec) }}
 				}}.run(b)
 		})
+	}
+}
+
+// BenchmarkPlaceInQueues places 10,000 pods in 500 gangs of 20 kinds onto 5,000 empty nodes in one cycle: in one queue, and in the lowest of
+// a tree of 1,000 queues on three levels.
+func BenchmarkPlaceInQueues(b *testing.B) {
+	const gangs, size = 500, 20
+	capacity := strings.ReplaceAll(conf.DefaultYAML, "name: proportion", "name: capacity\n    enableHierarchy: true")
+	for _, plugin := range []string{"proportion", "capacity"} {
+		for _, queues := range []int{1, 1000} {
+			b.Run(fmt.Sprintf("%s/queues=%d", plugin, queues), func(b *testing.B) {
+				p := placing{nodes: 5000, gangs: gangs, size: size,
+					pod: func(i, j int) []func(*corev1.Pod) { return ofKind(kindOf(20, gangs, i, j)) }}
+				if plugin == "capacity" {
+					p.configuration = capacity
+				}
+				if queues > 1 {
+					const departments, teams = 10, 90
+					lowest := queues - departments - teams
+					p.prepare = func(w *loop.Loop) {
+						for i := range departments {
+							w.Set(fixture.Queue(fmt.Sprintf("department-%d", i)))
+						}
+						for i := range teams {
+							w.Set(fixture.Queue(fmt.Sprintf("team-%d", i), fixture.Below(fmt.Sprintf("department-%d", i%departments))))
+						}
+						for i := range lowest {
+							w.Set(fixture.Queue(fmt.Sprintf("queue-%d", i), fixture.Below(fmt.Sprintf("team-%d", i%teams))))
+						}
+					}
+					p.queue = func(gang int) string { return fmt.Sprintf("queue-%d", gang*7%lowest) }
+				}
+				p.run(b)
+			})
+		}
 	}
 }

@@ -38,9 +38,10 @@ var exempt = map[string]map[string]string{
 // taken are the rooms that may take the code of Kubernetes' own programs, each for one thing, so that what changes there is
 // mended in one place.
 var taken = map[string]struct{ below, reason string }{
-	"internal/placement/kube":      {"k8s.io/kubernetes", "kube-scheduler's plugins"},
-	"internal/admission/corerules": {"k8s.io/kubernetes", "the validation of pods"},
-	"internal/controllers/jobflow": {"k8s.io/kubernetes/pkg/probe", "pods are asked as a kubelet asks them"},
+	"internal/placement/kube":         {"k8s.io/kubernetes", "kube-scheduler's plugins"},
+	"internal/placement/kube/domains": {"k8s.io/kubernetes", "the terms and words of kube-scheduler's plugins"},
+	"internal/admission/corerules":    {"k8s.io/kubernetes", "the validation of pods"},
+	"internal/controllers/jobflow":    {"k8s.io/kubernetes/pkg/probe", "pods are asked as a kubelet asks them"},
 }
 
 // clock are the functions that read or wait for the time.

@@ -461,6 +461,7 @@ func constraint(t *rapid.T) corev1.TopologySpreadConstraint {
 
 // compare puts one question to both and asks it again.
 func (h *history) compare(o *original, task *cluster.Task, q *Question) {
+	mayScore := q.MayScore()
 	got, preferring := answer(h.cluster, q)
 	want := o.answer(h.t, h.cluster, task.Pod)
 	if !preferring {
@@ -484,6 +485,13 @@ func (h *history) compare(o *original, task *cluster.Task, q *Question) {
 	}
 	if again, _ := answer(h.cluster, q); !cmp.Equal(again.Refusals, got.Refusals) || !cmp.Equal(again.LookAround, got.LookAround) {
 		h.t.Fatalf("pod %s: asked again, got %v, before %v", task.Key(), again, got)
+	}
+	for name, score := range got.LookAround {
+		for other := range got.LookAround {
+			if !mayScore && score != got.LookAround[other] {
+				h.t.Fatalf("pod %s is said not to be scored by other pods, and %s and %s differ: %v", task.Key(), name, other, got.LookAround)
+			}
+		}
 	}
 	if h.cluster.DependsOnPods(task.Class) {
 		return

@@ -1,4 +1,5 @@
-// Package kube runs kube-scheduler's own plugins on the model. It is the only package that imports k8s.io/kubernetes.
+// Package kube runs kube-scheduler's own plugins on the model. It and package domains below it are the only packages that
+// import k8s.io/kubernetes.
 //
 // Main types: [Plugins] are the plugins, made once for a model. A [Question] asks them about one class of equal pods. Its
 // methods differ in cost: [Question.Refusal] and [Question.Preferences] read node objects, [Question.Ports] the pods of one
@@ -6,11 +7,12 @@
 // there.
 //
 // The plugins see the model through NodeInfos that are updated only for nodes in Cluster.Changes. What costs memory and
-// time is done only when it is needed: a node's pods are not read before Ports or Survey. For a survey each question looks
-// through a sieve: it leaves out the pods that no selector of the class asks for and that have no terms of their own. Those
-// cannot change an answer, so the plugins' PreFilter and PreScore run afresh each time the rest changes, which is always
-// right, at the cost of the few pods that matter instead of all pods. Their incremental AddPod and RemovePod are not used:
-// they are wrong after Skip, and for topology spread wrong after changes on many nodes.
+// time is done only when it is needed: a node's pods are not read before Ports or Survey. Of the pods elsewhere each question
+// sees only those that a selector of the class asks for, or that have terms about the class.
+//
+// What the filters of InterPodAffinity and PodTopologySpread would say is answered from counts by topology domain, which follow
+// these pods one by one: see package domains. The plugins are asked for scores, and about pods that they cannot read. Their
+// PreScore runs anew each time a pod that matters has come or gone. [Question.MayScore] says whether scores are needed at all.
 //
 // Invariants:
 //

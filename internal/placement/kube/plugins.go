@@ -146,6 +146,8 @@ type Plugins struct {
 
 	patience, devicePatience time.Duration // for binding volumes, and for devices to get ready
 
+	features feature.Features // as the plugins were made with
+
 	scribe  fwk.PreBindPlugin // the plugin for devices, without waiting for them: it records what would be written
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
@@ -229,6 +231,7 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 	features.EnableStorageCapacityScoring = scoresVolumes
 	// With these the plugin for devices would count resources of nodes twice, or read the PodGroups of kube-scheduler.
 	features.EnableDRANodeAllocatableResources, features.EnableDRAWorkloadResourceClaims = false, false
+	p.features = features
 	for _, k := range known {
 		weight, filter := weights[k.name], slices.Contains(filters, k.name)
 		if weight == 0 && !filter {

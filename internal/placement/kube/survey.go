@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"hekla.sh/hekla/internal/placement/kube/domains"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -21,10 +22,14 @@ type around struct {
 	wants []want
 	views []*view // by slot, nil where there is no node
 	nodes lister  // the views
+	// isListed is set if the nodes with terms among them are listed.
+	isListed bool
+
+	counts *domains.Counts // by which the filters are answered; nil if one of them cannot read the pod
 
 	state   fwk.CycleState
 	refusal string             // of a plugin that cannot read the pod
-	filters []fwk.FilterPlugin // those that have a say
+	filters []fwk.FilterPlugin // those that have a say, where there are no counts
 
 	readable   bool // by the scorers, as far as it was asked for
 	surveyed   bool // what follows is true of the pods as they are
@@ -107,14 +112,25 @@ func (q *Question) refuse(n *cluster.Node) string {
 		return unknown
 	case a.refusal != "":
 		return a.refusal
+	case a.counts == nil:
+		return q.plugins.filter(a.filters, a.state, q.pod, a.views[n.Slot])
 	}
-	return q.plugins.filter(a.filters, a.state, q.pod, a.views[n.Slot])
+	for _, filter := range q.plugins.filters[looksAround] {
+		if why := a.counts.Refusal(filter.Name(), n.Object); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // prepare runs PreFilter of the filters.
 func (q *Question) prepare() {
 	a := &q.around
 	a.state, a.refusal, a.filters = framework.NewCycleState(), q.refusal, a.filters[:0]
+	if a.counts != nil {
+		return
+	}
+	a.list()
 	for _, filter := range q.plugins.filters[looksAround] {
 		if a.refusal == "" {
 			a.refusal = q.plugins.preFilter(filter, a.state, q.pod, a.nodes.all, &a.filters)
@@ -125,6 +141,7 @@ func (q *Question) prepare() {
 // readScores runs PreScore of the scorers, and adds those that do not skip the pod. It returns the message of one that
 // fails.
 func (q *Question) readScores(left []fwk.NodeInfo, say *[]scorer) string {
+	q.around.list()
 	for _, s := range q.plugins.scorers[looksAround] {
 		if refusal := q.plugins.preScore(s, q.around.state, q.pod, left, say); refusal != "" {
 			return refusal
@@ -168,6 +185,11 @@ type view struct {
 	generation uint64 // of the node, for which the pods are valid
 	epoch      uint64 // of the mirror, for which the pods are valid
 
+	known     []fwk.PodInfo   // all pods of the node
+	roles     []domains.Role  // what each is to the class
+	countedBy *domains.Counts // that hold the pods
+	counted   []bool          // by spread constraint of the counts: whether its pods count
+
 	pods, withTerms, withAntiTerms []fwk.PodInfo
 }
 
@@ -194,24 +216,29 @@ func (q *Question) lookAround() bool {
 				changed = true
 			}
 		}
-		if changed {
-			a.list()
-		}
+		a.isListed = a.isListed && !changed
 		return changed
 	}
 	if a.epoch == 0 {
 		a.wants = wantsOf(q.pod)
 	}
+	var filters []string
+	for _, filter := range q.plugins.filters[looksAround] {
+		filters = append(filters, filter.Name())
+	}
+	a.counts = domains.New(q.pod, filters, m.cluster.Namespaces(), q.plugins.features)
 	a.epoch = m.epoch
 	before := a.views
+	space := make([]view, len(m.cluster.Nodes())) // one by one they would take half of the time
 	a.views = make([]*view, len(m.bySlot))
 	a.nodes.all = a.nodes.all[:0]
-	for _, n := range m.cluster.Nodes() {
+	for i, n := range m.cluster.Nodes() {
 		r := m.bySlot[n.Slot]
 		if !r.exists() {
 			continue
 		}
-		v := &view{NodeInfo: r.info}
+		v := &space[i]
+		v.NodeInfo = r.info
 		if n.Slot < len(before) && before[n.Slot] != nil && before[n.Slot].NodeInfo == r.info {
 			v = before[n.Slot]
 		}
@@ -219,12 +246,16 @@ func (q *Question) lookAround() bool {
 		a.views[n.Slot] = v
 		a.nodes.all = append(a.nodes.all, v)
 	}
-	a.list()
+	a.isListed = false
 	return true
 }
 
-// list lists the views that have pods with terms.
+// list lists the views that have pods with terms, for plugins that are shown them.
 func (a *around) list() {
+	if a.isListed {
+		return
+	}
+	a.isListed = true
 	a.nodes.withTerms, a.nodes.withAntiTerms = a.nodes.withTerms[:0], a.nodes.withAntiTerms[:0]
 	for _, node := range a.nodes.all {
 		if len(node.GetPodsWithAffinity()) > 0 {
@@ -236,34 +267,123 @@ func (a *around) list() {
 	}
 }
 
-// sift finds the pods on a node that matter and reports whether they have changed.
+// sift finds the pods on a node that matter, counts those that have come and gone, and reports whether there are any.
 func (q *Question) sift(v *view, r *reflection) bool {
-	if v.generation == r.pods && v.epoch == q.around.epoch {
+	a := &q.around
+	isCounted := v.epoch == a.epoch && v.countedBy == a.counts
+	if v.generation == r.pods && isCounted {
 		return false
 	}
-	v.generation, v.epoch = r.pods, q.around.epoch
+	if !isCounted { // everything is counted anew
+		v.known, v.roles = v.known[:0], v.roles[:0]
+		if a.counts != nil {
+			v.counted = a.counts.Include(v.Node())
+		}
+	}
+	v.generation, v.epoch, v.countedBy = r.pods, a.epoch, a.counts
+	hadPods := len(v.pods) > 0
+	v.pods, v.withTerms, v.withAntiTerms = v.pods[:0:0], v.withTerms[:0:0], v.withAntiTerms[:0:0]
+	isChanged := q.follow(v, r.info.Pods)
+	for i, role := range v.roles {
+		if role == 0 {
+			continue
+		}
+		v.pods = append(v.pods, v.known[i])
+		if role&(domains.Repels|domains.Attracts) != 0 {
+			v.withTerms = append(v.withTerms, v.known[i])
+		}
+		if role&domains.Repels != 0 {
+			v.withAntiTerms = append(v.withAntiTerms, v.known[i])
+		}
+	}
+	return isChanged || hadPods && len(v.pods) == 0
+}
+
+// follow takes over the pods that are on a node now, and reports whether any that matters has come or gone. Pods mostly keep their places.
+func (q *Question) follow(v *view, now []fwk.PodInfo) (isChanged bool) {
+	before, roles := v.known, v.roles
+	isSame := func(i int) bool { return i < len(now) && i < len(before) && now[i] == before[i] }
+	gone, come := map[fwk.PodInfo]domains.Role(nil), []int(nil)
+	for i, pod := range before {
+		if !isSame(i) && roles[i] != 0 {
+			if gone == nil {
+				gone = map[fwk.PodInfo]domains.Role{}
+			}
+			gone[pod] = roles[i]
+		}
+	}
+	for i := range now {
+		if !isSame(i) {
+			come = append(come, i)
+		}
+	}
+	if len(come) == 0 && len(now) == len(before) {
+		return false
+	}
+	v.known = append(before[:0], now...)
+	v.roles = append(roles[:min(len(now), len(roles))], make([]domains.Role, max(0, len(now)-len(roles)))...)
+	for _, i := range come {
+		if known, ok := gone[now[i]]; ok {
+			delete(gone, now[i]) // it has only moved
+			v.roles[i] = known
+			continue
+		}
+		if v.roles[i] = q.roleOf(now[i]); v.roles[i] != 0 {
+			isChanged = true
+			if q.around.counts != nil {
+				q.around.counts.Count(v.Node(), v.counted, now[i], v.roles[i], +1)
+			}
+		}
+	}
+	for pod, role := range gone { // in any order: these are sums
+		isChanged = true
+		if q.around.counts != nil {
+			q.around.counts.Count(v.Node(), v.counted, pod, role, -1)
+		}
+	}
+	return isChanged
+}
+
+// roleOf returns what a pod is to the class.
+func (q *Question) roleOf(pod fwk.PodInfo) (r domains.Role) {
 	var space labels.Set
 	if namespace := q.plugins.mirror.cluster.Namespace(q.pod.Namespace); namespace != nil {
 		space = namespace.Labels
 	}
-	before := v.pods
-	v.pods, v.withTerms, v.withAntiTerms = nil, nil, nil
-	for _, pod := range r.info.Pods {
-		anti := anyTerm(pod.GetRequiredAntiAffinityTerms(), q.pod, space)
-		terms := anti || anyTerm(pod.GetRequiredAffinityTerms(), q.pod, space) ||
-			anyWeightedTerm(pod.GetPreferredAffinityTerms(), q.pod, space) ||
-			anyWeightedTerm(pod.GetPreferredAntiAffinityTerms(), q.pod, space)
-		if terms || q.around.asksFor(pod.GetPod()) {
-			v.pods = append(v.pods, pod)
-		}
-		if terms {
-			v.withTerms = append(v.withTerms, pod)
-		}
-		if anti {
-			v.withAntiTerms = append(v.withAntiTerms, pod)
+	if anyTerm(pod.GetRequiredAntiAffinityTerms(), q.pod, space) {
+		r |= domains.Repels
+	}
+	if anyTerm(pod.GetRequiredAffinityTerms(), q.pod, space) || anyWeightedTerm(pod.GetPreferredAffinityTerms(), q.pod, space) ||
+		anyWeightedTerm(pod.GetPreferredAntiAffinityTerms(), q.pod, space) {
+		r |= domains.Attracts
+	}
+	if q.around.asksFor(pod.GetPod()) {
+		r |= domains.Asked
+	}
+	return r
+}
+
+// MayScore reports whether the scores of the plugins may differ between nodes.
+func (q *Question) MayScore() bool {
+	a := &q.around
+	if q.lookAround() {
+		a.surveyed = false
+		q.look(true, func() {})
+	}
+	if len(q.plugins.scorers[looksAround]) == 0 {
+		return false
+	}
+	if a.counts == nil || a.counts.MayScore() {
+		return true
+	}
+	for i := range q.pod.Spec.TopologySpreadConstraints {
+		if q.pod.Spec.TopologySpreadConstraints[i].WhenUnsatisfiable == corev1.ScheduleAnyway {
+			return true
 		}
 	}
-	return !slices.Equal(before, v.pods)
+	affinity := q.pod.Spec.Affinity
+	return affinity != nil && (affinity.PodAffinity != nil && len(affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		affinity.PodAntiAffinity != nil && len(affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0)
 }
 
 func anyTerm(terms []fwk.AffinityTerm, pod *corev1.Pod, space labels.Set) bool {

@@ -3,8 +3,6 @@ package eviction_test
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -21,9 +19,7 @@ func pendingAdmission(name, queue, class, wants string, options ...option) *sche
 
 // A cluster of two cpus, all held by job victim. Which jobs are admitted though the cluster is full?
 func TestAdmissionCountsRoomOfVictimsThatRulesAllow(t *testing.T) {
-	never := fixture.PriorityClass("never", 100)
-	policy := corev1.PreemptNever
-	never.PreemptionPolicy = &policy
+	never := fixture.NeverPreempting("never", 100)
 	victim := job("victim", "default", "low", 0, "n1 n1")
 	for name, test := range map[string]struct {
 		configuration string

@@ -22,9 +22,9 @@ func TestAmongNodesTheListDecidesItemByItem(t *testing.T) {
 	}{
 		"no victim at all": {things: []any{fixture.Node("n3", "cpu=1"), job("a", "default", "low", 0, "n1"), job("b", "default", "low", 0, "n2"), job("c", "default", "low", 0, "n3", each(leaving))},
 			want: "preemptor-0 is nominated to n3"},
-		"fewer violations of budgets": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n2"), budget("b", "guarded", 0)},
+		"fewer violations of budgets": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n2"), fixture.Budget("b", "guarded", 0)},
 			want: "b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2"},
-		"budgets do not count as they did not then": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n2"), budget("b", "guarded", 0)},
+		"budgets do not count as they did not then": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n2"), fixture.Budget("b", "guarded", 0)},
 			configuration: old, want: "a-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1"},
 		"the most important victim matters less": {things: []any{job("a", "default", "mid", 0, "n1"), job("b", "default", "low", 0, "n2 n2", asking("cpu=500m"))},
 			want: "b-1 leaves n2 for preemptor by J1; b-0 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2"},
@@ -60,13 +60,13 @@ func TestWhatComesBackFirst(t *testing.T) {
 			want: "a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 		"the pod of a higher task priority": {things: []any{job("a", "default", "low", 0, "n1 n1", one(0, ranking("1")), one(1, ranking("2")))},
 			want: "a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
-		"what breaks a budget, though it matters less": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n1"), budget("b", "guarded", 0)},
+		"what breaks a budget, though it matters less": {things: []any{job("a", "default", "low", 0, "n1", each(budgeted)), job("b", "default", "mid", 0, "n1"), fixture.Budget("b", "guarded", 0)},
 			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
-		"what the more important leave no budget for": {things: []any{job("a", "default", "low", 0, "n1 n1", each(budgeted)), budget("b", "guarded", 1)},
+		"what the more important leave no budget for": {things: []any{job("a", "default", "low", 0, "n1 n1", each(budgeted)), fixture.Budget("b", "guarded", 1)},
 			want: "a-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 		"a small pod, where a large one must go anyway": {things: []any{job("a", "default", "low", 0, "n1", asking("cpu=500m")), job("b", "default", "mid", 0, "n1", asking("cpu=1500m"))},
 			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
-		"a gang that breaks a budget, before its own surplus": {things: []any{job("a", "default", "low", 1, "n1 n1", asking("cpu=500m"), each(budgeted)), job("b", "default", "mid", 0, "n1"), budget("b", "guarded", 0)},
+		"a gang that breaks a budget, before its own surplus": {things: []any{job("a", "default", "low", 1, "n1 n1", asking("cpu=500m"), each(budgeted)), job("b", "default", "mid", 0, "n1"), fixture.Budget("b", "guarded", 0)},
 			want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWhatComesBackFirst(t *testing.T) {
 
 func TestNoOtherVictimIsLeftThatCouldCoverABudget(t *testing.T) {
 	// All pods are needed, so the budget is violated, and the eviction says so.
-	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("a", "default", "low", 0, "n1 n1", each(budgeted)), budget("b", "guarded", 1),
+	w := start(t, everything).Set(nodes("cpu=2", "n1"), job("a", "default", "low", 0, "n1 n1", each(budgeted)), fixture.Budget("b", "guarded", 1),
 		job("preemptor", "default", "high", 1, "-", asking("cpu=2")))
 	w.Expect("a-1 leaves n1 for preemptor by J1 past its budget; a-0 leaves n1 for preemptor by J1 past its budget; preemptor-0 is nominated to n1")
 }

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -128,13 +126,6 @@ func queue(name string, priority int32, deserved, guarantee, capability string, 
 		q.Spec.Capability = fixture.List(capability)
 	}
 	return q
-}
-
-func budget(name, label string, allowed int32) *policyv1.PodDisruptionBudget {
-	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name, UID: types.UID(name)}}
-	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": label}}
-	b.Status.DisruptionsAllowed = allowed
-	return b
 }
 
 func nodes(amounts string, names ...string) []runtime.Object {

@@ -175,7 +175,7 @@ func TestTheConfigurationSaysWhatMayBeTaken(t *testing.T) {
 func TestShuffleLeavesAloneWhatIsGoneOrGuarded(t *testing.T) {
 	c := &chooser{pods: []string{"a-0", "a-1", "b-0", "c-0"}}
 	w := start(t, with(everything, "backfill", "shuffle", "- name: predicates", "- name: predicates\n  - name: chooser"), choosing(c)).Set(fixture.Node("n1", "cpu=9"),
-		job("a", "default", "low", 0, "n1 n1", each(budgeted)), job("b", "default", "low", 0, "n1", each(leaving)), job("c", "default", "low", 1, "n1"), budget("b", "guarded", 1))
+		job("a", "default", "low", 0, "n1 n1", each(budgeted)), job("b", "default", "low", 0, "n1", each(leaving)), job("c", "default", "low", 1, "n1"), fixture.Budget("b", "guarded", 1))
 	w.Expect("a-0 leaves n1 for  by ; c-0 leaves n1 for  by ")
 	c.pods = []string{"a-0", "b-0"}
 	w.Expect("")

@@ -73,7 +73,7 @@ func drawWorld(t *rapid.T) []runtime.Object {
 		objects = append(objects, job(fmt.Sprintf("j%02d", i), rapid.SampledFrom(queues).Draw(t, "queue"), classes.Draw(t, "class"),
 			rapid.IntRange(0, len(pods)).Draw(t, "minimum"), strings.Join(pods, " "), options...)...)
 	}
-	return append(objects, budget("b", "guarded", rapid.Int32Range(0, 2).Draw(t, "allowed")))
+	return append(objects, fixture.Budget("b", "guarded", rapid.Int32Range(0, 2).Draw(t, "allowed")))
 }
 
 // live runs a few cycles: bound pods run, evicted pods are gone after the next cycle. It returns the decisions.

@@ -170,7 +170,7 @@ func TestPlansOfAnEarlierProcessAreRecovered(t *testing.T) {
 					e := decision.Eviction{Plan: "p1", Rule: "J1", PastBudget: test.past}
 					p.Annotations[schedulingv1beta1.EvictionRecordKey] = e.Record()
 				}
-				w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), budget("b", "guarded", test.allowed),
+				w := start(t, everything).Set(fixture.Node("n1", "cpu=1"), fixture.Budget("b", "guarded", test.allowed),
 					job("victim", "default", "low", 0, "n1", each(budgeted), each(marked)), job("preemptor", "default", "high", 1, "-", recorded("p1", "preempt"), one(0, nominated("n1"))))
 				w.Expect(test.want)
 			})

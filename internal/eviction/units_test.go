@@ -147,9 +147,7 @@ func TestAGangIsEvictedWholeOrKeepsItsMinimum(t *testing.T) {
 
 // The rules that look at objects alone, each with its reason in the verdict of the preemptor.
 func TestWhoIsProtectedAndWhy(t *testing.T) {
-	never := fixture.PriorityClass("never", 100)
-	policy := corev1.PreemptNever
-	never.PreemptionPolicy = &policy
+	never := fixture.NeverPreempting("never", 100)
 	for name, test := range map[string]struct {
 		victim    []any
 		preemptor []any

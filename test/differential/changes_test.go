@@ -466,7 +466,8 @@ func (m *maker) changeHyperNode() change {
 }
 
 func (m *maker) changeBudget() change {
-	made := budget("b0", m.IntN(3), m.oneOf("x", "y"))
+	least := m.IntN(3)
+	made := fixture.BudgetKeeping("b0", m.oneOf("x", "y"), least)
 	if m.once(4) {
 		return change{"budget goes", func(l *run) { drop(l, &policyv1.PodDisruptionBudget{}, "b0") }}
 	}

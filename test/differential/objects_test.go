@@ -7,11 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -168,13 +166,9 @@ func (m *maker) add(o runtime.Object) {
 }
 
 func (m *maker) makeClasses() {
-	for i, name := range []string{"low", "middle", "high"} {
-		m.add(fixture.PriorityClass(name, int32(10*i)))
+	for _, class := range fixture.PriorityClasses() {
+		m.add(class)
 	}
-	never := corev1.PreemptNever
-	polite := fixture.PriorityClass("polite", 30)
-	polite.PreemptionPolicy = &never
-	m.add(polite)
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fixture.Namespace, UID: "work-uid", Labels: map[string]string{"team": "a"}}}
 	m.add(space)
 }
@@ -245,7 +239,8 @@ func (m *maker) makeSurroundings() {
 		}
 	}
 	if m.has[budgets] {
-		m.add(budget("b0", m.IntN(3), m.oneOf("x", "y")))
+		least := m.IntN(3)
+		m.add(fixture.BudgetKeeping("b0", m.oneOf("x", "y"), least))
 	}
 	if m.has[quotas] {
 		m.add(quota("quota", m.oneOf("pods=3", "requests.cpu=3", "requests.cpu=4 pods=5", "cpu=2")))
@@ -260,12 +255,6 @@ func (m *maker) makeSurroundings() {
 			}
 		}
 	}
-}
-
-func budget(name string, least int, app string) *policyv1.PodDisruptionBudget {
-	minimum := intstr.FromInt32(int32(least))
-	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name, UID: "budget"},
-		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &minimum, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
 }
 
 func quota(name, hard string) *corev1.ResourceQuota {

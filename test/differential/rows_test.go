@@ -226,7 +226,7 @@ func eventsOfQueues() map[string]event {
 
 func eventsOfVictims() map[string]event {
 	evicts := []situation{full, inHyperNode}
-	shield := budget("shield", 1, "x")
+	shield := fixture.BudgetKeeping("shield", "x", 1)
 	shielded := victim(marked, fixture.Labelled("app", "x"))
 	cooling := victim(marked, fixture.Annotated(schedulingv1beta1.CooldownTimeKey, "100h"))
 	freed := causes(wake.RoomFreed, wake.UsageFreed)
@@ -241,7 +241,7 @@ func eventsOfVictims() map[string]event {
 		"a budget covers it no more": {kind: "pods", causes: causes(wake.PodRelabelled, wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Labels["app"] = "y" })},
 		"a budget allows more": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
-			objects: objects(shield, shielded), happens: come(budget("shield", 0, "x"))},
+			objects: objects(shield, shielded), happens: come(fixture.BudgetKeeping("shield", "x", 0))},
 		"a budget goes": {kind: "poddisruptionbudgets", causes: causes(wake.BudgetFreed), situations: evicts, plugins: []string{"pdb"},
 			objects: objects(shield, shielded), happens: leave(&policyv1.PodDisruptionBudget{}, "shield")},
 		"a gang that gives is marked": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(victim()),
@@ -291,7 +291,7 @@ func eventsOfJobs() map[string]event {
 			happens: alter(&schedulingv1beta1.PodGroup{}, "preemptor", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })},
 		"the job has a higher class": {kind: "podgroups", objects: objects(gangOf("preemptor", "low", 1)), situations: []situation{full},
 			happens: alter(&schedulingv1beta1.PodGroup{}, "preemptor", func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "high" })},
-		"the class of the job preempts": {kind: "priorityclasses", situations: []situation{full, inHyperNode}, objects: objects(polite()),
+		"the class of the job preempts": {kind: "priorityclasses", situations: []situation{full, inHyperNode}, objects: objects(fixture.NeverPreempting("high", 20)),
 			happens: alter(&schedulingv1.PriorityClass{}, "high", func(c *schedulingv1.PriorityClass) { c.PreemptionPolicy = nil })},
 		"somebody else begins the job": {kind: "pods", situations: []situation{free},
 			objects: objects(gangOf("preemptor", "high", 2), fixture.Node("n9", "cpu=1"), fixture.Pod("preemptor-1", fixture.In("preemptor"), fixture.Asks("cpu=2"))),
@@ -322,12 +322,6 @@ func eventsOfJobs() map[string]event {
 			objects: objects(fixture.Node("n1", "cpu=2"), preemptor(fixture.Near("app", "x"))),
 			happens: come(fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x")))},
 	}
-}
-
-func polite() *schedulingv1.PriorityClass {
-	c := fixture.PriorityClass("high", 20)
-	c.PreemptionPolicy = new(corev1.PreemptNever)
-	return c
 }
 
 // vip is a queue that comes before the other, and an idle node.

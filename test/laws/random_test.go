@@ -7,10 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
@@ -54,13 +52,7 @@ func (w *testCluster) populate() {
 }
 
 func (w *testCluster) makeClasses() {
-	for i, name := range []string{"low", "middle", "high"} {
-		w.set(fixture.PriorityClass(name, int32(10*i)))
-	}
-	never := corev1.PreemptNever
-	polite := fixture.PriorityClass("polite", 30)
-	polite.PreemptionPolicy = &never
-	w.set(polite)
+	w.set(fixture.PriorityClasses()...)
 }
 
 func (w *testCluster) makeNode(name string) {
@@ -231,10 +223,9 @@ func (w *testCluster) settle(p *corev1.Pod) {
 }
 
 func (w *testCluster) makeBudget(name string) {
-	least := intstr.FromInt32(int32(w.choose(3)))
-	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name, Generation: 1},
-		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &least,
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.choose.oneOf("x", "y")}}}}
+	least := w.choose(3)
+	b := fixture.BudgetKeeping(name, w.choose.oneOf("x", "y"), least)
+	b.Generation = 1
 	w.identify(b)
 	w.set(b)
 }

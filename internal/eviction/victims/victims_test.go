@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -161,13 +159,6 @@ func (e *evictions) giveBack(gone []victims.Unit, cpus int) []victims.Unit {
 	})
 }
 
-func budget(app string, allowed int32) []runtime.Object {
-	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: app, UID: "budget"}}
-	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
-	b.Status.DisruptionsAllowed = allowed
-	return []runtime.Object{b}
-}
-
 func TestVictimsThatAreNotNeededAreGivenBack(t *testing.T) {
 	noBudgets := wholeGangs
 	noBudgets.Budgets = false
@@ -182,9 +173,9 @@ func TestVictimsThatAreNotNeededAreGivenBack(t *testing.T) {
 		"all if none is needed":           {wholeGangs, [][]runtime.Object{running("a", "mid", 0, 1)}, 0, ""},
 		"a gang whose surplus is enough":  {wholeGangs, [][]runtime.Object{running("a", "low", 2, 3)}, 1, "a-2"},
 		"no part of a gang that must go":  {wholeGangs, [][]runtime.Object{running("a", "low", 2, 3)}, 2, "a-2 a-0+a-1"},
-		"what breaks a budget first":      {wholeGangs, [][]runtime.Object{running("a", "mid", 0, 1), running("b", "low", 0, 1), budget("b", 0)}, 1, "a-0"},
-		"not where the budget allows it":  {wholeGangs, [][]runtime.Object{running("a", "mid", 0, 1), running("b", "low", 0, 1), budget("b", 1)}, 1, "b-0"},
-		"not where budgets do not count":  {noBudgets, [][]runtime.Object{running("a", "mid", 0, 1), running("b", "low", 0, 1), budget("b", 0)}, 1, "b-0"},
+		"what breaks a budget first":      {wholeGangs, [][]runtime.Object{running("a", "mid", 0, 1), running("b", "low", 0, 1), {fixture.Budget("b", "b", 0)}}, 1, "a-0"},
+		"not where the budget allows it":  {wholeGangs, [][]runtime.Object{running("a", "mid", 0, 1), running("b", "low", 0, 1), {fixture.Budget("b", "b", 1)}}, 1, "b-0"},
+		"not where budgets do not count":  {noBudgets, [][]runtime.Object{running("a", "mid", 0, 1), running("b", "low", 0, 1), {fixture.Budget("b", "b", 0)}}, 1, "b-0"},
 		"the surplus that is on the node": {wholeGangs, [][]runtime.Object{running("a", "low", 2, 3, onOne(2, fixture.On("other")))}, 1, "a-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +201,7 @@ func TestVictimsThatAreNotNeededAreGivenBack(t *testing.T) {
 }
 
 func TestTheCostCountsWhatTheVictimsAre(t *testing.T) {
-	e := evictionsOn(t, wholeGangs, running("a", "low", 0, 2), running("b", "mid", 2, 2), budget("a", 1))
+	e := evictionsOn(t, wholeGangs, running("a", "low", 0, 2), running("b", "mid", 2, 2), []runtime.Object{fixture.Budget("a", "a", 1)})
 	a0, a1 := victims.OneTask(e.TaskNamed("a-0")), victims.OneTask(e.TaskNamed("a-1"))
 	whole, ok := e.WholeGang(e.JobNamed("b"))
 	if !ok {

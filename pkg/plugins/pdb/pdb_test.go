@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/pdb"
@@ -14,14 +13,6 @@ import (
 )
 
 const spent = "pdb (their disruption budget is spent)"
-
-// budget allows some evictions of the pods of an app.
-func budget(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
-	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name}}
-	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
-	b.Status.DisruptionsAllowed = allowed
-	return b
-}
 
 func bare(p *corev1.Pod) { p.Labels = nil }
 
@@ -44,7 +35,7 @@ func ask(w *harness.Model, s *framework.Session, reclaim bool, victims string) s
 }
 
 func TestPodsLeaveAsFarAsTheirBudgetsGo(t *testing.T) {
-	one, none, two := budget("one", "a", 1), budget("none", "b", 0), budget("two", "a", 2)
+	one, none, two := fixture.Budget("one", "a", 1), fixture.Budget("none", "b", 0), fixture.Budget("two", "a", 2)
 	for name, test := range map[string]struct {
 		budgets []*policyv1.PodDisruptionBudget
 		victims string
@@ -57,7 +48,7 @@ func TestPodsLeaveAsFarAsTheirBudgetsGo(t *testing.T) {
 		"one that is not covered":           {[]*policyv1.PodDisruptionBudget{one, none}, "bare", "yes"},
 		"one that is, with one that is not": {[]*policyv1.PodDisruptionBudget{one}, "a0 b0 bare", "yes"},
 		"the smaller of two budgets":        {[]*policyv1.PodDisruptionBudget{one, two}, "a0 a1", spent},
-		"each within its own budget":        {[]*policyv1.PodDisruptionBudget{two, budget("b", "b", 1)}, "a0 b0 a1", "yes"},
+		"each within its own budget":        {[]*policyv1.PodDisruptionBudget{two, fixture.Budget("b", "b", 1)}, "a0 b0 a1", "yes"},
 		"one of two apps without any left":  {[]*policyv1.PodDisruptionBudget{two, none}, "a0 b0", spent},
 	} {
 		w := running(t, test.budgets...)
@@ -71,7 +62,7 @@ func TestPodsLeaveAsFarAsTheirBudgetsGo(t *testing.T) {
 }
 
 func TestTheSumOfAPlanStaysWithinTheBudgetToo(t *testing.T) {
-	w := running(t, budget("two", "a", 2))
+	w := running(t, fixture.Budget("two", "a", 2))
 	s := w.Open()
 	x := s.Begin()
 	for _, step := range []struct{ victim, want string }{{"a0", "yes"}, {"a1", "yes"}, {"a2", spent}} {

@@ -66,7 +66,7 @@ func (a *answers) ask(e *Engine) *kube.Question {
 	return a.question
 }
 
-// readObjects brings up to date what the node objects say to the class.
+// readObjects updates the answers by node objects for the class.
 func (a *answers) readObjects(e *Engine) {
 	a.objects.follow(e)
 	if a.preferredAt != a.objects.version+1 {
@@ -120,7 +120,7 @@ func (a *answers) catchUp(e *Engine) {
 	}
 }
 
-// unrank forgets all that is kept by slot.
+// unrank drops everything that is stored by slot.
 func (a *answers) unrank() {
 	*a = answers{class: a.class, objects: a.objects, question: a.question, later: a.later, needs: a.needs, asked: a.asked, list: a.list}
 }

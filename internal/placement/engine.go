@@ -223,9 +223,9 @@ const (
 	answersBytes     = 34
 	objectsBytes     = 10
 	preferencesBytes = 8
-	// maxClasses bounds the classes of which anything is kept, some 300 bytes each beside their ranked answers.
+	// maxClasses limits the number of stored classes, some 300 bytes each without their ranked answers.
 	maxClasses = 1 << 16
-	// maxSupplied bounds the classes whose volumes and devices are known.
+	// maxSupplied limits the number of classes with stored volumes and devices.
 	maxSupplied = 256
 )
 
@@ -234,7 +234,7 @@ func most(c *cluster.Cluster, bytes int) int {
 	return max(16, cacheBytes/(bytes*max(1, len(c.BySlot()))))
 }
 
-// dropOldest forgets the half of some entries that was asked for longest ago.
+// dropOldest drops the half of some entries that was used least recently.
 func dropOldest[K comparable, V any](entries map[K]V, asked func(V) uint64) {
 	times := make([]uint64, 0, len(entries))
 	for _, entry := range entries {

@@ -8,30 +8,30 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// objects is what the objects of the nodes say to the pods of some classes, which all have the same constraints. The slices are indexed
-// by node slot.
+// objects are the stored answers by node objects for the classes with the same constraints. All slices are indexed by node
+// slot.
 type objects struct {
 	question *kube.Question // of one of the classes
 	seen     uint64         // how far Cluster.Changes has been followed
 	asked    uint64
-	version  uint64 // grows when a node object is read anew
+	version  uint64 // grows when a node object is read again
 	isRead   bool   // all nodes were read once
 
 	specGeneration []uint64
 	static         []reason
-	refusing       []int32 // by block: how many of its slots do not fit
+	refusing       []int32 // by block: the number of slots that do not fit
 
-	preferences map[string]*preferences // by the images that matter, "" where none do
+	preferences map[string]*preferences // by the images that matter, "" if none do
 }
 
 // preferences is the part of the scores that comes from the node objects.
 type preferences struct {
 	question *kube.Question // of a class with these images
 	version  uint64         // of the objects that scores are of, counted from 1; 0 before the first
-	scores   []int64        // by slot; nil where the nodes do not differ
+	scores   []int64        // by slot; nil if the nodes do not differ
 }
 
-// objectsFor returns what node objects say to a class, as far as it is known.
+// objectsFor returns the stored answers for a class, which may be out of date.
 func objectsFor(e *Engine, k *cluster.Class) *objects {
 	o := e.objects[k.Constraints]
 	if o == nil {
@@ -44,7 +44,7 @@ func objectsFor(e *Engine, k *cluster.Class) *objects {
 	return o
 }
 
-// makeSpaceForObjects forgets what node objects say to the half of the constraints that were not asked for longest, if too much is kept.
+// makeSpaceForObjects drops the half of the answers that were used least recently, if too many are stored.
 func makeSpaceForObjects(e *Engine) {
 	var kept []*objects
 	for _, o := range e.objects {
@@ -99,7 +99,7 @@ func (o *objects) growTo(slots int) {
 	}
 }
 
-// read brings up to date what the object of one node says.
+// read updates the answer by the object of one node.
 func (o *objects) read(e *Engine, slot int, n *cluster.Node) {
 	var generation uint64
 	if n != nil {
@@ -127,7 +127,7 @@ func (o *objects) read(e *Engine, slot int, n *cluster.Node) {
 	}
 }
 
-// of returns what the object of a node says.
+// of returns the answer by the object of a node.
 func (o *objects) of(e *Engine, n *cluster.Node) reason {
 	o.growTo(n.Slot + 1)
 	o.read(e, n.Slot, n)

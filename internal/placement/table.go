@@ -7,24 +7,24 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// blockSize is how many nodes are looked at together. Where none of them has the room, they are passed over at once.
+// blockSize is the number of nodes in a block. A block without a node that has room is skipped at once.
 const blockSize = 64
 
-// table is the nodes in columns, by slot, as an engine sees them.
+// table has the amounts of all nodes in columns by slot, as an engine sees them.
 type table struct {
 	amounts cluster.NodeTable
 	seen    uint64 // how far Cluster.Changes has been followed
 	isMade  bool
 
 	generation []uint64
-	room       [][]int64 // by dimension: what may be taken
-	most       [][]int64 // by dimension and block: the most that any node of the block has
-	least      [][]int64 // and the least
-	isStale    []bool    // by block: these two are not known
-	slots      []int32   // all there are
+	room       [][]int64 // by dimension: the free amount
+	most       [][]int64 // by dimension and block: the largest free amount of a node
+	least      [][]int64 // and the smallest
+	isStale    []bool    // by block: these two are out of date
+	slots      []int32   // all slots with nodes
 }
 
-// follow brings the table up to date.
+// follow updates the table.
 func (t *table) follow(e *Engine) {
 	changed, next, ok := e.cluster.Changes(t.seen)
 	t.seen = next
@@ -65,7 +65,7 @@ func (t *table) show(e *Engine, slot int, n *cluster.Node) {
 	t.isStale[slot/blockSize] = true
 }
 
-// freshen brings up to date what is known of a block.
+// freshen updates the largest and smallest amounts of a block.
 func (t *table) freshen(block int) {
 	if !t.isStale[block] {
 		return
@@ -77,7 +77,7 @@ func (t *table) freshen(block int) {
 	}
 }
 
-// grow makes space for all nodes and resources. What is new has nothing, until it is shown.
+// grow makes space for all nodes and resources. New entries are 0 until they are read.
 func (t *table) grow(dims int) {
 	nodes := len(t.generation)
 	for len(t.room) < dims {
@@ -101,7 +101,7 @@ func (t *table) grow(dims int) {
 	}
 }
 
-// roomFor reports whether a node has room for what is needed, or else what is short.
+// roomFor returns the resource of which a node has too little, fits if there is none.
 func (t *table) roomFor(slot int, needs []need) reason {
 	for i := range needs {
 		if d := int(needs[i].dim); d >= len(t.room) || needs[i].amount > t.room[d][slot] {
@@ -111,7 +111,7 @@ func (t *table) roomFor(slot int, needs []need) reason {
 	return fits
 }
 
-// mayHold reports whether any node of a block may have room for what is needed.
+// mayHold reports whether a node of a block may have room for what is needed.
 func (t *table) mayHold(block int, needs []need) bool {
 	t.freshen(block)
 	for i := range needs {

@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// Ranking is the nodes that evictions may open for pods of one class, by the lower bounds of what they cost. It serves one preemptor after
-// the other: what one takes from it is back for the next.
+// Ranking has the nodes that evictions may open for pods of one class, by the lower bounds of their costs. Several
+// preemptors use it one after the other: nodes that one has popped are back for the next.
 //
 // Nodes are ranked queue by queue. How far a queue is above its share counts before the priority of its pods and changes with each
 // plan, but it is the same for all pods of the queue.
@@ -18,19 +18,20 @@ type Ranking struct {
 	class   *cluster.Class
 	isMade  bool
 	canOpen func(n *cluster.Node) bool
-	seen    int      // how far the changes of the floors have been followed
+	seen    int      // position in the changes of the floors
 	version []uint32 // by slot: of the entries that count
 	queues  []*rankedQueue
 	taken   []takenEntry
 }
 
-// rankedQueue is the nodes that pods of one queue leave. The queue is nil for nodes that need not lose a pod to be large enough.
+// rankedQueue has the nodes from which pods of one queue would be evicted. The queue is nil for nodes that are large enough
+// without evictions.
 type rankedQueue struct {
 	queue *quota.Node
 	heap  *framework.Heap[rankedNode]
 }
 
-// rankedNode is a node with the cheapest pod that may be the most important one to leave it.
+// rankedNode is a node with its cheapest pod that may be the most important victim.
 type rankedNode struct {
 	offer   *offer
 	slot    int32
@@ -42,12 +43,12 @@ type takenEntry struct {
 	rankedNode
 }
 
-// maxRankings bounds the classes whose rankings are kept: each costs some 16 bytes a node and queue.
+// maxRankings limits the number of stored rankings. Each takes some 16 bytes a node and queue.
 const maxRankings = 256
 
-// Rank returns the nodes that evictions may open for a pod, as the plan stands. canOpen reports whether the pod could be on a node if no
-// pod were there. What is kept says whether its answers stay the same for all pods of the class. It is not for pods that request nothing,
-// for which other pods are protected.
+// Rank returns the nodes that evictions may open for a pod, at this point of the plan. canOpen reports whether the pod
+// would fit on a node without any pods. isKept says that these answers are the same for all pods of the class. Rank must
+// not be called for pods that request nothing, since other pods are protected from them.
 func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	f.follow(s)
 	r := f.kinds[t.Class]
@@ -69,7 +70,7 @@ func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n 
 	return r
 }
 
-// follow brings the ranking up to date with the floors.
+// follow updates the ranking from the floors.
 func (r *Ranking) follow(s *Selector) {
 	c := s.rules.Session.Cluster
 	for len(r.version) < len(c.BySlot()) {
@@ -93,12 +94,12 @@ func (r *Ranking) follow(s *Selector) {
 	r.seen = len(r.floors.changed)
 }
 
-// compareRanked is the order of nodes that pods of one queue leave.
+// compareRanked compares the nodes of one queue by their bounds.
 func (s *Selector) compareRanked(a, b rankedNode) int {
 	return a.offer.cost.Compare(&b.offer.cost, &s.rules.EvictionRules)
 }
 
-// add adds a node to the queues that it belongs to.
+// add adds a node to the queues of its pods.
 func (r *Ranking) add(s *Selector, n *cluster.Node, add func(q *rankedQueue, e rankedNode)) {
 	o := &r.floors.bySlot[n.Slot]
 	offers, fits := o.forRoom(r.class.Request)
@@ -106,7 +107,7 @@ func (r *Ranking) add(s *Selector, n *cluster.Node, add func(q *rankedQueue, e r
 		return
 	}
 	if len(offers) == 0 {
-		offers = []*offer{{cost: Cost{rank: n.Rank}}} // what keeps the pod from the node is not its room
+		offers = []*offer{{cost: Cost{rank: n.Rank}}} // the pod is kept from the node by something else than resources
 	}
 	for i, best := range offers {
 		isFirst := !slices.ContainsFunc(offers[:i], func(o *offer) bool { return o.queue == best.queue })
@@ -134,7 +135,7 @@ func (r *Ranking) of(s *Selector, queue *quota.Node) *rankedQueue {
 	return q
 }
 
-// First returns the node of the least bound, and the bound. ok is false if there is none left.
+// First returns the node with the lowest bound, and the bound. ok is false if there is none left.
 func (r *Ranking) First(s *Selector) (slot int32, cost Cost, ok bool) {
 	q, cost := r.first(s)
 	if q == nil {
@@ -143,7 +144,7 @@ func (r *Ranking) First(s *Selector) (slot int32, cost Cost, ok bool) {
 	return q.heap.First().slot, cost, true
 }
 
-// Pop takes the first node away, until the next preemptor comes.
+// Pop removes the first node until the next preemptor.
 func (r *Ranking) Pop(s *Selector) {
 	if q, _ := r.first(s); q != nil {
 		r.taken = append(r.taken, takenEntry{from: q, rankedNode: q.heap.Pop()})

@@ -152,121 +152,119 @@ func (n *needy) refused(results <-chan binder.Result, reasons <-chan string, wan
 	}
 }
 
-// Who binds has the documented permissions, and no other.
-func TestAPodIsBoundOnceItsVolumesAreAndItsDevicesAreWritten(t *testing.T) {
-	n := newNeedy(t)
-	_, c := adminClients(t)
-	clusterRules, rules := documentedRules(t)
-	clients, err := apiserver.Connect(confined(t, c, n.admin.Core, "binder", clusterRules, rules), 2000, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	existing, claim, made, device := n.volume(), n.claim("existing"), n.claim("made"), n.devices("device")
-	results, _ := n.hand(clients, supplies.Reservation{
-		Volumes: []supplies.VolumeReservation{wantsVolume(claim, existing), wantsVolume(made, nil)},
-		Devices: []supplies.DeviceReservation{wantsDevice(device)},
-	})
-	eventually(t, func(ctx context.Context) string {
-		volume, err := n.admin.Core.CoreV1().PersistentVolumes().Get(ctx, existing.Name, metav1.GetOptions{})
-		if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID || volume.Annotations[storagehelpers.AnnBoundByController] != "yes" {
-			return "the volume is not given to the claim"
-		}
-		now, err := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace).Get(ctx, "made", metav1.GetOptions{})
-		if err != nil || now.Annotations[storagehelpers.AnnSelectedNode] != "node" {
-			return "the other claim is not given to the node"
-		}
-		return ""
-	})
-	n.bound("existing", existing.Name)
-	n.bound("made", n.volume().Name)
-	expectResult(t, results, binder.Bound)
-	given, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), "device", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a := given.Status.Allocation; a == nil || a.Devices.Results[0].Device != "gpu-0" || !isReserved(given, n.pod) {
-		t.Errorf("the claim of devices says %+v", given.Status)
-	}
-}
-
-func TestWhatCannotBeHadForAPodIsSaid(t *testing.T) {
-	t.Run("a volume that another claim took", func(t *testing.T) {
+func TestAPodIsPreparedBeforeItIsBound(t *testing.T) {
+	// Who binds has the documented permissions, and no other.
+	t.Run("volumes are bound and devices written first", func(t *testing.T) {
 		n := newNeedy(t)
-		volume, first, second := n.volume(), n.claim("first"), n.claim("second")
-		taken := wantsVolume(first, volume)
-		if _, err := n.admin.Core.CoreV1().PersistentVolumes().Update(apitest.Context(t), taken.Take(volume), metav1.UpdateOptions{}); err != nil {
+		_, c := adminClients(t)
+		clusterRules, rules := documentedRules(t)
+		clients, err := apiserver.Connect(confined(t, c, n.admin.Core, "binder", clusterRules, rules), 2000, 2000)
+		if err != nil {
 			t.Fatal(err)
 		}
-		results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(second, volume)}})
-		n.refused(results, reasons, fmt.Sprintf("PersistentVolume %s was taken by another claim", volume.Name))
-	})
-	t.Run("a claim that is gone", func(t *testing.T) {
-		n := newNeedy(t)
-		v := wantsVolume(n.claim("claim"), nil)
-		v.UID = "another"
-		results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{v}})
-		n.refused(results, reasons, "PersistentVolumeClaim "+n.namespace+"/claim is gone")
-	})
-	t.Run("a volume that takes too long", func(t *testing.T) {
-		n := newNeedy(t)
-		results, reasons := n.hand(n.admin, supplies.Reservation{Patience: 200 * time.Millisecond,
-			Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
-		n.refused(results, reasons, "its volumes were not bound within 200ms")
-	})
-	t.Run("a volume that cannot be made", func(t *testing.T) {
-		n := newNeedy(t)
-		claims := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace)
-		results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
+		existing, claim, made, device := n.volume(), n.claim("existing"), n.claim("made"), n.devices("device")
+		results, _ := n.hand(clients, supplies.Reservation{
+			Volumes: []supplies.VolumeReservation{wantsVolume(claim, existing), wantsVolume(made, nil)},
+			Devices: []supplies.DeviceReservation{wantsDevice(device)},
+		})
 		eventually(t, func(ctx context.Context) string {
-			claim, err := claims.Get(ctx, "claim", metav1.GetOptions{})
-			if err != nil || claim.Annotations[storagehelpers.AnnSelectedNode] == "" {
-				return "no node was selected"
+			volume, err := n.admin.Core.CoreV1().PersistentVolumes().Get(ctx, existing.Name, metav1.GetOptions{})
+			if err != nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID || volume.Annotations[storagehelpers.AnnBoundByController] != "yes" {
+				return "the volume is not given to the claim"
 			}
-			delete(claim.Annotations, storagehelpers.AnnSelectedNode)
-			if _, err := claims.Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
-				return err.Error()
+			now, err := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace).Get(ctx, "made", metav1.GetOptions{})
+			if err != nil || now.Annotations[storagehelpers.AnnSelectedNode] != "node" {
+				return "the other claim is not given to the node"
 			}
 			return ""
 		})
-		n.refused(results, reasons, "no volume could be made for PersistentVolumeClaim "+n.namespace+"/claim on node node")
+		n.bound("existing", existing.Name)
+		n.bound("made", n.volume().Name)
+		expectResult(t, results, binder.Bound)
+		given, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), "device", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := given.Status.Allocation; a == nil || a.Devices.Results[0].Device != "gpu-0" || !isReserved(given, n.pod) {
+			t.Errorf("the claim of devices says %+v", given.Status)
+		}
 	})
-}
-
-func TestDevicesAreTakenBackFromAPodThatIsNotBound(t *testing.T) {
-	n := newNeedy(t)
-	mine, gone := n.devices("mine"), wantsDevice(n.devices("gone"))
-	gone.UID = "another"
-	results, reasons := n.hand(n.admin, supplies.Reservation{Devices: []supplies.DeviceReservation{wantsDevice(mine), gone}})
-	n.refused(results, reasons, "ResourceClaim "+n.namespace+"/gone is gone")
-	claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), "mine", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if claim.Status.Allocation != nil || len(claim.Status.ReservedFor) > 0 {
-		t.Errorf("the claim says %+v", claim.Status)
-	}
-	if claim.ResourceVersion == mine.ResourceVersion {
-		t.Error("it was never given anything")
-	}
-}
-
-func TestAPodThatGoesWhileItsVolumeIsMadeIsWaitedForNoLonger(t *testing.T) {
-	n := newNeedy(t)
-	results, _ := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
-	deletePod(t, n.admin, n.pod)
-	expectResult(t, results, binder.Gone)
-}
-
-func TestAnOutboxThatIsClosedDoesNotWaitForVolumes(t *testing.T) {
-	n := newNeedy(t)
-	o, results, _ := outboxThatSays(t, n.admin)
-	d := bindOf(n.pod, "node")
-	d.Binds[0].Reservation = &supplies.Reservation{Patience: time.Hour, Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}}
-	o.Do(d)
-	if err := o.Drain(apitest.Context(t)); err != nil {
-		t.Fatal(err)
-	}
-	expectResult(t, results, binder.Unsent)
+	t.Run("what a pod cannot get is said", func(t *testing.T) {
+		t.Run("a volume that another claim took", func(t *testing.T) {
+			n := newNeedy(t)
+			volume, first, second := n.volume(), n.claim("first"), n.claim("second")
+			taken := wantsVolume(first, volume)
+			if _, err := n.admin.Core.CoreV1().PersistentVolumes().Update(apitest.Context(t), taken.Take(volume), metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(second, volume)}})
+			n.refused(results, reasons, fmt.Sprintf("PersistentVolume %s was taken by another claim", volume.Name))
+		})
+		t.Run("a claim that is gone", func(t *testing.T) {
+			n := newNeedy(t)
+			v := wantsVolume(n.claim("claim"), nil)
+			v.UID = "another"
+			results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{v}})
+			n.refused(results, reasons, "PersistentVolumeClaim "+n.namespace+"/claim is gone")
+		})
+		t.Run("a volume that takes too long", func(t *testing.T) {
+			n := newNeedy(t)
+			results, reasons := n.hand(n.admin, supplies.Reservation{Patience: 200 * time.Millisecond,
+				Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
+			n.refused(results, reasons, "its volumes were not bound within 200ms")
+		})
+		t.Run("a volume that cannot be made", func(t *testing.T) {
+			n := newNeedy(t)
+			claims := n.admin.Core.CoreV1().PersistentVolumeClaims(n.namespace)
+			results, reasons := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
+			eventually(t, func(ctx context.Context) string {
+				claim, err := claims.Get(ctx, "claim", metav1.GetOptions{})
+				if err != nil || claim.Annotations[storagehelpers.AnnSelectedNode] == "" {
+					return "no node was selected"
+				}
+				delete(claim.Annotations, storagehelpers.AnnSelectedNode)
+				if _, err := claims.Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
+					return err.Error()
+				}
+				return ""
+			})
+			n.refused(results, reasons, "no volume could be made for PersistentVolumeClaim "+n.namespace+"/claim on node node")
+		})
+	})
+	t.Run("devices are taken back if it is not bound", func(t *testing.T) {
+		n := newNeedy(t)
+		mine, gone := n.devices("mine"), wantsDevice(n.devices("gone"))
+		gone.UID = "another"
+		results, reasons := n.hand(n.admin, supplies.Reservation{Devices: []supplies.DeviceReservation{wantsDevice(mine), gone}})
+		n.refused(results, reasons, "ResourceClaim "+n.namespace+"/gone is gone")
+		claim, err := n.admin.Core.ResourceV1().ResourceClaims(n.namespace).Get(apitest.Context(t), "mine", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if claim.Status.Allocation != nil || len(claim.Status.ReservedFor) > 0 {
+			t.Errorf("the claim says %+v", claim.Status)
+		}
+		if claim.ResourceVersion == mine.ResourceVersion {
+			t.Error("it was never given anything")
+		}
+	})
+	t.Run("a pod that is deleted meanwhile is not waited for", func(t *testing.T) {
+		n := newNeedy(t)
+		results, _ := n.hand(n.admin, supplies.Reservation{Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}})
+		deletePod(t, n.admin, n.pod)
+		expectResult(t, results, binder.Gone)
+	})
+	t.Run("an outbox that is closed does not wait for volumes", func(t *testing.T) {
+		n := newNeedy(t)
+		o, results, _ := outboxThatSays(t, n.admin)
+		d := bindOf(n.pod, "node")
+		d.Binds[0].Reservation = &supplies.Reservation{Patience: time.Hour, Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}}
+		o.Do(d)
+		if err := o.Drain(apitest.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+		expectResult(t, results, binder.Unsent)
+	})
 }
 
 // taintRule makes a rule that taints no device there is.

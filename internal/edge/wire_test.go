@@ -250,68 +250,95 @@ func repeat(a answer, times int) []answer {
 	return script
 }
 
-func TestABindingEndsInWhatTheAPIServerShows(t *testing.T) {
-	for name, test := range map[string]struct {
-		script []answer
-		want   binder.Result
-		sent   int
-		reads  int
-	}{
-		"bound at once":                         {nil, binder.Bound, 1, 0},
-		"the pod is gone":                       {[]answer{deletedMeanwhile}, binder.Gone, 1, 1},
-		"another pod has its name":              {[]answer{recreatedMeanwhile}, binder.Gone, 1, 1},
-		"the pod is being deleted":              {[]answer{deletingMeanwhile}, binder.Gone, 1, 1},
-		"somebody else was faster":              {[]answer{boundMeanwhile}, binder.Elsewhere, 1, 1},
-		"bound, and the reply was lost":         {[]answer{replyLost}, binder.Bound, 1, 1},
-		"not bound, and the request was lost":   {[]answer{requestLost}, binder.Bound, 2, 1},
-		"a conflict with another write":         {[]answer{replyWith(409, metav1.StatusReasonConflict)}, binder.Bound, 2, 1},
-		"too many requests":                     {[]answer{replyWith(429, metav1.StatusReasonTooManyRequests)}, binder.Bound, 2, 0},
-		"unavailable for a while":               {repeat(replyWith(503, metav1.StatusReasonServiceUnavailable), 3), binder.Bound, 4, 3},
-		"a time-out of the server":              {[]answer{replyWith(504, metav1.StatusReasonTimeout)}, binder.Bound, 2, 1},
-		"not authorized until the token is new": {[]answer{replyWith(401, metav1.StatusReasonUnauthorized)}, binder.Bound, 2, 1},
-		"forbidden":                             {repeat(replyWith(403, metav1.StatusReasonForbidden), 9), binder.Refused, 1, 1},
-		"invalid":                               {repeat(replyWith(422, metav1.StatusReasonInvalid), 9), binder.Refused, 1, 1},
-		"not understood":                        {repeat(replyWith(400, metav1.StatusReasonBadRequest), 9), binder.Refused, 1, 1},
-		"broken for good":                       {repeat(replyWith(500, metav1.StatusReasonInternalError), 99), binder.Refused, apiserver.MaxRequests, apiserver.MaxRequests},
-		"lost again and again, bound at last":   {append(repeat(requestLost, 3), replyLost), binder.Bound, 4, 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWire("p0")
-			w.script = test.script
-			o, out := startWire(t, w)
-			o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
-			finish(t, o)
-			if diff := cmp.Diff([]binder.Result{test.want}, out.results); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
-			if len(w.sent) != test.sent || w.reads != test.reads {
-				t.Errorf("%d requests and %d reads, want %d and %d", len(w.sent), w.reads, test.sent, test.reads)
-			}
-			if wantRefused := test.want == binder.Refused; wantRefused != (len(out.refused) == 1) {
-				t.Errorf("refusals reported: %v", out.refused)
-			}
-		})
-	}
-}
-
-func TestAnUnknownOutcomeIsReadUntilItIsKnown(t *testing.T) {
-	w := newWire("p0")
-	var failures int
-	proxy := http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
-		// The API server is away for longer than the requests for a binding would be repeated.
-		if request.Method == http.MethodGet && failures < 3*apiserver.MaxRequests {
-			failures++
-			panic(http.ErrAbortHandler)
+func TestBindingsAreSentUntilTheOutcomeIsKnown(t *testing.T) {
+	t.Run("a binding ends in what the API server shows", func(t *testing.T) {
+		for name, test := range map[string]struct {
+			script []answer
+			want   binder.Result
+			sent   int
+			reads  int
+		}{
+			"bound at once":                         {nil, binder.Bound, 1, 0},
+			"the pod is gone":                       {[]answer{deletedMeanwhile}, binder.Gone, 1, 1},
+			"another pod has its name":              {[]answer{recreatedMeanwhile}, binder.Gone, 1, 1},
+			"the pod is being deleted":              {[]answer{deletingMeanwhile}, binder.Gone, 1, 1},
+			"somebody else was faster":              {[]answer{boundMeanwhile}, binder.Elsewhere, 1, 1},
+			"bound, and the reply was lost":         {[]answer{replyLost}, binder.Bound, 1, 1},
+			"not bound, and the request was lost":   {[]answer{requestLost}, binder.Bound, 2, 1},
+			"a conflict with another write":         {[]answer{replyWith(409, metav1.StatusReasonConflict)}, binder.Bound, 2, 1},
+			"too many requests":                     {[]answer{replyWith(429, metav1.StatusReasonTooManyRequests)}, binder.Bound, 2, 0},
+			"unavailable for a while":               {repeat(replyWith(503, metav1.StatusReasonServiceUnavailable), 3), binder.Bound, 4, 3},
+			"a time-out of the server":              {[]answer{replyWith(504, metav1.StatusReasonTimeout)}, binder.Bound, 2, 1},
+			"not authorized until the token is new": {[]answer{replyWith(401, metav1.StatusReasonUnauthorized)}, binder.Bound, 2, 1},
+			"forbidden":                             {repeat(replyWith(403, metav1.StatusReasonForbidden), 9), binder.Refused, 1, 1},
+			"invalid":                               {repeat(replyWith(422, metav1.StatusReasonInvalid), 9), binder.Refused, 1, 1},
+			"not understood":                        {repeat(replyWith(400, metav1.StatusReasonBadRequest), 9), binder.Refused, 1, 1},
+			"broken for good":                       {repeat(replyWith(500, metav1.StatusReasonInternalError), 99), binder.Refused, apiserver.MaxRequests, apiserver.MaxRequests},
+			"lost again and again, bound at last":   {append(repeat(requestLost, 3), replyLost), binder.Bound, 4, 4},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := newWire("p0")
+				w.script = test.script
+				o, out := startWire(t, w)
+				o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
+				finish(t, o)
+				if diff := cmp.Diff([]binder.Result{test.want}, out.results); diff != "" {
+					t.Errorf("result (-want +got):\n%s", diff)
+				}
+				if len(w.sent) != test.sent || w.reads != test.reads {
+					t.Errorf("%d requests and %d reads, want %d and %d", len(w.sent), w.reads, test.sent, test.reads)
+				}
+				if wantRefused := test.want == binder.Refused; wantRefused != (len(out.refused) == 1) {
+					t.Errorf("refusals reported: %v", out.refused)
+				}
+			})
 		}
-		w.ServeHTTP(reply, request)
 	})
-	w.script = []answer{replyLost}
-	o, out := startBehind(t, proxy)
-	o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
-	finish(t, o)
-	if diff := cmp.Diff([]binder.Result{binder.Bound}, out.results); diff != "" || len(w.sent) != 1 {
-		t.Errorf("sent %d times, result (-want +got):\n%s", len(w.sent), diff)
-	}
+	t.Run("an unknown outcome is read until it is known", func(t *testing.T) {
+		w := newWire("p0")
+		var failures int
+		proxy := http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
+			// The API server is away for longer than the requests for a binding would be repeated.
+			if request.Method == http.MethodGet && failures < 3*apiserver.MaxRequests {
+				failures++
+				panic(http.ErrAbortHandler)
+			}
+			w.ServeHTTP(reply, request)
+		})
+		w.script = []answer{replyLost}
+		o, out := startBehind(t, proxy)
+		o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
+		finish(t, o)
+		if diff := cmp.Diff([]binder.Result{binder.Bound}, out.results); diff != "" || len(w.sent) != 1 {
+			t.Errorf("sent %d times, result (-want +got):\n%s", len(w.sent), diff)
+		}
+	})
+	t.Run("bindings are sent in the order given", func(t *testing.T) {
+		names := podNames("p", binder.Workers+10)
+		w := newWire(names...)
+		w.gate = make(chan struct{})
+		o, _ := startWire(t, w)
+		o.Do(decision.Decisions{Binds: bindsOf("job", names...)})
+		first := map[string]bool{}
+		for range binder.Workers {
+			first[<-w.arrivals] = true
+		}
+		for _, name := range names[:binder.Workers] {
+			if !first[name] {
+				t.Errorf("%s is not among the first %d", name, binder.Workers)
+			}
+		}
+		select {
+		case name := <-w.arrivals:
+			t.Errorf("%s is under way as well", name)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if s := o.Stats(); s.InFlight != binder.Workers || s.Waiting != len(names)-binder.Workers {
+			t.Errorf("%d under way and %d waiting", s.InFlight, s.Waiting)
+		}
+		close(w.gate)
+		finish(t, o)
+	})
 }
 
 func podNames(prefix string, count int) []string {
@@ -322,87 +349,61 @@ func podNames(prefix string, count int) []string {
 	return names
 }
 
-func TestBindingsAreSentInTheOrderGiven(t *testing.T) {
-	names := podNames("p", binder.Workers+10)
-	w := newWire(names...)
-	w.gate = make(chan struct{})
-	o, _ := startWire(t, w)
-	o.Do(decision.Decisions{Binds: bindsOf("job", names...)})
-	first := map[string]bool{}
-	for range binder.Workers {
-		first[<-w.arrivals] = true
-	}
-	for _, name := range names[:binder.Workers] {
-		if !first[name] {
-			t.Errorf("%s is not among the first %d", name, binder.Workers)
+func TestAnOutboxThatEnds(t *testing.T) {
+	t.Run("binds the rest of gangs that were begun, and no others", func(t *testing.T) {
+		first, second, third := podNames("f", binder.Workers-2), podNames("s", 10), podNames("t", 10)
+		w := newWire(append(append(append([]string{}, first...), second...), third...)...)
+		w.gate = make(chan struct{})
+		o, out := startWire(t, w)
+		var binds []decision.Bind
+		binds = append(binds, bindsOf("first", first...)...)
+		binds = append(binds, bindsOf("second", second...)...)
+		binds = append(binds, bindsOf("third", third...)...)
+		o.Do(decision.Decisions{Binds: binds})
+		for range binder.Workers {
+			<-w.arrivals
 		}
-	}
-	select {
-	case name := <-w.arrivals:
-		t.Errorf("%s is under way as well", name)
-	case <-time.After(20 * time.Millisecond):
-	}
-	if s := o.Stats(); s.InFlight != binder.Workers || s.Waiting != len(names)-binder.Workers {
-		t.Errorf("%d under way and %d waiting", s.InFlight, s.Waiting)
-	}
-	close(w.gate)
-	finish(t, o)
-}
-
-func TestAStopFinishesTheGangsThatWereBegunAndNoOther(t *testing.T) {
-	first, second, third := podNames("f", binder.Workers-2), podNames("s", 10), podNames("t", 10)
-	w := newWire(append(append(append([]string{}, first...), second...), third...)...)
-	w.gate = make(chan struct{})
-	o, out := startWire(t, w)
-	var binds []decision.Bind
-	binds = append(binds, bindsOf("first", first...)...)
-	binds = append(binds, bindsOf("second", second...)...)
-	binds = append(binds, bindsOf("third", third...)...)
-	o.Do(decision.Decisions{Binds: binds})
-	for range binder.Workers {
+		drained := make(chan error)
+		go func() { drained <- o.Drain(t.Context()) }()
+		for !o.isClosed.Load() {
+			time.Sleep(time.Millisecond)
+		}
+		close(w.gate)
+		if err := <-drained; err != nil {
+			t.Fatal(err)
+		}
+		o.Do(decision.Decisions{Binds: bindsOf("late", first[0])})
+		bound := map[bool]int{}
+		for name, pod := range w.pods {
+			if pod.Spec.NodeName != "" {
+				bound[strings.HasPrefix(name, "t")]++
+			}
+		}
+		if want := len(first) + len(second); bound[false] != want || bound[true] != 0 {
+			t.Errorf("%d pods of the gangs that were begun are bound, want %d; %d of the other, want 0", bound[false], want, bound[true])
+		}
+		unsent := 0
+		for _, result := range out.results {
+			if result == binder.Unsent {
+				unsent++
+			}
+		}
+		if unsent != 10 {
+			t.Errorf("%d bindings were reported as not sent, want 10", unsent)
+		}
+	})
+	t.Run("gives up when its time is over", func(t *testing.T) {
+		w := newWire("p0")
+		w.gate = make(chan struct{})
+		o, _ := startWire(t, w)
+		o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
 		<-w.arrivals
-	}
-	drained := make(chan error)
-	go func() { drained <- o.Drain(t.Context()) }()
-	for !o.isClosed.Load() {
-		time.Sleep(time.Millisecond)
-	}
-	close(w.gate)
-	if err := <-drained; err != nil {
-		t.Fatal(err)
-	}
-	o.Do(decision.Decisions{Binds: bindsOf("late", first[0])})
-	bound := map[bool]int{}
-	for name, pod := range w.pods {
-		if pod.Spec.NodeName != "" {
-			bound[strings.HasPrefix(name, "t")]++
+		defer close(w.gate)
+		expired, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		err := o.Drain(expired)
+		if err == nil || !strings.Contains(err.Error(), "1 bindings and 0 steps of plans were not finished in time") {
+			t.Errorf("got %v", err)
 		}
-	}
-	if want := len(first) + len(second); bound[false] != want || bound[true] != 0 {
-		t.Errorf("%d pods of the gangs that were begun are bound, want %d; %d of the other, want 0", bound[false], want, bound[true])
-	}
-	unsent := 0
-	for _, result := range out.results {
-		if result == binder.Unsent {
-			unsent++
-		}
-	}
-	if unsent != 10 {
-		t.Errorf("%d bindings were reported as not sent, want 10", unsent)
-	}
-}
-
-func TestADrainGivesUpWhenItsTimeIsOver(t *testing.T) {
-	w := newWire("p0")
-	w.gate = make(chan struct{})
-	o, _ := startWire(t, w)
-	o.Do(decision.Decisions{Binds: bindsOf("job", "p0")})
-	<-w.arrivals
-	defer close(w.gate)
-	expired, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	err := o.Drain(expired)
-	if err == nil || !strings.Contains(err.Error(), "1 bindings and 0 steps of plans were not finished in time") {
-		t.Errorf("got %v", err)
-	}
+	})
 }

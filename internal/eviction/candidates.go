@@ -135,7 +135,7 @@ func (c *candidates) next(h *candidateHeap) (next candidate, ok bool) {
 		if !more || h.Len() > 0 && h.heap[0].cost.Compare(&floor, h.rules) <= 0 {
 			break
 		}
-		h.ranking.Pop(c.victims)
+		h.ranking.Pop()
 		if h.latest[slot] == notTried {
 			return candidate{node: c.session.Cluster.BySlot()[slot], cost: floor, version: notTried}, true
 		}

@@ -1,6 +1,7 @@
 package victims
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -123,13 +124,11 @@ func (s *Selector) offersOf(n *cluster.Node) nodeOffers {
 		o.total.Add(t.Request())
 	}
 	slices.SortFunc(o.offers, func(a, b *offer) int {
-		if c := a.cost.Compare(&b.cost, &s.rules.EvictionRules); c != 0 {
+		if c := a.cost.top.compare(b.cost.top); c != 0 {
 			return c
 		}
-		i, k := s.importanceOf(a.task), s.importanceOf(b.task)
-		return i.compare(&k)
+		return cmp.Compare(a.task.UID(), b.task.UID())
 	})
-	slices.SortStableFunc(o.offers, func(a, b *offer) int { return a.cost.top.compare(b.cost.top) })
 	return o
 }
 

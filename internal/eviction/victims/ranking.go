@@ -21,6 +21,7 @@ type Ranking struct {
 	seen    int      // position in the changes of the floors
 	version []uint32 // by slot: of the entries that count
 	queues  []*rankedQueue
+	next    *rankedQueue // of the node that First has returned
 	taken   []takenEntry
 }
 
@@ -138,17 +139,16 @@ func (r *Ranking) of(s *Selector, queue *quota.Node) *rankedQueue {
 // First returns the node with the lowest bound, and the bound. ok is false if there is none left.
 func (r *Ranking) First(s *Selector) (slot int32, cost Cost, ok bool) {
 	q, cost := r.first(s)
+	r.next = q
 	if q == nil {
 		return 0, Cost{}, false
 	}
 	return q.heap.First().slot, cost, true
 }
 
-// Pop removes the first node until the next preemptor.
-func (r *Ranking) Pop(s *Selector) {
-	if q, _ := r.first(s); q != nil {
-		r.taken = append(r.taken, takenEntry{from: q, rankedNode: q.heap.Pop()})
-	}
+// Pop removes the node that First has returned, until the next preemptor.
+func (r *Ranking) Pop() {
+	r.taken = append(r.taken, takenEntry{from: r.next, rankedNode: r.next.heap.Pop()})
 }
 
 // first returns the queue of the first node, nil if there is none.

@@ -36,8 +36,8 @@ func withoutGarbageCollector(t *testing.T) {
 	})
 }
 
-// letIn creates a Job whose PodGroup is admitted, and returns that.
-func letIn(t *testing.T, job *batch.Job) *scheduling.PodGroup {
+// admittedJob creates a Job whose PodGroup is admitted, and returns that.
+func admittedJob(t *testing.T, job *batch.Job) *scheduling.PodGroup {
 	t.Helper()
 	create(t, job)
 	group := podGroupOf(job)
@@ -55,7 +55,7 @@ func remove(t *testing.T, job *batch.Job, policy metav1.DeletionPropagation) {
 func TestThePodGroupOfAJobThatIsDeletedKeepsNoRoom(t *testing.T) {
 	namespace := namespaceFor(t, "remains")
 	background, foreground := newJob(namespace, "background", task("a", 0)), newJob(namespace, "foreground", task("a", 0))
-	groups := []client.Object{letIn(t, background), letIn(t, foreground)}
+	groups := []client.Object{admittedJob(t, background), admittedJob(t, foreground)}
 	withoutGarbageCollector(t)
 	remove(t, background, metav1.DeletePropagationBackground)
 	remove(t, foreground, metav1.DeletePropagationForeground)
@@ -65,7 +65,7 @@ func TestThePodGroupOfAJobThatIsDeletedKeepsNoRoom(t *testing.T) {
 func TestThePodGroupOfAJobDeletedDuringARestartKeepsNoRoom(t *testing.T) {
 	namespace := namespaceFor(t, "remains")
 	gone, former, latter := newJob(namespace, "gone", task("a", 0)), newJob(namespace, "again", task("a", 0)), newJob(namespace, "again", task("a", 0))
-	groups := []client.Object{letIn(t, gone), letIn(t, former)}
+	groups := []client.Object{admittedJob(t, gone), admittedJob(t, former)}
 	withoutGarbageCollector(t)
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestThePodGroupOfAJobDeletedDuringARestartKeepsNoRoom(t *testing.T) {
 func TestThePodGroupOfAJobThatIsDeletedAloneStays(t *testing.T) {
 	namespace := namespaceFor(t, "remains")
 	job := newJob(namespace, "orphans", task("a", 0))
-	group := letIn(t, job)
+	group := admittedJob(t, job)
 	stays := func(t *testing.T) {
 		t.Helper()
 		for range 25 {

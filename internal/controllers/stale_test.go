@@ -82,9 +82,9 @@ func TestACacheThatIsBehindCreatesNothingTwice(t *testing.T) {
 	const replicas = 20
 	namespace := namespaceFor(t, "stale")
 	until := make(chan struct{})
-	letIn := sync.OnceFunc(func() { close(until) })
+	admit := sync.OnceFunc(func() { close(until) })
 	inProcess(t, heldBack(namespace, until))
-	t.Cleanup(letIn)
+	t.Cleanup(admit)
 
 	job := newJob(namespace, "sim", task("a", replicas))
 	create(t, job)
@@ -111,7 +111,7 @@ func TestACacheThatIsBehindCreatesNothingTwice(t *testing.T) {
 	}
 	// The label is written in the middle of a look: its end is to see nothing either.
 	time.Sleep(500 * time.Millisecond)
-	letIn()
+	admit()
 	stays(t, func(ctx context.Context) error {
 		err := api.Get(ctx, client.ObjectKeyFromObject(job), job)
 		if err == nil && job.Status.Pending != replicas {

@@ -293,7 +293,7 @@ const (
 	cancelled = "False PreemptionCancelled: the test says so"
 )
 
-func TestAPlanIsWrittenDownBeforeAnybodyIsEvicted(t *testing.T) {
+func TestAPlanIsWrittenDownBeforeAnyPodIsEvicted(t *testing.T) {
 	s := newPlanning(t)
 	preemptor, v, w, past := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w"), s.running("x")
 	plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v, w, past})

@@ -24,30 +24,30 @@ func TestAdmissionCountsRoomOfVictimsThatRulesAllow(t *testing.T) {
 	for name, test := range map[string]struct {
 		configuration string
 		things        []any
-		knocks        *schedulingv1beta1.PodGroup
+		job           *schedulingv1beta1.PodGroup
 		want          bool
 	}{
-		"a higher job of the queue":                          {knocks: pendingAdmission("k", "default", "high", "cpu=1"), want: true},
-		"not an equal one":                                   {knocks: pendingAdmission("k", "default", "low", "cpu=1")},
-		"not one that wants more than could leave":           {knocks: pendingAdmission("k", "default", "high", "cpu=3")},
-		"not one that preempts nobody":                       {knocks: pendingAdmission("k", "default", "never", "cpu=1")},
-		"not where preempt is not in the pipeline":           {configuration: with(everything, "preempt, ", ""), knocks: pendingAdmission("k", "default", "high", "cpu=1")},
-		"one of a higher queue":                              {things: []any{queue("ours", 1, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1"), want: true},
-		"one of an equal queue that has not its share":       {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1"), want: true},
-		"not one that goes beyond the share of its queue":    {things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=2")},
-		"not one whose queue deserves nothing":               {things: []any{queue("ours", 0, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
-		"not one for which a guarantee would be broken":      {things: []any{queue("default", 0, "", "cpu=2", ""), queue("ours", 1, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
-		"not where reclaim is not in the pipeline":           {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 1, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
-		"a lone pod of higher priority than a job elsewhere": {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "high", "cpu=1", lone), want: true},
-		"not a lone pod of no higher priority":               {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1", lone)},
-		"not where shares do not exist":                      {configuration: with(everything, "  - name: capacity\n", ""), things: []any{queue("ours", 0, "", "", "")}, knocks: pendingAdmission("k", "ours", "low", "cpu=1")},
+		"a higher job of the queue":                          {job: pendingAdmission("k", "default", "high", "cpu=1"), want: true},
+		"not an equal one":                                   {job: pendingAdmission("k", "default", "low", "cpu=1")},
+		"not one that wants more than could leave":           {job: pendingAdmission("k", "default", "high", "cpu=3")},
+		"not one that preempts nobody":                       {job: pendingAdmission("k", "default", "never", "cpu=1")},
+		"not where preempt is not in the pipeline":           {configuration: with(everything, "preempt, ", ""), job: pendingAdmission("k", "default", "high", "cpu=1")},
+		"one of a higher queue":                              {things: []any{queue("ours", 1, "", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=1"), want: true},
+		"one of an equal queue that has not its share":       {things: []any{queue("ours", 0, "cpu=1", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=1"), want: true},
+		"not one that goes beyond the share of its queue":    {things: []any{queue("ours", 0, "cpu=1", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=2")},
+		"not one whose queue deserves nothing":               {things: []any{queue("ours", 0, "", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=1")},
+		"not one for which a guarantee would be broken":      {things: []any{queue("default", 0, "", "cpu=2", ""), queue("ours", 1, "", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=1")},
+		"not where reclaim is not in the pipeline":           {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 1, "", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=1")},
+		"a lone pod of higher priority than a job elsewhere": {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, job: pendingAdmission("k", "ours", "high", "cpu=1", lone), want: true},
+		"not a lone pod of no higher priority":               {configuration: with(everything, "reclaim, ", ""), things: []any{queue("ours", 0, "cpu=1", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=1", lone)},
+		"not where shares do not exist":                      {configuration: with(everything, "  - name: capacity\n", ""), things: []any{queue("ours", 0, "", "", "")}, job: pendingAdmission("k", "ours", "low", "cpu=1")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configuration := everything
 			if test.configuration != "" {
 				configuration = test.configuration
 			}
-			w := start(t, configuration).Set(never, fixture.Node("n1", "cpu=2"), victim).Set(test.things...).Set(test.knocks).Expect("")
+			w := start(t, configuration).Set(never, fixture.Node("n1", "cpu=2"), victim).Set(test.things...).Set(test.job).Expect("")
 			if got := !w.Job(fixture.Key("k")).IsPendingAdmission(); got != test.want {
 				t.Errorf("it is let in: %t, should be %t: %s", got, test.want, w.Why("k"))
 			}

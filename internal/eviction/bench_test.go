@@ -64,8 +64,8 @@ func BenchmarkAGiantGangThatGoesWhole(b *testing.B) {
 	}
 }
 
-// BenchmarkNobodyMayLeave measures a cycle in which a hundred gangs of different shapes find no victims.
-func BenchmarkNobodyMayLeave(b *testing.B) {
+// BenchmarkNoPodMayLeave measures a cycle in which a hundred gangs of different shapes find no victims.
+func BenchmarkNoPodMayLeave(b *testing.B) {
 	for _, nodes := range []int{100, 500, 1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			for b.Loop() {

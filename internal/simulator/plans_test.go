@@ -166,7 +166,7 @@ func TestAnEvictedPodWithAControllerComesBackWithANewUID(t *testing.T) {
 		t.Errorf("its PodGroup is %q", group)
 	}
 	if s.pod("b") != nil {
-		t.Error("a pod that nobody made came back")
+		t.Error("a pod without a controller came back")
 	}
 	if _, ok := s.groups[cluster.JobID{Namespace: "work", Name: "podgroup-b"}]; ok {
 		t.Error("the PodGroup of a pod alone outlives it")
@@ -311,9 +311,9 @@ func TestEvictionsAreToldToAPerson(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
 	}
-	nobody := Eviction{Action: "shuffle"}
-	if got := nobody.authority(); got != "by shuffle" {
-		t.Errorf("an eviction for nobody is %q", got)
+	noPreemptor := Eviction{Action: "shuffle"}
+	if got := noPreemptor.authority(); got != "by shuffle" {
+		t.Errorf("an eviction for no preemptor is %q", got)
 	}
 }
 

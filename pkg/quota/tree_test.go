@@ -291,14 +291,14 @@ func answers(t *quota.Tree, nodes []*quota.Node, p quota.Policy, preemptor int, 
 			view.IsSaturated(n), view.Room(n, resources.CPU), view.Ground(n, asked), view.MayGive(n, nodes[preemptor], leaving), rules.Forbids(n),
 			rules.Objects(n, leaving, asked, func() bool { return view.Ground(nodes[preemptor], asked) != quota.NoGround }), rules.MayExceed(asked))
 	}
-	givers := slices.Clone(nodes)
-	slices.SortStableFunc(givers, func(a, b *quota.Node) int {
+	victims := slices.Clone(nodes)
+	slices.SortStableFunc(victims, func(a, b *quota.Node) int {
 		if c := rules.Compare(a, b); c != 0 {
 			return c
 		}
 		return quota.Compare(a, b)
 	})
-	for _, n := range givers {
+	for _, n := range victims {
 		fmt.Fprint(&b, n.Name, " ")
 	}
 	return b.String()

@@ -346,8 +346,8 @@ func TestFailuresAreContained(t *testing.T) {
 
 	t.Run("an event that cannot be taken in keeps no other out", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
-		var nobody *corev1.Pod // stands for whatever the model stumbles over
-		result := w.Scheduler.Cycle(w.Now, []cluster.Event{cluster.Set{Object: nobody},
+		var missing *corev1.Pod // stands for whatever the model stumbles over
+		result := w.Scheduler.Cycle(w.Now, []cluster.Event{cluster.Set{Object: missing},
 			cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod("p", fixture.In("g"))}})
 		if result.Panic == "" || len(result.Decisions.Binds) != 1 {
 			t.Errorf("the result is %+v", result)

@@ -170,7 +170,7 @@ func eventsOfQueues() map[string]event {
 	of := func(q string) func(*schedulingv1beta1.PodGroup) {
 		return func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = q }
 	}
-	door := gangOf("preemptor", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
+	pendingAdmission := gangOf("preemptor", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
 	two := func(how func(a, b *schedulingv1beta1.Queue)) []runtime.Object {
 		a, b := fixture.Queue("a"), fixture.Queue("b")
 		how(a, b)
@@ -218,9 +218,9 @@ func eventsOfQueues() map[string]event {
 			}),
 			happens: alter(&schedulingv1beta1.Queue{}, "a", func(q *schedulingv1beta1.Queue) { q.Spec.Guarantee.Resource = nil })},
 		"a quota allows more": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, situations: []situation{free},
-			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: come(quota("quota", "requests.cpu=8"))},
+			objects: objects(pendingAdmission, quota("quota", "requests.cpu=500m")), happens: come(quota("quota", "requests.cpu=8"))},
 		"a quota goes": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, situations: []situation{free},
-			objects: objects(door, quota("quota", "requests.cpu=500m")), happens: leave(&corev1.ResourceQuota{}, "quota")},
+			objects: objects(pendingAdmission, quota("quota", "requests.cpu=500m")), happens: leave(&corev1.ResourceQuota{}, "quota")},
 	}
 }
 

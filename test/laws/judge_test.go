@@ -338,24 +338,24 @@ func planOf(d decision.PlanStart) *plan {
 
 // goOn judges the plans that go on with those of a scheduler before this one, and returns the others. They hold together.
 func (j *judge) goOn(all []decision.PlanStart, at *picture, divided []*share) []decision.PlanStart {
-	var heirs, others []decision.PlanStart
+	var replacements, others []decision.PlanStart
 	for _, d := range all {
 		if last, ok := j.inherited(d); ok {
 			j.continued++
 			for _, n := range d.Nominations {
 				delete(last.nominated, n.UID)
 			}
-			heirs = append(heirs, d)
+			replacements = append(replacements, d)
 		} else {
 			others = append(others, d)
 		}
 	}
-	for _, d := range heirs {
+	for _, d := range replacements {
 		j.memory.plans[d.ID] = planOf(d)
 	}
-	for i, d := range heirs {
+	for i, d := range replacements {
 		delete(j.memory.plans, d.ID)
-		j.hear(d, at, divided, true, heirs[i+1:])
+		j.hear(d, at, divided, true, replacements[i+1:])
 	}
 	return others
 }

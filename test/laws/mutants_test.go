@@ -100,7 +100,7 @@ func (t *trial) verdict() []string {
 	return t.judge.breaches
 }
 
-func TestTheJudgeAcceptsLawfulPlans(t *testing.T) {
+func TestTheJudgeAcceptsAllowedPlans(t *testing.T) {
 	for _, kind := range []string{"reclaim", "preempt", "within", "lone"} {
 		if breaches := newTrial(kind).verdict(); len(breaches) > 0 {
 			t.Errorf("%s: %s", kind, strings.Join(breaches, "; "))

@@ -269,7 +269,7 @@ func (w *testCluster) misses() []*hearing {
 
 // If the rules allow a plan, one is made: at rest there is none left. For gangs, whose nodes are found one after the other,
 // some may be; they are counted.
-func TestAtRestNoLawfulPlanIsLeft(t *testing.T) {
+func TestAtRestNoAllowedPlanIsLeft(t *testing.T) {
 	clusters, plans, gangs, all := 0, 0, 0, oracleSettings()
 	number := oracleClusters
 	if testing.Short() {

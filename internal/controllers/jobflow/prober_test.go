@@ -95,7 +95,7 @@ func TestAPodIsAskedAsByAKubelet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := question{address: "127.0.0.1", port: closed.Addr().(*net.TCPAddr).Port}
+	silent := question{address: "127.0.0.1", port: closed.Addr().(*net.TCPAddr).Port}
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +120,8 @@ func TestAPodIsAskedAsByAKubelet(t *testing.T) {
 		{with("/none", "", ""), "the status is 404"},
 		{with("/slow", "", ""), "Client.Timeout exceeded"},
 		{with("", "", ""), ""}, // a connection
-		{nobody, "connection refused"},
-		{question{address: "127.0.0.1", port: nobody.port, path: "/"}, "connection refused"},
+		{silent, "connection refused"},
+		{question{address: "127.0.0.1", port: silent.port, path: "/"}, "connection refused"},
 	} {
 		began := time.Now()
 		got := p.ask(test.question)

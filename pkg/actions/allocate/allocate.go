@@ -66,14 +66,14 @@ func (action) Execute(s *framework.Session) {
 // candidates returns the jobs of a queue that have something to place.
 func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
 	s := r.session
-	letIn := !s.Policy.Has(enqueue.Name)
+	admits := !s.Policy.Has(enqueue.Name)
 	var jobs []*cluster.Job
 	for _, j := range s.Jobs(q) {
 		if j.Plan != nil {
 			continue // see addPlanned
 		}
 		if j.IsPendingAdmission() {
-			if !letIn {
+			if !admits {
 				continue
 			}
 			s.Admit(j)

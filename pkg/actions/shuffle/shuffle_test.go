@@ -42,7 +42,7 @@ func TestWhatPluginsNameIsEvictedOnce(t *testing.T) {
 	}
 }
 
-func TestWithoutAnybodyNamedThereIsNoPlan(t *testing.T) {
+func TestWithoutAPodNamedThereIsNoPlan(t *testing.T) {
 	s := harness.ForActions(t, []framework.ActionFactory{shuffle.Factory()}, &chooser{})
 	if s.Run(shuffle.Name); len(s.Planned) > 0 {
 		t.Errorf("there is one: %v", s.Planned)

@@ -100,7 +100,7 @@ func TestEveryAmountIsWithinOneUnitOfTheExactShare(t *testing.T) {
 	})
 }
 
-func TestAllThatAnybodyWantsIsDividedAndNoMore(t *testing.T) {
+func TestAllThatQueuesRequestIsDividedAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		portions, total := drawPortions(t), drawTotal(t)
 		var sum, floors, tops int64
@@ -143,7 +143,7 @@ func TestPortionsBetweenTheirBoundsAreAsTheirWeights(t *testing.T) {
 	})
 }
 
-func TestALargerClusterTakesNoMoreThanTheRoundingFromAnybody(t *testing.T) {
+func TestALargerClusterTakesNoMoreThanTheRoundingFromAnyQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		portions, total := drawPortions(t), drawTotal(t)
 		more := divided(total+rapid.Int64Range(1, 50).Draw(t, "more"), portions)

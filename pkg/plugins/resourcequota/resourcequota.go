@@ -23,9 +23,9 @@ func Factory() framework.PluginFactory {
 }
 
 type plugin struct {
-	cluster *cluster.Cluster
-	books   map[string][]*account     // of the namespaces that this session asked for
-	letIn   map[string][]*cluster.Job // admitted jobs before this session, by namespace; nil until it is needed
+	cluster  *cluster.Cluster
+	books    map[string][]*account     // of the namespaces that this session asked for
+	admitted map[string][]*cluster.Job // admitted jobs before this session, by namespace; nil until it is needed
 	// asked is the job of the last question. The plugin is not told when a job is admitted, but that happens before the
 	// next question.
 	asked *cluster.Job
@@ -55,7 +55,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 
 // bookAsked books the job of the last question if it was admitted.
 func (p *plugin) bookAsked() {
-	if j := p.asked; j != nil && isLetIn(j) {
+	if j := p.asked; j != nil && isAdmitted(j) {
 		p.asked = nil
 		p.book(j)
 	}
@@ -72,8 +72,8 @@ func (p *plugin) book(j *cluster.Job) {
 	}
 }
 
-// isLetIn reports whether a job is admitted, and pods that it needs to start may not exist yet.
-func isLetIn(j *cluster.Job) bool { return j.Phase == schedulingv1beta1.PodGroupInqueue }
+// isAdmitted reports whether a job is admitted, and pods that it needs to start may not exist yet.
+func isAdmitted(j *cluster.Job) bool { return j.Phase == schedulingv1beta1.PodGroupInqueue }
 
 // accounts returns the quotas of a namespace with their bookings.
 func (p *plugin) accounts(namespace string) []*account {
@@ -85,15 +85,15 @@ func (p *plugin) accounts(namespace string) []*account {
 		accounts = append(accounts, p.open(quota))
 	}
 	p.books[namespace] = accounts
-	if p.letIn == nil {
-		p.letIn = map[string][]*cluster.Job{}
+	if p.admitted == nil {
+		p.admitted = map[string][]*cluster.Job{}
 		for _, j := range p.cluster.Waiting() {
-			if isLetIn(j) {
-				p.letIn[j.ID.Namespace] = append(p.letIn[j.ID.Namespace], j)
+			if isAdmitted(j) {
+				p.admitted[j.ID.Namespace] = append(p.admitted[j.ID.Namespace], j)
 			}
 		}
 	}
-	for _, j := range p.letIn[namespace] {
+	for _, j := range p.admitted[namespace] {
 		p.book(j)
 	}
 	return accounts

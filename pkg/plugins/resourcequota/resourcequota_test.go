@@ -47,7 +47,7 @@ func pendingAdmission(name, minimum string, options ...func(*schedulingv1beta1.P
 	return fixture.Group(name, "q", 2, append(options, fixture.PendingAdmission, fixture.Wanting(minimum))...)
 }
 
-func letIn(name, minimum string) runtime.Object {
+func admitted(name, minimum string) runtime.Object {
 	return fixture.Group(name, "q", 2, fixture.Wanting(minimum))
 }
 
@@ -113,7 +113,7 @@ func TestAJobPassesIfItsMinimumFitsIntoEveryQuota(t *testing.T) {
 func objects(all ...runtime.Object) []runtime.Object { return all }
 
 func TestTheSentenceNamesTheQuotaAndTheNumbers(t *testing.T) {
-	w := newWorld(t, quota("team", "requests.cpu=10", "requests.cpu=8"), letIn("in", "cpu=1"), pendingAdmission("j", "cpu=3"))
+	w := newWorld(t, quota("team", "requests.cpu=10", "requests.cpu=8"), admitted("in", "cpu=1"), pendingAdmission("j", "cpu=3"))
 	v := w.Open().MayEnqueue(w.JobNamed("j"))
 	want := "refused by ResourceQuota work/team: cpu: needs 3, has 1, short by 2; of requests.cpu 10, 8 used, 1 kept for admitted jobs"
 	if diff := cmp.Diff(want, v.Sentence()); diff != "" {
@@ -122,7 +122,7 @@ func TestTheSentenceNamesTheQuotaAndTheNumbers(t *testing.T) {
 }
 
 func TestWhatIsAdmittedIsKeptRoomFor(t *testing.T) {
-	w := newWorld(t, quota("a", "cpu=10", "cpu=1"), quota("b", "pods=7", ""), letIn("before", "cpu=4"),
+	w := newWorld(t, quota("a", "cpu=10", "cpu=1"), quota("b", "pods=7", ""), admitted("before", "cpu=4"),
 		pendingAdmission("first", "cpu=3"), pendingAdmission("second", "cpu=3"), pendingAdmission("third", "cpu=2"), pendingAdmission("fourth", "cpu=0"))
 	s := w.Open()
 	for _, step := range []struct {
@@ -154,7 +154,7 @@ func TestWhatIsAdmittedIsKeptRoomFor(t *testing.T) {
 func TestPodsThatExistAreUsedAlready(t *testing.T) {
 	limited := func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = fixture.List("cpu=2") }
 	w := newWorld(t, quota("a", "cpu=4 limits.cpu=6 pods=4", "cpu=2 limits.cpu=4 pods=2"),
-		letIn("in", "cpu=2 limits.cpu=4"), fixture.Pod("in-0", fixture.In("in"), limited),
+		admitted("in", "cpu=2 limits.cpu=4"), fixture.Pod("in-0", fixture.In("in"), limited),
 		pendingAdmission("alone", "cpu=2 limits.cpu=2 pods=1"), fixture.Pod("alone-0", fixture.In("alone"), limited),
 		pendingAdmission("new", "cpu=1 limits.cpu=1"), pendingAdmission("newer", "cpu=1 limits.cpu=1 pods=1"))
 	s := w.Open()
@@ -181,7 +181,7 @@ func TestAJobLargerThanAQuotaNeverPasses(t *testing.T) {
 }
 
 func TestARefusedJobIsWokenByWhatMayHelp(t *testing.T) {
-	w := newWorld(t, quota("a", "cpu=4", ""), letIn("in", "cpu=3"), pendingAdmission("small", "cpu=2"), pendingAdmission("large", "cpu=5"))
+	w := newWorld(t, quota("a", "cpu=4", ""), admitted("in", "cpu=3"), pendingAdmission("small", "cpu=2"), pendingAdmission("large", "cpu=5"))
 	s := w.Open()
 	for job, want := range map[string]verdict.Help{"small": verdict.HelpQueue | verdict.HelpPod, "large": verdict.HelpQueue} {
 		if v := s.MayEnqueue(w.JobNamed(job)); v == nil || v.Help != want {
@@ -210,7 +210,7 @@ func TestNoMoreIsAdmittedThanAQuotaAllows(t *testing.T) {
 		for i := range rapid.IntRange(1, 9).Draw(r, "jobs") {
 			minimum := fmt.Sprintf("cpu=%dm", rapid.IntRange(0, 6000).Draw(r, "cpu"))
 			if name := fmt.Sprintf("j%d", i); rapid.Bool().Draw(r, "inside") {
-				w.Set(letIn(name, minimum))
+				w.Set(admitted(name, minimum))
 			} else {
 				w.Set(pendingAdmission(name, minimum))
 			}

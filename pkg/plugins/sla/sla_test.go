@@ -155,7 +155,7 @@ func TestADeadlineWakesTheScheduler(t *testing.T) {
 			if test.want.IsZero() {
 				return
 			}
-			letIn := func(now time.Time) (n int) {
+			admitted := func(now time.Time) (n int) {
 				s = framework.Open(c, policy, nil, now)
 				for _, j := range c.Jobs() {
 					if s.MayEnqueue(j) == nil {
@@ -164,7 +164,7 @@ func TestADeadlineWakesTheScheduler(t *testing.T) {
 				}
 				return n
 			}
-			if before, after := letIn(test.want.Add(-1)), letIn(test.want); after != before+1 {
+			if before, after := admitted(test.want.Add(-1)), admitted(test.want); after != before+1 {
 				t.Errorf("%d are admitted just before, %d then", before, after)
 			}
 		})

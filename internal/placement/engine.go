@@ -27,6 +27,7 @@ type Engine struct {
 	futures []*future // by slot of the node, nil if not needed yet
 	table   table
 	slots   [blockSize]int32 // space to work in
+	passing []*cluster.Node  // space to work in
 	scores  [blockSize]int64 // space to work in
 
 	tableScorers []TableScorer // and all other scorers

@@ -89,6 +89,10 @@ func (o *objects) follow(e *Engine) {
 }
 
 func (o *objects) growTo(slots int) {
+	if missing := slots - len(o.static); missing > 0 {
+		o.specGeneration = slices.Grow(o.specGeneration, missing)
+		o.static = slices.Grow(o.static, missing)
+	}
 	for len(o.static) < slots {
 		if len(o.static)%blockSize == 0 {
 			o.refusing = append(o.refusing, 0)
@@ -154,12 +158,13 @@ func (o *objects) preferencesOf(e *Engine, k *cluster.Class) *preferences {
 		return p
 	}
 	p.version = o.version + 1
-	var passing []*cluster.Node
+	passing := e.passing[:0]
 	for slot, n := range e.cluster.BySlot() {
 		if o.static[slot] == fits {
 			passing = append(passing, n)
 		}
 	}
+	e.passing = passing
 	scores := p.question.Preferences(passing)
 	if scores == nil {
 		p.scores = nil

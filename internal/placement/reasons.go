@@ -38,6 +38,9 @@ func (r *reasons) shortOf(index *resources.Index, dim resources.Dim) reason {
 
 // of returns the reason with a text.
 func (r *reasons) of(text string) reason {
+	if text == "" && len(r.texts) > 0 {
+		return fits
+	}
 	known, ok := r.byText[text]
 	if !ok {
 		if len(r.texts) >= maxReasons {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -21,6 +22,7 @@ type mirror struct {
 	bySlot     []*reflection             // nil if there is no node, or it was not needed yet
 	stock      stock                     // container images on all nodes
 	softTaints int                       // on all nodes
+	taintSets  map[string]int            // numbers of the sets of taints that nodes have, or had
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
@@ -44,6 +46,7 @@ type reflection struct {
 	pods       uint64              // the Generation of its pods, 0 if they were never needed
 	made       []fwk.PodInfo       // of all pods on the node, shown or not, because evictions may be undone
 	softTaints int
+	taintSet   int // equal for nodes with the same taints, cordoned or not; -1 if it has no number
 }
 
 // exists reports whether the node is there for the plugins.
@@ -62,6 +65,7 @@ func newMirror(c *cluster.Cluster, shows func(cluster.Status) bool) *mirror {
 		cluster:   c,
 		shows:     shows,
 		stock:     stock{},
+		taintSets: map[string]int{},
 		epoch:     1,
 		informers: factory,
 		spaces:    factory.Core().V1().Namespaces().Informer().GetIndexer(),
@@ -175,6 +179,27 @@ func (m *mirror) show(slot int) {
 		}
 	}
 	m.softTaints += r.softTaints
+	r.taintSet = m.taintSetOf(n.Object)
+}
+
+// maxTaintSets bounds the sets of taints that have numbers. The nodes of a cluster have a few.
+const maxTaintSets = 1 << 10
+
+// taintSetOf returns the number of the set of taints that a node has, -1 if there are too many.
+func (m *mirror) taintSetOf(n *corev1.Node) int {
+	key := strconv.FormatBool(n.Spec.Unschedulable)
+	for i := range n.Spec.Taints {
+		taint := &n.Spec.Taints[i]
+		key += fmt.Sprintf(" %q %q %q", taint.Key, taint.Value, taint.Effect)
+	}
+	number, isKnown := m.taintSets[key]
+	if !isKnown {
+		if number = len(m.taintSets); number >= maxTaintSets {
+			return -1
+		}
+		m.taintSets[key] = number
+	}
+	return number
 }
 
 // hide removes a node from everything that is counted over nodes.

@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -20,7 +21,9 @@ type Question struct {
 
 	state   fwk.CycleState     // the state of the plugins that only look at one node
 	refusal string             // of a plugin that cannot read the pod, for any node
-	filters []fwk.FilterPlugin // filters by the node object that apply to the pod
+	filters []fwk.FilterPlugin // filters by the node object that apply to the pod, without NodeAffinity
+	labels  []fwk.FilterPlugin // NodeAffinity, if it applies to the pod
+	tainted []*string          // by taint set: what the filters say of such nodes, nil before the first is asked about
 	ports   []fwk.FilterPlugin // filters by the host ports on the node that apply to the pod
 	scorers []scorer           // scorers by the node object that apply to the pod
 
@@ -35,7 +38,11 @@ const unknown = "node(s) were not known"
 func (p *Plugins) Ask(k *cluster.Class) *Question {
 	q := &Question{plugins: p, pod: k.Pod, state: framework.NewCycleState()}
 	for _, filter := range p.filters[looksAtObject] {
-		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, &q.filters); q.refusal != "" {
+		say := &q.filters
+		if filter.Name() == nodeaffinity.Name {
+			say = &q.labels
+		}
+		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, say); q.refusal != "" {
 			return q
 		}
 	}
@@ -96,7 +103,26 @@ func (q *Question) Refusal(n *cluster.Node) string {
 	if !r.exists() {
 		return unknown
 	}
-	return q.plugins.filter(q.filters, q.state, q.pod, r.info)
+	if why := q.refusalByTaints(r); why != "" {
+		return why
+	}
+	return q.plugins.filter(q.labels, q.state, q.pod, r.info)
+}
+
+// refusalByTaints is Refusal by the plugins that look at nothing of a node but its taints and whether it is cordoned, and at its name if
+// the pod names a node. One node of each taint set is asked about.
+func (q *Question) refusalByTaints(r *reflection) string {
+	if r.taintSet < 0 || q.pod.Spec.NodeName != "" {
+		return q.plugins.filter(q.filters, q.state, q.pod, r.info)
+	}
+	for len(q.tainted) <= r.taintSet {
+		q.tainted = append(q.tainted, nil)
+	}
+	if q.tainted[r.taintSet] == nil {
+		why := q.plugins.filter(q.filters, q.state, q.pod, r.info)
+		q.tainted[r.taintSet] = &why
+	}
+	return *q.tainted[r.taintSet]
 }
 
 // Preferences returns the scores of TaintToleration, NodeAffinity and ImageLocality, normalised over these nodes, times

@@ -35,7 +35,6 @@ type draft struct {
 	displaced []*cluster.Plan // plans of other jobs that are cancelled when this one comes into force
 }
 
-// moved returns the pods that the draft has placed or evicted.
 func (d *draft) moved() []*cluster.Task { return append(victims.TasksOf(d.units), d.placed...) }
 
 // planIn searches one domain after the other, and puts the first plan in force that it finds.
@@ -50,8 +49,8 @@ func (a *attempt) planIn(domains []*cluster.Domain, lower []*cluster.Plan, pods 
 	return false
 }
 
-// plan searches the current domain: first beside all plans in force, then with plans of lower priority displaced. It
-// puts the first plan in force that it finds.
+// plan searches the current domain: first beside all plans in force, then with plans of lower priority displaced. It puts the first plan
+// in force that it finds.
 func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	s := a.search.session
 	x := s.Begin()
@@ -90,7 +89,6 @@ func (a *attempt) mayFindVictims(pods []*cluster.Task) bool {
 	return floors == nil || slices.ContainsFunc(pods, (*cluster.Task).BestEffort) || a.victims.MayAnyLeave(floors)
 }
 
-// way is a way to search.
 type way uint8
 
 const (
@@ -136,8 +134,8 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 	return nil
 }
 
-// try places the pods in one order and in one way. It returns nil if that fails, and leaves its changes for the caller
-// to undo. wasRefused says that in another order other pods would have been evicted.
+// try places the pods in one order and in one way. It returns nil if that fails, and leaves its changes for the caller to undo.
+// wasRefused says that in another order other pods would have been evicted.
 func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *draft, wasRefused bool) {
 	d = &draft{}
 	a.reset()
@@ -160,13 +158,11 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 	return nil, wasRefused
 }
 
-// reset drops what is stored about the previous draft.
 func (a *attempt) reset() {
 	a.victims.Reset()
 	a.candidates.reset()
 }
 
-// around returns the pods on the nodes of the current domain.
 func (a *attempt) around() []*cluster.Task {
 	s := a.search.session
 	domain := s.Domain()
@@ -180,18 +176,16 @@ func (a *attempt) around() []*cluster.Task {
 	return all
 }
 
-// requestingFirst moves pods that request nothing to the end. For such a pod no pod may be evicted that requests
-// something (rule P3).
+// requestingFirst moves pods that request nothing to the end. For such a pod no pod may be evicted that requests something (rule P3).
 func requestingFirst(pods []*cluster.Task) []*cluster.Task {
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(t, u *cluster.Task) int { return btoi(t.BestEffort()) - btoi(u.BestEffort()) })
 	return pods
 }
 
-// placeAll places as many pods as the job needs to start. While the job is starving still, it then places each further
-// pod that fits. It reports whether the job has what it needs, and more than before. cleared says that all pods that
-// may be evicted are gone. Before the first pod that requests nothing is placed, it gives back victims that are not
-// needed.
+// placeAll places as many pods as the job needs to start. While the job is starving still, it then places each further pod that fits. It
+// reports whether the job has what it needs, and more than before. cleared says that all pods that may be evicted are gone. Before the
+// first pod that requests nothing is placed, it gives back victims that are not needed.
 func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Task, cleared bool) bool {
 	j, s := a.rules.Preemptor, a.search.session
 	failed := failures{kinds: map[rules.Kind]bool{}, pods: map[*cluster.Task]bool{}}
@@ -237,16 +231,15 @@ func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
 	return f.kinds[r.KindOf(t)] || f.pods[t]
 }
 
-// place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that
-// evictions open. If there is none, it notes the failure.
+// place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that evictions open. If there
+// is none, it notes the failure.
 func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
 	a.candidates.renewOpened()
 	a.rules.SetPod(t)
 	s := a.search.session
 	cheapest := a.openGuided(x, d, t)
 	if cheapest.node == nil && a.rules.MayPlace(t) {
-		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in
-		// vain.
+		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in vain.
 		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {
 			x.Pipeline(t, n)
 			d.placed = append(d.placed, t)
@@ -283,9 +276,9 @@ func (a *attempt) giveBack(x framework.Transaction, d *draft) {
 	}
 }
 
-// maxRounds limits the rounds in which victims are given back. One is enough if pods do not attract or repel each other
-// and no disruption budget is violated, because then a victim that comes back only takes room. Each further round costs
-// as much as the first. Long chains, in which each victim that comes back lets one more come back, are not worth it.
+// maxRounds limits the rounds in which victims are given back. One is enough if pods do not attract or repel each other and no disruption
+// budget is violated, because then a victim that comes back only takes room. Each further round costs as much as the first. Long chains,
+// in which each victim that comes back lets one more come back, are not worth it.
 const maxRounds = 8
 
 // stillFit reports whether the preemptor's pods still fit with the victims of a unit back on their nodes.
@@ -317,9 +310,8 @@ func (a *attempt) stillFit(x framework.Transaction, placed []*cluster.Task, u *v
 	return true
 }
 
-// fitsInOrder reports whether the preemptor's pods fit on their nodes one after the other, in the order in which they
-// were placed. With affinity or spread they may not: the pod that attracts one of them may have been evicted for the
-// next.
+// fitsInOrder reports whether the preemptor's pods fit on their nodes one after the other, in the order in which they were placed. With
+// affinity or spread they may not: the pod that attracts one of them may have been evicted for the next.
 func (a *attempt) fitsInOrder(x framework.Transaction, placed []*cluster.Task) bool {
 	s := a.search.session
 	if !plans.DependOnOthers(s.Cluster, placed) {

@@ -25,8 +25,8 @@ const (
 	notTried = -2 // the node is tried when no other node can be cheaper
 )
 
-// candidateHeap holds the candidates for pods of one kind, the cheapest on top. A candidate stays in the heap after a
-// later one for the same node has replaced it, and is dropped when it comes to the top.
+// candidateHeap holds the candidates for pods of one kind, the cheapest on top. A candidate stays in the heap after a later one for the
+// same node has replaced it, and is dropped when it comes to the top.
 type candidateHeap struct {
 	rules  *framework.EvictionRules
 	pod    *cluster.Task // one of the kind
@@ -54,7 +54,6 @@ func (h *candidateHeap) add(c candidate) {
 	heap.Push(h, c)
 }
 
-// drop removes the candidate for a node.
 func (h *candidateHeap) drop(n *cluster.Node) { h.latest[n.Slot] = isOut }
 
 // candidates are the nodes that evictions open for the pods of one preemptor.
@@ -80,8 +79,8 @@ type change struct {
 	units []victims.Unit
 }
 
-// maxVetoes limits how many vetoed nodes are opened for one preemptor. Plugins may veto a node for one pod and not for
-// another of its class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
+// maxVetoes limits how many vetoed nodes are opened for one preemptor. Plugins may veto a node for one pod and not for another of its
+// class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
 const maxVetoes = 10_000
 
 func newCandidates(r *rules.Rules, selector *victims.Selector, floors *victims.Floors) *candidates {
@@ -94,8 +93,8 @@ func (c *candidates) reset() {
 	c.all, c.opened = nil, nil
 }
 
-// of returns the candidates for the kind of a pod. At first only lower bounds of the costs are known. A node is tried when it may be
-// the cheapest, and again when the plan has changed.
+// of returns the candidates for the kind of a pod. At first only lower bounds of the costs are known. A node is tried when it may be the
+// cheapest, and again when the plan has changed.
 func (c *candidates) of(t *cluster.Task) *candidateHeap {
 	kind := c.rules.KindOf(t)
 	h := c.byKind[kind]
@@ -181,8 +180,8 @@ func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, 
 	return made, ok
 }
 
-// open evicts all pods that may be evicted from a node, and gives back those that need not be. ok is false if the pod
-// does not fit even then, and the caller has to undo the evictions. local is as in [victims.Options].
+// open evicts all pods that may be evicted from a node, and gives back those that need not be. ok is false if the pod does not fit even
+// then, and the caller has to undo the evictions. local is as in [victims.Options].
 func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, ok bool) {
 	fits := func() bool { return c.rules.Fits(t, n) }
 	y := c.session.Begin()
@@ -285,8 +284,8 @@ func (c *candidates) fitsWithoutVetoes(t *cluster.Task) bool {
 		slices.ContainsFunc(s.Cluster.Nodes(), func(n *cluster.Node) bool { return s.Outlook.Fits(t, n) })
 }
 
-// renewOpened updates the candidates for nodes that the plan has changed: the last opened node, and all nodes that a whole gang
-// leaves. It waits until the next pod is placed, since most plans are for one pod.
+// renewOpened updates the candidates for nodes that the plan has changed: the last opened node, and all nodes that a whole gang leaves.
+// It waits until the next pod is placed, since most plans are for one pod.
 func (c *candidates) renewOpened() {
 	if c.opened == nil {
 		return

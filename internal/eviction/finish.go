@@ -13,7 +13,6 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// finish puts a draft in force.
 func (a *attempt) finish(x framework.Transaction, d *draft) {
 	s := a.search.session
 	if len(d.units) == 0 && fitNow(d.placed) && a.bind(x, d) {
@@ -44,7 +43,6 @@ func (a *attempt) finish(x framework.Transaction, d *draft) {
 	plans.ShowProgress(s, p)
 }
 
-// cancelDisplaced cancels the plans whose nominated nodes the preemptor takes.
 func (a *attempt) cancelDisplaced(d *draft) {
 	s := a.search.session
 	if s.IsTrial() {
@@ -56,18 +54,16 @@ func (a *attempt) cancelDisplaced(d *draft) {
 	}
 }
 
-// pastBudget reports whether a victim has to be deleted, past its disruption budgets. It has to be if the action
-// ignores budgets, or if a budget of the victim does not allow all victims of the plan. Then all pods of this budget
-// are deleted, since the first deletion uses up what the budget allows. The eviction API refuses pods with two budgets.
-// The engine has checked both.
+// pastBudget reports whether a victim has to be deleted, past its disruption budgets. It has to be if the action ignores budgets, or if a
+// budget of the victim does not allow all victims of the plan. Then all pods of this budget are deleted, since the first deletion uses up
+// what the budget allows. The eviction API refuses pods with two budgets. The engine has checked both.
 func (a *attempt) pastBudget(t *cluster.Task) bool {
 	budgets := a.search.session.Cluster.Budgets(t)
 	return !a.rules.Budgets || len(budgets) > 1 || slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() < 0 })
 }
 
-// bind binds the pods of a job that needs no evictions at once. Left to allocate, their nodes could be given to a later
-// preemptor of this action. The surplus of a job is left to an action that allocates and is still to run. It reports
-// whether no plan is needed.
+// bind binds the pods of a job that needs no evictions at once. Left to allocate, their nodes could be given to a later preemptor of this
+// action. The surplus of a job is left to an action that allocates and is still to run. It reports whether no plan is needed.
 func (a *attempt) bind(x framework.Transaction, d *draft) bool {
 	j, s := a.rules.Preemptor, a.search.session
 	if j.Lacks() == 0 && s.WillAllocate() {
@@ -109,7 +105,6 @@ func fitNow(placed []*cluster.Task) bool {
 	return true
 }
 
-// eviction is the record of the eviction of one victim.
 func (a *attempt) eviction(p *cluster.Plan, d *draft, u *victims.Unit, t *cluster.Task) decision.Eviction {
 	rule, message := a.rules.Cause(t, d.placed)
 	if u.Whole && len(u.Tasks) > 1 {

@@ -35,10 +35,10 @@ const (
 	maxImprovingTries = 4000 // nodes tried by one action in one cycle to improve plans
 )
 
-// improve looks for a draft that costs less than one that was found node by node (rule K4). The cheapest node for each task is not
-// always the cheapest set of nodes: one victim may make room for two tasks. So the search runs again with another node opened first, or
-// with a node left out. It continues from the best of these drafts until none is better. The transaction shows the draft
-// before, and the returned draft after.
+// improve looks for a draft that costs less than one that was found node by node (rule K4). The cheapest node for each task is not always
+// the cheapest set of nodes: one victim may make room for two tasks. So the search runs again with another node opened first, or with a
+// node left out. It continues from the best of these drafts until none is better. The transaction shows the draft before, and the
+// returned draft after.
 func (a *attempt) improve(x framework.Transaction, pods []*cluster.Task, d *draft) *draft {
 	f := a.search
 	if len(d.placed) < 2 || len(d.placed) > maxImprovedPods || len(d.units) == 0 || a.rules.Scope == decision.WithinJob {

@@ -20,8 +20,8 @@ type PossibleVictims struct {
 	NotLookedAt bool
 }
 
-// PossibleVictims returns which pods could be evicted for a job with a pending task, for each scope with any pods. A
-// scope with more pods than most is not searched. The model stays unchanged.
+// PossibleVictims returns which pods could be evicted for a job with a pending task, for each scope with any pods. A scope with more pods
+// than most is not searched. The model stays unchanged.
 func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	pending := f.session.Pending(j)
 	if len(pending) == 0 {
@@ -52,7 +52,6 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	return all
 }
 
-// pods returns the pods that the scope concerns.
 func (a *attempt) pods() []*cluster.Task {
 	all := a.rules.Preemptor.Tasks()
 	if a.rules.Scope != decision.WithinJob {
@@ -61,16 +60,15 @@ func (a *attempt) pods() []*cluster.Task {
 	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.rules.Concerns(t) })
 }
 
-// spared counts the pods that may not be evicted for the preemptor by rule, the most frequent first: those that a rule
-// always protects, and those that a rule protects once all others are gone. Pods that may be evicted are not counted.
-// They would not be enough.
+// spared counts the pods that may not be evicted for the preemptor by rule, the most frequent first: those that a rule always protects,
+// and those that a rule protects once all others are gone. Pods that may be evicted are not counted. They would not be enough.
 func (a *attempt) spared() []verdict.Spared {
 	_, spared, _ := a.mayLeave(a.pods())
 	return spared
 }
 
-// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule. areProtected
-// reports whether a rule protects all of them, whichever others are gone.
+// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule. areProtected reports whether
+// a rule protects all of them, whichever others are gone.
 func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spared []verdict.Spared, areProtected bool) {
 	counts := map[string]int{}
 	var unprotected []*cluster.Task

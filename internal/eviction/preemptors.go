@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Preemptors returns the jobs of a queue that may look for victims, in the order of service: those that are admitted,
-// have pending tasks, and have no plan in force.
+// Preemptors returns the jobs of a queue that may look for victims, in the order of service: those that are admitted, have pending tasks,
+// and have no plan in force.
 func Preemptors(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	var jobs []*cluster.Job
 	for _, j := range s.Jobs(q) {
@@ -21,10 +21,9 @@ func Preemptors(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	return jobs
 }
 
-// InTurn calls look for the jobs that are starving. Each time it takes the first queue by the order of queues, and in
-// it the first job by the order of jobs. A plan counts when the next queue is chosen, as a placement does in allocate.
-// So of two queues that are otherwise equal, the one that holds less is next. It returns all preemptors in the order of
-// their turns, also those that are not starving.
+// InTurn calls look for the jobs that are starving. Each time it takes the first queue by the order of queues, and in it the first job by
+// the order of jobs. A plan counts when the next queue is chosen, as a placement does in allocate. So of two queues that are otherwise
+// equal, the one that holds less is next. It returns all preemptors in the order of their turns, also those that are not starving.
 func InTurn(s *framework.Session, look func(j *cluster.Job)) (preemptors []*cluster.Job) {
 	left := map[*cluster.Queue][]*cluster.Job{}
 	var queues []*cluster.Queue

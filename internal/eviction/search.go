@@ -63,8 +63,8 @@ func (f *Search) forgetIfDecided() {
 	}
 }
 
-// forgetPlanned is forget after a plan of the search itself. Such a plan adds no possible victim and makes none cheaper, so lower
-// bounds stay valid.
+// forgetPlanned is forget after a plan of the search itself. Such a plan adds no possible victim and makes none cheaper, so lower bounds
+// stay valid.
 func (f *Search) forgetPlanned(p *cluster.Plan) {
 	evictable, floors, promised := f.evictable, f.floors, f.promised
 	f.forget()
@@ -254,9 +254,9 @@ func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*c
 	f.refuse(scope, j, searchFailure{spared: spared})
 }
 
-// maxLooks bounds the search by one action in one cycle, in nodes tried on behalf of preemptors: some seconds on the largest
-// clusters. Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors before
-// them in the order may be looked at anew with every pod that ends, and must not use up every cycle.
+// maxLooks bounds the search by one action in one cycle, in nodes tried on behalf of preemptors: some seconds on the largest clusters.
+// Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors before them in the order may be
+// looked at anew with every pod that ends, and must not use up every cycle.
 const maxLooks = 250_000
 
 func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
@@ -266,8 +266,8 @@ func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
 	return f.looks < maxLooks/2
 }
 
-// shapeOf returns the shape of a job whose pods are all of one class and have no nodes yet. Other jobs are not
-// comparable. No job is if plugins veto nodes, because these read the pod itself and not only its class.
+// shapeOf returns the shape of a job whose pods are all of one class and have no nodes yet. Other jobs are not comparable. No job is if
+// plugins veto nodes, because these read the pod itself and not only its class.
 func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
 	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false
@@ -279,8 +279,8 @@ func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.T
 // goesAnywhere reports whether the placement of a job depends only on the classes of its pods.
 func goesAnywhere(j *cluster.Job) bool { return !j.Proximity.IsHard() && len(j.Subgroups()) == 0 }
 
-// hasRoomOnItsWay reports whether terminating pods make room that may be nominated for a job without victims (rule P4).
-// A job whose queue is overused gets no such room, as it would get no free room either.
+// hasRoomOnItsWay reports whether terminating pods make room that may be nominated for a job without victims (rule P4). A job whose queue
+// is overused gets no such room, as it would get no free room either.
 func (f *Search) hasRoomOnItsWay(scope decision.Scope, j *cluster.Job) bool {
 	s := f.session
 	return scope != decision.WithinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
@@ -338,8 +338,8 @@ func btoi(b bool) int {
 // helps lists what may help a refused preemptor: any change of nodes, queues, pods or the job itself.
 const helps = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob
 
-// helpsOf lists what may help a refused job. If the job needs volumes or devices these are listed too, because
-// evictions do not open a node that lacks them.
+// helpsOf lists what may help a refused job. If the job needs volumes or devices these are listed too, because evictions do not open a
+// node that lacks them.
 func helpsOf(j *cluster.Job) verdict.Help {
 	if slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending && t.Class.NeedsSupplies() }) {
 		return helps | verdict.HelpSupply

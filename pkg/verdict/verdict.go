@@ -150,8 +150,18 @@ func (v *Verdict) Equal(w *Verdict) bool {
 	if v == nil || w == nil {
 		return v == w
 	}
-	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) && v.Sentence() == w.Sentence()
+	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) && (v.sharesAll(w) || v.Sentence() == w.Sentence())
 }
+
+// sharesAll reports whether two verdicts of one code have the same parts and so the same sentence, which takes time to build. Gangs
+// alike have such verdicts.
+func (v *Verdict) sharesAll(w *Verdict) bool {
+	return v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail &&
+		isSame(v.Shortages, w.Shortages) && isSame(v.Nodes, w.Nodes) && isSame(v.Spared, w.Spared) && isSame(v.Vetoed, w.Vetoed)
+}
+
+// isSame reports whether two slices are one.
+func isSame[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // With combines two refusals of one job. It returns the one that must be put right first, v if neither must, with the
 // help of both, because it may be enough to help a part of the job. Spared and Fitting come from the other if it has

@@ -187,3 +187,23 @@ func TestPodsThatWereSparedInTwoPlacesAreAddedUpByReason(t *testing.T) {
 		t.Error("nothing and nothing is something")
 	}
 }
+
+// Verdicts of gangs alike share their parts. Where only one part is another, they say something else.
+func TestVerdictsThatShareTheirPartsAreEqual(t *testing.T) {
+	v := Verdict{Code: NotEnoughResources, Placed: 1, Wanted: 2, Shortages: []Shortage{{"cpu", 2, 1}}, Nodes: []NodeReason{{Reason: "r", Nodes: 2}}}
+	same := v
+	if !v.Equal(&same) {
+		t.Error("a copy differs")
+	}
+	for name, change := range map[string]func(w *Verdict){
+		"placed":    func(w *Verdict) { w.Placed = 0 },
+		"detail":    func(w *Verdict) { w.Detail = "more" },
+		"shortages": func(w *Verdict) { w.Shortages = []Shortage{{"cpu", 3, 1}} },
+		"nodes":     func(w *Verdict) { w.Nodes = []NodeReason{{Reason: "r", Nodes: 3}} },
+	} {
+		w := v
+		if change(&w); v.Equal(&w) {
+			t.Errorf("with other %s it is equal", name)
+		}
+	}
+}

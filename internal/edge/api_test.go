@@ -26,6 +26,7 @@ import (
 	"hekla.sh/hekla/internal/edge/status"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/apitest"
 	"hekla.sh/hekla/test/fixture"
@@ -107,7 +108,7 @@ func startInbox(t *testing.T, clients *apiserver.Clients, options intake.Options
 }
 
 // await takes events until one is as wanted.
-func await(t *testing.T, inbox *intake.Inbox, what string, isIt func(cluster.Event) bool) cluster.Event {
+func await(t *testing.T, inbox *intake.Inbox, what string, isIt func(cache.Event) bool) cache.Event {
 	t.Helper()
 	deadline := time.After(apitest.Patience)
 	for {
@@ -125,9 +126,9 @@ func await(t *testing.T, inbox *intake.Inbox, what string, isIt func(cluster.Eve
 }
 
 // isSet matches the state of an object that fulfils a condition.
-func isSet[T metav1.Object](uid types.UID, condition func(T) bool) func(cluster.Event) bool {
-	return func(e cluster.Event) bool {
-		set, ok := e.(cluster.Set)
+func isSet[T metav1.Object](uid types.UID, condition func(T) bool) func(cache.Event) bool {
+	return func(e cache.Event) bool {
+		set, ok := e.(cache.Set)
 		if !ok {
 			return false
 		}
@@ -172,7 +173,7 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 	inbox := startInbox(t, clients, intake.Options{})
 	first := map[types.UID]metav1.Object{}
 	for _, e := range inbox.Take() {
-		o := e.(cluster.Set).Object.(metav1.Object)
+		o := e.(cache.Set).Object.(metav1.Object)
 		first[o.GetUID()] = o
 		if o.GetManagedFields() != nil {
 			t.Errorf("%T %s has managed fields", o, o.GetName())
@@ -188,8 +189,8 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 	}
 
 	deletePod(t, clients, pod)
-	await(t, inbox, "the deletion", func(e cluster.Event) bool {
-		deletion, ok := e.(cluster.Delete)
+	await(t, inbox, "the deletion", func(e cache.Event) bool {
+		deletion, ok := e.(cache.Delete)
 		return ok && deletion.Object.(metav1.Object).GetUID() == pod.UID
 	})
 	budgets := clients.Core.PolicyV1().PodDisruptionBudgets(namespace)
@@ -219,7 +220,7 @@ func TestNodesThatTheSelectorLeavesOutAreNotThere(t *testing.T) {
 	inside, outside := create("in"), create("out")
 	inbox := startInbox(t, clients, intake.Options{NodeSelector: []string{"zone: x", "pool: in"}})
 	for _, e := range inbox.Take() {
-		if o := e.(cluster.Set).Object.(metav1.Object); o.GetUID() == outside.UID {
+		if o := e.(cache.Set).Object.(metav1.Object); o.GetUID() == outside.UID {
 			t.Error("a node without the label is there")
 		}
 	}
@@ -232,8 +233,8 @@ func TestNodesThatTheSelectorLeavesOutAreNotThere(t *testing.T) {
 	move(outside, "in")
 	await(t, inbox, "the node that joined", isSet(outside.UID, func(*corev1.Node) bool { return true }))
 	move(inside, "out")
-	await(t, inbox, "the node that left", func(e cluster.Event) bool {
-		deletion, ok := e.(cluster.Delete)
+	await(t, inbox, "the node that left", func(e cache.Event) bool {
+		deletion, ok := e.(cache.Delete)
 		return ok && deletion.Object.(metav1.Object).GetUID() == inside.UID
 	})
 	if _, err := intake.New(clients, intake.Options{NodeSelector: []string{"pool"}}); err == nil || !strings.Contains(err.Error(), `"pool"`) {
@@ -246,7 +247,7 @@ func startOutbox(t *testing.T, clients *apiserver.Clients) (*Outbox, <-chan bind
 	t.Helper()
 	results := make(chan binder.Result, 100)
 	o := NewOutbox(clients, OutboxOptions{
-		Name: "volcano", Logger: logr.Discard(), Refuse: func(cluster.BindFailed) {},
+		Name: "volcano", Logger: logr.Discard(), Refuse: func(cache.BindFailed) {},
 		Observe: func(outcome binder.Outcome) { results <- outcome.Result },
 	})
 	ctx, cancel := context.WithCancel(t.Context())

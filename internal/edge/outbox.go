@@ -17,6 +17,7 @@ import (
 	"hekla.sh/hekla/internal/edge/status"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -38,9 +39,9 @@ type OutboxOptions struct {
 	// Name is the name of the scheduler, the source of its Events.
 	Name string
 	// Refuse receives bindings that were refused for good; see [Inbox.Refuse].
-	Refuse func(cluster.BindFailed)
+	Refuse func(cache.BindFailed)
 	// Fail receives plans that cannot be carried out; see [Inbox.Fail].
-	Fail func(cluster.PlanFailed)
+	Fail func(cache.PlanFailed)
 	// Observe receives the result of each binding. It may be nil.
 	Observe func(binder.Outcome)
 	// ObserveEviction receives the result of each eviction. It may be nil.
@@ -208,7 +209,7 @@ func (o *Outbox) finished(b decision.Bind, outcome binder.Outcome) {
 	if isShown {
 		o.options.Logger.Error(outcome.Err, "Binding was refused", "pod", b.Pod, "node", b.Node, "requests", outcome.Requests)
 	}
-	o.options.Refuse(cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: time.Now(), Reason: outcome.Err.Error()})
+	o.options.Refuse(cache.BindFailed{Pod: b.Pod, UID: b.UID, At: time.Now(), Reason: outcome.Err.Error()})
 }
 
 // Drain closes the outbox in order. It begins nothing new. It drops statuses, which the next leader works out again. It

@@ -25,6 +25,7 @@ import (
 	"hekla.sh/hekla/internal/edge/plans"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/apitest"
 )
@@ -97,7 +98,7 @@ type planning struct {
 	group     *schedulingv1beta1.PodGroup
 
 	outcomes sync.Mutex
-	failures []cluster.PlanFailed
+	failures []cache.PlanFailed
 	results  map[plans.EvictionResult]int
 }
 
@@ -130,8 +131,8 @@ func (s *planning) startOutbox() *Outbox {
 // newOutbox makes an outbox that keeps what it is given until it is started.
 func (s *planning) newOutbox() *Outbox {
 	return NewOutbox(s.tapped, OutboxOptions{
-		Name: "volcano", Logger: logr.Discard(), Refuse: func(cluster.BindFailed) {},
-		Fail: func(e cluster.PlanFailed) {
+		Name: "volcano", Logger: logr.Discard(), Refuse: func(cache.BindFailed) {},
+		Fail: func(e cache.PlanFailed) {
 			s.outcomes.Lock()
 			defer s.outcomes.Unlock()
 			s.failures = append(s.failures, e)

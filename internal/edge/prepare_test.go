@@ -23,7 +23,7 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/internal/edge/intake"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/apitest"
 )
@@ -132,7 +132,7 @@ func outboxThatSays(t *testing.T, clients *apiserver.Clients) (*Outbox, <-chan b
 	backOff := apiserver.RequestBackOff
 	backOff.Duration = 10 * time.Millisecond
 	o := NewOutbox(clients, OutboxOptions{Name: "volcano", backOff: &backOff,
-		Refuse:  func(e cluster.BindFailed) { reasons <- e.Reason },
+		Refuse:  func(e cache.BindFailed) { reasons <- e.Reason },
 		Observe: func(outcome binder.Outcome) { results <- outcome.Result }})
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(o.Wait)
@@ -337,7 +337,7 @@ func TestWithoutTaintRulesTheDevicesAreWatchedAllTheSame(t *testing.T) {
 			}
 			seen := map[types.UID]bool{}
 			for _, e := range inbox.Take() {
-				seen[e.(cluster.Set).Object.(metav1.Object).GetUID()] = true
+				seen[e.(cache.Set).Object.(metav1.Object).GetUID()] = true
 			}
 			if !seen[device.UID] || seen[rule.UID] {
 				t.Errorf("the claim is seen: %t, the rule: %t", seen[device.UID], seen[rule.UID])
@@ -352,7 +352,7 @@ func TestVolumesAndDevicesAreDelivered(t *testing.T) {
 	inbox := startInbox(t, n.admin, intake.Options{})
 	seen := map[types.UID]bool{}
 	for _, e := range inbox.Take() {
-		seen[e.(cluster.Set).Object.(metav1.Object).GetUID()] = true
+		seen[e.(cache.Set).Object.(metav1.Object).GetUID()] = true
 	}
 	for _, made := range []metav1.Object{claim, volume, device, rule} {
 		if !seen[made.GetUID()] {

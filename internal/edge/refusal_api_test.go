@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/edge/plans"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/apitest"
 )
 
@@ -60,7 +60,7 @@ func (s *planning) protect(pod *corev1.Pod) {
 }
 
 // failure returns what was reported of the one plan that failed.
-func (s *planning) failure() cluster.PlanFailed {
+func (s *planning) failure() cache.PlanFailed {
 	s.t.Helper()
 	s.outcomes.Lock()
 	defer s.outcomes.Unlock()
@@ -70,7 +70,7 @@ func (s *planning) failure() cluster.PlanFailed {
 	return s.failures[0]
 }
 
-func refusedNames(failed cluster.PlanFailed) string {
+func refusedNames(failed cache.PlanFailed) string {
 	var names []string
 	for _, r := range failed.Refused {
 		names = append(names, r.Pod.Name)

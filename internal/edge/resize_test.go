@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/edge/intake"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/apitest"
 )
 
@@ -37,7 +37,7 @@ func TestAResizeInPlaceIsDeliveredAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	inbox := startInbox(t, clients, intake.Options{})
-	model := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	model := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	counts := func(want int64) {
 		t.Helper()
 		eventually(t, func(context.Context) string {

@@ -25,6 +25,7 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -190,7 +191,7 @@ func startBehind(t *testing.T, answers http.Handler) (*Outbox, *outcome) {
 	out := &outcome{}
 	o := NewOutbox(clients, OutboxOptions{
 		Name: "test", Logger: logr.Discard(), backOff: &wait.Backoff{Duration: time.Millisecond, Factor: 1.5, Steps: 10},
-		Refuse: func(e cluster.BindFailed) {
+		Refuse: func(e cache.BindFailed) {
 			out.mutex.Lock()
 			defer out.mutex.Unlock()
 			out.refused = append(out.refused, e.UID)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
@@ -71,7 +71,7 @@ func BenchmarkNoPodMayLeave(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				s, now := full(b, nodes, nil)
-				var waiting []cluster.Event
+				var waiting []cache.Event
 				for i := range 100 {
 					group := fixture.Group(fmt.Sprintf("w%d", i), "low", 2)
 					group.Spec.PriorityClassName = "high"
@@ -105,7 +105,7 @@ func full(tb testing.TB, nodes int, jobOf func(node string) string) (*scheduler.
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+	s := scheduler.New(scheduler.Options{Cluster: cache.Options{SchedulerNames: []string{"volcano"}}})
 	if err := s.Use(policy); err != nil {
 		tb.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func full(tb testing.TB, nodes int, jobOf func(node string) string) (*scheduler.
 	return s, now
 }
 
-func gangOf(size int) []cluster.Event {
+func gangOf(size int) []cache.Event {
 	group := fixture.Group("gang", "high", int32(size))
 	group.Spec.PriorityClassName = "high"
 	objects := []runtime.Object{group}
@@ -150,10 +150,10 @@ func gangOf(size int) []cluster.Event {
 	return events(objects)
 }
 
-func events(objects []runtime.Object) []cluster.Event {
-	events := make([]cluster.Event, len(objects))
+func events(objects []runtime.Object) []cache.Event {
+	events := make([]cache.Event, len(objects))
 	for i, o := range objects {
-		events[i] = cluster.Set{Object: o}
+		events[i] = cache.Set{Object: o}
 	}
 	return events
 }

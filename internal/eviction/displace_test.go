@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -76,7 +76,7 @@ func TestNominationsAreOverruledAcrossQueues(t *testing.T) {
 // chooser is a plugin that names pods to evict for no preemptor, once.
 type chooser struct {
 	pods    []string
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 }
 
 func (*chooser) Name() string                       { return "chooser" }

@@ -12,7 +12,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -72,12 +72,12 @@ func gang(name, queue string, size int, request string, options ...func(*corev1.
 }
 
 // grows are the fields of the model that only grow, and decide nothing by their values.
-var grows = []string{"Cluster.generation", "Cluster.changes", "Cluster.dropped", "Cluster.undone", "Cluster.log", "Cluster.termsGeneration", "Cluster.talliedAt",
-	"Cluster.topology", "Class.matched", "Class.matchedWhen", "Node.tallied", "Node.talliedUsed", "Node.tasks", "Task.inNode", "Task.budgets",
-	"Task.budgetsWhen", "supplies.changes", "supplies.dropped", "HyperNode.allocatable", "HyperNode.used"}
+var grows = []string{"attention.generation", "attention.changes", "Cluster.log", "Cluster.talliedAt", "nodes.topology", "Class.matched", "Class.matchedWhen",
+	"Terms.generation", "NodeInternals.Tallied", "NodeInternals.TalliedUsed", "NodeInternals.Tasks", "TaskInternals.InNode", "TaskInternals.Budgets",
+	"HyperNodeInternals.Allocatable", "HyperNodeInternals.Used"}
 
 // dump tells all that a model holds, each object once.
-func dump(c *cluster.Cluster) string {
+func dump(c *cache.Cache) string {
 	var b strings.Builder
 	seen := map[uintptr]bool{}
 	var tell func(v reflect.Value, name string)
@@ -129,9 +129,9 @@ func dump(c *cluster.Cluster) string {
 // unchanged fails the test if what a function asks changes the model.
 func (a *asker) unchanged(ask func()) {
 	a.tb.Helper()
-	before := dump(a.Cluster)
+	before := dump(a.Cache)
 	ask()
-	after := dump(a.Cluster)
+	after := dump(a.Cache)
 	if before != after {
 		was, is := strings.Split(before, "\n"), strings.Split(after, "\n")
 		for i := range min(len(was), len(is)) {

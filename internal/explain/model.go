@@ -8,6 +8,8 @@ import (
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -30,7 +32,8 @@ const (
 // Model answers questions about a cluster under a policy. Only the goroutine that owns the cluster uses it, between
 // cycles.
 type Model struct {
-	cluster  *cluster.Cluster
+	cache    *cache.Cache
+	cluster  *model.Cluster
 	policy   *framework.Policy
 	placer   *placement.Engine
 	outlook  *placement.Engine
@@ -38,16 +41,16 @@ type Model struct {
 }
 
 // New returns a model with its own plugins and placement engines.
-func New(c *cluster.Cluster, policy *framework.Policy) (*Model, error) {
+func New(c *cache.Cache, policy *framework.Policy) (*Model, error) {
 	twin, notAsked, err := policy.Twin()
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{cluster: c, policy: twin, notAsked: notAsked}
-	if m.placer, err = placer.New(c, twin); err != nil {
+	m := &Model{cache: c, cluster: c.Cluster, policy: twin, notAsked: notAsked}
+	if m.placer, err = placer.New(c.Cluster, twin); err != nil {
 		return nil, err
 	}
-	m.outlook, err = placer.NewOutlook(c, twin)
+	m.outlook, err = placer.NewOutlook(c.Cluster, twin)
 	return m, err
 }
 
@@ -60,7 +63,7 @@ func (e NotFound) Error() string {
 
 // try answers in a session of its own, and leaves the model unchanged.
 func (m *Model) try(now time.Time, answer func(s *framework.Session)) {
-	m.cluster.Try(func() { answer(m.open(now)) })
+	m.cache.Try(func() { answer(m.open(now)) })
 }
 
 // open returns a session in the open trial.

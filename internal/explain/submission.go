@@ -27,7 +27,7 @@ func (m *Model) Submit(now time.Time, group *schedulingv1beta1.PodGroup, pods []
 		group = group.DeepCopy()
 		group.Status = schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupPending}
 	}
-	err = m.cluster.Suppose(group, pods, func(j *cluster.Job) {
+	err = m.cache.Suppose(group, pods, func(j *cluster.Job) {
 		t := &trial{model: m, session: m.open(now), job: j}
 		answer = t.run()
 	})

@@ -9,6 +9,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -58,7 +59,7 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 
 // sharing returns those of some tasks that share an unbound claim, in their order. Of several such claims it chooses
 // the first that a task names.
-func sharing(c *cluster.Cluster, tasks []*cluster.Task) []*cluster.Task {
+func sharing(c *model.Cluster, tasks []*cluster.Task) []*cluster.Task {
 	var order []supplies.Key
 	users := map[supplies.Key][]*cluster.Task{}
 	for _, t := range tasks {

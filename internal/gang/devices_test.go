@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/gang"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -75,8 +75,8 @@ func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
 	if w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("the other is looked at again though nothing has changed")
 	}
-	w.Cluster.Apply(cluster.Delete{Object: fixture.TaintRule("broken", "n0", "gpu-0")})
-	w.Cluster.Settle()
+	w.Apply(cache.Delete{Object: fixture.TaintRule("broken", "n0", "gpu-0")})
+	w.Settle()
 	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
 		t.Error("the other is not looked at again")
 	}
@@ -228,8 +228,8 @@ func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
 	x := w.Open().Begin()
 	placeAll(t, w, "g")
 	x.Undo()
-	w.Cluster.Apply(cluster.Delete{Object: class})
-	w.Cluster.Settle()
+	w.Apply(cache.Delete{Object: class})
+	w.Settle()
 	if v := try(w, "g"); v == nil || !strings.Contains(v.Sentence(), "Insufficient example.com/gpu") {
 		t.Errorf("after the class has gone the verdict is %v", v)
 	}

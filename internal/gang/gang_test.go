@@ -126,7 +126,7 @@ func TestTheRoomOfARoleThatCannotBePlacedIsGivenBack(t *testing.T) {
 	if used := w.Cluster.Node("n0").Used; !used.IsZero() {
 		t.Errorf("the node still holds %v", used)
 	}
-	if problems := w.Cluster.Audit(); len(problems) > 0 {
+	if problems := w.Audit(); len(problems) > 0 {
 		t.Error(problems)
 	}
 }

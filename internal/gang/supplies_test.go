@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/internal/gang"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -237,7 +237,7 @@ func TestTheVolumeThatIsUsedBestDecidesWhereItIsScored(t *testing.T) {
 }
 
 // allSupplies are all volumes and devices as they are seen.
-func allSupplies(c *cluster.Cluster) map[supplies.Key]supplies.Object {
+func allSupplies(c *model.Cluster) map[supplies.Key]supplies.Object {
 	seen := map[supplies.Key]supplies.Object{}
 	for _, key := range c.Supplies().Keys() {
 		seen[key] = c.Supplies().Get(key)
@@ -267,7 +267,7 @@ func TestAGangThatFailsLeavesNothingReserved(t *testing.T) {
 			}
 		}
 		checkShared(t, w)
-		for _, problem := range w.Cluster.Audit() {
+		for _, problem := range w.Audit() {
 			t.Fatal(problem)
 		}
 	})

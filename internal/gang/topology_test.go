@@ -228,7 +228,7 @@ func TestEachPartOfAGangHasItsOwnSwitch(t *testing.T) {
 			if got := strings.Join(places, ", "); got != test.want {
 				t.Errorf("the parts are behind %s, want %s", got, test.want)
 			}
-			if problems := w.Cluster.Audit(); len(problems) > 0 {
+			if problems := w.Audit(); len(problems) > 0 {
 				t.Error(problems)
 			}
 		})
@@ -309,7 +309,7 @@ func TestAHardGangNeverSpansAndASoftOneIsNeverRefused(t *testing.T) {
 		if hard == nil && plain != nil {
 			t.Fatalf("placed close, and not at all otherwise: %s", plain.Sentence())
 		}
-		if problems := w.Cluster.Audit(); len(problems) > 0 {
+		if problems := w.Audit(); len(problems) > 0 {
 			t.Fatal(problems)
 		}
 	})

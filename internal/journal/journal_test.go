@@ -11,7 +11,9 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -19,14 +21,14 @@ import (
 var at = fixture.Birth
 
 // world is a model with jobs in queue q.
-func world(jobs ...string) *cluster.Cluster {
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
-	c.Apply(cluster.Set{Object: fixture.Queue("q")})
+func world(jobs ...string) *model.Cluster {
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
+	c.Apply(cache.Set{Object: fixture.Queue("q")})
 	for _, name := range jobs {
-		c.Apply(cluster.Set{Object: fixture.Group(name, "q", 1)})
+		c.Apply(cache.Set{Object: fixture.Group(name, "q", 1)})
 	}
 	c.Settle()
-	return c
+	return c.Cluster
 }
 
 func bind(job, pod string) decision.Bind {
@@ -86,18 +88,18 @@ func TestAPlanThatIsCancelledIsNotFulfilled(t *testing.T) {
 }
 
 func TestAdmissionsAreNotedAsTheyHappen(t *testing.T) {
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
-	c.Apply(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Group("new", "q", 1, fixture.PendingAdmission)},
-		cluster.Set{Object: fixture.Group("old", "q", 1)})
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
+	c.Apply(cache.Set{Object: fixture.Queue("q")}, cache.Set{Object: fixture.Group("new", "q", 1, fixture.PendingAdmission)},
+		cache.Set{Object: fixture.Group("old", "q", 1)})
 	c.Settle()
 	l := New(DefaultLimits)
 	touched := []*cluster.Job{c.Job(fixture.Key("new")), c.Job(fixture.Key("old"))}
-	l.Cycle(1, at, c, &decision.Decisions{}, touched)
+	l.Cycle(1, at, c.Cluster, &decision.Decisions{}, touched)
 	c.SetPhase(touched[0], schedulingv1beta1.PodGroupInqueue)
-	l.Cycle(2, at, c, &decision.Decisions{}, touched)
-	l.Cycle(3, at, c, &decision.Decisions{}, touched)
+	l.Cycle(2, at, c.Cluster, &decision.Decisions{}, touched)
+	l.Cycle(3, at, c.Cluster, &decision.Decisions{}, touched)
 	c.SetPhase(touched[0], schedulingv1beta1.PodGroupPending)
-	l.Cycle(4, at, c, &decision.Decisions{}, touched)
+	l.Cycle(4, at, c.Cluster, &decision.Decisions{}, touched)
 	if got, want := lines(l.All(10)), []string{"2 Admitted new", "4 SentBack new"}; !slices.Equal(got, want) {
 		t.Errorf("the entries are %q, want %q", got, want)
 	}

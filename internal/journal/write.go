@@ -6,12 +6,13 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Cycle enters what a cycle has decided. The model is as the cycle has left it. touched are the jobs that have changed,
 // by name.
-func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *decision.Decisions, touched []*cluster.Job) {
+func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decision.Decisions, touched []*cluster.Job) {
 	l.cycle, l.now = cycle, now
 	for i := range d.Ended {
 		p := &d.Ended[i]
@@ -37,7 +38,7 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *cluster.Cluster, d *deci
 }
 
 // begin enters a plan and its evictions.
-func (l *Journal) begin(c *cluster.Cluster, p *decision.PlanStart) {
+func (l *Journal) begin(c *model.Cluster, p *decision.PlanStart) {
 	r := record{kind: PlanBegun, of: p.Job, job: p.Job, queue: queueOf(c, p.Job), plan: p.ID}
 	if len(p.Evictions) > 0 {
 		r.action, r.rule = p.Evictions[0].Action, p.Evictions[0].Rule
@@ -58,7 +59,7 @@ func (l *Journal) notePlan(id cluster.JobID, plan string) {
 	}
 }
 
-func queueOf(c *cluster.Cluster, id cluster.JobID) string {
+func queueOf(c *model.Cluster, id cluster.JobID) string {
 	if j := c.Job(id); j != nil {
 		return j.QueueName
 	}

@@ -9,6 +9,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/drf"
 	"hekla.sh/hekla/pkg/resources"
@@ -82,7 +83,7 @@ func (s *jobs) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // Placed times the pods that got nodes in a cycle, and their jobs. It runs on the goroutine that owns the model.
-func (m *Metrics) Placed(c *cluster.Cluster, binds []decision.Bind, now time.Time) {
+func (m *Metrics) Placed(c *model.Cluster, binds []decision.Bind, now time.Time) {
 	assumed := m.taskLatency.WithLabelValues("Assumed")
 	for i := range binds {
 		assumed.Observe(max(inMilliseconds(now.Sub(binds[i].Created)), 0))
@@ -110,7 +111,7 @@ func (m *Metrics) Placed(c *cluster.Cluster, binds []decision.Bind, now time.Tim
 }
 
 // read copies from the model what is shown, and forgets the jobs that are gone.
-func (s *jobs) read(c *cluster.Cluster, policy *framework.Policy) {
+func (s *jobs) read(c *model.Cluster, policy *framework.Policy) {
 	for id, p := range s.placed {
 		if j := c.Job(id); j == nil || j.UID() != p.uid {
 			delete(s.placed, id)

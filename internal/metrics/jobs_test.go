@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -40,7 +40,7 @@ func run(t *testing.T, plugins ...string) *running {
 	t.Helper()
 	m := New()
 	r := &running{T: t, Metrics: m, now: fixture.Birth.Add(time.Hour), scheduler: scheduler.New(scheduler.Options{
-		Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}, Observe: m.Observe})}
+		Cluster: cache.Options{SchedulerNames: []string{"volcano"}}, Observe: m.Observe})}
 	text := "actions: enqueue, allocate, backfill\ntiers:\n- plugins:\n"
 	for _, plugin := range append([]string{"priority", "gang", "predicates"}, plugins...) {
 		text += fmt.Sprintf("  - name: %s\n", plugin)
@@ -52,7 +52,7 @@ func run(t *testing.T, plugins ...string) *running {
 }
 
 // cycle does what the program does around a cycle a second later.
-func (r *running) cycle(events ...cluster.Event) {
+func (r *running) cycle(events ...cache.Event) {
 	r.Helper()
 	r.now = r.now.Add(time.Second)
 	result := r.scheduler.Cycle(r.now, events)
@@ -73,10 +73,10 @@ func TestAJobIsTimedFromItsPodGroupUntilItsPodsHaveNodes(t *testing.T) {
 	r := run(t)
 	group := fixture.Group("sim", "q", 2)
 	created := group.CreationTimestamp.Time
-	pod := func(name string) cluster.Event {
-		return cluster.Set{Object: fixture.Pod(name, fixture.In("sim"), fixture.Asks("cpu=1"))}
+	pod := func(name string) cache.Event {
+		return cache.Set{Object: fixture.Pod(name, fixture.In("sim"), fixture.Asks("cpu=1"))}
 	}
-	r.cycle(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")}, cluster.Set{Object: group})
+	r.cycle(cache.Set{Object: fixture.Queue("q")}, cache.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")}, cache.Set{Object: group})
 	const duration, of = "volcano_e2e_job_scheduling_duration", `{job_name="sim",job_namespace="work",queue="q"}`
 	r.expect("volcano_e2e_job_scheduling_start_time", map[string]string{"volcano_e2e_job_scheduling_start_time" + of: exposed(created.Unix())})
 	r.expect("volcano_e2e_job_scheduling_last_time", map[string]string{})
@@ -97,7 +97,7 @@ func TestAJobIsTimedFromItsPodGroupUntilItsPodsHaveNodes(t *testing.T) {
 	const timed = "volcano_e2e_job_scheduling_latency_milliseconds_count"
 	r.expect(timed, map[string]string{timed: "1"})
 
-	r.cycle(cluster.Delete{Object: group})
+	r.cycle(cache.Delete{Object: group})
 	r.expect("volcano_e2e_job_scheduling_start_time", map[string]string{})
 	r.expect(duration, map[string]string{})
 	if len(r.jobs.placed) > 0 {
@@ -110,19 +110,19 @@ func exposed(number int64) string { return strconv.FormatFloat(float64(number), 
 
 func TestAJobThatStartedBeforeTheProcessIsNotTimed(t *testing.T) {
 	r := run(t)
-	r.cycle(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")},
-		cluster.Set{Object: fixture.Group("sim", "q", 1)}, cluster.Set{Object: fixture.Pod("a", fixture.In("sim"), fixture.On("n"))},
-		cluster.Set{Object: fixture.Pod("b", fixture.In("sim"))})
+	r.cycle(cache.Set{Object: fixture.Queue("q")}, cache.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")},
+		cache.Set{Object: fixture.Group("sim", "q", 1)}, cache.Set{Object: fixture.Pod("a", fixture.In("sim"), fixture.On("n"))},
+		cache.Set{Object: fixture.Pod("b", fixture.In("sim"))})
 	const timed = "volcano_e2e_job_scheduling_latency_milliseconds_count"
 	r.expect(timed, map[string]string{timed: "0"})
 }
 
 func TestAttemptsInVainAreCountedOncePerLook(t *testing.T) {
 	r := run(t)
-	r.cycle(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Node("n", "cpu=1 memory=8Gi")},
-		cluster.Set{Object: fixture.Group("sim", "q", 2)},
-		cluster.Set{Object: fixture.Pod("a", fixture.In("sim"), fixture.Asks("cpu=1"))},
-		cluster.Set{Object: fixture.Pod("b", fixture.In("sim"), fixture.Asks("cpu=1"))})
+	r.cycle(cache.Set{Object: fixture.Queue("q")}, cache.Set{Object: fixture.Node("n", "cpu=1 memory=8Gi")},
+		cache.Set{Object: fixture.Group("sim", "q", 2)},
+		cache.Set{Object: fixture.Pod("a", fixture.In("sim"), fixture.Asks("cpu=1"))},
+		cache.Set{Object: fixture.Pod("b", fixture.In("sim"), fixture.Asks("cpu=1"))})
 	want := map[string]string{`volcano_job_retry_counts{job_id="work/sim"}`: "1"}
 	attempts := map[string]string{`volcano_schedule_attempts_total{result="unschedulable"}`: "2"}
 	r.expect("volcano_job_retry_counts", want)
@@ -130,9 +130,9 @@ func TestAttemptsInVainAreCountedOncePerLook(t *testing.T) {
 	r.cycle() // nothing has happened that could help, so the job is not tried
 	r.expect("volcano_job_retry_counts", want)
 	r.expect("volcano_schedule_attempts_total", attempts)
-	r.cycle(cluster.Set{Object: fixture.Node("m", "cpu=500m memory=8Gi")})
+	r.cycle(cache.Set{Object: fixture.Node("m", "cpu=500m memory=8Gi")})
 	r.expect("volcano_job_retry_counts", map[string]string{`volcano_job_retry_counts{job_id="work/sim"}`: "2"})
-	r.cycle(cluster.Set{Object: fixture.Node("l", "cpu=1 memory=8Gi")})
+	r.cycle(cache.Set{Object: fixture.Node("l", "cpu=1 memory=8Gi")})
 	r.expect("volcano_schedule_attempts_total", map[string]string{`volcano_schedule_attempts_total{result="unschedulable"}`: "4"})
 }
 
@@ -142,9 +142,9 @@ func TestSharesOfJobsAreShownIfTheyAreAsked(t *testing.T) {
 		"binpack": {},
 	} {
 		r := run(t, plugin)
-		r.cycle(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")},
-			cluster.Set{Object: fixture.Group("sim", "q", 1)},
-			cluster.Set{Object: fixture.Pod("a", fixture.In("sim"), fixture.On("n"), fixture.Asks("cpu=2 memory=1Gi"))})
+		r.cycle(cache.Set{Object: fixture.Queue("q")}, cache.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")},
+			cache.Set{Object: fixture.Group("sim", "q", 1)},
+			cache.Set{Object: fixture.Pod("a", fixture.In("sim"), fixture.On("n"), fixture.Asks("cpu=2 memory=1Gi"))})
 		r.expect("volcano_job_share", want)
 	}
 }
@@ -155,11 +155,11 @@ func TestAQueueIsOverusedWhenItHasAllThatItDeserves(t *testing.T) {
 	queue.Spec.Deserved, queue.Spec.Guarantee.Resource = fixture.List("cpu=2"), fixture.List("cpu=1")
 	other := fixture.Queue("other")
 	other.Spec.Guarantee.Resource = fixture.List("cpu=3")
-	pod := func(name string) cluster.Event {
-		return cluster.Set{Object: fixture.Pod(name, fixture.In("sim"), fixture.On("n"), fixture.Asks("cpu=1"))}
+	pod := func(name string) cache.Event {
+		return cache.Set{Object: fixture.Pod(name, fixture.In("sim"), fixture.On("n"), fixture.Asks("cpu=1"))}
 	}
-	r.cycle(cluster.Set{Object: queue}, cluster.Set{Object: other}, cluster.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")},
-		cluster.Set{Object: fixture.Group("sim", "q", 1)}, pod("a"))
+	r.cycle(cache.Set{Object: queue}, cache.Set{Object: other}, cache.Set{Object: fixture.Node("n", "cpu=8 memory=8Gi")},
+		cache.Set{Object: fixture.Group("sim", "q", 1)}, pod("a"))
 	overused := func() string {
 		return shown(t, r.Metrics, "volcano_queue_overused")[`volcano_queue_overused{queue_name="q"}`]
 	}

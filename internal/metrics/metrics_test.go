@@ -18,6 +18,7 @@ import (
 	"hekla.sh/hekla/internal/edge/plans"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -51,9 +52,9 @@ func list(cpu, memory, gpu string) corev1.ResourceList {
 		"example.com/gpu": resource.MustParse(gpu)}
 }
 
-// model is a queue with a job of which one pod runs and another waits.
-func model() *cluster.Cluster {
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+// small is a queue with a job of which one pod runs and another waits.
+func small() *cache.Cache {
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "default", Name: name, UID: "1"}
 	}
@@ -61,21 +62,21 @@ func model() *cluster.Cluster {
 		Weight: 3, Capability: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
 	}}
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: meta("job"), Spec: schedulingv1beta1.PodGroupSpec{MinMember: 1, Queue: "q"}}
-	c.Apply(cluster.Set{Object: queue}, cluster.Set{Object: group})
+	c.Apply(cache.Set{Object: queue}, cache.Set{Object: group})
 	for name, node := range map[string]string{"runs": "node", "waits": ""} {
 		pod := &corev1.Pod{ObjectMeta: meta(name), Spec: corev1.PodSpec{SchedulerName: "volcano", NodeName: node,
 			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("500m", "1Gi", "2")}}}}}
 		pod.Annotations = map[string]string{schedulingv1beta1.KubeGroupNameAnnotationKey: "job"}
-		c.Apply(cluster.Set{Object: pod})
+		c.Apply(cache.Set{Object: pod})
 	}
 	c.Settle()
 	return c
 }
 
 func TestTotalsAreShownUnderVolcanosNames(t *testing.T) {
-	m, c := New(), model()
+	m, c := New(), small()
 	c.SetVerdict(c.Jobs()[0], &verdict.Verdict{Code: verdict.NotEnoughResources})
-	m.Totals(c, nil)
+	m.Totals(c.Cluster, nil)
 	expect(t, m, "volcano_queue_", map[string]string{
 		`volcano_queue_allocated_milli_cpu{queue_name="q"}`:                                   "500",
 		`volcano_queue_allocated_memory_bytes{queue_name="q"}`:                                "1.073741824e+09",
@@ -99,11 +100,11 @@ func TestTotalsAreShownUnderVolcanosNames(t *testing.T) {
 }
 
 func TestWhatIsGoneIsNotShownAnyMore(t *testing.T) {
-	m, c := New(), model()
-	m.Totals(c, nil)
-	c.Apply(cluster.Delete{Object: c.Queue("q").Object})
+	m, c := New(), small()
+	m.Totals(c.Cluster, nil)
+	c.Apply(cache.Delete{Object: c.Queue("q").Object})
 	c.Settle()
-	m.Totals(c, nil)
+	m.Totals(c.Cluster, nil)
 	expect(t, m, "volcano_queue_", map[string]string{})
 }
 

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -45,7 +46,7 @@ func (t *totals) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // Totals reads the numbers of queues and jobs from the model, on the goroutine that owns it. A nil policy has no shares.
-func (m *Metrics) Totals(c *cluster.Cluster, policy *framework.Policy) {
+func (m *Metrics) Totals(c *model.Cluster, policy *framework.Policy) {
 	r := reader{index: c.Resources}
 	for _, q := range c.Queues() {
 		if q.Object != nil {

@@ -6,12 +6,13 @@ import (
 
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 )
 
 // Engine finds nodes for tasks: by what is free now, or, as an outlook, by what will be free once evicted pods are gone and
 // pipelined tasks are placed. It stores its answers, so it should live as long as its policy.
 type Engine struct {
-	cluster      *cluster.Cluster
+	cluster      *model.Cluster
 	ahead        bool // it is an outlook
 	filters      []Filter
 	vetoers      []Vetoer
@@ -46,16 +47,16 @@ type Engine struct {
 // New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as it
 // is now: pods that are leaving still hold their resources. Pipelined tasks are not placed yet, but their resources, ports
 // and anti-affinity are kept for them.
-func New(c *cluster.Cluster, configuration Configuration) (*Engine, error) {
+func New(c *model.Cluster, configuration Configuration) (*Engine, error) {
 	return create(c, configuration, false)
 }
 
 // NewOutlook is New for the model as it will be: pods that are leaving are gone, and pipelined tasks are placed.
-func NewOutlook(c *cluster.Cluster, configuration Configuration) (*Engine, error) {
+func NewOutlook(c *model.Cluster, configuration Configuration) (*Engine, error) {
 	return create(c, configuration, true)
 }
 
-func create(c *cluster.Cluster, configuration Configuration, ahead bool) (*Engine, error) {
+func create(c *model.Cluster, configuration Configuration, ahead bool) (*Engine, error) {
 	plugins, err := kube.NewOutlook(c, configuration.KubeFilters, configuration.KubeScores, configuration.Kube)
 	if err != nil {
 		return nil, err
@@ -231,7 +232,7 @@ const (
 )
 
 // most is how many entries are kept that take so many bytes per node.
-func most(c *cluster.Cluster, bytes int) int {
+func most(c *model.Cluster, bytes int) int {
 	return max(16, cacheBytes/(bytes*max(1, len(c.BySlot()))))
 }
 

@@ -7,6 +7,8 @@ import (
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
@@ -14,7 +16,7 @@ import (
 
 // twoInAll is a plugin from outside the tree that lets all nodes together hold no more than two pods.
 type twoInAll struct {
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 	wasFull bool
 }
 
@@ -53,16 +55,16 @@ func TestWhatRestsOnOtherNodesIsLookedAtAgainWhenTheyChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
-	c.Apply(cluster.Set{Object: fixture.Queue("q")}, cluster.Set{Object: fixture.Group("g", "q", 1)})
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
+	c.Apply(cache.Set{Object: fixture.Queue("q")}, cache.Set{Object: fixture.Group("g", "q", 1)})
 	for _, name := range []string{"a", "b", "c"} {
-		c.Apply(cluster.Set{Object: fixture.Node(name, "cpu=1")}, cluster.Set{Object: fixture.Pod(name, fixture.In("g"), fixture.Asks("cpu=1"))})
+		c.Apply(cache.Set{Object: fixture.Node(name, "cpu=1")}, cache.Set{Object: fixture.Pod(name, fixture.In("g"), fixture.Asks("cpu=1"))})
 	}
-	now, err := placer.New(c, policy)
+	now, err := placer.New(c.Cluster, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	later, err := placer.NewOutlook(c, policy)
+	later, err := placer.NewOutlook(c.Cluster, policy)
 	if err != nil {
 		t.Fatal(err)
 	}

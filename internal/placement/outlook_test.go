@@ -218,7 +218,7 @@ func TestPluginsSeeTheTotalsThatWillBeInAnOutlook(t *testing.T) {
 	if !s.last.Used.Equal(want) || s.last.NonZero[0] != 1000 || !s.last.Releasing.IsZero() || !s.last.Promised.IsZero() {
 		t.Errorf("a plugin sees %+v", s.last)
 	}
-	w.Cluster.Settle()
+	w.Settle()
 	w.Outlook.Fits(w.TaskNamed("preemptor"), n)
 	if s.last.Rank != n.Rank || n.Rank != 1 {
 		t.Errorf("a plugin sees rank %d of a node that has %d", s.last.Rank, n.Rank)

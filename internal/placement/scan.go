@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 )
 
 // What is known of every node for a class pays if the class is asked for again and again. A real cluster has thousands of classes of a
@@ -92,7 +93,7 @@ func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
 }
 
 // isStale reports whether so much has changed since a position that it is better to look at all nodes.
-func isStale(c *cluster.Cluster, since uint64) bool {
+func isStale(c *model.Cluster, since uint64) bool {
 	changed, _, ok := c.Changes(since)
 	return !ok || len(changed) > len(c.Nodes())/staleAfter+1
 }

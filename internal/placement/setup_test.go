@@ -105,7 +105,7 @@ func (w *setup) set(things ...any) *setup {
 
 // open opens a session.
 func (w *setup) open() *framework.Session {
-	w.session = framework.Open(w.Cluster, w.Policy, w.Engine, w.Now)
+	w.session = framework.Open(w.Cache, w.Policy, w.Engine, w.Now)
 	return w.session
 }
 

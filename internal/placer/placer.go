@@ -5,7 +5,7 @@ package placer
 import (
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placement/kube"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 )
 
@@ -17,12 +17,12 @@ var (
 
 // New returns an engine for a model as it is now, see [placement.New]. It stores its answers, so it should live as long as
 // the policy.
-func New(c *cluster.Cluster, policy *framework.Policy) (*placement.Engine, error) {
+func New(c *model.Cluster, policy *framework.Policy) (*placement.Engine, error) {
 	return placement.New(c, configuration(policy))
 }
 
 // NewOutlook is New for the model as it will be.
-func NewOutlook(c *cluster.Cluster, policy *framework.Policy) (*placement.Engine, error) {
+func NewOutlook(c *model.Cluster, policy *framework.Policy) (*placement.Engine, error) {
 	return placement.NewOutlook(c, configuration(policy))
 }
 

@@ -1,7 +1,7 @@
 package simulator
 
 import (
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -62,11 +62,11 @@ func (s *simulation) restart(policy *framework.Policy) error {
 	s.scheduler = newScheduler(s.options)
 	s.events = nil
 	for _, o := range s.shown.all() {
-		s.events = append(s.events, cluster.Set{Object: o})
+		s.events = append(s.events, cache.Set{Object: o})
 	}
 	return s.scheduler.Use(policy)
 }
 
 func newScheduler(options Options) *scheduler.Scheduler {
-	return scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: options.SchedulerNames, Overlook: options.Overlook}})
+	return scheduler.New(scheduler.Options{Cluster: cache.Options{SchedulerNames: options.SchedulerNames, Overlook: options.Overlook}})
 }

@@ -12,7 +12,7 @@ import (
 
 	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -56,13 +56,13 @@ func (l *Led) Pass(d time.Duration) {
 }
 
 // Measure has the load of a node measured. The scheduler is told it again and again, as by a source of metrics.
-func (l *Led) Measure(load cluster.Measured) {
-	loads := slices.DeleteFunc(slices.Clone(l.s.loads), func(old cluster.Measured) bool { return old.Node == load.Node })
+func (l *Led) Measure(load cache.Measured) {
+	loads := slices.DeleteFunc(slices.Clone(l.s.loads), func(old cache.Measured) bool { return old.Node == load.Node })
 	l.s.loads = append(loads, load)
 }
 
 // Loads are the loads of nodes as they were measured last.
-func (l *Led) Loads() []cluster.Measured { return l.s.loads }
+func (l *Led) Loads() []cache.Measured { return l.s.loads }
 
 // Objects returns all objects as they are now. The caller must not change them.
 func (l *Led) Objects() []runtime.Object { return l.s.shown.all() }
@@ -83,7 +83,7 @@ func (l *Led) Set(o runtime.Object) error {
 		s.supplies.prepare(pod)
 	}
 	s.shown.write(o, true)
-	s.events = append(s.events, cluster.Set{Object: o})
+	s.events = append(s.events, cache.Set{Object: o})
 	switch o := o.(type) {
 	case *corev1.Pod:
 		s.pods[keyOf(o)] = o

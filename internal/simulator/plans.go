@@ -12,6 +12,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -49,7 +50,7 @@ func (s planWriter) begin(p *decision.PlanStart) {
 			s.report.Nominations = append(s.report.Nominations, Nomination{Cycle: s.report.Cycles, Pod: n.Pod.String(), Node: n.Node})
 		}
 	}
-	failed := cluster.PlanFailed{Job: p.Job, Plan: p.ID, At: s.now}
+	failed := cache.PlanFailed{Job: p.Job, Plan: p.ID, At: s.now}
 	if len(p.Evictions) > 1 && p.Job != (cluster.JobID{}) {
 		for i := range p.Evictions {
 			e := &p.Evictions[i]
@@ -76,8 +77,8 @@ func (s planWriter) begin(p *decision.PlanStart) {
 	}
 }
 
-func refusal(e *decision.Eviction, reason string) cluster.Refused {
-	return cluster.Refused{Pod: e.Pod, UID: e.UID, Reason: reason, ByBudget: strings.HasPrefix(reason, budgetForbids)}
+func refusal(e *decision.Eviction, reason string) cache.Refused {
+	return cache.Refused{Pod: e.Pod, UID: e.UID, Reason: reason, ByBudget: strings.HasPrefix(reason, budgetForbids)}
 }
 
 // forbids says why the API server refuses to evict a pod, "" if it does not. isAsked says that it is only asked whether it would.

@@ -12,6 +12,7 @@ import (
 
 	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -144,7 +145,7 @@ func TestAPlanIsRecordedThenNominatesThenEvicts(t *testing.T) {
 	}
 	kinds := []string{}
 	for _, e := range s.events[len(s.events)-3:] {
-		if set, ok := e.(cluster.Set); ok {
+		if set, ok := e.(cache.Set); ok {
 			kinds = append(kinds, fmt.Sprintf("%T", set.Object))
 		}
 	}
@@ -198,11 +199,11 @@ func TestABudgetForbidsTheSecondEvictionUnlessItIsPast(t *testing.T) {
 		t.Error("not only the first is evicted")
 	}
 	const reason = "a disruption budget forbids it: guard"
-	failed := cluster.PlanFailed{Job: preemptor, Plan: "p", At: s.now, Reason: reason, Sent: 1,
-		Refused: []cluster.Refused{{Pod: keyOf(s.pod("b")), UID: s.pod("b").UID, Reason: reason, ByBudget: true}}}
-	var got cluster.PlanFailed
+	failed := cache.PlanFailed{Job: preemptor, Plan: "p", At: s.now, Reason: reason, Sent: 1,
+		Refused: []cache.Refused{{Pod: keyOf(s.pod("b")), UID: s.pod("b").UID, Reason: reason, ByBudget: true}}}
+	var got cache.PlanFailed
 	for _, e := range s.events {
-		if f, ok := e.(cluster.PlanFailed); ok {
+		if f, ok := e.(cache.PlanFailed); ok {
 			got = f
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	schedulingbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/framework"
@@ -44,7 +45,7 @@ type Options struct {
 	Observe func(*decision.Decisions)
 	// Before is called before each cycle, by its number from 1: what happens in the world outside; nil: nothing. It is for tests.
 	Before func(cycle int, l *Led) error
-	// Overlook is that of [cluster.Options]. It is for tests.
+	// Overlook is that of [cache.Options]. It is for tests.
 	Overlook func(wake.Cause) bool
 }
 
@@ -61,7 +62,7 @@ type simulation struct {
 	scheduler *scheduler.Scheduler
 	now       time.Time // of the next cycle
 	wake      time.Time // when the scheduler asked to be woken last, zero if by events only
-	events    []cluster.Event
+	events    []cache.Event
 
 	pods   map[types.NamespacedName]*corev1.Pod
 	groups map[cluster.JobID]*schedulingv1beta1.PodGroup
@@ -77,7 +78,7 @@ type simulation struct {
 	supplies *provisioner
 	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
 	crash    *crash                      // nil if none is to come
-	loads    []cluster.Measured          // of nodes, as they were measured last; told before every cycle
+	loads    []cache.Measured            // of nodes, as they were measured last; told before every cycle
 }
 
 // Run runs a simulation of the input under a policy. The report is complete also if the error is ErrNotStable.
@@ -234,13 +235,13 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 // set shows an object that no other code holds, whose spec is as it was.
 func (s *simulation) set(o runtime.Object) {
 	s.shown.write(o, false)
-	s.events = append(s.events, cluster.Set{Object: o})
+	s.events = append(s.events, cache.Set{Object: o})
 }
 
 // drop shows that an object is gone.
 func (s *simulation) drop(o runtime.Object) {
 	s.shown.drop(o)
-	s.events = append(s.events, cluster.Delete{Object: o})
+	s.events = append(s.events, cache.Delete{Object: o})
 }
 
 func (s *simulation) setPod(pod *corev1.Pod) {
@@ -333,7 +334,7 @@ func (s *simulation) bind(b decision.Bind) {
 	}
 	if s.options.RefuseBinding != nil {
 		if reason := s.options.RefuseBinding(b); reason != "" {
-			s.events = append(s.events, cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: s.now, Reason: reason})
+			s.events = append(s.events, cache.BindFailed{Pod: b.Pod, UID: b.UID, At: s.now, Reason: reason})
 			return
 		}
 	}

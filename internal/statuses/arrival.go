@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -37,7 +38,7 @@ func (r *Reporter) isArriving(j *cluster.Job, now time.Time) bool {
 func (a arrival) isRecent(now time.Time) bool { return now.Before(a.since.Add(ArrivalPause)) }
 
 // touchArrived touches the jobs for which no pod was created for ArrivalPause.
-func (r *Reporter) touchArrived(c *cluster.Cluster, now time.Time) {
+func (r *Reporter) touchArrived(c *cache.Cache, now time.Time) {
 	arriving := r.arriving[:0]
 	for _, j := range r.arriving {
 		switch a := r.memory.arrival(j); {

@@ -6,15 +6,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
 
 func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	r, now := New(), fixture.Birth
-	report := func(events ...cluster.Event) int {
+	report := func(events ...cache.Event) int {
 		c.Apply(events...)
 		c.Settle()
 		r.Forget(c)
@@ -26,15 +26,15 @@ func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
 	}
 	objects := []runtime.Object{fixture.Queue("q"), fixture.Group("g", "q", 1), fixture.Pod("runs", fixture.In("g"), fixture.On("n")),
 		fixture.Pod("early", fixture.In("later")), fixture.Pod("alone")}
-	var come, gone []cluster.Event
+	var come, gone []cache.Event
 	for _, o := range objects {
-		come, gone = append(come, cluster.Set{Object: o}), append(gone, cluster.Delete{Object: o})
+		come, gone = append(come, cache.Set{Object: o}), append(gone, cache.Delete{Object: o})
 	}
 	if got := report(come...); got != 5 {
 		t.Errorf("of two jobs, a queue and two pods that wait %d are remembered", got)
 	}
-	if got := report(gone...); got != 0 || len(r.Stale(c)) != 0 {
-		t.Errorf("all objects are gone, and of %d is remembered what was decided: %v", got, r.Stale(c))
+	if got := report(gone...); got != 0 || len(r.Stale(c.Cluster)) != 0 {
+		t.Errorf("all objects are gone, and of %d is remembered what was decided: %v", got, r.Stale(c.Cluster))
 	}
 	now = now.Add(time.Hour)
 	if got := report(); got != 0 || len(r.arriving)+len(r.ungrouped) != 0 {

@@ -8,6 +8,8 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/model"
 )
 
 // memory is the last decision about each job, queue and pod, which the API server may not show yet. It has no entries for
@@ -43,7 +45,7 @@ func newMemory() memory {
 
 // forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its name,
 // so a new PodGroup does not change it.
-func (m *memory) forget(c *cluster.Cluster) {
+func (m *memory) forget(c *cache.Cache) {
 	forgotten := c.TakeForgotten()
 	for _, j := range forgotten.Jobs {
 		s := m.jobs[j]
@@ -125,7 +127,7 @@ func (m *memory) open(t *cluster.Task) {
 }
 
 // Stale lists the objects with entries that the model has forgotten. It is for tests, and empty after [Reporter.Forget].
-func (r *Reporter) Stale(c *cluster.Cluster) (stale []string) {
+func (r *Reporter) Stale(c *model.Cluster) (stale []string) {
 	m := &r.memory
 	for j := range m.jobs {
 		if c.Job(j.ID) != j {

@@ -3,12 +3,13 @@ package statuses
 import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 )
 
 // Plans adds the writes of plans that began and of those that were cancelled. A plan that did both in one cycle is not
 // written.
-func (r *Reporter) Plans(c *cluster.Cluster, began []*framework.Planned, d *decision.Decisions) {
+func (r *Reporter) Plans(c *model.Cluster, began []*framework.Planned, d *decision.Decisions) {
 	for _, planned := range began {
 		if p := planned.Plan; p.IsInForce() {
 			d.Plans = append(d.Plans, r.start(p, planned.Evictions))

@@ -12,7 +12,9 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/gang"
 )
@@ -31,7 +33,7 @@ type Reporter struct {
 func New() *Reporter { return &Reporter{memory: newMemory()} }
 
 // Use applies a policy to the conditions of pods, also to those that are written already.
-func (r *Reporter) Use(policy *framework.Policy, c *cluster.Cluster) {
+func (r *Reporter) Use(policy *framework.Policy, c *model.Cluster) {
 	reason := gang.Unschedulable // without the plugin there are no gangs
 	for _, tier := range policy.Configuration.Tiers {
 		for _, plugin := range tier.Plugins {
@@ -51,13 +53,13 @@ func (r *Reporter) Use(policy *framework.Policy, c *cluster.Cluster) {
 
 // Forget drops the decisions about objects that the model has forgotten. It must be called first after the actions of a
 // cycle.
-func (r *Reporter) Forget(c *cluster.Cluster) { r.memory.forget(c) }
+func (r *Reporter) Forget(c *cache.Cache) { r.memory.forget(c) }
 
 // Touched returns the jobs that the last call of Statuses has read, by name.
 func (r *Reporter) Touched() []*cluster.Job { return r.touched }
 
 // Statuses adds every status that differs from the last decision. It reads only jobs and queues that have changed.
-func (r *Reporter) Statuses(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
+func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions) {
 	r.cycle++
 	r.touchArrived(c, now)
 	r.writeUngrouped(c, now, d)
@@ -76,7 +78,7 @@ func (r *Reporter) Statuses(c *cluster.Cluster, now time.Time, d *decision.Decis
 	// Setting phases has touched some jobs again, which are written already.
 	c.TakeTouchedJobs()
 	for _, q := range c.TakeTouchedQueues() {
-		r.writeQueue(c, q, d)
+		r.writeQueue(c.Cluster, q, d)
 	}
 }
 
@@ -238,7 +240,7 @@ func noticeOf(j *cluster.Job, c schedulingv1beta1.PodGroupCondition) decision.No
 	return notice
 }
 
-func (r *Reporter) writeQueue(c *cluster.Cluster, q *cluster.Queue, d *decision.Decisions) {
+func (r *Reporter) writeQueue(c *model.Cluster, q *cluster.Queue, d *decision.Decisions) {
 	allocated := c.Resources.List(q.Subtree.Allocated)
 	last := r.memory.allocated(q)
 	if equality.Semantic.DeepEqual(allocated, last) || len(allocated)+len(last) == 0 {

@@ -6,6 +6,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 // writeUngrouped writes a condition to pods without a PodGroup. They belong to no job, so they get no other condition.
-func (r *Reporter) writeUngrouped(c *cluster.Cluster, now time.Time, d *decision.Decisions) {
+func (r *Reporter) writeUngrouped(c *cache.Cache, now time.Time, d *decision.Decisions) {
 	for _, t := range c.TakeUngrouped() {
 		r.ungrouped = append(r.ungrouped, ungrouped{task: t, due: now.Add(groupingPause)})
 	}

@@ -1,12 +1,9 @@
 package cluster
 
 import (
-	"iter"
-	"maps"
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -16,14 +13,8 @@ type Admission struct {
 	Since time.Time
 	Pods  int // the most that it has had since it was admitted
 
-	clipped bool      // it is kept no more than its pods ask for
-	revisit time.Time // when time alone makes a difference
-}
-
-// BackOff is how long a namespace comes last at admission, since jobs of it were admitted and brought no pods.
-type BackOff struct {
-	Until  time.Time
-	Length time.Duration
+	Clipped bool      // it is kept no more than its pods ask for
+	Revisit time.Time // when time alone makes a difference
 }
 
 // AwaitsPods reports whether pods that a job must have to start are not made yet: what they will tolerate is not known.
@@ -37,7 +28,7 @@ func (j *Job) ClaimsWithoutPods() bool {
 // ClaimsBeyondPods reports whether a job was admitted, has all pods that it must have to start, and is kept more room than they
 // ask for. Pods that are to come later may need it: those that a driver makes once it runs, for instance.
 func (j *Job) ClaimsBeyondPods() bool {
-	if j.Phase != schedulingv1beta1.PodGroupInqueue || j.Admission.clipped || j.Usage.Inqueue.IsZero() || j.AwaitsPods() {
+	if j.Phase != schedulingv1beta1.PodGroupInqueue || j.Admission.Clipped || j.Usage.Inqueue.IsZero() || j.AwaitsPods() {
 		return false
 	}
 	for d := range j.Usage.Inqueue {
@@ -48,34 +39,19 @@ func (j *Job) ClaimsBeyondPods() bool {
 	return false
 }
 
-// Clip has an admitted job be kept no more than its pods ask for, as long as it has all that it must have to start.
-func (c *Cluster) Clip(j *Job) {
-	j.Admission.clipped = true
-	c.settleJob(j)
-	c.world.Note(wake.UsageFreed)
+// WantsAttention reports whether an action may have something to do for the job, or something is to be said of it: one that
+// was admitted and lacks pods waits for them, and its owner is to know. Where it needs none to start it is kept room all the same,
+// and that for no longer than others are.
+func (j *Job) WantsAttention() bool {
+	return j.Group != nil && !j.IsForeign && (j.Count(Pending) > 0 || j.IsPendingAdmission() || (j.Lacks() > 0 || j.isKeptMore()) && !j.Over())
 }
 
-// Revisit has a cycle run at a time though nothing may have happened by then, on account of a job that waits.
-func (c *Cluster) Revisit(j *Job, at time.Time) { j.Admission.revisit = at }
-
-// SendBack takes back that a job was admitted: it is not admitted again before a time.
-func (c *Cluster) SendBack(j *Job, until time.Time) {
-	c.SetPhase(j, schedulingv1beta1.PodGroupPending)
-	j.BarredUntil = until
-	c.Revisit(j, until)
+// isKeptMore reports whether a job was admitted, and more pods may come for which it is kept room.
+func (j *Job) isKeptMore() bool {
+	return j.Phase == schedulingv1beta1.PodGroupInqueue && (j.AwaitsPods() || j.ClaimsBeyondPods())
 }
 
-// BackOff is the back-off of a namespace, zero if it has had none for long.
-func (c *Cluster) BackOff(namespace string) BackOff { return c.backOffs[namespace] }
-
-// SetBackOff has a namespace come last at admission; a zero back-off forgets that there was one.
-func (c *Cluster) SetBackOff(namespace string, b BackOff) {
-	if b == (BackOff{}) {
-		delete(c.backOffs, namespace)
-		return
-	}
-	c.backOffs[namespace] = b
+// IsPendingAdmission reports whether the job waits to be admitted by enqueue.
+func (j *Job) IsPendingAdmission() bool {
+	return !j.IsForeign && (j.Phase == "" || j.Phase == schedulingv1beta1.PodGroupPending)
 }
-
-// BackOffs returns the namespaces that have a back-off, in no particular order.
-func (c *Cluster) BackOffs() iter.Seq2[string, BackOff] { return maps.All(c.backOffs) }

@@ -5,12 +5,10 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
-// Domain is a set of nodes, as a value: those of a HyperNode, those that a [Selection] selects, or what two such sets have in
-// common. A nil Domain is the set of all nodes. A Domain does not change; it is true of the model until the next [Cluster.Settle],
+// Domain is a set of nodes, as a value: those of a HyperNode, those of a flavor, or what two such sets have in
+// common. A nil Domain is the set of all nodes. A Domain does not change; it is true of the model until events are settled the next time,
 // and asking for the Domain of the same set again returns the same pointer for as long as no node has come or gone.
 type Domain struct {
 	nodes     []*Node // by name
@@ -53,6 +51,9 @@ func (d *Domain) has(n *Node) bool {
 	return ok && d.words[i].slots&(1<<(n.Slot%wordSize)) != 0
 }
 
+// Nodes returns the nodes of the set, which must not be that of all nodes, by name. The caller must not change the slice.
+func (d *Domain) Nodes() []*Node { return d.nodes }
+
 // Len is how many nodes are in the set, which must not be that of all nodes.
 func (d *Domain) Len() int { return len(d.nodes) }
 
@@ -76,9 +77,9 @@ func (d *Domain) IsWithin(other *Domain) bool {
 func (d *Domain) Intersect(other *Domain) *Domain {
 	switch {
 	case d.IsWithin(other):
-		return d.in(other.HyperNode())
+		return d.In(other.HyperNode())
 	case other.IsWithin(d):
-		return other.in(d.HyperNode())
+		return other.In(d.HyperNode())
 	}
 	var nodes []*Node
 	for _, n := range d.nodes {
@@ -87,11 +88,11 @@ func (d *Domain) Intersect(other *Domain) *Domain {
 		}
 	}
 	both := NewDomain(nodes)
-	return both.in(d.hyperNode).in(other.hyperNode)
+	return both.In(d.hyperNode).In(other.hyperNode)
 }
 
-// in returns the set as one that lies in a HyperNode too, nil if it does in none.
-func (d *Domain) in(h *HyperNode) *Domain {
+// In returns the set as one that lies in a HyperNode too, nil if it does in none.
+func (d *Domain) In(h *HyperNode) *Domain {
 	if h == nil || d.hyperNode != nil && d.hyperNode.Tier <= h.Tier {
 		return d
 	}
@@ -114,63 +115,4 @@ func (d *Domain) common(other *Domain) (nodes int) {
 		}
 	}
 	return nodes
-}
-
-// NodesIn returns the nodes of a set by name; current after [Cluster.Settle]. The caller must not change the slice.
-func (c *Cluster) NodesIn(d *Domain) []*Node {
-	if d == nil {
-		return c.byRank
-	}
-	return d.nodes
-}
-
-// Selection is the set of the nodes whose objects a function matches: those of a flavor, or of a partition. It follows the
-// changes of nodes when it is asked, and costs nothing while it is not.
-type Selection struct {
-	matches func(*corev1.Node) bool
-	seen    uint64   // how far Cluster.Changes has been followed
-	specs   []uint64 // by slot: the SpecGeneration that members is true of
-	members []*Node  // by slot, nil where none is
-	domain  *Domain
-}
-
-// NewSelection returns the selection of a function, which looks at nothing but the object that it is given.
-func NewSelection(matches func(*corev1.Node) bool) *Selection { return &Selection{matches: matches} }
-
-// Domain returns what is selected of the nodes of a model, always the same model.
-func (s *Selection) Domain(c *Cluster) *Domain {
-	changed, next, ok := c.Changes(s.seen)
-	isStale := s.domain == nil
-	if ok && !isStale {
-		for _, slot := range changed {
-			isStale = s.follow(c, int(slot)) || isStale
-		}
-	} else {
-		for slot := range c.bySlot {
-			isStale = s.follow(c, slot) || isStale
-		}
-	}
-	s.seen = next
-	if isStale {
-		s.domain = NewDomain(slices.DeleteFunc(slices.Clone(s.members), func(n *Node) bool { return n == nil }))
-	}
-	return s.domain
-}
-
-// follow brings up to date whether the node of a slot is selected. It reports whether that has changed.
-func (s *Selection) follow(c *Cluster, slot int) bool {
-	if missing := len(c.bySlot) - len(s.members); missing > 0 {
-		s.members, s.specs = append(s.members, make([]*Node, missing)...), append(s.specs, make([]uint64, missing)...)
-	}
-	n, before := c.bySlot[slot], s.members[slot]
-	switch {
-	case n == nil:
-		s.members[slot], s.specs[slot] = nil, 0
-	case s.specs[slot] != n.SpecGeneration:
-		s.members[slot], s.specs[slot] = nil, n.SpecGeneration
-		if n.Object != nil && s.matches(n.Object) {
-			s.members[slot] = n
-		}
-	}
-	return s.members[slot] != before
 }

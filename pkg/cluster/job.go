@@ -44,7 +44,7 @@ type Job struct {
 	gang.Gang
 	ID    JobID
 	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
-	// IsForeign is set if the job belongs to another scheduler, as of the last [Cluster.Settle]. What it holds and was promised
+	// IsForeign is set if the job belongs to another scheduler, as of the last time that events were settled. What it holds and was promised
 	// counts for its queue; nothing is decided about it, its pods are no victims, and nothing is written to its PodGroup.
 	IsForeign bool
 
@@ -70,7 +70,6 @@ type Job struct {
 	IsReported bool
 	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
 	NotBefore time.Time
-	failures  int
 	// Admission is how an admitted job comes by its pods; BarredUntil is the end of a back-off after it brought none, zero if
 	// there was none.
 	Admission   Admission
@@ -79,20 +78,33 @@ type Job struct {
 	// Plan is how room is being made for the job, nil if none is.
 	Plan *Plan
 
-	tasks      []*Task
-	members    []members       // its pods by their schedulers, sorted by name
-	priorities priority.Counts // of its pods
-	version    uint64          // grows with every change of the job or its pods from outside
-	judged     wake.Stamp      // what the world looked like when Verdict was given
+	// Postponed are the scopes in which the cycle before had no time to look for room for the job.
+	Postponed decision.Scopes
 
-	lookedAt time.Time // when Hopeful said yes last
-	// Postponed are the scopes in which the cycle before had no time to look for room for the job, postponed those in which this
-	// one has none.
-	Postponed, postponed decision.Scopes
+	// Internal is for the packages below this one.
+	Internal JobInternals
+}
 
-	belonging podclass.Belonging // of its tasks, their roles left out
+// JobInternals are what package model, and package cache above it, keep of a job for themselves.
+type JobInternals struct {
+	Tasks     []*Task
+	Version   uint64             // grows with every change of the job or its pods from outside
+	Judged    wake.Stamp         // what the world looked like when Verdict was given
+	LookedAt  time.Time          // when Hopeful said yes last
+	Postponed decision.Scopes    // the scopes in which this cycle has no time
+	Failures  int                // bindings of its pods that were refused in a row
+	Belonging podclass.Belonging // of its tasks, their roles left out
 
-	waiting, touched bool // membership in the cluster's lists
+	Schedulers []SchedulerPods // how many pods of it, placed or not, name a scheduler; sorted by name
+	Priorities priority.Counts // how many have a priority
+
+	IsWaiting, IsTouched bool // membership in the model's lists
+}
+
+// SchedulerPods is how many pods name a scheduler.
+type SchedulerPods struct {
+	Scheduler string
+	Pods      int
 }
 
 // gatedOfMinimum is what of a job's minimum gates hold. If it has more pods than its minimum needs, the gated ones are those beyond.
@@ -111,11 +123,11 @@ func (j *Job) LacksResource(d resources.Dim) int64 {
 	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d)-j.gatedOfMinimum(d), 0)
 }
 
-// claims is what an admitted job is kept beyond what it holds: what it lacks of its minResources, or what its pods still ask for
+// Claims is what an admitted job is kept beyond what it holds: what it lacks of its minResources, or what its pods still ask for
 // if it was kept more than that for long enough.
-func (j *Job) claims(d resources.Dim) int64 {
+func (j *Job) Claims(d resources.Dim) int64 {
 	lacks := j.LacksResource(d)
-	if lacks == 0 || !j.Admission.clipped || j.AwaitsPods() {
+	if lacks == 0 || !j.Admission.Clipped || j.AwaitsPods() {
 		return lacks
 	}
 	return min(lacks, j.unplaced(d))
@@ -127,7 +139,7 @@ func (j *Job) unplaced(d resources.Dim) int64 {
 }
 
 // Tasks returns the job's tasks, in no particular order. The caller must not change it.
-func (j *Job) Tasks() []*Task { return j.tasks }
+func (j *Job) Tasks() []*Task { return j.Internal.Tasks }
 
 // QuotaNode returns the node of the quota tree that the job's use is booked on, nil if its queue does not exist.
 func (j *Job) QuotaNode() *quota.Node {
@@ -140,7 +152,7 @@ func (j *Job) QuotaNode() *quota.Node {
 // Pending returns the job's tasks that wait for a node, in an order.
 func (j *Job) Pending(compare func(a, b *Task) int) []*Task {
 	var tasks []*Task
-	for _, t := range j.tasks {
+	for _, t := range j.Internal.Tasks {
 		if t.Status == Pending {
 			tasks = append(tasks, t)
 		}
@@ -191,7 +203,7 @@ func (j *Job) IsLone() bool {
 // job that is done stays so when its pods are cleaned away.
 func (j *Job) Over() bool {
 	finished := j.Count(Succeeded) + j.Count(Failed)
-	return finished == len(j.tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
+	return finished == len(j.Internal.Tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
 }
 
 // CompareJobs is the order of jobs where no plugin has a say: the older first, then by UID and name.
@@ -225,24 +237,56 @@ func ofNodes(list corev1.ResourceList) corev1.ResourceList {
 	return kept
 }
 
-// read takes over what the PodGroup says of the job itself, and puts its tasks into their subgroups.
-func (j *Job) read(c *Cluster, group *schedulingv1beta1.PodGroup) {
+// Read takes over what the PodGroup says of the job itself, and puts its tasks into their subgroups.
+func (j *Job) Read(index *resources.Index, group *schedulingv1beta1.PodGroup) {
 	j.Group = group
 	j.Gang.Read(group)
 	j.MinResources = nil
 	if group.Spec.MinResources != nil {
-		j.MinResources = c.Resources.Asked(ofNodes(*group.Spec.MinResources))
+		j.MinResources = index.Asked(ofNodes(*group.Spec.MinResources))
 	}
-	j.Priority, j.NeverPreempts = c.rankOf(j, group.Spec.PriorityClassName)
-	for _, t := range j.tasks {
+	for _, t := range j.Internal.Tasks {
 		if t.Subgroup = j.Assign(t.Pod.Labels); t.Subgroup != nil {
 			t.Subgroup.Count(t.Status, +1)
 		}
 	}
 }
 
-// assign puts a task into its subgroup.
-func (j *Job) assign(t *Task) {
+// Regroup puts a task into the subgroup of its labels.
+func (j *Job) Regroup(t *Task) {
 	j.Unassign(t.Subgroup)
 	t.Subgroup = j.Assign(t.Pod.Labels)
+}
+
+// Scheduler is the name of the scheduler that the job belongs to: the one that its PodGroup names, else the one of its pods. The
+// kube-scheduler reads no PodGroups and owns none. Of several schedulers the first by name counts, since all of them must come
+// to the same answer; where there is none it is the default one.
+func (j *Job) Scheduler() string {
+	if j.Group != nil {
+		if name := j.Group.Annotations[schedulingv1beta1.SchedulerNameKey]; name != "" {
+			return name
+		}
+	}
+	for _, m := range j.Internal.Schedulers {
+		if m.Scheduler != corev1.DefaultSchedulerName {
+			return m.Scheduler
+		}
+	}
+	return schedulingv1beta1.DefaultSchedulerName
+}
+
+// Forgive ends the back-off of a job and forgets its failures.
+func (j *Job) Forgive() {
+	j.NotBefore, j.Internal.Failures, j.BarredUntil = time.Time{}, 0, time.Time{}
+}
+
+// Nodes returns the nodes that tasks of the job hold, or are promised, one for each; of a subgroup only, if it is not nil.
+func (j *Job) Nodes(g *Subgroup) []*Node {
+	var nodes []*Node
+	for _, t := range j.Internal.Tasks {
+		if t.Node != nil && t.Status.Counts() && (g == nil || t.Subgroup == g) {
+			nodes = append(nodes, t.Node)
+		}
+	}
+	return nodes
 }

@@ -41,14 +41,20 @@ type Plan struct {
 	// Lost is the name of a node that it promised and that is gone, "" if there is none.
 	Lost string
 
-	nominated []*Task // that were promised a node when it began
-	hasTerms  bool    // some of them have terms about other pods
-	isInForce bool
-	seen      wake.Stamp // what the world looked like when room elsewhere was looked for last
+	// Internal is for the packages below this one.
+	Internal PlanInternals
+}
+
+// PlanInternals are what package model keeps of a plan for itself.
+type PlanInternals struct {
+	Nominated []*Task // that were promised a node when it began
+	HasTerms  bool    // some of them have terms about other pods
+	IsInForce bool
+	Seen      wake.Stamp // what the world looked like when room elsewhere was looked for last
 }
 
 // IsInForce reports whether the plan has begun and has not ended.
-func (p *Plan) IsInForce() bool { return p.isInForce }
+func (p *Plan) IsInForce() bool { return p.Internal.IsInForce }
 
 // Promised returns the tasks of the job that the plan has promised a node, in an order.
 func (p *Plan) Promised() []*Task {
@@ -56,7 +62,7 @@ func (p *Plan) Promised() []*Task {
 		return nil
 	}
 	var tasks []*Task
-	for _, t := range p.Job.tasks {
+	for _, t := range p.Job.Internal.Tasks {
 		if t.Status == Pipelined {
 			tasks = append(tasks, t)
 		}
@@ -90,8 +96,8 @@ func (p *Plan) Unsent() []*Task {
 	return tasks
 }
 
-// preemptor is the name of the job that the plan is for, zero if it is for none.
-func (p *Plan) preemptor() JobID {
+// Preemptor is the name of the job that the plan is for, zero if it is for none.
+func (p *Plan) Preemptor() JobID {
 	if p.Job == nil {
 		return JobID{}
 	}

@@ -27,31 +27,8 @@ const (
 	Unknown   = gang.Unknown
 )
 
-// hasOnlyQueueGate reports whether a pod waits for its queue to have room, and for nothing else.
-func hasOnlyQueueGate(pod *corev1.Pod) bool {
+// HasOnlyQueueGate reports whether a pod waits for its queue to have room, and for nothing else.
+func HasOnlyQueueGate(pod *corev1.Pod) bool {
 	gates := pod.Spec.SchedulingGates
 	return len(gates) == 1 && gates[0].Name == schedulingv1beta1.QueueAllocationGateKey
-}
-
-// statusOf reads the status that the API shows.
-func (c *Cluster) statusOf(pod *corev1.Pod) Status {
-	switch pod.Status.Phase {
-	case corev1.PodSucceeded:
-		return Succeeded
-	case corev1.PodFailed:
-		return Failed
-	}
-	switch {
-	case pod.DeletionTimestamp != nil:
-		return Releasing
-	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0 && !(c.options.OpensQueueGates && hasOnlyQueueGate(pod)):
-		return Gated
-	case pod.Spec.NodeName == "":
-		return Pending
-	case pod.Status.Phase == corev1.PodRunning:
-		return Running
-	case pod.Status.Phase == corev1.PodUnknown:
-		return Unknown
-	}
-	return Bound
 }

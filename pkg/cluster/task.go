@@ -12,6 +12,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/budget"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
+	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -37,15 +38,21 @@ type Task struct {
 	// Refusal is what is remembered of its evictions that the API server refused, nil if none was.
 	Refusal *Refusal
 
-	was Status // while it is Evicting: what the API shows
+	// Internal is for the packages below this one.
+	Internal TaskInternals
+}
 
-	budgets budget.Found // that cover its pod
+// TaskInternals are what package model, and package cache above it, keep of a task for themselves.
+type TaskInternals struct {
+	Was           Status       // while it is Evicting: what the API shows
+	Budgets       budget.Found // that cover its pod
+	InJob, InNode int          // positions in their lists
 
-	scheduler     string              // that its job counts it for
-	carried       int32               // the priority of its pod that its job counts it by
-	inJob, inNode int                 // positions in their lists
-	tolerated     []taints.Toleration // that are counted for it
-	terms         []string            // under what its pod is counted in the table of classes
+	// What the pod is counted for, so that it can be counted no more when it has changed.
+	Scheduler   string              // in the pods of its job
+	Priority    int32               // there, too
+	Tolerations []taints.Toleration // of this scheduler's pods
+	Terms       []string            // in the table of classes
 }
 
 // Key returns namespace and name.
@@ -93,7 +100,7 @@ func (t *Task) Started() time.Time {
 }
 
 // IsHeld reports whether the gate of queue admission is still on the pod of a task that waits for a node.
-func (t *Task) IsHeld() bool { return t.Status != Gated && hasOnlyQueueGate(t.Pod) }
+func (t *Task) IsHeld() bool { return t.Status != Gated && HasOnlyQueueGate(t.Pod) }
 
 // Mark is what the pod says about being evicted (volcano.sh/preemptable): its annotation, else its label, else the
 // annotation or label of its PodGroup. ok is false if none says anything.
@@ -133,19 +140,19 @@ func (t *Task) Grace() time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// due is when the task's going is not counted on any longer, zero if it is not being deleted. The API sets the time of
+// Due is when the task's going is not counted on any longer, zero if it is not being deleted. The API sets the time of
 // deletion to when the grace period ends.
-func (t *Task) due() time.Time {
+func (t *Task) Due() time.Time {
 	if t.Status != Releasing || t.Pod.DeletionTimestamp == nil {
 		return time.Time{}
 	}
 	return t.Pod.DeletionTimestamp.Add(lingersAfter)
 }
 
-// read takes over what the pod says of the task itself. An index or priority that cannot be read counts as not given.
-func (t *Task) read(pod *corev1.Pod) {
+// Read takes over what the pod says of the task itself. An index or priority that cannot be read counts as not given.
+func (t *Task) Read(pod *corev1.Pod) {
 	t.Pod = pod
-	t.budgets = budget.Found{}
+	t.Internal.Budgets = budget.Found{}
 	t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)
 	t.Index = -1
 	if index, err := strconv.Atoi(pod.Annotations[batchv1alpha1.TaskIndexKey]); err == nil && index >= 0 {
@@ -159,3 +166,18 @@ func (t *Task) read(pod *corev1.Pod) {
 		t.Priority = int32(value)
 	}
 }
+
+// Belonging returns what placement needs to know of the job and the queue of a task.
+func (t *Task) Belonging() podclass.Belonging {
+	if t.Job == nil {
+		return podclass.Belonging{}
+	}
+	b := t.Job.Internal.Belonging
+	if b.Job != (JobID{}) {
+		b.Role = t.Role
+	}
+	return b
+}
+
+// IsHeldOnNode reports whether a task is counted with its job and stands on a node.
+func (t *Task) IsHeldOnNode() bool { return t.Job != nil && t.Node != nil && t.Status.Counts() }

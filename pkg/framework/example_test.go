@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -81,14 +82,14 @@ func cycle(configuration string, objects ...runtime.Object) {
 		fmt.Println(err)
 		return
 	}
-	s := scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+	s := scheduler.New(scheduler.Options{Cluster: cache.Options{SchedulerNames: []string{"volcano"}}})
 	if err := s.Use(policy); err != nil {
 		fmt.Println(err)
 		return
 	}
-	var events []cluster.Event
+	var events []cache.Event
 	for _, object := range objects {
-		events = append(events, cluster.Set{Object: object})
+		events = append(events, cache.Set{Object: object})
 	}
 	for _, bind := range s.Cycle(fixture.Birth.Add(time.Hour), events).Decisions.Binds {
 		fmt.Println(bind.Pod.Name, "→", bind.Node)

@@ -126,7 +126,7 @@ type NodeFilter interface {
 
 // NodeInvalidator is implemented by filters and scorers whose answer about a node depends on more than this node. It
 // has no switch. InvalidateNodes is called before answers from a cache are used. For each node on which its answer may
-// have changed, the plugin then calls [cluster.Cluster.Outdate].
+// have changed, the plugin then calls [model.Cluster.Outdate].
 type NodeInvalidator interface {
 	InvalidateNodes()
 }

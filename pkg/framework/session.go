@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -58,7 +60,7 @@ type Share struct {
 // Session is the model during one cycle, with the decisions made so far. Its embedded [Questions] ask the plugins.
 type Session struct {
 	Questions
-	Cluster *cluster.Cluster
+	Cluster *model.Cluster
 	Placer  Placer
 	Outlook Outlook // nil in a session without evictions
 	Now     time.Time
@@ -122,22 +124,23 @@ func Keep[T any](s *Session, key string, makeIt func() T) T {
 	return made
 }
 
-// Open returns an open session.
-func Open(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
-	s := NewSession(c, policy, placer, now)
+// Open brings the model up to date and returns an open session.
+func Open(c *cache.Cache, policy *Policy, placer Placer, now time.Time) *Session {
+	c.Refresh(&policy.Keys, now)
+	s := NewSession(c.Cluster, policy, placer, now)
 	s.Open()
 	return s
 }
 
 // NewSession returns a session that is not open yet.
-func NewSession(c *cluster.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
+func NewSession(c *model.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
 	return &Session{Questions: Questions{Policy: policy}, Cluster: c, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
 		judged: map[*cluster.Job]bool{}, heads: map[place]head{}}
 }
 
-// NewTrial returns a session for a question inside [cluster.Cluster.Try]: what the same code would decide. It lists
+// NewTrial returns a session for a question inside [model.Cluster.Try]: what the same code would decide. It lists
 // binds and plans, but none comes into force, and every change stays in the undo log. The session is not open.
-func NewTrial(c *cluster.Cluster, policy *Policy, placer Placer, outlook Outlook, now time.Time) *Session {
+func NewTrial(c *model.Cluster, policy *Policy, placer Placer, outlook Outlook, now time.Time) *Session {
 	s := NewSession(c, policy, placer, now)
 	s.Outlook, s.trial = outlook, true
 	return s
@@ -146,15 +149,11 @@ func NewTrial(c *cluster.Cluster, policy *Policy, placer Placer, outlook Outlook
 // IsTrial reports whether the session comes from NewTrial.
 func (s *Session) IsTrial() bool { return s.trial }
 
-// Open brings the totals of the model up to date, opens the plugins and collects the jobs to look at. A job with a
+// Open opens the plugins and collects the jobs to look at. The model must be up to date ([cache.Cache.Refresh]). A job with a
 // problem gets its verdict here and is left out. So is a job for which nothing has changed since its last verdict.
 func (s *Session) Open() {
-	c, now := s.Cluster, s.Now
-	c.UseKeys(&s.Policy.Keys)
-	c.Settle()
-	c.Expire(now)
 	s.OpenPlugins()
-	for _, j := range c.Waiting() {
+	for _, j := range s.Cluster.Waiting() {
 		s.join(j)
 	}
 	slices.SortFunc(s.queues, cluster.CompareQueues)
@@ -264,7 +263,7 @@ func (s *Session) Jobs(q *cluster.Queue) []*cluster.Job { return s.jobs[q] }
 
 // AddVerdict notes why a job waits. The first verdict in a session replaces those of earlier sessions. Further ones are
 // about other tasks of the job, and are added to it. Nil withdraws what was said in this session. See
-// [cluster.Cluster.SetVerdict], which replaces every verdict.
+// [model.Cluster.SetVerdict], which replaces every verdict.
 func (s *Session) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 	if s.judged[j] {
 		s.Cluster.AddVerdict(j, v)

@@ -7,6 +7,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -178,19 +179,18 @@ func TestAPluginMayRefuseAJobAltogether(t *testing.T) {
 
 func TestAJobIsLookedAtAgainOnlyWhenWhatWouldHelpHasHappened(t *testing.T) {
 	policy := policyOf(t, nil)
-	s := open(policy, gangs(1)...)
-	c := s.Cluster
+	s, c := openCache(policy, gangs(1)...)
 	j := c.Job(fixture.Key("j0"))
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	looked := func() bool { return len(framework.Open(c, policy, nil, now).Queues()) > 0 }
 	if looked() {
 		t.Error("looked at although nothing has happened")
 	}
-	c.Apply(cluster.Set{Object: fixture.Queue("another")})
+	c.Apply(cache.Set{Object: fixture.Queue("another")})
 	if looked() {
 		t.Error("looked at although only a queue was made, and a node would help")
 	}
-	c.Apply(cluster.Set{Object: fixture.Node("n2", "cpu=1")})
+	c.Apply(cache.Set{Object: fixture.Node("n2", "cpu=1")})
 	if !looked() {
 		t.Error("not looked at although there is a new node")
 	}
@@ -198,16 +198,16 @@ func TestAJobIsLookedAtAgainOnlyWhenWhatWouldHelpHasHappened(t *testing.T) {
 
 func TestARefusalThatNamesNoHelpIsLookedAtWhenAnythingHasHappened(t *testing.T) {
 	policy := policyOf(t, nil)
-	for name, event := range map[string]cluster.Event{
-		"a node": cluster.Set{Object: fixture.Node("n2", "cpu=1")}, "a queue": cluster.Set{Object: fixture.Queue("another")},
+	for name, event := range map[string]cache.Event{
+		"a node": cache.Set{Object: fixture.Node("n2", "cpu=1")}, "a queue": cache.Set{Object: fixture.Queue("another")},
 	} {
-		s := open(policy, gangs(1)...)
+		s, c := openCache(policy, gangs(1)...)
 		s.AddVerdict(s.Cluster.Job(fixture.Key("j0")), &verdict.Verdict{Code: verdict.Refused})
-		if len(framework.Open(s.Cluster, policy, nil, now).Queues()) > 0 {
+		if len(framework.Open(c, policy, nil, now).Queues()) > 0 {
 			t.Error("looked at although nothing has happened")
 		}
-		s.Cluster.Apply(event)
-		if len(framework.Open(s.Cluster, policy, nil, now).Queues()) == 0 {
+		c.Apply(event)
+		if len(framework.Open(c, policy, nil, now).Queues()) == 0 {
 			t.Errorf("not looked at although there is %s", name)
 		}
 	}
@@ -231,13 +231,13 @@ func TestWhatIsSaidOfPartsOfAJobIsHeldTogether(t *testing.T) {
 
 func TestWhatWasSaidOfPodsThatAreNoMoreIsForgotten(t *testing.T) {
 	policy := policyOf(t, nil)
-	s := open(policy, gangs(1)...)
+	s, c := openCache(policy, gangs(1)...)
 	j := s.Cluster.Job(fixture.Key("j0"))
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	for _, name := range []string{"j0-0", "j0-1"} {
-		s.Cluster.Apply(cluster.Delete{Object: s.Cluster.Task(fixture.Key(name)).Pod})
+		c.Apply(cache.Delete{Object: s.Cluster.Task(fixture.Key(name)).Pod})
 	}
-	framework.Open(s.Cluster, policy, nil, now)
+	framework.Open(c, policy, nil, now)
 	if j.Verdict != nil {
 		t.Errorf("the verdict is still %s", j.Verdict.Sentence())
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
@@ -49,7 +50,7 @@ func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
 
 func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
 	f := &observer{named: "f"}
-	s := open(policyOf(t, nil, []framework.Plugin{f}), running(gangs(2))...)
+	s, k := openCache(policyOf(t, nil, []framework.Plugin{f}), running(gangs(2))...)
 	c := s.Cluster
 	task := func(name string) *cluster.Task { return c.Task(fixture.Key(name)) }
 	x := s.Begin()
@@ -74,7 +75,7 @@ func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"j0-0": "n0", "j1-0": "n0"}, f.counts); diff != "" {
 		t.Errorf("the observer is wrong (-want +got):\n%s", diff)
 	}
-	if problems := c.Audit(); len(problems) > 0 || c.Mark() != 0 {
+	if problems := k.Audit(); len(problems) > 0 || c.Mark() != 0 {
 		t.Error(problems)
 	}
 	s.Begin().Undo()
@@ -85,8 +86,7 @@ func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
 
 func TestAJobWithAPlanIsNotLookedAt(t *testing.T) {
 	policy := policyOf(t, nil)
-	s := open(policy, gangs(2)...)
-	c := s.Cluster
+	s, c := openCache(policy, gangs(2)...)
 	x := s.Begin()
 	x.Pipeline(c.Task(fixture.Key("j1-0")), c.Node("n0"))
 	p := &cluster.Plan{ID: "1", Job: c.Job(fixture.Key("j1"))}
@@ -182,7 +182,7 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 	policyless := func(f *observer) *framework.Policy { return policyOf(t, nil, []framework.Plugin{f}) }
 	rapid.Check(t, func(t *rapid.T) {
 		f := &observer{named: "f"}
-		s := open(policyless(f), running(gangs(4))...)
+		s, k := openCache(policyless(f), running(gangs(4))...)
 		c := s.Cluster
 		before := sketch(c)
 		var begun []framework.Transaction
@@ -217,7 +217,7 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 				if counts := counting(c); !maps.Equal(counts, f.counts) {
 					t.Fatalf("the observer knows of %v, what counts is %v", f.counts, counts)
 				}
-				if problems := c.Audit(); len(problems) > 0 {
+				if problems := k.Audit(); len(problems) > 0 {
 					t.Fatal(problems)
 				}
 			},
@@ -231,7 +231,7 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 	})
 }
 
-func tasks(c *cluster.Cluster) []*cluster.Task {
+func tasks(c *model.Cluster) []*cluster.Task {
 	var all []*cluster.Task
 	for _, j := range c.Jobs() {
 		all = append(all, j.Tasks()...)
@@ -251,7 +251,7 @@ func amounts(v resources.Vector) (all string) {
 }
 
 // sketch lists everything in a model that a decision depends on.
-func sketch(c *cluster.Cluster) string {
+func sketch(c *model.Cluster) string {
 	var b strings.Builder
 	for _, n := range c.Nodes() {
 		fmt.Fprintln(&b, n.Name, amounts(n.Used), amounts(n.Releasing), amounts(n.Promised), n.NonZero, len(n.Tasks()))

@@ -8,6 +8,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -192,7 +193,7 @@ func TestAQueueTakesFromItsEqualsOnlyIfAllJudgesAgreeAndThereIsOne(t *testing.T)
 // chooser names these pods as victims.
 type chooser struct {
 	named
-	cluster **cluster.Cluster
+	cluster **model.Cluster
 	victims []string
 }
 
@@ -217,7 +218,7 @@ func TestAllThatTheFirstTierChoosesLeaveAndEachOnce(t *testing.T) {
 		"the switch is off":           {[][][]string{{{"j0-0"}, {"j0-1"}}}, map[string]conf.Switch{"00": conf.EnabledVictim}, []string{"j0-1 01"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var c *cluster.Cluster
+			var c *model.Cluster
 			tiers := perTier(test.tiers, func(name named, victims []string) framework.Plugin { return chooser{name, &c, victims} })
 			s := open(policyOf(t, test.off, tiers...), gangs(2)...)
 			c = s.Cluster

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -45,12 +47,18 @@ func policyOf(t *testing.T, off map[string]conf.Switch, tiers ...[]framework.Plu
 
 // open opens a session on a model of these objects.
 func open(policy *framework.Policy, objects ...runtime.Object) *framework.Session {
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
-	c.Apply(cluster.Set{Object: fixture.Queue("default")})
+	s, _ := openCache(policy, objects...)
+	return s
+}
+
+// openCache opens a session on a model of these objects, and returns what keeps the model too.
+func openCache(policy *framework.Policy, objects ...runtime.Object) (*framework.Session, *cache.Cache) {
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
+	c.Apply(cache.Set{Object: fixture.Queue("default")})
 	for _, object := range objects {
-		c.Apply(cluster.Set{Object: object})
+		c.Apply(cache.Set{Object: object})
 	}
-	return framework.Open(c, policy, nil, now)
+	return framework.Open(c, policy, nil, now), c
 }
 
 // gangs are two nodes and so many jobs of two pods each: j0 with the pods j0-0 and j0-1, and so on.
@@ -140,7 +148,7 @@ type observer struct {
 }
 
 // counting returns the tasks of a model that count, with their nodes.
-func counting(c *cluster.Cluster) map[string]string {
+func counting(c *model.Cluster) map[string]string {
 	counts := map[string]string{}
 	for _, t := range tasks(c) {
 		if t.Status.Counts() {

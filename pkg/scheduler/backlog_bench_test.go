@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -88,7 +88,7 @@ func (c *crowd) fill(tb testing.TB) *loop.Loop {
 }
 
 // waitingGangs are gangs of ten that wait, of so many kinds. wanting says that their PodGroups name what they want.
-func (c *crowd) waitingGangs(count, kinds int, class string, wanting bool) []cluster.Event {
+func (c *crowd) waitingGangs(count, kinds int, class string, wanting bool) []cache.Event {
 	var objects []runtime.Object
 	for i := range count {
 		name := fmt.Sprintf("waits-%05d", i)
@@ -117,7 +117,7 @@ func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
 }
 
 // lone are pods of high priority that wait, each by itself, of so many kinds.
-func (c *crowd) lone(count, kinds int) []cluster.Event {
+func (c *crowd) lone(count, kinds int) []cache.Event {
 	var objects []runtime.Object
 	for i := range count {
 		name := fmt.Sprintf("lone-%05d", i)
@@ -130,10 +130,10 @@ func (c *crowd) lone(count, kinds int) []cluster.Event {
 	return eventsOf(objects)
 }
 
-func eventsOf(objects []runtime.Object) []cluster.Event {
-	events := make([]cluster.Event, len(objects))
+func eventsOf(objects []runtime.Object) []cache.Event {
+	events := make([]cache.Event, len(objects))
 	for i, o := range objects {
-		events[i] = cluster.Set{Object: o}
+		events[i] = cache.Set{Object: o}
 	}
 	return events
 }
@@ -186,23 +186,23 @@ func BenchmarkBacklog(b *testing.B) {
 		{"10000 gangs in ten queues", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
 	} {
 		var w *loop.Loop
-		cycle := func(b *testing.B, events []cluster.Event) {
+		cycle := func(b *testing.B, events []cache.Event) {
 			w.Now = w.Now.Add(time.Second)
 			if result := w.Scheduler.Cycle(w.Now, events); result.Panic != "" {
 				b.Fatal(result.Panic)
 			}
 		}
-		begin := func(b *testing.B) []cluster.Event {
+		begin := func(b *testing.B) []cache.Event {
 			w = test.fill(b)
 			return test.waitingGangs(test.gangs, kinds, test.class, test.wanting)
 		}
 		// finished are some pods that run, as done.
 		at := 0
-		finished := func(count int) (events []cluster.Event) {
+		finished := func(count int) (events []cache.Event) {
 			for range count {
 				pod := w.Task(fixture.Key(fmt.Sprintf("run-%06d", at*7919%(test.nodes*test.perNode)))).Pod.DeepCopy()
 				pod.Status.Phase = corev1.PodSucceeded
-				events = append(events, cluster.Set{Object: pod})
+				events = append(events, cache.Set{Object: pod})
 				at++
 			}
 			return events
@@ -211,12 +211,12 @@ func BenchmarkBacklog(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				events := begin(b)
-				w.Scheduler.Cluster().Apply(events...)
+				w.Scheduler.Cache().Apply(events...)
 				b.StartTimer()
 				cycle(b, nil)
 			}
 		})
-		again := func(name string, events func() []cluster.Event) {
+		again := func(name string, events func() []cache.Event) {
 			b.Run(test.name+"/"+name, func(b *testing.B) {
 				b.StopTimer()
 				at = 0
@@ -231,8 +231,8 @@ func BenchmarkBacklog(b *testing.B) {
 				}
 			})
 		}
-		again("nothing new", func() []cluster.Event { return nil })
-		again("one pod finished", func() []cluster.Event { return finished(1) })
-		again("1000 pods finished", func() []cluster.Event { return finished(1000) })
+		again("nothing new", func() []cache.Event { return nil })
+		again("one pod finished", func() []cache.Event { return finished(1) })
+		again("1000 pods finished", func() []cache.Event { return finished(1000) })
 	}
 }

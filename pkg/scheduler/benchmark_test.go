@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -71,7 +71,7 @@ func BenchmarkCycleAfterOneEvent(b *testing.B) {
 		done++
 		b.StartTimer()
 		w.Now = w.Now.Add(time.Second)
-		result := w.Scheduler.Cycle(w.Now, []cluster.Event{cluster.Set{Object: pod}, cluster.Set{Object: fresh}})
+		result := w.Scheduler.Cycle(w.Now, []cache.Event{cache.Set{Object: pod}, cache.Set{Object: fresh}})
 		if len(result.Decisions.Binds) != 1 {
 			b.Fatalf("%d pods were bound: %s", len(result.Decisions.Binds), result.Panic)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/verdict"
@@ -287,7 +287,7 @@ func TestWhatACycleRepeats(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 		w.Set(fixture.Gang("g", "default", 1, 1))
 		w.Cycle()
-		w.Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.Now})
+		w.Apply(cache.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.Now})
 		if wake := w.Scheduler.Cycle(w.Now, nil).Wake; wake.Sub(w.Now) != time.Second {
 			t.Errorf("wakes after %s", wake.Sub(w.Now))
 		}
@@ -314,7 +314,7 @@ func TestFailuresAreContained(t *testing.T) {
 		if d := w.Cycle(); len(d.Binds) != 1 {
 			t.Fatalf("decided %+v", d)
 		}
-		w.Apply(cluster.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.Now, Reason: "it is full"})
+		w.Apply(cache.BindFailed{Pod: fixture.Key("g-0"), UID: "g-0-uid", At: w.Now, Reason: "it is full"})
 		result := w.Scheduler.Cycle(w.Now, nil)
 		if len(result.Decisions.Binds) != 0 || !result.Wake.After(w.Now) {
 			t.Fatalf("right after the failure: %+v", result)
@@ -347,8 +347,8 @@ func TestFailuresAreContained(t *testing.T) {
 	t.Run("an event that cannot be taken in keeps no other out", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"))
 		var missing *corev1.Pod // stands for whatever the model stumbles over
-		result := w.Scheduler.Cycle(w.Now, []cluster.Event{cluster.Set{Object: missing},
-			cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod("p", fixture.In("g"))}})
+		result := w.Scheduler.Cycle(w.Now, []cache.Event{cache.Set{Object: missing},
+			cache.Set{Object: fixture.Group("g", "default", 1)}, cache.Set{Object: fixture.Pod("p", fixture.In("g"))}})
 		if result.Panic == "" || len(result.Decisions.Binds) != 1 {
 			t.Errorf("the result is %+v", result)
 		}

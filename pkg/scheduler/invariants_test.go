@@ -15,6 +15,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -38,7 +39,7 @@ func (l *randomCluster) check(j judge) {
 	if result.Panic != "" {
 		j.Fatalf("under %q: %s", l.configuration, result.Panic)
 	}
-	for _, problem := range l.scheduler.Cluster().Audit() {
+	for _, problem := range l.scheduler.Cache().Audit() {
 		l.fail(j, "the totals are wrong: %s", problem)
 	}
 	for _, stale := range l.scheduler.Reporter().Stale(l.scheduler.Cluster()) {
@@ -229,7 +230,7 @@ func (l *randomCluster) isBelow(name, above string) bool {
 // checkReplay checks that the same events give the same decisions, byte for byte, with any order of threads and maps, and
 // any order of objects within a cycle (S3).
 func (l *randomCluster) checkReplay(j judge) {
-	replay := func(how string, change func([]cluster.Event) []cluster.Event) {
+	replay := func(how string, change func([]cache.Event) []cache.Event) {
 		s := newScheduler()
 		for i, t := range l.turns {
 			t.events = change(t.events)
@@ -239,7 +240,7 @@ func (l *randomCluster) checkReplay(j judge) {
 			}
 		}
 	}
-	same := func(events []cluster.Event) []cluster.Event { return events }
+	same := func(events []cache.Event) []cache.Event { return events }
 	replay("told again", same)
 	threads := goruntime.GOMAXPROCS(1)
 	defer goruntime.GOMAXPROCS(threads)
@@ -249,9 +250,9 @@ func (l *randomCluster) checkReplay(j judge) {
 
 // backwards turns the order of objects around, and keeps that of the events of each. Where bindings were refused it also
 // keeps that among pods: whether the next attempt succeeded before or after a refusal makes a difference to the back-off.
-func backwards(events []cluster.Event) []cluster.Event {
-	refused := slices.ContainsFunc(events, func(e cluster.Event) bool { _, ok := e.(cluster.BindFailed); return ok })
-	of := map[string][]cluster.Event{}
+func backwards(events []cache.Event) []cache.Event {
+	refused := slices.ContainsFunc(events, func(e cache.Event) bool { _, ok := e.(cache.BindFailed); return ok })
+	of := map[string][]cache.Event{}
 	for _, e := range events {
 		who := subject(e)
 		if refused && strings.HasPrefix(who, "pod ") {
@@ -261,7 +262,7 @@ func backwards(events []cluster.Event) []cluster.Event {
 	}
 	order := slices.Sorted(maps.Keys(of))
 	slices.Reverse(order)
-	var all []cluster.Event
+	var all []cache.Event
 	for _, who := range order {
 		all = append(all, of[who]...)
 	}
@@ -269,14 +270,14 @@ func backwards(events []cluster.Event) []cluster.Event {
 }
 
 // subject names what an event is about.
-func subject(e cluster.Event) string {
+func subject(e cache.Event) string {
 	var about runtime.Object
 	switch e := e.(type) {
-	case cluster.Set:
+	case cache.Set:
 		about = e.Object
-	case cluster.Delete:
+	case cache.Delete:
 		about = e.Object
-	case cluster.BindFailed:
+	case cache.BindFailed:
 		return "pod " + e.Pod.Name
 	}
 	if pod, ok := about.(*corev1.Pod); ok {
@@ -303,7 +304,7 @@ func (l *randomCluster) settle(j judge) {
 		}
 		l.underway = nil
 		// What time alone decides while the rest is looked at is no unrest.
-		due := l.scheduler.Cluster().NextDeadline(l.now)
+		due := l.scheduler.Cache().NextDeadline(l.now)
 		isLong := due.IsZero() || due.After(l.now.Add((furtherCycles+1)*time.Second))
 		if quiet++; len(l.events) > 0 || before == 0 || !isLong || l.turns[before].decided != text(&decision.Decisions{}) {
 			quiet = 0
@@ -334,7 +335,7 @@ func (l *randomCluster) checkRest(j judge) {
 }
 
 func (l *randomCluster) checkRestart(j judge) {
-	var events []cluster.Event
+	var events []cache.Event
 	tell(&events, l.nodes)
 	tell(&events, l.queues)
 	tell(&events, l.ranks)
@@ -413,8 +414,8 @@ func (l *randomCluster) checkIdle(j judge) {
 	}
 }
 
-func tell[T runtime.Object](events *[]cluster.Event, all map[string]T) {
+func tell[T runtime.Object](events *[]cache.Event, all map[string]T) {
 	for _, name := range names(all) {
-		*events = append(*events, cluster.Set{Object: all[name]})
+		*events = append(*events, cache.Set{Object: all[name]})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -14,7 +14,7 @@ type Inbox interface {
 	// Wake receives when there are events or a new policy.
 	Wake() <-chan struct{}
 	// Take returns the events since the last call, and the newest policy if there is a new one.
-	Take() ([]cluster.Event, *framework.Policy)
+	Take() ([]cache.Event, *framework.Policy)
 }
 
 // Outbox receives decisions. Its methods must not wait for the API server.

@@ -160,7 +160,7 @@ func (s *Scheduler) Reader() (*explain.Model, error) {
 		return nil, ErrNoPolicy
 	}
 	if s.reader == nil {
-		m, err := explain.New(s.cluster, s.policy)
+		m, err := explain.New(s.cache, s.policy)
 		if err != nil {
 			return nil, fmt.Errorf("questions cannot be answered under this configuration: %w", err)
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/explain"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -23,17 +23,17 @@ import (
 // mailbox is an inbox and an outbox of which a test holds the other ends.
 type mailbox struct {
 	wake   chan struct{}
-	events chan []cluster.Event
+	events chan []cache.Event
 	cycles chan Result
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{wake: make(chan struct{}, 1), events: make(chan []cluster.Event, 1), cycles: make(chan Result, 1000)}
+	return &mailbox{wake: make(chan struct{}, 1), events: make(chan []cache.Event, 1), cycles: make(chan Result, 1000)}
 }
 
 func (m *mailbox) Wake() <-chan struct{} { return m.wake }
 
-func (m *mailbox) Take() ([]cluster.Event, *framework.Policy) {
+func (m *mailbox) Take() ([]cache.Event, *framework.Policy) {
 	select {
 	case events := <-m.events:
 		return events, nil
@@ -46,7 +46,7 @@ func (m *mailbox) Do(decision.Decisions)         {}
 func (m *mailbox) Report(result Result, _ error) { m.cycles <- result }
 
 // send has events taken in.
-func (m *mailbox) send(events ...cluster.Event) {
+func (m *mailbox) send(events ...cache.Event) {
 	m.events <- events
 	m.wake <- struct{}{}
 }
@@ -79,12 +79,12 @@ func newScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+	s := New(Options{Cluster: cache.Options{SchedulerNames: []string{"volcano"}}})
 	if err := s.Use(policy); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range append(objects, fixture.Queue("default")) {
-		s.Cluster().Apply(cluster.Set{Object: o})
+		s.Cache().Apply(cache.Set{Object: o})
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func newScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
 func TestARunningSchedulerAnswers(t *testing.T) {
 	s := newScheduler(t, fixture.Node("n", "cpu=2"))
 	m := running(t, s)
-	m.send(cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=4"))})
+	m.send(cache.Set{Object: fixture.Group("g", "default", 1)}, cache.Set{Object: fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=4"))})
 	<-m.cycles
 	q, ctx := s.Questions(), t.Context()
 	j, err := q.Job(ctx, fixture.Key("g"))
@@ -176,7 +176,7 @@ func TestEveryQuestionEnds(t *testing.T) {
 		!strings.Contains(err.Error(), "a mistake") {
 		t.Errorf("over a panic the error is %v", err)
 	}
-	m.send(cluster.Set{Object: fixture.Node("n", "cpu=2")})
+	m.send(cache.Set{Object: fixture.Node("n", "cpu=2")})
 	<-m.cycles
 	if _, err := q.Node(t.Context(), "n"); err != nil {
 		t.Errorf("after a panic the answer is %v", err)
@@ -251,7 +251,7 @@ func TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges(t *testing.T) {
 		})
 	}
 	for i := range 100 {
-		m.send(cluster.Set{Object: fixture.Group("g", "default", 1)}, cluster.Set{Object: fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"))})
+		m.send(cache.Set{Object: fixture.Group("g", "default", 1)}, cache.Set{Object: fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"))})
 		if result := <-m.cycles; result.Panic != "" {
 			t.Fatal(result.Panic)
 		}

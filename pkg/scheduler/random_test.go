@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -45,7 +45,7 @@ type randomCluster struct {
 	ranks  map[string]*schedulingv1.PriorityClass
 
 	underway []decision.Bind // bindings that were decided and whose outcome is open
-	events   []cluster.Event // what the scheduler has not heard yet
+	events   []cache.Event   // what the scheduler has not heard yet
 	turns    []turn
 }
 
@@ -53,7 +53,7 @@ type randomCluster struct {
 type turn struct {
 	now           time.Time
 	configuration string
-	events        []cluster.Event
+	events        []cache.Event
 	decided       string // the decisions as JSON
 }
 
@@ -117,12 +117,12 @@ func (l *randomCluster) identify(o metav1.Object) {
 	o.SetCreationTimestamp(metav1.NewTime(fixture.Birth.Add(time.Duration(l.choose(3)) * time.Second)))
 }
 
-func (l *randomCluster) hear(events ...cluster.Event) { l.events = append(l.events, events...) }
+func (l *randomCluster) hear(events ...cache.Event) { l.events = append(l.events, events...) }
 
 // set shows an object that is new or has changed.
 func set[T runtime.Object](l *randomCluster, all map[string]T, name string, object T) {
 	all[name] = object
-	l.hear(cluster.Set{Object: object})
+	l.hear(cache.Set{Object: object})
 }
 
 // change shows an object as it is after a change.
@@ -140,7 +140,7 @@ func change[T interface {
 func drop[T runtime.Object](l *randomCluster, all map[string]T, name string) {
 	if object, ok := all[name]; ok {
 		delete(all, name)
-		l.hear(cluster.Delete{Object: object})
+		l.hear(cache.Delete{Object: object})
 	}
 }
 
@@ -349,7 +349,7 @@ func (l *randomCluster) answer() {
 		case 0, 1:
 			l.bind(b)
 		case 2:
-			l.hear(cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: l.now})
+			l.hear(cache.BindFailed{Pod: b.Pod, UID: b.UID, At: l.now})
 		case 3:
 			return false
 		}

@@ -12,14 +12,16 @@ import (
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/internal/statuses"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Options are the settings of a scheduler.
 type Options struct {
-	Cluster cluster.Options
+	Cluster cache.Options
 	// Observe is called when a part of a cycle begins, and the function that it returns when that part ends. The parts
 	// are "cycle", "open", "close", and "plugin" or "action" with its name. It may be nil.
 	Observe func(part, name string) (end func())
@@ -27,7 +29,7 @@ type Options struct {
 
 // Scheduler is the state machine. Only one goroutine may use it.
 type Scheduler struct {
-	cluster    *cluster.Cluster
+	cache      *cache.Cache
 	opensGates bool
 	policy     *framework.Policy
 	engine     *placement.Engine
@@ -51,7 +53,7 @@ func New(options Options) *Scheduler {
 	if observe == nil {
 		observe = func(string, string) func() { return func() {} }
 	}
-	return &Scheduler{cluster: cluster.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, reporter: statuses.New(),
+	return &Scheduler{cache: cache.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, reporter: statuses.New(),
 		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), questions: newQuestions()}
 }
 
@@ -62,19 +64,19 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 		return err
 	}
 	s.policy, s.renewed, s.reader = policy, true, nil
-	s.cluster.UseKeys(&policy.Keys)
-	s.reporter.Use(policy, s.cluster)
-	s.cluster.Reconsider()
+	s.cache.UseKeys(&policy.Keys)
+	s.reporter.Use(policy, s.cache.Cluster)
+	s.cache.Reconsider()
 	return nil
 }
 
 // build makes the placement engines for a policy.
 func (s *Scheduler) build(policy *framework.Policy) error {
-	engine, err := placer.New(s.cluster, policy)
+	engine, err := placer.New(s.cache.Cluster, policy)
 	if err != nil {
 		return err
 	}
-	outlook, err := placer.NewOutlook(s.cluster, policy)
+	outlook, err := placer.NewOutlook(s.cache.Cluster, policy)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,10 @@ func (s *Scheduler) build(policy *framework.Policy) error {
 func (s *Scheduler) Policy() *framework.Policy { return s.policy }
 
 // Cluster returns the model, to be read between cycles.
-func (s *Scheduler) Cluster() *cluster.Cluster { return s.cluster }
+func (s *Scheduler) Cluster() *model.Cluster { return s.cache.Cluster }
+
+// Cache returns the cache that keeps the model up to date. Tests apply events to it. Between cycles, [cache.Cache.Audit] checks it.
+func (s *Scheduler) Cache() *cache.Cache { return s.cache }
 
 // Result is the result of a cycle.
 type Result struct {
@@ -100,21 +105,21 @@ type Result struct {
 }
 
 // Cycle applies the events, runs the pipeline once, and returns the decisions.
-func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result) {
+func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	defer s.observe("cycle", "")()
 	s.cycles++
 	for _, e := range events {
 		// An object that cannot be applied must not prevent all others.
-		contained(&result, func() { s.cluster.Apply(e) })
+		contained(&result, func() { s.cache.Apply(e) })
 	}
 	if s.policy == nil {
 		return result
 	}
 	if !s.wake.IsZero() && !now.Before(s.wake) {
-		s.cluster.Reconsider()
+		s.cache.Reconsider()
 	}
 	session, problem := s.run(now)
-	s.reporter.Forget(s.cluster)
+	s.reporter.Forget(s.cache)
 	defer s.observe("close", "")()
 	if problem == "" {
 		result.Decisions.Binds = session.Binds
@@ -125,10 +130,10 @@ func (s *Scheduler) Cycle(now time.Time, events []cluster.Event) (result Result)
 	} else {
 		result.Panic = problem
 	}
-	contained(&result, func() { s.reporter.Statuses(s.cluster, now, &result.Decisions) })
-	contained(&result, func() { s.reporter.Plans(s.cluster, session.Plans, &result.Decisions) })
-	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cluster, &result.Decisions, s.reporter.Touched()) })
-	result.Wake = s.cluster.NextDeadline(now)
+	contained(&result, func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
+	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
+	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cache.Cluster, &result.Decisions, s.reporter.Touched()) })
+	result.Wake = s.cache.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })
 	for _, wake := range [...]time.Time{s.wake, s.reporter.WakeAt()} {
 		if !wake.IsZero() && (result.Wake.IsZero() || wake.Before(result.Wake)) {
@@ -161,16 +166,16 @@ const maxPanics = 3
 // run runs the actions. If one panics, its changes are undone, all bindings of the cycle are dropped, and the panic is
 // counted for the job that was being scheduled.
 func (s *Scheduler) run(now time.Time) (session *framework.Session, problem string) {
-	session = framework.NewSession(s.cluster, s.policy, s.engine, now)
+	session = framework.NewSession(s.cache.Cluster, s.policy, s.engine, now)
 	session.Observe = s.observe
 	defer func() {
 		if cause := recover(); cause != nil {
 			problem = fmt.Sprintf("%v\n%s", cause, debug.Stack())
-			s.cluster.Undo(0)
-			s.cluster.TakeBack(session.Binds, now)
+			s.cache.Undo(0)
+			s.cache.TakeBack(session.Binds, now)
 			for _, planned := range session.Plans {
 				if planned.Plan.IsInForce() {
-					s.cluster.Plans().Cancel(planned.Plan, "the scheduler failed")
+					s.cache.Plans().Cancel(planned.Plan, "the scheduler failed")
 				}
 			}
 			session.Plans = nil
@@ -182,13 +187,14 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	}()
 	session.Outlook = s.outlook
 	end := s.observe("open", "")
+	s.cache.Refresh(&s.policy.Keys, now)
 	session.Open()
 	s.upholdPlans(session)
 	end()
 	for _, action := range s.policy.Actions {
 		end := s.observe("action", action.Name())
 		session.Run(action)
-		if s.cluster.Mark() != 0 {
+		if s.cache.Mark() != 0 {
 			panic("invariant: action " + action.Name() + " left a transaction open")
 		}
 		end()
@@ -212,6 +218,6 @@ func (s *Scheduler) suspect(j *cluster.Job, cause any) {
 	}
 	if s.suspects[j.ID]++; s.suspects[j.ID] >= maxPanics {
 		delete(s.suspects, j.ID)
-		s.cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.Quarantined, Help: verdict.HelpJob, Detail: fmt.Sprint(cause)})
+		s.cache.SetVerdict(j, &verdict.Verdict{Code: verdict.Quarantined, Help: verdict.HelpJob, Detail: fmt.Sprint(cause)})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -27,13 +27,13 @@ func (l *randomCluster) story() string {
 	return b.String()
 }
 
-func told(e cluster.Event) string {
+func told(e cache.Event) string {
 	switch e := e.(type) {
-	case cluster.BindFailed:
+	case cache.BindFailed:
 		return "refused " + e.Pod.Name
-	case cluster.Delete:
+	case cache.Delete:
 		return "gone    " + subject(e)
-	case cluster.Set:
+	case cache.Set:
 		switch o := e.Object.(type) {
 		case *corev1.Node:
 			return fmt.Sprintf("node    %s %v closed=%t %v %v", o.Name, amounts(o.Status.Allocatable), o.Spec.Unschedulable, o.Spec.Taints, o.Status.Conditions)

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/internal/simulator"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -81,7 +81,7 @@ func (m *maker) refusal() change {
 func (m *maker) measure() change {
 	node, parts := m.oneOf(m.nodes...), int64(m.oneOfInts(100_000, 900_000, 900_000))
 	return change{fmt.Sprintf("node %s: %d millionths of its CPU are in use", node, parts), func(l *run) {
-		l.led.Measure(cluster.Measured{Node: node, At: l.led.Now(), CPU: parts, Memory: 100_000})
+		l.led.Measure(cache.Measured{Node: node, At: l.led.Now(), CPU: parts, Memory: 100_000})
 	}}
 }
 

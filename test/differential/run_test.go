@@ -200,7 +200,7 @@ func (l *run) rest() {
 	if l.failure != "" {
 		return
 	}
-	for _, problem := range l.led.Scheduler().Cluster().Audit() {
+	for _, problem := range l.led.Scheduler().Cache().Audit() {
 		l.fail("audit", "%s", problem)
 	}
 	l.rests++

@@ -12,6 +12,7 @@ import (
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -30,13 +31,13 @@ type TB interface {
 var Start = fixture.Birth.Add(time.Hour)
 
 // ClusterOptions are those of every model: it schedules the pods of "volcano".
-func ClusterOptions() cluster.Options {
-	return cluster.Options{SchedulerNames: []string{"volcano"}}
+func ClusterOptions() cache.Options {
+	return cache.Options{SchedulerNames: []string{"volcano"}}
 }
 
 // Model is a cluster with a policy and a clock.
 type Model struct {
-	*cluster.Cluster
+	*cache.Cache
 	Policy *framework.Policy
 	// Now is the time of the next session.
 	Now time.Time
@@ -49,13 +50,13 @@ type Model struct {
 }
 
 // On is a model on a cluster that exists.
-func On(tb TB, c *cluster.Cluster, policy *framework.Policy) *Model {
-	return &Model{Cluster: c, Policy: policy, Now: Start, tb: tb}
+func On(tb TB, c *cache.Cache, policy *framework.Policy) *Model {
+	return &Model{Cache: c, Policy: policy, Now: Start, tb: tb}
 }
 
 // ForPolicy is an empty model under a policy.
 func ForPolicy(tb TB, policy *framework.Policy) *Model {
-	m := On(tb, cluster.New(ClusterOptions()), policy)
+	m := On(tb, cache.New(ClusterOptions()), policy)
 	m.UseKeys(&policy.Keys)
 	return m
 }
@@ -151,10 +152,10 @@ func (m *Model) Set(things ...any) *Model {
 	for _, thing := range things {
 		switch thing := thing.(type) {
 		case runtime.Object:
-			m.Apply(cluster.Set{Object: thing})
+			m.Apply(cache.Set{Object: thing})
 		case []runtime.Object:
 			for _, object := range thing {
-				m.Apply(cluster.Set{Object: object})
+				m.Apply(cache.Set{Object: object})
 			}
 		case []any:
 			m.Set(thing...)
@@ -168,7 +169,7 @@ func (m *Model) Set(things ...any) *Model {
 // Remove deletes objects.
 func (m *Model) Remove(objects ...runtime.Object) *Model {
 	for _, object := range objects {
-		m.Apply(cluster.Delete{Object: object})
+		m.Apply(cache.Delete{Object: object})
 	}
 	return m
 }
@@ -176,7 +177,7 @@ func (m *Model) Remove(objects ...runtime.Object) *Model {
 // Measure shows how busy a node is, in percent.
 func (m *Model) Measure(node string, at time.Time, cpu, memory float64) *Model {
 	const perPercent = 10_000 // loads are in millionths
-	m.Apply(cluster.Measured{Node: node, At: at, CPU: int64(cpu * perPercent), Memory: int64(memory * perPercent)})
+	m.Apply(cache.Measured{Node: node, At: at, CPU: int64(cpu * perPercent), Memory: int64(memory * perPercent)})
 	return m
 }
 

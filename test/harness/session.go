@@ -12,6 +12,7 @@ func (m *Model) Open() *framework.Session { return m.OpenAt(m.Now) }
 
 // OpenAt opens a session at a time, with placement if there is any.
 func (m *Model) OpenAt(now time.Time) *framework.Session {
+	m.Refresh(&m.Policy.Keys, now)
 	var s *framework.Session
 	if m.Engine == nil {
 		s = framework.NewSession(m.Cluster, m.Policy, nil, now)

@@ -14,6 +14,8 @@ var floors = [][]string{
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
 	{"internal/topology", "internal/jobplugins", "pkg/quota"},
 	{"pkg/cluster", "pkg/client", "pkg/apis/batch/validation", "test/fixture"},
+	{"pkg/cluster/model"},
+	{"pkg/cluster/cache"},
 	{"internal/edge", "pkg/framework", "internal/localcluster", "internal/placement"},
 	{"internal/placer", "internal/gang", "internal/admission", "internal/journal"},
 	{"internal/eviction"},

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
@@ -40,7 +40,7 @@ type testCluster struct {
 	now       time.Time
 	births    int
 
-	events  []cluster.Event // that the scheduler has not heard yet
+	events  []cache.Event   // that the scheduler has not heard yet
 	letters []*letter       // plans that are being carried out
 	binds   []decision.Bind // that are under way
 	deaths  map[types.UID]time.Time
@@ -58,7 +58,7 @@ type testCluster struct {
 // turn is all that one cycle hears and decides.
 type turn struct {
 	now     time.Time
-	events  []cluster.Event
+	events  []cache.Event
 	crash   bool // a new scheduler begins with it
 	decided string
 	story   *decision.Decisions
@@ -105,7 +105,7 @@ func (w *testCluster) set(all ...runtime.Object) {
 		case *policyv1.PodDisruptionBudget:
 			w.budgets[o.Name] = o
 		}
-		w.events = append(w.events, cluster.Set{Object: object})
+		w.events = append(w.events, cache.Set{Object: object})
 	}
 }
 
@@ -118,7 +118,7 @@ func (w *testCluster) drop(object runtime.Object) {
 	case *schedulingv1beta1.PodGroup:
 		delete(w.groups, o.Name)
 	}
-	w.events = append(w.events, cluster.Delete{Object: object})
+	w.events = append(w.events, cache.Delete{Object: object})
 }
 
 // change shows a pod as it is after a change, if it is still the one that is meant.
@@ -147,7 +147,7 @@ func (w *testCluster) cycle() *decision.Decisions {
 	if result.Panic != "" {
 		w.judge.breach("S5", "the scheduler failed: %s", result.Panic)
 	}
-	for _, problem := range w.scheduler.Cluster().Audit() {
+	for _, problem := range w.scheduler.Cache().Audit() {
 		w.judge.breach("S5", "audit: %s", problem)
 	}
 	w.judge.cycle(d, at)
@@ -223,7 +223,7 @@ func (w *testCluster) goOn() {
 			return false // takes longer
 		}
 		if !w.willing && w.choose.once(12) {
-			w.events = append(w.events, cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "somebody said no"})
+			w.events = append(w.events, cache.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "somebody said no"})
 			delete(w.judge.memory.bound, b.UID)
 			return true
 		}
@@ -250,7 +250,7 @@ func (w *testCluster) land(b decision.Bind) {
 		p.Status.NominatedNodeName = ""
 	})
 	if !landed {
-		w.events = append(w.events, cluster.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "it is gone"})
+		w.events = append(w.events, cache.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "it is gone"})
 		delete(w.judge.memory.bound, b.UID)
 	}
 }
@@ -279,7 +279,7 @@ func (w *testCluster) carryOn(l *letter) {
 		l.unsent = l.unsent[1:]
 		if !w.evict(e) {
 			l.finished = true
-			w.events = append(w.events, cluster.PlanFailed{Job: l.plan.Job, Plan: l.plan.ID, At: w.now, Reason: "an eviction was refused"})
+			w.events = append(w.events, cache.PlanFailed{Job: l.plan.Job, Plan: l.plan.ID, At: w.now, Reason: "an eviction was refused"})
 		}
 		return
 	}
@@ -385,8 +385,8 @@ func (w *testCluster) crash() {
 }
 
 // all are the objects there are, as a scheduler hears of them that starts now.
-func (w *testCluster) all() []cluster.Event {
-	var events []cluster.Event
+func (w *testCluster) all() []cache.Event {
+	var events []cache.Event
 	list(&events, w.classes)
 	list(&events, w.queues)
 	list(&events, w.nodes)
@@ -396,9 +396,9 @@ func (w *testCluster) all() []cluster.Event {
 	return events
 }
 
-func list[T runtime.Object](events *[]cluster.Event, all map[string]T) {
+func list[T runtime.Object](events *[]cache.Event, all map[string]T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		*events = append(*events, cluster.Set{Object: all[name]})
+		*events = append(*events, cache.Set{Object: all[name]})
 	}
 }
 
@@ -431,8 +431,8 @@ func (w *testCluster) acts() bool {
 
 // hearsOnlyStatuses reports whether all that the scheduler has not heard yet is what it wrote about jobs itself.
 func (w *testCluster) hearsOnlyStatuses() bool {
-	return !slices.ContainsFunc(w.events, func(e cluster.Event) bool {
-		set, ok := e.(cluster.Set)
+	return !slices.ContainsFunc(w.events, func(e cache.Event) bool {
+		set, ok := e.(cache.Set)
 		if !ok {
 			return true
 		}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"pgregory.net/rapid"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -234,10 +234,10 @@ func (w *testCluster) replay() {
 }
 
 // onePerObject reports whether no object is spoken of twice, so that the order cannot matter.
-func onePerObject(events []cluster.Event) bool {
+func onePerObject(events []cache.Event) bool {
 	seen := map[string]bool{}
 	for _, e := range events {
-		set, ok := e.(cluster.Set)
+		set, ok := e.(cache.Set)
 		if !ok {
 			return false
 		}
@@ -250,7 +250,7 @@ func onePerObject(events []cluster.Event) bool {
 	return true
 }
 
-func nameOf(e cluster.Set) string {
+func nameOf(e cache.Set) string {
 	object, err := meta.Accessor(e.Object)
 	if err != nil {
 		panic(err)

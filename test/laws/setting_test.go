@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -99,7 +99,7 @@ func (s setting) policy() *framework.Policy {
 
 // start returns a scheduler that knows nothing yet.
 func (s setting) start() *scheduler.Scheduler {
-	started := scheduler.New(scheduler.Options{Cluster: cluster.Options{SchedulerNames: []string{"volcano"}}})
+	started := scheduler.New(scheduler.Options{Cluster: cache.Options{SchedulerNames: []string{"volcano"}}})
 	if err := started.Use(s.policy()); err != nil {
 		panic(err)
 	}

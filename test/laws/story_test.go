@@ -9,7 +9,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -59,15 +59,15 @@ func tellDecisions(b *strings.Builder, d *decision.Decisions) {
 	}
 }
 
-func told(e cluster.Event) string {
+func told(e cache.Event) string {
 	switch e := e.(type) {
-	case cluster.BindFailed:
+	case cache.BindFailed:
 		return "refused bind " + e.Pod.Name
-	case cluster.PlanFailed:
+	case cache.PlanFailed:
 		return "refused plan " + e.Plan
-	case cluster.Delete:
-		return "gone   " + strings.TrimPrefix(told(cluster.Set(e)), "  ")
-	case cluster.Set:
+	case cache.Delete:
+		return "gone   " + strings.TrimPrefix(told(cache.Set(e)), "  ")
+	case cache.Set:
 		switch o := e.Object.(type) {
 		case *corev1.Node:
 			return fmt.Sprintf("node   %s %s %v cordoned=%t taints=%d", o.Name, amountsOf(o.Status.Allocatable), o.Labels["zone"],

@@ -38,7 +38,7 @@ func (s *scenario) checkQuestions(report *simulator.Report) []string {
 
 // askEverything asks about all there is, and what would happen if each job were submitted once more.
 func askEverything(l *simulator.Led) (wrong []string, err error) {
-	c := l.Scheduler().Cluster()
+	c := l.Scheduler().Cache()
 	m, err := l.Scheduler().Reader()
 	if err != nil {
 		return nil, err

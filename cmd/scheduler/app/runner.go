@@ -22,7 +22,7 @@ import (
 	"hekla.sh/hekla/internal/metrics"
 	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/pkg/client/definitions"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -77,7 +77,7 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 		Logger: logger.WithName("outbox"),
 	})
 	r.scheduler = scheduler.New(scheduler.Options{
-		Cluster: cluster.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
+		Cluster: cache.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
 			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]}, Observe: m.Observe,
 	})
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
@@ -194,7 +194,7 @@ type eventSource struct{ *runner }
 func (t eventSource) Wake() <-chan struct{} { return t.inbox.Wake() }
 
 // Take takes the events first: that uses up the wake-up, and a policy offered after it brings a new one.
-func (t eventSource) Take() ([]cluster.Event, *framework.Policy) {
+func (t eventSource) Take() ([]cache.Event, *framework.Policy) {
 	events := t.inbox.Take()
 	return events, t.policy.Swap(nil)
 }
@@ -236,7 +236,7 @@ func (r reporter) Report(result scheduler.Result, refused error) {
 const longestAuditLog = 20
 
 func (r *runner) audit() {
-	mismatches := r.scheduler.Cluster().Audit()
+	mismatches := r.scheduler.Cache().Audit()
 	r.metrics.Audit(len(mismatches))
 	if len(mismatches) > 0 {
 		r.logger.Error(errors.New("the model does not add up"), "Audit", "mismatches", len(mismatches),

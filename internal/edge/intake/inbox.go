@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/client/informers/externalversions"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -65,7 +65,7 @@ type label struct{ key, value string }
 // watchedKind is the state of the cache of a kind.
 type watchedKind struct {
 	name         string
-	registration cache.ResourceEventHandlerRegistration
+	registration toolscache.ResourceEventHandlerRegistration
 
 	mutex   sync.Mutex
 	problem error // the last error of a list or watch
@@ -88,7 +88,7 @@ func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 		i.nodes = append(i.nodes, label{name, strings.TrimSpace(value)})
 	}
 	scheduling := i.batch.Scheduling().V1beta1()
-	watched := map[string]cache.SharedIndexInformer{
+	watched := map[string]toolscache.SharedIndexInformer{
 		"pods":       i.core.Core().V1().Pods().Informer(),
 		"nodes":      i.core.Core().V1().Nodes().Informer(),
 		"namespaces": i.core.Core().V1().Namespaces().Informer(),
@@ -113,7 +113,7 @@ func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 	return i, i.watchAll(watched)
 }
 
-func (i *Inbox) watchAll(watched map[string]cache.SharedIndexInformer) error {
+func (i *Inbox) watchAll(watched map[string]toolscache.SharedIndexInformer) error {
 	for name, informer := range watched {
 		if err := i.watch(name, informer); err != nil {
 			return fmt.Errorf("watch %s: %w", name, err)
@@ -130,17 +130,17 @@ func readThrough(options *metav1.ListOptions) {
 	}
 }
 
-func (i *Inbox) watch(name string, informer cache.SharedIndexInformer) error {
+func (i *Inbox) watch(name string, informer toolscache.SharedIndexInformer) error {
 	w := &watchedKind{name: name}
-	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
 		w.mutex.Lock()
 		w.problem = err
 		w.mutex.Unlock()
-		cache.DefaultWatchErrorHandler(ctx, r, err)
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 	}); err != nil {
 		return err
 	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(o any, isInInitialList bool) {
 			if pod, ok := o.(*corev1.Pod); ok && !isInInitialList && i.observe != nil {
 				i.observe(pod)
@@ -200,7 +200,7 @@ func (i *Inbox) replaced(before, now object) {
 }
 
 func (i *Inbox) deleted(o any) {
-	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+	if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = tombstone.Obj
 	}
 	if deleted, ok := o.(object); ok && i.isOurs(deleted) {
@@ -245,7 +245,7 @@ func (i *Inbox) watchDevices(ctx context.Context) {
 			return false, nil
 		}
 		resource := i.core.Resource().V1()
-		watched := map[string]cache.SharedIndexInformer{
+		watched := map[string]toolscache.SharedIndexInformer{
 			"resourceclaims": resource.ResourceClaims().Informer(),
 			"resourceslices": resource.ResourceSlices().Informer(),
 			"deviceclasses":  resource.DeviceClasses().Informer(),
@@ -286,11 +286,11 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 	var errs []error
 	select {
 	case <-i.devices:
-		var synced []cache.InformerSynced
+		var synced []toolscache.InformerSynced
 		for _, w := range i.watched() {
 			synced = append(synced, w.registration.HasSynced)
 		}
-		if cache.WaitForCacheSync(ctx.Done(), synced...) {
+		if toolscache.WaitForCacheSync(ctx.Done(), synced...) {
 			return nil
 		}
 	case <-ctx.Done():
@@ -325,18 +325,18 @@ func (i *Inbox) Wake() <-chan struct{} { return i.queue.wake }
 func (i *Inbox) Poke() { i.queue.poke() }
 
 // Take returns the events since the last call, and clears Wake for them. Objects are in the order of their first events.
-func (i *Inbox) Take() []cluster.Event { return i.queue.take() }
+func (i *Inbox) Take() []cache.Event { return i.queue.take() }
 
 // Refuse reports to the loop that a binding was refused for good; it is for [OutboxOptions].
-func (i *Inbox) Refuse(e cluster.BindFailed) {
+func (i *Inbox) Refuse(e cache.BindFailed) {
 	i.queue.add(objectKey{refusalKind, e.Pod.Namespace, e.Pod.Name}, e, false)
 }
 
 // Fail reports to the loop that a plan cannot be carried out; it is for [OutboxOptions].
-func (i *Inbox) Fail(e cluster.PlanFailed) { i.queue.add(objectKey{planKind, "", e.Plan}, e, false) }
+func (i *Inbox) Fail(e cache.PlanFailed) { i.queue.add(objectKey{planKind, "", e.Plan}, e, false) }
 
 // Measure reports loads of nodes to the loop.
-func (i *Inbox) Measure(measured ...cluster.Measured) {
+func (i *Inbox) Measure(measured ...cache.Measured) {
 	for _, e := range measured {
 		i.queue.add(objectKey{loadKind, "", e.Node}, e, false)
 	}

@@ -11,7 +11,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
@@ -86,9 +86,9 @@ func keyOf(o object) objectKey { return objectKey{kindOf(o), o.GetNamespace(), o
 type news struct {
 	// gone is the deletion of the object that the reader knows. It is kept beside later events of another object with the
 	// same name, whose deletion would not tell the reader about the first.
-	gone cluster.Event
+	gone cache.Event
 	// last is the newest event.
-	last cluster.Event
+	last cache.Event
 }
 
 // eventQueue keeps events in the order in which their objects first had any, the newest state for each.
@@ -104,10 +104,10 @@ func newEventQueue() *eventQueue {
 	return &eventQueue{positions: map[objectKey]int{}, wake: make(chan struct{}, 1)}
 }
 
-func (q *eventQueue) set(o object)    { q.add(keyOf(o), cluster.Set{Object: o}, false) }
-func (q *eventQueue) delete(o object) { q.add(keyOf(o), cluster.Delete{Object: o}, true) }
+func (q *eventQueue) set(o object)    { q.add(keyOf(o), cache.Set{Object: o}, false) }
+func (q *eventQueue) delete(o object) { q.add(keyOf(o), cache.Delete{Object: o}, true) }
 
-func (q *eventQueue) add(k objectKey, e cluster.Event, isDeletion bool) {
+func (q *eventQueue) add(k objectKey, e cache.Event, isDeletion bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	position, known := q.positions[k]
@@ -136,7 +136,7 @@ func (q *eventQueue) poke() {
 	}
 }
 
-func (q *eventQueue) take() []cluster.Event {
+func (q *eventQueue) take() []cache.Event {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	// All events so far are about to be returned, so they need not wake the reader.
@@ -144,7 +144,7 @@ func (q *eventQueue) take() []cluster.Event {
 	case <-q.wake:
 	default:
 	}
-	events := make([]cluster.Event, 0, len(q.entries))
+	events := make([]cache.Event, 0, len(q.entries))
 	for i := range q.entries {
 		if entry := &q.entries[i]; entry.gone != nil {
 			events = append(events, entry.gone)

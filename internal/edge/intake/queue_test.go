@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
 func newPod(name string, uid types.UID, node string) *corev1.Pod {
@@ -24,12 +24,12 @@ func newPod(name string, uid types.UID, node string) *corev1.Pod {
 type states map[string][2]string
 
 // tell takes in an event the way the model does: a deletion is only believed of the object that is known.
-func (s states) tell(e cluster.Event) {
+func (s states) tell(e cache.Event) {
 	switch e := e.(type) {
-	case cluster.Set:
+	case cache.Set:
 		pod := e.Object.(*corev1.Pod)
 		s[pod.Name] = [2]string{string(pod.UID), pod.Spec.NodeName}
-	case cluster.Delete:
+	case cache.Delete:
 		pod := e.Object.(*corev1.Pod)
 		if s[pod.Name][0] == string(pod.UID) {
 			delete(s, pod.Name)
@@ -51,14 +51,14 @@ func TestCoalescedEventsTellTheSameAsAllEvents(t *testing.T) {
 					uid = fmt.Sprint(lives)
 				}
 				pod := newPod(name, types.UID(uid), fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "node")))
-				truth.tell(cluster.Set{Object: pod})
+				truth.tell(cache.Set{Object: pod})
 				q.set(pod)
 			},
 			"delete": func(t *rapid.T) {
 				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
 				if uid := truth[name][0]; uid != "" {
 					pod := newPod(name, types.UID(uid), "")
-					truth.tell(cluster.Delete{Object: pod})
+					truth.tell(cache.Delete{Object: pod})
 					q.delete(pod)
 				}
 			},
@@ -100,7 +100,7 @@ func TestAQueueOfEvents(t *testing.T) {
 		q.set(newPod("b", "b", "node"))
 		var got []string
 		for _, e := range q.take() {
-			pod := e.(cluster.Set).Object.(*corev1.Pod)
+			pod := e.(cache.Set).Object.(*corev1.Pod)
 			got = append(got, pod.Name+" "+pod.Spec.NodeName)
 		}
 		if diff := cmp.Diff([]string{"b node", "a ", "c "}, got); diff != "" {
@@ -144,11 +144,11 @@ func TestAQueueOfEvents(t *testing.T) {
 	})
 	t.Run("gives the latest reason why a plan failed", func(t *testing.T) {
 		i := &Inbox{queue: newEventQueue()}
-		for _, e := range []cluster.PlanFailed{{Plan: "p", Reason: "first"}, {Plan: "q"}, {Plan: "p", Reason: "last"}} {
+		for _, e := range []cache.PlanFailed{{Plan: "p", Reason: "first"}, {Plan: "q"}, {Plan: "p", Reason: "last"}} {
 			i.Fail(e)
 		}
 		<-i.Wake()
-		if diff := cmp.Diff([]cluster.Event{cluster.PlanFailed{Plan: "p", Reason: "last"}, cluster.PlanFailed{Plan: "q"}}, i.Take()); diff != "" {
+		if diff := cmp.Diff([]cache.Event{cache.PlanFailed{Plan: "p", Reason: "last"}, cache.PlanFailed{Plan: "q"}}, i.Take()); diff != "" {
 			t.Errorf("taken (-want +got):\n%s", diff)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -59,14 +59,14 @@ func millionths(part float64) (int64, bool) {
 }
 
 // events returns the nodes with both loads, by name.
-func (c collection) events() []cluster.Measured {
-	var events []cluster.Measured
+func (c collection) events() []cache.Measured {
+	var events []cache.Measured
 	for node, m := range c {
 		if m.hasCPU && m.hasMemory {
-			events = append(events, cluster.Measured{Node: node, At: m.at, CPU: m.cpu, Memory: m.memory})
+			events = append(events, cache.Measured{Node: node, At: m.at, CPU: m.cpu, Memory: m.memory})
 		}
 	}
-	slices.SortFunc(events, func(a, b cluster.Measured) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(events, func(a, b cache.Measured) int { return cmp.Compare(a.Node, b.Node) })
 	return events
 }
 

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"time"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
 const (
@@ -59,7 +59,7 @@ func newElasticsearch(block map[string]string) (source, error) {
 	}, nil
 }
 
-func (e *elasticsearch) read(ctx context.Context) ([]cluster.Measured, error) {
+func (e *elasticsearch) read(ctx context.Context) ([]cache.Measured, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(e.query))
 	if err != nil {
 		return nil, err

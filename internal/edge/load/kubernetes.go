@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"hekla.sh/hekla/pkg/apis/bounds"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
 // extension is an API that the API server delegates to another server.
@@ -81,7 +81,7 @@ func newMetricsServer(config *rest.Config) (source, error) {
 	return metricsServer{e}, err
 }
 
-func (m metricsServer) read(ctx context.Context) ([]cluster.Measured, error) {
+func (m metricsServer) read(ctx context.Context) ([]cache.Measured, error) {
 	var list struct {
 		Items []struct {
 			Metadata  metav1.ObjectMeta   `json:"metadata"`
@@ -93,16 +93,16 @@ func (m metricsServer) read(ctx context.Context) ([]cluster.Measured, error) {
 	if _, err := m.get(ctx, "/apis/metrics.k8s.io/v1beta1/nodes", &list); err != nil {
 		return nil, err
 	}
-	var events []cluster.Measured
+	var events []cache.Measured
 	for _, item := range list.Items {
 		cpu, hasCPU := item.Usage[corev1.ResourceCPU]
 		memory, hasMemory := item.Usage[corev1.ResourceMemory]
 		if hasCPU && hasMemory {
-			events = append(events, cluster.Measured{Node: item.Metadata.Name, At: orElse(item.Timestamp, asked), Absolute: true,
+			events = append(events, cache.Measured{Node: item.Metadata.Name, At: orElse(item.Timestamp, asked), Absolute: true,
 				CPU: cpu.MilliValue(), Memory: memory.Value()})
 		}
 	}
-	slices.SortFunc(events, func(a, b cluster.Measured) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(events, func(a, b cache.Measured) int { return cmp.Compare(a.Node, b.Node) })
 	return events, nil
 }
 
@@ -120,7 +120,7 @@ const (
 	memoryMetric = "node_memory_usage_avg"
 )
 
-func (m customMetrics) read(ctx context.Context) ([]cluster.Measured, error) {
+func (m customMetrics) read(ctx context.Context) ([]cache.Measured, error) {
 	found := collection{}
 	for _, part := range []struct {
 		metric string

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -63,7 +63,7 @@ func servePrometheus(t *testing.T, cpu, memory string) string {
 }
 
 // read asks a source once, as the meter would.
-func read(t *testing.T, api *rest.Config, block map[string]string) ([]cluster.Measured, error) {
+func read(t *testing.T, api *rest.Config, block map[string]string) ([]cache.Measured, error) {
 	t.Helper()
 	s, err := New(api, nil, logr.Discard()).source(block)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestSourcesSayHowBusyNodesAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []cluster.Measured{
+		want := []cache.Measured{
 			{Node: "node-1", At: measuredAt, CPU: 505_000, Memory: 100_000}, {Node: "node-2", At: measuredAt, CPU: 250_000},
 			{Node: "over", At: measuredAt, CPU: 1_000_000},
 		}
@@ -128,7 +128,7 @@ func TestSourcesSayHowBusyNodesAre(t *testing.T) {
 			{"metadata":{"name":"node-3"},"timestamp":"2026-03-04T05:06:07Z","usage":{"cpu":"1"}}]}`)
 		})
 		got, err := read(t, &rest.Config{Host: address, BearerToken: "secret"}, map[string]string{"type": "metrics_server"})
-		want := []cluster.Measured{
+		want := []cache.Measured{
 			{Node: "node-1", At: measuredAt, CPU: 251, Memory: 512 << 10, Absolute: true}, // a part of a thousandth counts as one
 			{Node: "node-2", At: measuredAt, CPU: 1250, Memory: 1 << 30, Absolute: true},
 		}
@@ -148,7 +148,7 @@ func TestSourcesSayHowBusyNodesAre(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"items":[{"describedObject":{"kind":"Node","name":"node-1"},"timestamp":"2026-03-04T05:06:07Z","value":%q}]}`, value[metric])
 			})
 			got, err := read(t, &rest.Config{Host: address}, map[string]string{"type": "prometheus_adaptor"})
-			want := []cluster.Measured{{Node: "node-1", At: measuredAt, CPU: 250_000, Memory: 1_000_000}}
+			want := []cache.Measured{{Node: "node-1", At: measuredAt, CPU: 250_000, Memory: 1_000_000}}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %s (%v)", served, diff, err)
 			}
@@ -192,11 +192,11 @@ func TestASourceThatMakesNoSenseIsAnError(t *testing.T) {
 // recorder receives the loads and the log.
 type recorder struct {
 	mutex    sync.Mutex
-	measured []cluster.Measured
+	measured []cache.Measured
 	lines    []string
 }
 
-func (r *recorder) report(m ...cluster.Measured) {
+func (r *recorder) report(m ...cache.Measured) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.measured = append(r.measured, m...)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
 const (
@@ -25,20 +25,20 @@ const (
 // source is a server that measures nodes.
 type source interface {
 	// read returns the loads of all its nodes.
-	read(ctx context.Context) ([]cluster.Measured, error)
+	read(ctx context.Context) ([]cache.Measured, error)
 }
 
 // Meter asks a source at intervals. Its zero value is not ready for use.
 type Meter struct {
 	api    *rest.Config
-	report func(...cluster.Measured)
+	report func(...cache.Measured)
 	logger logr.Logger
 	blocks chan map[string]string // holds the newest that was not taken
 }
 
 // New returns a meter without a source, which [Meter.Use] sets. It asks only while [Meter.Run] runs. api is the connection
 // to the API server.
-func New(api *rest.Config, report func(...cluster.Measured), logger logr.Logger) *Meter {
+func New(api *rest.Config, report func(...cache.Measured), logger logr.Logger) *Meter {
 	return &Meter{api: api, report: report, logger: logger, blocks: make(chan map[string]string, 1)}
 }
 
@@ -116,7 +116,7 @@ func (m *Meter) ask(ctx context.Context, block map[string]string) {
 	}
 }
 
-func readOnce(ctx context.Context, s source) ([]cluster.Measured, error) {
+func readOnce(ctx context.Context, s source) ([]cache.Measured, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
 	defer cancel()
 	measured, err := s.read(ctx)

@@ -11,7 +11,7 @@ import (
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
 // What is asked for, by the label instance of node_exporter, in percent (source: Volcano, which asks node by node).
@@ -34,7 +34,7 @@ func newPrometheus(block map[string]string) (source, error) {
 	return prometheus{prometheusv1.NewAPI(client)}, nil
 }
 
-func (p prometheus) read(ctx context.Context) ([]cluster.Measured, error) {
+func (p prometheus) read(ctx context.Context) ([]cache.Measured, error) {
 	found := collection{}
 	for _, part := range []struct {
 		query string

@@ -17,6 +17,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -41,7 +42,7 @@ type planExecution struct {
 	stages   [][]*podStep
 	left     int // unfinished steps of the current stage
 	running  int // requests
-	refused  []cluster.Refused
+	refused  []cache.Refused
 	sent     int         // evictions
 	failure  string      // why it cannot be carried out, "" if it can, or if that is reported
 	marked   metav1.Time // when the victims were chosen
@@ -81,7 +82,7 @@ type Options struct {
 	// the function returns true.
 	Record func(decision.GroupStatus, func(error) bool)
 	// Fail receives plans that cannot be carried out.
-	Fail func(cluster.PlanFailed)
+	Fail func(cache.PlanFailed)
 	// Evicted receives the result of each eviction.
 	Evicted func(*decision.Eviction, EvictionResult)
 	// IsBusy reports whether bindings wait. While it does, plans get only a part of the requests.
@@ -234,7 +235,7 @@ func (x *Executor) recorded(plan *planExecution, err error) (waits bool) {
 // proceed begins the next stage with any steps, unless steps of the last stage were refused.
 func (x *Executor) proceed(plan *planExecution) {
 	if plan.left == 0 && len(plan.refused) > 0 {
-		slices.SortFunc(plan.refused, func(a, b cluster.Refused) int { return cluster.CompareNames(a.Pod, b.Pod) })
+		slices.SortFunc(plan.refused, func(a, b cache.Refused) int { return cluster.CompareNames(a.Pod, b.Pod) })
 		reason := plan.refused[0].Reason
 		if others := len(plan.refused) - 1; others > 0 {
 			reason += fmt.Sprintf(", and %d more", others)
@@ -319,7 +320,7 @@ func (x *Executor) report(plan *planExecution) {
 	if plan.failure == "" || plan.running > 0 {
 		return
 	}
-	x.options.Fail(cluster.PlanFailed{Job: plan.job, Plan: plan.id, At: time.Now(), Reason: plan.failure, Refused: plan.refused, Sent: plan.sent})
+	x.options.Fail(cache.PlanFailed{Job: plan.job, Plan: plan.id, At: time.Now(), Reason: plan.failure, Refused: plan.refused, Sent: plan.sent})
 	plan.failure = ""
 }
 
@@ -329,7 +330,7 @@ func (e *podStep) refuses(err error) {
 		return
 	}
 	e.victim.isRefused = true
-	e.of.refused = append(e.of.refused, cluster.Refused{Pod: e.pod, UID: e.uid, Reason: said(e, err), ByBudget: forbids(err)})
+	e.of.refused = append(e.of.refused, cache.Refused{Pod: e.pod, UID: e.uid, Reason: said(e, err), ByBudget: forbids(err)})
 }
 
 // Bound removes the nominated node of a pod that is bound.

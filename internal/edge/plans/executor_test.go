@@ -22,6 +22,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -34,7 +35,7 @@ type scripted struct {
 	mutex    sync.Mutex
 	lines    []string           // what was sent, with the second in which it was answered
 	answers  map[string][]error // to the next requests, by what is sent; success when there are none left
-	failures []cluster.PlanFailed
+	failures []cache.PlanFailed
 	results  []string
 
 	told    func(error) bool // of the plan that is being recorded
@@ -78,7 +79,7 @@ func acting(t *testing.T, test func(t *testing.T, s *scripted)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &scripted{begun: time.Now(), answers: map[string][]error{}, records: true}
 		s.Executor = newExecutor(s.answer, Options{
-			Fail: func(e cluster.PlanFailed) { s.failures = append(s.failures, e) },
+			Fail: func(e cache.PlanFailed) { s.failures = append(s.failures, e) },
 			Evicted: func(e *decision.Eviction, result EvictionResult) {
 				s.results = append(s.results, e.Pod.Name+" "+string(result))
 			},

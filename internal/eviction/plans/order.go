@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 )
 
@@ -31,7 +32,7 @@ func repromise(x framework.Transaction, promises []Promise) {
 }
 
 // DependOnOthers reports whether the placement of other pods decides if one of some pods fits.
-func DependOnOthers(c *cluster.Cluster, pods []*cluster.Task) bool {
+func DependOnOthers(c *model.Cluster, pods []*cluster.Task) bool {
 	return slices.ContainsFunc(pods, func(t *cluster.Task) bool { return c.DependsOnPods(t.Class) })
 }
 

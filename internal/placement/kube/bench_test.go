@@ -6,14 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 )
 
 // sizes are numbers of nodes. Each node has thirty pods that no term asks for, of which five have terms of their own.
 var sizes = []int{1000, 5000}
 
-func bigWorld(b *testing.B, nodes int, more ...any) *model {
+func bigWorld(b *testing.B, nodes int, more ...any) *testModel {
 	var objects []any
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
@@ -30,9 +30,9 @@ func bigWorld(b *testing.B, nodes int, more ...any) *model {
 	for _, object := range append(objects, more...) {
 		switch o := object.(type) {
 		case *corev1.Node:
-			w.cluster.Apply(cluster.Set{Object: o})
+			w.cluster.Apply(cache.Set{Object: o})
 		case *corev1.Pod:
-			w.cluster.Apply(cluster.Set{Object: o})
+			w.cluster.Apply(cache.Set{Object: o})
 		}
 	}
 	w.cluster.Settle()
@@ -129,7 +129,7 @@ func BenchmarkFirstSurvey(b *testing.B) {
 		w := bigWorld(b, nodes, fixture.Pod("a", fixture.Labelled("app", "x"), apart("x", corev1.LabelHostname)))
 		b.ReportAllocs()
 		for b.Loop() {
-			plugins, err := New(w.cluster, allFilters, allScores, Arguments{})
+			plugins, err := New(w.cluster.Cluster, allFilters, allScores, Arguments{})
 			if err != nil {
 				b.Fatal(err)
 			}

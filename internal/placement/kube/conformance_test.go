@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -25,6 +25,8 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -34,7 +36,7 @@ type original struct {
 	framework.Framework
 	ctx        context.Context
 	snapshot   *snapshot
-	namespaces cache.Indexer
+	namespaces toolscache.Indexer
 }
 
 type snapshot struct{ fwk.SharedLister }
@@ -90,7 +92,7 @@ type answers struct {
 }
 
 // show makes the framework see the model as it is.
-func (o *original) show(t *rapid.T, c *cluster.Cluster) {
+func (o *original) show(t *rapid.T, c *model.Cluster) {
 	var pods []*corev1.Pod
 	var nodes []*corev1.Node
 	for _, n := range c.Nodes() {
@@ -116,7 +118,7 @@ func (o *original) show(t *rapid.T, c *cluster.Cluster) {
 	}
 }
 
-func (o *original) answer(t *rapid.T, c *cluster.Cluster, pod *corev1.Pod) answers {
+func (o *original) answer(t *rapid.T, c *model.Cluster, pod *corev1.Pod) answers {
 	o.show(t, c)
 	a := answers{map[string]string{}, map[string]int64{}, map[string]int64{}}
 	state := framework.NewCycleState()
@@ -165,7 +167,7 @@ func (o *original) answer(t *rapid.T, c *cluster.Cluster, pod *corev1.Pod) answe
 }
 
 // answer asks our plugins the way the placement engine does.
-func answer(c *cluster.Cluster, q *Question) (a answers, preferring bool) {
+func answer(c *model.Cluster, q *Question) (a answers, preferring bool) {
 	a = answers{map[string]string{}, map[string]int64{}, map[string]int64{}}
 	var candidates, left []*cluster.Node
 	for _, n := range c.Nodes() {
@@ -224,14 +226,14 @@ func TestAnswersAreThoseOfTheKubeSchedulersFramework(t *testing.T) {
 // history makes a random cluster go through random changes.
 type history struct {
 	t       *rapid.T
-	cluster *cluster.Cluster
+	cluster *cache.Cache
 	plugins *Plugins
 	made    int
 	bound   []*corev1.Pod
 }
 
 func newHistory(t *rapid.T) *history {
-	h := &history{t: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{schedulerName}})}
+	h := &history{t: t, cluster: cache.New(cache.Options{SchedulerNames: []string{schedulerName}})}
 	for range rapid.IntRange(2, 6).Draw(t, "nodes") {
 		h.setNode(t)
 	}
@@ -241,7 +243,7 @@ func newHistory(t *rapid.T) *history {
 	for range rapid.IntRange(1, 4).Draw(t, "waiting") {
 		h.setPod(t)
 	}
-	plugins, err := New(h.cluster, allFilters, allScores, Arguments{})
+	plugins, err := New(h.cluster.Cluster, allFilters, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +251,7 @@ func newHistory(t *rapid.T) *history {
 	return h
 }
 
-func (h *history) apply(e cluster.Event) {
+func (h *history) apply(e cache.Event) {
 	h.cluster.Apply(e)
 	h.cluster.Settle()
 }
@@ -276,12 +278,12 @@ func (h *history) setNode(t *rapid.T) {
 			having(name, int64(i+1)*(300<<20))(n)
 		}
 	}
-	h.apply(cluster.Set{Object: n})
+	h.apply(cache.Set{Object: n})
 }
 
 func (h *history) dropNode(t *rapid.T) {
 	if n := h.cluster.Node(h.nodeName(t)); n != nil && n.Object != nil {
-		h.apply(cluster.Delete{Object: n.Object})
+		h.apply(cache.Delete{Object: n.Object})
 	}
 }
 
@@ -289,17 +291,17 @@ func (h *history) setNamespace(t *rapid.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space(t),
 		Labels: map[string]string{"team": rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "team")}}}
 	if rapid.IntRange(0, 3).Draw(t, "gone") == 0 {
-		h.apply(cluster.Delete{Object: namespace})
+		h.apply(cache.Delete{Object: namespace})
 		return
 	}
-	h.apply(cluster.Set{Object: namespace})
+	h.apply(cache.Set{Object: namespace})
 }
 
 func space(t *rapid.T) string {
 	return rapid.SampledFrom([]string{fixture.Namespace, "other"}).Draw(t, "namespace")
 }
 
-func (h *history) setPod(t *rapid.T) { h.apply(cluster.Set{Object: h.pod(t)}) }
+func (h *history) setPod(t *rapid.T) { h.apply(cache.Set{Object: h.pod(t)}) }
 
 // setBound makes a pod that has a node, or changes one.
 func (h *history) setBound(t *rapid.T) {
@@ -314,7 +316,7 @@ func (h *history) setBound(t *rapid.T) {
 			changed.Status.Phase = corev1.PodSucceeded
 		}
 		h.bound[i] = changed
-		h.apply(cluster.Set{Object: changed})
+		h.apply(cache.Set{Object: changed})
 		return
 	}
 	p := h.pod(t)
@@ -322,7 +324,7 @@ func (h *history) setBound(t *rapid.T) {
 	p.Spec.SchedulerName = rapid.SampledFrom([]string{schedulerName, "default-scheduler"}).Draw(t, "scheduler")
 	p.Status.Phase = corev1.PodRunning
 	h.bound = append(h.bound, p)
-	h.apply(cluster.Set{Object: p})
+	h.apply(cache.Set{Object: p})
 }
 
 func (h *history) dropPod(t *rapid.T) {
@@ -330,7 +332,7 @@ func (h *history) dropPod(t *rapid.T) {
 		return
 	}
 	i := rapid.IntRange(0, len(h.bound)-1).Draw(t, "which")
-	h.apply(cluster.Delete{Object: h.bound[i]})
+	h.apply(cache.Delete{Object: h.bound[i]})
 	h.bound = slices.Delete(h.bound, i, i+1)
 }
 
@@ -462,8 +464,8 @@ func constraint(t *rapid.T) corev1.TopologySpreadConstraint {
 // compare puts one question to both and asks it again.
 func (h *history) compare(o *original, task *cluster.Task, q *Question) {
 	mayScore := q.MayScore()
-	got, preferring := answer(h.cluster, q)
-	want := o.answer(h.t, h.cluster, task.Pod)
+	got, preferring := answer(h.cluster.Cluster, q)
+	want := o.answer(h.t, h.cluster.Cluster, task.Pod)
 	if !preferring {
 		for _, scores := range want.ByObject {
 			for name, other := range want.ByObject {
@@ -483,7 +485,7 @@ func (h *history) compare(o *original, task *cluster.Task, q *Question) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		h.t.Fatalf("pod %s: -want +got:\n%s", task.Key(), diff)
 	}
-	if again, _ := answer(h.cluster, q); !cmp.Equal(again.Refusals, got.Refusals) || !cmp.Equal(again.LookAround, got.LookAround) {
+	if again, _ := answer(h.cluster.Cluster, q); !cmp.Equal(again.Refusals, got.Refusals) || !cmp.Equal(again.LookAround, got.LookAround) {
 		h.t.Fatalf("pod %s: asked again, got %v, before %v", task.Key(), again, got)
 	}
 	for name, score := range got.LookAround {

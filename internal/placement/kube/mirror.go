@@ -13,11 +13,12 @@ import (
 
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 )
 
 // mirror is the model as the plugins see it. Objects and pods are updated separately, since most questions need no pods.
 type mirror struct {
-	cluster    *cluster.Cluster
+	cluster    *model.Cluster
 	shows      func(cluster.Status) bool // whether a task in a status is on its node
 	bySlot     []*reflection             // nil if there is no node, or it was not needed yet
 	stock      stock                     // container images on all nodes
@@ -58,7 +59,7 @@ func isThere(s cluster.Status) bool { return s.Holds() }
 // willBeThere reports whether it will, once leaving pods are gone and pipelined tasks are placed.
 func willBeThere(s cluster.Status) bool { return s.Holds() && !s.Leaves() || s == cluster.Pipelined }
 
-func newMirror(c *cluster.Cluster, shows func(cluster.Status) bool) *mirror {
+func newMirror(c *model.Cluster, shows func(cluster.Status) bool) *mirror {
 	// Neither a client nor a resync: the factory only has to make listers.
 	factory := informers.NewSharedInformerFactory(nil, 0)
 	m := &mirror{

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -20,18 +21,18 @@ var (
 		{"ImageLocality", 1}}
 )
 
-// model is a cluster with the plugins under test. Package harness imports them, so the tests inside of the package cannot use it.
-type model struct {
+// testModel is a cluster with the plugins under test. Package harness imports them, so the tests inside of the package cannot use it.
+type testModel struct {
 	t       testing.TB
-	cluster *cluster.Cluster
+	cluster *cache.Cache
 	plugins *Plugins
 }
 
-func newModel(t testing.TB, objects ...any) *model {
+func newModel(t testing.TB, objects ...any) *testModel {
 	t.Helper()
-	w := &model{t: t, cluster: cluster.New(cluster.Options{SchedulerNames: []string{schedulerName}})}
+	w := &testModel{t: t, cluster: cache.New(cache.Options{SchedulerNames: []string{schedulerName}})}
 	w.apply(objects...)
-	plugins, err := New(w.cluster, allFilters, allScores, Arguments{})
+	plugins, err := New(w.cluster.Cluster, allFilters, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,16 +40,16 @@ func newModel(t testing.TB, objects ...any) *model {
 	return w
 }
 
-func (w *model) apply(objects ...any) {
+func (w *testModel) apply(objects ...any) {
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *corev1.Node:
-			w.cluster.Apply(cluster.Set{Object: o})
+			w.cluster.Apply(cache.Set{Object: o})
 		case *corev1.Pod:
-			w.cluster.Apply(cluster.Set{Object: o})
+			w.cluster.Apply(cache.Set{Object: o})
 		case *corev1.Namespace:
-			w.cluster.Apply(cluster.Set{Object: o})
-		case cluster.Event:
+			w.cluster.Apply(cache.Set{Object: o})
+		case cache.Event:
 			w.cluster.Apply(o)
 		default:
 			w.t.Fatalf("cannot apply a %T", o)
@@ -57,7 +58,7 @@ func (w *model) apply(objects ...any) {
 	w.cluster.Settle()
 }
 
-func (w *model) task(name string) *cluster.Task {
+func (w *testModel) task(name string) *cluster.Task {
 	w.t.Helper()
 	t := w.cluster.Task(fixture.Key(name))
 	if t == nil {
@@ -66,10 +67,10 @@ func (w *model) task(name string) *cluster.Task {
 	return t
 }
 
-func (w *model) ask(name string) *Question { return w.plugins.Ask(w.task(name).Class) }
+func (w *testModel) ask(name string) *Question { return w.plugins.Ask(w.task(name).Class) }
 
 // survey returns what a survey of all nodes says, by node.
-func (w *model) survey(q *Question) (refusals map[string]string, scores map[string]int64) {
+func (w *testModel) survey(q *Question) (refusals map[string]string, scores map[string]int64) {
 	refusals, scores = map[string]string{}, map[string]int64{}
 	said, points := q.Survey(w.cluster.Nodes())
 	for i, n := range w.cluster.Nodes() {

@@ -31,7 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 )
 
 // Weighted is a plugin that scores nodes, with the weight of its score of 0 to 100.
@@ -159,13 +159,13 @@ type Plugins struct {
 // New makes the kube-scheduler's plugins of these names for a model. A weight of 0 leaves a scorer out. A name that is
 // unknown, given twice, or of a plugin that does not filter or score, is an error that lists the supported plugins. So is a
 // weight that is negative or does not fit into 32 bits.
-func New(c *cluster.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
+func New(c *model.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
 	return create(newMirror(c, isThere), filters, scores, &arguments)
 }
 
 // NewOutlook is New for plugins that see the pods as they will be: without those that are leaving, and with pipelined
 // tasks.
-func NewOutlook(c *cluster.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
+func NewOutlook(c *model.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
 	return create(newMirror(c, willBeThere), filters, scores, &arguments)
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -34,7 +35,7 @@ func TestNamesAndWeightsThatCannotBeUsedAreErrorsThatSayWhatCan(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			plugins, err := New(cluster.New(cluster.Options{}), c.filters, c.scores, Arguments{})
+			plugins, err := New(cache.New(cache.Options{}).Cluster, c.filters, c.scores, Arguments{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got error %v, want %s", err, c.want)
 			}
@@ -52,7 +53,7 @@ func TestAPluginThatReachesForMoreThanItIsGivenIsTold(t *testing.T) {
 			t.Errorf("got %v, want %s", got, want)
 		}
 	}()
-	newHandle(newMirror(cluster.New(cluster.Options{}), isThere)).Extenders()
+	newHandle(newMirror(cache.New(cache.Options{}).Cluster, isThere)).Extenders()
 }
 
 func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
@@ -117,7 +118,7 @@ func TestRefusalFollowsTheNodeObject(t *testing.T) {
 		{fixture.Node("n", "", cordoned), "node(s) were unschedulable"},
 		{fixture.Node("n", ""), ""},
 		{fixture.Pod("b", fixture.On("n")), ""},
-		{cluster.Delete{Object: n}, unknown},
+		{cache.Delete{Object: n}, unknown},
 		{fixture.Node("n", "", tainted(corev1.TaintEffectNoSchedule)), "node(s) had untolerated taint(s)"},
 	}
 	for i, step := range steps {
@@ -131,7 +132,7 @@ func TestRefusalFollowsTheNodeObject(t *testing.T) {
 func TestOnlyTheFiltersAskedForRefuse(t *testing.T) {
 	w := newModel(t, fixture.Node("n", "", cordoned, tainted(corev1.TaintEffectNoSchedule)), fixture.Pod("b", fixture.On("n"), fixture.OnPort(80)),
 		fixture.Pod("a", fixture.OnPort(80), near("db", zone)))
-	plugins, err := New(w.cluster, []string{"TaintToleration"}, nil, Arguments{})
+	plugins, err := New(w.cluster.Cluster, []string{"TaintToleration"}, nil, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestPortsFollowWhatIsOnTheNode(t *testing.T) {
 	w.cluster.Commit(w.task("b"))
 	w.cluster.Keep()
 	expect("once it was placed elsewhere", "", taken)
-	w.apply(cluster.Delete{Object: w.task("b").Pod})
+	w.apply(cache.Delete{Object: w.task("b").Pod})
 	expect("once the pod was deleted", "", "")
 	leaving := fixture.Pod("e", fixture.On("n"), fixture.OnPort(80))
 	leaving.DeletionTimestamp = &metav1.Time{}
@@ -232,7 +233,7 @@ func TestPreferencesAreTheWeightedScoresOfKubeScheduler(t *testing.T) {
 
 func TestAWeightOfZeroLeavesAScorerOut(t *testing.T) {
 	w := newModel(t, fixture.Node("n", "", tainted(corev1.TaintEffectPreferNoSchedule)), fixture.Node("m", ""), fixture.Pod("a"))
-	plugins, err := New(w.cluster, nil, []Weighted{{"TaintToleration", 0}}, Arguments{})
+	plugins, err := New(w.cluster.Cluster, nil, []Weighted{{"TaintToleration", 0}}, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}

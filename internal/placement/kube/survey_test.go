@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -121,7 +122,7 @@ func TestSurveyFollowsSelectedNamespaces(t *testing.T) {
 		change any
 		want   string
 	}{
-		{space("blue"), ""}, {space("red"), notApart}, {cluster.Delete{Object: space("red")}, ""}, {space("red"), notApart},
+		{space("blue"), ""}, {space("red"), notApart}, {cache.Delete{Object: space("red")}, ""}, {space("red"), notApart},
 	} {
 		w.apply(step.change)
 		if got, _ := w.survey(q); got["a2"] != step.want || got["b1"] != "" {
@@ -200,7 +201,7 @@ func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 	if got, _ := w.survey(q); got["ghost"] != "" || got["a1"] != "" || got["b1"] != notNear {
 		t.Errorf("after the node came: got %v", got)
 	}
-	w.apply(cluster.Delete{Object: fixture.Node("ghost", "")})
+	w.apply(cache.Delete{Object: fixture.Node("ghost", "")})
 	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
 		t.Errorf("after the node went: got %v", got)
 	}
@@ -209,7 +210,7 @@ func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 // A scorer may be the only one that reads a term.
 func TestWhatOnlyScorersCannotReadIsRefusedOneByOneToo(t *testing.T) {
 	w := newModel(t, append(threeNodes(), fixture.Pod("a", preferringNear("no label value", zone, 1)))...)
-	plugins, err := New(w.cluster, nil, allScores, Arguments{})
+	plugins, err := New(w.cluster.Cluster, nil, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func TestASurveyAfterAQuestionAboutOneNodeIsOfThePodsAsTheyAre(t *testing.T) {
 func TestAnOutlookSeesThePodsThatWillBeThere(t *testing.T) {
 	w := newModel(t, append(threeNodes(), fixture.Pod("leaves", fixture.Labelled("app", "x"), fixture.OnPort(80), fixture.On("a1")), fixture.Pod("comes", fixture.Labelled("app", "x"), fixture.OnPort(80)),
 		fixture.Pod("a", apart("x", zone), fixture.OnPort(80)))...)
-	outlook, err := NewOutlook(w.cluster, allFilters, allScores, Arguments{})
+	outlook, err := NewOutlook(w.cluster.Cluster, allFilters, allScores, Arguments{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // Shelf keeps the listers of a factory filled with the volumes and devices of a model.
 type Shelf struct {
-	cluster  *cluster.Cluster
+	cluster  *model.Cluster
 	stores   map[supplies.Kind]cache.Indexer
 	csiNodes storagelisters.CSINodeLister
 	devices  *Devices
@@ -28,7 +28,7 @@ type Shelf struct {
 }
 
 // NewShelf returns a shelf for the listers of a factory. They are empty until [Shelf.Follow].
-func NewShelf(c *cluster.Cluster, factory informers.SharedInformerFactory) *Shelf {
+func NewShelf(c *model.Cluster, factory informers.SharedInformerFactory) *Shelf {
 	core, storage, resource := factory.Core().V1(), factory.Storage().V1(), factory.Resource().V1()
 	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[supplies.Kind]cache.Indexer{
 		supplies.VolumeClaim:     core.PersistentVolumeClaims().Informer().GetIndexer(),

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/internal/placement/supply"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -59,9 +59,9 @@ func contents(t *rapid.T, s *supply.Shelf, factory informers.SharedInformerFacto
 
 func TestAShelfThatFollowsIsLikeOneThatIsNew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := cluster.New(cluster.Options{})
+		c := cache.New(cache.Options{})
 		factory := informers.NewSharedInformerFactory(nil, 0)
-		following := supply.NewShelf(c, factory)
+		following := supply.NewShelf(c.Cluster, factory)
 		for step := range rapid.IntRange(1, 30).Draw(t, "steps") {
 			name := fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "name"))
 			var o supplies.Object
@@ -79,13 +79,13 @@ func TestAShelfThatFollowsIsLikeOneThatIsNew(t *testing.T) {
 			}
 			o.SetResourceVersion(fmt.Sprint(step))
 			if rapid.IntRange(0, 3).Draw(t, "deletes") == 0 {
-				c.Apply(cluster.Delete{Object: o})
+				c.Apply(cache.Delete{Object: o})
 			} else {
-				c.Apply(cluster.Set{Object: o})
+				c.Apply(cache.Set{Object: o})
 			}
 			if rapid.Bool().Draw(t, "looks") {
 				fresh := informers.NewSharedInformerFactory(nil, 0)
-				want := contents(t, supply.NewShelf(c, fresh), fresh)
+				want := contents(t, supply.NewShelf(c.Cluster, fresh), fresh)
 				if diff := cmp.Diff(want, contents(t, following, factory)); diff != "" {
 					t.Fatalf("after step %d (-new +following):\n%s", step, diff)
 				}
@@ -99,13 +99,13 @@ func allocation(results ...resourcev1.DeviceRequestAllocationResult) *resourcev1
 }
 
 func TestWhoOnlyLooksAfterADeviceTakesNothingOfIt(t *testing.T) {
-	c := cluster.New(cluster.Options{})
+	c := cache.New(cache.Options{})
 	claim := fixture.DeviceClaim("claim", "gpu", 1)
 	claim.Status.Allocation = allocation(resourcev1.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: "watched", AdminAccess: ptr.To(true)},
 		resourcev1.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: "mine"},
 		resourcev1.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: "shared", ShareID: ptr.To(types.UID("a"))})
-	c.Apply(cluster.Set{Object: claim})
-	s := supply.NewShelf(c, informers.NewSharedInformerFactory(nil, 0))
+	c.Apply(cache.Set{Object: claim})
+	s := supply.NewShelf(c.Cluster, informers.NewSharedInformerFactory(nil, 0))
 	s.Follow()
 	state, err := s.Devices().GatherAllocatedState()
 	if err != nil {
@@ -118,7 +118,7 @@ func TestWhoOnlyLooksAfterADeviceTakesNothingOfIt(t *testing.T) {
 
 func TestSharesAreNamedAfterTheirClaim(t *testing.T) {
 	shares := func(name string) types.UID {
-		s := supply.NewShelf(cluster.New(cluster.Options{}), informers.NewSharedInformerFactory(nil, 0))
+		s := supply.NewShelf(cache.New(cache.Options{}).Cluster, informers.NewSharedInformerFactory(nil, 0))
 		claim := fixture.DeviceClaim(name, "gpu", 1)
 		claim.Status.Allocation = allocation(resourcev1.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: "shared", ShareID: ptr.To(types.UID("by chance"))})
 		if err := s.Devices().SignalClaimPendingAllocation(claim.UID, claim); err != nil {
@@ -185,17 +185,17 @@ func TestOfTheClassesForAResourceTheNewestIsTakenWheneverItCame(t *testing.T) {
 	}
 	recent.CreationTimestamp.Time = fixture.Birth.Add(time.Hour)
 	for _, order := range [][]*resourcev1.DeviceClass{{old, recent}, {recent, old}} {
-		c := cluster.New(cluster.Options{})
-		s := supply.NewShelf(c, informers.NewSharedInformerFactory(nil, 0))
+		c := cache.New(cache.Options{})
+		s := supply.NewShelf(c.Cluster, informers.NewSharedInformerFactory(nil, 0))
 		for _, class := range order {
-			c.Apply(cluster.Set{Object: class})
+			c.Apply(cache.Set{Object: class})
 			s.Follow()
 			s.Devices().DeviceClassResolver()
 		}
 		if got := s.Devices().DeviceClassResolver().GetDeviceClass("example.com/gpu"); got != recent {
 			t.Errorf("taken is %s", got.Name)
 		}
-		c.Apply(cluster.Delete{Object: recent})
+		c.Apply(cache.Delete{Object: recent})
 		s.Follow()
 		if got := s.Devices().DeviceClassResolver().GetDeviceClass("example.com/gpu"); got != old {
 			t.Errorf("without it taken is %v", got)
@@ -204,7 +204,7 @@ func TestOfTheClassesForAResourceTheNewestIsTakenWheneverItCame(t *testing.T) {
 }
 
 func TestAClaimThatIsMadeForAPodHasANameThatCanBe(t *testing.T) {
-	s := supply.NewShelf(cluster.New(cluster.Options{}), informers.NewSharedInformerFactory(nil, 0))
+	s := supply.NewShelf(cache.New(cache.Options{}).Cluster, informers.NewSharedInformerFactory(nil, 0))
 	s.Follow()
 	named := map[string]bool{}
 	for _, name := range []string{"p", strings.Repeat("a", 253), strings.Repeat("a", 224) + "." + strings.Repeat("b", 20)} {

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/internal/placement/supply"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -84,11 +84,11 @@ func TestDevicesHaveTheTaintsThatKubeSchedulerSees(t *testing.T) {
 			}
 			objects = append(objects, rule)
 		}
-		c := cluster.New(cluster.Options{})
+		c := cache.New(cache.Options{})
 		for _, o := range objects {
-			c.Apply(cluster.Set{Object: o})
+			c.Apply(cache.Set{Object: o})
 		}
-		s := supply.NewShelf(c, informers.NewSharedInformerFactory(nil, 0))
+		s := supply.NewShelf(c.Cluster, informers.NewSharedInformerFactory(nil, 0))
 		s.Follow()
 		shown, err := s.Devices().ListWithDeviceTaintRules()
 		if err != nil {
@@ -101,10 +101,10 @@ func TestDevicesHaveTheTaintsThatKubeSchedulerSees(t *testing.T) {
 }
 
 func TestADeviceIsFreeOfATaintOnceItsRuleIsGone(t *testing.T) {
-	c := cluster.New(cluster.Options{})
-	s := supply.NewShelf(c, informers.NewSharedInformerFactory(nil, 0))
+	c := cache.New(cache.Options{})
+	s := supply.NewShelf(c.Cluster, informers.NewSharedInformerFactory(nil, 0))
 	rule := fixture.TaintRule("broken", "", "gpu-0")
-	taints := func(e cluster.Event) int {
+	taints := func(e cache.Event) int {
 		t.Helper()
 		c.Apply(e)
 		s.Follow()
@@ -115,7 +115,7 @@ func TestADeviceIsFreeOfATaintOnceItsRuleIsGone(t *testing.T) {
 		return len(shown[0].Spec.Devices[0].Taints)
 	}
 	untouched := fixture.Slice("n0", 1)
-	if got := []int{taints(cluster.Set{Object: untouched}), taints(cluster.Set{Object: rule}), taints(cluster.Delete{Object: rule})}; !slices.Equal(got, []int{0, 1, 0}) {
+	if got := []int{taints(cache.Set{Object: untouched}), taints(cache.Set{Object: rule}), taints(cache.Delete{Object: rule})}; !slices.Equal(got, []int{0, 1, 0}) {
 		t.Errorf("without the rule, with it and without it again there are %v taints", got)
 	}
 	if len(untouched.Spec.Devices[0].Taints) > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hekla.sh/hekla/pkg/actions/shuffle"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
@@ -15,7 +15,7 @@ import (
 // chooser names pods.
 type chooser struct {
 	names   []string
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 }
 
 func (*chooser) Name() string                       { return "chooser" }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -45,7 +46,7 @@ func newPlugin(on conf.Switches, arguments conf.Arguments) (framework.Plugin, er
 type plugin struct {
 	hierarchical bool
 	levels       int // of ancestors whose shares count when queues reclaim from each other
-	cluster      *cluster.Cluster
+	cluster      *model.Cluster
 	view         *quota.View
 	// attainable is the view for jobs without pods yet. It includes nodes with taints that no pod tolerates so far.
 	attainable *quota.View

@@ -2,6 +2,7 @@ package drf
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -27,7 +28,7 @@ func Factory() framework.PluginFactory {
 
 // flat orders jobs.
 type flat struct {
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 	total   resources.Vector // of the cluster
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -16,7 +17,7 @@ const (
 
 // tree is the hierarchy of queues, with the jobs as its leaves.
 type tree struct {
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 	total   resources.Vector // of the cluster
 	root    *node
 	paths   map[*cluster.Queue][]*node // from the root to the queue
@@ -40,7 +41,7 @@ type node struct {
 	stale     bool    // parts, share and saturated are out of date
 }
 
-func newTree(c *cluster.Cluster, total resources.Vector) *tree {
+func newTree(c *model.Cluster, total resources.Vector) *tree {
 	t := &tree{cluster: c, total: total, root: &node{weight: one, stale: true}, paths: map[*cluster.Queue][]*node{},
 		leaves: map[*cluster.Job]*node{}, full: make([]bool, c.Resources.Len())}
 	t.root.parts = make([]int64, len(t.full))

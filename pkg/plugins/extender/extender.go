@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/extender/callout"
 	"hekla.sh/hekla/pkg/resources"
@@ -37,7 +38,7 @@ type plugin struct {
 	ignorable bool
 	managed   []corev1.ResourceName
 
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 	dims    []resources.Dim // managed resources that some node or pod has
 	silent  error           // set once a question of this session had no answer
 	moved   []*cluster.Task // tasks that have moved in the session, each once

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -78,7 +79,7 @@ type plugin struct {
 	fading  int64   // in millionths
 	making  int
 
-	model    *cluster.Cluster
+	model    *model.Cluster
 	fullness map[*cluster.HyperNode][]int64 // in percent by dimension, when the session opened
 	isSplit  map[int]bool                   // tiers that have more than one HyperNode
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/networktopology"
@@ -103,11 +103,11 @@ func TestNodesAreLookedAtAgainWhenTheirHyperNodeHasFilledUp(t *testing.T) {
 	if got := changed(); got != "" {
 		t.Errorf("nothing has happened, and looked at again are %s", got)
 	}
-	w.Apply(cluster.Set{Object: fixture.Pod("on-c", fixture.On("c0"), fixture.Asks("cpu=1"))})
+	w.Apply(cache.Set{Object: fixture.Pod("on-c", fixture.On("c0"), fixture.Asks("cpu=1"))})
 	if got := changed(); got != "a0 a1 b0 b1 c0 c1" { // it is in the hall of all
 		t.Errorf("looked at again are %s", got)
 	}
-	w.Apply(cluster.Set{Object: fixture.Pod("tiny", fixture.On("c0"), fixture.Asks("cpu=10m"))})
+	w.Apply(cache.Set{Object: fixture.Pod("tiny", fixture.On("c0"), fixture.Asks("cpu=10m"))})
 	if got := changed(); got != "c0" {
 		t.Errorf("for less than a percent looked at again are %s", got)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/nodegroup"
@@ -30,21 +32,21 @@ func policy(tb rapid.TB) *framework.Policy {
 func TestAnswersThatAreKeptAreTrueAndLimitsHold(t *testing.T) {
 	const limit = 5
 	rapid.Check(t, func(r *rapid.T) {
-		c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+		c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 		for _, q := range []string{"q", "r"} {
-			c.Apply(cluster.Set{Object: fixture.Queue(q, to("g1", "g2", "", ""), limited(fmt.Sprintf(`{"g1": {"cpu": %d}}`, limit)))},
-				cluster.Set{Object: fixture.Group(q, q, 1)})
+			c.Apply(cache.Set{Object: fixture.Queue(q, to("g1", "g2", "", ""), limited(fmt.Sprintf(`{"g1": {"cpu": %d}}`, limit)))},
+				cache.Set{Object: fixture.Group(q, q, 1)})
 		}
 		for i := range 6 {
 			group := []string{"g1", "g1", "g2"}[i%3]
-			c.Apply(cluster.Set{Object: fixture.Node(fmt.Sprint("n", i), "cpu=3", inGroup(group))})
+			c.Apply(cache.Set{Object: fixture.Node(fmt.Sprint("n", i), "cpu=3", inGroup(group))})
 		}
 		for i := range 16 {
 			asked := fmt.Sprintf("cpu=%d", 1+rapid.IntRange(0, 1).Draw(r, "cpu"))
-			c.Apply(cluster.Set{Object: fixture.Pod(fmt.Sprint("p", i), fixture.In([]string{"q", "r"}[i%2]), fixture.Asks(asked))})
+			c.Apply(cache.Set{Object: fixture.Pod(fmt.Sprint("p", i), fixture.In([]string{"q", "r"}[i%2]), fixture.Asks(asked))})
 		}
 		rules := policy(r)
-		remembers, err := placer.New(c, rules)
+		remembers, err := placer.New(c.Cluster, rules)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -52,16 +54,16 @@ func TestAnswersThatAreKeptAreTrueAndLimitsHold(t *testing.T) {
 			s := framework.Open(c, rules, remembers, birth)
 			x := s.Begin()
 			for range rapid.IntRange(0, 8).Draw(r, "steps") {
-				waiting := tasksOf(c)
+				waiting := tasksOf(c.Cluster)
 				if len(waiting) == 0 {
 					break
 				}
 				task := waiting[rapid.IntRange(0, len(waiting)-1).Draw(r, "task")]
 				n := c.Nodes()[rapid.IntRange(0, 5).Draw(r, "node")]
-				if fits := remembers.Fits(task, n); fits != couldHave(c, task, n, limit*1000) {
+				if fits := remembers.Fits(task, n); fits != couldHave(c.Cluster, task, n, limit*1000) {
 					r.Fatalf("%s is said to fit on %s: %t", task.Pod.Name, n.Name, fits)
 				}
-				have, want := remembers.Best(task), best(c, task, limit*1000)
+				have, want := remembers.Best(task), best(c.Cluster, task, limit*1000)
 				if have != want {
 					r.Fatalf("for %s the best node is %v, and was said to be %v", task.Pod.Name, name(want), name(have))
 				}
@@ -69,7 +71,7 @@ func TestAnswersThatAreKeptAreTrueAndLimitsHold(t *testing.T) {
 					continue
 				}
 				x.Place(task, have)
-				for queue, used := range usedOf(c) {
+				for queue, used := range usedOf(c.Cluster) {
 					if used > limit*1000 {
 						r.Fatalf("queue %s uses %dm of the group", queue, used)
 					}
@@ -89,7 +91,7 @@ func TestAnswersThatAreKeptAreTrueAndLimitsHold(t *testing.T) {
 }
 
 // best is the node that a task should get: of g1 as long as the limit lets it, else of g2; the first by name.
-func best(c *cluster.Cluster, t *cluster.Task, limit int64) *cluster.Node {
+func best(c *model.Cluster, t *cluster.Task, limit int64) *cluster.Node {
 	var fallback *cluster.Node
 	for _, n := range c.Nodes() {
 		switch {
@@ -105,7 +107,7 @@ func best(c *cluster.Cluster, t *cluster.Task, limit int64) *cluster.Node {
 
 func isFirst(n *cluster.Node) bool { return n.Object.Labels["volcano.sh/nodegroup-name"] == "g1" }
 
-func couldHave(c *cluster.Cluster, t *cluster.Task, n *cluster.Node, limit int64) bool {
+func couldHave(c *model.Cluster, t *cluster.Task, n *cluster.Node, limit int64) bool {
 	asked := t.Request().At(resources.CPU)
 	return n.Free(resources.CPU) >= asked && (!isFirst(n) || usedOf(c)[t.Job.QueueName]+asked <= limit)
 }
@@ -118,7 +120,7 @@ func name(n *cluster.Node) string {
 }
 
 // usedOf is what the pods of each queue request of CPU in g1.
-func usedOf(c *cluster.Cluster) map[string]int64 {
+func usedOf(c *model.Cluster) map[string]int64 {
 	used := map[string]int64{}
 	for _, n := range c.Nodes() {
 		if isFirst(n) {

@@ -5,6 +5,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -40,7 +41,7 @@ func Factory() framework.PluginFactory {
 type plugin struct {
 	isStrict, isOrdered, isHierarchical bool
 
-	model    *cluster.Cluster
+	model    *model.Cluster
 	rules    map[string]*rules // by queue, without those that name no group and no limit
 	accounts []*account        // by queue and group
 	held     [][]holding       // by account and node slot

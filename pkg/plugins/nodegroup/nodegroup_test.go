@@ -10,6 +10,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/nodegroup"
@@ -239,7 +240,7 @@ func TestAPodThatEndsGivesNewHope(t *testing.T) {
 var birth = fixture.Birth.Add(time.Hour)
 
 // tasksOf are the pods of queue q that wait.
-func tasksOf(c *cluster.Cluster) []*cluster.Task {
+func tasksOf(c *model.Cluster) []*cluster.Task {
 	var waiting []*cluster.Task
 	for _, j := range c.Jobs() {
 		waiting = append(waiting, j.Pending(cluster.CompareTasks)...)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -31,7 +32,7 @@ func Factory() framework.PluginFactory {
 }
 
 type plugin struct {
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 	factor  *big.Rat
 	limit   resources.Vector // the cluster times the factor
 	// wide is the limit for jobs without pods yet. It includes nodes with taints that no pod tolerates so far.

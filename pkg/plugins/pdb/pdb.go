@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -21,7 +22,7 @@ func Factory() framework.PluginFactory {
 }
 
 type plugin struct {
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 	needs   []need // of one vote, kept to reuse its memory
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -25,7 +26,7 @@ func Factory() framework.PluginFactory {
 }
 
 type plugin struct {
-	cluster *cluster.Cluster
+	cluster *model.Cluster
 	view    *quota.View
 	// attainable has the ceilings for jobs without pods yet. It includes nodes with taints that no pod tolerates so
 	// far.

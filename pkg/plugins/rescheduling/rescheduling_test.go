@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/plugins/rescheduling"
@@ -218,7 +218,7 @@ func TestAPodThatWasMovedIsNotMovedAgain(t *testing.T) {
 	}
 	again := pod("p1", "b", started(noon.Add(time.Minute)))
 	again.UID = "again"
-	s.Apply(cluster.Delete{Object: twoNodes[2]}, cluster.Set{Object: again})
+	s.Apply(cache.Delete{Object: twoNodes[2]}, cache.Set{Object: again})
 	for i := 1; i <= 20; i++ {
 		at := noon.Add(time.Duration(i) * 5 * time.Minute)
 		if got := chosen(measured(s, at, "a=65 b=35"), at); got != "" {
@@ -233,7 +233,7 @@ func TestNothingMoreIsTakenWhileTheLoadsAreOld(t *testing.T) {
 	if got := chosen(measured(s, noon, "a=90 b=10 c=60"), noon); got != "p1" {
 		t.Fatalf("named are %q", got)
 	}
-	s.Apply(cluster.Delete{Object: twoNodes[2]})
+	s.Apply(cache.Delete{Object: twoNodes[2]})
 	at := noon.Add(5 * time.Minute)
 	if got := chosen(measured(s, at, "a=90 b=10 c=60"), at); got != "" {
 		t.Errorf("%s is named, though a has lost one", got)

@@ -6,6 +6,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -23,7 +24,7 @@ func Factory() framework.PluginFactory {
 }
 
 type plugin struct {
-	cluster  *cluster.Cluster
+	cluster  *model.Cluster
 	books    map[string][]*account     // of the namespaces that this session asked for
 	admitted map[string][]*cluster.Job // admitted jobs before this session, by namespace; nil until it is needed
 	// asked is the job of the last question. The plugin is not told when a job is admitted, but that happens before the

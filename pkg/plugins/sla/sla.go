@@ -6,6 +6,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -39,7 +40,7 @@ func notNegative(value any) error {
 type plugin struct {
 	wait            time.Duration // of jobs without the annotation, zero for no limit
 	judgesAdmission bool
-	cluster         *cluster.Cluster
+	cluster         *model.Cluster
 	now             time.Time
 }
 

@@ -10,6 +10,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/sla"
@@ -47,7 +48,7 @@ func (admitsNothing) MayEnqueue(*cluster.Job) (framework.Vote, *verdict.Verdict)
 }
 
 // behind is a session of the plugin with a plugin that admits nothing in a tier behind it, or in the same.
-func behind(t *testing.T, arguments string, sameTier bool, objects ...runtime.Object) (*framework.Policy, *cluster.Cluster) {
+func behind(t *testing.T, arguments string, sameTier bool, objects ...runtime.Object) (*framework.Policy, *cache.Cache) {
 	t.Helper()
 	parsed, err := conf.ParseArguments([]byte(arguments), sla.Factory().Spec)
 	if err != nil {
@@ -64,9 +65,9 @@ func behind(t *testing.T, arguments string, sameTier bool, objects ...runtime.Ob
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	for _, o := range append(objects, fixture.Queue("q")) {
-		c.Apply(cluster.Set{Object: o})
+		c.Apply(cache.Set{Object: o})
 	}
 	return policy, c
 }

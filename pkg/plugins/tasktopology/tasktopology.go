@@ -8,6 +8,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -40,7 +41,7 @@ func checkWeight(value any) error {
 
 type plugin struct {
 	weight int64
-	model  *cluster.Cluster
+	model  *model.Cluster
 	wishes map[*cluster.Class]*wish // of the classes that were asked about
 
 	sorted *cluster.Job // the job whose tasks were compared last

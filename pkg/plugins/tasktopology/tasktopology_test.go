@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/internal/placer"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/tasktopology"
@@ -176,18 +177,18 @@ func TestTheOrderIsReadAnewInEachSession(t *testing.T) {
 }
 
 // stage is a model with the plugin alone and an engine.
-func stage(tb rapid.TB, objects ...runtime.Object) (*cluster.Cluster, *framework.Policy, *placement.Engine) {
+func stage(tb rapid.TB, objects ...runtime.Object) (*cache.Cache, *framework.Policy, *placement.Engine) {
 	tb.Helper()
-	c := cluster.New(cluster.Options{SchedulerNames: []string{"volcano"}})
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	for _, o := range append(objects, fixture.Queue("q")) {
-		c.Apply(cluster.Set{Object: o})
+		c.Apply(cache.Set{Object: o})
 	}
 	tiers := []conf.Tier{{Plugins: []conf.Plugin{{Name: tasktopology.Name, Arguments: tasktopology.Factory().Spec.Defaults()}}}}
 	policy, err := framework.NewRegistry(nil, []framework.PluginFactory{tasktopology.Factory()}).Build(&conf.Configuration{Tiers: tiers})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	engine, err := placer.New(c, policy)
+	engine, err := placer.New(c.Cluster, policy)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -230,11 +231,11 @@ func TestNodesAreLookedAtAgainWhenAnotherPodIsToCome(t *testing.T) {
 		t.Errorf("with nobody to come the best node is %s", got)
 	}
 	ps := pods("ps0", "", fixture.Asks("cpu=4"))[0]
-	c.Apply(cluster.Set{Object: ps})
+	c.Apply(cache.Set{Object: ps})
 	if got := best(); got != "large" {
 		t.Errorf("with one to come who needs room the best node is %s", got)
 	}
-	c.Apply(cluster.Delete{Object: ps})
+	c.Apply(cache.Delete{Object: ps})
 	if got := best(); got != "a" {
 		t.Errorf("with nobody to come any more the best node is %s", got)
 	}
@@ -280,10 +281,10 @@ func TestAnswersThatAreKeptAreTrue(t *testing.T) {
 				x.Commit()
 			} else {
 				x.Undo()
-				c.Apply(cluster.Set{Object: group()})
+				c.Apply(cache.Set{Object: group()})
 			}
 			for _, o := range pods(fmt.Sprint(rapid.SampledFrom(roles).Draw(r, "late"), 90+cycle), "") {
-				c.Apply(cluster.Set{Object: o})
+				c.Apply(cache.Set{Object: o})
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -35,10 +36,10 @@ func New(tb harness.TB, configuration string, extensions ...scheduler.Extension)
 }
 
 // NewWith returns a loop on an empty cluster with options.
-func NewWith(tb harness.TB, options cluster.Options, configuration string, extensions ...scheduler.Extension) *Loop {
+func NewWith(tb harness.TB, options cache.Options, configuration string, extensions ...scheduler.Extension) *Loop {
 	tb.Helper()
 	s := scheduler.New(scheduler.Options{Cluster: options})
-	l := &Loop{Model: harness.On(tb, s.Cluster(), nil), Scheduler: s, Groups: map[cluster.JobID]decision.GroupStatus{}, tb: tb}
+	l := &Loop{Model: harness.On(tb, s.Cache(), nil), Scheduler: s, Groups: map[cluster.JobID]decision.GroupStatus{}, tb: tb}
 	return l.Configure(configuration, extensions...)
 }
 

@@ -1,0 +1,426 @@
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/gang"
+	"hekla.sh/hekla/pkg/cluster/internal/priority"
+	"hekla.sh/hekla/pkg/cluster/internal/taints"
+	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Audit computes every total afresh from the tasks and returns what differs, one sentence each; nothing if the model is
+// sound. It changes nothing and costs time in proportion to everything.
+func (k *Cache) Audit() []string {
+	a := &audit{cache: k}
+	k.EachTask(func(t *cluster.Task) { a.allTasks = append(a.allTasks, t) })
+	k.writer.Jobs.Each(func(j *cluster.Job) { a.allJobs = append(a.allJobs, j) })
+	a.nodes()
+	a.jobs()
+	a.queues()
+	a.owners()
+	a.plans()
+	a.reservations()
+	a.hyperNodes()
+	if wrong := k.writer.Classes().Audit(); wrong != "" {
+		a.found = append(a.found, wrong)
+	}
+	return a.found
+}
+
+// audit is one run of [Cache.Audit].
+type audit struct {
+	cache    *Cache
+	allTasks []*cluster.Task
+	allJobs  []*cluster.Job
+	found    []string
+}
+
+func (a *audit) vector(what string, have, want resources.Vector) {
+	if !have.Equal(want) {
+		a.found = append(a.found, fmt.Sprintf("%s is %v, should be %v", what, have, want))
+	}
+}
+
+func (a *audit) int(what string, have, want int) {
+	if have != want {
+		a.found = append(a.found, fmt.Sprintf("%s is %d, should be %d", what, have, want))
+	}
+}
+
+func (a *audit) usage(what string, have, want *cluster.Usage) {
+	a.vector(what+" allocated", have.Allocated, want.Allocated)
+	a.vector(what+" request", have.Request, want.Request)
+	a.vector(what+" inqueue", have.Inqueue, want.Inqueue)
+	a.vector(what+" unsettled", have.Unsettled, want.Unsettled)
+}
+
+func (a *audit) nodes() {
+	k := a.cache
+	type totals struct {
+		used, releasing, promised resources.Vector
+		held                      resources.Vector
+		nonZero                   [2]int64
+		tasks                     int
+	}
+	fresh := map[*cluster.Node]*totals{}
+	inSlots := 0
+	for slot, n := range k.BySlot() {
+		if n == nil {
+			continue
+		}
+		inSlots++
+		fresh[n] = &totals{}
+		if n.Slot != slot || k.Node(n.Name) != n {
+			a.found = append(a.found, fmt.Sprintf("node %s is not listed in its slot %d", n.Name, n.Slot))
+		}
+	}
+	classes := map[*cluster.Class]int{}
+	for _, t := range a.allTasks {
+		key := t.Key()
+		classes[t.Class]++
+		if k.Task(key) != t {
+			a.found = append(a.found, fmt.Sprintf("task %s is listed under another name", key))
+		}
+		n := t.Node
+		if n == nil {
+			continue
+		}
+		f := fresh[n]
+		if f == nil {
+			a.found = append(a.found, fmt.Sprintf("task %s is on node %s, which is not known", key, n.Name))
+			continue
+		}
+		f.tasks++
+		if t.Internal.InNode >= len(n.Internal.Tasks) || n.Internal.Tasks[t.Internal.InNode] != t {
+			a.found = append(a.found, fmt.Sprintf("task %s is not listed on its node %s", key, n.Name))
+		}
+		if t.Job != nil && t.Status.Counts() {
+			f.held.Add(t.Request())
+		}
+		switch {
+		case t.Status.Holds():
+			f.used.Add(t.Request())
+			f.nonZero[0] += t.Class.NonZero[0]
+			f.nonZero[1] += t.Class.NonZero[1]
+			if t.Status.Leaves() {
+				f.releasing.Add(t.Request())
+			}
+		case t.Status == cluster.Pipelined:
+			f.promised.Add(t.Request())
+		}
+	}
+	sums := [...]cluster.Totals{{}, {}, {}} // by standing
+	for n, f := range fresh {
+		a.vector("node "+n.Name+" used", n.Used, f.used)
+		a.vector("node "+n.Name+" releasing", n.Releasing, f.releasing)
+		a.vector("node "+n.Name+" promised", n.Promised, f.promised)
+		a.vector("node "+n.Name+" held", n.Internal.Held, f.held)
+		a.int("node "+n.Name+" tasks", len(n.Internal.Tasks), f.tasks)
+		if n.Object == nil && f.tasks == 0 {
+			a.found = append(a.found, fmt.Sprintf("node %s is known, though neither it nor a pod of it is left", n.Name))
+		}
+		if n.NonZero != f.nonZero {
+			a.found = append(a.found, fmt.Sprintf("node %s balance is %v, should be %v", n.Name, n.NonZero, f.nonZero))
+		}
+		s := &sums[a.freshStanding(n)]
+		s.Total.Add(n.Allocatable)
+		s.Used.Add(f.used)
+		s.Releasing.Add(f.releasing)
+		s.Promised.Add(f.promised)
+		s.Held.Add(f.held)
+	}
+	a.totals("cluster", &k.Totals, &sums[cluster.StandsUsable])
+	a.totals("tainted", &k.Tainted, &sums[cluster.StandsTainted])
+	a.totals("unusable", &k.Unusable, &sums[cluster.StandsUnusable])
+	a.int("nodes by rank", len(k.Nodes()), inSlots)
+	for _, k := range slices.Collect(maps.Keys(classes)) {
+		if k.NeedsSupplies() {
+			classes[k.Plain]++
+		}
+	}
+	a.int("classes", k.writer.Classes().Len(), len(classes))
+	for k, tasks := range classes {
+		a.int("tasks of a class", k.Users(), tasks)
+	}
+}
+
+func (a *audit) totals(what string, have, want *cluster.Totals) {
+	a.vector(what+" total", have.Total, want.Total)
+	a.vector(what+" used", have.Used, want.Used)
+	a.vector(what+" releasing", have.Releasing, want.Releasing)
+	a.vector(what+" promised", have.Promised, want.Promised)
+	a.vector(what+" held", have.Held, want.Held)
+}
+
+// freshStanding works out in which totals a node must count from all pods there are.
+func (a *audit) freshStanding(n *cluster.Node) cluster.Standing {
+	k := a.cache
+	if !n.Internal.Ready || n.Object.Spec.Unschedulable {
+		return cluster.StandsUnusable
+	}
+	counted := func(yield func([]corev1.Toleration) bool) {
+		for _, t := range a.allTasks {
+			if k.isOurs(t.Pod) && !t.Status.Finished() && !yield(t.Pod.Spec.Tolerations) {
+				return
+			}
+		}
+	}
+	if !taints.AreToleratedBy(n.Object, counted) {
+		return cluster.StandsTainted
+	}
+	return cluster.StandsUsable
+}
+
+func (a *audit) jobs() {
+	k := a.cache
+	members := map[*cluster.Job][]*cluster.Task{}
+	for _, t := range a.allTasks {
+		if t.Job != nil {
+			members[t.Job] = append(members[t.Job], t)
+		}
+	}
+	for _, j := range a.allJobs {
+		id := j.ID
+		var counts gang.Counts
+		var u cluster.Usage
+		var gated resources.Vector
+		roles := map[string]*gang.Counts{}
+		for role := range j.Roles() {
+			roles[role] = &gang.Counts{}
+		}
+		for _, t := range members[j] {
+			counts[t.Status]++
+			if t.Internal.InJob >= len(j.Internal.Tasks) || j.Internal.Tasks[t.Internal.InJob] != t || roles[t.Role] == nil {
+				a.found = append(a.found, fmt.Sprintf("task %s is not listed in its job %s", t.Key(), id))
+				continue
+			}
+			roles[t.Role][t.Status]++
+			if t.Status.Counts() {
+				u.Allocated.Add(t.Request())
+			}
+			if t.Status.Asks() {
+				u.Request.Add(t.Request())
+			}
+			switch t.Status {
+			case cluster.Gated:
+				gated.Add(t.Request())
+			case cluster.Evicting:
+				u.Unsettled.Add(t.Request())
+			case cluster.Pipelined:
+				u.Unsettled.Sub(t.Request())
+			}
+		}
+		what := "job " + id.String()
+		a.vector(what+" gated", j.Gated, gated)
+		if j.Phase == schedulingv1beta1.PodGroupInqueue {
+			for d := range resources.Dim(len(j.MinResources)) {
+				beyond := max(u.Request.At(d)+gated.At(d)-j.MinResources.At(d), 0)
+				claims := max(j.MinResources.At(d)-u.Allocated.At(d)-max(gated.At(d)-beyond, 0), 0)
+				if j.Admission.Clipped && !j.AwaitsPods() {
+					claims = min(claims, max(u.Request.At(d)-u.Allocated.At(d), 0))
+				}
+				u.Inqueue.Set(d, claims)
+			}
+		}
+		a.usage(what, &j.Usage, &u)
+		a.int(what+" tasks", len(j.Internal.Tasks), len(members[j]))
+		if j.Group != nil {
+			fresh := &cluster.Job{ID: id}
+			for _, t := range members[j] {
+				fresh.Internal.Priorities.Add(priority.Of(t.Pod), +1)
+			}
+			value, _ := k.ranks.rankOf(fresh, j.Group.Spec.PriorityClassName)
+			a.int(what+" priority", int(j.Priority), int(value))
+		}
+		if counts != j.Counts() {
+			a.found = append(a.found, fmt.Sprintf("%s counts are %v, should be %v", what, j.Counts(), counts))
+		}
+		for role, counts := range roles {
+			if *counts != *j.Roles()[role] {
+				a.found = append(a.found, fmt.Sprintf("%s counts of role %s are %v, should be %v", what, role, *j.Roles()[role], *counts))
+			}
+		}
+		a.subgroups(what, j, members[j])
+		if j.WantsAttention() && !j.Internal.IsWaiting {
+			a.found = append(a.found, what+" wants attention and is not listed as waiting")
+		}
+	}
+}
+
+func (a *audit) subgroups(what string, j *cluster.Job, members []*cluster.Task) {
+	tasks, counts := map[*cluster.Subgroup]int{}, map[*cluster.Subgroup]*gang.Counts{}
+	for _, t := range members {
+		if g := t.Subgroup; g != nil {
+			if counts[g] == nil {
+				counts[g] = &gang.Counts{}
+			}
+			tasks[g]++
+			counts[g][t.Status]++
+		}
+	}
+	a.int(what+" subgroups", len(j.Subgroups()), len(tasks))
+	for _, g := range j.Subgroups() {
+		a.int(what+" tasks of subgroup "+g.Name(), g.Tasks(), tasks[g])
+		if counts[g] != nil && *counts[g] != g.Counts() {
+			a.found = append(a.found, fmt.Sprintf("%s counts of subgroup %s are %v, should be %v", what, g.Name(), g.Counts(), *counts[g]))
+		}
+	}
+}
+
+// hyperNodes looks at what has been tallied: that nothing has changed since is for the asker to see to.
+func (a *audit) hyperNodes() {
+	k := a.cache
+	if !k.nodes.topology.IsSettled() {
+		return
+	}
+	for _, h := range k.HyperNodes() {
+		var allocatable, used resources.Vector
+		for _, n := range h.Domain.Nodes() {
+			if k.Node(n.Name) != n || !slices.Contains(n.Internal.HyperNodes, h) || !h.Domain.Holds(n) {
+				a.found = append(a.found, fmt.Sprintf("HyperNode %s holds node %s, which does not know of it", h.Name, n.Name))
+			}
+			allocatable.Add(n.Internal.Tallied)
+			used.Add(n.Internal.TalliedUsed)
+		}
+		a.vector("HyperNode "+h.Name+" allocatable", h.Internal.Allocatable, allocatable)
+		a.vector("HyperNode "+h.Name+" used", h.Internal.Used, used)
+	}
+}
+
+func (a *audit) queues() {
+	k := a.cache
+	own, jobs := map[*cluster.Queue]*cluster.Usage{}, map[*cluster.Queue]int{}
+	for _, q := range k.Queues() {
+		own[q] = &cluster.Usage{}
+	}
+	for _, j := range a.allJobs {
+		id := j.ID
+		if want := k.Queue(j.QueueName); j.Queue != want {
+			a.found = append(a.found, fmt.Sprintf("job %s is not in the queue it names, %q", id, j.QueueName))
+		} else if want != nil {
+			own[want].Add(&j.Usage)
+			jobs[want]++
+		}
+	}
+	for _, q := range k.Queues() {
+		name := q.Name
+		a.usage("queue "+name, &q.Own, own[q])
+		a.int("queue "+name+" jobs", q.Jobs, jobs[q])
+		if k.Quota().IsStale() {
+			continue
+		}
+		subtree := own[q].Clone()
+		for _, child := range q.Children {
+			subtree.Add(&child.Subtree)
+		}
+		a.usage("queue "+name+" subtree", &q.Subtree, &subtree)
+	}
+}
+
+// reservations holds what is reserved of volumes and devices against what the tasks hold.
+func (a *audit) reservations() {
+	k := a.cache
+	reserved := map[supplies.Key]int{}
+	for _, t := range a.allTasks {
+		if t.Reservation == nil {
+			continue
+		}
+		if !t.Status.Assumed() {
+			a.found = append(a.found, fmt.Sprintf("task %s is %s and holds a reservation", t.Key(), t.Status))
+		}
+		for _, key := range t.Reservation.Keys() {
+			reserved[key]++
+		}
+	}
+	for key, holders := range k.Supplies().Holders() {
+		a.int(fmt.Sprintf("number of holders of %s", key.NamespacedName), holders, reserved[key])
+		delete(reserved, key)
+	}
+	a.int("objects that are reserved and have no holder", len(reserved), 0)
+}
+
+func (a *audit) plans() {
+	k := a.cache
+	for _, p := range k.Plans().All() {
+		id := p.ID
+		if k.Plans().Get(id) != p || p.Job != nil && (k.Job(p.Job.ID) != p.Job || p.Job.Plan != p) {
+			a.found = append(a.found, "plan "+id+" is listed and not in force")
+		}
+		for _, t := range p.Victims {
+			stays := !t.Status.Leaves() && t.Status != cluster.Lingering && !k.writer.IsInTransaction()
+			if t.Evicts != p || k.Task(t.Key()) != t || stays {
+				a.found = append(a.found, "task "+t.Key().String()+" is a victim of a plan that it does not leave for")
+			}
+		}
+	}
+	for _, j := range a.allJobs {
+		id := j.ID
+		if j.Plan != nil && k.Plans().Get(j.Plan.ID) != j.Plan {
+			a.found = append(a.found, "job "+id.String()+" has a plan that is not in force")
+		}
+	}
+	for _, t := range a.allTasks {
+		key := t.Key()
+		if t.Evicts != nil && !slices.Contains(t.Evicts.Victims, t) {
+			a.found = append(a.found, "task "+key.String()+" leaves for a plan that does not list it")
+		}
+		if t.Status == cluster.Pipelined && (t.Job == nil || t.Job.Plan == nil) && !k.writer.IsInTransaction() {
+			a.found = append(a.found, "task "+key.String()+" is promised room and has no plan")
+		}
+		if t.Status == cluster.Evicting && t.Evicts == nil && !k.writer.IsInTransaction() {
+			a.found = append(a.found, "task "+key.String()+" is evicted and by no plan")
+		}
+		if k.IsLeaving(t) != t.Status.Leaves() {
+			a.found = append(a.found, "task "+key.String()+" is "+t.Status.String()+", and not listed so")
+		}
+	}
+	spent := map[*cluster.Budget]int{}
+	for _, t := range a.allTasks {
+		for _, b := range k.BudgetsIn(t.Pod.Namespace) {
+			if spent[b] += 0; t.Status == cluster.Evicting && b.Covers(t.Pod) {
+				spent[b]++
+			}
+		}
+	}
+	for b, count := range spent {
+		a.int("evictions under way of budget "+b.Namespace+"/"+b.Name, b.Spent(), count)
+	}
+}
+
+func (a *audit) owners() {
+	k := a.cache
+	counts := map[cluster.JobID]map[string]int{}
+	count := func(id cluster.JobID, scheduler string) {
+		if counts[id] == nil {
+			counts[id] = map[string]int{}
+		}
+		counts[id][scheduler]++
+	}
+	for _, s := range k.owners.strangers {
+		count(s.job, s.scheduler)
+	}
+	for _, t := range a.allTasks {
+		if t.Job != nil {
+			count(t.Job.ID, t.Internal.Scheduler)
+		}
+	}
+	for _, j := range a.allJobs {
+		id := j.ID
+		for _, m := range j.Internal.Schedulers {
+			a.int("pods of job "+id.String()+" for scheduler "+m.Scheduler, m.Pods, counts[id][m.Scheduler])
+		}
+		a.int("schedulers of the pods of job "+id.String(), len(j.Internal.Schedulers), len(counts[id]))
+		isForeign := j.Group != nil && !slices.Contains(k.options.SchedulerNames, j.Scheduler())
+		if len(k.owners.questioned) == 0 && isForeign != j.IsForeign {
+			a.found = append(a.found, "job "+id.String()+" is taken for one of the wrong scheduler")
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package cache
+
+import (
+	"time"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/internal/same"
+	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/wake"
+)
+
+func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	j := k.writer.Jobs.Named(id)
+	// The phase is decided here; what the API shows is an echo, except of what was decided before this process began.
+	switch {
+	case j.Group == nil || j.Group.UID != group.UID:
+		if j.Plan != nil {
+			k.Plans().Cancel(j.Plan, "the job is gone")
+		}
+		j.Phase = group.Status.Phase
+		k.forget(j)
+		k.owners.question(j)
+	case same.Group(j.Group, group):
+		j.Group = group
+		k.owners.followPhase(j)
+		return
+	case j.Group.Generation != group.Generation:
+		// What made a binding fail may have been mended.
+		j.NotBefore = time.Time{}
+	}
+	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !same.GroupAsVictim(k.writer.Classes().Keys(), j.Group, group) {
+		k.Note(wake.VictimsChanged) // its pods may be evicted now, or no more
+	}
+	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.SchedulerNameKey] != group.Annotations[schedulingv1beta1.SchedulerNameKey] {
+		k.owners.question(j)
+	}
+	needed := j.MinResources
+	j.Read(k.Resources, group)
+	j.Priority, j.NeverPreempts = k.ranks.rankOf(j, group.Spec.PriorityClassName)
+	k.owners.followPhase(j)
+	if !needed.LessEqual(j.MinResources) {
+		k.Note(wake.UsageFreed) // less of its queue is spoken for
+	}
+	queue := group.Spec.Queue
+	if queue == "" {
+		queue = k.options.DefaultQueue
+	}
+	k.queues.assign(j, queue)
+	k.belong(j)
+	k.writer.Jobs.Renew(j)
+	k.writer.Jobs.Settle(j)
+}
+
+func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
+	j := k.Job(cluster.JobID{Namespace: group.Namespace, Name: group.Name})
+	if j == nil || j.Group == nil || j.Group.UID != group.UID {
+		return
+	}
+	if j.Plan != nil {
+		k.Plans().Cancel(j.Plan, "the job is gone")
+	}
+	k.queues.assign(j, "")
+	j.Read(k.Resources, &schedulingv1beta1.PodGroup{})
+	j.Group, j.Phase, j.Priority, j.NeverPreempts, j.IsForeign = nil, "", 0, false, false
+	k.forget(j)
+	k.belong(j)
+	k.writer.Jobs.Settle(j)
+	k.Note(wake.UsageFreed)
+	k.owners.dropIfEmpty(j)
+}
+
+// belong brings up to date what the tasks of a job belong to, and with it the classes of those that have no node yet. While
+// the tree is stale the queues above are not known; Settle comes back to every job then.
+func (k *Cache) belong(j *cluster.Job) {
+	keys := k.writer.Classes().Keys()
+	var b podclass.Belonging
+	if g := j.Group; g != nil {
+		b.JobAnnotations, b.JobLabels = podclass.Pick(g.Annotations, keys.JobAnnotations), podclass.Pick(g.Labels, keys.JobLabels)
+		if keys.PerJob != nil && keys.PerJob(g) {
+			b.Job = j.ID
+		}
+	}
+	if q := j.Queue; q != nil && q.Object != nil {
+		b.QueueAnnotations, b.QueueLabels = podclass.Pick(q.Object.Annotations, keys.QueueAnnotations), podclass.Pick(q.Object.Labels, keys.QueueLabels)
+	}
+	for q := j.Queue; q != nil && keys.PerQueue != nil; q = q.Parent {
+		if q.Object != nil && keys.PerQueue(q.Object) {
+			b.Queue = j.QueueName
+			break
+		}
+	}
+	if j.Internal.Belonging.Equal(&b) {
+		return
+	}
+	j.Internal.Belonging = b
+	for _, t := range j.Internal.Tasks {
+		if t.Node != nil {
+			k.writer.Nodes.Renew(t.Node) // what is said of a node may rest on whose pods stand there
+		}
+		if t.Status == cluster.Pending || t.Status == cluster.Gated || t.Status.Assumed() {
+			k.writer.Tasks.SetClass(t, false)
+		}
+	}
+}

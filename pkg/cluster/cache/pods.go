@@ -1,0 +1,170 @@
+package cache
+
+import (
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/internal/same"
+	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/wake"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// statusOf reads the status that the API shows.
+func (k *Cache) statusOf(pod *corev1.Pod) cluster.Status {
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		return cluster.Succeeded
+	case corev1.PodFailed:
+		return cluster.Failed
+	}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return cluster.Releasing
+	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0 && !(k.options.OpensQueueGates && cluster.HasOnlyQueueGate(pod)):
+		return cluster.Gated
+	case pod.Spec.NodeName == "":
+		return cluster.Pending
+	case pod.Status.Phase == corev1.PodRunning:
+		return cluster.Running
+	case pod.Status.Phase == corev1.PodUnknown:
+		return cluster.Unknown
+	}
+	return cluster.Bound
+}
+
+// setPod takes in a pod. What is assumed of it stands until the pod shows otherwise.
+func (k *Cache) setPod(pod *corev1.Pod) {
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	t := k.Task(key)
+	if t != nil && t.UID() != pod.UID {
+		// Deleted and made again under the same name.
+		k.dropTask(t)
+		t = nil
+	}
+	ours := k.isOurs(pod)
+	if !ours && pod.Spec.NodeName == "" {
+		if t != nil {
+			k.dropTask(t)
+		}
+		k.owners.setStranger(key, pod)
+		return
+	}
+	k.owners.dropStranger(key)
+	if t == nil {
+		t = k.writer.Tasks.Add(key, pod)
+		k.updateTask(t, pod)
+		k.refusals.recall(t)
+		return
+	}
+	k.updateTask(t, pod)
+}
+
+func (k *Cache) updateTask(t *cluster.Task, pod *corev1.Pod) {
+	status, node := k.statusOf(pod), (*cluster.Node)(nil)
+	switch {
+	case status.Finished():
+		// It holds nothing; the node it was on may be long gone.
+	case pod.Spec.NodeName != "":
+		node = k.writer.Nodes.Named(pod.Spec.NodeName)
+	case t.Status == cluster.Pipelined && (t.Job == nil || t.Job.ID != groupOf(pod)):
+		// The promise was made to the job it was of.
+	case t.Status.Assumed() && status == cluster.Pending:
+		status, node = t.Status, t.Node
+	}
+	shown := cluster.Pending
+	switch {
+	case t.Status == cluster.Evicting && t.Node == node && (status == cluster.Bound || status == cluster.Running || status == cluster.Unknown):
+		shown, status = status, cluster.Evicting // decided, and on its way
+	case t.Status == cluster.Lingering && status == cluster.Releasing:
+		status = cluster.Lingering
+	}
+	state := model.TaskState{Pod: pod, Status: status, Shown: shown, Node: node}
+	was, from := t.Status, t.Node
+	if t.Pod != nil && same.Pod(t.Pod, pod) && from == node && was.Weighs(status) && t.Class.Request.Equal(k.writer.Classes().Request(pod)) {
+		k.writer.Tasks.Restate(t, state)
+		return
+	}
+	switch {
+	case status.Evictable() && !was.Evictable(), status.Holds() && from != node:
+		k.Note(wake.PodPlaced)
+	case (status.Holds() || status == cluster.Pipelined) && t.Pod != nil && !same.PodAsVictim(k.writer.Classes().Keys(), t.Pod, pod):
+		k.Note(wake.PodRelabelled)
+	}
+	if t.Refusal != nil && (status.Finished() || status == cluster.Releasing || !same.PodAsVictim(k.writer.Classes().Keys(), t.Pod, pod)) {
+		k.refusals.reconsider(func(other *cluster.Task) bool { return other == t })
+	}
+	k.writer.Tasks.Show(t, state, func() { k.join(t, status) })
+	if !status.Leaves() && status != cluster.Lingering {
+		k.Plans().Outlive(t)
+	}
+	if t.Job == nil && status == cluster.Pending {
+		k.ungrouped = append(k.ungrouped, t)
+	}
+}
+
+// join counts a task that is in no total for what its pod says now.
+func (k *Cache) join(t *cluster.Task, status cluster.Status) {
+	t.Internal.Terms = k.writer.Classes().CountTerms(t.Internal.Terms, t.Pod, !status.Finished())
+	if k.isOurs(t.Pod) && !status.Finished() {
+		k.nodes.tolerate(t, t.Pod.Spec.Tolerations)
+	} else {
+		k.nodes.tolerate(t, nil)
+	}
+	k.joinJob(t)
+	k.writer.Tasks.SetClass(t, !(status == cluster.Pending || status == cluster.Gated || status.Assumed()))
+}
+
+// groupOf is the job that a pod names, zero if it names none.
+func groupOf(pod *corev1.Pod) cluster.JobID {
+	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
+	if group == "" {
+		return cluster.JobID{}
+	}
+	return cluster.JobID{Namespace: pod.Namespace, Name: group}
+}
+
+// joinJob makes the task a member of the job its pod names.
+func (k *Cache) joinJob(t *cluster.Task) {
+	var j *cluster.Job
+	if id := groupOf(t.Pod); id != (cluster.JobID{}) {
+		j = k.writer.Jobs.Named(id)
+	}
+	if t.Job == j {
+		if j != nil {
+			k.writer.Tasks.Join(t, j) // its labels may be others
+			k.owners.reenlist(t)
+			k.ranks.rerank(t)
+		}
+		return
+	}
+	k.leaveJob(t)
+	if j != nil {
+		k.writer.Tasks.Join(t, j)
+		t.Internal.Scheduler = t.Pod.Spec.SchedulerName
+		k.owners.enlist(j, t.Internal.Scheduler, +1)
+		k.ranks.rank(t, +1)
+	}
+}
+
+func (k *Cache) leaveJob(t *cluster.Task) {
+	j := t.Job
+	if j == nil {
+		return
+	}
+	k.ranks.rank(t, -1)
+	k.writer.Tasks.Leave(t)
+	k.owners.enlist(j, t.Internal.Scheduler, -1)
+	k.owners.dropIfEmpty(j)
+}
+
+func (k *Cache) dropTask(t *cluster.Task) {
+	k.writer.Tasks.Remove(t, func() {
+		t.Internal.Terms = k.writer.Classes().CountTerms(t.Internal.Terms, t.Pod, false)
+		k.nodes.tolerate(t, nil)
+		k.Plans().Outlive(t)
+		k.leaveJob(t)
+	})
+	k.refusals.forget(t)
+	k.forgotten.Tasks = append(k.forgotten.Tasks, t)
+}

@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/wake"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The back-off of a pod that the API server refused to evict: a policy or a webhook can change its answer without the scheduler seeing
+// anything of it, so the pod is asked for again; but each time a plan is made for it and cancelled. Half a minute, doubled by each
+// refusal in a row, at most five minutes.
+const (
+	firstRefusal = 30 * time.Second
+	lastRefusal  = 5 * time.Minute
+)
+
+// Refused says that the API server refused to evict a pod, or to have it marked as one that is to leave.
+type Refused struct {
+	Pod    types.NamespacedName
+	UID    types.UID
+	Reason string // what the API server said, a clause
+	// ByBudget is set if a disruption budget allows no more evictions.
+	ByBudget bool
+}
+
+// refusals remembers which evictions the API server refused.
+type refusals struct {
+	*base
+	refused map[types.NamespacedName]*cluster.Task // that are left alone, by name
+}
+
+func newRefusals(b *base) refusals {
+	return refusals{base: b, refused: map[types.NamespacedName]*cluster.Task{}}
+}
+
+// pause is how long a pod is left alone after so many refusals in a row.
+func pause(times int) time.Duration {
+	if times > 5 {
+		return lastRefusal
+	}
+	return min(firstRefusal<<max(times-1, 0), lastRefusal)
+}
+
+// remember notes that a pod could not be evicted.
+func (k *refusals) remember(e Refused, at time.Time) {
+	t := k.Task(e.Pod)
+	if t == nil || t.UID() != e.UID || !t.Status.Evictable() && t.Status != cluster.Evicting {
+		return
+	}
+	r := &cluster.Refusal{Times: 1, Why: e.Reason}
+	if t.Refusal != nil {
+		r.Times += t.Refusal.Times
+	}
+	t.Refusal = r
+	if e.ByBudget && slices.ContainsFunc(k.Budgets(t), func(b *cluster.Budget) bool { return b.Allowed() <= 0 }) {
+		return // the model was behind when the pod was chosen, and knows by now
+	}
+	r.Until = at.Add(pause(r.Times))
+	k.refused[t.Key()] = t
+}
+
+// recall takes over what a process before this one has written about refusals.
+func (k *refusals) recall(t *cluster.Task) {
+	if !t.Status.Evictable() {
+		return
+	}
+	times, condition := decision.RefusalOf(t.Pod)
+	if condition == nil {
+		return
+	}
+	r := &cluster.Refusal{Times: times, Why: condition.Message}
+	r.Until = condition.LastTransitionTime.Add(pause(r.Times))
+	t.Refusal = r
+	k.refused[t.Key()] = t
+}
+
+// reconsider has tasks be asked for again that were refused: something has changed that the answer may rest on.
+func (k *refusals) reconsider(which func(t *cluster.Task) bool) {
+	for key, t := range k.refused {
+		if which(t) {
+			t.Refusal.Until = time.Time{}
+			delete(k.refused, key)
+			k.Note(wake.RefusalOver)
+		}
+	}
+}
+
+// forget forgets what is remembered of a task that is gone.
+func (k *refusals) forget(t *cluster.Task) { delete(k.refused, t.Key()) }
+
+// expire ends the back-off of those that have waited long enough. A time that lies further ahead than any back-off was
+// written by another program, or by a clock that is wrong.
+func (k *refusals) expire(now time.Time) {
+	k.reconsider(func(t *cluster.Task) bool {
+		left := t.Refusal.Until.Sub(now)
+		return left <= 0 || left > lastRefusal
+	})
+}
+
+// nextEnd returns when the next of the back-offs ends after now, zero if there is none.
+func (k *refusals) nextEnd(now time.Time) (next time.Time) {
+	for _, t := range k.refused {
+		if until := t.Refusal.Until; until.After(now) && (next.IsZero() || until.Before(next)) {
+			next = until
+		}
+	}
+	return next
+}

@@ -1,0 +1,116 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Try runs a function that may try on the model whatever is logged, and leaves the model as it was: what was tried is undone; causes
+// that were noted wake no job; jobs and queues do not count as changed; nodes have the generations that they had, so that code that
+// did not look meanwhile keeps what it knows of them. What was found out meanwhile is void. It is for questions between cycles.
+func (k *Cache) Try(try func()) {
+	invariant(!k.writer.IsInTransaction(), "a trial begins inside a transaction")
+	if k.isStale() {
+		k.Settle()
+	}
+	forgotten := k.forgotten
+	k.writer.BeginTrial()
+	defer func() {
+		k.writer.EndTrial()
+		k.owners.questioned, k.forgotten = nil, forgotten // what is only supposed has never been
+	}()
+	try()
+}
+
+// isStale reports whether Settle has anything to bring up to date beside the list of jobs that wait.
+func (k *Cache) isStale() bool {
+	return k.writer.Nodes.AreRanksStale() || k.Quota().IsStale() || k.writer.Classes().IsStale || len(k.owners.questioned)+len(k.ranks.requoted) > 0 ||
+		!k.nodes.topology.IsSettled()
+}
+
+// Suppose is Try with a PodGroup and pods of it that do not exist, as if they had just been submitted. They are taken into the model
+// as events would be, and are gone when the function returns. The function is given their job. The objects are not changed; what
+// the API server would fill in is for the caller. It is an error, and the function is not called, if one of them exists or they
+// are not what they should be.
+//
+// Pods that wait already keep their classes: if the supposed pods are the first with terms about labels, what others say of those
+// labels is not looked at.
+func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, look func(j *cluster.Job)) error {
+	supposed, err := k.supposable(group, pods)
+	if err != nil {
+		return err
+	}
+	k.Try(func() {
+		set := 0
+		defer func() {
+			k.Undo(0)
+			for _, o := range slices.Backward(supposed[:set]) {
+				o.apply(k)
+			}
+		}()
+		for i := range supposed {
+			Set(supposed[i]).apply(k)
+			set++
+		}
+		k.owners.settle()
+		j := k.Job(cluster.JobID{Namespace: group.Namespace, Name: group.Name})
+		for _, t := range j.Internal.Tasks {
+			if t.Status == cluster.Pending {
+				k.writer.Tasks.SetClass(t, false) // the terms of its siblings are known now
+			}
+		}
+		look(j)
+	})
+	return nil
+}
+
+// supposable checks what is to be supposed, and returns copies with what the model must know, in the order in which they come; how
+// they go is the other way round.
+func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) ([]Delete, error) {
+	if group == nil || group.Name == "" || group.Namespace == "" {
+		return nil, errors.New("the PodGroup has no name or no namespace")
+	}
+	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	switch j := k.Job(id); {
+	case j != nil && j.Group != nil:
+		return nil, fmt.Errorf("PodGroup %s exists already", id)
+	case j != nil:
+		return nil, fmt.Errorf("pods name PodGroup %s already", id)
+	}
+	group = group.DeepCopy()
+	group.UID = types.UID("supposed " + id.String())
+	supposed := []Delete{{group}}
+	seen := map[string]bool{}
+	for _, pod := range pods {
+		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+		_, isStranger := k.owners.strangers[key]
+		switch {
+		case pod.Name == "":
+			return nil, errors.New("a pod has no name")
+		case pod.Namespace != group.Namespace:
+			return nil, fmt.Errorf("pod %s is not in the namespace of PodGroup %s", key, id)
+		case k.Task(key) != nil || isStranger:
+			return nil, fmt.Errorf("pod %s exists already", key)
+		case seen[pod.Name]:
+			return nil, fmt.Errorf("pod %s is there twice", key)
+		case pod.Spec.NodeName != "":
+			return nil, fmt.Errorf("pod %s has a node already: spec.nodeName is %q", key, pod.Spec.NodeName)
+		case !k.isOurs(pod):
+			return nil, fmt.Errorf("pod %s is not for this scheduler: spec.schedulerName is %q", key, pod.Spec.SchedulerName)
+		}
+		seen[pod.Name] = true
+		pod = pod.DeepCopy()
+		pod.UID = types.UID("supposed " + key.String())
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, schedulingv1beta1.KubeGroupNameAnnotationKey, group.Name)
+		supposed = append(supposed, Delete{pod})
+	}
+	return supposed, nil
+}

@@ -1,0 +1,94 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/budget"
+	"hekla.sh/hekla/pkg/cluster/internal/changelog"
+	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.
+type Cluster struct {
+	ledger
+	log      []operation
+	plans    Plans
+	backOffs map[string]BackOff // of namespaces, at admission
+
+	hyperNodes []*cluster.HyperNode // as of the last time that events were settled, the lowest tier first, then by name
+	talliedAt  uint64               // how far their totals have followed Changes
+}
+
+// New returns a model that holds nothing but the root queue, and the only [Writer] of it. overlook says of a cause whether it
+// wakes no job, as if it had been forgotten; nil: none is. It is for tests, which show with it that they find such a mistake.
+func New(overlook func(wake.Cause) bool) (*Cluster, *Writer) {
+	c := &Cluster{backOffs: map[string]BackOff{}}
+	c.registry = newRegistry()
+	c.plans = Plans{model: c, inForce: map[string]*cluster.Plan{}}
+	c.world.Overlook = overlook
+	c.changes = changelog.New[int32](maxChanges)
+	c.leaving = map[types.NamespacedName]*cluster.Task{}
+	c.queues[schedulingv1beta1.RootQueue] = &cluster.Queue{Node: quota.Node{
+		Name: schedulingv1beta1.RootQueue, Terms: quota.Terms{Weight: 1, Reclaimable: true}}}
+	return c, &Writer{Nodes: NodeWriter{c}, Tasks: TaskWriter{c}, Jobs: JobWriter{c}, c: c}
+}
+
+func newRegistry() registry {
+	r := registry{
+		Resources:  resources.NewIndex(),
+		nodes:      map[string]*cluster.Node{},
+		tasks:      map[types.NamespacedName]*cluster.Task{},
+		jobs:       map[cluster.JobID]*cluster.Job{},
+		queues:     map[string]*cluster.Queue{},
+		priorities: map[string]*schedulingv1.PriorityClass{},
+		namespaces: map[string]*corev1.Namespace{},
+		budgets:    budget.NewSet(),
+		quotas:     map[string][]*corev1.ResourceQuota{},
+		supplies:   supplies.New(),
+		claimUsers: map[types.NamespacedName][]*cluster.Task{},
+	}
+	r.served = supplies.NewServed(r.Resources)
+	r.classes = podclass.NewTable(r.Resources, r.served)
+	return r
+}
+
+// NextDue returns the earliest time after now at which time alone makes a difference to a task or a job, zero if there is none.
+func (c *Cluster) NextDue(now time.Time) time.Time {
+	var next time.Time
+	sooner := func(when time.Time) {
+		if when.After(now) && (next.IsZero() || when.Before(next)) {
+			next = when
+		}
+	}
+	for _, t := range c.leaving {
+		sooner(t.Due())
+	}
+	for _, j := range c.waiting {
+		sooner(j.NotBefore)
+		sooner(j.Admission.Revisit)
+		if j.Internal.Postponed != 0 || c.isHelpedSince(j, now) {
+			sooner(now.Add(postponement))
+		}
+	}
+	return next
+}
+
+// invariant panics if the model is broken. The loop recovers, drops the cycle's decisions and says so.
+func invariant(holds bool, format string, arguments ...any) {
+	if !holds {
+		panic("invariant: " + fmt.Sprintf(format, arguments...))
+	}
+}

@@ -1,0 +1,311 @@
+package model
+
+import (
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// ledger keeps the totals: whatever changes what a task is, or where, changes with it what its node, job, queue and the cluster hold.
+type ledger struct {
+	attention
+
+	// Totals are those of the nodes that can be used (rule Q6): a node counts unless it is cordoned, not ready, or has a taint
+	// that keeps pods off and that no pod of ours tolerates, waiting or running.
+	cluster.Totals
+	// Tainted are those of the nodes that only such a taint keeps from counting, Unusable those of all others.
+	Tainted, Unusable cluster.Totals
+
+	leaving    map[types.NamespacedName]*cluster.Task // whose status Leaves, by name
+	sharesMore bool                                   // since events were settled last, a pod was placed where no other pod can go: see Shared
+}
+
+// move is the only place where a task changes status or node. It keeps every total.
+func (l *ledger) move(t *cluster.Task, status cluster.Status, n *cluster.Node) {
+	if t.Reservation != nil && !status.Assumed() {
+		l.letGo(t, status.Holds())
+	}
+	if t.Node == n && t.Status.Weighs(status) {
+		// Only the counts change: the commit of a large gang must not cost as much as its placement.
+		if j := t.Job; j != nil {
+			j.Add(t.Status, t.Role, t.Subgroup, -1)
+			t.Status = status
+			j.Add(t.Status, t.Role, t.Subgroup, +1)
+			l.list(j)
+		}
+		t.Status = status
+		return
+	}
+	if (status == cluster.Evicting) != (t.Status == cluster.Evicting) {
+		if status == cluster.Evicting {
+			l.spend(t, +1)
+		} else {
+			l.spend(t, -1)
+		}
+	}
+	l.account(t, -1)
+	// What an eviction that is taken back goes back to. It is told here, so that undoing restores it too.
+	t.Internal.Was = cluster.Pending
+	if status == cluster.Evicting {
+		t.Internal.Was = t.Status
+	}
+	if t.Node != n {
+		l.leave(t)
+		if n != nil {
+			t.Node, t.Internal.InNode = n, len(n.Internal.Tasks)
+			n.Internal.Tasks = append(n.Internal.Tasks, t)
+		}
+	}
+	left := t.Status.Leaves()
+	t.Status = status
+	l.account(t, +1)
+	if left || status.Leaves() {
+		l.follow(t)
+	}
+	if t.Job != nil {
+		l.settleJob(t.Job)
+	}
+}
+
+// leave takes a task off the list of its node.
+func (l *ledger) leave(t *cluster.Task) {
+	n := t.Node
+	if n == nil {
+		return
+	}
+	last := n.Internal.Tasks[len(n.Internal.Tasks)-1]
+	n.Internal.Tasks[t.Internal.InNode], last.Internal.InNode = last, t.Internal.InNode
+	n.Internal.Tasks = n.Internal.Tasks[:len(n.Internal.Tasks)-1]
+	t.Node = nil
+}
+
+// account adds a task to all totals it is part of, or takes it out.
+func (l *ledger) account(t *cluster.Task, sign int64) {
+	request := t.Class.Request
+	if n := t.Node; n != nil {
+		totals := l.totalsOf(n)
+		if t.IsHeldOnNode() {
+			n.Internal.Held.AddScaled(request, sign)
+			totals.Held.AddScaled(request, sign)
+		}
+		switch {
+		case t.Status.Holds():
+			n.Used.AddScaled(request, sign)
+			n.NonZero[0] += sign * t.Class.NonZero[0]
+			n.NonZero[1] += sign * t.Class.NonZero[1]
+			totals.Used.AddScaled(request, sign)
+			if t.Status.Leaves() {
+				n.Releasing.AddScaled(request, sign)
+				totals.Releasing.AddScaled(request, sign)
+			}
+			l.changed(n)
+		case t.Status == cluster.Pipelined:
+			n.Promised.AddScaled(request, sign)
+			totals.Promised.AddScaled(request, sign)
+			l.changed(n)
+		}
+	}
+	if j := t.Job; j != nil {
+		l.accountJob(j, t, sign)
+	}
+}
+
+func (l *ledger) accountJob(j *cluster.Job, t *cluster.Task, sign int64) {
+	j.Add(t.Status, t.Role, t.Subgroup, int(sign))
+	if t.Status.Counts() {
+		l.book(j, quota.Allocated, t.Class.Request, sign)
+	}
+	if t.Status.Asks() {
+		l.book(j, quota.Request, t.Class.Request, sign)
+	}
+	switch t.Status {
+	case cluster.Gated:
+		j.Gated.AddScaled(t.Class.Request, sign)
+	case cluster.Evicting:
+		l.book(j, quota.Unsettled, t.Class.Request, sign)
+	case cluster.Pipelined:
+		l.book(j, quota.Unsettled, t.Class.Request, -sign)
+	}
+}
+
+// weight is what a task is in the totals: see account.
+type weight struct {
+	status  cluster.Status
+	node    *cluster.Node
+	request resources.Vector
+}
+
+func weightOf(t *cluster.Task) weight { return weight{t.Status, t.Node, t.Class.Request} }
+
+// noteWeight tells whom it could help that something outside has changed what a task is in the totals. What is only tried, in a
+// transaction, changes them too, and helps no job.
+func (l *ledger) noteWeight(t *cluster.Task, was weight) {
+	now, request := t.Status, t.Class.Request
+	shrank := !was.request.LessEqual(request)
+	isFreed := was.status.Asks() && (shrank || !now.Asks()) || // Usage.Request is less
+		was.status.Counts() && !now.Counts() || // Usage.Allocated is
+		was.status == cluster.Evicting && now != cluster.Evicting || // Usage.Unsettled is: what was decided is sent, or taken back
+		now == cluster.Gated && was.status != cluster.Gated // Job.Gated is more, and none of it is claimed
+	if isFreed {
+		l.world.Note(wake.UsageFreed)
+	}
+	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
+		l.world.Note(wake.PodGrown)
+	}
+	if n := t.Node; n != nil && n.Internal.Standing != cluster.StandsUsable && t.IsHeldOnNode() && (was.node != n || !was.status.Counts() || !request.LessEqual(was.request)) {
+		l.world.Note(wake.ShareChanged) // what is held where no other pod can go is shared beside what can be used: see Shared
+	}
+	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
+		l.world.Note(wake.RoomFreed)
+	}
+}
+
+// settleJob brings up to date what follows from a job's own totals, and where it is listed.
+func (l *ledger) settleJob(j *cluster.Job) {
+	letIn := j.Phase == schedulingv1beta1.PodGroupInqueue
+	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue)) {
+		dim := resources.Dim(d)
+		var claims int64
+		if letIn {
+			claims = j.Claims(dim)
+		}
+		l.bookOne(j, quota.Inqueue, dim, claims-j.Usage.Inqueue.At(dim))
+	}
+	l.list(j)
+}
+
+func (l *ledger) setPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase) {
+	if j.Phase != phase {
+		j.Phase, j.Admission = phase, cluster.Admission{}
+		l.settleJob(j)
+	}
+}
+
+// book changes one part of a job's usage, and with it the ledger of its queue and of all queues above.
+func (l *ledger) book(j *cluster.Job, p quota.Part, v resources.Vector, sign int64) {
+	j.Usage.Part(p).AddScaled(v, sign)
+	if j.Queue != nil {
+		l.quota.Book(&j.Queue.Node, p, v, sign)
+	}
+}
+
+func (l *ledger) bookOne(j *cluster.Job, p quota.Part, d resources.Dim, delta int64) {
+	if delta == 0 {
+		return
+	}
+	v := j.Usage.Part(p)
+	v.Set(d, v.At(d)+delta)
+	if j.Queue != nil {
+		l.quota.BookOne(&j.Queue.Node, p, d, delta)
+	}
+}
+
+// release frees what a task held.
+func (l *ledger) release(t *cluster.Task, status cluster.Status) {
+	before := weightOf(t)
+	l.move(t, status, nil)
+	l.noteWeight(t, before)
+	if before.node != nil {
+		l.forgetEmpty(before.node)
+	}
+}
+
+// forgetEmpty drops a node of which neither the object nor a pod is left.
+func (l *ledger) forgetEmpty(n *cluster.Node) {
+	if n.Object != nil || len(n.Internal.Tasks) > 0 || l.nodes[n.Name] != n {
+		return
+	}
+	delete(l.nodes, n.Name)
+	for i := range l.byRank {
+		if l.byRank[i] == n {
+			l.byRank[i] = l.byRank[len(l.byRank)-1]
+			l.byRank = l.byRank[:len(l.byRank)-1]
+			break
+		}
+	}
+	l.bySlot[n.Slot] = nil
+	l.freeSlots = append(l.freeSlots, n.Slot)
+	l.ranksAreStale = true
+}
+
+// hold makes a reservation the one of a task, instead of the one it had. Nil is none.
+func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
+	if t.Reservation == r {
+		return
+	}
+	holder := supplies.Pod{NamespacedName: t.Key(), UID: t.UID()}
+	if t.Reservation != nil {
+		l.supplies.Release(holder, t.Reservation)
+	}
+	t.Reservation = r
+	if r != nil {
+		node := ""
+		if t.Node != nil {
+			node = t.Node.Name
+		}
+		l.supplies.Hold(holder, node, r)
+	}
+}
+
+// letGo ends a reservation after what happened outside. If the pod has its node, all was written before; else it is free.
+func (l *ledger) letGo(t *cluster.Task, isBound bool) {
+	switch {
+	case t.Reservation == nil:
+	case isBound:
+		l.supplies.Write(supplies.Pod{NamespacedName: t.Key(), UID: t.UID()}, t.Reservation)
+		t.Reservation = nil
+	default:
+		l.hold(t, nil)
+		l.world.Note(wake.SupplyFreed)
+	}
+}
+
+// spend notes that an eviction was decided, or is no longer under way.
+func (l *ledger) spend(t *cluster.Task, sign int) {
+	for _, b := range l.Budgets(t) {
+		b.Spend(sign)
+	}
+}
+
+// follow keeps the list of the tasks whose room can be counted on.
+func (l *ledger) follow(t *cluster.Task) {
+	if t.Status.Leaves() {
+		l.leaving[t.Key()] = t
+	} else {
+		delete(l.leaving, t.Key())
+	}
+}
+
+// LastToLeave is when the last of the tasks that are being deleted should be gone, zero if there is none.
+func (l *ledger) LastToLeave() time.Time {
+	var last time.Time
+	for _, t := range l.leaving {
+		if stamp := t.Pod.DeletionTimestamp; t.Status == cluster.Releasing && stamp != nil && stamp.After(last) {
+			last = stamp.Time
+		}
+	}
+	return last
+}
+
+// Overdue returns the tasks that are being deleted and should be gone for a while, by name.
+func (l *ledger) Overdue(now time.Time) []*cluster.Task {
+	var overdue []*cluster.Task
+	for _, t := range l.leaving {
+		if due := t.Due(); !due.IsZero() && !now.Before(due) {
+			overdue = append(overdue, t)
+		}
+	}
+	slices.SortFunc(overdue, func(a, b *cluster.Task) int { return cluster.CompareNames(a.Key(), b.Key()) })
+	return overdue
+}
+
+// IsLeaving reports whether a task is listed as one whose room can be counted on.
+func (l *ledger) IsLeaving(t *cluster.Task) bool { return l.leaving[t.Key()] == t }

@@ -1,0 +1,234 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
+)
+
+// Plans are the plans of a model, and what is done to a plan as a whole: it comes into force, and is fulfilled or cancelled. What a plan
+// does to tasks goes through the operations of the model.
+type Plans struct {
+	model *Cluster
+
+	inForce     map[string]*cluster.Plan // by ID
+	made        uint64                   // how many were made
+	adopted     uint64                   // how many came into force
+	cancelled   []*cluster.Plan          // since TakeCancelled
+	interrupted []*cluster.Plan          // cancelled since TakeInterrupted, in the middle of their evictions
+	withTerms   []*cluster.Plan          // of those in force, in the order in which they came into force
+}
+
+// Plans returns the plans of the model.
+func (c *Cluster) Plans() *Plans { return &c.plans }
+
+// NewID returns an ID for a plan that is made now.
+func (s *Plans) NewID(now time.Time) string {
+	s.made++
+	return strconv.FormatInt(now.UnixMilli(), 36) + "-" + strconv.FormatUint(s.made, 36)
+}
+
+// Get returns the plan in force that has an ID, nil if there is none.
+func (s *Plans) Get(id string) *cluster.Plan { return s.inForce[id] }
+
+// All returns the plans that are under way, by the names of their jobs, those without first.
+func (s *Plans) All() []*cluster.Plan {
+	plans := slices.Collect(maps.Values(s.inForce))
+	slices.SortFunc(plans, func(a, b *cluster.Plan) int {
+		return cmp.Or(cluster.CompareNames(a.Preemptor(), b.Preemptor()), cmp.Compare(a.ID, b.ID))
+	})
+	return plans
+}
+
+// InOrder returns the plans that are under way, in the order in which they came into force.
+func (s *Plans) InOrder() []*cluster.Plan {
+	plans := slices.Collect(maps.Values(s.inForce))
+	slices.SortFunc(plans, func(a, b *cluster.Plan) int { return cmp.Compare(a.Order, b.Order) })
+	return plans
+}
+
+// WithTerms returns the plans under way that promise nodes to pods with terms about other pods, in the order in which they came
+// into force. The caller must not change the slice.
+func (s *Plans) WithTerms() []*cluster.Plan { return s.withTerms }
+
+// HasChanged reports whether anything has happened since it was asked last that could give the job of a plan room elsewhere.
+func (s *Plans) HasChanged(p *cluster.Plan) bool {
+	now := s.model.Present(p.Job)
+	if p.Internal.Seen == now {
+		return false
+	}
+	p.Internal.Seen = now
+	return true
+}
+
+// Adopt puts a plan in force, for good: its job's promised tasks and its victims are in the model already.
+func (s *Plans) Adopt(p *cluster.Plan) {
+	invariant(len(s.model.log) == 0, "plan %s is adopted inside a transaction", p.ID)
+	invariant(s.inForce[p.ID] == nil, "plan %s is adopted twice", p.ID)
+	invariant(p.Job == nil || p.Job.Plan == nil, "plan %s is adopted beside another of its job", p.ID)
+	if p.Job != nil {
+		p.Job.Plan = p
+		s.model.touch(p.Job)
+	}
+	p.Internal.Nominated = p.Promised()
+	if p.Job != nil {
+		p.Internal.Seen = s.model.Present(p.Job)
+	}
+	p.Internal.HasTerms = slices.ContainsFunc(p.Internal.Nominated, func(t *cluster.Task) bool { return t.Class.HasTerms })
+	s.adopted++
+	s.inForce[p.ID], p.Internal.IsInForce, p.Order = p, true, s.adopted
+	if p.Internal.HasTerms {
+		s.withTerms = append(s.withTerms, p)
+	}
+	s.model.world.Note(wake.PlanAdopted)
+	for _, t := range p.Victims {
+		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
+		t.Evicts = p
+		if t.Job != nil {
+			s.model.touch(t.Job)
+		}
+	}
+}
+
+// Fulfil ends a plan whose job has what it was promised. If there was room before all victims had left, those that the API
+// does not show as leaving yet stay, and the plan is told as cancelled (rule S1).
+func (s *Plans) Fulfil(p *cluster.Plan) {
+	invariant(len(s.model.log) == 0, "plan %s is fulfilled inside a transaction", p.ID)
+	invariant(len(p.Promised()) == 0, "plan %s is fulfilled while something is promised", p.ID)
+	if len(p.Unsent()) > 0 {
+		s.Cancel(p, "its job has what it was promised")
+		return
+	}
+	s.end(p)
+}
+
+// Cancel ends a plan: its job loses what it was promised, and the victims that the API does not show as leaving yet stay.
+func (s *Plans) Cancel(p *cluster.Plan, why string) {
+	invariant(len(s.model.log) == 0, "plan %s is cancelled inside a transaction", p.ID)
+	p.Why = why
+	for _, t := range p.Internal.Nominated {
+		if s.model.tasks[t.Key()] != t {
+			continue
+		}
+		if t.Status == cluster.Pipelined && t.Job == p.Job {
+			s.model.release(t, cluster.Pending)
+		}
+		if t.Status == cluster.Pending {
+			p.Unpromised = append(p.Unpromised, t)
+		}
+	}
+	for _, t := range p.Promised() { // since it began
+		s.model.release(t, cluster.Pending)
+		p.Unpromised = append(p.Unpromised, t)
+	}
+	s.end(p)
+	for _, t := range p.Victims {
+		if t.Status == cluster.Evicting {
+			s.model.move(t, t.Internal.Was, t.Node)
+			s.model.world.Note(wake.PodPlaced)
+			p.Spared = append(p.Spared, t)
+		}
+	}
+	s.cancelled = append(s.cancelled, p)
+}
+
+// Disown ends a plan that was written down and never was in force in this model: the tasks that it promised nodes have none,
+// and its victims stay unless they are being deleted.
+func (s *Plans) Disown(p *cluster.Plan, promised, victims []*cluster.Task, why string) {
+	p.Why, p.Unpromised = why, promised
+	for _, t := range victims {
+		if t.Status.Evictable() {
+			p.Spared = append(p.Spared, t)
+		}
+	}
+	s.cancelled = append(s.cancelled, p)
+}
+
+// Unpromise takes back what is written on a pod of a node that it was promised, and of which it has come to nothing. The plan that
+// promised it may be over: it was fulfilled when the pod was to be bound.
+func (s *Plans) Unpromise(t *cluster.Task, now time.Time, why string) {
+	if t.Pod.Status.NominatedNodeName != "" {
+		s.Disown(&cluster.Plan{ID: s.NewID(now), Job: t.Job}, []*cluster.Task{t}, nil, why)
+	}
+}
+
+func (s *Plans) end(p *cluster.Plan) {
+	invariant(s.inForce[p.ID] == p, "plan %s ends and is not in force", p.ID)
+	if p.Job != nil {
+		p.Job.Plan = nil
+	}
+	s.Stir(p)
+	delete(s.inForce, p.ID)
+	if p.Internal.IsInForce = false; p.Internal.HasTerms {
+		s.withTerms = slices.DeleteFunc(s.withTerms, func(other *cluster.Plan) bool { return other == p })
+	}
+	for _, t := range p.Victims {
+		t.Evicts = nil
+		if t.Job != nil {
+			s.model.touch(t.Job)
+		}
+	}
+}
+
+// TakeCancelled returns the plans that were cancelled since it was called last, in that order.
+func (s *Plans) TakeCancelled() []*cluster.Plan {
+	ended := s.cancelled
+	s.cancelled = nil
+	if len(ended) > 0 {
+		// What those have had that were looked at since, plugins may have told from the state before.
+		s.model.world.Note(wake.PlanEnded)
+	}
+	return ended
+}
+
+// Stir has the job of a plan looked at anew.
+func (s *Plans) Stir(p *cluster.Plan) {
+	if p.Job != nil {
+		p.Job.Internal.Version++
+		s.model.touch(p.Job)
+	}
+}
+
+// Outlive takes a task that is gone, or is not on its way out any more, off the plan that it left for.
+func (s *Plans) Outlive(t *cluster.Task) {
+	p := t.Evicts
+	if p == nil {
+		return
+	}
+	p.Victims = slices.DeleteFunc(p.Victims, func(v *cluster.Task) bool { return v == t })
+	t.Evicts = nil
+	s.Stir(p)
+	if p.Job == nil && len(p.Victims) == 0 {
+		s.end(p)
+	}
+}
+
+// TakeInterrupted returns the plans that failed since it was called last after pods had left for them, in the order in which they
+// had come into force.
+func (s *Plans) TakeInterrupted() []*cluster.Plan {
+	plans := s.interrupted
+	s.interrupted = nil
+	slices.SortFunc(plans, func(a, b *cluster.Plan) int { return cmp.Compare(a.Order, b.Order) })
+	return slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return s.model.jobs[p.Job.ID] != p.Job })
+}
+
+// Interrupt cancels a plan for which pods have left already, and which cannot be carried out. Its job is to have other victims at once.
+func (s *Plans) Interrupt(p *cluster.Plan, why string) {
+	s.Cancel(p, why)
+	s.interrupted = append(s.interrupted, p)
+}
+
+// NextDeadline returns the earliest deadline of a plan after now, zero if there is none.
+func (s *Plans) NextDeadline(now time.Time) (next time.Time) {
+	for _, p := range s.inForce {
+		if p.Deadline.After(now) && (next.IsZero() || p.Deadline.Before(next)) {
+			next = p.Deadline
+		}
+	}
+	return next
+}

@@ -1,0 +1,192 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/budget"
+	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// registry is what there is, by name.
+type registry struct {
+	Resources *resources.Index
+
+	nodes         map[string]*cluster.Node
+	byRank        []*cluster.Node // sorted by name after [Writer.SettleRanks]
+	bySlot        []*cluster.Node // nil where the slot is free
+	freeSlots     []int
+	ranksAreStale bool
+
+	tasks  map[types.NamespacedName]*cluster.Task
+	jobs   map[cluster.JobID]*cluster.Job
+	queues map[string]*cluster.Queue
+	quota  quota.Tree // of the queues, and the ledger of what they hold
+
+	classes    *podclass.Table
+	priorities map[string]*schedulingv1.PriorityClass
+	budgets    budget.Set
+	quotas     map[string][]*corev1.ResourceQuota // by namespace, sorted by name
+
+	namespaces           map[string]*corev1.Namespace
+	namespacesGeneration uint64
+
+	supplies   *supplies.Store
+	served     *supplies.Served
+	claimUsers map[types.NamespacedName][]*cluster.Task // of PersistentVolumeClaims: the tasks whose pods name them
+}
+
+// Nodes returns all known nodes by name, as of the last time that events were settled. The caller must not change the slice.
+func (r *registry) Nodes() []*cluster.Node { return r.byRank }
+
+// Node returns a node by name, nil if it is not known.
+func (r *registry) Node(name string) *cluster.Node { return r.nodes[name] }
+
+// BySlot returns the nodes by their slots, nil where there is none. The caller must not change the slice.
+func (r *registry) BySlot() []*cluster.Node { return r.bySlot }
+
+// TasksOnNodes returns the tasks of all nodes that are there, node by node.
+func (r *registry) TasksOnNodes() []*cluster.Task {
+	var all []*cluster.Task
+	for _, n := range r.byRank {
+		all = append(all, n.Internal.Tasks...)
+	}
+	return all
+}
+
+// Task returns a task by its pod's namespace and name, nil if it is not known.
+func (r *registry) Task(key types.NamespacedName) *cluster.Task { return r.tasks[key] }
+
+// EachTask calls a function with each task, in no particular order.
+func (r *registry) EachTask(visit func(*cluster.Task)) {
+	for _, t := range r.tasks {
+		visit(t)
+	}
+}
+
+// Job returns a job, nil if it is not known.
+func (r *registry) Job(id cluster.JobID) *cluster.Job { return r.jobs[id] }
+
+// Jobs returns all jobs that have a PodGroup, by namespace and name.
+func (r *registry) Jobs() []*cluster.Job {
+	jobs := slices.DeleteFunc(slices.Collect(maps.Values(r.jobs)), func(j *cluster.Job) bool { return j.Group == nil })
+	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	return jobs
+}
+
+// EachJob calls a function with each job that has a PodGroup, in no particular order.
+func (r *registry) EachJob(visit func(*cluster.Job)) {
+	for _, j := range r.jobs {
+		if j.Group != nil {
+			visit(j)
+		}
+	}
+}
+
+// Queue returns a queue, nil if it does not exist.
+func (r *registry) Queue(name string) *cluster.Queue {
+	if q := r.queues[name]; q != nil && q.Object != nil {
+		return q
+	}
+	return nil
+}
+
+// Root returns the queue above all others, which may have no object.
+func (r *registry) Root() *cluster.Queue { return r.queues[schedulingv1beta1.RootQueue] }
+
+// Queues returns all queues by name, the root included.
+func (r *registry) Queues() []*cluster.Queue {
+	queues := slices.Collect(maps.Values(r.queues))
+	slices.SortFunc(queues, func(a, b *cluster.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	return queues
+}
+
+// Quota returns the quota tree of the queues, and its ledger.
+func (r *registry) Quota() *quota.Tree { return &r.quota }
+
+// TakeTouchedQueues returns the queues that changed, or of which a descendant did, since it was called last, by name;
+// those without object are left out.
+func (r *registry) TakeTouchedQueues() []*cluster.Queue {
+	var queues []*cluster.Queue
+	for _, n := range r.quota.TakeTouched() {
+		if q := r.queues[n.Name]; q != nil && q.Object != nil && &q.Node == n {
+			queues = append(queues, q)
+		}
+	}
+	slices.SortFunc(queues, func(a, b *cluster.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	return queues
+}
+
+// Namespace returns a namespace, nil if it is not known.
+func (r *registry) Namespace(name string) *corev1.Namespace { return r.namespaces[name] }
+
+// Namespaces returns all known namespaces by name.
+func (r *registry) Namespaces() []*corev1.Namespace {
+	namespaces := slices.Collect(maps.Values(r.namespaces))
+	slices.SortFunc(namespaces, func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	return namespaces
+}
+
+// NamespacesGeneration grows whenever a namespace comes, changes or goes.
+func (r *registry) NamespacesGeneration() uint64 { return r.namespacesGeneration }
+
+// PriorityClass returns the class of a name, nil if there is none.
+func (r *registry) PriorityClass(name string) *schedulingv1.PriorityClass { return r.priorities[name] }
+
+// Quotas returns the ResourceQuotas of a namespace, by name. The caller must not change them.
+func (r *registry) Quotas(namespace string) []*corev1.ResourceQuota { return r.quotas[namespace] }
+
+// Budgets returns the budgets that cover a task's pod, by name. The caller must not change the slice.
+func (r *registry) Budgets(t *cluster.Task) []*cluster.Budget {
+	return r.budgets.Of(t.Pod, &t.Internal.Budgets)
+}
+
+// BudgetsIn returns the budgets of a namespace. The caller must not change the slice.
+func (r *registry) BudgetsIn(namespace string) []*cluster.Budget { return r.budgets.In(namespace) }
+
+// Supplies returns the volumes and devices.
+func (r *registry) Supplies() *supplies.Store { return r.supplies }
+
+// Users returns the tasks whose pods name a PersistentVolumeClaim, in no particular order. The caller must not change the slice.
+func (r *registry) Users(claim types.NamespacedName) []*cluster.Task { return r.claimUsers[claim] }
+
+// DependsOnPods reports whether the answer for a class may depend on pods elsewhere than on the node asked about.
+func (r *registry) DependsOnPods(k *cluster.Class) bool { return r.classes.DependsOnPods(k) }
+
+// Concerns reports whether it may depend on where another task is whether a task fits on a node: a term of its pod that must hold
+// selects the other's.
+func (r *registry) Concerns(t, other *cluster.Task) bool {
+	return t.Class.HasTerms && podclass.Concerns(t.Pod, other.Pod)
+}
+
+// Imagine shows what a task would be if its pod still waited for a node: of the same job, and of the class that it would have
+// then. What is shown is no part of the model: it may be asked about, nothing may be done to it, and it is forgotten when look
+// returns.
+func (r *registry) Imagine(t *cluster.Task, look func(*cluster.Task)) {
+	pod := *t.Pod
+	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
+	imagined := &cluster.Task{Pod: &pod, Job: t.Job, Role: t.Role, Index: t.Index, Priority: t.Priority, Internal: cluster.TaskInternals{InJob: -1}}
+	r.setClass(imagined, r.classOf(imagined))
+	defer r.setClass(imagined, nil)
+	look(imagined)
+}
+
+// classOf returns the class of a task that waits.
+func (r *registry) classOf(t *cluster.Task) *cluster.Class { return r.classes.Of(t.Pod, t.Belonging()) }
+
+// setClass moves a task from its class to another.
+func (r *registry) setClass(t *cluster.Task, k *cluster.Class) {
+	t.Class = r.classes.Exchange(t.Class, k)
+}

@@ -1,0 +1,79 @@
+package model
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/wake"
+)
+
+// JobWriter changes what the model knows of jobs.
+type JobWriter struct{ c *Cluster }
+
+// Named returns a job, a placeholder if its PodGroup is not known yet.
+func (w *JobWriter) Named(id cluster.JobID) *cluster.Job {
+	j := w.c.jobs[id]
+	if j == nil {
+		j = &cluster.Job{ID: id}
+		w.c.jobs[id] = j
+	}
+	return j
+}
+
+// Each calls a function with each job, those without PodGroup too, in no particular order.
+func (w *JobWriter) Each(visit func(*cluster.Job)) {
+	for _, j := range w.c.jobs {
+		visit(j)
+	}
+}
+
+// Len is how many jobs there are, those without PodGroup too.
+func (w *JobWriter) Len() int { return len(w.c.jobs) }
+
+// Drop forgets a job.
+func (w *JobWriter) Drop(j *cluster.Job) { delete(w.c.jobs, j.ID) }
+
+// Renew has a job looked at again, whatever was said of it: the job itself has changed.
+func (w *JobWriter) Renew(j *cluster.Job) { j.Internal.Version++ }
+
+// Read takes over what a PodGroup says of the job itself, and puts its tasks into their subgroups. Nil is that it is gone.
+func (w *JobWriter) Read(j *cluster.Job, group *schedulingv1beta1.PodGroup) {
+	j.Read(w.c.Resources, group)
+}
+
+// Settle brings up to date what follows from a job's own totals, and lists it if it waits.
+func (w *JobWriter) Settle(j *cluster.Job) { w.c.settleJob(j) }
+
+// List lists a job as changed, and as one that waits if it does.
+func (w *JobWriter) List(j *cluster.Job) { w.c.list(j) }
+
+// SettleWaiting takes the jobs off the list of those that wait that do not any more.
+func (w *JobWriter) SettleWaiting() {
+	c := w.c
+	c.waiting = slices.DeleteFunc(c.waiting, func(j *cluster.Job) bool {
+		j.Internal.IsWaiting = c.jobs[j.ID] == j && j.WantsAttention()
+		return !j.Internal.IsWaiting
+	})
+}
+
+// SetQueue moves a job, with all it has and wants, to the queue of a name; nil if there is none.
+func (w *JobWriter) SetQueue(j *cluster.Job, name string, q *cluster.Queue) {
+	c := w.c
+	if j.QueueName == name && j.Queue == q {
+		return
+	}
+	if old := j.Queue; old != nil {
+		c.quota.BookAll(&old.Node, &j.Usage, -1)
+		old.Jobs--
+		c.world.Note(wake.UsageFreed)
+	}
+	j.QueueName, j.Queue = name, q
+	if q != nil {
+		c.quota.BookAll(&q.Node, &j.Usage, +1)
+		q.Jobs++
+	}
+	j.Internal.Version++
+	c.touch(j)
+}

@@ -1,0 +1,87 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+
+	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/resources"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// NodeWriter changes what the model knows of nodes.
+type NodeWriter struct{ c *Cluster }
+
+// Named returns a node, a placeholder if its object is not known yet.
+func (w *NodeWriter) Named(name string) *cluster.Node {
+	c := w.c
+	n := c.nodes[name]
+	if n == nil {
+		n = &cluster.Node{Name: name}
+		if last := len(c.freeSlots) - 1; last >= 0 {
+			n.Slot, c.freeSlots = c.freeSlots[last], c.freeSlots[:last]
+		} else {
+			n.Slot = len(c.bySlot)
+			c.bySlot = append(c.bySlot, nil)
+		}
+		c.bySlot[n.Slot] = n
+		c.nodes[name] = n
+		c.byRank = append(c.byRank, n)
+		c.ranksAreStale = true
+	}
+	return n
+}
+
+// NodeState is what the object of a node says; the zero value that the object is gone.
+type NodeState struct {
+	Object      *corev1.Node
+	Ready       bool
+	Allocatable resources.Vector
+	Standing    cluster.Standing
+}
+
+// Show sets what a node has.
+func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
+	c := w.c
+	c.count(n, -1)
+	n.Object, n.Internal.Ready, n.Allocatable, n.Internal.Standing = s.Object, s.Ready, s.Allocatable, s.Standing
+	c.count(n, +1)
+	c.changed(n)
+	n.SpecGeneration = n.Generation
+	c.world.Note(wake.NodeShown)
+}
+
+// SetStanding has a node counted in other totals.
+func (w *NodeWriter) SetStanding(n *cluster.Node, standing cluster.Standing) {
+	if standing == n.Internal.Standing {
+		return
+	}
+	w.c.count(n, -1)
+	n.Internal.Standing = standing
+	w.c.count(n, +1)
+	w.c.world.Note(wake.NodeShown)
+}
+
+// DropIfEmpty drops a node of which neither the object nor a pod is left.
+func (w *NodeWriter) DropIfEmpty(n *cluster.Node) { w.c.forgetEmpty(n) }
+
+// AreRanksStale reports whether nodes have come or gone since SettleRanks.
+func (w *NodeWriter) AreRanksStale() bool { return w.c.ranksAreStale }
+
+// SettleRanks sorts the nodes.
+func (w *NodeWriter) SettleRanks() {
+	c := w.c
+	if !c.ranksAreStale {
+		return
+	}
+	slices.SortFunc(c.byRank, func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for rank, n := range c.byRank {
+		n.Rank = rank
+	}
+	c.ranksAreStale = false
+}
+
+// Renew counts a node as changed for code that keeps answers about it.
+func (w *NodeWriter) Renew(n *cluster.Node) { w.c.changed(n) }

@@ -1,0 +1,172 @@
+package model
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+
+	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TaskWriter changes what the model knows of tasks.
+type TaskWriter struct{ c *Cluster }
+
+// Add returns a new task for a pod, which holds and counts nothing until [TaskWriter.Show].
+func (w *TaskWriter) Add(key types.NamespacedName, pod *corev1.Pod) *cluster.Task {
+	t := &cluster.Task{Status: cluster.Failed, Internal: cluster.TaskInternals{InJob: -1}}
+	w.c.tasks[key] = t
+	w.c.setClass(t, w.c.classes.Held(pod, nil))
+	w.enroll(t, pod, true)
+	return t
+}
+
+// TaskState is what a pod says of its task.
+type TaskState struct {
+	Pod    *corev1.Pod
+	Status cluster.Status
+	Shown  cluster.Status // what the API shows of one that is Evicting
+	Node   *cluster.Node
+}
+
+// Show takes a task out of all totals, has it read its pod and then join what it belongs to, and puts it back.
+func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
+	c := w.c
+	before := weightOf(t)
+	t.Internal.Was = s.Shown
+	if t.Status == cluster.Evicting {
+		c.spend(t, -1)
+	}
+	c.account(t, -1)
+	if t.Job != nil {
+		c.settleJob(t.Job)
+	}
+	t.Read(s.Pod)
+	c.leave(t)
+	join()
+	if s.Node != nil {
+		t.Node, t.Internal.InNode = s.Node, len(s.Node.Internal.Tasks)
+		s.Node.Internal.Tasks = append(s.Node.Internal.Tasks, t)
+	}
+	t.Status = s.Status
+	c.account(t, +1)
+	if !s.Status.Assumed() {
+		c.letGo(t, s.Pod.Spec.NodeName != "")
+	}
+	if s.Status == cluster.Evicting {
+		c.spend(t, +1)
+	}
+	c.follow(t)
+	if j := t.Job; j != nil {
+		j.Internal.Version++
+		if before.status.Assumed() && (s.Status == cluster.Bound || s.Status == cluster.Running) {
+			j.Internal.Failures = 0
+		}
+		c.settleJob(j)
+	}
+	c.noteWeight(t, before)
+	if before.node != nil {
+		c.forgetEmpty(before.node)
+	}
+}
+
+// Restate takes in a pod that takes and asks what it did: most updates are of conditions. Neither its node nor, unless it
+// got on, its job has changed, so nothing that was worked out of them is out of date.
+func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
+	c := w.c
+	t.Pod, t.Internal.Was = s.Pod, s.Shown
+	if t.Status == s.Status {
+		return
+	}
+	if s.Status.Evictable() && !t.Status.Evictable() {
+		c.world.Note(wake.PodPlaced) // a preemptor may look at it now
+	}
+	assumed := t.Status.Assumed()
+	c.move(t, s.Status, t.Node)
+	if j := t.Job; j != nil {
+		j.Internal.Version++
+		if assumed {
+			j.Internal.Failures = 0
+		}
+	}
+}
+
+// Release frees what a task holds.
+func (w *TaskWriter) Release(t *cluster.Task, status cluster.Status) { w.c.release(t, status) }
+
+// Spare takes an eviction back that was decided before: the task stays.
+func (w *TaskWriter) Spare(t *cluster.Task) {
+	w.c.move(t, t.Internal.Was, t.Node)
+	w.c.world.Note(wake.PodPlaced)
+}
+
+// Linger stops counting on a task's going: it should be gone for a while.
+func (w *TaskWriter) Linger(t *cluster.Task) { w.c.move(t, cluster.Lingering, t.Node) }
+
+// Remove takes a task out of all totals for good, and has it leave its job then.
+func (w *TaskWriter) Remove(t *cluster.Task, leave func()) {
+	c := w.c
+	c.release(t, cluster.Failed)
+	c.account(t, -1)
+	w.enroll(t, t.Pod, false)
+	c.supplies.Forget(supplies.Pod{NamespacedName: t.Key(), UID: t.UID()})
+	leave()
+	c.setClass(t, nil)
+	delete(c.tasks, t.Key())
+	c.world.Note(wake.UsageFreed) // its queue asks for less, which may leave more to others
+}
+
+// SetClass moves a task from its class to the one of its pod: as one that waits for a node, or, with held, as one that has it.
+func (w *TaskWriter) SetClass(t *cluster.Task, held bool) {
+	if held {
+		w.c.setClass(t, w.c.classes.Held(t.Pod, t.Class))
+		return
+	}
+	w.c.setClass(t, w.c.classOf(t))
+}
+
+// enroll lists a task with the claims that its pod names, or takes it off.
+func (w *TaskWriter) enroll(t *cluster.Task, pod *corev1.Pod, isThere bool) {
+	for i := range pod.Spec.Volumes {
+		source := pod.Spec.Volumes[i].PersistentVolumeClaim
+		if source == nil {
+			continue
+		}
+		claim := types.NamespacedName{Namespace: pod.Namespace, Name: source.ClaimName}
+		users := slices.DeleteFunc(w.c.claimUsers[claim], func(u *cluster.Task) bool { return u == t })
+		if isThere {
+			users = append(users, t)
+		}
+		if len(users) == 0 {
+			delete(w.c.claimUsers, claim)
+		} else {
+			w.c.claimUsers[claim] = users
+		}
+	}
+}
+
+// Join makes a task a member of a job, or puts it into the subgroup of its labels if it is one.
+func (w *TaskWriter) Join(t *cluster.Task, j *cluster.Job) {
+	if t.Job != j {
+		t.Job, t.Internal.InJob = j, len(j.Internal.Tasks)
+		j.Internal.Tasks = append(j.Internal.Tasks, t)
+	}
+	j.Regroup(t)
+}
+
+// Leave takes a task, which must be in no total, out of its job.
+func (w *TaskWriter) Leave(t *cluster.Task) {
+	j := t.Job
+	last := j.Internal.Tasks[len(j.Internal.Tasks)-1]
+	j.Internal.Tasks[t.Internal.InJob], last.Internal.InJob = last, t.Internal.InJob
+	j.Internal.Tasks = j.Internal.Tasks[:len(j.Internal.Tasks)-1]
+	j.Unassign(t.Subgroup)
+	t.Subgroup, t.Job = nil, nil
+	j.Internal.Version++
+	w.c.list(j)
+}
+
+// Len is how many tasks there are.
+func (w *TaskWriter) Len() int { return len(w.c.tasks) }

@@ -1,25 +1,26 @@
-// Package cluster is what the model of the scheduler is made of: nodes, tasks, jobs, queues and plans, as plain data with
-// what can be read from them.
+// Package cluster has the parts of the scheduler's model: nodes, tasks, jobs, queues and plans, as plain data with
+// functions that read it.
 //
-// Main types: [Node], [Task], [Job], [Queue] and [Plan]; a [HyperNode] and a [Domain] are sets of nodes; [Totals] are what nodes
-// have together. The model as a whole is a model.Cluster (package model), and events from outside reach it through package cache.
+// Main types: [Node], [Task], [Job], [Queue] and [Plan]; a [HyperNode] and a [Domain] are sets of nodes; [Totals] are sums
+// over nodes. The whole model is a model.Cluster (package model). Events reach it through package cache.
 //
-// What need not know these types has a package of its own below:
+// Code that need not know these types is in packages below:
 //
-//   - podclass: pods that placement cannot tell apart, what plugins declare to read, terms of pods about each other;
-//   - gang: statuses, and how many tasks of a job stand where; [Job] embeds it;
-//   - supplies: volumes and devices, and what is reserved of them;
-//   - budget: PodDisruptionBudgets, and what of them is spent;
-//   - wake: the causes that have a job tried again, and which verdicts each of them may change;
-//   - decision: what a cycle wants done outside, the scope of a plan, and the records of plans on pods.
+//   - podclass: classes of pods that placement cannot tell apart, keys that plugins declare, affinity terms;
+//   - gang: statuses of tasks, and counts of a job's tasks; [Job] embeds it;
+//   - supplies: volumes and devices, and reservations of them;
+//   - budget: PodDisruptionBudgets, and the evictions that count in them;
+//   - wake: the causes for trying a job again, and which verdicts each of them may change;
+//   - decision: the decisions of a cycle, the scope of a plan, and the records of plans on pods.
 //
 // Invariants:
 //
 //  1. Objects of the API are shared and never changed.
 //  2. The orders of this package are total: they end in a name or a UID.
-//  3. Room that is promised is not free for other tasks: [Node.Free] leaves it out, whether it is free already or still held by
-//     a victim.
+//  3. Resources for pipelined tasks are not free for other tasks. [Node.Free] leaves them out, whether they are free
+//     already or still held by a victim.
 //  4. The fields named Internal belong to the packages model and cache. No other package uses them.
 //
-// It must not know policy (which job is served first, and how much it gets), Kubernetes clients, or the clock: times come with events.
+// This package must not know policy (which job is served first, and how much it gets), Kubernetes clients, or the clock.
+// Times come with events.
 package cluster

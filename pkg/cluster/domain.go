@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// Domain is a set of nodes, as a value: those of a HyperNode, those of a flavor, or what two such sets have in
-// common. A nil Domain is the set of all nodes. A Domain does not change; it is true of the model until events are settled the next time,
-// and asking for the Domain of the same set again returns the same pointer for as long as no node has come or gone.
+// Domain is a set of nodes, as a value: the nodes of a HyperNode or of a flavor, or an intersection of such sets. A nil
+// Domain is the set of all nodes. A Domain does not change, and is valid until the model is settled again. The Domain of
+// the same set has the same pointer as long as no node is added or removed.
 type Domain struct {
 	nodes     []*Node // by name
 	words     []word  // by index
 	hyperNode *HyperNode
 }
 
-// word says which of 64 slots are in a set. Words without any are left out: a set costs what it holds, however large the cluster is.
+// word has 64 bits for slots that are in a set. Empty words are left out, so the cost of a set does not depend on the size
+// of the cluster.
 type word struct {
 	index int
 	slots uint64
@@ -51,13 +52,13 @@ func (d *Domain) has(n *Node) bool {
 	return ok && d.words[i].slots&(1<<(n.Slot%wordSize)) != 0
 }
 
-// Nodes returns the nodes of the set, which must not be that of all nodes, by name. The caller must not change the slice.
+// Nodes returns the nodes of the set by name. The set must not be nil, and the caller must not change the slice.
 func (d *Domain) Nodes() []*Node { return d.nodes }
 
-// Len is how many nodes are in the set, which must not be that of all nodes.
+// Len is the number of nodes in the set, which must not be nil.
 func (d *Domain) Len() int { return len(d.nodes) }
 
-// HyperNode is the lowest HyperNode that the set was made from, and so lies in; nil if it was made from none.
+// HyperNode is the lowest HyperNode from which the set was made, and which contains it; nil if there is none.
 func (d *Domain) HyperNode() *HyperNode {
 	if d == nil {
 		return nil
@@ -73,7 +74,8 @@ func (d *Domain) IsWithin(other *Domain) bool {
 	return d != nil && d.common(other) == len(d.nodes)
 }
 
-// Intersect returns what is in both sets. If that is one of them, and it lies in no other HyperNode for it, it is that one itself.
+// Intersect returns the nodes in both sets. If these are all nodes of one set, and its HyperNode stays the same, it returns
+// that set itself.
 func (d *Domain) Intersect(other *Domain) *Domain {
 	switch {
 	case d.IsWithin(other):
@@ -91,7 +93,7 @@ func (d *Domain) Intersect(other *Domain) *Domain {
 	return both.In(d.hyperNode).In(other.hyperNode)
 }
 
-// In returns the set as one that lies in a HyperNode too, nil if it does in none.
+// In returns the set with a HyperNode that contains it.
 func (d *Domain) In(h *HyperNode) *Domain {
 	if h == nil || d.hyperNode != nil && d.hyperNode.Tier <= h.Tier {
 		return d
@@ -101,7 +103,7 @@ func (d *Domain) In(h *HyperNode) *Domain {
 	return &lower
 }
 
-// common is how many nodes are in both sets.
+// common is the number of nodes in both sets.
 func (d *Domain) common(other *Domain) (nodes int) {
 	for i, j := 0, 0; i < len(d.words) && j < len(other.words); {
 		switch a, b := d.words[i], other.words[j]; {

@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// HyperNode is a set of nodes that are close to each other in the network (see package topology). Those that are left out
-// for a problem are not part of the model. It stands only until events are settled the next time.
+// HyperNode is a set of nodes that are close to each other in the network (see package topology). HyperNodes with a problem
+// are not part of the model. A HyperNode is valid until the model is settled again.
 type HyperNode struct {
 	Name     string
 	Tier     int
@@ -18,20 +18,20 @@ type HyperNode struct {
 	Internal HyperNodeInternals
 }
 
-// HyperNodeInternals are what package model keeps of a HyperNode for itself.
+// HyperNodeInternals are the fields that only package model uses.
 type HyperNodeInternals struct {
-	Above       []*HyperNode // the others that hold all its nodes, the lowest tier first
+	Above       []*HyperNode // other HyperNodes that contain it, the lowest tier first
 	Allocatable resources.Vector
 	Used        resources.Vector
 }
 
-// IsWithin reports whether all nodes of the HyperNode are in another; so they are in itself.
+// IsWithin reports whether all nodes of the HyperNode are in another, or in itself.
 func (h *HyperNode) IsWithin(other *HyperNode) bool {
 	return h == other || slices.Contains(h.Internal.Above, other)
 }
 
-// Allocatable is what its ready nodes have of one resource, Used what is taken of that, by what leaves too. They are brought up
-// to date by the model when all are asked for.
+// Allocatable is the allocatable amount of one resource on its ready nodes. Used is what pods hold of it, also pods that
+// are leaving. The model updates both when it returns all HyperNodes.
 func (h *HyperNode) Allocatable(d resources.Dim) int64 { return h.Internal.Allocatable.At(d) }
 
 // Used is described at Allocatable.
@@ -40,7 +40,7 @@ func (h *HyperNode) Used(d resources.Dim) int64 { return h.Internal.Used.At(d) }
 // HyperNodes returns the HyperNodes that a node is in, the lowest tier first. The caller must not change the slice.
 func (n *Node) HyperNodes() []*HyperNode { return n.Internal.HyperNodes }
 
-// Common returns the HyperNodes that hold all of some nodes, the lowest tier first. The caller may change the slice.
+// Common returns the HyperNodes that contain all of some nodes, the lowest tier first. The caller may change the slice.
 func Common(nodes []*Node) []*HyperNode {
 	if len(nodes) == 0 {
 		return nil

@@ -26,7 +26,7 @@ import (
 // JobID is the namespace and name of a job's PodGroup.
 type JobID = types.NamespacedName
 
-// Usage is what a job, a queue or a subtree of queues has and wants.
+// Usage is what a job, a queue, or a queue with all below it holds and requests.
 type Usage = quota.Usage
 
 // The parts of a gang are described in package gang.
@@ -40,74 +40,76 @@ type (
 
 // Job is a gang: the tasks of one PodGroup.
 type Job struct {
-	// Gang counts its tasks, and says how many must start together.
+	// Gang counts the tasks, and says how many must start together.
 	gang.Gang
 	ID    JobID
 	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
-	// IsForeign is set if the job belongs to another scheduler, as of the last time that events were settled. What it holds and was promised
-	// counts for its queue; nothing is decided about it, its pods are no victims, and nothing is written to its PodGroup.
+	// IsForeign is set if the job belonged to another scheduler when the model was last settled. Its usage counts for its
+	// queue. The scheduler makes no decisions about it, does not evict its pods, and does not write to its PodGroup.
 	IsForeign bool
 
 	Queue        *Queue // nil if the queue does not exist
 	QueueName    string
 	MinResources resources.Vector
-	// Priority is that of the PodGroup's PriorityClass, as far as its pods carry it where a ResourceQuota bounds how many may.
+	// Priority is that of the PodGroup's PriorityClass. If a ResourceQuota limits the pods of that class, it is the lowest
+	// priority of the job's pods.
 	Priority int32
-	// NeverPreempts is set if the job's PriorityClass says that it preempts none.
+	// NeverPreempts is set if the job's PriorityClass has the preemptionPolicy Never.
 	NeverPreempts bool
 	Phase         schedulingv1beta1.PodGroupPhase
 
 	Usage Usage
-	// Gated is what its tasks request that gates hold: it is no part of Usage.
+	// Gated is what its tasks with scheduling gates request. It is not part of Usage.
 	Gated resources.Vector
 
-	// Verdict is why the job waits, nil if nothing stands in its way.
+	// Verdict is why the job waits, nil if it does not.
 	Verdict *verdict.Verdict
-	// Refusals is how many sessions have looked at the job and left it waiting.
+	// Refusals is how many sessions have tried the job and left it waiting.
 	Refusals uint64
-	// IsReported is set once this scheduler has decided a status of the PodGroup. What the PodGroup shows before was decided by
-	// another process, or by another scheduler.
+	// IsReported is set once this process has decided a status of the PodGroup. An earlier status was decided by another
+	// process, or by another scheduler.
 	IsReported bool
 	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
 	NotBefore time.Time
-	// Admission is how an admitted job comes by its pods; BarredUntil is the end of a back-off after it brought none, zero if
-	// there was none.
+	// Admission records when an admitted job got its pods. BarredUntil is the end of the back-off of a job whose pods were
+	// not created, zero if there is none.
 	Admission   Admission
 	BarredUntil time.Time
 
-	// Plan is how room is being made for the job, nil if none is.
+	// Plan is the plan in force for the job, nil if there is none.
 	Plan *Plan
 
-	// Postponed are the scopes in which the cycle before had no time to look for room for the job.
+	// Postponed are the scopes in which the last cycle had no time to search for the job.
 	Postponed decision.Scopes
 
 	// Internal is for the packages below this one.
 	Internal JobInternals
 }
 
-// JobInternals are what package model, and package cache above it, keep of a job for themselves.
+// JobInternals are the fields that only the packages model and cache use.
 type JobInternals struct {
 	Tasks     []*Task
 	Version   uint64             // grows with every change of the job or its pods from outside
-	Judged    wake.Stamp         // what the world looked like when Verdict was given
-	LookedAt  time.Time          // when Hopeful said yes last
+	Judged    wake.Stamp         // the state of the model when Verdict was noted
+	LookedAt  time.Time          // when Hopeful last returned true
 	Postponed decision.Scopes    // the scopes in which this cycle has no time
-	Failures  int                // bindings of its pods that were refused in a row
-	Belonging podclass.Belonging // of its tasks, their roles left out
+	Failures  int                // number of bindings refused in a row
+	Belonging podclass.Belonging // of its tasks, without their roles
 
-	Schedulers []SchedulerPods // how many pods of it, placed or not, name a scheduler; sorted by name
-	Priorities priority.Counts // how many have a priority
+	Schedulers []SchedulerPods // number of its pods by scheduler, sorted by name
+	Priorities priority.Counts // number of its pods by priority
 
 	IsWaiting, IsTouched bool // membership in the model's lists
 }
 
-// SchedulerPods is how many pods name a scheduler.
+// SchedulerPods is the number of pods that name a scheduler.
 type SchedulerPods struct {
 	Scheduler string
 	Pods      int
 }
 
-// gatedOfMinimum is what of a job's minimum gates hold. If it has more pods than its minimum needs, the gated ones are those beyond.
+// gatedOfMinimum is the part of a job's minResources that gated tasks request. If the job has more pods than its minimum
+// needs, the gated tasks are taken as the surplus.
 func (j *Job) gatedOfMinimum(d resources.Dim) int64 {
 	gated := j.Gated.At(d)
 	if gated == 0 {
@@ -117,14 +119,14 @@ func (j *Job) gatedOfMinimum(d resources.Dim) int64 {
 	return max(gated-beyond, 0)
 }
 
-// LacksResource is what a job lacks of its minResources: what it neither holds nor has in pods that gates hold. That is what it
-// claims at admission, and at first once it was admitted.
+// LacksResource is the part of a job's minResources that neither its placed tasks nor its gated tasks cover. The job claims
+// it at admission, and at first after it.
 func (j *Job) LacksResource(d resources.Dim) int64 {
 	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d)-j.gatedOfMinimum(d), 0)
 }
 
-// Claims is what an admitted job is kept beyond what it holds: what it lacks of its minResources, or what its pods still ask for
-// if it was kept more than that for long enough.
+// Claims is the quota that is kept for an admitted job beyond what it holds. It is what the job lacks of its minResources,
+// and after some time only what its pods still request.
 func (j *Job) Claims(d resources.Dim) int64 {
 	lacks := j.LacksResource(d)
 	if lacks == 0 || !j.Admission.Clipped || j.AwaitsPods() {
@@ -133,7 +135,7 @@ func (j *Job) Claims(d resources.Dim) int64 {
 	return min(lacks, j.unplaced(d))
 }
 
-// unplaced is what its pods ask for beyond what it holds.
+// unplaced is what its pods request beyond what it holds.
 func (j *Job) unplaced(d resources.Dim) int64 {
 	return max(j.Usage.Request.At(d)-j.Usage.Allocated.At(d), 0)
 }
@@ -141,7 +143,7 @@ func (j *Job) unplaced(d resources.Dim) int64 {
 // Tasks returns the job's tasks, in no particular order. The caller must not change it.
 func (j *Job) Tasks() []*Task { return j.Internal.Tasks }
 
-// QuotaNode returns the node of the quota tree that the job's use is booked on, nil if its queue does not exist.
+// QuotaNode returns the node of the quota tree on which the job is booked, nil if its queue does not exist.
 func (j *Job) QuotaNode() *quota.Node {
 	if j.Queue == nil {
 		return nil
@@ -177,8 +179,8 @@ func (j *Job) UID() types.UID {
 	return j.Group.UID
 }
 
-// Name is what a person calls the job: its namespace and name or, where a controller made the PodGroup for an object, that
-// object's.
+// Name is the name of the job for users: its namespace and name, or those of the object for which a controller made the
+// PodGroup.
 func (j *Job) Name() string {
 	name := j.ID.Name
 	if j.Group != nil {
@@ -190,7 +192,7 @@ func (j *Job) Name() string {
 	return j.ID.Namespace + "/" + name
 }
 
-// IsLone reports whether the PodGroup was made for one pod alone, with no workload behind it (rule A3).
+// IsLone reports whether the PodGroup was made for a lone pod (rule A3).
 func (j *Job) IsLone() bool {
 	if j.Group == nil {
 		return false
@@ -199,14 +201,14 @@ func (j *Job) IsLone() bool {
 	return owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1"
 }
 
-// Over reports whether the job is done: as many of its tasks as must start together have finished, and no others are left. A
-// job that is done stays so when its pods are cleaned away.
+// Over reports whether the job has ended: at least its minimum of tasks has finished, and no others are left. An ended job
+// stays so when its pods are deleted.
 func (j *Job) Over() bool {
 	finished := j.Count(Succeeded) + j.Count(Failed)
 	return finished == len(j.Internal.Tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
 }
 
-// CompareJobs is the order of jobs where no plugin has a say: the older first, then by UID and name.
+// CompareJobs compares jobs where no plugin decides: the older first, then by UID and name.
 func CompareJobs(a, b *Job) int {
 	if c := a.Created().Compare(b.Created()); c != 0 {
 		return c
@@ -225,8 +227,8 @@ func CompareNames(a, b types.NamespacedName) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// ofNodes leaves out of minResources what only quotas count: nodes, and so queues, know "cpu" and neither "limits.cpu" nor
-// "count/pods".
+// ofNodes returns the minResources without those that only ResourceQuotas count: nodes and queues have "cpu", but neither
+// "limits.cpu" nor "count/pods".
 func ofNodes(list corev1.ResourceList) corev1.ResourceList {
 	isOfQuotas := func(name corev1.ResourceName, _ resource.Quantity) bool {
 		return slices.ContainsFunc([]string{corev1.DefaultResourceRequestsPrefix, "limits.", "count/"},
@@ -237,7 +239,7 @@ func ofNodes(list corev1.ResourceList) corev1.ResourceList {
 	return kept
 }
 
-// Read takes over what the PodGroup says of the job itself, and puts its tasks into their subgroups.
+// Read reads the PodGroup's fields of the job itself, and assigns its tasks to subgroups.
 func (j *Job) Read(index *resources.Index, group *schedulingv1beta1.PodGroup) {
 	j.Group = group
 	j.Gang.Read(group)
@@ -252,15 +254,15 @@ func (j *Job) Read(index *resources.Index, group *schedulingv1beta1.PodGroup) {
 	}
 }
 
-// Regroup puts a task into the subgroup of its labels.
+// Regroup assigns a task to the subgroup of its labels.
 func (j *Job) Regroup(t *Task) {
 	j.Unassign(t.Subgroup)
 	t.Subgroup = j.Assign(t.Pod.Labels)
 }
 
-// Scheduler is the name of the scheduler that the job belongs to: the one that its PodGroup names, else the one of its pods. The
-// kube-scheduler reads no PodGroups and owns none. Of several schedulers the first by name counts, since all of them must come
-// to the same answer; where there is none it is the default one.
+// Scheduler is the name of the job's scheduler: the one that its PodGroup names, otherwise the one of its pods.
+// kube-scheduler reads no PodGroups and owns none. Of several schedulers the first by name counts, so that all of them come
+// to the same answer. Without any it is the default one.
 func (j *Job) Scheduler() string {
 	if j.Group != nil {
 		if name := j.Group.Annotations[schedulingv1beta1.SchedulerNameKey]; name != "" {
@@ -280,7 +282,7 @@ func (j *Job) Forgive() {
 	j.NotBefore, j.Internal.Failures, j.BarredUntil = time.Time{}, 0, time.Time{}
 }
 
-// Nodes returns the nodes that tasks of the job hold, or are promised, one for each; of a subgroup only, if it is not nil.
+// Nodes returns the node of each task that is placed or pipelined; with a subgroup that is not nil, only of its tasks.
 func (j *Job) Nodes(g *Subgroup) []*Node {
 	var nodes []*Node
 	for _, t := range j.Internal.Tasks {

@@ -2,8 +2,8 @@ package cluster
 
 import "strconv"
 
-// IsMarked reports whether the pod is marked as one that may be evicted (rule P2). byDefault says that one without a mark is. What
-// belongs to another scheduler is not this one's to evict, whatever its mark.
+// IsMarked reports whether the pod is marked as preemptable (rule P2). byDefault is the answer for a pod without a mark.
+// Pods of other schedulers are never evicted, whatever their marks.
 func (t *Task) IsMarked(byDefault bool) bool {
 	if t.Job != nil && t.Job.IsForeign {
 		return false
@@ -15,7 +15,7 @@ func (t *Task) IsMarked(byDefault bool) bool {
 	return IsYes(mark, byDefault)
 }
 
-// IsYes reports whether a mark says that a pod may be evicted (rule P2).
+// IsYes reports whether a mark means that a pod may be evicted (rule P2).
 func IsYes(mark string, byDefault bool) bool {
 	if !byDefault {
 		return mark == "true"
@@ -24,12 +24,13 @@ func IsYes(mark string, byDefault bool) bool {
 	return err == nil && isMarked
 }
 
-// KeepsMinimum reports whether the gang still has its minimum without one of its tasks and those that leave before it: see [gang.Gang.Keeps].
+// KeepsMinimum reports whether the gang keeps its minimum without one of its tasks and those that leave before it: see
+// [gang.Gang.Keeps].
 func (j *Job) KeepsMinimum(t *Task, leaving Leaving) bool {
 	return j.Keeps(t.Role, t.Subgroup, leaving)
 }
 
-// KeptSubgroups reports whether no subgroup of the job was broken by the leave of some of its tasks: see [gang.Gang.Kept].
+// KeptSubgroups reports whether no subgroup of the job became incomplete when some of its tasks left: see [gang.Gang.Kept].
 func (j *Job) KeptSubgroups(left []*Task) bool {
 	count := map[*Subgroup]int{}
 	for _, t := range left {

@@ -9,54 +9,54 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// Plan is how room is being made for a job: which pods leave, and which nodes its pods will get. It stands until the job
-// has what it was promised, or until it is cancelled. One without a job is of pods that leave for no job, and stands until
-// they are gone.
+// Plan is the decision for one preemptor: its victims, and the nominated nodes of its tasks. It is in force until the tasks
+// are placed, or until it is cancelled. A plan without a job evicts pods for no preemptor, and is in force until they are
+// gone.
 type Plan struct {
-	ID     string // unique for the life of the cluster
+	ID     string // unique over restarts
 	Job    *Job   // the preemptor, nil if there is none
-	Action string // that made it, by its name in the configuration
+	Action string // the name of the action that made it
 	Scope  decision.Scope
-	Rule   string // that allowed the first of its evictions; "" if no pod has to leave
+	Rule   string // the rule that allows its first eviction; "" if there is none
 
 	Since time.Time
-	// Deadline is when the last victim should be gone. A plan that is still waiting then is cancelled.
+	// Deadline is when the last victim should be gone. A plan that is not fulfilled then is cancelled.
 	Deadline time.Time
-	// Victims are the tasks that leave for it, in the order decided, until they are gone.
+	// Victims are the tasks to evict that are not gone yet, in the order of the decision.
 	Victims []*Task
-	// Evictions is how many pods the plan began with.
+	// Evictions is the number of victims when the plan began.
 	Evictions int
-	// Why is why it was cancelled, "" if it was not; a clause. Then Unpromised are the tasks that lost what they were
-	// promised and wait again, and Spared the victims that stay.
+	// Why is why it was cancelled, as a clause; "" if it was not. Unpromised are then the tasks that lost their nominated
+	// nodes, and Spared the victims that stay.
 	Why                string
 	Unpromised, Spared []*Task
 
-	// Checked is when the votes on its unsent victims were asked last.
+	// Checked is when the rules were last checked for its unsent victims.
 	Checked time.Time
-	// Order is the place of the plan among those that came into force: one that was made later has the higher.
+	// Order grows with each plan that comes into force.
 	Order uint64
-	// Sequence is the tasks that it promises a node, in the order in which they were placed: with terms of pods about each other
-	// a task may fit beside those before it, and not beside those after it. Those that are not in it come last.
+	// Sequence has the tasks with nominated nodes, in the order in which they were placed. With affinity or spread a task
+	// may fit beside those before it, and not beside those after it. Tasks that are not in it come last.
 	Sequence []*Task
-	// Lost is the name of a node that it promised and that is gone, "" if there is none.
+	// Lost is the name of a nominated node that was deleted, "" if there is none.
 	Lost string
 
 	// Internal is for the packages below this one.
 	Internal PlanInternals
 }
 
-// PlanInternals are what package model keeps of a plan for itself.
+// PlanInternals are the fields that only package model uses.
 type PlanInternals struct {
-	Nominated []*Task // that were promised a node when it began
-	HasTerms  bool    // some of them have terms about other pods
+	Nominated []*Task // tasks with nominated nodes when the plan began
+	HasTerms  bool    // some of them have affinity or spread
 	IsInForce bool
-	Seen      wake.Stamp // what the world looked like when room elsewhere was looked for last
+	Seen      wake.Stamp // the state of the model at the last search for other nodes
 }
 
-// IsInForce reports whether the plan has begun and has not ended.
+// IsInForce reports whether the plan has come into force and has not ended.
 func (p *Plan) IsInForce() bool { return p.Internal.IsInForce }
 
-// Promised returns the tasks of the job that the plan has promised a node, in an order.
+// Promised returns the tasks with nominated nodes, sorted.
 func (p *Plan) Promised() []*Task {
 	if p.Job == nil {
 		return nil
@@ -71,7 +71,7 @@ func (p *Plan) Promised() []*Task {
 	return tasks
 }
 
-// InSequence returns the tasks that the plan has promised a node, in the order in which they were placed.
+// InSequence returns the tasks with nominated nodes, in the order in which they were placed.
 func (p *Plan) InSequence() []*Task {
 	promised := p.Promised()
 	if len(p.Sequence) == 0 {
@@ -85,7 +85,7 @@ func (p *Plan) InSequence() []*Task {
 	return promised
 }
 
-// Unsent returns the victims of which the API does not show yet that they are being deleted.
+// Unsent returns the victims that the API does not show as terminating yet.
 func (p *Plan) Unsent() []*Task {
 	var tasks []*Task
 	for _, t := range p.Victims {
@@ -96,7 +96,7 @@ func (p *Plan) Unsent() []*Task {
 	return tasks
 }
 
-// Preemptor is the name of the job that the plan is for, zero if it is for none.
+// Preemptor is the ID of the preemptor, zero if there is none.
 func (p *Plan) Preemptor() JobID {
 	if p.Job == nil {
 		return JobID{}

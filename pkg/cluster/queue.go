@@ -5,23 +5,23 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// Queue is Volcano's Queue: a node of the quota tree that is filled from an object.
+// Queue is Volcano's Queue: a node of the quota tree with its object.
 type Queue struct {
-	// Node has the name and the terms of the queue, and what it holds.
+	// Node has the name, terms and usage of the queue.
 	quota.Node
 	Object   *schedulingv1beta1.Queue // as last seen; nil for a root without object
 	Parent   *Queue                   // nil for the root, and while Problem is set
 	Children []*Queue                 // by name
 
-	// DequeueStrategy says whether a job that cannot start holds up those behind it.
+	// DequeueStrategy says whether a job that cannot start holds up the jobs after it.
 	DequeueStrategy schedulingv1beta1.DequeueStrategy
 
-	// Problem says what is wrong with the queue's place in the tree, "" if nothing is. No job in such a queue starts.
+	// Problem says why the queue has no valid place in the tree, "" if it has. No job in a queue with a problem starts.
 	Problem string
 }
 
-// Open reports whether jobs of the queue may start. A root without object does not stand in the way.
+// Open reports whether jobs of the queue may start. A root without object is open.
 func (q *Queue) Open() bool { return q.Closed == "" }
 
-// CompareQueues is the order of queues where no plugin has a say: the older first, then by name.
+// CompareQueues compares queues where no plugin decides: the older first, then by name.
 func CompareQueues(a, b *Queue) int { return quota.Compare(&a.Node, &b.Node) }

@@ -7,7 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/gang"
 )
 
-// Status is where a task stands; see [gang.Status].
+// Status is the status of a task; see [gang.Status].
 type Status = gang.Status
 
 // The statuses of a task, described where they are declared.
@@ -27,7 +27,7 @@ const (
 	Unknown   = gang.Unknown
 )
 
-// HasOnlyQueueGate reports whether a pod waits for its queue to have room, and for nothing else.
+// HasOnlyQueueGate reports whether the gate of queue admission is the only scheduling gate of a pod.
 func HasOnlyQueueGate(pod *corev1.Pod) bool {
 	gates := pod.Spec.SchedulingGates
 	return len(gates) == 1 && gates[0].Name == schedulingv1beta1.QueueAllocationGateKey

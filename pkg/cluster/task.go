@@ -17,40 +17,40 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Task is one pod. Pods of other schedulers are tasks too, once they have a node: they take room.
+// Task is one pod. Pods of other schedulers are tasks too once they have a node, because they use resources.
 type Task struct {
 	Pod      *corev1.Pod // as last seen; shared, never changed
-	Job      *Job        // nil if it names no PodGroup
+	Job      *Job        // nil if the pod names no PodGroup
 	Role     string      // the named task of the batch Job, "default" if the pod names none
 	Index    int         // position within the role, -1 if unknown
-	Priority int32       // ranks it inside its job
+	Priority int32       // task priority inside its job
 	Class    *Class
 	Status   Status
 	Subgroup *Subgroup // of its job, nil if it is in none
-	Node     *Node     // nil unless it holds a node, or one is promised to it
+	Node     *Node     // nil unless it is placed or pipelined
 
-	// Reservation is what it takes on its node besides room and is not seen in the API yet, nil if nothing.
+	// Reservation has the volumes and devices that it takes and that do not show in the API yet, nil if there are none.
 	Reservation *supplies.Reservation
 
-	// Evicts is the plan that the task leaves for, nil if none does.
+	// Evicts is the plan of which the task is a victim, nil if it is not one.
 	Evicts *Plan
 
-	// Refusal is what is remembered of its evictions that the API server refused, nil if none was.
+	// Refusal records refused evictions of its pod, nil if there were none.
 	Refusal *Refusal
 
 	// Internal is for the packages below this one.
 	Internal TaskInternals
 }
 
-// TaskInternals are what package model, and package cache above it, keep of a task for themselves.
+// TaskInternals are the fields that only the packages model and cache use.
 type TaskInternals struct {
-	Was           Status       // while it is Evicting: what the API shows
-	Budgets       budget.Found // that cover its pod
+	Was           Status       // while the task is Evicting: the status in the API
+	Budgets       budget.Found // the budgets that cover its pod
 	InJob, InNode int          // positions in their lists
 
-	// What the pod is counted for, so that it can be counted no more when it has changed.
-	Scheduler   string              // in the pods of its job
-	Priority    int32               // there, too
+	// What is counted for the pod, so that it can be subtracted when the pod has changed.
+	Scheduler   string              // in the counts of its job
+	Priority    int32               // in the counts of its job
 	Tolerations []taints.Toleration // of this scheduler's pods
 	Terms       []string            // in the table of classes
 }
@@ -63,7 +63,7 @@ func (t *Task) Key() types.NamespacedName {
 // UID returns the pod's UID.
 func (t *Task) UID() types.UID { return t.Pod.UID }
 
-// Request is what the task takes from a node, its place in the node's pod count included.
+// Request is what the task requests of a node, with one in the dimension of pods.
 func (t *Task) Request() resources.Vector { return t.Class.Request }
 
 // BestEffort reports whether the task requests nothing.
@@ -72,11 +72,11 @@ func (t *Task) BestEffort() bool { return t.Class.BestEffort }
 // Created is when the pod was created.
 func (t *Task) Created() time.Time { return t.Pod.CreationTimestamp.Time }
 
-// CompareTasks is the order of the tasks of a job where no plugin has a say: by index within the Job's task, those without
-// one last, then by age.
+// CompareTasks compares tasks of a job where no plugin decides: by index within the role, those without an index last, then
+// by age.
 func CompareTasks(a, b *Task) int {
-	// As an unsigned number, "no index" is larger than any. Passing over it instead would make circles: an index that
-	// comes first, an age that comes first, and a task in between that has no index.
+	// As an unsigned number, "no index" is larger than any index. Skipping it instead would not be transitive, if a task
+	// without an index is between the others by age.
 	if c := cmp.Compare(uint(a.Index), uint(b.Index)); c != 0 {
 		return c
 	}
@@ -86,7 +86,7 @@ func CompareTasks(a, b *Task) int {
 	return cmp.Compare(a.UID(), b.UID())
 }
 
-// Started is when the pod started, or got its node, or was created: the first of these that is known.
+// Started is when the pod started, otherwise when it got its node, otherwise when it was created.
 func (t *Task) Started() time.Time {
 	if start := t.Pod.Status.StartTime; start != nil {
 		return start.Time
@@ -99,11 +99,11 @@ func (t *Task) Started() time.Time {
 	return t.Created()
 }
 
-// IsHeld reports whether the gate of queue admission is still on the pod of a task that waits for a node.
+// IsHeld reports whether the pod of a pending task still has the scheduling gate of queue admission.
 func (t *Task) IsHeld() bool { return t.Status != Gated && HasOnlyQueueGate(t.Pod) }
 
-// Mark is what the pod says about being evicted (volcano.sh/preemptable): its annotation, else its label, else the
-// annotation or label of its PodGroup. ok is false if none says anything.
+// Mark is the value of volcano.sh/preemptable: the pod's annotation, otherwise its label, otherwise the annotation or label
+// of its PodGroup. ok is false if there is none.
 func (t *Task) Mark() (mark string, ok bool) {
 	const key = schedulingv1beta1.PreemptableKey
 	if mark, ok = t.Pod.Annotations[key]; ok {
@@ -122,17 +122,17 @@ func (t *Task) Mark() (mark string, ok bool) {
 	return mark, ok
 }
 
-// NeverPreempts reports whether the pod, or the PriorityClass of its job, says that it preempts none (rule P6).
+// NeverPreempts reports whether the pod, or the PriorityClass of its job, has the preemptionPolicy Never (rule P6).
 func (t *Task) NeverPreempts() bool {
 	policy := t.Pod.Spec.PreemptionPolicy
 	return policy != nil && *policy == corev1.PreemptNever || t.Job != nil && t.Job.NeverPreempts
 }
 
-// lingersAfter is how long after its time a pod that is being deleted may still be expected to go: the kubelet and the
-// watch take their seconds.
+// lingersAfter is how long after its grace period a terminating pod is still counted on to end, since the kubelet and the
+// watch take some seconds.
 const lingersAfter = 30 * time.Second
 
-// Grace is how long the pod may take to end after it was told to.
+// Grace is the grace period of the pod.
 func (t *Task) Grace() time.Duration {
 	if seconds := t.Pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
 		return time.Duration(*seconds) * time.Second
@@ -140,8 +140,8 @@ func (t *Task) Grace() time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// Due is when the task's going is not counted on any longer, zero if it is not being deleted. The API sets the time of
-// deletion to when the grace period ends.
+// Due is until when a terminating task is counted on to end, zero if it is not terminating. Its deletionTimestamp is the
+// end of the grace period.
 func (t *Task) Due() time.Time {
 	if t.Status != Releasing || t.Pod.DeletionTimestamp == nil {
 		return time.Time{}
@@ -149,7 +149,7 @@ func (t *Task) Due() time.Time {
 	return t.Pod.DeletionTimestamp.Add(lingersAfter)
 }
 
-// Read takes over what the pod says of the task itself. An index or priority that cannot be read counts as not given.
+// Read reads the pod's fields of the task itself. An index or priority that cannot be read is ignored.
 func (t *Task) Read(pod *corev1.Pod) {
 	t.Pod = pod
 	t.Internal.Budgets = budget.Found{}
@@ -167,7 +167,7 @@ func (t *Task) Read(pod *corev1.Pod) {
 	}
 }
 
-// Belonging returns what placement needs to know of the job and the queue of a task.
+// Belonging returns what placement needs to know about the job and queue of a task.
 func (t *Task) Belonging() podclass.Belonging {
 	if t.Job == nil {
 		return podclass.Belonging{}
@@ -179,5 +179,5 @@ func (t *Task) Belonging() podclass.Belonging {
 	return b
 }
 
-// IsHeldOnNode reports whether a task is counted with its job and stands on a node.
+// IsHeldOnNode reports whether a task counts for its job and has a node.
 func (t *Task) IsHeldOnNode() bool { return t.Job != nil && t.Node != nil && t.Status.Counts() }

@@ -1,9 +1,9 @@
 package cluster
 
-// OnePerClass returns the first of some tasks of each class.
+// OnePerClass returns the first task of each class.
 func OnePerClass(tasks []*Task) []*Task {
 	var first []*Task
-	var seen map[*Class]bool // beside the class of the first: most often there is no other
+	var seen map[*Class]bool // without the class of the first task, which usually is the only one
 	for i, t := range tasks {
 		switch {
 		case i == 0:

@@ -4,15 +4,15 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Totals are what nodes have together, and what of it is taken.
+// Totals are sums over nodes: what they have, and what of it is used.
 type Totals struct {
 	Total, Used resources.Vector
-	Releasing   resources.Vector // the part of Used that is on its way out
+	Releasing   resources.Vector // the part of Used held by leaving tasks
 	Promised    resources.Vector // beside Used
-	Held        resources.Vector // by the tasks that count for jobs, promises included
+	Held        resources.Vector // by the tasks that count for jobs, also pipelined ones
 }
 
-// Standing is in which totals a node counts (rule Q6).
+// Standing says in which totals a node counts (rule Q6).
 type Standing uint8
 
 const (

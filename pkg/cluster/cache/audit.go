@@ -16,8 +16,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Audit computes every total afresh from the tasks and returns what differs, one sentence each; nothing if the model is
-// sound. It changes nothing and costs time in proportion to everything.
+// Audit computes every total again from the tasks and returns the differences, one sentence each. It changes nothing, and
+// takes time in proportion to the size of the model.
 func (k *Cache) Audit() []string {
 	a := &audit{cache: k}
 	k.EachTask(func(t *cluster.Task) { a.allTasks = append(a.allTasks, t) })
@@ -160,7 +160,7 @@ func (a *audit) totals(what string, have, want *cluster.Totals) {
 	a.vector(what+" held", have.Held, want.Held)
 }
 
-// freshStanding works out in which totals a node must count from all pods there are.
+// freshStanding works out in which totals a node must count, from all pods.
 func (a *audit) freshStanding(n *cluster.Node) cluster.Standing {
 	k := a.cache
 	if !n.Internal.Ready || n.Object.Spec.Unschedulable {
@@ -275,7 +275,7 @@ func (a *audit) subgroups(what string, j *cluster.Job, members []*cluster.Task) 
 	}
 }
 
-// hyperNodes looks at what has been tallied: that nothing has changed since is for the asker to see to.
+// hyperNodes checks the totals of HyperNodes. The caller makes sure that nothing has changed since they were updated.
 func (a *audit) hyperNodes() {
 	k := a.cache
 	if !k.nodes.topology.IsSettled() {
@@ -325,7 +325,7 @@ func (a *audit) queues() {
 	}
 }
 
-// reservations holds what is reserved of volumes and devices against what the tasks hold.
+// reservations compares the reservations of volumes and devices with those of the tasks.
 func (a *audit) reservations() {
 	k := a.cache
 	reserved := map[supplies.Key]int{}

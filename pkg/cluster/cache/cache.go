@@ -15,17 +15,16 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// Options are what a cache is made with.
+// Options are the settings of a cache.
 type Options struct {
-	SchedulerNames []string // pods with one of these are ours
+	SchedulerNames []string // the names of this scheduler
 	DefaultQueue   string   // for jobs that name none; schedulingv1beta1.DefaultQueue if empty
 
-	// OpensQueueGates treats pods that only the gate of queue admission holds as waiting for a node: their gates are opened
-	// here. Otherwise they are held, as by any other gate.
+	// OpensQueueGates says that the scheduler removes the scheduling gate of queue admission. Pods with only this gate then
+	// count as pending, otherwise as gated.
 	OpensQueueGates bool
 
-	// Overlook says of a cause whether it wakes no job, as if it had been forgotten; nil: none is. It is for tests, which show
-	// with it that they find such a mistake.
+	// Overlook, unless nil, says that a cause wakes no job. Tests use it to show that they find a missing cause.
 	Overlook func(wake.Cause) bool
 }
 
@@ -38,34 +37,34 @@ type base struct {
 	forgotten Forgotten // since TakeForgotten
 }
 
-// Forgotten are the jobs, queues and tasks of which nothing counts any more that was decided before: they are gone, were made
-// anew under the same name, or the job was handed over from one scheduler to another.
+// Forgotten are the jobs, queues and tasks for which earlier decisions no longer count: they were deleted, or created again
+// under the same name, or the job has changed its scheduler.
 type Forgotten struct {
 	Jobs   []*cluster.Job
 	Queues []*cluster.Queue
 	Tasks  []*cluster.Task
 }
 
-// TakeForgotten returns what was forgotten since it was called last, in the order of events.
+// TakeForgotten returns what was forgotten since the last call, in the order of events.
 func (b *base) TakeForgotten() Forgotten {
 	forgotten := b.forgotten
 	b.forgotten = Forgotten{}
 	return forgotten
 }
 
-// forget drops all that was decided of a job before: its PodGroup is another one or gone, or belongs to another scheduler now.
+// forget drops all earlier decisions about a job, whose PodGroup was deleted or replaced, or has another scheduler.
 func (b *base) forget(j *cluster.Job) {
 	j.Verdict, j.IsReported = nil, false
 	j.Forgive()
 	b.forgotten.Jobs = append(b.forgotten.Jobs, j)
 }
 
-// isOurs reports whether a pod is this scheduler's.
+// isOurs reports whether a pod belongs to this scheduler.
 func (b *base) isOurs(pod *corev1.Pod) bool {
 	return slices.Contains(b.options.SchedulerNames, pod.Spec.SchedulerName)
 }
 
-// Cache is a model that follows what happens outside.
+// Cache is a model that follows the events of the cluster.
 type Cache struct {
 	*base
 
@@ -75,11 +74,11 @@ type Cache struct {
 	ranks    ranks
 	refusals refusals
 
-	ungrouped    []*cluster.Task // found to name no PodGroup since TakeUngrouped
-	keysAreStale bool            // no job goes by them yet
+	ungrouped    []*cluster.Task // tasks without a PodGroup since TakeUngrouped
+	keysAreStale bool            // jobs have to be updated for new keys
 }
 
-// New returns a cache that knows nothing yet.
+// New returns an empty cache.
 func New(options Options) *Cache {
 	options.DefaultQueue = cmp.Or(options.DefaultQueue, schedulingv1beta1.DefaultQueue)
 	c, w := model.New(options.Overlook)
@@ -87,8 +86,8 @@ func New(options Options) *Cache {
 	return &Cache{base: b, nodes: newNodes(b), queues: queues{b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b)}
 }
 
-// Settle brings up to date what is derived from many objects at once: whose the jobs are, ranks, the queue tree, HyperNodes, classes.
-// It must be called after events were applied and before decisions are made.
+// Settle updates what depends on many objects: the schedulers of jobs, ranks, the queue tree, HyperNodes, classes. It must
+// be called after events and before decisions.
 func (k *Cache) Settle() {
 	k.writer.SettleShares()
 	k.owners.settle()
@@ -98,7 +97,7 @@ func (k *Cache) Settle() {
 	k.nodes.settle()
 	if k.Quota().IsStale() {
 		k.queues.growTree()
-		k.keysAreStale = true // which queues are above others
+		k.keysAreStale = true // a key may depend on the queues above
 	}
 	if k.keysAreStale {
 		k.keysAreStale = false
@@ -106,7 +105,7 @@ func (k *Cache) Settle() {
 	}
 	if classes := k.writer.Classes(); classes.IsStale {
 		classes.IsStale = false
-		// Not only of the jobs that wait now: a PodGroup may be late, and a binding may be refused.
+		// Not only for waiting jobs: a PodGroup may come late, and a binding may be refused.
 		k.EachTask(func(t *cluster.Task) {
 			if t.Status == cluster.Pending || t.Status.Assumed() {
 				k.writer.Tasks.SetClass(t, false)
@@ -115,28 +114,27 @@ func (k *Cache) Settle() {
 	}
 }
 
-// Refresh brings the model up to date for a session: its pods are of one class if these keys tell them not apart, and what time alone
-// changes has changed.
+// Refresh updates the model for a session: with these keys for classes, and with what changes by time alone.
 func (k *Cache) Refresh(keys *cluster.Keys, now time.Time) {
 	k.UseKeys(keys)
 	k.Settle()
 	k.Expire(now)
 }
 
-// UseKeys has the classes of pods go by other keys from the next [Cache.Settle] on. The keys must not change afterwards; the same
-// again is no change.
+// UseKeys sets the keys for the classes of pods from the next [Cache.Settle] on. The keys must not change afterwards.
+// Setting the same pointer again changes nothing.
 func (k *Cache) UseKeys(keys *cluster.Keys) {
 	classes := k.writer.Classes()
 	if classes.Keys() == keys {
 		return
 	}
 	classes.UseKeys(keys)
-	// What comes later goes by them from the beginning.
+	// Later jobs use them from the beginning.
 	k.keysAreStale = k.keysAreStale || k.writer.Jobs.Len() > 0
 	classes.IsStale = classes.IsStale || k.writer.Tasks.Len() > 0
 }
 
-// Expire stops counting on tasks that should be gone for a while, and on refusals that are old.
+// Expire stops counting on terminating tasks that are overdue, and ends back-offs after refused evictions.
 func (k *Cache) Expire(now time.Time) {
 	invariant(!k.writer.IsInTransaction(), "tasks expire inside a transaction")
 	k.refusals.expire(now)
@@ -148,7 +146,7 @@ func (k *Cache) Expire(now time.Time) {
 	}
 }
 
-// NextDeadline returns the earliest time after now at which time alone makes a difference, zero if there is none.
+// NextDeadline returns the earliest time after now at which time alone changes something, zero if there is none.
 func (k *Cache) NextDeadline(now time.Time) time.Time {
 	var next time.Time
 	for _, when := range [...]time.Time{k.NextDue(now), k.Plans().NextDeadline(now), k.refusals.nextEnd(now)} {
@@ -159,7 +157,7 @@ func (k *Cache) NextDeadline(now time.Time) time.Time {
 	return next
 }
 
-// TakeBack frees tasks whose binding was decided at a time and never handed out.
+// TakeBack undoes binds that were decided and never sent.
 func (k *Cache) TakeBack(binds []decision.Bind, now time.Time) {
 	for _, b := range binds {
 		if t := k.Task(b.Pod); t != nil && t.UID() == b.UID && t.Status == cluster.Binding {
@@ -169,8 +167,8 @@ func (k *Cache) TakeBack(binds []decision.Bind, now time.Time) {
 	}
 }
 
-// TakeUngrouped returns the tasks without a node whose pods were found to name no PodGroup since it was called last, by namespace
-// and name.
+// TakeUngrouped returns the tasks without a node whose pods name no PodGroup, as far as they are new since the last call,
+// by namespace and name.
 func (k *Cache) TakeUngrouped() []*cluster.Task {
 	tasks := slices.DeleteFunc(k.ungrouped, func(t *cluster.Task) bool { return !k.IsUngrouped(t) })
 	k.ungrouped = nil
@@ -178,12 +176,12 @@ func (k *Cache) TakeUngrouped() []*cluster.Task {
 	return slices.Compact(tasks)
 }
 
-// IsUngrouped reports whether a task is still there, has no node, is held by no gate, and its pod names no PodGroup.
+// IsUngrouped reports whether a task still exists, has no node and no scheduling gate, and its pod names no PodGroup.
 func (k *Cache) IsUngrouped(t *cluster.Task) bool {
 	return t.Job == nil && t.Status == cluster.Pending && k.isOurs(t.Pod) && k.Task(t.Key()) == t
 }
 
-// invariant panics if the cache is used wrongly. The loop recovers, drops the cycle's decisions and says so.
+// invariant panics if the cache is used wrongly. The loop recovers, drops the decisions of the cycle and reports the panic.
 func invariant(holds bool, format string, arguments ...any) {
 	if !holds {
 		panic("invariant: " + fmt.Sprintf(format, arguments...))

@@ -79,7 +79,7 @@ func TestASelectionFollowsItsNodes(t *testing.T) {
 	})
 }
 
-// TestDomainsIntersect tries the laws of sets on sets of nodes whose slots are far apart.
+// TestDomainsIntersect tries the axioms of sets on sets of nodes whose slots are far apart.
 func TestDomainsIntersect(t *testing.T) {
 	nodes := make([]*cluster.Node, 300)
 	for i := range nodes {

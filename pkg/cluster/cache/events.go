@@ -18,17 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Event is one thing that happened outside the model: [Set], [Delete], [Measured], [BindFailed] or [PlanFailed].
+// Event is one change outside the model: [Set], [Delete], [Measured], [BindFailed] or [PlanFailed].
 type Event interface{ apply(*Cache) }
 
-// Set says that an object exists and looks like this. Kinds that the model does not hold are ignored.
+// Set says that an object was added or updated. Kinds that the model does not hold are ignored.
 type Set struct{ Object runtime.Object }
 
-// Delete says that an object is gone. Only its name, namespace and UID are read.
+// Delete says that an object was deleted. Only its name, namespace and UID are read.
 type Delete struct{ Object runtime.Object }
 
-// BindFailed says that a binding was refused for good: the pod was not bound and no attempt is under way. The job backs
-// off until a time that grows with each failure in a row.
+// BindFailed says that a binding was refused for good: the pod is not bound and no request is in flight. The job backs off
+// for a time that grows with each failure in a row.
 type BindFailed struct {
 	Pod    types.NamespacedName
 	UID    types.UID
@@ -36,7 +36,7 @@ type BindFailed struct {
 	Reason string // what the API server said, a clause
 }
 
-// Apply takes in what happened. [Cache.Settle] must follow before the next decision.
+// Apply applies events. [Cache.Settle] must follow before the next decision.
 func (k *Cache) Apply(events ...Event) {
 	invariant(!k.writer.IsInTransaction(), "events are applied inside a transaction")
 	for _, e := range events {
@@ -67,7 +67,7 @@ func (e Set) apply(k *Cache) {
 		before := k.Namespace(object.Name)
 		k.writer.SetNamespace(object.Name, object)
 		if before == nil || !maps.Equal(before.Labels, object.Labels) {
-			if before != nil { // policies and webhooks select by them
+			if before != nil { // selectors of policies and webhooks read its labels
 				k.refusals.reconsider(func(t *cluster.Task) bool { return t.Pod.Namespace == object.Name })
 			}
 			k.writer.RenewNamespaces()
@@ -120,8 +120,8 @@ func (e Delete) apply(k *Cache) {
 	}
 }
 
-// The back-off after refused bindings: a second, doubled by each failure in a row, at most a minute. Long enough that a
-// job that can never be bound costs little, short enough that one that can again does not wait long.
+// The back-off after refused bindings: a second, doubled by each failure in a row, at most a minute. A job that can never
+// be bound then costs little, and one that can again does not wait long.
 const (
 	firstBackOff = time.Second
 	lastBackOff  = time.Minute
@@ -139,7 +139,7 @@ func (e BindFailed) apply(k *Cache) {
 	}
 	k.Plans().Unpromise(t, e.At, "the pod could not be bound")
 	k.writer.Jobs.Renew(j)
-	// The bindings of a gang are under way together: what is refused while it backs off already is the same failure.
+	// The bindings of a gang are sent together. A refusal while the job backs off already is the same failure.
 	if !e.At.Before(j.NotBefore) {
 		k.backOff(j, e.At)
 		k.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
@@ -156,43 +156,43 @@ func (k *Cache) backOff(j *cluster.Job, at time.Time) {
 	j.NotBefore = at.Add(min(pause, lastBackOff))
 }
 
-// budgetChanged has pods be asked for again whose evictions a disruption budget may have refused.
+// budgetChanged ends the back-off of pods whose evictions a disruption budget may have refused.
 func (k *Cache) budgetChanged(change budget.Change) {
 	if change.Concerns != nil {
 		k.refusals.reconsider(func(t *cluster.Task) bool { return change.Concerns(t.Pod) })
 	}
 }
 
-// Measured says how busy a node was found. Older than what is known already, or of a node that is not known, it says nothing.
-// The model only keeps it: what follows is for plugins to say.
+// Measured is the measured load of a node. It is ignored if a newer one is known, or if the node is not. The model only
+// stores it, for plugins.
 type Measured struct {
 	Node string
 	At   time.Time
-	// CPU and Memory are in millionths of what the node has, or, if Absolute is set, in thousandths of a core and in bytes, and
-	// then counted against what it can allocate.
+	// CPU and Memory are in millionths of the node. If Absolute is set, they are in thousandths of a core and in bytes, and
+	// are compared with the allocatable amounts.
 	CPU, Memory int64
 	Absolute    bool
 }
 
 func (e Measured) apply(k *Cache) { k.nodes.measure(e) }
 
-// PlanFailed says that a plan cannot be carried out: it could not be recorded, or an eviction was refused for good. The job,
-// if there is one, backs off. If pods have left for it already, other victims are looked for at once instead
-// ([model.Plans.TakeInterrupted]): what they have left is not to go to others.
+// PlanFailed says that a plan cannot be carried out: it could not be recorded, or an eviction was refused for good. The
+// job, if there is one, backs off. If victims are gone already, other victims are searched at once instead
+// ([model.Plans.TakeInterrupted]), so that no other job gets their resources.
 type PlanFailed struct {
-	Job    cluster.JobID // zero if the plan is for no job
+	Job    cluster.JobID // zero if there is no preemptor
 	Plan   string
 	At     time.Time
 	Reason string // what the API server said, a clause
-	// Refused are the victims that cannot be evicted, as far as that is known. They are no victims for a while.
+	// Refused are the victims that are known to be refused. They are not chosen as victims for some time.
 	Refused []Refused
-	// Sent is how many evictions of it the API server has taken.
+	// Sent is the number of its evictions that the API server has accepted.
 	Sent int
 }
 
 func (e PlanFailed) apply(k *Cache) {
 	for _, refused := range e.Refused {
-		k.refusals.remember(refused, e.At) // also if the plan has ended meanwhile
+		k.refusals.remember(refused, e.At) // even if the plan has ended meanwhile
 	}
 	if p := k.Plans().Get(e.Plan); p != nil && p.Preemptor() == e.Job {
 		k.fail(p, e)
@@ -213,12 +213,12 @@ func (k *Cache) fail(p *cluster.Plan, e PlanFailed) {
 	}
 	k.backOff(j, e.At)
 	if len(e.Refused) > 0 {
-		// Its next plan is another, since these are no victims any more.
+		// Its next plan will be another, since these victims are not chosen again.
 		j.NotBefore = e.At.Add(min(j.NotBefore.Sub(e.At), longestSearch))
 	}
 	k.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 }
 
-// longestSearch bounds the back-off of a job whose victims were refused: there may be others, and a job that backs off takes no
-// free room either.
+// longestSearch limits the back-off of a job whose victims were refused. There may be other victims, and a job that backs
+// off is not placed on free nodes either.
 const longestSearch = 8 * time.Second

@@ -220,7 +220,7 @@ func (c *Cache) bind(name, node string) {
 	c.Keep()
 }
 
-// promise does what a cycle does to promise a task a node, whoever leaves there.
+// promise does what a cycle does for a plan that nominates a node for a task, with these victims.
 func (c *Cache) promise(name, node string, victims ...string) *cluster.Plan {
 	t := c.Task(key(name))
 	c.Pipeline(t, c.Node(node))

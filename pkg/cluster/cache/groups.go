@@ -14,7 +14,7 @@ import (
 func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
 	j := k.writer.Jobs.Named(id)
-	// The phase is decided here; what the API shows is an echo, except of what was decided before this process began.
+	// The scheduler decides the phase. The phase in the API is older, unless an earlier process has decided it.
 	switch {
 	case j.Group == nil || j.Group.UID != group.UID:
 		if j.Plan != nil {
@@ -28,11 +28,11 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 		k.owners.followPhase(j)
 		return
 	case j.Group.Generation != group.Generation:
-		// What made a binding fail may have been mended.
+		// The reason of a failed binding may be gone.
 		j.NotBefore = time.Time{}
 	}
 	if j.Group == nil && !j.Usage.Allocated.IsZero() || j.Group != nil && !same.GroupAsVictim(k.writer.Classes().Keys(), j.Group, group) {
-		k.Note(wake.VictimsChanged) // its pods may be evicted now, or no more
+		k.Note(wake.VictimsChanged) // which of its pods may be evicted may have changed
 	}
 	if j.Group != nil && j.Group.Annotations[schedulingv1beta1.SchedulerNameKey] != group.Annotations[schedulingv1beta1.SchedulerNameKey] {
 		k.owners.question(j)
@@ -42,7 +42,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	j.Priority, j.NeverPreempts = k.ranks.rankOf(j, group.Spec.PriorityClassName)
 	k.owners.followPhase(j)
 	if !needed.LessEqual(j.MinResources) {
-		k.Note(wake.UsageFreed) // less of its queue is spoken for
+		k.Note(wake.UsageFreed) // the job may claim less of its queue
 	}
 	queue := group.Spec.Queue
 	if queue == "" {
@@ -72,8 +72,8 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	k.owners.dropIfEmpty(j)
 }
 
-// belong brings up to date what the tasks of a job belong to, and with it the classes of those that have no node yet. While
-// the tree is stale the queues above are not known; Settle comes back to every job then.
+// belong updates the belonging of a job's tasks, and the classes of those without a node. While the queue tree is stale,
+// the queues above are not known. Settle then updates every job.
 func (k *Cache) belong(j *cluster.Job) {
 	keys := k.writer.Classes().Keys()
 	var b podclass.Belonging
@@ -98,7 +98,7 @@ func (k *Cache) belong(j *cluster.Job) {
 	j.Internal.Belonging = b
 	for _, t := range j.Internal.Tasks {
 		if t.Node != nil {
-			k.writer.Nodes.Renew(t.Node) // what is said of a node may rest on whose pods stand there
+			k.writer.Nodes.Renew(t.Node) // answers about a node may depend on the jobs of its pods
 		}
 		if t.Status == cluster.Pending || t.Status == cluster.Gated || t.Status.Assumed() {
 			k.writer.Tasks.SetClass(t, false)

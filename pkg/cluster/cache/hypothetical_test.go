@@ -32,7 +32,7 @@ func TestARunningPodIsImaginedAsOneThatWaits(t *testing.T) {
 	for _, problem := range c.Audit() {
 		t.Error(problem)
 	}
-	// The class of a shape that nobody has is forgotten.
+	// A class without pods is dropped.
 	c.Apply(cache.Delete{Object: waits.Pod})
 	var class *cluster.Class
 	c.Imagine(runs, func(again *cluster.Task) { class = again.Class })

@@ -16,7 +16,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// nodes takes in nodes, HyperNodes, volumes and devices.
+// nodes applies events about nodes, HyperNodes, volumes and devices.
 type nodes struct {
 	*base
 	taints   taints.Tracker // and the tolerations of this scheduler's pods that are not finished
@@ -25,7 +25,7 @@ type nodes struct {
 
 func newNodes(b *base) nodes { return nodes{base: b, taints: taints.New(), topology: topology.New()} }
 
-// settle makes the HyperNodes anew if they have changed.
+// settle makes the HyperNodes again if they have changed.
 func (k *nodes) settle() {
 	if k.topology.Settle() {
 		k.writer.SetHyperNodes(k.topology.HyperNodes())
@@ -42,7 +42,7 @@ func (k *nodes) set(object *corev1.Node) {
 	k.topology.SetNode(n.Name, object.Labels)
 }
 
-// show sets what a node has, or with nil that it is gone.
+// show updates a node, or with nil says that its object is deleted.
 func (k *nodes) show(n *cluster.Node, object *corev1.Node) {
 	k.taints.SetNode(n.Name, n.Object, object)
 	state := model.NodeState{Object: object}
@@ -61,8 +61,8 @@ func (k *nodes) drop(object *corev1.Node) {
 	k.show(n, nil)
 	n.Load = cluster.Load{}
 	k.topology.DeleteNode(n.Name)
-	// What was promised or assumed there will not come true. Pods that are bound there stay until they are deleted, and
-	// bindings under way until the API server answers.
+	// Tasks that are pipelined or placed there are released. Pods that are bound there stay until they are deleted, and
+	// binds in flight until the API server answers.
 	tasks := n.Tasks()
 	for i := len(tasks) - 1; i >= 0; i-- {
 		if t := tasks[i]; t.Status == cluster.Pipelined {
@@ -86,8 +86,8 @@ func (k *nodes) standingOf(object *corev1.Node) cluster.Standing {
 	return cluster.StandsUsable
 }
 
-// tolerate counts tolerations of a task's pod in place of those that were counted for it before. Nodes with a taint that comes to be
-// tolerated, or no longer is, count in other totals.
+// tolerate replaces the tolerations that are counted for a task's pod. Nodes with a taint that begins or ceases to be
+// tolerated then count in other totals.
 func (k *nodes) tolerate(t *cluster.Task, tolerations []corev1.Toleration) {
 	t.Internal.Tolerations = k.taints.Count(t.Internal.Tolerations, tolerations, func(name string) {
 		n := k.Node(name)
@@ -95,7 +95,7 @@ func (k *nodes) tolerate(t *cluster.Task, tolerations []corev1.Toleration) {
 	})
 }
 
-// allocatable returns what a node has.
+// allocatable returns the allocatable resources of a node.
 func (k *nodes) allocatable(object *corev1.Node) resources.Vector {
 	v := k.Resources.Vector(object.Status.Allocatable)
 	v.Set(resources.CPU, v.At(resources.CPU)+oversubscribed(object, schedulingv1beta1.OversubscriptionCPUKey))
@@ -104,9 +104,9 @@ func (k *nodes) allocatable(object *corev1.Node) resources.Vector {
 	return v
 }
 
-// oversubscribed is what the agent of a node says may be requested beyond what the node has, since those who hold it do not use it:
-// thousandths of a CPU, or bytes. As in Volcano it is room for every pod, whatever the label volcano.sh/oversubscription says; what
-// cannot be read is none.
+// oversubscribed is what Volcano's agent adds to the allocatable resources of a node, because its pods do not use all of
+// them: in thousandths of a CPU, or in bytes. As in Volcano every pod may use it, whatever the label
+// volcano.sh/oversubscription says. A value that cannot be read adds nothing.
 func oversubscribed(node *corev1.Node, key string) int64 {
 	amount, err := strconv.ParseFloat(node.Annotations[key], 64)
 	if err != nil || !(amount > 0) {
@@ -129,8 +129,8 @@ func (k *nodes) dropSupply(kind supplies.Kind, o supplies.Object) {
 	}
 }
 
-// serve counts a DeviceClass instead of what it was before; nil is none. If other resources are served then, the nodes have
-// others, and pods others that they get as devices.
+// serve replaces a DeviceClass; nil is none. If the extended resources of DeviceClasses change, the resources of nodes and
+// the classes of pods change too.
 func (k *nodes) serve(before, now supplies.Object) {
 	if !k.writer.Served().Replace(before, now) {
 		return
@@ -143,7 +143,7 @@ func (k *nodes) serve(before, now supplies.Object) {
 	}
 }
 
-// measure notes how busy a node was found.
+// measure stores the load of a node.
 func (k *nodes) measure(e Measured) {
 	n := k.Node(e.Node)
 	if n == nil || n.Object == nil || e.At.Before(n.Load.At) {

@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// stranger is a pod of another scheduler that has no node yet and names a PodGroup. It is no task: nothing is to be done for
-// it and it takes no room. It says whose the PodGroup is.
+// stranger is a pod of another scheduler that has no node yet and names a PodGroup. It is no task, because it is not
+// scheduled here and uses no resources. It may decide the scheduler of the PodGroup.
 type stranger struct {
 	uid       types.UID
 	job       cluster.JobID
 	scheduler string
 }
 
-// owners finds out whose the jobs are.
+// owners works out the schedulers of jobs.
 type owners struct {
 	*base
 	strangers  map[types.NamespacedName]stranger
-	questioned []*cluster.Job // whose owner may have changed
+	questioned []*cluster.Job // jobs whose scheduler may have changed
 }
 
 func newOwners(b *base) owners {
 	return owners{base: b, strangers: map[types.NamespacedName]stranger{}}
 }
 
-// enlist counts a pod of a job that names a scheduler, or counts it no more.
+// enlist counts a pod of a job by its scheduler, or with -1 removes it.
 func (k *owners) enlist(j *cluster.Job, scheduler string, sign int) {
 	i, found := slices.BinarySearchFunc(j.Internal.Schedulers, scheduler, func(m cluster.SchedulerPods, name string) int { return cmp.Compare(m.Scheduler, name) })
 	if !found {
@@ -44,16 +44,15 @@ func (k *owners) enlist(j *cluster.Job, scheduler string, sign int) {
 	}
 }
 
-// followPhase takes over the phase of a job that belongs to another scheduler. Of others the phase is decided here, and what
-// the API shows is an echo.
+// followPhase reads the phase of a job of another scheduler. This scheduler decides the phases of its own jobs.
 func (k *owners) followPhase(j *cluster.Job) {
 	if j.IsForeign {
 		k.SetPhase(j, j.Group.Status.Phase)
 	}
 }
 
-// reenlist counts a task for another scheduler if its pod names another. The API server lets no pod do that; a simulation that replays
-// what it was told may.
+// reenlist counts a task for another scheduler if its pod has changed the name. The API server does not allow that, but a
+// replay in the simulator may contain it.
 func (k *owners) reenlist(t *cluster.Task) {
 	if name := t.Pod.Spec.SchedulerName; name != t.Internal.Scheduler {
 		k.enlist(t.Job, name, +1)
@@ -62,10 +61,10 @@ func (k *owners) reenlist(t *cluster.Task) {
 	}
 }
 
-// question has the next Settle find out whose a job is.
+// question makes the next Settle work out the scheduler of a job.
 func (k *owners) question(j *cluster.Job) { k.questioned = append(k.questioned, j) }
 
-// settle finds out whose the jobs are of which it may have changed.
+// settle works out the schedulers of the questioned jobs.
 func (k *owners) settle() {
 	if len(k.questioned) == 0 {
 		return
@@ -81,8 +80,8 @@ func (k *owners) settle() {
 	}
 }
 
-// handOver notes that a job belongs to another scheduler from now on, or does not any more. Nothing that was decided of it
-// before counts then: what its PodGroup shows does.
+// handOver notes that a job now belongs to another scheduler, or no longer does. Earlier decisions about it no longer
+// count, and the status of its PodGroup does.
 func (k *owners) handOver(j *cluster.Job, isForeign bool) {
 	if j.Plan != nil {
 		k.Plans().Cancel(j.Plan, "the job belongs to scheduler "+j.Scheduler())
@@ -93,12 +92,12 @@ func (k *owners) handOver(j *cluster.Job, isForeign bool) {
 		k.SetPhase(j, j.Group.Status.Phase)
 	}
 	k.writer.Jobs.Renew(j)
-	// Its pods may leave for others now, or no more.
+	// Whether its pods may be evicted has changed.
 	k.Note(wake.VictimsChanged)
 	k.writer.Jobs.List(j)
 }
 
-// setStranger takes in a pod of another scheduler that has no node.
+// setStranger applies a pod of another scheduler without a node.
 func (k *owners) setStranger(key types.NamespacedName, pod *corev1.Pod) {
 	now := stranger{uid: pod.UID, job: groupOf(pod), scheduler: pod.Spec.SchedulerName}
 	before, known := k.strangers[key]
@@ -123,7 +122,7 @@ func (k *owners) dropStranger(key types.NamespacedName) {
 	k.dropIfEmpty(j)
 }
 
-// dropIfEmpty forgets a job that has neither a PodGroup nor pods.
+// dropIfEmpty drops a job that has neither a PodGroup nor pods.
 func (k *owners) dropIfEmpty(j *cluster.Job) {
 	if j.Group == nil && len(j.Internal.Schedulers) == 0 {
 		k.writer.Jobs.Drop(j)

@@ -17,8 +17,8 @@ import (
 
 var running = phase(corev1.PodRunning)
 
-// contested is a model in which the pod v of job giver runs on the full node n and leaves it for the pod p of job preemptor. The
-// node m is free. Both jobs are of queue q.
+// contested is a model with a full node n, a free node m and a queue q with two jobs. Pod v of the victim's job runs on n,
+// and is evicted for pod p of job preemptor.
 func contested() (*Cache, *cluster.Plan) {
 	c := newCluster(Set{queue("q", "")}, Set{node("n", "cpu=1 pods=9")}, Set{node("m", "cpu=1 pods=9")},
 		Set{group("giver", "q")}, Set{pod("v", in("giver"), on("n"), running)},
@@ -28,13 +28,13 @@ func contested() (*Cache, *cluster.Plan) {
 
 func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 	c, p := contested()
-	n, giver, preemptor := c.Node("n"), c.Job(key("giver")), c.Job(key("preemptor"))
+	n, victim, preemptor := c.Node("n"), c.Job(key("giver")), c.Job(key("preemptor"))
 	for _, step := range []struct {
-		what                                string
-		happens                             func()
-		used, releasing, promised           string
-		givers, preemptors, ofQueue, wanted string // allocated to the jobs and their queue, and requested in it
-		free, future                        int64
+		what                                 string
+		happens                              func()
+		used, releasing, promised            string
+		victims, preemptors, ofQueue, wanted string // allocated to the jobs and their queue, and requested in it
+		free, future                         int64
 	}{
 		{"the plan is made", func() {}, "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", "", "cpu=1 pods=1", "cpu=1 pods=1", "cpu=1 pods=1", 0, 0},
 		{"the victim is being deleted", func() { c.Apply(Set{pod("v", in("giver"), on("n"), running, deleting)}) },
@@ -55,7 +55,7 @@ func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 			"used on the node": {n.Used, step.used}, "used of the cluster": {c.Used, step.used},
 			"releasing on the node": {n.Releasing, step.releasing}, "releasing in the cluster": {c.Releasing, step.releasing},
 			"promised on the node": {n.Promised, step.promised}, "promised in the cluster": {c.Promised, step.promised},
-			"allocated to the giver": {giver.Usage.Allocated, step.givers}, "allocated to the preemptor": {preemptor.Usage.Allocated, step.preemptors},
+			"allocated to the giver": {victim.Usage.Allocated, step.victims}, "allocated to the preemptor": {preemptor.Usage.Allocated, step.preemptors},
 			"allocated to the queue": {c.Queue("q").Own.Allocated, step.ofQueue}, "requested in the queue": {c.Queue("q").Own.Request, step.wanted},
 		} {
 			amounts(t, c, step.what+": what is "+what, amount.have, amount.want)
@@ -310,7 +310,7 @@ func TestUndoingRestoresPromisesAndEvictionsOfPlansInForce(t *testing.T) {
 
 func TestAPlanThatIsFulfilledEarlySparesWhoNeedNotLeave(t *testing.T) {
 	c, p := contested()
-	c.Apply(Set{pod("p", in("preemptor"), on("m"))}) // somebody else has bound it, where there was room
+	c.Apply(Set{pod("p", in("preemptor"), on("m"))}) // another program has bound it to a free node
 	c.Plans().Fulfil(p)
 	status(t, c, "v", cluster.Running, "n")
 	if ended := c.Plans().TakeCancelled(); len(ended) != 1 || len(ended[0].Spared) != 1 || len(ended[0].Unpromised) != 0 {

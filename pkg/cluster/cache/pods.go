@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// statusOf reads the status that the API shows.
+// statusOf returns the status of a pod in the API.
 func (k *Cache) statusOf(pod *corev1.Pod) cluster.Status {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
@@ -33,12 +33,12 @@ func (k *Cache) statusOf(pod *corev1.Pod) cluster.Status {
 	return cluster.Bound
 }
 
-// setPod takes in a pod. What is assumed of it stands until the pod shows otherwise.
+// setPod applies a pod. An assumed status stays until the pod shows otherwise.
 func (k *Cache) setPod(pod *corev1.Pod) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	t := k.Task(key)
 	if t != nil && t.UID() != pod.UID {
-		// Deleted and made again under the same name.
+		// Deleted and created again under the same name.
 		k.dropTask(t)
 		t = nil
 	}
@@ -64,18 +64,18 @@ func (k *Cache) updateTask(t *cluster.Task, pod *corev1.Pod) {
 	status, node := k.statusOf(pod), (*cluster.Node)(nil)
 	switch {
 	case status.Finished():
-		// It holds nothing; the node it was on may be long gone.
+		// It holds no resources, and its node may be deleted.
 	case pod.Spec.NodeName != "":
 		node = k.writer.Nodes.Named(pod.Spec.NodeName)
 	case t.Status == cluster.Pipelined && (t.Job == nil || t.Job.ID != groupOf(pod)):
-		// The promise was made to the job it was of.
+		// The nominated node was for its former job.
 	case t.Status.Assumed() && status == cluster.Pending:
 		status, node = t.Status, t.Node
 	}
 	shown := cluster.Pending
 	switch {
 	case t.Status == cluster.Evicting && t.Node == node && (status == cluster.Bound || status == cluster.Running || status == cluster.Unknown):
-		shown, status = status, cluster.Evicting // decided, and on its way
+		shown, status = status, cluster.Evicting // its eviction is decided and does not show yet
 	case t.Status == cluster.Lingering && status == cluster.Releasing:
 		status = cluster.Lingering
 	}
@@ -103,7 +103,7 @@ func (k *Cache) updateTask(t *cluster.Task, pod *corev1.Pod) {
 	}
 }
 
-// join counts a task that is in no total for what its pod says now.
+// join adds a task to all totals by its current pod.
 func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 	t.Internal.Terms = k.writer.Classes().CountTerms(t.Internal.Terms, t.Pod, !status.Finished())
 	if k.isOurs(t.Pod) && !status.Finished() {
@@ -115,7 +115,7 @@ func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 	k.writer.Tasks.SetClass(t, !(status == cluster.Pending || status == cluster.Gated || status.Assumed()))
 }
 
-// groupOf is the job that a pod names, zero if it names none.
+// groupOf is the PodGroup that a pod names, zero if it names none.
 func groupOf(pod *corev1.Pod) cluster.JobID {
 	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
 	if group == "" {
@@ -124,7 +124,7 @@ func groupOf(pod *corev1.Pod) cluster.JobID {
 	return cluster.JobID{Namespace: pod.Namespace, Name: group}
 }
 
-// joinJob makes the task a member of the job its pod names.
+// joinJob adds the task to the job that its pod names.
 func (k *Cache) joinJob(t *cluster.Task) {
 	var j *cluster.Job
 	if id := groupOf(t.Pod); id != (cluster.JobID{}) {
@@ -132,7 +132,7 @@ func (k *Cache) joinJob(t *cluster.Task) {
 	}
 	if t.Job == j {
 		if j != nil {
-			k.writer.Tasks.Join(t, j) // its labels may be others
+			k.writer.Tasks.Join(t, j) // its labels may have changed
 			k.owners.reenlist(t)
 			k.ranks.rerank(t)
 		}

@@ -98,7 +98,7 @@ func TestAPodIsCountedOnceThroughItsWholeLife(t *testing.T) {
 	sound(t, c)
 }
 
-// assumed is a model in which pod p, of gang g, is bound by us and nobody else knows it yet.
+// assumed is a model in which pod p of gang g is bound, and the API does not show it yet.
 func assumed() *Cache {
 	c := newCluster(Set{node("n", "cpu=4")}, Set{node("m", "cpu=4")}, Set{group("g", "")}, Set{pod("p", in("g"))})
 	c.bind("p", "n")

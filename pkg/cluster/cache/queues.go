@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// queues takes in queues, and puts jobs into them.
+// queues applies events about queues, and assigns jobs to them.
 type queues struct{ *base }
 
 func (k *queues) set(object *schedulingv1beta1.Queue) {
@@ -45,7 +45,7 @@ func (k *queues) drop(object *schedulingv1beta1.Queue) {
 	}
 	k.forgotten.Queues = append(k.forgotten.Queues, q)
 	if q.Name == schedulingv1beta1.RootQueue {
-		// What its object said goes with it.
+		// Its terms are deleted with the object.
 		k.read(q, &schedulingv1beta1.Queue{})
 		q.Object = nil
 	} else {
@@ -77,8 +77,8 @@ func (k *queues) read(q *cluster.Queue, object *schedulingv1beta1.Queue) {
 	}
 }
 
-// growTree links parents and children anew. A queue whose parent is missing, or that is its own ancestor, is left out of the tree,
-// with the reason in Problem; the others are not affected.
+// growTree links parents and children again. A queue whose parent is missing, or that is its own ancestor, is left out of
+// the tree, with the reason in Problem. Other queues are not affected.
 func (k *queues) growTree() {
 	queues, root := k.Queues(), k.Root()
 	byName := make(map[string]*cluster.Queue, len(queues))
@@ -109,7 +109,7 @@ func (k *queues) growTree() {
 	})
 }
 
-// findProblems notes for every queue what keeps it from reaching the root.
+// findProblems notes for every queue why it has no path to the root.
 func findProblems(queues []*cluster.Queue, root *cluster.Queue) {
 	own := map[*cluster.Queue]string{}
 	for _, q := range queues {
@@ -136,10 +136,10 @@ func findProblems(queues []*cluster.Queue, root *cluster.Queue) {
 	}
 }
 
-// isBelowItself reports whether a queue is its own ancestor, where there are so many queues.
+// isBelowItself reports whether a queue is its own ancestor, among so many queues.
 func isBelowItself(q *cluster.Queue, queues int) bool {
 	a := q.Parent
-	// A queue that hangs on a cycle without being part of it never comes back to itself.
+	// From a queue below a cycle, the path never returns to this queue.
 	for range queues {
 		if a == nil || a == q {
 			break
@@ -153,5 +153,5 @@ func parentName(q *cluster.Queue) string {
 	return cmp.Or(q.Object.Spec.Parent, schedulingv1beta1.RootQueue)
 }
 
-// assign moves a job, with all it has and wants, to the queue of a name, which need not exist.
+// assign moves a job with its usage to the queue of a name, which need not exist.
 func (k *queues) assign(j *cluster.Job, name string) { k.writer.Jobs.SetQueue(j, name, k.Queue(name)) }

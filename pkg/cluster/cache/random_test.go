@@ -66,7 +66,7 @@ func (w *randomModel) set(kind, name string, make func(metav1.ObjectMeta) runtim
 	case old == nil:
 		object = make(w.born(name))
 	case w.choose(6) == 5:
-		// Deleted and made again; sometimes nobody sees that it was gone, or sees it too late.
+		// Deleted and created again; sometimes the watch does not deliver the deletion, or too late.
 		object = make(w.born(name))
 		switch w.choose(3) {
 		case 0:
@@ -213,7 +213,7 @@ func (w *randomModel) dropPlanned() {
 	}
 }
 
-// run has a pod that waits bound by somebody, and started.
+// run makes another program bind a pending pod, which then runs.
 func (w *randomModel) run() {
 	if t := w.any(func(t *cluster.Task) bool { return t.Status == cluster.Pending }); t != nil {
 		name := t.Key().Name

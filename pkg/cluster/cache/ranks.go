@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// ranks takes in PriorityClasses and ResourceQuotas, and gives jobs their priority.
+// ranks applies events about PriorityClasses and ResourceQuotas, and sets the priorities of jobs.
 type ranks struct {
 	*base
-	requoted map[string]struct{} // namespaces whose quotas may bound other PriorityClasses than before
+	requoted map[string]struct{} // namespaces whose quotas may limit other PriorityClasses than before
 }
 
 func newRanks(b *base) ranks { return ranks{base: b, requoted: map[string]struct{}{}} }
 
-// rank counts the priority of a task's pod for its job, or with -1 counts it no more.
+// rank counts the priority of a task's pod for its job, or with -1 removes it.
 func (k *ranks) rank(t *cluster.Task, sign int) {
 	if sign > 0 {
 		t.Internal.Priority = priority.Of(t.Pod)
@@ -29,8 +29,8 @@ func (k *ranks) rank(t *cluster.Task, sign int) {
 	k.prioritize(t.Job)
 }
 
-// rerank counts a task by another priority if its pod has one. The API server lets no pod change it; a simulation that replays what it was
-// told may.
+// rerank counts a task by another priority if its pod has changed it. The API server does not allow that, but a replay in
+// the simulator may contain it.
 func (k *ranks) rerank(t *cluster.Task) {
 	if priority.Of(t.Pod) != t.Internal.Priority {
 		k.rank(t, -1)
@@ -38,9 +38,9 @@ func (k *ranks) rerank(t *cluster.Task) {
 	}
 }
 
-// rankOf is the priority that a class gives a job, and whether the job preempts none. Where a ResourceQuota of its namespace bounds
-// how many pods may be of the class, a job has it as far as its pods have: the API server counts the pods, and a PodGroup may
-// name any class. As long as there are no pods the class counts, since they are made only after the job was admitted.
+// rankOf is the priority that a class gives a job, and whether the job never preempts. If a ResourceQuota of its namespace
+// limits the pods of the class, the lowest priority of its pods counts: a PodGroup may name any class, and the API server
+// only counts pods. Without pods the class counts, since pods are created only after admission.
 func (k *ranks) rankOf(j *cluster.Job, name string) (value int32, neverPreempts bool) {
 	class := priority.Classes(k.writer.PriorityClasses()).Resolve(name)
 	if class == nil {
@@ -53,12 +53,12 @@ func (k *ranks) rankOf(j *cluster.Job, name string) (value int32, neverPreempts 
 	return class.Value, neverPreempts
 }
 
-// isRationed reports whether a ResourceQuota of a namespace bounds the pods of a PriorityClass.
+// isRationed reports whether a ResourceQuota of a namespace limits the pods of a PriorityClass.
 func (k *ranks) isRationed(namespace, class string) bool {
 	return slices.ContainsFunc(k.Quotas(namespace), func(quota *corev1.ResourceQuota) bool { return priority.Rations(quota, class) })
 }
 
-// settle gives the jobs of namespaces whose quotas may bound other classes the priority that they have now.
+// settle updates the priorities of jobs in namespaces whose quotas have changed.
 func (k *ranks) settle() {
 	if len(k.requoted) == 0 {
 		return
@@ -71,7 +71,7 @@ func (k *ranks) settle() {
 	clear(k.requoted)
 }
 
-// prioritize gives a job the priority that its class and its pods give it now.
+// prioritize updates the priority of a job.
 func (k *ranks) prioritize(j *cluster.Job) {
 	if j.Group == nil {
 		return
@@ -82,12 +82,13 @@ func (k *ranks) prioritize(j *cluster.Job) {
 	}
 	j.Priority, j.NeverPreempts = value, never
 	k.writer.Jobs.Renew(j)
-	k.Note(wake.ClassShown) // other jobs come first
+	k.Note(wake.ClassShown) // the order of jobs has changed
 }
 
-// reprioritize gives every job the priority its class has now.
+// reprioritize updates the priorities of all jobs.
 func (k *ranks) reprioritize() {
-	// Which job may preempt which has changed, also where it shows in no job yet: which came first, job or class, must not matter.
+	// Which job may preempt which may have changed even if no job has, because the order in which job and class are added
+	// must not matter.
 	k.Note(wake.ClassShown)
 	k.writer.Jobs.Each(k.prioritize)
 }

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The back-off of a pod that the API server refused to evict: a policy or a webhook can change its answer without the scheduler seeing
-// anything of it, so the pod is asked for again; but each time a plan is made for it and cancelled. Half a minute, doubled by each
-// refusal in a row, at most five minutes.
+// The back-off of a pod that the API server refused to evict: half a minute, doubled by each refusal in a row, at most five
+// minutes. A policy or a webhook may change its answer without an event, so the pod may be chosen again. But each time a
+// plan may be made and cancelled.
 const (
 	firstRefusal = 30 * time.Second
 	lastRefusal  = 5 * time.Minute
 )
 
-// Refused says that the API server refused to evict a pod, or to have it marked as one that is to leave.
+// Refused says that the API server refused to evict a pod, or to mark it as a victim.
 type Refused struct {
 	Pod    types.NamespacedName
 	UID    types.UID
@@ -27,17 +27,17 @@ type Refused struct {
 	ByBudget bool
 }
 
-// refusals remembers which evictions the API server refused.
+// refusals records which evictions the API server refused.
 type refusals struct {
 	*base
-	refused map[types.NamespacedName]*cluster.Task // that are left alone, by name
+	refused map[types.NamespacedName]*cluster.Task // tasks that are not chosen as victims, by name
 }
 
 func newRefusals(b *base) refusals {
 	return refusals{base: b, refused: map[types.NamespacedName]*cluster.Task{}}
 }
 
-// pause is how long a pod is left alone after so many refusals in a row.
+// pause is the back-off after so many refusals in a row.
 func pause(times int) time.Duration {
 	if times > 5 {
 		return lastRefusal
@@ -45,7 +45,7 @@ func pause(times int) time.Duration {
 	return min(firstRefusal<<max(times-1, 0), lastRefusal)
 }
 
-// remember notes that a pod could not be evicted.
+// remember records a refusal.
 func (k *refusals) remember(e Refused, at time.Time) {
 	t := k.Task(e.Pod)
 	if t == nil || t.UID() != e.UID || !t.Status.Evictable() && t.Status != cluster.Evicting {
@@ -57,13 +57,13 @@ func (k *refusals) remember(e Refused, at time.Time) {
 	}
 	t.Refusal = r
 	if e.ByBudget && slices.ContainsFunc(k.Budgets(t), func(b *cluster.Budget) bool { return b.Allowed() <= 0 }) {
-		return // the model was behind when the pod was chosen, and knows by now
+		return // the model was out of date when the pod was chosen
 	}
 	r.Until = at.Add(pause(r.Times))
 	k.refused[t.Key()] = t
 }
 
-// recall takes over what a process before this one has written about refusals.
+// recall reads the refusals that an earlier process has recorded.
 func (k *refusals) recall(t *cluster.Task) {
 	if !t.Status.Evictable() {
 		return
@@ -78,7 +78,7 @@ func (k *refusals) recall(t *cluster.Task) {
 	k.refused[t.Key()] = t
 }
 
-// reconsider has tasks be asked for again that were refused: something has changed that the answer may rest on.
+// reconsider ends the back-off of refused tasks, because something has changed that may change the answer.
 func (k *refusals) reconsider(which func(t *cluster.Task) bool) {
 	for key, t := range k.refused {
 		if which(t) {
@@ -89,11 +89,11 @@ func (k *refusals) reconsider(which func(t *cluster.Task) bool) {
 	}
 }
 
-// forget forgets what is remembered of a task that is gone.
+// forget drops the record of a deleted task.
 func (k *refusals) forget(t *cluster.Task) { delete(k.refused, t.Key()) }
 
-// expire ends the back-off of those that have waited long enough. A time that lies further ahead than any back-off was
-// written by another program, or by a clock that is wrong.
+// expire ends back-offs that are over. A time further ahead than any back-off comes from another program, or from a wrong
+// clock.
 func (k *refusals) expire(now time.Time) {
 	k.reconsider(func(t *cluster.Task) bool {
 		left := t.Refusal.Until.Sub(now)

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// supplied is a model of one node with a pod g-0 that was placed there, was handed to the edge, and is to have a volume, to
-// have one made, and to be given a device.
+// supplied is a model of one node with a pod g-0 that is being bound there. It gets an existing volume, a volume to be
+// provisioned, and a device.
 type supplied struct {
 	*testing.T
 	*cache.Cache

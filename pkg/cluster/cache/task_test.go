@@ -26,7 +26,7 @@ func TestThePodsMarkOutranksItsGangsAndAnAnnotationALabel(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod   *corev1.Pod
 		group *schedulingv1beta1.PodGroup // nil: there is none
-		want  string                      // "" if nobody says anything
+		want  string                      // "" if there is no mark
 	}{
 		"nobody says anything":        {pod("p", in("g")), group("g", ""), ""},
 		"the pod's annotation":        {pod("p", in("g"), annotated(preemptable, "1"), labelled(preemptable, "2")), group("g", "", groupAnnotated(preemptable, "3")), "1"},

@@ -13,9 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Try runs a function that may try on the model whatever is logged, and leaves the model as it was: what was tried is undone; causes
-// that were noted wake no job; jobs and queues do not count as changed; nodes have the generations that they had, so that code that
-// did not look meanwhile keeps what it knows of them. What was found out meanwhile is void. It is for questions between cycles.
+// Try runs a function that may change the model by logged operations, and leaves the model as it was. Changes are undone.
+// Causes that were noted wake no job. Jobs and queues do not count as changed. Nodes have their former generations, so
+// caches that were not asked meanwhile stay valid. Answers that were worked out meanwhile are void. It is for questions
+// between cycles.
 func (k *Cache) Try(try func()) {
 	invariant(!k.writer.IsInTransaction(), "a trial begins inside a transaction")
 	if k.isStale() {
@@ -25,24 +26,23 @@ func (k *Cache) Try(try func()) {
 	k.writer.BeginTrial()
 	defer func() {
 		k.writer.EndTrial()
-		k.owners.questioned, k.forgotten = nil, forgotten // what is only supposed has never been
+		k.owners.questioned, k.forgotten = nil, forgotten // supposed objects never existed
 	}()
 	try()
 }
 
-// isStale reports whether Settle has anything to bring up to date beside the list of jobs that wait.
+// isStale reports whether Settle has anything to update besides the list of waiting jobs.
 func (k *Cache) isStale() bool {
 	return k.writer.Nodes.AreRanksStale() || k.Quota().IsStale() || k.writer.Classes().IsStale || len(k.owners.questioned)+len(k.ranks.requoted) > 0 ||
 		!k.nodes.topology.IsSettled()
 }
 
-// Suppose is Try with a PodGroup and pods of it that do not exist, as if they had just been submitted. They are taken into the model
-// as events would be, and are gone when the function returns. The function is given their job. The objects are not changed; what
-// the API server would fill in is for the caller. It is an error, and the function is not called, if one of them exists or they
-// are not what they should be.
+// Suppose is Try with a PodGroup and its pods, as if they had just been submitted. They are applied like events, and are
+// removed when the function returns. The function gets their job. The objects are not changed, and the caller fills in what
+// the API server would. It is an error if one of them exists or is invalid. The function is then not called.
 //
-// Pods that wait already keep their classes: if the supposed pods are the first with terms about labels, what others say of those
-// labels is not looked at.
+// Pending pods keep their classes. So if the supposed pods are the first whose affinity or spread selects by a label, that
+// label of other pods is not considered.
 func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, look func(j *cluster.Job)) error {
 	supposed, err := k.supposable(group, pods)
 	if err != nil {
@@ -64,7 +64,7 @@ func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, l
 		j := k.Job(cluster.JobID{Namespace: group.Namespace, Name: group.Name})
 		for _, t := range j.Internal.Tasks {
 			if t.Status == cluster.Pending {
-				k.writer.Tasks.SetClass(t, false) // the terms of its siblings are known now
+				k.writer.Tasks.SetClass(t, false) // the affinity terms of its siblings are known now
 			}
 		}
 		look(j)
@@ -72,8 +72,8 @@ func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, l
 	return nil
 }
 
-// supposable checks what is to be supposed, and returns copies with what the model must know, in the order in which they come; how
-// they go is the other way round.
+// supposable checks the objects, and returns copies of them in the order in which they are applied. They are removed in the
+// opposite order.
 func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) ([]Delete, error) {
 	if group == nil || group.Name == "" || group.Namespace == "" {
 		return nil, errors.New("the PodGroup has no name or no namespace")

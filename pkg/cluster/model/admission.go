@@ -11,33 +11,33 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// BackOff is how long a namespace comes last at admission, since jobs of it were admitted and brought no pods.
+// BackOff is how long a namespace comes last at admission, because pods of its admitted jobs were not created.
 type BackOff struct {
 	Until  time.Time
 	Length time.Duration
 }
 
-// Clip has an admitted job be kept no more than its pods ask for, as long as it has all that it must have to start.
+// Clip limits what an admitted job claims to the requests of its pods, as long as it has all pods that it needs to start.
 func (c *Cluster) Clip(j *cluster.Job) {
 	j.Admission.Clipped = true
 	c.settleJob(j)
 	c.world.Note(wake.UsageFreed)
 }
 
-// Revisit has a cycle run at a time though nothing may have happened by then, on account of a job that waits.
+// Revisit makes a cycle run at a time even without events, for a waiting job.
 func (c *Cluster) Revisit(j *cluster.Job, at time.Time) { j.Admission.Revisit = at }
 
-// SendBack takes back that a job was admitted: it is not admitted again before a time.
+// SendBack makes an admitted job pending admission again, and bars it until a time.
 func (c *Cluster) SendBack(j *cluster.Job, until time.Time) {
 	c.SetPhase(j, schedulingv1beta1.PodGroupPending)
 	j.BarredUntil = until
 	c.Revisit(j, until)
 }
 
-// BackOff is the back-off of a namespace, zero if it has had none for long.
+// BackOff returns the back-off of a namespace, zero if there is none.
 func (c *Cluster) BackOff(namespace string) BackOff { return c.backOffs[namespace] }
 
-// SetBackOff has a namespace come last at admission; a zero back-off forgets that there was one.
+// SetBackOff sets the back-off of a namespace. Zero removes it.
 func (c *Cluster) SetBackOff(namespace string, b BackOff) {
 	if b == (BackOff{}) {
 		delete(c.backOffs, namespace)

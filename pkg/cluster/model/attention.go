@@ -11,28 +11,28 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// attention is what is to be looked at again: the jobs that wait and what they hope for, and what has changed for those that keep
-// answers beside the model.
+// attention records what must be looked at again: the waiting jobs with the help that their verdicts list, and the changes
+// of nodes for caches outside the model.
 type attention struct {
 	registry
 
-	waiting     []*cluster.Job // jobs that have something to place, or wait for admission
+	waiting     []*cluster.Job // jobs with pending tasks, or pending admission
 	touchedJobs []*cluster.Job // changed since TakeTouchedJobs
 
 	world      wake.World
 	generation uint64
 	changes    changelog.Log[int32] // slots of nodes
-	trial      *trial               // nil while none is under way
+	trial      *trial               // nil outside a trial
 }
 
-// maxChanges bounds the list of changes: twice a hundred thousand placements in a cycle, one megabyte.
+// maxChanges limits the list of changes: twice a hundred thousand placements in a cycle, one megabyte.
 const maxChanges = 1 << 18
 
-// Waiting returns the jobs that had something to place, or waited for admission, when events were settled last, in no
+// Waiting returns the jobs that had pending tasks, or were pending admission, when the model was last settled, in no
 // particular order. The caller must not change the slice.
 func (a *attention) Waiting() []*cluster.Job { return a.waiting }
 
-// list notes that a job has changed, and that it waits if it does.
+// list adds a job to the changed jobs, and to the waiting jobs if it waits.
 func (a *attention) list(j *cluster.Job) {
 	a.touch(j)
 	if j.WantsAttention() && !j.Internal.IsWaiting {
@@ -41,8 +41,8 @@ func (a *attention) list(j *cluster.Job) {
 	}
 }
 
-// TakeTouchedJobs returns the jobs that changed since it was called last, by namespace and name; those without PodGroup and
-// those of other schedulers too.
+// TakeTouchedJobs returns the jobs that have changed since the last call, by namespace and name. Jobs without a PodGroup
+// and jobs of other schedulers are included.
 func (a *attention) TakeTouchedJobs() []*cluster.Job {
 	jobs := a.touchedJobs
 	a.touchedJobs = nil
@@ -54,7 +54,7 @@ func (a *attention) TakeTouchedJobs() []*cluster.Job {
 	return jobs
 }
 
-// TouchJob has TakeTouchedJobs return a job although nothing has happened to it.
+// TouchJob adds a job to those that TakeTouchedJobs returns.
 func (a *attention) TouchJob(j *cluster.Job) { a.touch(j) }
 
 func (a *attention) touch(j *cluster.Job) {
@@ -64,15 +64,15 @@ func (a *attention) touch(j *cluster.Job) {
 	}
 }
 
-// Touch counts a node as changed though its object and what is on it are as they were: what a plugin says of it has changed
-// with time, or could not be found out before.
+// Touch counts a node as changed although its object and its pods have not: the answer of a plugin about it has changed
+// with time, or is known only now.
 func (a *attention) Touch(n *cluster.Node) {
 	a.Outdate(n)
 	a.world.Note(wake.NodeTouched)
 }
 
-// Outdate counts a node as changed for code that keeps answers about it: what a plugin says of it rests on other nodes too, and
-// has changed with them. Unlike [Cluster.Touch] it gives no judged job new hope, so that what is tried and taken back wakes no job.
+// Outdate counts a node as changed for caches of answers about it, because the answer of a plugin depends on other nodes
+// too. Unlike [Cluster.Touch] it wakes no job, so that undone changes do not either.
 func (a *attention) Outdate(n *cluster.Node) {
 	if a.trial != nil {
 		a.trial.isOutdated = true
@@ -91,30 +91,31 @@ func (a *attention) changed(n *cluster.Node) {
 	a.changes.Add(int32(n.Slot))
 }
 
-// Changes returns the slots of the nodes that changed since a position, oldest first, and the position to ask from next.
-// ok is false if that is too long ago to tell: then any node may have changed. The slots are good until the next operation.
+// Changes returns the slots of the nodes that have changed since a position, the oldest first, and the position for the
+// next call. ok is false if that position is too old, so that any node may have changed. The slots are valid until the next
+// operation.
 func (a *attention) Changes(since uint64) (slots []int32, next uint64, ok bool) {
 	return a.changes.Since(since)
 }
 
-// Note counts something that a plugin has found to have changed, and that could help a job that waits.
+// Note counts a change that a plugin has found, and that could help a waiting job.
 func (a *attention) Note(cause wake.Cause) { a.world.Note(cause) }
 
-// Postpone has a job looked at again in the next cycle, whatever else is said of it in this one: there is no time to look
-// for room for it in a scope.
+// Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it in a
+// scope.
 func (a *attention) Postpone(j *cluster.Job, scope decision.Scope) {
 	j.Internal.Postponed |= decision.ScopesOf(scope)
 }
 
-// Reconsider makes every judged job worth another look: the rules have changed.
+// Reconsider makes every job with a verdict be tried again, because the policy has changed.
 func (a *attention) Reconsider() {
 	for _, j := range a.jobs {
 		j.Internal.Version++
 	}
 }
 
-// SetVerdict notes why a job waits, in place of all that was noted before; nil says that nothing keeps it. The job need not be looked
-// at again until [Cluster.Hopeful] says so, by what this verdict hopes for alone. It is for what is true of the job as a whole;
+// SetVerdict notes why a job waits, in place of earlier verdicts. Nil says that it does not wait. The job need not be tried
+// again until [Cluster.Hopeful] says so, by the help that this verdict lists. It is for verdicts about the whole job.
 // [Cluster.AddVerdict] is for one of several reasons.
 func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 	j.Internal.Judged = a.Present(j)
@@ -124,9 +125,9 @@ func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 	j.Verdict = v
 }
 
-// AddVerdict notes one more reason why a job waits, given after another in the same cycle; the two are held together. Nil clears
-// both. What the first hopes for may have happened since: a plan that was adopted in between, for instance, has freed the quota that was
-// short. So each kind of change counts from the first of the two that hopes for it.
+// AddVerdict adds one more reason why a job waits, in the same cycle as the earlier one. Nil clears both. Help for the
+// first reason may have come in between, such as a plan that has freed the quota. So each kind of help counts from the
+// first of the two verdicts that lists it.
 func (a *attention) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 	if j.Verdict == nil || v == nil {
 		a.SetVerdict(j, v)
@@ -137,19 +138,19 @@ func (a *attention) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 	j.Internal.Judged.Since(&first, hoped)
 }
 
-// Present is what the world looks like now to a job.
+// Present returns the current state of the model for a job.
 func (a *attention) Present(j *cluster.Job) wake.Stamp { return a.world.Stamp(j.Internal.Version) }
 
-// postponement is how long a job waits that a cycle had no time for: long enough that what has happened meanwhile is taken
-// in, and that the cycles leave time for others.
+// postponement is how long a postponed job waits for the next cycle. Meanwhile events are applied, and other work has its
+// turn.
 const postponement = 100 * time.Millisecond
 
-// longestRest is after how long a job is looked at again though nothing seems to have happened that could help: should a
-// change be missed for what it is, a job waits for minutes, not for ever (source: kube-scheduler does the same).
+// longestRest is after how long a job is tried again without any help. If the scheduler fails to notice a change, the job
+// waits for minutes, not for ever (source: kube-scheduler does the same).
 const longestRest = 5 * time.Minute
 
-// Hopeful reports whether anything has happened that could help a job since it was judged, or it has rested for long. The
-// caller looks at the job if it says yes.
+// Hopeful reports whether anything has happened since a job's verdict that could help it, or whether it was not tried for a
+// long time. The caller then tries the job.
 func (a *attention) Hopeful(j *cluster.Job, now time.Time) bool {
 	if now.Before(j.NotBefore) {
 		return false
@@ -163,13 +164,13 @@ func (a *attention) Hopeful(j *cluster.Job, now time.Time) bool {
 	return hopeful
 }
 
-// isHelpedSince reports whether a cycle has itself, after it had judged a job, decided what could help it: nothing need happen
-// outside for that, so no event has the next cycle run.
+// isHelpedSince reports whether a cycle has made decisions after a job's verdict that could help it. No event would start
+// the next cycle for that.
 func (a *attention) isHelpedSince(j *cluster.Job, now time.Time) bool {
 	return j.Verdict != nil && j.Verdict.Help&verdict.HelpTime == 0 && !now.Before(j.NotBefore) && a.IsHelped(j)
 }
 
-// IsHelped reports whether anything has happened that the job's verdict hopes for.
+// IsHelped reports whether anything has happened that the job's verdict lists as help.
 func (a *attention) IsHelped(j *cluster.Job) bool {
 	return a.world.IsHelped(&j.Internal.Judged, j.Internal.Version, j.Verdict)
 }

@@ -21,19 +21,19 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Cluster is the model: all that the scheduler knows of the world. See the package comment for its invariants.
+// Cluster is the model: all that the scheduler knows about the cluster. See the package comment for its invariants.
 type Cluster struct {
 	ledger
 	log      []operation
 	plans    Plans
 	backOffs map[string]BackOff // of namespaces, at admission
 
-	hyperNodes []*cluster.HyperNode // as of the last time that events were settled, the lowest tier first, then by name
-	talliedAt  uint64               // how far their totals have followed Changes
+	hyperNodes []*cluster.HyperNode // when the model was last settled, the lowest tier first, then by name
+	talliedAt  uint64               // the position in Changes of their totals
 }
 
-// New returns a model that holds nothing but the root queue, and the only [Writer] of it. overlook says of a cause whether it
-// wakes no job, as if it had been forgotten; nil: none is. It is for tests, which show with it that they find such a mistake.
+// New returns a model that holds only the root queue, and its only [Writer]. overlook, unless nil, says that a cause wakes
+// no job. Tests use it to show that they find a missing cause.
 func New(overlook func(wake.Cause) bool) (*Cluster, *Writer) {
 	c := &Cluster{backOffs: map[string]BackOff{}}
 	c.registry = newRegistry()
@@ -65,7 +65,8 @@ func newRegistry() registry {
 	return r
 }
 
-// NextDue returns the earliest time after now at which time alone makes a difference to a task or a job, zero if there is none.
+// NextDue returns the earliest time after now at which time alone changes something for a task or a job, zero if there is
+// none.
 func (c *Cluster) NextDue(now time.Time) time.Time {
 	var next time.Time
 	sooner := func(when time.Time) {
@@ -86,7 +87,7 @@ func (c *Cluster) NextDue(now time.Time) time.Time {
 	return next
 }
 
-// invariant panics if the model is broken. The loop recovers, drops the cycle's decisions and says so.
+// invariant panics if the model is broken. The loop recovers, drops the decisions of the cycle and reports the panic.
 func invariant(holds bool, format string, arguments ...any) {
 	if !holds {
 		panic("invariant: " + fmt.Sprintf(format, arguments...))

@@ -1,25 +1,25 @@
-// Package model is the model the scheduler decides on: what there is by name, with running totals, and operations that can be undone.
+// Package model is the scheduler's model of the cluster: objects by name, with running totals, and operations that can be
+// undone.
 //
-// Main types: [Cluster] is the model. It is made of parts that build on each other: the registry (what there is by name), attention (which jobs
-// are to be looked at, and what has changed), the ledger (all totals), and on top the operations of a cycle. [Plans] are the plans in
-// force. A [Writer] changes what the model knows of the world outside; only package cache has it. A [Selection] is a set of nodes that
-// follows the changes of their objects.
+// Main types: [Cluster] is the model. Its parts build on each other: the registry (objects by name), attention (which jobs
+// to try, and what has changed), the ledger (all totals), and the operations of a cycle. [Plans] are the plans in force. A
+// [Writer] applies changes of the cluster; only package cache has it. A [Selection] is a set of nodes that follows the
+// changes of their objects.
 //
 // Invariants:
 //
-//  1. Only one goroutine uses a Cluster. Nothing is locked and nothing is copied for a session.
-//  2. Totals (per node, job, queue, subtree, cluster) are changed together with the task that changes them, in one place.
-//  3. Everything that an action does to the model goes through an operation that is logged ([Cluster.Mark] and [Cluster.Undo] bracket
-//     what is tried). Undoing to a mark restores the model exactly, except for the generations, which only grow, and the order of lists
-//     that have none.
-//  4. A task that was placed stays placed until an event says otherwise. Time alone never frees it.
-//  5. Between cycles a task is Pipelined only while its job has a plan, and Evicting only while it is the victim of one. Both stand
-//     until the plan is cancelled, or until the API server shows the task bound, deleted or finished. A Pipelined task also loses its
-//     promise with the node or the gang it was made for. A Pipelined task counts for its job and its queue and holds no room.
-//     An Evicting task holds its room and does not count any more.
-//  6. An eviction spends its disruption budgets from the moment it is decided until the API server shows it, in the pod or in the
-//     budget. Then the budget's own numbers count.
+//  1. Only one goroutine uses a Cluster. There are no locks, and a session needs no copy.
+//  2. Totals (of nodes, jobs, queues, subtrees, the cluster) change together with the task, in one place.
+//  3. An action changes the model only by logged operations, from [Cluster.Mark] to [Cluster.Undo]. Undoing to a mark
+//     restores the model exactly, except for the generations, which only grow, and the order of unsorted lists.
+//  4. A placed task stays placed until an event says otherwise. Time alone never releases it.
+//  5. Between cycles a task is Pipelined only while its job has a plan, and Evicting only while it is the victim of one.
+//     Both stand until the plan is cancelled, or until the API server shows the task bound, deleted or finished. A
+//     Pipelined task also loses its nominated node when that node or its gang is deleted. A Pipelined task counts for its
+//     job and queue and holds no resources yet. An Evicting task still holds its resources and no longer counts.
+//  6. An eviction counts in its disruption budgets from the decision until it shows in the API, in the pod or in the
+//     budget. Then the status of the budget includes it.
 //
-// It must not know what the objects of the API look like beyond names and requests (package cache reads them), policy, Kubernetes clients, or
-// the clock.
+// This package must not know more of API objects than names and requests (package cache reads them), nor policy, Kubernetes
+// clients, or the clock.
 package model

@@ -9,14 +9,14 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// HyperNodes returns all HyperNodes, the lowest tier first, then by name, with their totals brought up to date. The caller
-// must not change the slice.
+// HyperNodes returns all HyperNodes with updated totals, the lowest tier first, then by name. The caller must not change
+// the slice.
 func (c *Cluster) HyperNodes() []*cluster.HyperNode {
 	c.tally()
 	return c.hyperNodes
 }
 
-// HyperNode returns a HyperNode by name, nil if there is none that is in force.
+// HyperNode returns a HyperNode by name, nil if there is none, or if it has a problem.
 func (c *Cluster) HyperNode(name string) *cluster.HyperNode {
 	i := slices.IndexFunc(c.hyperNodes, func(h *cluster.HyperNode) bool { return h.Name == name })
 	if i < 0 {
@@ -25,7 +25,7 @@ func (c *Cluster) HyperNode(name string) *cluster.HyperNode {
 	return c.hyperNodes[i]
 }
 
-// SetHyperNodes makes the HyperNodes anew. Those with a problem are left out.
+// SetHyperNodes replaces the HyperNodes. Those with a problem are left out.
 func (w *Writer) SetHyperNodes(all []*topology.HyperNode) {
 	c := w.c
 	for _, n := range c.nodes {
@@ -62,12 +62,12 @@ func (w *Writer) SetHyperNodes(all []*topology.HyperNode) {
 	c.world.Note(wake.HyperNodeShown)
 	for _, j := range c.jobs {
 		if j.Group != nil && j.IsPlaced() {
-			c.touch(j) // it may be in another now
+			c.touch(j) // it may be in another HyperNode now
 		}
 	}
 }
 
-// tally brings the totals of the HyperNodes up to date with the nodes that have changed.
+// tally updates the totals of the HyperNodes for the nodes that have changed.
 func (c *Cluster) tally() {
 	if len(c.hyperNodes) == 0 {
 		return
@@ -87,7 +87,7 @@ func (c *Cluster) tally() {
 	}
 }
 
-// retally puts what a node has now in the place of what it was counted with.
+// retally replaces what is counted for a node.
 func retally(n *cluster.Node) {
 	if len(n.Internal.HyperNodes) == 0 {
 		return
@@ -99,7 +99,7 @@ func retally(n *cluster.Node) {
 	n.Internal.Tallied, n.Internal.TalliedUsed = n.Internal.Tallied[:0], n.Internal.TalliedUsed[:0]
 	if n.Internal.Ready {
 		n.Internal.Tallied, n.Internal.TalliedUsed = append(n.Internal.Tallied, n.Allocatable...), append(n.Internal.TalliedUsed, n.Used...)
-		n.Internal.TalliedUsed.AtMost(n.Allocatable) // what a node holds beyond what it has is taken from no other
+		n.Internal.TalliedUsed.AtMost(n.Allocatable) // what a node holds beyond its allocatable amount must not reduce what others have free
 	}
 	for _, h := range n.Internal.HyperNodes {
 		h.Internal.Allocatable.Add(n.Internal.Tallied)
@@ -107,14 +107,14 @@ func retally(n *cluster.Node) {
 	}
 }
 
-// TierOf returns the highest tier that a hard bound allows. ok is false if it names a tier by a name that no HyperNode has.
+// TierOf returns the highest tier that a hard limit allows. ok is false if no HyperNode has the name of its tier.
 func (c *Cluster) TierOf(p *cluster.Proximity) (tier int, ok bool) {
 	if p.TierName() == "" {
 		return p.Tier(), true
 	}
 	for _, h := range c.hyperNodes {
 		if h.TierName == p.TierName() {
-			tier, ok = h.Tier, true // the last has the highest
+			tier, ok = h.Tier, true // the last one has the highest tier
 		}
 	}
 	return tier, ok

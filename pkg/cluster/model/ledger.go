@@ -14,18 +14,18 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// ledger keeps the totals: whatever changes what a task is, or where, changes with it what its node, job, queue and the cluster hold.
+// ledger keeps the totals: a change of a task's status or node changes the totals of its node, job, queue and the cluster.
 type ledger struct {
 	attention
 
-	// Totals are those of the nodes that can be used (rule Q6): a node counts unless it is cordoned, not ready, or has a taint
-	// that keeps pods off and that no pod of ours tolerates, waiting or running.
+	// Totals are those of the usable nodes (rule Q6). A node is usable unless it is cordoned, not ready, or has a taint
+	// against scheduling that no pod of this scheduler tolerates, pending or running.
 	cluster.Totals
-	// Tainted are those of the nodes that only such a taint keeps from counting, Unusable those of all others.
+	// Tainted are those of the nodes that only such a taint makes unusable, Unusable those of all others.
 	Tainted, Unusable cluster.Totals
 
-	leaving    map[types.NamespacedName]*cluster.Task // whose status Leaves, by name
-	sharesMore bool                                   // since events were settled last, a pod was placed where no other pod can go: see Shared
+	leaving    map[types.NamespacedName]*cluster.Task // tasks whose status Leaves, by name
+	sharesMore bool                                   // a pod was placed on an unusable node since the model was last settled: see Shared
 }
 
 // move is the only place where a task changes status or node. It keeps every total.
@@ -34,7 +34,7 @@ func (l *ledger) move(t *cluster.Task, status cluster.Status, n *cluster.Node) {
 		l.letGo(t, status.Holds())
 	}
 	if t.Node == n && t.Status.Weighs(status) {
-		// Only the counts change: the commit of a large gang must not cost as much as its placement.
+		// Only the counts change. The commit of a large gang must not cost as much as its placement.
 		if j := t.Job; j != nil {
 			j.Add(t.Status, t.Role, t.Subgroup, -1)
 			t.Status = status
@@ -52,7 +52,7 @@ func (l *ledger) move(t *cluster.Task, status cluster.Status, n *cluster.Node) {
 		}
 	}
 	l.account(t, -1)
-	// What an eviction that is taken back goes back to. It is told here, so that undoing restores it too.
+	// The status to which an undone eviction returns. It is set here, so that undoing restores it too.
 	t.Internal.Was = cluster.Pending
 	if status == cluster.Evicting {
 		t.Internal.Was = t.Status
@@ -75,7 +75,7 @@ func (l *ledger) move(t *cluster.Task, status cluster.Status, n *cluster.Node) {
 	}
 }
 
-// leave takes a task off the list of its node.
+// leave removes a task from the list of its node.
 func (l *ledger) leave(t *cluster.Task) {
 	n := t.Node
 	if n == nil {
@@ -87,7 +87,7 @@ func (l *ledger) leave(t *cluster.Task) {
 	t.Node = nil
 }
 
-// account adds a task to all totals it is part of, or takes it out.
+// account adds a task to all its totals, or with -1 removes it.
 func (l *ledger) account(t *cluster.Task, sign int64) {
 	request := t.Class.Request
 	if n := t.Node; n != nil {
@@ -136,7 +136,7 @@ func (l *ledger) accountJob(j *cluster.Job, t *cluster.Task, sign int64) {
 	}
 }
 
-// weight is what a task is in the totals: see account.
+// weight is what account counts for a task.
 type weight struct {
 	status  cluster.Status
 	node    *cluster.Node
@@ -145,15 +145,15 @@ type weight struct {
 
 func weightOf(t *cluster.Task) weight { return weight{t.Status, t.Node, t.Class.Request} }
 
-// noteWeight tells whom it could help that something outside has changed what a task is in the totals. What is only tried, in a
-// transaction, changes them too, and helps no job.
+// noteWeight notes the causes that follow when an event has changed what is counted for a task. Changes in a transaction
+// may be undone, and note no causes.
 func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 	now, request := t.Status, t.Class.Request
 	shrank := !was.request.LessEqual(request)
 	isFreed := was.status.Asks() && (shrank || !now.Asks()) || // Usage.Request is less
 		was.status.Counts() && !now.Counts() || // Usage.Allocated is
-		was.status == cluster.Evicting && now != cluster.Evicting || // Usage.Unsettled is: what was decided is sent, or taken back
-		now == cluster.Gated && was.status != cluster.Gated // Job.Gated is more, and none of it is claimed
+		was.status == cluster.Evicting && now != cluster.Evicting || // Usage.Unsettled is: the eviction is sent, or undone
+		now == cluster.Gated && was.status != cluster.Gated // Job.Gated is more, which is not claimed
 	if isFreed {
 		l.world.Note(wake.UsageFreed)
 	}
@@ -161,20 +161,20 @@ func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 		l.world.Note(wake.PodGrown)
 	}
 	if n := t.Node; n != nil && n.Internal.Standing != cluster.StandsUsable && t.IsHeldOnNode() && (was.node != n || !was.status.Counts() || !request.LessEqual(was.request)) {
-		l.world.Note(wake.ShareChanged) // what is held where no other pod can go is shared beside what can be used: see Shared
+		l.world.Note(wake.ShareChanged) // what pods hold on unusable nodes is shared too: see Shared
 	}
 	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
 		l.world.Note(wake.RoomFreed)
 	}
 }
 
-// settleJob brings up to date what follows from a job's own totals, and where it is listed.
+// settleJob updates what follows from a job's totals, and the lists of jobs.
 func (l *ledger) settleJob(j *cluster.Job) {
-	letIn := j.Phase == schedulingv1beta1.PodGroupInqueue
+	isAdmitted := j.Phase == schedulingv1beta1.PodGroupInqueue
 	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue)) {
 		dim := resources.Dim(d)
 		var claims int64
-		if letIn {
+		if isAdmitted {
 			claims = j.Claims(dim)
 		}
 		l.bookOne(j, quota.Inqueue, dim, claims-j.Usage.Inqueue.At(dim))
@@ -189,7 +189,7 @@ func (l *ledger) setPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase)
 	}
 }
 
-// book changes one part of a job's usage, and with it the ledger of its queue and of all queues above.
+// book changes one part of the usage of a job, its queue and all queues above.
 func (l *ledger) book(j *cluster.Job, p quota.Part, v resources.Vector, sign int64) {
 	j.Usage.Part(p).AddScaled(v, sign)
 	if j.Queue != nil {
@@ -208,7 +208,7 @@ func (l *ledger) bookOne(j *cluster.Job, p quota.Part, d resources.Dim, delta in
 	}
 }
 
-// release frees what a task held.
+// release takes a task off its node.
 func (l *ledger) release(t *cluster.Task, status cluster.Status) {
 	before := weightOf(t)
 	l.move(t, status, nil)
@@ -218,7 +218,7 @@ func (l *ledger) release(t *cluster.Task, status cluster.Status) {
 	}
 }
 
-// forgetEmpty drops a node of which neither the object nor a pod is left.
+// forgetEmpty drops a node without an object and pods.
 func (l *ledger) forgetEmpty(n *cluster.Node) {
 	if n.Object != nil || len(n.Internal.Tasks) > 0 || l.nodes[n.Name] != n {
 		return
@@ -236,7 +236,7 @@ func (l *ledger) forgetEmpty(n *cluster.Node) {
 	l.ranksAreStale = true
 }
 
-// hold makes a reservation the one of a task, instead of the one it had. Nil is none.
+// hold replaces the reservation of a task. Nil is none.
 func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
 	if t.Reservation == r {
 		return
@@ -255,7 +255,8 @@ func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
 	}
 }
 
-// letGo ends a reservation after what happened outside. If the pod has its node, all was written before; else it is free.
+// letGo ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise it is
+// released.
 func (l *ledger) letGo(t *cluster.Task, isBound bool) {
 	switch {
 	case t.Reservation == nil:
@@ -268,14 +269,14 @@ func (l *ledger) letGo(t *cluster.Task, isBound bool) {
 	}
 }
 
-// spend notes that an eviction was decided, or is no longer under way.
+// spend counts an eviction in its disruption budgets, or with -1 removes it.
 func (l *ledger) spend(t *cluster.Task, sign int) {
 	for _, b := range l.Budgets(t) {
 		b.Spend(sign)
 	}
 }
 
-// follow keeps the list of the tasks whose room can be counted on.
+// follow updates the list of leaving tasks.
 func (l *ledger) follow(t *cluster.Task) {
 	if t.Status.Leaves() {
 		l.leaving[t.Key()] = t
@@ -284,7 +285,7 @@ func (l *ledger) follow(t *cluster.Task) {
 	}
 }
 
-// LastToLeave is when the last of the tasks that are being deleted should be gone, zero if there is none.
+// LastToLeave is when the last terminating task should be gone, zero if there is none.
 func (l *ledger) LastToLeave() time.Time {
 	var last time.Time
 	for _, t := range l.leaving {
@@ -295,7 +296,7 @@ func (l *ledger) LastToLeave() time.Time {
 	return last
 }
 
-// Overdue returns the tasks that are being deleted and should be gone for a while, by name.
+// Overdue returns the terminating tasks that should be gone already, by name.
 func (l *ledger) Overdue(now time.Time) []*cluster.Task {
 	var overdue []*cluster.Task
 	for _, t := range l.leaving {
@@ -307,5 +308,5 @@ func (l *ledger) Overdue(now time.Time) []*cluster.Task {
 	return overdue
 }
 
-// IsLeaving reports whether a task is listed as one whose room can be counted on.
+// IsLeaving reports whether a task is in the list of leaving tasks.
 func (l *ledger) IsLeaving(t *cluster.Task) bool { return l.leaving[t.Key()] == t }

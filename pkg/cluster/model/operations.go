@@ -8,7 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// operation is one entry of the undo log: what a task or a job was before.
+// operation is one entry of the undo log: the former state of a task or a job.
 type operation struct {
 	task   *cluster.Task
 	status cluster.Status
@@ -20,17 +20,17 @@ type operation struct {
 	phase schedulingv1beta1.PodGroupPhase
 }
 
-// Mark returns the present end of the undo log, to come back to with [Cluster.Undo].
+// Mark returns the end of the undo log, for [Cluster.Undo].
 func (c *Cluster) Mark() int { return len(c.log) }
 
-// Undo takes back, newest first, all operations since a mark.
+// Undo undoes all operations since a mark, the newest first.
 func (c *Cluster) Undo(mark int) {
 	for len(c.log) > mark {
 		last := c.log[len(c.log)-1]
 		c.log = c.log[:len(c.log)-1]
 		if last.task != nil {
 			if last.reservation == nil {
-				c.hold(last.task, nil) // with the node that it was held for
+				c.hold(last.task, nil) // before its node changes
 			}
 			c.move(last.task, last.status, last.node)
 			c.hold(last.task, last.reservation)
@@ -40,48 +40,47 @@ func (c *Cluster) Undo(mark int) {
 	}
 }
 
-// Keep forgets the undo log: what was done since it was kept last stays. A task that was placed and not committed stays
-// placed too, and nothing will ever free it; to commit first is for the caller.
+// Keep empties the undo log, so that all operations stay. The caller must commit placed tasks before. Otherwise they stay
+// placed for ever.
 func (c *Cluster) Keep() { c.log = c.log[:0] }
 
-// Place puts a waiting task on a node. Whether it fits is for the caller to know.
+// Place puts a waiting task on a node. The caller checks whether it fits.
 func (c *Cluster) Place(t *cluster.Task, n *cluster.Node) {
 	invariant(t.Status == cluster.Pending, "task %s is placed while %s", t.Key(), t.Status)
 	c.do(t, cluster.Allocated, n)
 }
 
-// Pipeline promises a waiting task the room that a node will have. Whether it fits is for the caller to know.
+// Pipeline nominates a node for a waiting task. The caller checks whether it will fit.
 func (c *Cluster) Pipeline(t *cluster.Task, n *cluster.Node) {
 	invariant(t.Status == cluster.Pending, "task %s is promised room while %s", t.Key(), t.Status)
 	c.do(t, cluster.Pipelined, n)
 }
 
-// Claim counts a waiting task as one that its queue holds, though it has no node. It is for finding out what the queue would
-// have room for, and is to be undone.
+// Claim counts a waiting task without a node for its queue. It is for checks of the queue's quota, and must be undone.
 func (c *Cluster) Claim(t *cluster.Task) {
 	invariant(t.Status == cluster.Pending, "task %s is counted with its queue while %s", t.Key(), t.Status)
 	c.do(t, cluster.Pipelined, nil)
 }
 
-// Unpipeline takes a promise back.
+// Unpipeline undoes Pipeline.
 func (c *Cluster) Unpipeline(t *cluster.Task) {
 	invariant(t.Status == cluster.Pipelined, "task %s is to lose its promise while %s", t.Key(), t.Status)
 	c.do(t, cluster.Pending, nil)
 }
 
-// Evict counts a task that has its node as one that leaves.
+// Evict marks a task with a node as leaving.
 func (c *Cluster) Evict(t *cluster.Task) {
 	invariant(t.Status == cluster.Bound || t.Status == cluster.Running, "task %s is evicted while %s", t.Key(), t.Status)
 	c.do(t, cluster.Evicting, t.Node)
 }
 
-// Spare takes an eviction back.
+// Spare undoes Evict.
 func (c *Cluster) Spare(t *cluster.Task) {
 	invariant(t.Status == cluster.Evicting, "task %s is spared while %s", t.Key(), t.Status)
 	c.do(t, t.Internal.Was, t.Node)
 }
 
-// Commit hands a placed task to the edge: it stays where it is until the outside world says otherwise.
+// Commit makes a placed task Binding: it stays on its node until an event says otherwise.
 func (c *Cluster) Commit(t *cluster.Task) {
 	invariant(t.Status == cluster.Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, cluster.Binding, t.Node)
@@ -96,7 +95,7 @@ func (c *Cluster) Admit(j *cluster.Job) {
 	c.setPhase(j, schedulingv1beta1.PodGroupInqueue)
 }
 
-// Reserve notes what a task that was placed, or was promised a node, takes there besides room. It is undone with it.
+// Reserve adds the reservation of a task that is placed or pipelined. It is undone together with that.
 func (c *Cluster) Reserve(t *cluster.Task, r *supplies.Reservation) {
 	invariant(t.Status == cluster.Allocated || t.Status == cluster.Pipelined, "task %s reserves volumes or devices while %s", t.Key(), t.Status)
 	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node, reservation: t.Reservation})
@@ -111,15 +110,15 @@ func (c *Cluster) do(t *cluster.Task, status cluster.Status, n *cluster.Node) {
 	c.move(t, status, n)
 }
 
-// SetPhase notes the phase that follows from what the job's tasks do. It is not logged.
+// SetPhase sets the phase that follows from the job's tasks. It is not logged.
 func (c *Cluster) SetPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase) {
 	invariant(len(c.log) == 0, "the phase of job %s is set inside a transaction", j.ID)
 	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
-		c.world.Note(wake.UsageFreed) // what was kept for it is free for others
+		c.world.Note(wake.UsageFreed) // its claim is released
 	}
 	wasPending := j.IsPendingAdmission()
 	c.setPhase(j, phase)
 	if j.IsPendingAdmission() != wasPending {
-		j.Internal.Version++ // what was said of it was said before it was admitted
+		j.Internal.Version++ // its verdict was from before its admission
 	}
 }

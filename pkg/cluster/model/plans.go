@@ -11,32 +11,32 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// Plans are the plans of a model, and what is done to a plan as a whole: it comes into force, and is fulfilled or cancelled. What a plan
-// does to tasks goes through the operations of the model.
+// Plans are the plans of a model, with the operations on whole plans: a plan comes into force, and is fulfilled or
+// cancelled. Its tasks are changed by the operations of the model.
 type Plans struct {
 	model *Cluster
 
 	inForce     map[string]*cluster.Plan // by ID
-	made        uint64                   // how many were made
-	adopted     uint64                   // how many came into force
+	made        uint64                   // number of IDs made
+	adopted     uint64                   // number of plans that came into force
 	cancelled   []*cluster.Plan          // since TakeCancelled
-	interrupted []*cluster.Plan          // cancelled since TakeInterrupted, in the middle of their evictions
-	withTerms   []*cluster.Plan          // of those in force, in the order in which they came into force
+	interrupted []*cluster.Plan          // cancelled since TakeInterrupted, after victims were gone
+	withTerms   []*cluster.Plan          // plans in force with affinity or spread, in the order in which they came into force
 }
 
 // Plans returns the plans of the model.
 func (c *Cluster) Plans() *Plans { return &c.plans }
 
-// NewID returns an ID for a plan that is made now.
+// NewID returns an ID for a new plan.
 func (s *Plans) NewID(now time.Time) string {
 	s.made++
 	return strconv.FormatInt(now.UnixMilli(), 36) + "-" + strconv.FormatUint(s.made, 36)
 }
 
-// Get returns the plan in force that has an ID, nil if there is none.
+// Get returns the plan in force with an ID, nil if there is none.
 func (s *Plans) Get(id string) *cluster.Plan { return s.inForce[id] }
 
-// All returns the plans that are under way, by the names of their jobs, those without first.
+// All returns the plans in force, by the names of their jobs, those without a job first.
 func (s *Plans) All() []*cluster.Plan {
 	plans := slices.Collect(maps.Values(s.inForce))
 	slices.SortFunc(plans, func(a, b *cluster.Plan) int {
@@ -45,18 +45,19 @@ func (s *Plans) All() []*cluster.Plan {
 	return plans
 }
 
-// InOrder returns the plans that are under way, in the order in which they came into force.
+// InOrder returns the plans in force, in the order in which they came into force.
 func (s *Plans) InOrder() []*cluster.Plan {
 	plans := slices.Collect(maps.Values(s.inForce))
 	slices.SortFunc(plans, func(a, b *cluster.Plan) int { return cmp.Compare(a.Order, b.Order) })
 	return plans
 }
 
-// WithTerms returns the plans under way that promise nodes to pods with terms about other pods, in the order in which they came
-// into force. The caller must not change the slice.
+// WithTerms returns the plans in force that have tasks with affinity or spread, in the order in which they came into force.
+// The caller must not change the slice.
 func (s *Plans) WithTerms() []*cluster.Plan { return s.withTerms }
 
-// HasChanged reports whether anything has happened since it was asked last that could give the job of a plan room elsewhere.
+// HasChanged reports whether anything has happened since the last call that could let the job of a plan start on other
+// nodes.
 func (s *Plans) HasChanged(p *cluster.Plan) bool {
 	now := s.model.Present(p.Job)
 	if p.Internal.Seen == now {
@@ -66,7 +67,7 @@ func (s *Plans) HasChanged(p *cluster.Plan) bool {
 	return true
 }
 
-// Adopt puts a plan in force, for good: its job's promised tasks and its victims are in the model already.
+// Adopt puts a plan in force. Its tasks are pipelined and its victims evicted in the model already.
 func (s *Plans) Adopt(p *cluster.Plan) {
 	invariant(len(s.model.log) == 0, "plan %s is adopted inside a transaction", p.ID)
 	invariant(s.inForce[p.ID] == nil, "plan %s is adopted twice", p.ID)
@@ -95,8 +96,8 @@ func (s *Plans) Adopt(p *cluster.Plan) {
 	}
 }
 
-// Fulfil ends a plan whose job has what it was promised. If there was room before all victims had left, those that the API
-// does not show as leaving yet stay, and the plan is told as cancelled (rule S1).
+// Fulfil ends a plan whose tasks are placed. Victims that the API does not show as terminating yet stay, and the plan is
+// then reported as cancelled (rule S1).
 func (s *Plans) Fulfil(p *cluster.Plan) {
 	invariant(len(s.model.log) == 0, "plan %s is fulfilled inside a transaction", p.ID)
 	invariant(len(p.Promised()) == 0, "plan %s is fulfilled while something is promised", p.ID)
@@ -107,7 +108,7 @@ func (s *Plans) Fulfil(p *cluster.Plan) {
 	s.end(p)
 }
 
-// Cancel ends a plan: its job loses what it was promised, and the victims that the API does not show as leaving yet stay.
+// Cancel ends a plan: its tasks lose their nominated nodes, and victims that the API does not show as terminating yet stay.
 func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	invariant(len(s.model.log) == 0, "plan %s is cancelled inside a transaction", p.ID)
 	p.Why = why
@@ -122,7 +123,7 @@ func (s *Plans) Cancel(p *cluster.Plan, why string) {
 			p.Unpromised = append(p.Unpromised, t)
 		}
 	}
-	for _, t := range p.Promised() { // since it began
+	for _, t := range p.Promised() { // pipelined after the plan began
 		s.model.release(t, cluster.Pending)
 		p.Unpromised = append(p.Unpromised, t)
 	}
@@ -137,8 +138,8 @@ func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	s.cancelled = append(s.cancelled, p)
 }
 
-// Disown ends a plan that was written down and never was in force in this model: the tasks that it promised nodes have none,
-// and its victims stay unless they are being deleted.
+// Disown ends a recorded plan that was never in force in this model: its tasks have no nominated nodes, and its victims
+// stay unless they are terminating.
 func (s *Plans) Disown(p *cluster.Plan, promised, victims []*cluster.Task, why string) {
 	p.Why, p.Unpromised = why, promised
 	for _, t := range victims {
@@ -149,8 +150,8 @@ func (s *Plans) Disown(p *cluster.Plan, promised, victims []*cluster.Task, why s
 	s.cancelled = append(s.cancelled, p)
 }
 
-// Unpromise takes back what is written on a pod of a node that it was promised, and of which it has come to nothing. The plan that
-// promised it may be over: it was fulfilled when the pod was to be bound.
+// Unpromise removes the recorded nominated node of a pod that is not bound there. Its plan may be over: it was fulfilled
+// when the pod was placed.
 func (s *Plans) Unpromise(t *cluster.Task, now time.Time, why string) {
 	if t.Pod.Status.NominatedNodeName != "" {
 		s.Disown(&cluster.Plan{ID: s.NewID(now), Job: t.Job}, []*cluster.Task{t}, nil, why)
@@ -175,18 +176,18 @@ func (s *Plans) end(p *cluster.Plan) {
 	}
 }
 
-// TakeCancelled returns the plans that were cancelled since it was called last, in that order.
+// TakeCancelled returns the plans that were cancelled since the last call, in that order.
 func (s *Plans) TakeCancelled() []*cluster.Plan {
 	ended := s.cancelled
 	s.cancelled = nil
 	if len(ended) > 0 {
-		// What those have had that were looked at since, plugins may have told from the state before.
+		// Jobs that were tried since may have been refused by plugins because of the state before.
 		s.model.world.Note(wake.PlanEnded)
 	}
 	return ended
 }
 
-// Stir has the job of a plan looked at anew.
+// Stir makes the job of a plan be tried again.
 func (s *Plans) Stir(p *cluster.Plan) {
 	if p.Job != nil {
 		p.Job.Internal.Version++
@@ -194,7 +195,7 @@ func (s *Plans) Stir(p *cluster.Plan) {
 	}
 }
 
-// Outlive takes a task that is gone, or is not on its way out any more, off the plan that it left for.
+// Outlive removes a task that is gone, or no longer leaving, from the victims of its plan.
 func (s *Plans) Outlive(t *cluster.Task) {
 	p := t.Evicts
 	if p == nil {
@@ -208,8 +209,8 @@ func (s *Plans) Outlive(t *cluster.Task) {
 	}
 }
 
-// TakeInterrupted returns the plans that failed since it was called last after pods had left for them, in the order in which they
-// had come into force.
+// TakeInterrupted returns the plans that have failed since the last call after victims were gone, in the order in which
+// they came into force.
 func (s *Plans) TakeInterrupted() []*cluster.Plan {
 	plans := s.interrupted
 	s.interrupted = nil
@@ -217,7 +218,8 @@ func (s *Plans) TakeInterrupted() []*cluster.Plan {
 	return slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return s.model.jobs[p.Job.ID] != p.Job })
 }
 
-// Interrupt cancels a plan for which pods have left already, and which cannot be carried out. Its job is to have other victims at once.
+// Interrupt cancels a plan that cannot be carried out although victims are gone already. Other victims are then searched
+// for its job at once.
 func (s *Plans) Interrupt(p *cluster.Plan, why string) {
 	s.Cancel(p, why)
 	s.interrupted = append(s.interrupted, p)

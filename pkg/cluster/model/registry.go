@@ -20,20 +20,20 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// registry is what there is, by name.
+// registry has all objects by name.
 type registry struct {
 	Resources *resources.Index
 
 	nodes         map[string]*cluster.Node
 	byRank        []*cluster.Node // sorted by name after [Writer.SettleRanks]
-	bySlot        []*cluster.Node // nil where the slot is free
+	bySlot        []*cluster.Node // nil if the slot is free
 	freeSlots     []int
 	ranksAreStale bool
 
 	tasks  map[types.NamespacedName]*cluster.Task
 	jobs   map[cluster.JobID]*cluster.Job
 	queues map[string]*cluster.Queue
-	quota  quota.Tree // of the queues, and the ledger of what they hold
+	quota  quota.Tree // the tree of queues with their usage
 
 	classes    *podclass.Table
 	priorities map[string]*schedulingv1.PriorityClass
@@ -45,19 +45,19 @@ type registry struct {
 
 	supplies   *supplies.Store
 	served     *supplies.Served
-	claimUsers map[types.NamespacedName][]*cluster.Task // of PersistentVolumeClaims: the tasks whose pods name them
+	claimUsers map[types.NamespacedName][]*cluster.Task // tasks by the PersistentVolumeClaims of their pods
 }
 
-// Nodes returns all known nodes by name, as of the last time that events were settled. The caller must not change the slice.
+// Nodes returns all nodes by name, when the model was last settled. The caller must not change the slice.
 func (r *registry) Nodes() []*cluster.Node { return r.byRank }
 
-// Node returns a node by name, nil if it is not known.
+// Node returns a node by name, nil if there is none.
 func (r *registry) Node(name string) *cluster.Node { return r.nodes[name] }
 
 // BySlot returns the nodes by their slots, nil where there is none. The caller must not change the slice.
 func (r *registry) BySlot() []*cluster.Node { return r.bySlot }
 
-// TasksOnNodes returns the tasks of all nodes that are there, node by node.
+// TasksOnNodes returns the tasks of all nodes that hold resources there, node by node.
 func (r *registry) TasksOnNodes() []*cluster.Task {
 	var all []*cluster.Task
 	for _, n := range r.byRank {
@@ -66,7 +66,7 @@ func (r *registry) TasksOnNodes() []*cluster.Task {
 	return all
 }
 
-// Task returns a task by its pod's namespace and name, nil if it is not known.
+// Task returns a task by its pod's namespace and name, nil if there is none.
 func (r *registry) Task(key types.NamespacedName) *cluster.Task { return r.tasks[key] }
 
 // EachTask calls a function with each task, in no particular order.
@@ -76,7 +76,7 @@ func (r *registry) EachTask(visit func(*cluster.Task)) {
 	}
 }
 
-// Job returns a job, nil if it is not known.
+// Job returns a job, nil if there is none.
 func (r *registry) Job(id cluster.JobID) *cluster.Job { return r.jobs[id] }
 
 // Jobs returns all jobs that have a PodGroup, by namespace and name.
@@ -103,7 +103,7 @@ func (r *registry) Queue(name string) *cluster.Queue {
 	return nil
 }
 
-// Root returns the queue above all others, which may have no object.
+// Root returns the root queue, which may have no object.
 func (r *registry) Root() *cluster.Queue { return r.queues[schedulingv1beta1.RootQueue] }
 
 // Queues returns all queues by name, the root included.
@@ -116,8 +116,8 @@ func (r *registry) Queues() []*cluster.Queue {
 // Quota returns the quota tree of the queues, and its ledger.
 func (r *registry) Quota() *quota.Tree { return &r.quota }
 
-// TakeTouchedQueues returns the queues that changed, or of which a descendant did, since it was called last, by name;
-// those without object are left out.
+// TakeTouchedQueues returns the queues that have changed since the last call, also by a queue below, by name. Queues
+// without object are left out.
 func (r *registry) TakeTouchedQueues() []*cluster.Queue {
 	var queues []*cluster.Queue
 	for _, n := range r.quota.TakeTouched() {
@@ -129,7 +129,7 @@ func (r *registry) TakeTouchedQueues() []*cluster.Queue {
 	return queues
 }
 
-// Namespace returns a namespace, nil if it is not known.
+// Namespace returns a namespace, nil if there is none.
 func (r *registry) Namespace(name string) *corev1.Namespace { return r.namespaces[name] }
 
 // Namespaces returns all known namespaces by name.
@@ -139,7 +139,7 @@ func (r *registry) Namespaces() []*corev1.Namespace {
 	return namespaces
 }
 
-// NamespacesGeneration grows whenever a namespace comes, changes or goes.
+// NamespacesGeneration grows whenever a namespace is added, changed or removed.
 func (r *registry) NamespacesGeneration() uint64 { return r.namespacesGeneration }
 
 // PriorityClass returns the class of a name, nil if there is none.
@@ -162,18 +162,17 @@ func (r *registry) Supplies() *supplies.Store { return r.supplies }
 // Users returns the tasks whose pods name a PersistentVolumeClaim, in no particular order. The caller must not change the slice.
 func (r *registry) Users(claim types.NamespacedName) []*cluster.Task { return r.claimUsers[claim] }
 
-// DependsOnPods reports whether the answer for a class may depend on pods elsewhere than on the node asked about.
+// DependsOnPods reports whether the answer for a class may depend on pods on other nodes.
 func (r *registry) DependsOnPods(k *cluster.Class) bool { return r.classes.DependsOnPods(k) }
 
-// Concerns reports whether it may depend on where another task is whether a task fits on a node: a term of its pod that must hold
-// selects the other's.
+// Concerns reports whether another task may decide if a task fits on a node: a required affinity term of the task selects
+// the other.
 func (r *registry) Concerns(t, other *cluster.Task) bool {
 	return t.Class.HasTerms && podclass.Concerns(t.Pod, other.Pod)
 }
 
-// Imagine shows what a task would be if its pod still waited for a node: of the same job, and of the class that it would have
-// then. What is shown is no part of the model: it may be asked about, nothing may be done to it, and it is forgotten when look
-// returns.
+// Imagine passes a copy of a task to look, as if its pod were pending: of the same job, and of the class that it would have
+// then. The copy is not part of the model. It may be asked about, but not changed or kept.
 func (r *registry) Imagine(t *cluster.Task, look func(*cluster.Task)) {
 	pod := *t.Pod
 	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
@@ -183,7 +182,7 @@ func (r *registry) Imagine(t *cluster.Task, look func(*cluster.Task)) {
 	look(imagined)
 }
 
-// classOf returns the class of a task that waits.
+// classOf returns the class of a pending task.
 func (r *registry) classOf(t *cluster.Task) *cluster.Class { return r.classes.Of(t.Pod, t.Belonging()) }
 
 // setClass moves a task from its class to another.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodesIn returns the nodes of a set by name; current after [Cluster.Settle]. The caller must not change the slice.
+// NodesIn returns the nodes of a domain by name, when the model was last settled. The caller must not change the slice.
 func (c *Cluster) NodesIn(d *cluster.Domain) []*cluster.Node {
 	if d == nil {
 		return c.byRank
@@ -15,20 +15,20 @@ func (c *Cluster) NodesIn(d *cluster.Domain) []*cluster.Node {
 	return d.Nodes()
 }
 
-// Selection is the set of the nodes whose objects a function matches: those of a flavor, or of a partition. It follows the
-// changes of nodes when it is asked, and costs nothing while it is not.
+// Selection is the set of the nodes whose objects a function matches: those of a flavor, or of a partition. It is updated
+// when it is asked, and costs nothing otherwise.
 type Selection struct {
 	matches func(*corev1.Node) bool
-	seen    uint64          // how far Cluster.Changes has been followed
-	specs   []uint64        // by slot: the SpecGeneration that members is true of
-	members []*cluster.Node // by slot, nil where none is
+	seen    uint64          // position in Cluster.Changes
+	specs   []uint64        // by slot: the SpecGeneration of members
+	members []*cluster.Node // by slot, nil if the node is not selected
 	domain  *cluster.Domain
 }
 
-// NewSelection returns the selection of a function, which looks at nothing but the object that it is given.
+// NewSelection returns the selection of a function, which must depend only on the object.
 func NewSelection(matches func(*corev1.Node) bool) *Selection { return &Selection{matches: matches} }
 
-// Domain returns what is selected of the nodes of a model, always the same model.
+// Domain returns the selected nodes of a model. It must always be the same model.
 func (s *Selection) Domain(c *Cluster) *cluster.Domain {
 	changed, next, ok := c.Changes(s.seen)
 	isStale := s.domain == nil
@@ -48,7 +48,7 @@ func (s *Selection) Domain(c *Cluster) *cluster.Domain {
 	return s.domain
 }
 
-// follow brings up to date whether the node of a slot is selected. It reports whether that has changed.
+// follow updates whether the node of a slot is selected, and reports whether that has changed.
 func (s *Selection) follow(c *Cluster, slot int) bool {
 	if missing := len(c.bySlot) - len(s.members); missing > 0 {
 		s.members, s.specs = append(s.members, make([]*cluster.Node, missing)...), append(s.specs, make([]uint64, missing)...)

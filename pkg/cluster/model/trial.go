@@ -5,17 +5,17 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// trial is what the end of a trial restores beside what the undo log does.
+// trial is what the end of a trial restores besides the undo log.
 type trial struct {
 	world                               wake.Counts
 	planned                             uint64
 	classesAreStale                     bool
 	waiting, touchedJobs, touchedQueues int
-	generations                         map[*cluster.Node]uint64 // of nodes that were changed, as they were before
-	isOutdated                          bool                     // plugins say other things of nodes
+	generations                         map[*cluster.Node]uint64 // former generations of changed nodes
+	isOutdated                          bool                     // plugins have changed their answers about nodes
 }
 
-// BeginTrial begins a time in which nothing counts: see [Writer.EndTrial].
+// BeginTrial begins a trial, see [Writer.EndTrial].
 func (w *Writer) BeginTrial() {
 	c := w.c
 	invariant(len(c.log) == 0 && c.trial == nil, "a trial begins inside a transaction, or another trial")
@@ -24,9 +24,9 @@ func (w *Writer) BeginTrial() {
 	c.changes.BeginTrial()
 }
 
-// EndTrial leaves the model as it was before the trial: what is logged is undone; causes that were noted wake no job; jobs and queues
-// do not count as changed; nodes have the generations that they had, so that code that did not look meanwhile keeps what it
-// knows of them.
+// EndTrial restores the model as it was before the trial. Logged operations are undone. Causes that were noted wake no job.
+// Jobs and queues do not count as changed. Nodes have their former generations, so caches that were not asked meanwhile
+// stay valid.
 func (w *Writer) EndTrial() {
 	c := w.c
 	c.Undo(0)

@@ -7,7 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// totalsOf returns the totals that a node counts in.
+// totalsOf returns the totals in which a node counts.
 func (l *ledger) totalsOf(n *cluster.Node) *cluster.Totals {
 	switch n.Internal.Standing {
 	case cluster.StandsUsable:
@@ -18,7 +18,7 @@ func (l *ledger) totalsOf(n *cluster.Node) *cluster.Totals {
 	return &l.Unusable
 }
 
-// count adds a node with all that is on it to its totals, or with -1 takes it out.
+// count adds a node with its pods to its totals, or with -1 removes it.
 func (l *ledger) count(n *cluster.Node, sign int64) {
 	s := l.totalsOf(n)
 	s.Total.AddScaled(n.Allocatable, sign)
@@ -28,8 +28,8 @@ func (l *ledger) count(n *cluster.Node, sign int64) {
 	s.Held.AddScaled(n.Internal.Held, sign)
 }
 
-// Attainable is what pods may come to use: what the cluster has and, for those that do not exist yet, what stands behind taints
-// that no pod tolerates. The first pods for tainted nodes could never be made otherwise. The caller must not change it.
+// Attainable is what pods may use: the usable nodes and, for pods that do not exist yet, tainted nodes that no pod
+// tolerates so far. Otherwise the first pods for tainted nodes would never be created. The caller must not change it.
 func (l *ledger) Attainable(awaitsPods bool) resources.Vector {
 	if !awaitsPods || l.Tainted.Total.IsZero() {
 		return l.Total
@@ -39,8 +39,8 @@ func (l *ledger) Attainable(awaitsPods bool) resources.Vector {
 	return total
 }
 
-// Shared is what queues and jobs share: what can be attained, and what they hold on other nodes. They hold it, so that it is
-// taken; and it must not fill the rest for them, or a node could not be drained without stopping the queues whose pods are there.
+// Shared is what queues and jobs share: what is attainable, and what they hold on other nodes. What they hold there counts
+// in their usage, so it must count here too. Otherwise draining a node would stop the queues whose pods are on it.
 func (l *ledger) Shared(awaitsPods bool) resources.Vector {
 	total := l.Attainable(awaitsPods).Clone()
 	total.Add(l.Unusable.Held)
@@ -50,7 +50,7 @@ func (l *ledger) Shared(awaitsPods bool) resources.Vector {
 	return total
 }
 
-// LargestFirst returns tasks in order of what each takes of the cluster, in the resource of which it takes most.
+// LargestFirst returns tasks sorted by their dominant share of the cluster, the largest first.
 func (l *ledger) LargestFirst(tasks []*cluster.Task) []*cluster.Task {
 	sorted := slices.Clone(tasks)
 	slices.SortStableFunc(sorted, func(t, u *cluster.Task) int {

@@ -9,10 +9,10 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// JobWriter changes what the model knows of jobs.
+// JobWriter changes the jobs of the model.
 type JobWriter struct{ c *Cluster }
 
-// Named returns a job, a placeholder if its PodGroup is not known yet.
+// Named returns a job by its ID. It makes a placeholder if the PodGroup is not known yet.
 func (w *JobWriter) Named(id cluster.JobID) *cluster.Job {
 	j := w.c.jobs[id]
 	if j == nil {
@@ -22,34 +22,35 @@ func (w *JobWriter) Named(id cluster.JobID) *cluster.Job {
 	return j
 }
 
-// Each calls a function with each job, those without PodGroup too, in no particular order.
+// Each calls a function with each job, also without a PodGroup, in no particular order.
 func (w *JobWriter) Each(visit func(*cluster.Job)) {
 	for _, j := range w.c.jobs {
 		visit(j)
 	}
 }
 
-// Len is how many jobs there are, those without PodGroup too.
+// Len is the number of jobs, also without a PodGroup.
 func (w *JobWriter) Len() int { return len(w.c.jobs) }
 
-// Drop forgets a job.
+// Drop removes a job.
 func (w *JobWriter) Drop(j *cluster.Job) { delete(w.c.jobs, j.ID) }
 
-// Renew has a job looked at again, whatever was said of it: the job itself has changed.
+// Renew makes a job be tried again, whatever its verdict, because the job itself has changed.
 func (w *JobWriter) Renew(j *cluster.Job) { j.Internal.Version++ }
 
-// Read takes over what a PodGroup says of the job itself, and puts its tasks into their subgroups. Nil is that it is gone.
+// Read reads the PodGroup's fields of the job itself, and assigns its tasks to subgroups. Nil means that the PodGroup is
+// deleted.
 func (w *JobWriter) Read(j *cluster.Job, group *schedulingv1beta1.PodGroup) {
 	j.Read(w.c.Resources, group)
 }
 
-// Settle brings up to date what follows from a job's own totals, and lists it if it waits.
+// Settle updates what follows from a job's totals, and lists it if it waits.
 func (w *JobWriter) Settle(j *cluster.Job) { w.c.settleJob(j) }
 
 // List lists a job as changed, and as one that waits if it does.
 func (w *JobWriter) List(j *cluster.Job) { w.c.list(j) }
 
-// SettleWaiting takes the jobs off the list of those that wait that do not any more.
+// SettleWaiting removes jobs that no longer wait from the list of waiting jobs.
 func (w *JobWriter) SettleWaiting() {
 	c := w.c
 	c.waiting = slices.DeleteFunc(c.waiting, func(j *cluster.Job) bool {
@@ -58,7 +59,7 @@ func (w *JobWriter) SettleWaiting() {
 	})
 }
 
-// SetQueue moves a job, with all it has and wants, to the queue of a name; nil if there is none.
+// SetQueue moves a job with its usage to the queue of a name; nil if there is none.
 func (w *JobWriter) SetQueue(j *cluster.Job, name string, q *cluster.Queue) {
 	c := w.c
 	if j.QueueName == name && j.Queue == q {

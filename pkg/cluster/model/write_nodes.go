@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeWriter changes what the model knows of nodes.
+// NodeWriter changes the nodes of the model.
 type NodeWriter struct{ c *Cluster }
 
-// Named returns a node, a placeholder if its object is not known yet.
+// Named returns a node by name. It makes a placeholder if the object is not known yet.
 func (w *NodeWriter) Named(name string) *cluster.Node {
 	c := w.c
 	n := c.nodes[name]
@@ -34,7 +34,7 @@ func (w *NodeWriter) Named(name string) *cluster.Node {
 	return n
 }
 
-// NodeState is what the object of a node says; the zero value that the object is gone.
+// NodeState is the state of a node by its object; the zero value means that the object is deleted.
 type NodeState struct {
 	Object      *corev1.Node
 	Ready       bool
@@ -42,7 +42,7 @@ type NodeState struct {
 	Standing    cluster.Standing
 }
 
-// Show sets what a node has.
+// Show sets the state of a node.
 func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
 	c := w.c
 	c.count(n, -1)
@@ -53,7 +53,7 @@ func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
 	c.world.Note(wake.NodeShown)
 }
 
-// SetStanding has a node counted in other totals.
+// SetStanding counts a node in other totals.
 func (w *NodeWriter) SetStanding(n *cluster.Node, standing cluster.Standing) {
 	if standing == n.Internal.Standing {
 		return
@@ -64,10 +64,10 @@ func (w *NodeWriter) SetStanding(n *cluster.Node, standing cluster.Standing) {
 	w.c.world.Note(wake.NodeShown)
 }
 
-// DropIfEmpty drops a node of which neither the object nor a pod is left.
+// DropIfEmpty drops a node without an object and pods.
 func (w *NodeWriter) DropIfEmpty(n *cluster.Node) { w.c.forgetEmpty(n) }
 
-// AreRanksStale reports whether nodes have come or gone since SettleRanks.
+// AreRanksStale reports whether nodes were added or removed since SettleRanks.
 func (w *NodeWriter) AreRanksStale() bool { return w.c.ranksAreStale }
 
 // SettleRanks sorts the nodes.
@@ -83,5 +83,5 @@ func (w *NodeWriter) SettleRanks() {
 	c.ranksAreStale = false
 }
 
-// Renew counts a node as changed for code that keeps answers about it.
+// Renew counts a node as changed for caches of answers about it.
 func (w *NodeWriter) Renew(n *cluster.Node) { w.c.changed(n) }

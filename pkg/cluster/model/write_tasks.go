@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TaskWriter changes what the model knows of tasks.
+// TaskWriter changes the tasks of the model.
 type TaskWriter struct{ c *Cluster }
 
-// Add returns a new task for a pod, which holds and counts nothing until [TaskWriter.Show].
+// Add returns a new task for a pod, which counts nowhere until [TaskWriter.Show].
 func (w *TaskWriter) Add(key types.NamespacedName, pod *corev1.Pod) *cluster.Task {
 	t := &cluster.Task{Status: cluster.Failed, Internal: cluster.TaskInternals{InJob: -1}}
 	w.c.tasks[key] = t
@@ -23,15 +23,15 @@ func (w *TaskWriter) Add(key types.NamespacedName, pod *corev1.Pod) *cluster.Tas
 	return t
 }
 
-// TaskState is what a pod says of its task.
+// TaskState is the state of a task by its pod.
 type TaskState struct {
 	Pod    *corev1.Pod
 	Status cluster.Status
-	Shown  cluster.Status // what the API shows of one that is Evicting
+	Shown  cluster.Status // the status in the API of a task that is Evicting
 	Node   *cluster.Node
 }
 
-// Show takes a task out of all totals, has it read its pod and then join what it belongs to, and puts it back.
+// Show removes a task from all totals, reads its pod, calls join, and adds the task again.
 func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	c := w.c
 	before := weightOf(t)
@@ -72,8 +72,8 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	}
 }
 
-// Restate takes in a pod that takes and asks what it did: most updates are of conditions. Neither its node nor, unless it
-// got on, its job has changed, so nothing that was worked out of them is out of date.
+// Restate updates the pod of a task whose request and node have not changed, as in most updates, which are of conditions.
+// Caches about its node, and unless its status has changed about its job, stay valid.
 func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 	c := w.c
 	t.Pod, t.Internal.Was = s.Pod, s.Shown
@@ -81,7 +81,7 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 		return
 	}
 	if s.Status.Evictable() && !t.Status.Evictable() {
-		c.world.Note(wake.PodPlaced) // a preemptor may look at it now
+		c.world.Note(wake.PodPlaced) // it may be a victim now
 	}
 	assumed := t.Status.Assumed()
 	c.move(t, s.Status, t.Node)
@@ -93,19 +93,19 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 	}
 }
 
-// Release frees what a task holds.
+// Release takes a task off its node.
 func (w *TaskWriter) Release(t *cluster.Task, status cluster.Status) { w.c.release(t, status) }
 
-// Spare takes an eviction back that was decided before: the task stays.
+// Spare undoes an eviction that was decided before: the task stays.
 func (w *TaskWriter) Spare(t *cluster.Task) {
 	w.c.move(t, t.Internal.Was, t.Node)
 	w.c.world.Note(wake.PodPlaced)
 }
 
-// Linger stops counting on a task's going: it should be gone for a while.
+// Linger stops counting on the end of a task that is overdue.
 func (w *TaskWriter) Linger(t *cluster.Task) { w.c.move(t, cluster.Lingering, t.Node) }
 
-// Remove takes a task out of all totals for good, and has it leave its job then.
+// Remove removes a task from all totals, and then calls leave to remove it from its job.
 func (w *TaskWriter) Remove(t *cluster.Task, leave func()) {
 	c := w.c
 	c.release(t, cluster.Failed)
@@ -115,10 +115,10 @@ func (w *TaskWriter) Remove(t *cluster.Task, leave func()) {
 	leave()
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
-	c.world.Note(wake.UsageFreed) // its queue asks for less, which may leave more to others
+	c.world.Note(wake.UsageFreed) // its queue requests less, which may leave more for others
 }
 
-// SetClass moves a task from its class to the one of its pod: as one that waits for a node, or, with held, as one that has it.
+// SetClass updates the class of a task: as a pending task or, with held, as one with a node.
 func (w *TaskWriter) SetClass(t *cluster.Task, held bool) {
 	if held {
 		w.c.setClass(t, w.c.classes.Held(t.Pod, t.Class))
@@ -127,7 +127,7 @@ func (w *TaskWriter) SetClass(t *cluster.Task, held bool) {
 	w.c.setClass(t, w.c.classOf(t))
 }
 
-// enroll lists a task with the claims that its pod names, or takes it off.
+// enroll adds a task to the users of its pod's claims, or removes it.
 func (w *TaskWriter) enroll(t *cluster.Task, pod *corev1.Pod, isThere bool) {
 	for i := range pod.Spec.Volumes {
 		source := pod.Spec.Volumes[i].PersistentVolumeClaim
@@ -147,7 +147,7 @@ func (w *TaskWriter) enroll(t *cluster.Task, pod *corev1.Pod, isThere bool) {
 	}
 }
 
-// Join makes a task a member of a job, or puts it into the subgroup of its labels if it is one.
+// Join adds a task to a job. If it is in the job already, it is assigned to the subgroup of its labels.
 func (w *TaskWriter) Join(t *cluster.Task, j *cluster.Job) {
 	if t.Job != j {
 		t.Job, t.Internal.InJob = j, len(j.Internal.Tasks)
@@ -156,7 +156,7 @@ func (w *TaskWriter) Join(t *cluster.Task, j *cluster.Job) {
 	j.Regroup(t)
 }
 
-// Leave takes a task, which must be in no total, out of its job.
+// Leave removes a task, which must be in no totals, from its job.
 func (w *TaskWriter) Leave(t *cluster.Task) {
 	j := t.Job
 	last := j.Internal.Tasks[len(j.Internal.Tasks)-1]
@@ -168,5 +168,5 @@ func (w *TaskWriter) Leave(t *cluster.Task) {
 	w.c.list(j)
 }
 
-// Len is how many tasks there are.
+// Len is the number of tasks.
 func (w *TaskWriter) Len() int { return len(w.c.tasks) }

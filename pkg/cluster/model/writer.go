@@ -15,8 +15,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 )
 
-// Writer changes what the model knows of the world outside. What it does is not logged and stands at once; it keeps every total.
-// A model has one, which [New] returns: code that was given only the [Cluster] cannot use it.
+// Writer applies changes of the cluster to the model. Its changes are not logged, and cannot be undone. It keeps all
+// totals. A model has one, which [New] returns: code that has only the [Cluster] cannot use it.
 type Writer struct {
 	Nodes NodeWriter
 	Tasks TaskWriter
@@ -28,14 +28,14 @@ type Writer struct {
 // Classes returns the table of the classes of pods.
 func (w *Writer) Classes() *podclass.Table { return w.c.classes }
 
-// Served returns the resources that DeviceClasses stand for.
+// Served returns the extended resources of DeviceClasses.
 func (w *Writer) Served() *supplies.Served { return w.c.served }
 
-// IsInTransaction reports whether something is logged that was neither undone nor kept.
+// IsInTransaction reports whether logged operations are neither undone nor kept.
 func (w *Writer) IsInTransaction() bool { return len(w.c.log) > 0 }
 
-// SettleShares tells the jobs that wait what has changed for them since what queues share was worked out last: who was refused
-// after a pod had been placed where no other can go was refused by what it was before.
+// SettleShares notes a cause if what queues share has grown since it was last worked out, because a pod was placed on an
+// unusable node. Later jobs of that session were refused by the old share.
 func (w *Writer) SettleShares() {
 	if w.c.sharesMore {
 		w.c.sharesMore = false
@@ -43,7 +43,7 @@ func (w *Writer) SettleShares() {
 	}
 }
 
-// Queue returns a queue, a placeholder if its object is not known yet.
+// Queue returns a queue by name. It makes a placeholder if the object is not known yet.
 func (w *Writer) Queue(name string) *cluster.Queue {
 	q := w.c.queues[name]
 	if q == nil {
@@ -53,10 +53,10 @@ func (w *Writer) Queue(name string) *cluster.Queue {
 	return q
 }
 
-// DropQueue forgets a queue.
+// DropQueue removes a queue.
 func (w *Writer) DropQueue(q *cluster.Queue) { delete(w.c.queues, q.Name) }
 
-// SetNamespace says what a namespace looks like, nil that it is gone.
+// SetNamespace adds or updates a namespace. Nil removes it.
 func (w *Writer) SetNamespace(name string, object *corev1.Namespace) {
 	if object == nil {
 		delete(w.c.namespaces, name)
@@ -65,13 +65,13 @@ func (w *Writer) SetNamespace(name string, object *corev1.Namespace) {
 	}
 }
 
-// RenewNamespaces has the generation of the namespaces grow.
+// RenewNamespaces increases the generation of the namespaces.
 func (w *Writer) RenewNamespaces() {
 	w.c.namespacesGeneration++
 	w.c.world.Note(wake.NamespaceShown)
 }
 
-// SetPriorityClass says what a PriorityClass looks like, nil that it is gone.
+// SetPriorityClass adds or updates a PriorityClass. Nil removes it.
 func (w *Writer) SetPriorityClass(name string, object *schedulingv1.PriorityClass) {
 	if object == nil {
 		delete(w.c.priorities, name)
@@ -83,7 +83,7 @@ func (w *Writer) SetPriorityClass(name string, object *schedulingv1.PriorityClas
 // PriorityClasses returns the PriorityClasses by name. The caller must not change the map.
 func (w *Writer) PriorityClasses() map[string]*schedulingv1.PriorityClass { return w.c.priorities }
 
-// SetQuotas says which ResourceQuotas a namespace has, sorted by name.
+// SetQuotas sets the ResourceQuotas of a namespace, which must be sorted by name.
 func (w *Writer) SetQuotas(namespace string, quotas []*corev1.ResourceQuota) {
 	if len(quotas) == 0 {
 		delete(w.c.quotas, namespace)
@@ -93,12 +93,12 @@ func (w *Writer) SetQuotas(namespace string, quotas []*corev1.ResourceQuota) {
 	w.c.world.Note(wake.QuotaShown)
 }
 
-// SetBudget says what a disruption budget looks like. It returns what has changed by that.
+// SetBudget adds or updates a disruption budget. It returns what has changed.
 func (w *Writer) SetBudget(object *policyv1.PodDisruptionBudget) budget.Change {
 	return w.budgetChanged(object.Namespace, w.c.budgets.Put(object))
 }
 
-// DeleteBudget says that a disruption budget is gone. It returns what has changed by that.
+// DeleteBudget removes a disruption budget. It returns what has changed.
 func (w *Writer) DeleteBudget(object *policyv1.PodDisruptionBudget) budget.Change {
 	return w.budgetChanged(object.Namespace, w.c.budgets.Delete(object))
 }

@@ -40,7 +40,6 @@ type crowd struct {
 	minimum        int32 // of their pods
 	preemptable    bool
 	labels         int // of nodes that pods may select, 0: none
-	budgets        int // of the jobs that run, how many have one
 }
 
 // queue is the queue of the i-th job.

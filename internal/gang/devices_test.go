@@ -72,12 +72,12 @@ func TestATaintedDeviceIsGivenToWhoToleratesIt(t *testing.T) {
 	placeAll(t, w, "h")
 	expectReserved(t, w, "h", "h-0: lenient=n0/gpu-0")
 	x.Undo()
-	if w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
+	if w.Cluster.ShouldRetry(w.JobNamed("g"), s.Now) {
 		t.Error("the other is looked at again though nothing has changed")
 	}
 	w.Apply(cache.Delete{Object: fixture.TaintRule("broken", "n0", "gpu-0")})
 	w.Settle()
-	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
+	if !w.Cluster.ShouldRetry(w.JobNamed("g"), s.Now) {
 		t.Error("the other is not looked at again")
 	}
 	placeAll(t, w, "g")
@@ -222,7 +222,7 @@ func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
 	}
 	class := fixture.DevicesOf("gpu", "example.com/gpu")
 	w.Set(class)
-	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
+	if !w.Cluster.ShouldRetry(w.JobNamed("g"), s.Now) {
 		t.Error("with a class it is not looked at again")
 	}
 	x := w.Open().Begin()

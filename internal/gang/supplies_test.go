@@ -100,11 +100,11 @@ func TestAJobThatLacksAVolumeIsLookedAtAgainWhenOneComes(t *testing.T) {
 	w.Set(fixture.GangWithClaims("g", 1, "local"))
 	s := w.Open()
 	s.AddVerdict(w.JobNamed("g"), gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g"))))
-	if w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
+	if w.Cluster.ShouldRetry(w.JobNamed("g"), s.Now) {
 		t.Error("it is looked at again though nothing has come")
 	}
 	w.Set(fixture.Volume("v0", "local", "1Gi", corev1.LabelHostname, "n0"))
-	if !w.Cluster.Hopeful(w.JobNamed("g"), s.Now) {
+	if !w.Cluster.ShouldRetry(w.JobNamed("g"), s.Now) {
 		t.Error("it is not looked at again")
 	}
 	placeAll(t, w, "g")

@@ -91,7 +91,7 @@ type JobInternals struct {
 	Tasks     []*Task
 	Version   uint64             // grows with every change of the job or its pods from outside
 	Judged    wake.Stamp         // the state of the model when Verdict was noted
-	LookedAt  time.Time          // when Hopeful last returned true
+	LookedAt  time.Time          // when ShouldRetry last returned true
 	Postponed decision.Scopes    // the scopes in which this cycle has no time
 	Failures  int                // number of bindings refused in a row
 	Belonging podclass.Belonging // of its tasks, without their roles

@@ -113,10 +113,10 @@ func (q Questions) IsStarving(j *cluster.Job) bool {
 	return j.Count(cluster.Pending) > 0
 }
 
-// MayTake asks whether a queue may reclaim for a task from queues of its own priority.
-func (q Questions) MayTake(t *cluster.Task) *verdict.Verdict {
+// MayReclaim asks whether a queue may reclaim for a task from queues of its own priority.
+func (q Questions) MayReclaim(t *cluster.Task) *verdict.Verdict {
 	for _, judge := range q.Policy.reclaimCheckers {
-		if v := judge.MayTake(t.Job.Queue, t); v != nil {
+		if v := judge.MayReclaim(t.Job.Queue, t); v != nil {
 			return v
 		}
 	}

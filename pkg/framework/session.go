@@ -180,7 +180,7 @@ func (s *Session) OpenPlugins() {
 func (s *Session) join(j *cluster.Job) bool {
 	c := s.Cluster
 	// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
-	if j.Plan != nil || !c.Hopeful(j, s.Now) {
+	if j.Plan != nil || !c.ShouldRetry(j, s.Now) {
 		return false
 	}
 	if v := s.Validate(j); v != nil {

@@ -55,7 +55,7 @@ type ReclaimVoter interface {
 // their shares (enablePreemptive; Volcano's Preemptive): rule Q4. A verdict says why not. All plugins must agree.
 // Without any, no queue may.
 type QueueReclaimChecker interface {
-	MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
+	MayReclaim(q *cluster.Queue, t *cluster.Task) *verdict.Verdict
 }
 
 // StarvationJudge says whether a job is starving, so that other pods may be evicted for it (enableJobStarving;

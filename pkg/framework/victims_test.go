@@ -45,7 +45,7 @@ type judge struct {
 
 func (j judge) IsStarving(*cluster.Job) bool { return j.yes }
 
-func (j judge) MayTake(*cluster.Queue, *cluster.Task) *verdict.Verdict {
+func (j judge) MayReclaim(*cluster.Queue, *cluster.Task) *verdict.Verdict {
 	if j.yes {
 		return nil
 	}
@@ -180,7 +180,7 @@ func TestAQueueTakesFromItsEqualsOnlyIfAllJudgesAgreeAndThereIsOne(t *testing.T)
 			tiers := perTier(test.tiers, func(name named, yes bool) framework.Plugin { return judge{name, yes} })
 			s := open(policyOf(t, test.off, tiers...), gangs(1)...)
 			refuser := ""
-			if v := s.MayTake(s.Cluster.Task(fixture.Key("j0-0"))); v != nil {
+			if v := s.MayReclaim(s.Cluster.Task(fixture.Key("j0-0"))); v != nil {
 				refuser = v.Subject
 			}
 			if refuser != test.refuser {

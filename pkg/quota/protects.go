@@ -21,7 +21,7 @@ func Protects(rules Rules, victim *Node) string {
 		// One unit of one resource is tried at a time. Of several together there may be too much.
 		var least resources.Vector
 		least.Set(d, 1)
-		if why = rules.Objects(victim, least, least, func() bool { return rules.IsEntitled(least) }); why == "" {
+		if why = rules.WhyProtected(victim, least, least, func() bool { return rules.IsEntitled(least) }); why == "" {
 			return ""
 		}
 	}

@@ -13,9 +13,9 @@ type Rules interface {
 	// Forbids says why no pod of a queue may be evicted for the preemptor, whatever the queues hold; "" if that is not
 	// forbidden.
 	Forbids(victim *Node) string
-	// Objects says why an amount may not leave a queue for what is wanted, "" if it may. It calls isEntitled if the
+	// WhyProtected says why an amount may not leave a queue for what is wanted, "" if it may. It calls isEntitled if the
 	// preemptor needs a right to the amount.
-	Objects(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string
+	WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string
 	// NeedsRight reports whether the preemptor may take from a queue only by right.
 	NeedsRight(victim *Node) bool
 	// IsEntitled reports whether the preemptor has a right to an amount, before any of its pods is placed.
@@ -99,8 +99,8 @@ func (b *Between) isReclaimable(victim *Node) bool {
 	return true
 }
 
-// Objects implements [Rules]: rules Q2, Q1 and Q4.
-func (b *Between) Objects(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string {
+// WhyProtected implements [Rules]: rules Q2, Q1 and Q4.
+func (b *Between) WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string {
 	if b.written.breaksGuarantee(victim, leaving, b.Preemptor, wanted, b.before) {
 		return Guaranteed
 	}

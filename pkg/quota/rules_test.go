@@ -45,7 +45,7 @@ func TestNoQueueFallsBelowItsGuarantee(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(r, "units") {
 			victim, unit := rapid.SampledFrom(nodes).Draw(r, "victim"), drawAmounts(r, "unit").vector()
 			unit.AtMost(victim.Own.Allocated)
-			if rules.Forbids(victim) == "" && rules.Objects(victim, unit, wanted, func() bool { return true }) == "" {
+			if rules.Forbids(victim) == "" && rules.WhyProtected(victim, unit, wanted, func() bool { return true }) == "" {
 				tree.Book(victim, quota.Allocated, unit, -1)
 				checkFloors(r, nodes, preemptor, before)
 			}
@@ -114,7 +114,7 @@ func TestTakingWithinSharesEnds(t *testing.T) {
 			rules := quota.NewBetween(tree, quota.Between{Preemptor: preemptor, Shares: view, SurplusOnly: true}, true)
 			isEntitled := func() bool { return view.Ground(preemptor, unit) == quota.OfRight }
 			if preemptor == victim || victim.Own.Allocated.At(d) < unit.At(d) || rules.Forbids(victim) != "" ||
-				rules.Objects(victim, unit, unit, isEntitled) != "" {
+				rules.WhyProtected(victim, unit, unit, isEntitled) != "" {
 				continue
 			}
 			if _, counts := view.Of(victim).Share.At(d); !counts {

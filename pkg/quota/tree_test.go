@@ -289,7 +289,7 @@ func answers(t *quota.Tree, nodes []*quota.Node, p quota.Policy, preemptor int, 
 		bounds := view.Of(n)
 		fmt.Fprintln(&b, n.Name, n.Depth, bounds.Guarantee.Vector(), bounds.Deserved, bounds.Share.Vector(), bounds.Ceiling.Vector(), view.Ratio(n),
 			view.IsSaturated(n), view.Room(n, resources.CPU), view.Ground(n, asked), view.MayGive(n, nodes[preemptor], leaving), rules.Forbids(n),
-			rules.Objects(n, leaving, asked, func() bool { return view.Ground(nodes[preemptor], asked) != quota.NoGround }), rules.MayExceed(asked))
+			rules.WhyProtected(n, leaving, asked, func() bool { return view.Ground(nodes[preemptor], asked) != quota.NoGround }), rules.MayExceed(asked))
 	}
 	victims := slices.Clone(nodes)
 	slices.SortStableFunc(victims, func(a, b *quota.Node) int {

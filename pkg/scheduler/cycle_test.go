@@ -298,10 +298,10 @@ func TestWhatACycleRepeats(t *testing.T) {
 		w.Set(fixture.Gang("g", "default", 2, 2))
 		w.Cycle()
 		j := w.Job(fixture.Key("g"))
-		if w.Scheduler.Cluster().Hopeful(j, w.Now.Add(time.Minute)) {
+		if w.Scheduler.Cluster().ShouldRetry(j, w.Now.Add(time.Minute)) {
 			t.Error("a minute later, though nothing has happened")
 		}
-		if !w.Scheduler.Cluster().Hopeful(j, w.Now.Add(time.Hour)) {
+		if !w.Scheduler.Cluster().ShouldRetry(j, w.Now.Add(time.Hour)) {
 			t.Error("not even an hour later")
 		}
 	})

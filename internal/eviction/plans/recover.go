@@ -41,7 +41,7 @@ func Recover(s *framework.Session) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(orphans)) {
 		slices.SortFunc(orphans[id], cluster.CompareTasks)
-		s.Cluster.Plans().Disown(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
+		s.Cluster.Plans().Discard(&cluster.Plan{ID: id}, nil, orphans[id], "its plan is not in force any more")
 	}
 	// In the order in which they came into force, since a later plan may depend on an earlier one.
 	slices.SortStableFunc(recovered, func(a, b recoveredPlan) int { return compareAge(a.plan, b.plan) })
@@ -143,7 +143,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	p.Deadline = Deadline(s, p, p.Promised())
 	if p.Job.LacksPromises() > 0 || len(p.Promised()) == 0 {
 		x.Undo()
-		s.Cluster.Plans().Disown(p, h.promised, h.victims, "the room that was promised is not there any more")
+		s.Cluster.Plans().Discard(p, h.promised, h.victims, "the room that was promised is not there any more")
 		return true
 	}
 	if len(planned.Evictions) > 0 {
@@ -154,7 +154,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 		s.Admit(p.Job) // its job was admitted, otherwise it would have no plan
 	}
 	if lost := slices.DeleteFunc(h.promised, func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); len(lost) > 0 {
-		s.Cluster.Plans().Disown(&cluster.Plan{ID: s.Cluster.Plans().NewID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
+		s.Cluster.Plans().Discard(&cluster.Plan{ID: s.Cluster.Plans().NewID(s.Now), Job: p.Job}, lost, nil, "the room that was promised is not there any more")
 	}
 	if _, why := actionOf(s, p); why != "" && len(p.Unsent()) > 0 {
 		cancel(s, p, why)

@@ -83,14 +83,14 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.Evic
 		why := r.Protects(t)
 		if why == "" && t.Job.KeepsMinimum(t, cluster.Leaving{}) {
 			u := victims.OneTask(t)
-			why = selector.Objects(&u)
+			why = selector.WhyProtected(&u)
 		} else if why == "" && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {
 			if p.Scope == decision.WithinJob {
 				return "pod " + t.Key().String() + " may not leave: " + rules.AtItsMinimum
 			}
 			u, ok := selector.WholeGang(t.Job)
 			if why = rules.AtItsMinimum; ok {
-				why = selector.Objects(&u)
+				why = selector.WhyProtected(&u)
 			}
 			broken = append(broken, t)
 		}

@@ -32,7 +32,7 @@ type Rules struct {
 
 	markedByDefault bool // a pod without the mark volcano.sh/preemptable may be evicted
 	poll            framework.Poll
-	isEntitled      func() bool // the method value of mayTake, made once because every victim asks for it
+	isEntitled      func() bool // the method value of mayReclaim, made once because every victim asks for it
 
 	pod   *cluster.Task    // the preemptor's task that needs a node now; nil at admission
 	whole resources.Vector // the requests of all tasks of a plan, while the plan is checked as a whole; otherwise nil
@@ -116,12 +116,12 @@ func (r *Rules) protectsJob(j *cluster.Job) string {
 	return r.Queues.Forbids(j.QuotaNode())
 }
 
-// Objects says why pods of one job may not be evicted together at this point of the plan, "" if they may. The rules
+// WhyProtected says why pods of one job may not be evicted together at this point of the plan, "" if they may. The rules
 // about what queues hold come first, then the votes of plugins. isWhole says that the pods are the whole gang. held is
 // the sum of their requests, nil if it is not worked out.
-func (r *Rules) Objects(pods []*cluster.Task, isWhole bool, held resources.Vector) string {
+func (r *Rules) WhyProtected(pods []*cluster.Task, isWhole bool, held resources.Vector) string {
 	d := framework.VictimProposal{Preemptor: r.Preemptor, For: r.pod, Victims: pods, Whole: isWhole, Held: held}
-	if why := r.Queues.Objects(pods[0].Job.QuotaNode(), d.Leaving(), r.Wanted(), r.isEntitled); why != "" {
+	if why := r.Queues.WhyProtected(pods[0].Job.QuotaNode(), d.Leaving(), r.Wanted(), r.isEntitled); why != "" {
 		return why
 	}
 	why, _ := r.poll.Ask(&d)
@@ -139,10 +139,10 @@ func (r *Rules) Wanted() resources.Vector {
 	return r.Preemptor.MinResources
 }
 
-// mayTake reports whether the preemptor's queue stays within its share with one more task (rule Q4).
-func (r *Rules) mayTake() bool {
+// mayReclaim reports whether the preemptor's queue stays within its share with one more task (rule Q4).
+func (r *Rules) mayReclaim() bool {
 	if r.pod != nil {
-		return r.Session.MayTake(r.pod) == nil
+		return r.Session.MayReclaim(r.pod) == nil
 	}
 	return r.Queues.IsEntitled(r.Preemptor.MinResources) // no task exists yet at admission, so the minimum counts
 }
@@ -179,7 +179,7 @@ func (r *Rules) StaysWithinShare(x framework.Transaction, takesByRight bool, pla
 		n := t.Node
 		r.SetPod(t)
 		x.Unpipeline(t)
-		may := r.mayTake()
+		may := r.mayReclaim()
 		x.Pipeline(t, n)
 		if !may {
 			return false

@@ -270,7 +270,7 @@ func TestVotesAreAskedForTierByTierAsUpstreamOnly(t *testing.T) {
 			var searches []string
 			allowed := func() (names string) {
 				for _, name := range []string{"a", "b"} {
-					if r.Objects([]*cluster.Task{m.TaskNamed(name)}, false, nil) == "" {
+					if r.WhyProtected([]*cluster.Task{m.TaskNamed(name)}, false, nil) == "" {
 						names += name
 					}
 				}

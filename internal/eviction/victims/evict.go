@@ -73,7 +73,7 @@ func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
 		groups := queueGroups[first]
 		h := groups.First()
 		u := h.next
-		if why := r.objects(&u); why == "" {
+		if why := r.whyProtected(&u); why == "" {
 			u.leave(x, r.Local)
 			r.Units = append(r.Units, u)
 		} else {
@@ -89,14 +89,14 @@ func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
 	}
 }
 
-// objects is [Selector.Objects] with a cache for whole gangs that are tried first.
-func (r *round) objects(u *Unit) string {
+// whyProtected is [Selector.WhyProtected] with a cache for whole gangs that are tried first.
+func (r *round) whyProtected(u *Unit) string {
 	if len(r.Units) > 0 || !u.Whole || r.rules.Pod() == nil {
-		return r.Objects(u)
+		return r.WhyProtected(u)
 	}
 	g := r.known(u.Job)
 	if kind := r.rules.KindOf(r.rules.Pod()); g.version != r.version || g.kind != kind {
-		g.answer, g.version, g.kind = r.Objects(u), r.version, kind
+		g.answer, g.version, g.kind = r.WhyProtected(u), r.version, kind
 	}
 	return g.answer
 }

@@ -109,7 +109,7 @@ func (s *Selector) mayLeaveAlone(x framework.Transaction, units []Unit) bool {
 	for i := range units {
 		u := &units[i]
 		u.stay(x)
-		why := s.Objects(u)
+		why := s.WhyProtected(u)
 		u.leave(x, nil)
 		if why != "" {
 			return false

@@ -184,8 +184,10 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	return g
 }
 
-// Objects says why a unit may not be evicted at this point of the plan, "" if it may.
-func (s *Selector) Objects(u *Unit) string { return s.rules.Objects(u.Tasks, u.Whole, u.held) }
+// WhyProtected says why a unit may not be evicted at this point of the plan, "" if it may.
+func (s *Selector) WhyProtected(u *Unit) string {
+	return s.rules.WhyProtected(u.Tasks, u.Whole, u.held)
+}
 
 // TakesByRight reports whether the preemptor needs a right to any of the units.
 func (s *Selector) TakesByRight(units []Unit) bool {

@@ -141,7 +141,7 @@ func (k *Cache) Expire(now time.Time) {
 	for _, t := range k.Overdue(now) {
 		k.writer.Tasks.Linger(t)
 		if p := t.Evicts; p != nil {
-			k.Plans().Stir(p)
+			k.Plans().Requeue(p)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestAJudgedJobIsHopefulOnceSomethingOfTheRightKindHasHappened(t *testing.T)
 				c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: help})
 				test.happens(c)
 				c.Settle()
-				if have, want := c.Hopeful(j, birth), test.helps&help != 0; have != want {
+				if have, want := c.ShouldRetry(j, birth), test.helps&help != 0; have != want {
 					t.Errorf("hopeful when %d would help: %t, want %t", help, have, want)
 				}
 			}
@@ -75,15 +75,15 @@ func TestAJudgedJobIsHopefulOnceSomethingOfTheRightKindHasHappened(t *testing.T)
 func TestAJobWithoutAVerdictMayBeHelped(t *testing.T) {
 	c := crowded()
 	j := c.Job(key("g"))
-	if !c.Hopeful(j, birth) {
+	if !c.ShouldRetry(j, birth) {
 		t.Error("a new job is not hopeful")
 	}
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverShare})
-	if c.Hopeful(j, birth) {
+	if c.ShouldRetry(j, birth) {
 		t.Error("a job that nothing can help is hopeful")
 	}
 	c.SetVerdict(j, nil)
-	if !c.Hopeful(j, birth) {
+	if !c.ShouldRetry(j, birth) {
 		t.Error("a job that nothing stands in the way of is not hopeful")
 	}
 }
@@ -98,7 +98,7 @@ func TestAnotherPlacementIsNoHope(t *testing.T) {
 	c.Undo(mark)
 	c.bind("w", "n")
 	c.Apply(Set{pod("w", in("h"), on("n"))}, Set{pod("w", in("h"), on("n"), phase(corev1.PodRunning))})
-	if c.Hopeful(j, birth) {
+	if c.ShouldRetry(j, birth) {
 		t.Error("what others take gives hope")
 	}
 }
@@ -118,7 +118,7 @@ func TestAJobBacksOffLongerWithEveryRefusalInARow(t *testing.T) {
 		if have := j.NotBefore.Sub(now); have != want*time.Second {
 			t.Fatalf("backs off for %s, want %ds", have, want)
 		}
-		if c.Hopeful(j, j.NotBefore.Add(-1)) || !c.Hopeful(j, j.NotBefore) {
+		if c.ShouldRetry(j, j.NotBefore.Add(-1)) || !c.ShouldRetry(j, j.NotBefore) {
 			t.Fatal("a job is hopeful exactly from the end of its back-off")
 		}
 		if next := c.NextDeadline(now); !next.Equal(j.NotBefore) {
@@ -166,7 +166,7 @@ func TestAGangThatWasMadeAgainDoesNotBackOff(t *testing.T) {
 			c.refuse("p", birth)
 			c.Apply(events...)
 			c.Apply(Set{group("g", "", func(g *schedulingv1beta1.PodGroup) { g.UID = "later" })})
-			if !c.Hopeful(c.Job(key("g")), birth) {
+			if !c.ShouldRetry(c.Job(key("g")), birth) {
 				t.Error("it waits for what happened to another gang of its name")
 			}
 		})

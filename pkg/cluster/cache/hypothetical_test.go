@@ -20,7 +20,7 @@ func TestARunningPodIsImaginedAsOneThatWaits(t *testing.T) {
 		t.Fatal("the pod that runs has the class of one that waits anyway")
 	}
 	var seen *cluster.Task
-	c.Imagine(runs, func(again *cluster.Task) {
+	c.AsPending(runs, func(again *cluster.Task) {
 		seen = again
 		if again.Class != waits.Class || again.Job != runs.Job || again.Status != cluster.Pending || again.Node != nil || again.Pod.Spec.NodeName != "" {
 			t.Errorf("it is %+v", again)
@@ -35,7 +35,7 @@ func TestARunningPodIsImaginedAsOneThatWaits(t *testing.T) {
 	// A class without pods is dropped.
 	c.Apply(cache.Delete{Object: waits.Pod})
 	var class *cluster.Class
-	c.Imagine(runs, func(again *cluster.Task) { class = again.Class })
+	c.AsPending(runs, func(again *cluster.Task) { class = again.Class })
 	if class.InUse() {
 		t.Error("the class is still in use")
 	}

@@ -211,7 +211,7 @@ func TestAJobWhosePlanFailedBacksOffAndSaysWhy(t *testing.T) {
 		t.Errorf("the verdict differs (-want +have):\n%s", diff)
 	}
 	c.Settle()
-	if end := birth.Add(firstBackOff); c.Hopeful(j, end.Add(-1)) || !c.Hopeful(j, end) || !c.NextDeadline(birth).Equal(end) {
+	if end := birth.Add(firstBackOff); c.ShouldRetry(j, end.Add(-1)) || !c.ShouldRetry(j, end) || !c.NextDeadline(birth).Equal(end) {
 		t.Error("the job is not looked at again exactly when its back-off ends")
 	}
 	sound(t, c)
@@ -337,7 +337,7 @@ func TestAPlanThatWasOnlyWrittenDownIsToldAsCancelled(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=9")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{pod("starts", on("n"))},
 		Set{pod("runs", on("n"), running)}, Set{pod("leaves", on("n"), running, deleting)})
 	p := &cluster.Plan{ID: "before", Job: c.Job(key("g"))}
-	c.Plans().Disown(p, []*cluster.Task{c.Task(key("p"))}, []*cluster.Task{c.Task(key("starts")), c.Task(key("runs")), c.Task(key("leaves"))}, "nobody knows why")
+	c.Plans().Discard(p, []*cluster.Task{c.Task(key("p"))}, []*cluster.Task{c.Task(key("starts")), c.Task(key("runs")), c.Task(key("leaves"))}, "nobody knows why")
 	if ended := c.Plans().TakeCancelled(); len(ended) != 1 || ended[0] != p || len(p.Unpromised) != 1 || len(p.Spared) != 2 || p.Why != "nobody knows why" {
 		t.Errorf("told as cancelled: %d plans; it is %+v", len(ended), p)
 	}
@@ -352,10 +352,10 @@ func TestWhoWasRefusedInTheCycleInWhichAPlanEndedIsLookedAtOnceMore(t *testing.T
 	c.Settle()
 	c.Plans().Cancel(p, "for a test")
 	c.SetVerdict(other, &verdict.Verdict{Code: verdict.OverShare, Help: verdict.HelpQueue})
-	if c.Hopeful(other, birth) {
+	if c.ShouldRetry(other, birth) {
 		t.Error("a job has hope though nothing has happened since it was refused")
 	}
-	if len(c.Plans().TakeCancelled()) != 1 || !c.Hopeful(other, birth) {
+	if len(c.Plans().TakeCancelled()) != 1 || !c.ShouldRetry(other, birth) {
 		t.Error("a job that was refused by the state before a plan ended is not looked at again")
 	}
 }

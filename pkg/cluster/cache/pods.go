@@ -96,7 +96,7 @@ func (k *Cache) updateTask(t *cluster.Task, pod *corev1.Pod) {
 	}
 	k.writer.Tasks.Show(t, state, func() { k.join(t, status) })
 	if !status.Leaves() && status != cluster.Lingering {
-		k.Plans().Outlive(t)
+		k.Plans().RemoveVictim(t)
 	}
 	if t.Job == nil && status == cluster.Pending {
 		k.ungrouped = append(k.ungrouped, t)
@@ -162,7 +162,7 @@ func (k *Cache) dropTask(t *cluster.Task) {
 	k.writer.Tasks.Remove(t, func() {
 		t.Internal.Terms = k.writer.Classes().CountTerms(t.Internal.Terms, t.Pod, false)
 		k.nodes.tolerate(t, nil)
-		k.Plans().Outlive(t)
+		k.Plans().RemoveVictim(t)
 		k.leaveJob(t)
 	})
 	k.refusals.forget(t)

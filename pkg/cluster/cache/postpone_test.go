@@ -14,7 +14,7 @@ func TestAPostponedJobIsLookedAtInTheNextCycleAndOnlyThen(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	j := c.Waiting()[0]
 	for _, other := range c.Waiting() {
-		c.Hopeful(other, now)
+		c.ShouldRetry(other, now)
 		c.SetVerdict(other, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	}
 	c.Postpone(j, decision.BetweenJobs)
@@ -22,11 +22,11 @@ func TestAPostponedJobIsLookedAtInTheNextCycleAndOnlyThen(t *testing.T) {
 	if next := c.NextDeadline(now); next.IsZero() || next.Sub(now) > time.Second {
 		t.Errorf("the next cycle is due at %s", next)
 	}
-	if !c.Hopeful(j, now) || j.Postponed != decision.ScopesOf(decision.BetweenJobs) {
+	if !c.ShouldRetry(j, now) || j.Postponed != decision.ScopesOf(decision.BetweenJobs) {
 		t.Error("what was put off is not looked at")
 	}
 	c.SetVerdict(j, j.Verdict)
-	if c.Hopeful(j, now) || j.Postponed != 0 {
+	if c.ShouldRetry(j, now) || j.Postponed != 0 {
 		t.Error("what was looked at is looked at again")
 	}
 	if next := c.NextDeadline(now); !next.IsZero() {

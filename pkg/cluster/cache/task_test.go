@@ -186,7 +186,7 @@ func TestWhoLooksForVictimsIsHopefulOnceOthersMayLeave(t *testing.T) {
 			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod, Looked: true})
 			c.Apply(test.then...)
 			c.Settle()
-			if have := c.Hopeful(j, birth); have != test.want {
+			if have := c.ShouldRetry(j, birth); have != test.want {
 				t.Errorf("hopeful: %t, want %t", have, test.want)
 			}
 		})

@@ -115,7 +115,7 @@ func (a *attention) Reconsider() {
 }
 
 // SetVerdict notes why a job waits, in place of earlier verdicts. Nil says that it does not wait. The job need not be tried
-// again until [Cluster.Hopeful] says so, by the help that this verdict lists. It is for verdicts about the whole job.
+// again until [Cluster.ShouldRetry] says so, by the help that this verdict lists. It is for verdicts about the whole job.
 // [Cluster.AddVerdict] is for one of several reasons.
 func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 	j.Internal.Judged = a.Present(j)
@@ -149,9 +149,9 @@ const postponement = 100 * time.Millisecond
 // waits for minutes, not for ever (source: kube-scheduler does the same).
 const longestRest = 5 * time.Minute
 
-// Hopeful reports whether anything has happened since a job's verdict that could help it, or whether it was not tried for a
+// ShouldRetry reports whether anything has happened since a job's verdict that could help it, or whether it was not tried for a
 // long time. The caller then tries the job.
-func (a *attention) Hopeful(j *cluster.Job, now time.Time) bool {
+func (a *attention) ShouldRetry(j *cluster.Job, now time.Time) bool {
 	if now.Before(j.NotBefore) {
 		return false
 	}

@@ -138,9 +138,9 @@ func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	s.cancelled = append(s.cancelled, p)
 }
 
-// Disown ends a recorded plan that was never in force in this model: its tasks have no nominated nodes, and its victims
+// Discard ends a recorded plan that was never in force in this model: its tasks have no nominated nodes, and its victims
 // stay unless they are terminating.
-func (s *Plans) Disown(p *cluster.Plan, promised, victims []*cluster.Task, why string) {
+func (s *Plans) Discard(p *cluster.Plan, promised, victims []*cluster.Task, why string) {
 	p.Why, p.Unpromised = why, promised
 	for _, t := range victims {
 		if t.Status.Evictable() {
@@ -154,7 +154,7 @@ func (s *Plans) Disown(p *cluster.Plan, promised, victims []*cluster.Task, why s
 // when the pod was placed.
 func (s *Plans) Unpromise(t *cluster.Task, now time.Time, why string) {
 	if t.Pod.Status.NominatedNodeName != "" {
-		s.Disown(&cluster.Plan{ID: s.NewID(now), Job: t.Job}, []*cluster.Task{t}, nil, why)
+		s.Discard(&cluster.Plan{ID: s.NewID(now), Job: t.Job}, []*cluster.Task{t}, nil, why)
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *Plans) end(p *cluster.Plan) {
 	if p.Job != nil {
 		p.Job.Plan = nil
 	}
-	s.Stir(p)
+	s.Requeue(p)
 	delete(s.inForce, p.ID)
 	if p.Internal.IsInForce = false; p.Internal.HasTerms {
 		s.withTerms = slices.DeleteFunc(s.withTerms, func(other *cluster.Plan) bool { return other == p })
@@ -187,23 +187,23 @@ func (s *Plans) TakeCancelled() []*cluster.Plan {
 	return ended
 }
 
-// Stir makes the job of a plan be tried again.
-func (s *Plans) Stir(p *cluster.Plan) {
+// Requeue makes the job of a plan be tried again.
+func (s *Plans) Requeue(p *cluster.Plan) {
 	if p.Job != nil {
 		p.Job.Internal.Version++
 		s.model.touch(p.Job)
 	}
 }
 
-// Outlive removes a task that is gone, or no longer leaving, from the victims of its plan.
-func (s *Plans) Outlive(t *cluster.Task) {
+// RemoveVictim removes a task that is gone, or no longer leaving, from the victims of its plan.
+func (s *Plans) RemoveVictim(t *cluster.Task) {
 	p := t.Evicts
 	if p == nil {
 		return
 	}
 	p.Victims = slices.DeleteFunc(p.Victims, func(v *cluster.Task) bool { return v == t })
 	t.Evicts = nil
-	s.Stir(p)
+	s.Requeue(p)
 	if p.Job == nil && len(p.Victims) == 0 {
 		s.end(p)
 	}

@@ -171,9 +171,9 @@ func (r *registry) Concerns(t, other *cluster.Task) bool {
 	return t.Class.HasTerms && podclass.Concerns(t.Pod, other.Pod)
 }
 
-// Imagine passes a copy of a task to look, as if its pod were pending: of the same job, and of the class that it would have
+// AsPending passes a copy of a task to look, as if its pod were pending: of the same job, and of the class that it would have
 // then. The copy is not part of the model. It may be asked about, but not changed or kept.
-func (r *registry) Imagine(t *cluster.Task, look func(*cluster.Task)) {
+func (r *registry) AsPending(t *cluster.Task, look func(*cluster.Task)) {
 	pod := *t.Pod
 	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
 	imagined := &cluster.Task{Pod: &pod, Job: t.Job, Role: t.Role, Index: t.Index, Priority: t.Priority, Internal: cluster.TaskInternals{InJob: -1}}

@@ -10,9 +10,9 @@ import (
 
 const notWanted = "capacity (nothing they hold is wanted)"
 
-// MayTake allows a queue to reclaim if it is open (rule Q5), and if it, or a queue above that lends to it, stays within
+// MayReclaim allows a queue to reclaim if it is open (rule Q5), and if it, or a queue above that lends to it, stays within
 // its share (rule Q4).
-func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
+func (p *plugin) MayReclaim(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	if v := q.RefuseClosed(); v != nil {
 		return v
 	}

@@ -90,18 +90,18 @@ func TestReclaimAndShares(t *testing.T) {
 		s := w.Open()
 		x := s.Begin()
 		w.Nominate(x, "t-0", "n1")
-		if got := harness.Describe(s.MayTake(w.TaskNamed("t-1"))); got != "OverShare preemptor: cpu: needs 1, has 0, short by 1" {
+		if got := harness.Describe(s.MayReclaim(w.TaskNamed("t-1"))); got != "OverShare preemptor: cpu: needs 1, has 0, short by 1" {
 			t.Errorf("beside the first pod of the plan the second may be taken for: %q", got)
 		}
 		x.Undo()
-		if v := s.MayTake(w.TaskNamed("t-1")); v != nil {
+		if v := s.MayReclaim(w.TaskNamed("t-1")); v != nil {
 			t.Errorf("alone: %s", harness.Describe(v))
 		}
 	})
 
 	t.Run("a queue that is not open takes nothing", func(t *testing.T) {
 		w := flatWorld(t, []fixture.QueueOption{fixture.Deserving("cpu=1"), fixture.Closed}, nil)
-		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != "QueueClosed preemptor; its state is Closed" {
+		if got := harness.Describe(w.Open().MayReclaim(w.TaskNamed("t-0"))); got != "QueueClosed preemptor; its state is Closed" {
 			t.Errorf("%q", got)
 		}
 	})
@@ -142,7 +142,7 @@ func TestAQueueTakesWithinItsShare(t *testing.T) {
 	} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=20 memory=100Gi"), fixture.Queue("preemptor", fixture.Deserving(test.deserved))).
 			Set(pending("t", "preemptor", test.asks))
-		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
+		if got := harness.Describe(w.Open().MayReclaim(w.TaskNamed("t-0"))); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -200,7 +200,7 @@ func TestQueuesAboveLendTheirShareUpToALevel(t *testing.T) {
 		"the root lends nothing":            {3, "cpu=4", refused},
 	} {
 		w := treeWorld(t, test.levels, "cpu=9", test.lent)
-		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("t-0"))); got != test.want {
+		if got := harness.Describe(w.Open().MayReclaim(w.TaskNamed("t-0"))); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

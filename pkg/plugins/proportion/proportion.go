@@ -177,9 +177,9 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.written.Refusal(p.cluster.Resources, &q.Node, claim)
 }
 
-// MayTake allows a queue to reclaim up to what it deserves, if it is open (rules Q4, Q5). The number of pods alone
+// MayReclaim allows a queue to reclaim up to what it deserves, if it is open (rules Q4, Q5). The number of pods alone
 // gives no right to reclaim.
-func (p *plugin) MayTake(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
+func (p *plugin) MayReclaim(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	switch v := q.RefuseClosed(); {
 	case v != nil:
 		return v

@@ -41,7 +41,7 @@ func TestReclaim(t *testing.T) {
 		for _, step := range []struct{ pod, want string }{
 			{"preemptor-0", ""}, {"preemptor-1", ""}, {"preemptor-2", "OverShare preemptor: cpu: needs 1, has 0, short by 1; it deserves cpu 2"},
 		} {
-			if got := harness.Describe(s.MayTake(w.TaskNamed(step.pod))); got != step.want {
+			if got := harness.Describe(s.MayReclaim(w.TaskNamed(step.pod))); got != step.want {
 				t.Fatalf("%s: %q, want %q", step.pod, got, step.want)
 			}
 			w.Nominate(x, step.pod, "n1")
@@ -51,7 +51,7 @@ func TestReclaim(t *testing.T) {
 
 	t.Run("a queue that is not open takes nothing", func(t *testing.T) {
 		w := halves(t, []fixture.QueueOption{fixture.Closed, fixture.Guaranteed("cpu=2")}, nil)
-		if got := harness.Describe(w.Open().MayTake(w.TaskNamed("preemptor-0"))); got != "QueueClosed preemptor; its state is Closed" {
+		if got := harness.Describe(w.Open().MayReclaim(w.TaskNamed("preemptor-0"))); got != "QueueClosed preemptor; its state is Closed" {
 			t.Errorf("%q", got)
 		}
 	})

@@ -171,7 +171,7 @@ func (r *round) moveTo(x framework.Transaction, t *cluster.Task) *cluster.Node {
 	s, from := r.session, t.Node
 	x.Evict(t)
 	var to *cluster.Node
-	s.Cluster.Imagine(t, func(again *cluster.Task) {
+	s.Cluster.AsPending(t, func(again *cluster.Task) {
 		if s.Overused(t.Job.Queue) != nil || s.MayAllocate(again) != nil {
 			return
 		}

@@ -190,11 +190,11 @@ func TestARefusedJobIsWokenByWhatMayHelp(t *testing.T) {
 	}
 	large := w.JobNamed("large")
 	w.SetVerdict(large, s.MayEnqueue(large))
-	if w.Hopeful(large, s.Now) {
+	if w.ShouldRetry(large, s.Now) {
 		t.Fatal("nothing has happened, and the job is looked at again")
 	}
 	w.Set(quota("a", "cpu=8", ""))
-	if !w.Hopeful(large, s.Now) {
+	if !w.ShouldRetry(large, s.Now) {
 		t.Error("the quota was raised, and the job is not looked at again")
 	}
 	if v := w.Open().MayEnqueue(large); v != nil {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
@@ -29,7 +30,7 @@ type ledger struct {
 }
 
 // move is the only place where a task changes status or node. It keeps every total.
-func (l *ledger) move(t *cluster.Task, status cluster.Status, n *cluster.Node) {
+func (l *ledger) move(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	if t.Reservation != nil && !status.Assumed() {
 		l.letGo(t, status.Holds())
 	}
@@ -138,7 +139,7 @@ func (l *ledger) accountJob(j *cluster.Job, t *cluster.Task, sign int64) {
 
 // weight is what account counts for a task.
 type weight struct {
-	status  cluster.Status
+	status  gang.Status // not by its alias in package cluster: only so does the compiler inline its methods in this package
 	node    *cluster.Node
 	request resources.Vector
 }
@@ -209,7 +210,7 @@ func (l *ledger) bookOne(j *cluster.Job, p quota.Part, d resources.Dim, delta in
 }
 
 // release takes a task off its node.
-func (l *ledger) release(t *cluster.Task, status cluster.Status) {
+func (l *ledger) release(t *cluster.Task, status gang.Status) {
 	before := weightOf(t)
 	l.move(t, status, nil)
 	l.noteWeight(t, before)

@@ -4,6 +4,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
@@ -11,7 +12,7 @@ import (
 // operation is one entry of the undo log: the former state of a task or a job.
 type operation struct {
 	task   *cluster.Task
-	status cluster.Status
+	status gang.Status
 	node   *cluster.Node
 
 	reservation *supplies.Reservation
@@ -102,7 +103,7 @@ func (c *Cluster) Reserve(t *cluster.Task, r *supplies.Reservation) {
 	c.hold(t, r)
 }
 
-func (c *Cluster) do(t *cluster.Task, status cluster.Status, n *cluster.Node) {
+func (c *Cluster) do(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node, reservation: t.Reservation})
 	if status != cluster.Binding {
 		c.hold(t, nil)

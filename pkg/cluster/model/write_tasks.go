@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 
+	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	corev1 "k8s.io/api/core/v1"
@@ -26,8 +27,8 @@ func (w *TaskWriter) Add(key types.NamespacedName, pod *corev1.Pod) *cluster.Tas
 // TaskState is the state of a task by its pod.
 type TaskState struct {
 	Pod    *corev1.Pod
-	Status cluster.Status
-	Shown  cluster.Status // the status in the API of a task that is Evicting
+	Status gang.Status
+	Shown  gang.Status // the status in the API of a task that is Evicting
 	Node   *cluster.Node
 }
 
@@ -94,7 +95,7 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 }
 
 // Release takes a task off its node.
-func (w *TaskWriter) Release(t *cluster.Task, status cluster.Status) { w.c.release(t, status) }
+func (w *TaskWriter) Release(t *cluster.Task, status gang.Status) { w.c.release(t, status) }
 
 // Spare undoes an eviction that was decided before: the task stays.
 func (w *TaskWriter) Spare(t *cluster.Task) {

@@ -23,8 +23,9 @@ type answers struct {
 	later    *kube.Question // to Engine.later, nil until it matters
 	needs    []need
 
-	asked uint64
-	list  list
+	asked  uint64
+	list   list
+	looked int // nodes of domains, since the class was ranked
 
 	preferences *preferences // of the objects
 	preferredAt uint64       // the version of the objects that they are of, counted from 1

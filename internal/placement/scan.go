@@ -12,7 +12,8 @@ import (
 // fraction of the time and of the memory.
 
 const (
-	// fewNodes is how many nodes of a set are looked at each time, however often they are asked about.
+	// fewNodes is how many nodes a domain may have for a class to look at each of them. It does so until it has looked at as many as the
+	// cluster has. Then it is ranked.
 	fewNodes = 128
 	// staleAfter is a part of the nodes: to catch up with more changes than that takes longer than to look at all nodes.
 	staleAfter = 8
@@ -56,7 +57,11 @@ func (x entry) compare(y entry) int {
 func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
 	nodes := e.area()
 	if e.domain != nil {
-		if len(nodes) > fewNodes {
+		if len(nodes) > fewNodes || a.ranked && !isStale(e.cluster, a.seen) {
+			return nil, false
+		}
+		if a.looked += len(nodes); a.looked > len(e.cluster.Nodes()) {
+			a.looked = 0
 			return nil, false
 		}
 		return a.bestOfFew(e, nodes), true

@@ -35,7 +35,7 @@ func (a *attention) Waiting() []*cluster.Job { return a.waiting }
 // list adds a job to the changed jobs, and to the waiting jobs if it waits.
 func (a *attention) list(j *cluster.Job) {
 	a.touch(j)
-	if j.WantsAttention() && !j.Internal.IsWaiting {
+	if !j.Internal.IsWaiting && j.WantsAttention() {
 		j.Internal.IsWaiting = true
 		a.waiting = append(a.waiting, j)
 	}

@@ -172,13 +172,15 @@ func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 // settleJob updates what follows from a job's totals, and the lists of jobs.
 func (l *ledger) settleJob(j *cluster.Job) {
 	isAdmitted := j.Phase == schedulingv1beta1.PodGroupInqueue
-	for d := range max(len(j.Usage.Allocated), len(j.MinResources), len(j.Usage.Inqueue)) {
-		dim := resources.Dim(d)
-		var claims int64
-		if isAdmitted {
-			claims = j.Claims(dim)
+	if isAdmitted || !j.Usage.Inqueue.IsZero() {
+		for d := range max(len(j.MinResources), len(j.Usage.Inqueue)) { // a job claims nothing else
+			dim := resources.Dim(d)
+			var claims int64
+			if isAdmitted {
+				claims = j.Claims(dim)
+			}
+			l.bookOne(j, quota.Inqueue, dim, claims-j.Usage.Inqueue.At(dim))
 		}
-		l.bookOne(j, quota.Inqueue, dim, claims-j.Usage.Inqueue.At(dim))
 	}
 	l.list(j)
 }

@@ -279,11 +279,11 @@ func (j *judge) elsewhere(t *pod, b decision.Bind, d *decision.Decisions) {
 	}
 }
 
-// fulfil takes a pod that got what it was promised off its plan.
+// fulfil takes a pod that got what it was promised off its plan. A pod that is gone is promised nothing any more.
 func (j *judge) fulfil(id string, p *plan, uid types.UID) {
 	rest := *p
 	rest.nominated = maps.Clone(p.nominated)
-	delete(rest.nominated, uid)
+	maps.DeleteFunc(rest.nominated, func(other types.UID, _ string) bool { return other == uid || !j.exists(other) })
 	j.memory.plans[id] = &rest
 	if len(rest.nominated) > 0 {
 		return

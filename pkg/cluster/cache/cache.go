@@ -2,7 +2,6 @@ package cache
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -136,7 +135,7 @@ func (k *Cache) UseKeys(keys *cluster.Keys) {
 
 // Expire stops counting on terminating tasks that are overdue, and ends back-offs after refused evictions.
 func (k *Cache) Expire(now time.Time) {
-	invariant(!k.writer.IsInTransaction(), "tasks expire inside a transaction")
+	k.writer.RequireNoTransaction("tasks expire")
 	k.refusals.expire(now)
 	for _, t := range k.Overdue(now) {
 		k.writer.Tasks.Linger(t)
@@ -148,10 +147,10 @@ func (k *Cache) Expire(now time.Time) {
 
 // NextDeadline returns the earliest time after now at which time alone changes something, zero if there is none.
 func (k *Cache) NextDeadline(now time.Time) time.Time {
-	var next time.Time
-	for _, when := range [...]time.Time{k.NextDue(now), k.Plans().NextDeadline(now), k.refusals.nextEnd(now)} {
-		if !when.IsZero() && (next.IsZero() || when.Before(next)) {
-			next = when
+	next := k.NextDue(now)
+	for _, t := range k.refusals.refused {
+		if until := t.Refusal.Until; until.After(now) && (next.IsZero() || until.Before(next)) {
+			next = until
 		}
 	}
 	return next
@@ -179,11 +178,4 @@ func (k *Cache) TakeUngrouped() []*cluster.Task {
 // IsUngrouped reports whether a task still exists, has no node and no scheduling gate, and its pod names no PodGroup.
 func (k *Cache) IsUngrouped(t *cluster.Task) bool {
 	return t.Job == nil && t.Status == cluster.Pending && k.isOurs(t.Pod) && k.Task(t.Key()) == t
-}
-
-// invariant panics if the cache is used wrongly. The loop recovers, drops the decisions of the cycle and reports the panic.
-func invariant(holds bool, format string, arguments ...any) {
-	if !holds {
-		panic("invariant: " + fmt.Sprintf(format, arguments...))
-	}
 }

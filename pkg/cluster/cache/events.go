@@ -38,7 +38,7 @@ type BindFailed struct {
 
 // Apply applies events. [Cache.Settle] must follow before the next decision.
 func (k *Cache) Apply(events ...Event) {
-	invariant(!k.writer.IsInTransaction(), "events are applied inside a transaction")
+	k.writer.RequireNoTransaction("events are applied")
 	for _, e := range events {
 		e.apply(k)
 	}

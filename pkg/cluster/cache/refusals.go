@@ -100,13 +100,3 @@ func (k *refusals) expire(now time.Time) {
 		return left <= 0 || left > lastRefusal
 	})
 }
-
-// nextEnd returns when the next of the back-offs ends after now, zero if there is none.
-func (k *refusals) nextEnd(now time.Time) (next time.Time) {
-	for _, t := range k.refused {
-		if until := t.Refusal.Until; until.After(now) && (next.IsZero() || until.Before(next)) {
-			next = until
-		}
-	}
-	return next
-}

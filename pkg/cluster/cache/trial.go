@@ -18,7 +18,7 @@ import (
 // caches that were not asked meanwhile stay valid. Answers that were worked out meanwhile are void. It is for questions
 // between cycles.
 func (k *Cache) Try(try func()) {
-	invariant(!k.writer.IsInTransaction(), "a trial begins inside a transaction")
+	k.writer.RequireNoTransaction("a trial begins")
 	if k.isStale() {
 		k.Settle()
 	}

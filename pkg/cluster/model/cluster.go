@@ -65,8 +65,8 @@ func newRegistry() registry {
 	return r
 }
 
-// NextDue returns the earliest time after now at which time alone changes something for a task or a job, zero if there is
-// none.
+// NextDue returns the earliest time after now at which time alone changes something for a task, a job or a plan, zero if
+// there is none.
 func (c *Cluster) NextDue(now time.Time) time.Time {
 	var next time.Time
 	sooner := func(when time.Time) {
@@ -76,6 +76,9 @@ func (c *Cluster) NextDue(now time.Time) time.Time {
 	}
 	for _, t := range c.leaving {
 		sooner(t.Due())
+	}
+	for _, p := range c.plans.inForce {
+		sooner(p.Deadline)
 	}
 	for _, j := range c.waiting {
 		sooner(j.NotBefore)

@@ -60,10 +60,7 @@ func (l *ledger) move(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	}
 	if t.Node != n {
 		l.leave(t)
-		if n != nil {
-			t.Node, t.Internal.InNode = n, len(n.Internal.Tasks)
-			n.Internal.Tasks = append(n.Internal.Tasks, t)
-		}
+		l.enter(t, n)
 	}
 	left := t.Status.Leaves()
 	t.Status = status
@@ -73,6 +70,14 @@ func (l *ledger) move(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	}
 	if t.Job != nil {
 		l.settleJob(t.Job)
+	}
+}
+
+// enter adds a task that has no node to the list of a node, unless nil.
+func (l *ledger) enter(t *cluster.Task, n *cluster.Node) {
+	if n != nil {
+		t.Node, t.Internal.InNode = n, len(n.Internal.Tasks)
+		n.Internal.Tasks = append(n.Internal.Tasks, t)
 	}
 }
 

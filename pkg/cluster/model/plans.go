@@ -224,13 +224,3 @@ func (s *Plans) Interrupt(p *cluster.Plan, why string) {
 	s.Cancel(p, why)
 	s.interrupted = append(s.interrupted, p)
 }
-
-// NextDeadline returns the earliest deadline of a plan after now, zero if there is none.
-func (s *Plans) NextDeadline(now time.Time) (next time.Time) {
-	for _, p := range s.inForce {
-		if p.Deadline.After(now) && (next.IsZero() || p.Deadline.Before(next)) {
-			next = p.Deadline
-		}
-	}
-	return next
-}

@@ -5,7 +5,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
@@ -37,12 +36,6 @@ func (w *JobWriter) Drop(j *cluster.Job) { delete(w.c.jobs, j.ID) }
 
 // Renew makes a job be tried again, whatever its verdict, because the job itself has changed.
 func (w *JobWriter) Renew(j *cluster.Job) { j.Internal.Version++ }
-
-// Read reads the PodGroup's fields of the job itself, and assigns its tasks to subgroups. Nil means that the PodGroup is
-// deleted.
-func (w *JobWriter) Read(j *cluster.Job, group *schedulingv1beta1.PodGroup) {
-	j.Read(w.c.Resources, group)
-}
 
 // Settle updates what follows from a job's totals, and lists it if it waits.
 func (w *JobWriter) Settle(j *cluster.Job) { w.c.settleJob(j) }

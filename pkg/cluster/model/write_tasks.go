@@ -47,10 +47,7 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	t.Read(s.Pod)
 	c.leave(t)
 	join()
-	if s.Node != nil {
-		t.Node, t.Internal.InNode = s.Node, len(s.Node.Internal.Tasks)
-		s.Node.Internal.Tasks = append(s.Node.Internal.Tasks, t)
-	}
+	c.enter(t, s.Node)
 	t.Status = s.Status
 	c.account(t, +1)
 	if !s.Status.Assumed() {
@@ -96,12 +93,6 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 
 // Release takes a task off its node.
 func (w *TaskWriter) Release(t *cluster.Task, status gang.Status) { w.c.release(t, status) }
-
-// Spare undoes an eviction that was decided before: the task stays.
-func (w *TaskWriter) Spare(t *cluster.Task) {
-	w.c.move(t, t.Internal.Was, t.Node)
-	w.c.world.Note(wake.PodPlaced)
-}
 
 // Linger stops counting on the end of a task that is overdue.
 func (w *TaskWriter) Linger(t *cluster.Task) { w.c.move(t, cluster.Lingering, t.Node) }

@@ -34,6 +34,11 @@ func (w *Writer) Served() *supplies.Served { return w.c.served }
 // IsInTransaction reports whether logged operations are neither undone nor kept.
 func (w *Writer) IsInTransaction() bool { return len(w.c.log) > 0 }
 
+// RequireNoTransaction panics if it is called inside a transaction; what says what must not happen there.
+func (w *Writer) RequireNoTransaction(what string) {
+	invariant(!w.IsInTransaction(), "%s inside a transaction", what)
+}
+
 // SettleShares notes a cause if what queues share has grown since it was last worked out, because a pod was placed on an
 // unusable node. Later jobs of that session were refused by the old share.
 func (w *Writer) SettleShares() {

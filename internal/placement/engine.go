@@ -306,11 +306,16 @@ func (e *Engine) makeSpace() {
 	if e.ranked = len(ranked); e.ranked < most(e.cluster, answersBytes) {
 		return
 	}
-	slices.SortFunc(ranked, func(a, b *answers) int { return cmp.Compare(a.asked, b.asked) })
-	for _, a := range ranked[:len(ranked)/2] {
+	for _, a := range olderHalf(ranked, func(a *answers) uint64 { return a.asked }) {
 		a.unrank()
 		e.ranked--
 	}
+}
+
+// olderHalf sorts stored answers, and returns the half that was not asked for longest. asked counts the questions.
+func olderHalf[T any](stored []T, asked func(T) uint64) []T {
+	slices.SortFunc(stored, func(a, b T) int { return cmp.Compare(asked(a), asked(b)) })
+	return stored[:len(stored)/2]
 }
 
 // forgetUnused drops the answers for classes that are no longer in use.

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/internal/placement/kube"
@@ -55,8 +54,7 @@ func makeSpaceForObjects(e *Engine) {
 	if e.objectsRead = len(kept); e.objectsRead < most(e.cluster, objectsBytes) {
 		return
 	}
-	slices.SortFunc(kept, func(o, p *objects) int { return cmp.Compare(o.asked, p.asked) })
-	for _, o := range kept[:len(kept)/2] {
+	for _, o := range olderHalf(kept, func(o *objects) uint64 { return o.asked }) {
 		*o = objects{question: o.question, version: o.version + 1, preferences: map[string]*preferences{}}
 		e.objectsRead--
 	}

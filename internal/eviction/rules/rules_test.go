@@ -73,6 +73,16 @@ func rulesFor(m *harness.Model, scope decision.Scope) *rules.Rules {
 
 var scopes = []decision.Scope{decision.BetweenQueues, decision.BetweenJobs, decision.Anywhere, decision.WithinJob}
 
+// scopesWhere returns the scopes in which the rules for the job preemptor hold what is asked.
+func scopesWhere(m *harness.Model, holds func(*rules.Rules) bool) (found []decision.Scope) {
+	for _, scope := range scopes {
+		if holds(rulesFor(m, scope)) {
+			found = append(found, scope)
+		}
+	}
+	return found
+}
+
 func TestAScopeSaysWhichPodsItConcerns(t *testing.T) {
 	gone := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: harness.Start} }
 	over := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
@@ -96,12 +106,7 @@ func TestAScopeSaysWhichPodsItConcerns(t *testing.T) {
 			if test.group != nil {
 				m.Set(test.group)
 			}
-			var got []decision.Scope
-			for _, scope := range scopes {
-				if rulesFor(m, scope).Concerns(m.TaskNamed("p")) {
-					got = append(got, scope)
-				}
-			}
+			got := scopesWhere(m, func(r *rules.Rules) bool { return r.Concerns(m.TaskNamed("p")) })
 			if !slices.Equal(got, test.want) {
 				t.Errorf("it concerns %v, want %v", got, test.want)
 			}
@@ -171,12 +176,7 @@ func TestNominatedNodesAreTakenFromLowerJobsOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := modelOf(t).Set(test.group)
-			var got []decision.Scope
-			for _, scope := range scopes {
-				if rulesFor(m, scope).Outranks(m.JobNamed("g")) {
-					got = append(got, scope)
-				}
-			}
+			got := scopesWhere(m, func(r *rules.Rules) bool { return r.Outranks(m.JobNamed("g")) })
 			if !slices.Equal(got, test.want) {
 				t.Errorf("it outranks the job in %v, want %v", got, test.want)
 			}

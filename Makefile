@@ -77,9 +77,10 @@ check-generated: generate ## Fail if what is generated is stale.
 	@test -z "$$(git status --porcelain -- pkg/apis pkg/client installer)" || { git status --short -- pkg/apis pkg/client installer; exit 1; }
 
 .PHONY: bench
-bench: build ## Run the benchmarks: decisions in process; bindings, and pods of Jobs, on a local cluster beside a plain loop.
+bench: build ## Run the benchmarks: decisions in process; bindings, waits, and pods of Jobs on a local cluster.
 	go test -run '^$$' -bench . -benchmem ./pkg/... ./internal/...
 	bin/hekla bench
+	bin/hekla bench latency
 	bin/hekla bench jobs
 
 .PHONY: demo

@@ -8,44 +8,102 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/benchmark"
+	"hekla.sh/hekla/internal/benchmark/jobs"
+	"hekla.sh/hekla/internal/benchmark/latency"
+	"hekla.sh/hekla/internal/benchmark/testbed"
 	"hekla.sh/hekla/internal/localcluster"
+)
+
+// What is measured by default, and with --quick.
+var (
+	defaultShapes = []string{"5000x1", "50x100", "500x10", "1x5000"}
+	quickShapes   = []string{"1000x1", "10x100", "100x10", "1x1000"}
 )
 
 func newBenchCommand() *cobra.Command {
 	var options benchmark.Options
+	var shapes []string
+	var isQuick bool
 	var output string
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure how many pods a second are bound, beside a plain loop of Binding requests",
-		Long: `Starts a fresh local cluster and lets two contenders bind pods there, in turn: the yardstick, a plain loop that sends one
-Binding request after the other and decides nothing; and hekla-scheduler, started as hekla up starts it once all pods
-are there. Prints what it measured, and what was wrong with it if anything was.
+		Short: "Measure how many pods a second are bound, beside a loop of concurrent Binding requests",
+		Long: `Starts a fresh local cluster and lets two contenders bind pods there, in turn: the yardstick, a loop that sends Binding
+requests, as many at once as make it fastest, and decides nothing; and hekla-scheduler, started as hekla up starts it once
+all pods are there. How many requests at once make the loop fastest is tried first, on the same cluster. Prints what it
+measured, and what was wrong with it if anything was.
+
+A load is written as GANGSxMEMBERS: 50x100 is fifty gangs of a hundred pods. The default of four loads with three runs
+takes some fifteen minutes, --quick about two.
+
+Nothing else should run on the machine meanwhile; the report says what did.
+
+Exit codes: 0 measured and right, 1 not measured, or a pod, gang or node is not as it must be.`,
+		Example: `  hekla bench --quick -o text
+  hekla bench --nodes 5000 --shapes 200x100 --runs 1 -o text
+  hekla bench latency --rates 50,100,200 -o text`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) (err error) {
+			if isQuick && !command.Flags().Changed("shapes") {
+				shapes = quickShapes
+			}
+			if isQuick && !command.Flags().Changed("runs") {
+				options.Runs = 1
+			}
+			if options.Shapes, err = benchmark.ParseShapes(shapes); err != nil {
+				return fmt.Errorf("--shapes: %w", err)
+			}
+			return runBenchmark(command, "scheduler", output, &options.Options, func() (benchReport, error) { return benchmark.Run(command.Context(), options) })
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&options.Nodes, "nodes", 1000, "number of nodes")
+	flags.StringSliceVar(&shapes, "shapes", defaultShapes, "loads, each as GANGSxMEMBERS")
+	flags.IntVar(&options.Runs, "runs", 3, "how often both are measured with each load; which of them begins alternates")
+	flags.BoolVar(&isQuick, "quick", false, "use a fifth of the pods and one run, unless --shapes or --runs say otherwise")
+	addLoadFlags(flags, &options.Options, &options.Queues, &options.Backlog)
+	addOutputFlag(flags, &output)
+	command.AddCommand(newBenchLatencyCommand(), newBenchJobsCommand())
+	return command
+}
+
+func newBenchLatencyCommand() *cobra.Command {
+	var options latency.Options
+	var output string
+	command := &cobra.Command{
+		Use:   "latency",
+		Short: "Measure how long pods that arrive at a steady rate wait for their nodes",
+		Long: `Starts a fresh local cluster with hekla-scheduler, started as hekla up starts it, and creates gangs of pods at steady rates, one
+rate after the other. Prints how long the pods were there before they had a node, as a watch of the benchmark shows it, and
+the CPU time that the scheduler took for each pod.
 
 Nothing else should run on the machine meanwhile; the report says what did.
 
 Exit codes: 0 measured and right, 1 not measured, or a pod, gang or node is not as it must be.`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return bench(command, options, output) },
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runBenchmark(command, "scheduler", output, &options.Options, func() (benchReport, error) { return latency.Run(command.Context(), options) })
+		},
 	}
 	flags := command.Flags()
 	flags.IntVar(&options.Nodes, "nodes", 1000, "number of nodes")
-	flags.IntVar(&options.Pods, "pods", 5000, "number of pods in each measurement")
-	flags.IntVar(&options.Gang, "gang", 100, "number of pods in a gang")
-	flags.IntVar(&options.Runs, "runs", 3, "how often both are measured; which of them begins alternates")
-	flags.BoolVar(&options.PodsRun, "kwok-pods", true, "let bound pods become Running, which takes from the API server in both measurements")
-	flags.StringVarP(&output, "output", "o", "json", "json or text")
-	command.AddCommand(newBenchJobsCommand())
+	flags.IntSliceVar(&options.Rates, "rates", []int{50, 100, 200}, "pods created per second, one rate after the other")
+	flags.DurationVar(&options.Duration, "duration", 20*time.Second, "how long pods are created at each rate")
+	flags.IntVar(&options.Gang, "gang", 1, "number of pods in a gang")
+	addLoadFlags(flags, &options.Options, &options.Queues, &options.Backlog)
+	addOutputFlag(flags, &output)
 	return command
 }
 
 func newBenchJobsCommand() *cobra.Command {
-	var options benchmark.JobOptions
+	var options jobs.Options
 	var output string
 	command := &cobra.Command{
 		Use:   "jobs",
@@ -58,53 +116,45 @@ Nothing else should run on the machine meanwhile; the report says what did.
 
 Exit codes: 0 measured and right, 1 not measured, or a Job has not the pods that it must have.`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return benchJobs(command, options, output) },
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runBenchmark(command, "controllers", output, &options.Options, func() (benchReport, error) { return jobs.Run(command.Context(), options) })
+		},
 	}
 	flags := command.Flags()
 	flags.IntVar(&options.Jobs, "jobs", 1000, "number of Jobs in each measurement")
 	flags.IntVar(&options.Pods, "pods", 10, "number of pods of each Job")
 	flags.IntVar(&options.Runs, "runs", 3, "how often both are measured; which of them begins alternates")
-	flags.StringVarP(&output, "output", "o", "json", "json or text")
+	addOutputFlag(flags, &output)
 	return command
 }
 
-func bench(command *cobra.Command, options benchmark.Options, output string) error {
-	measured, err := whatIsMeasured(command.Context(), "scheduler", output)
+// addLoadFlags adds what the benchmarks of the scheduler have in common.
+func addLoadFlags(flags *pflag.FlagSet, bed *testbed.Options, queues, backlog *int) {
+	flags.IntVar(queues, "queues", 1, "number of queues that the gangs are in, in turn")
+	flags.IntVar(backlog, "backlog", 0, "number of pods that wait besides, which no node has room for")
+	flags.BoolVar(&bed.PodsRun, "kwok-pods", false, "let kwok make bound pods Running, which takes from the API server as kubelets would")
+}
+
+func addOutputFlag(flags *pflag.FlagSet, output *string) {
+	flags.StringVarP(output, "output", "o", "json", "json or text")
+}
+
+// runBenchmark measures a component and writes the report.
+func runBenchmark(command *cobra.Command, component, output string, bed *testbed.Options, run func() (benchReport, error)) error {
+	measured, err := whatIsMeasured(command.Context(), component, output)
 	if err != nil {
 		return err
 	}
-	options.Version, options.Manifests, options.ServiceAccount = measured.version, measured.manifests, measured.account
-	options.Progress, options.StartScheduler = command.ErrOrStderr(), measured.start
-	report, err := benchmark.Run(command.Context(), options)
+	bed.Component, bed.Progress = *measured, command.ErrOrStderr()
+	report, err := run()
 	if err != nil {
 		return err
 	}
 	return writeReport(command.OutOrStdout(), report, output)
 }
 
-func benchJobs(command *cobra.Command, options benchmark.JobOptions, output string) error {
-	measured, err := whatIsMeasured(command.Context(), "controllers", output)
-	if err != nil {
-		return err
-	}
-	options.Version, options.Manifests, options.ServiceAccount = measured.version, measured.manifests, measured.account
-	options.Progress, options.StartControllers = command.ErrOrStderr(), measured.start
-	report, err := benchmark.RunJobs(command.Context(), options)
-	if err != nil {
-		return err
-	}
-	return writeReport(command.OutOrStdout(), report, output)
-}
-
-// measuredComponent is the component that a benchmark is about.
-type measuredComponent struct {
-	version   string
-	manifests []*unstructured.Unstructured
-	account   types.NamespacedName
-	start     func(context.Context, *localcluster.Cluster) (*localcluster.Process, error)
-}
-
-func whatIsMeasured(ctx context.Context, name, output string) (*measuredComponent, error) {
+// whatIsMeasured finds a component and asks it for its version.
+func whatIsMeasured(ctx context.Context, name, output string) (*testbed.Component, error) {
 	if output != "json" && output != "text" {
 		return nil, fmt.Errorf("--output %q: it must be json or text", output)
 	}
@@ -125,11 +175,11 @@ func whatIsMeasured(ctx context.Context, name, output string) (*measuredComponen
 	if err != nil {
 		return nil, err
 	}
-	return &measuredComponent{
-		version:   strings.TrimSpace(strings.TrimPrefix(string(said), c.executable())),
-		manifests: manifests,
-		account:   types.NamespacedName{Namespace: systemNamespace, Name: c.serviceAccount},
-		start: func(ctx context.Context, cluster *localcluster.Cluster) (*localcluster.Process, error) {
+	return &testbed.Component{
+		Version:        strings.TrimSpace(strings.TrimPrefix(string(said), c.executable())),
+		Manifests:      manifests,
+		ServiceAccount: types.NamespacedName{Namespace: systemNamespace, Name: c.serviceAccount},
+		Start: func(ctx context.Context, cluster *localcluster.Cluster) (*localcluster.Process, error) {
 			if err := c.run(ctx, cluster); err != nil {
 				return nil, err
 			}

@@ -25,7 +25,7 @@ func TestAReportWithViolationsFailsTheBenchmark(t *testing.T) {
 
 func TestAReportWithoutViolationsIsReadBackFromItsJSON(t *testing.T) {
 	var out bytes.Buffer
-	want := &benchmark.Report{Median: benchmark.Median{Ratio: 0.97}, Violations: []string{}}
+	want := &benchmark.Report{Shapes: []benchmark.ShapeReport{{Median: benchmark.Median{Ratio: 0.97}}}, Violations: []string{}}
 	if err := writeReport(&out, want, "json"); err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +33,17 @@ func TestAReportWithoutViolationsIsReadBackFromItsJSON(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Median.Ratio != want.Median.Ratio {
-		t.Errorf("the ratio is %v, want %v", got.Median.Ratio, want.Median.Ratio)
+	if len(got.Shapes) != 1 || got.Shapes[0].Median.Ratio != 0.97 {
+		t.Errorf("the shapes are %+v, want one with the ratio 0.97", got.Shapes)
+	}
+}
+
+func TestBenchRefusesAShapeThatIsNone(t *testing.T) {
+	command := newBenchCommand()
+	command.SetArgs([]string{"--shapes=50x100,7"})
+	command.SilenceErrors, command.SilenceUsage = true, true
+	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), `--shapes: shape "7"`) {
+		t.Errorf("got %v, want an error that names the flag and the shape", err)
 	}
 }
 

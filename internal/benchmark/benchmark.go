@@ -4,83 +4,82 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/prometheus/procfs"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-
-	"hekla.sh/hekla/internal/edge/apiserver"
-	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/internal/benchmark/testbed"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// What a node has and a pod asks for, as on the rig on which Volcano, Kueue and YuniKorn are compared with each other.
-const (
-	nodeCPUs, nodeMemory, nodePods = 32, "256Gi", 110
-	podCPUs, podMemory             = 1, "1Gi"
-)
+// Shape is a load: so many gangs of so many pods.
+type Shape struct {
+	Gangs   int `json:"gangs"`
+	Members int `json:"members"`
+}
 
-// unlimited is a rate that no API server reaches.
-const unlimited = 1_000_000
+// ParseShapes reads shapes such as "50x100".
+func ParseShapes(texts []string) ([]Shape, error) {
+	var shapes []Shape
+	for _, text := range texts {
+		gangs, members, _ := strings.Cut(text, "x")
+		var s Shape
+		var errs [2]error
+		s.Gangs, errs[0] = strconv.Atoi(gangs)
+		s.Members, errs[1] = strconv.Atoi(members)
+		if errors.Join(errs[:]...) != nil || s.Gangs < 1 || s.Members < 1 {
+			return nil, fmt.Errorf("shape %q: it must be GANGSxMEMBERS, such as 50x100", text)
+		}
+		shapes = append(shapes, s)
+	}
+	return shapes, nil
+}
+
+func (s Shape) String() string { return fmt.Sprintf("%dx%d", s.Gangs, s.Members) }
 
 // Options say what is measured.
 type Options struct {
-	// Nodes and Pods are how many there are, in each measurement; Gang is how many pods form a gang, and divides Pods.
-	Nodes, Pods, Gang int
-	// Runs is how often both contenders are measured.
+	testbed.Options
+	// Shapes are measured one after the other, in each run.
+	Shapes []Shape
+	// Runs is how often both contenders are measured with each shape.
 	Runs int
-	// PodsRun lets kwok make every bound pod Running. It takes from the API server what kubelets would, in both
-	// measurements. Without, bound pods stay Pending.
-	PodsRun bool
-	// Manifests are what the installer applies: our kinds, and the scheduler's rights and configuration.
-	Manifests []*unstructured.Unstructured
-	// ServiceAccount is the one that the scheduler runs as. The plain loop uses it too.
-	ServiceAccount types.NamespacedName
-	// StartScheduler starts the scheduler and returns when it is ready.
-	StartScheduler func(context.Context, *localcluster.Cluster) (*localcluster.Process, error)
-	// Version is the scheduler's.
-	Version string
-	// Progress receives sentences for a person.
-	Progress io.Writer
+	// Queues is how many queues the gangs are in, in turn.
+	Queues int
+	// Backlog is how many gangs of one pod wait besides, which no node has room for.
+	Backlog int
 }
 
 func (o *Options) validate() error {
 	for _, given := range []struct {
-		name  string
-		value int
-	}{{"nodes", o.Nodes}, {"pods", o.Pods}, {"gang", o.Gang}, {"runs", o.Runs}} {
-		if given.value < 1 {
-			return fmt.Errorf("%s is %d; it must be 1 or more", given.name, given.value)
+		name         string
+		value, least int
+	}{{"nodes", o.Nodes, 1}, {"runs", o.Runs, 1}, {"queues", o.Queues, 1}, {"backlog", o.Backlog, 0}} {
+		if given.value < given.least {
+			return fmt.Errorf("%s is %d; it must be %d or more", given.name, given.value, given.least)
 		}
 	}
-	if o.Pods%o.Gang != 0 {
-		return fmt.Errorf("%d pods cannot be divided into gangs of %d", o.Pods, o.Gang)
+	if len(o.Shapes) == 0 {
+		return errors.New("no shape is given")
 	}
-	if o.Pods < 2 {
-		return errors.New("the time from the first binding to the last needs 2 pods or more")
-	}
-	if room := o.Nodes * (nodeCPUs / podCPUs); o.Pods > room {
-		return fmt.Errorf("%d pods do not fit: %d nodes have room for %d", o.Pods, o.Nodes, room)
+	for _, s := range o.Shapes {
+		pods := s.Gangs * s.Members
+		if pods < 2 {
+			return fmt.Errorf("shape %s: the time from the first binding to the last needs 2 pods or more", s)
+		}
+		if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); pods > room {
+			return fmt.Errorf("shape %s: %d pods do not fit: %d nodes have room for %d", s, pods, o.Nodes, room)
+		}
 	}
 	return nil
 }
 
 // bench is one execution of Run.
 type bench struct {
-	Options
-	proc    procfs.FS
-	cluster *localcluster.Cluster
-	// controlPlane is the processes of the cluster.
-	controlPlane []*localcluster.Process
-	clients      *apiserver.Clients // with all rights
-	binder       *apiserver.Clients // with those of the scheduler
-	nodes        []string
-	report       *Report
+	*testbed.Testbed
+	options Options
+	queues  []string
+	report  *Report
 }
 
 // Run measures. What was measured wrongly, and why, is in [Report.Violations]; an error means that there is no report.
@@ -88,109 +87,73 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	proc, err := procfs.NewDefaultFS()
+	bed, err := testbed.Start(ctx, options.Options)
 	if err != nil {
-		return nil, fmt.Errorf("the benchmark reads CPU times from /proc, which Linux has: %w", err)
-	}
-	b := &bench{Options: options, proc: proc}
-	if err := b.start(ctx); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(b.measureAll(ctx), b.cluster.Stop()); err != nil {
+	b := &bench{Testbed: bed, options: options, report: newReport(&options, bed.About)}
+	if options.Queues > 1 {
+		b.queues = testbed.QueueNames(options.Queues)
+	}
+	if err := errors.Join(b.measureAll(ctx), bed.Stop()); err != nil {
 		return nil, err
 	}
 	return b.report, nil
 }
 
-// start brings up the cluster with all that stays the same through the measurements.
-func (b *bench) start(ctx context.Context) (err error) {
-	b.say("Starting a cluster of %d nodes …", b.Nodes)
-	b.cluster, err = localcluster.Start(ctx, localcluster.Options{
-		Name: "bench", Nodes: b.Nodes, WithoutKwok: !b.PodsRun, Manifests: b.Manifests, Progress: b.Progress,
-		NodeTemplate: localcluster.NodeTemplate{Capacity: corev1.ResourceList{
-			corev1.ResourceCPU:    *resource.NewQuantity(nodeCPUs, resource.DecimalSI),
-			corev1.ResourceMemory: resource.MustParse(nodeMemory),
-			corev1.ResourcePods:   *resource.NewQuantity(nodePods, resource.DecimalSI),
-		}},
-	})
-	if err != nil {
-		return err
-	}
-	if err := b.prepare(ctx); err != nil {
-		return errors.Join(err, b.cluster.Stop())
-	}
-	return nil
-}
-
-func (b *bench) prepare(ctx context.Context) (err error) {
-	b.controlPlane = b.cluster.Processes()
-	if b.clients, err = apiserver.Connect(b.cluster.Config(), unlimited, unlimited); err != nil {
-		return err
-	}
-	restricted, err := b.cluster.ServiceAccountConfig(ctx, b.ServiceAccount.Namespace, b.ServiceAccount.Name)
-	if err != nil {
-		return err
-	}
-	if b.binder, err = apiserver.Connect(restricted, unlimited, unlimited); err != nil {
-		return err
-	}
-	if b.nodes, err = b.cluster.Nodes(ctx); err != nil {
-		return err
-	}
-	if err := b.cluster.CreateNamespace(ctx, namespace); err != nil {
-		return err
-	}
-	// The controllers, which would make the queue, do not run here.
-	queue := &schedulingv1beta1.Queue{
-		ObjectMeta: metav1.ObjectMeta{Name: schedulingv1beta1.DefaultQueue},
-		Spec:       schedulingv1beta1.QueueSpec{Weight: 1, Parent: schedulingv1beta1.RootQueue},
-	}
-	if _, err := b.clients.Batch.SchedulingV1beta1().Queues().Create(ctx, queue, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create the queue %s: %w", queue.Name, err)
-	}
-	b.report, err = b.newReport()
-	return err
-}
-
-// measureAll measures both contenders as often as asked: A B, B A, A B …, so that a machine or a cluster that becomes
-// slower with time favours neither.
 func (b *bench) measureAll(ctx context.Context) error {
-	for number := 1; number <= b.Runs; number++ {
-		run := Pair{PlainLoopFirst: number%2 == 1}
-		contenders := []func() error{
-			func() (err error) {
-				run.PlainLoop, err = b.measure(ctx, number, plainLoop, b.runPlainLoop)
-				return err
-			},
-			func() (err error) {
-				run.Hekla, err = b.measure(ctx, number, hekla, b.runScheduler)
-				return err
-			},
+	if err := b.CreatePlaces(ctx, b.queues); err != nil {
+		return err
+	}
+	if b.options.Backlog > 0 {
+		b.Say("Creating %d pods that no node has room for …", b.options.Backlog)
+		backlog := &testbed.Load{Name: "backlog", SchedulerName: schedulingv1beta1.DefaultSchedulerName, Gangs: b.options.Backlog,
+			Members: 1, Queues: b.queues, IsTooLarge: true}
+		if err := b.Create(ctx, backlog); err != nil {
+			return err
 		}
-		if !run.PlainLoopFirst {
-			slices.Reverse(contenders)
-		}
-		for _, measure := range contenders {
-			if err := measure(); err != nil {
+	}
+	if err := b.calibrate(ctx); err != nil {
+		return err
+	}
+	for number := 1; number <= b.options.Runs; number++ {
+		for i := range b.report.Shapes {
+			if err := b.measureBoth(ctx, number, i); err != nil {
 				return err
 			}
 		}
-		run.Ratio = ratio(run.Hekla.PodsPerSecond, run.PlainLoop.PodsPerSecond)
-		run.RunningRatio = ratio(run.Hekla.PodsRunningPerSecond, run.PlainLoop.PodsRunningPerSecond)
-		b.report.Runs = append(b.report.Runs, run)
 	}
-	b.report.Median = medianOf(b.report.Runs)
+	for i := range b.report.Shapes {
+		b.report.Shapes[i].Median = medianOf(b.report.Shapes[i].Runs)
+	}
 	return nil
 }
 
-// ratio is 0 of what was not measured.
-func ratio(of, to float64) float64 {
-	if to == 0 {
-		return 0
+// measureBoth measures both contenders with a shape, one after the other: A B, B A, A B …, so that a machine or a cluster that
+// becomes slower with time favours neither.
+func (b *bench) measureBoth(ctx context.Context, number, shape int) error {
+	of := &b.report.Shapes[shape]
+	run := Pair{LoopFirst: (number+shape)%2 == 1}
+	contenders := []func() error{
+		func() (err error) {
+			run.Loop, err = b.measure(ctx, number, of.Shape, loop, b.runLoop)
+			return err
+		},
+		func() (err error) {
+			run.Hekla, err = b.measure(ctx, number, of.Shape, hekla, b.runScheduler)
+			return err
+		},
 	}
-	return of / to
-}
-
-func (b *bench) say(format string, values ...any) {
-	_, _ = fmt.Fprintf(b.Progress, format+"\n", values...)
+	if !run.LoopFirst {
+		slices.Reverse(contenders)
+	}
+	for _, measure := range contenders {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	run.Ratio = testbed.Ratio(run.Hekla.PodsPerSecond, run.Loop.PodsPerSecond)
+	run.RunningRatio = testbed.Ratio(run.Hekla.PodsRunningPerSecond, run.Loop.PodsRunningPerSecond)
+	of.Runs = append(of.Runs, run)
+	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 
 	"hekla.sh/hekla/internal/benchmark"
+	"hekla.sh/hekla/internal/benchmark/jobs"
+	"hekla.sh/hekla/internal/benchmark/latency"
 )
 
 // patience bounds the benchmark of the test: long enough for two busy cores, and only ever reached by a failure.
@@ -43,7 +45,7 @@ func TestTheCommandMeasuresBothContenders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds two executables and starts a cluster")
 	}
-	output := runBench(t, "scheduler", "--nodes=20", "--pods=200", "--gang=20", "--runs=1")
+	output := runBench(t, "scheduler", "--nodes=20", "--shapes=10x20", "--runs=1", "--queues=2", "--backlog=5", "--kwok-pods")
 	var report benchmark.Report
 	if err := json.Unmarshal(output, &report); err != nil {
 		t.Fatalf("%v in\n%s", err, output)
@@ -51,11 +53,14 @@ func TestTheCommandMeasuresBothContenders(t *testing.T) {
 	if report.Violations == nil || len(report.Violations) > 0 {
 		t.Errorf("violations are %q, want an empty list", report.Violations)
 	}
-	if len(report.Runs) != 1 || !report.Runs[0].PlainLoopFirst {
-		t.Fatalf("runs are %+v, want one, which the plain loop begins", report.Runs)
+	if report.RequestsAtOnce < 1 || len(report.Trials) < 2 {
+		t.Errorf("the loop sends %d requests at once, of the trials %v", report.RequestsAtOnce, report.Trials)
 	}
-	run := report.Runs[0]
-	for name, m := range map[string]benchmark.Measurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
+	if len(report.Shapes) != 1 || len(report.Shapes[0].Runs) != 1 {
+		t.Fatalf("shapes are %+v, want one with one run", report.Shapes)
+	}
+	run := report.Shapes[0].Runs[0]
+	for name, m := range map[string]benchmark.Measurement{"loop": run.Loop, "Hekla": run.Hekla} {
 		if m.PodsBound != 200 || m.APIWrites["POST pods/binding 201"] != 200 {
 			t.Errorf("%s: %d pods bound by %d bindings, want 200 by 200", name, m.PodsBound, m.APIWrites["POST pods/binding 201"])
 		}
@@ -67,8 +72,8 @@ func TestTheCommandMeasuresBothContenders(t *testing.T) {
 	if use == nil || use.CPUSeconds <= 0 || use.CPUSecondsAfterIdle < use.CPUSeconds || use.PeakMemoryBytes == 0 {
 		t.Errorf("what the scheduler used is %+v", use)
 	}
-	if want := run.Hekla.PodsPerSecond / run.PlainLoop.PodsPerSecond; report.Median.Ratio != want {
-		t.Errorf("the ratio is %v, want %v", report.Median.Ratio, want)
+	if want := run.Hekla.PodsPerSecond / run.Loop.PodsPerSecond; report.Shapes[0].Median.Ratio != want {
+		t.Errorf("the ratio is %v, want %v", report.Shapes[0].Median.Ratio, want)
 	}
 	if v := report.Versions; v.Kubernetes == "" || v.Etcd == "" || v.Kwok == "" || v.Go == "" || v.Hekla == "" {
 		t.Errorf("versions are missing in %+v", v)
@@ -83,7 +88,7 @@ func TestTheCommandMeasuresTheControllers(t *testing.T) {
 		t.Skip("it builds two executables and starts a cluster")
 	}
 	output := runBench(t, "controllers", "jobs", "--jobs=10", "--pods=5", "--runs=1")
-	var report benchmark.JobReport
+	var report jobs.Report
 	if err := json.Unmarshal(output, &report); err != nil {
 		t.Fatalf("%v in\n%s", err, output)
 	}
@@ -94,7 +99,7 @@ func TestTheCommandMeasuresTheControllers(t *testing.T) {
 		t.Fatalf("runs are %+v, want one, which the plain loop begins", report.Runs)
 	}
 	run := report.Runs[0]
-	for name, m := range map[string]benchmark.JobMeasurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
+	for name, m := range map[string]jobs.Measurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
 		if m.WritesPerSecond <= m.PodsPerSecondFromStart {
 			t.Errorf("%s: %.0f writes a second, of which %.0f are pods, leave none for PodGroups", name, m.WritesPerSecond, m.PodsPerSecondFromStart)
 		}
@@ -108,7 +113,32 @@ func TestTheCommandMeasuresTheControllers(t *testing.T) {
 	if run.Hekla.ProcessCPUSeconds <= 0 || run.Hekla.PeakMemoryBytes == 0 || run.Ratio != run.Hekla.PodsPerSecond/run.PlainLoop.PodsPerSecond {
 		t.Errorf("what the controllers used is missing in %+v", run)
 	}
-	if report.Parameters != (benchmark.JobParameters{Jobs: 10, Pods: 5, Runs: 1}) || report.Versions.Hekla == "" || report.Machine.CPUs < 1 {
+	if report.Parameters != (jobs.Parameters{Jobs: 10, Pods: 5, Runs: 1}) || report.Versions.Hekla == "" || report.Machine.CPUs < 1 {
 		t.Errorf("measured is %+v on %+v with %+v", report.Parameters, report.Machine, report.Versions)
+	}
+}
+
+func TestTheCommandMeasuresHowLongPodsWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two executables and starts a cluster")
+	}
+	output := runBench(t, "scheduler", "latency", "--nodes=20", "--rates=20,40", "--gang=2", "--duration=2s", "--backlog=3")
+	var report latency.Report
+	if err := json.Unmarshal(output, &report); err != nil {
+		t.Fatalf("%v in\n%s", err, output)
+	}
+	if report.Violations == nil || len(report.Violations) > 0 {
+		t.Errorf("violations are %q, want an empty list", report.Violations)
+	}
+	if len(report.Rates) != 2 || report.Rates[0].Pods != 40 || report.Rates[1].Pods != 80 {
+		t.Fatalf("rates are %+v, want two, of 40 and 80 pods", report.Rates)
+	}
+	for _, m := range report.Rates {
+		if m.WaitMillis.P50 <= 0 || m.WaitMillis.P99 < m.WaitMillis.P50 || m.WaitMillis.Most < m.WaitMillis.P99 {
+			t.Errorf("at %d pods/s the waits are %+v", m.PodsPerSecond, m.WaitMillis)
+		}
+		if m.ProcessCPUMillisPerPod <= 0 || m.ControlPlaneCPUs <= 0 || m.APIWrites["POST pods/binding 201"] != m.Pods {
+			t.Errorf("numbers are missing in %+v", m)
+		}
 	}
 }

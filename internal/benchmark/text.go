@@ -4,41 +4,60 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
+
+	"hekla.sh/hekla/internal/benchmark/testbed"
 )
 
 // WriteText writes the report for a person.
 func (r *Report) WriteText(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	p, m := r.Parameters, r.Median
-	line("Machine\t%d cores, %.0f GiB", r.Machine.CPUs, math.Round(gibibytes(r.Machine.MemoryBytes)))
-	line("Versions\tHekla %s, Kubernetes %s, etcd %s, kwok %s, %s", r.Versions.Hekla, r.Versions.Kubernetes, r.Versions.Etcd, r.Versions.Kwok, r.Versions.Go)
-	line("Load\t%d pods (%d CPU, %s) in gangs of %d on %d nodes (%d CPU, %s, %d pods)",
-		p.Pods, p.Pod.CPU, p.Pod.Memory, p.Gang, p.Nodes, p.Node.CPU, p.Node.Memory, p.Node.Pods)
+	p := r.Parameters
+	for _, text := range r.Lines() {
+		line("%s", text)
+	}
+	line("Cluster\t%d nodes (%d CPU, %s, %d pods); each pod %d CPU, %s", p.Nodes, p.Node.CPU, p.Node.Memory, p.Node.Pods, p.Pod.CPU, p.Pod.Memory)
+	line("Load\tgangs x members; queues: %d; pods that no node has room for: %d", p.Queues, p.Backlog)
 	line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
+	line("Loop\t%d requests at once (%s)", r.RequestsAtOnce, r.trials())
 	line("")
-	line("run\t\tbound/s\tfrom start\trunning/s\tseconds\tCPU s\tafter idle\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
-	for i := range r.Runs {
-		run := &r.Runs[i]
-		rows := []string{r.row("plain loop", &run.PlainLoop), r.row("Hekla", &run.Hekla)}
-		if !run.PlainLoopFirst {
-			slices.Reverse(rows)
-		}
-		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%s\t\t\t\t\t\t", run.Ratio, r.running("%.2f", run.RunningRatio))) {
-			line("%d\t%s", i+1, row)
+	line("load\trun\t\tbound/s\tfrom start\trunning/s\tseconds\tCPU s\tafter idle\tCPU ms/pod\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
+	for i := range r.Shapes {
+		s := &r.Shapes[i]
+		for j := range s.Runs {
+			run := &s.Runs[j]
+			rows := []string{r.row("loop", &run.Loop), r.row("Hekla", &run.Hekla)}
+			if !run.LoopFirst {
+				slices.Reverse(rows)
+			}
+			for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%s\t\t\t\t\t\t\t", run.Ratio, r.running("%.2f", run.RunningRatio))) {
+				line("%s\t%d\t%s", s.Shape, j+1, row)
+			}
 		}
 	}
-	line("median\tplain loop\t%.0f\t\t%s\t\t\t\t\t\t", m.PlainLoopPodsPerSecond, r.running("%.0f", m.PlainLoopPodsRunningPerSecond))
-	line("median\tHekla\t%.0f\t%.0f\t%s\t\t%.2f\t%.2f\t%.0f\t\t", m.HeklaPodsPerSecond, m.HeklaPodsPerSecondFromStart,
-		r.running("%.0f", m.HeklaPodsRunningPerSecond), m.HeklaCPUSeconds, m.HeklaCPUSecondsAfterIdle, mebibytes(m.HeklaPeakMemoryBytesAfterIdle))
-	line("median\tratio\t%.2f\t\t%s\t\t\t\t\t\t", m.Ratio, r.running("%.2f", m.RunningRatio))
+	line("")
+	line("load, median\tloop bound/s\tHekla bound/s\tratio\trunning ratio\tCPU ms/pod\tafter idle\tpeak MiB")
+	for i := range r.Shapes {
+		s := &r.Shapes[i]
+		m, pods := &s.Median, float64(s.Gangs*s.Members)
+		line("%s\t%.0f\t%.0f\t%.2f\t%s\t%.2f\t%.2f\t%.0f", s.Shape, m.LoopPodsPerSecond, m.HeklaPodsPerSecond, m.Ratio, r.running("%.2f", m.RunningRatio),
+			1000*m.HeklaCPUSeconds/pods, 1000*m.HeklaCPUSecondsAfterIdle/pods, testbed.Mebibytes(m.HeklaPeakMemoryBytesAfterIdle))
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	return r.writeDetails(out)
+}
+
+func (r *Report) trials() string {
+	var said []string
+	for _, t := range r.Trials {
+		said = append(said, fmt.Sprintf("%d: %.0f/s", t.Requests, t.PodsPerSecond))
+	}
+	return strings.Join(said, ", ")
 }
 
 // running formats a number about pods that run, which there is only if pods should.
@@ -51,9 +70,10 @@ func (r *Report) running(format string, number float64) string {
 
 // row is one measurement as a line of the table.
 func (r *Report) row(who string, m *Measurement) string {
-	process := "\t\t"
+	process := "\t\t\t"
 	if use := m.Process; use != nil {
-		process = fmt.Sprintf("%.2f\t%.2f\t%.0f", use.CPUSeconds, use.CPUSecondsAfterIdle, mebibytes(float64(use.PeakMemoryBytesAfterIdle)))
+		process = fmt.Sprintf("%.2f\t%.2f\t%.2f\t%.0f", use.CPUSeconds, use.CPUSecondsAfterIdle, 1000*testbed.Ratio(use.CPUSeconds, float64(m.PodsBound)),
+			testbed.Mebibytes(float64(use.PeakMemoryBytesAfterIdle)))
 	}
 	return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%.2f\t%s\t%.1f\t%.1f", who, m.PodsPerSecond, m.PodsPerSecondFromStart,
 		r.running("%.0f", m.PodsRunningPerSecond), m.FirstToLastSeconds, process, m.ControlPlaneCPUSeconds, m.OtherCPUSeconds)
@@ -63,15 +83,27 @@ func (r *Report) row(who string, m *Measurement) string {
 func (r *Report) writeDetails(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	if number := len(r.Runs); number > 0 {
-		plainLoop, hekla := r.Runs[number-1].PlainLoop.APIWrites, r.Runs[number-1].Hekla.APIWrites
-		requests := make(Writes)
-		maps.Copy(requests, plainLoop)
-		maps.Copy(requests, hekla)
-		line("\nall writes in run %d\tplain loop\tHekla", number)
-		for _, request := range slices.Sorted(maps.Keys(requests)) {
-			line("%s\t%d\t%d", request, plainLoop[request], hekla[request])
+	header, requests := "\nall writes in the last run", testbed.Writes{}
+	var columns []testbed.Writes
+	for i := range r.Shapes {
+		s := &r.Shapes[i]
+		if len(s.Runs) == 0 {
+			continue
 		}
+		last := &s.Runs[len(s.Runs)-1]
+		header += fmt.Sprintf("\t%s loop\tHekla", s.Shape)
+		for _, writes := range []testbed.Writes{last.Loop.APIWrites, last.Hekla.APIWrites} {
+			columns = append(columns, writes)
+			maps.Copy(requests, writes)
+		}
+	}
+	line("%s", header)
+	for _, request := range slices.Sorted(maps.Keys(requests)) {
+		row := request
+		for _, writes := range columns {
+			row += fmt.Sprintf("\t%d", writes[request])
+		}
+		line("%s", row)
 	}
 	line("")
 	for _, violation := range r.Violations {
@@ -82,7 +114,3 @@ func (r *Report) writeDetails(out io.Writer) error {
 	}
 	return t.Flush()
 }
-
-func mebibytes(bytes float64) float64 { return bytes / (1 << 20) }
-
-func gibibytes(bytes uint64) float64 { return float64(bytes) / (1 << 30) }

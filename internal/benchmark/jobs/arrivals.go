@@ -1,4 +1,4 @@
-package benchmark
+package jobs
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/ptr"
 
+	"hekla.sh/hekla/internal/benchmark/testbed"
 	"hekla.sh/hekla/internal/localcluster"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -35,8 +36,8 @@ type arrivals struct {
 }
 
 // awaitPods begins to watch a namespace without pods.
-func (b *jobBench) awaitPods(ctx context.Context, namespace string, wanted int) (*arrivals, error) {
-	pods := b.clients.Core.CoreV1().Pods(namespace)
+func (b *bench) awaitPods(ctx context.Context, namespace string, wanted int) (*arrivals, error) {
+	pods := b.Clients.Core.CoreV1().Pods(namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (a *arrivals) see(event watch.Event, now time.Time) {
 // await returns when all pods are there, or when none has come for so long that none will; process is the contender's own, nil
 // if it has none.
 func (a *arrivals) await(ctx context.Context, process *localcluster.Process) error {
-	ticker := time.NewTicker(stallPoll)
+	ticker := time.NewTicker(testbed.StallPoll)
 	defer ticker.Stop()
 	for begin := time.Now(); ; {
 		select {
@@ -107,7 +108,7 @@ func (a *arrivals) await(ctx context.Context, process *localcluster.Process) err
 				return err
 			case process != nil && !process.IsAlive():
 				return fmt.Errorf("%s ended by itself; see %s", process.Name, process.LogPath)
-			case now.Sub(last) > stallPatience && now.Sub(begin) > stallPatience:
+			case now.Sub(last) > testbed.StallPatience && now.Sub(begin) > testbed.StallPatience:
 				return nil
 			}
 		}
@@ -115,7 +116,7 @@ func (a *arrivals) await(ctx context.Context, process *localcluster.Process) err
 }
 
 // tell puts what was seen into a measurement.
-func (a *arrivals) tell(m *JobMeasurement) {
+func (a *arrivals) tell(m *Measurement) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	m.PodsMade = len(a.pods)
@@ -124,7 +125,7 @@ func (a *arrivals) tell(m *JobMeasurement) {
 	}
 	m.StartToFirstSeconds, m.StartToLastSeconds = a.first.Sub(a.started).Seconds(), a.last.Sub(a.started).Seconds()
 	m.PodsPerSecondFromStart = float64(len(a.pods)) / m.StartToLastSeconds
-	m.WritesPerSecond = float64(m.APIWrites.total()) / m.StartToLastSeconds
+	m.WritesPerSecond = float64(m.APIWrites.Total()) / m.StartToLastSeconds
 	if seconds := a.last.Sub(a.first).Seconds(); seconds > 0 {
 		m.PodsPerSecond = float64(len(a.pods)-1) / seconds // the first pod opens the time in which the others are made
 	}
@@ -132,14 +133,14 @@ func (a *arrivals) tell(m *JobMeasurement) {
 
 // admitAll admits every PodGroup of a namespace, as the scheduler does when there is room. The function that it returns ends
 // that and says what went wrong.
-func (b *jobBench) admitAll(ctx context.Context, namespace string) (end func() error, err error) {
-	groups := b.clients.Batch.SchedulingV1beta1().PodGroups(namespace)
+func (b *bench) admitAll(ctx context.Context, namespace string) (end func() error, err error) {
+	groups := b.Clients.Batch.SchedulingV1beta1().PodGroups(namespace)
 	list, err := groups.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	var patches errgroup.Group
-	patches.SetLimit(creators)
+	patches.SetLimit(testbed.Creators)
 	admitted := []byte(fmt.Sprintf(`{"status":{"phase":%q}}`, schedulingv1beta1.PodGroupInqueue))
 	stop, err := watchAll(ctx, list.ResourceVersion, groups.Watch, func(event watch.Event) {
 		group, isGroup := event.Object.(*schedulingv1beta1.PodGroup)
@@ -164,15 +165,15 @@ func (b *jobBench) admitAll(ctx context.Context, namespace string) (end func() e
 }
 
 // removeJobs deletes everything of a namespace and returns when it is gone.
-func (b *jobBench) removeJobs(ctx context.Context, namespace string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, removalPatience, errors.New("not within "+removalPatience.String()))
+func (b *bench) removeJobs(ctx context.Context, namespace string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, testbed.RemovalPatience, errors.New("not within "+testbed.RemovalPatience.String()))
 	defer cancel()
-	pods := b.clients.Core.CoreV1().Pods(namespace)
+	pods := b.Clients.Core.CoreV1().Pods(namespace)
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	for {
 		err := errors.Join(
-			b.clients.Batch.BatchV1alpha1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
-			b.clients.Batch.SchedulingV1beta1().PodGroups(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+			b.Clients.Batch.BatchV1alpha1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+			b.Clients.Batch.SchedulingV1beta1().PodGroups(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
 			pods.DeleteCollection(ctx, now, metav1.ListOptions{}))
 		left, listErr := pods.List(ctx, metav1.ListOptions{Limit: 1})
 		if err == nil && listErr == nil && len(left.Items) == 0 {
@@ -181,7 +182,7 @@ func (b *jobBench) removeJobs(ctx context.Context, namespace string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("remove the pods: %w", errors.Join(context.Cause(ctx), err, listErr))
-		case <-time.After(removalPoll):
+		case <-time.After(testbed.RemovalPoll):
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package benchmark
+package testbed
 
 import (
 	"testing"
@@ -10,10 +10,10 @@ import (
 )
 
 // boundLoad returns a load of two gangs of two, all running on node-1, and nodes with this much room.
-func boundLoad(cpus int64) (*load, []corev1.Pod, []corev1.Node) {
-	l := &load{name: "l", schedulerName: "s", pods: 4, gang: 2}
+func boundLoad(cpus int64) (*Load, []corev1.Pod, []corev1.Node) {
+	l := &Load{Name: "l", SchedulerName: "s", Gangs: 2, Members: 2}
 	var pods []corev1.Pod
-	for i := range l.pods {
+	for i := range l.Pods() {
 		pod := l.pod(i)
 		pod.Spec.NodeName, pod.Status.Phase = "node-1", corev1.PodRunning
 		pods = append(pods, *pod)

@@ -1,42 +1,42 @@
-package benchmark
+package jobs
 
 import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"text/tabwriter"
+
+	"hekla.sh/hekla/internal/benchmark/testbed"
 )
 
-// JobReport is all that was measured of the controllers, and on what.
-type JobReport struct {
-	Machine    Machine       `json:"machine"`
-	Versions   Versions      `json:"versions"`
-	Parameters JobParameters `json:"parameters"`
-	Runs       []JobPair     `json:"runs"`
+// Report is all that was measured of the controllers, and on what.
+type Report struct {
+	testbed.About
+	Parameters Parameters `json:"parameters"`
+	Runs       []Pair     `json:"runs"`
 	// Violations are what must not happen and did, a sentence each. With any, no number counts.
 	Violations []string `json:"violations"`
 }
 
-// JobParameters are what was asked for: so many Jobs of so many pods each, so often.
-type JobParameters struct {
+// Parameters are what was asked for: so many Jobs of so many pods each, so often.
+type Parameters struct {
 	Jobs int `json:"jobs"`
 	Pods int `json:"pods"`
 	Runs int `json:"runs"`
 }
 
-// JobPair is one run: both contenders on the same cluster, one after the other.
-type JobPair struct {
-	PlainLoopFirst bool           `json:"plainLoopFirst"`
-	PlainLoop      JobMeasurement `json:"plainLoop"`
-	Hekla          JobMeasurement `json:"hekla"`
+// Pair is one run: both contenders on the same cluster, one after the other.
+type Pair struct {
+	PlainLoopFirst bool        `json:"plainLoopFirst"`
+	PlainLoop      Measurement `json:"plainLoop"`
+	Hekla          Measurement `json:"hekla"`
 	// Ratio is Hekla's pods per second, divided by the plain loop's.
 	Ratio float64 `json:"ratio"`
 }
 
-// JobMeasurement is what one contender did.
-type JobMeasurement struct {
+// Measurement is what one contender did.
+type Measurement struct {
 	PodsMade int `json:"podsMade"`
 	// PodsPerSecond is the rate from the first pod to the last, PodsPerSecondFromStart from when the process was started, or the
 	// loop entered.
@@ -52,27 +52,28 @@ type JobMeasurement struct {
 	ControlPlaneCPUSeconds float64 `json:"controlPlaneCPUSeconds"`
 	OtherCPUSeconds        float64 `json:"otherCPUSeconds"`
 	// APIWrites are the requests of all clients until the last pod was made.
-	APIWrites Writes `json:"apiWrites"`
+	APIWrites testbed.Writes `json:"apiWrites"`
 	// WritesPerSecond is the rate of all of them from the start to the last pod: what the API server took.
 	WritesPerSecond float64 `json:"writesPerSecond"`
 }
 
 // Wrong returns the violations.
-func (r *JobReport) Wrong() []string { return r.Violations }
+func (r *Report) Wrong() []string { return r.Violations }
 
 // WriteText writes the report for a person.
-func (r *JobReport) WriteText(out io.Writer) error {
+func (r *Report) WriteText(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	line("Machine\t%d cores, %.0f GiB", r.Machine.CPUs, math.Round(gibibytes(r.Machine.MemoryBytes)))
-	line("Versions\tHekla %s, Kubernetes %s, etcd %s, %s", r.Versions.Hekla, r.Versions.Kubernetes, r.Versions.Etcd, r.Versions.Go)
+	for _, text := range r.Lines() {
+		line("%s", text)
+	}
 	line("Load\t%d Jobs of %d pods", r.Parameters.Jobs, r.Parameters.Pods)
 	line("")
 	line("run\t\tpods made/s\tfrom start\tall writes/s\tseconds\tCPU s\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
-	row := func(who string, m *JobMeasurement) string {
+	row := func(who string, m *Measurement) string {
 		process := "\t"
 		if m.ProcessCPUSeconds > 0 {
-			process = fmt.Sprintf("%.2f\t%.0f", m.ProcessCPUSeconds, mebibytes(float64(m.PeakMemoryBytes)))
+			process = fmt.Sprintf("%.2f\t%.0f", m.ProcessCPUSeconds, testbed.Mebibytes(float64(m.PeakMemoryBytes)))
 		}
 		return fmt.Sprintf("%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%.1f\t%.1f", who, m.PodsPerSecond, m.PodsPerSecondFromStart, m.WritesPerSecond,
 			m.StartToLastSeconds-m.StartToFirstSeconds, process, m.ControlPlaneCPUSeconds, m.OtherCPUSeconds)
@@ -83,13 +84,13 @@ func (r *JobReport) WriteText(out io.Writer) error {
 		if !run.PlainLoopFirst {
 			slices.Reverse(rows)
 		}
-		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t", run.Ratio, ratio(run.Hekla.WritesPerSecond, run.PlainLoop.WritesPerSecond))) {
+		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t", run.Ratio, testbed.Ratio(run.Hekla.WritesPerSecond, run.PlainLoop.WritesPerSecond))) {
 			line("%d\t%s", i+1, row)
 		}
 	}
 	if number := len(r.Runs); number > 0 {
 		plainLoop, hekla := r.Runs[number-1].PlainLoop.APIWrites, r.Runs[number-1].Hekla.APIWrites
-		requests := make(Writes)
+		requests := make(testbed.Writes)
 		maps.Copy(requests, plainLoop)
 		maps.Copy(requests, hekla)
 		line("\nall writes in run %d\tplain loop\tHekla", number)

@@ -1,4 +1,4 @@
-package benchmark
+package testbed
 
 import (
 	"context"
@@ -24,48 +24,48 @@ const (
 	restPatience = 3 * time.Minute
 )
 
-// usage is what was used up to a moment: CPU in seconds, memory in bytes.
-type usage struct {
-	controlPlane float64
-	process      float64 // of the contender's own process
-	peakMemory   uint64  // of the same
-	other        float64 // of everything on the machine that has no part in the benchmark
+// Usage is what was used up to a moment: CPU in seconds, memory in bytes.
+type Usage struct {
+	ControlPlane float64
+	Process      float64 // of the contender's own process
+	PeakMemory   uint64  // of the same
+	Other        float64 // of everything on the machine that has no part in the benchmark
 }
 
-// usage reads the meters. process may be nil.
-func (b *bench) usage(process *localcluster.Process) (usage, error) {
-	var u usage
-	for _, p := range b.controlPlane {
-		seconds, err := b.cpuSeconds(p.PID)
+// Usage reads the meters. process may be nil.
+func (t *Testbed) Usage(process *localcluster.Process) (Usage, error) {
+	var u Usage
+	for _, p := range t.controlPlane {
+		seconds, err := t.cpuSeconds(p.PID)
 		if err != nil {
-			return usage{}, fmt.Errorf("CPU time of %s: %w; its log is %s", p.Name, err, p.LogPath)
+			return Usage{}, fmt.Errorf("CPU time of %s: %w; its log is %s", p.Name, err, p.LogPath)
 		}
-		u.controlPlane += seconds
+		u.ControlPlane += seconds
 	}
-	own, err := b.cpuSeconds(os.Getpid())
+	own, err := t.cpuSeconds(os.Getpid())
 	if err != nil {
-		return usage{}, fmt.Errorf("CPU time of the benchmark: %w", err)
+		return Usage{}, fmt.Errorf("CPU time of the benchmark: %w", err)
 	}
 	if process != nil {
-		if u.process, err = b.cpuSeconds(process.PID); err != nil {
-			return usage{}, fmt.Errorf("CPU time of %s: %w; its log is %s", process.Name, err, process.LogPath)
+		if u.Process, err = t.cpuSeconds(process.PID); err != nil {
+			return Usage{}, fmt.Errorf("CPU time of %s: %w; its log is %s", process.Name, err, process.LogPath)
 		}
-		if u.peakMemory, err = b.peakMemory(process.PID); err != nil {
-			return usage{}, fmt.Errorf("memory of %s: %w", process.Name, err)
+		if u.PeakMemory, err = t.peakMemory(process.PID); err != nil {
+			return Usage{}, fmt.Errorf("memory of %s: %w", process.Name, err)
 		}
 	}
-	stat, err := b.proc.Stat()
+	stat, err := t.proc.Stat()
 	if err != nil {
-		return usage{}, fmt.Errorf("CPU time of the machine: %w", err)
+		return Usage{}, fmt.Errorf("CPU time of the machine: %w", err)
 	}
-	t := stat.CPUTotal
-	u.other = t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ + t.Steal - u.controlPlane - u.process - own
+	total := stat.CPUTotal
+	u.Other = total.User + total.Nice + total.System + total.IRQ + total.SoftIRQ + total.Steal - u.ControlPlane - u.Process - own
 	return u, nil
 }
 
 // cpuSeconds returns what a process has used, in user and system mode.
-func (b *bench) cpuSeconds(pid int) (float64, error) {
-	process, err := b.proc.Proc(pid)
+func (t *Testbed) cpuSeconds(pid int) (float64, error) {
+	process, err := t.proc.Proc(pid)
 	if err != nil {
 		return 0, err
 	}
@@ -73,8 +73,8 @@ func (b *bench) cpuSeconds(pid int) (float64, error) {
 	return stat.CPUTime(), err
 }
 
-func (b *bench) peakMemory(pid int) (uint64, error) {
-	process, err := b.proc.Proc(pid)
+func (t *Testbed) peakMemory(pid int) (uint64, error) {
+	process, err := t.proc.Proc(pid)
 	if err != nil {
 		return 0, err
 	}
@@ -82,9 +82,9 @@ func (b *bench) peakMemory(pid int) (uint64, error) {
 	return status.VmHWM, err
 }
 
-// rest returns when the cluster has nothing left to do.
-func (b *bench) rest(ctx context.Context) error {
-	before, err := b.usage(nil)
+// Rest returns when the cluster has nothing left to do.
+func (t *Testbed) Rest(ctx context.Context) error {
+	before, err := t.Usage(nil)
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func (b *bench) rest(ctx context.Context) error {
 			return ctx.Err()
 		case <-time.After(restTime):
 		}
-		now, err := b.usage(nil)
+		now, err := t.Usage(nil)
 		if err != nil {
 			return err
 		}
-		if now.controlPlane-before.controlPlane < restCPUs*restTime.Seconds() {
+		if now.ControlPlane-before.ControlPlane < restCPUs*restTime.Seconds() {
 			return nil
 		}
 		before = now
@@ -109,17 +109,17 @@ func (b *bench) rest(ctx context.Context) error {
 // Writes are requests that change something, by what they ask for: "POST pods/binding 201".
 type Writes map[string]int
 
-// total returns the number of all requests.
-func (w Writes) total() (sum int) {
+// Total returns the number of all requests.
+func (w Writes) Total() (sum int) {
 	for _, count := range w {
 		sum += count
 	}
 	return sum
 }
 
-// refused names the requests that the API server has refused for what they ask. That another client was faster (409), that an
+// Refused names the requests that the API server has refused for what they ask. That another client was faster (409), that an
 // object is gone meanwhile (404), or that there is too much to do (429) may happen to a client that does nothing wrong.
-func (w Writes) refused() []string {
+func (w Writes) Refused() []string {
 	var refused []string
 	for _, request := range slices.Sorted(maps.Keys(w)) {
 		code := request[strings.LastIndexByte(request, ' ')+1:]
@@ -130,8 +130,8 @@ func (w Writes) refused() []string {
 	return refused
 }
 
-// since returns what came after the earlier reading.
-func (w Writes) since(earlier Writes) Writes {
+// Since returns what came after the earlier reading.
+func (w Writes) Since(earlier Writes) Writes {
 	difference := make(Writes)
 	for request, count := range w {
 		if count -= earlier[request]; count > 0 {
@@ -141,9 +141,9 @@ func (w Writes) since(earlier Writes) Writes {
 	return difference
 }
 
-// writes returns the requests of all clients that the API server has counted so far.
-func (b *bench) writes(ctx context.Context) (Writes, error) {
-	text, err := b.clients.Core.CoreV1().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
+// Writes returns the requests of all clients that the API server has counted so far.
+func (t *Testbed) Writes(ctx context.Context) (Writes, error) {
+	text, err := t.Clients.Core.CoreV1().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("read the metrics of the API server: %w", err)
 	}
@@ -181,3 +181,14 @@ func parseWrites(metrics string) (Writes, error) {
 	}
 	return writes, nil
 }
+
+// Ratio is 0 of what was not measured.
+func Ratio(of, to float64) float64 {
+	if to == 0 {
+		return 0
+	}
+	return of / to
+}
+
+// Mebibytes returns a size in MiB.
+func Mebibytes(bytes float64) float64 { return bytes / (1 << 20) }

@@ -1,4 +1,4 @@
-package benchmark
+package testbed
 
 import (
 	"context"
@@ -14,39 +14,36 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// bindingRequest is a Binding that the API server has carried out.
-const bindingRequest = "POST pods/binding 201"
+// BindingRequest is a Binding that the API server has carried out.
+const BindingRequest = "POST pods/binding 201"
 
-// check compares what the API server shows now with what must hold, and adds what does not to the report.
-func (b *bench) check(ctx context.Context, l *load, w *window, writes Writes) error {
+// Check compares what the API server shows now with what must hold, and returns what does not, a sentence each.
+func (t *Testbed) Check(ctx context.Context, l *Load, seen Seen, writes Writes) ([]string, error) {
 	// All namespaces: pods of any namespace fill a node.
-	pods, err := b.clients.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	pods, err := t.Clients.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("list the pods: %w", err)
+		return nil, fmt.Errorf("list the pods: %w", err)
 	}
-	nodes, err := b.clients.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := t.Clients.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("list the nodes: %w", err)
+		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
-	w.observer.mutex.Lock()
-	problems := slices.Clone(w.observer.problems)
-	w.observer.mutex.Unlock()
-	problems = append(problems, writes.refused()...)
-	problems = append(problems, judge(l, pods.Items, nodes.Items, writes[bindingRequest], b.PodsRun)...)
-	for _, problem := range problems {
-		b.report.Violations = append(b.report.Violations, l.name+": "+problem)
+	problems := append(seen.Problems, writes.Refused()...)
+	problems = append(problems, judge(l, pods.Items, nodes.Items, writes[BindingRequest], t.PodsRun)...)
+	for i, problem := range problems {
+		problems[i] = l.Name + ": " + problem
 	}
-	return nil
+	return problems, nil
 }
 
 // judge says what is wrong with a load after so many bindings, given all pods and nodes of the cluster, and whether
 // bound pods should run.
-func judge(l *load, pods []corev1.Pod, nodes []corev1.Node, bindings int, mustRun bool) []string {
+func judge(l *Load, pods []corev1.Pod, nodes []corev1.Node, bindings int, mustRun bool) []string {
 	var problems []string
 	there, bound, running := 0, 0, 0
 	boundOfGang := make(map[string]int)
 	for i := range pods {
-		if pods[i].Labels[loadLabel] != l.name {
+		if pods[i].Labels[loadLabel] != l.Name {
 			continue
 		}
 		there++
@@ -58,21 +55,21 @@ func judge(l *load, pods []corev1.Pod, nodes []corev1.Node, bindings int, mustRu
 			boundOfGang[pods[i].Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]]++
 		}
 	}
-	if there != l.pods {
-		problems = append(problems, fmt.Sprintf("there are %d pods, and not %d", there, l.pods))
+	if there != l.Pods() {
+		problems = append(problems, fmt.Sprintf("there are %d pods, and not %d", there, l.Pods()))
 	}
-	if bound != l.pods {
-		problems = append(problems, fmt.Sprintf("%d of %d pods are bound", bound, l.pods))
+	if bound != l.Pods() {
+		problems = append(problems, fmt.Sprintf("%d of %d pods are bound", bound, l.Pods()))
 	}
-	if mustRun && running != l.pods {
-		problems = append(problems, fmt.Sprintf("%d of %d pods run", running, l.pods))
+	if mustRun && running != l.Pods() {
+		problems = append(problems, fmt.Sprintf("%d of %d pods run", running, l.Pods()))
 	}
 	if bindings != bound {
 		problems = append(problems, fmt.Sprintf("%d bindings were carried out for %d bound pods", bindings, bound))
 	}
 	for _, gang := range slices.Sorted(maps.Keys(boundOfGang)) {
-		if count := boundOfGang[gang]; count != l.gang {
-			problems = append(problems, fmt.Sprintf("the gang %s is not whole: %d of %d pods are bound", gang, count, l.gang))
+		if count := boundOfGang[gang]; count != l.Members {
+			problems = append(problems, fmt.Sprintf("the gang %s is not whole: %d of %d pods are bound", gang, count, l.Members))
 		}
 	}
 	return append(problems, overcommitted(pods, nodes)...)

@@ -1,10 +1,12 @@
-package benchmark
+package testbed
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +24,7 @@ func shown(kind watch.EventType, name, node string, phase corev1.PodPhase) watch
 }
 
 // observerOf returns an observer that has seen the events, one a second.
-func observerOf(wanted int, events ...watch.Event) *observer {
+func observerOf(wanted int, events ...watch.Event) *Observer {
 	o := newObserver(wanted)
 	for i, event := range events {
 		o.see(event, epoch.Add(time.Duration(i)*time.Second))
@@ -39,8 +41,9 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func TestRatesAreTakenFromTheFirstBindingToTheLast(t *testing.T) {
+func TestItIsSeenWhenPodsGetTheirNodesAndRun(t *testing.T) {
 	o := observerOf(3,
+		shown(watch.Added, "c", "", corev1.PodPending),
 		shown(watch.Modified, "a", "", corev1.PodPending),
 		shown(watch.Modified, "a", "n1", corev1.PodPending),
 		shown(watch.Modified, "b", "n1", corev1.PodPending),
@@ -52,36 +55,15 @@ func TestRatesAreTakenFromTheFirstBindingToTheLast(t *testing.T) {
 	if !isClosed(o.bound) || isClosed(o.running) {
 		t.Fatalf("all bound is %t, all running is %t; want true and false", isClosed(o.bound), isClosed(o.running))
 	}
-	o.see(shown(watch.Modified, "c", "n2", corev1.PodRunning), epoch.Add(7*time.Second))
+	o.see(shown(watch.Modified, "c", "n2", corev1.PodRunning), epoch.Add(8*time.Second))
 	if !isClosed(o.running) {
 		t.Fatal("all pods run, and the observer waits for more")
 	}
-	w := &window{observer: o, started: epoch.Add(-time.Second)}
-	m := w.measurement()
-	// Bound at seconds 1, 2 and 5, running at 3, 6 and 7; the clock started one second before 0.
-	for name, number := range map[string]struct{ got, want float64 }{
-		"PodsBound":              {float64(m.PodsBound), 3},
-		"PodsPerSecond":          {m.PodsPerSecond, 2.0 / 4},
-		"PodsPerSecondFromStart": {m.PodsPerSecondFromStart, 3.0 / 6},
-		"PodsRunningPerSecond":   {m.PodsRunningPerSecond, 3.0 / 8},
-		"PodsRunningAtLast":      {float64(m.PodsRunningAtLast), 1},
-		"StartToFirstSeconds":    {m.StartToFirstSeconds, 2},
-		"StartToLastSeconds":     {m.StartToLastSeconds, 6},
-		"FirstToLastSeconds":     {m.FirstToLastSeconds, 4},
-	} {
-		if number.got != number.want {
-			t.Errorf("%s is %v, want %v", name, number.got, number.want)
-		}
-	}
-	if len(o.problems) > 0 {
-		t.Errorf("problems: %q", o.problems)
-	}
-}
-
-func TestAWindowWithoutBindingsHasNoRates(t *testing.T) {
-	w := &window{observer: observerOf(1), started: epoch}
-	if m := w.measurement(); m.PodsPerSecond != 0 || m.PodsPerSecondFromStart != 0 || m.PodsBound != 0 {
-		t.Errorf("got %+v, want zeros", m)
+	seen := o.Seen()
+	want := Seen{Bound: 3, First: epoch.Add(2 * time.Second), Last: epoch.Add(6 * time.Second), Running: 3, LastRun: epoch.Add(8 * time.Second), RunsAtLast: 1,
+		Waits: []time.Duration{6 * time.Second}}
+	if difference := cmp.Diff(want, seen, cmpopts.EquateEmpty()); difference != "" {
+		t.Errorf("(-want +got):\n%s", difference)
 	}
 }
 
@@ -91,7 +73,7 @@ func TestAPodThatMovesOrVanishesIsAProblem(t *testing.T) {
 		shown(watch.Modified, "a", "n2", corev1.PodPending),
 		shown(watch.Deleted, "b", "", corev1.PodPending),
 	)
-	got := strings.Join(o.problems, "; ")
+	got := strings.Join(o.Seen().Problems, "; ")
 	if want := `pod a was bound to "n1", then to "n2"; pod b was deleted`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -1,0 +1,68 @@
+package latency
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"hekla.sh/hekla/internal/benchmark/testbed"
+)
+
+func TestOptionsThatCannotBeMeasuredAreRefused(t *testing.T) {
+	good := Options{Options: testbed.Options{Nodes: 2}, Rates: []int{30}, Duration: 2 * time.Second, Gang: 10, Queues: 1}
+	for want, change := range map[string]func(*Options){
+		"":                                                      func(*Options) {},
+		"nodes is 0; it must be 1 or more":                      func(o *Options) { o.Nodes = 0 },
+		"gang is 0; it must be 1 or more":                       func(o *Options) { o.Gang = 0 },
+		"queues is 0; it must be 1 or more":                     func(o *Options) { o.Queues = 0 },
+		"backlog is -1; it must be 0 or more":                   func(o *Options) { o.Backlog = -1 },
+		"no rate is given":                                      func(o *Options) { o.Rates = nil },
+		"rate 0: it must be 1 pod a second or more":             func(o *Options) { o.Rates = []int{30, 0} },
+		"rate 30: no gang of 100 pods arrives within 2s":        func(o *Options) { o.Gang = 100 },
+		"rate 40: 80 pods do not fit: 2 nodes have room for 64": func(o *Options) { o.Rates = []int{40} },
+	} {
+		o := good
+		change(&o)
+		var got string
+		if err := o.validate(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestPercentilesAreWaitsThatPodsHad(t *testing.T) {
+	var waits []time.Duration
+	for i := 200; i > 0; i-- {
+		waits = append(waits, time.Duration(i)*time.Millisecond)
+	}
+	if got, want := waitsOf(waits), (Waits{P50: 100, P90: 180, P99: 198, Most: 200}); got != want {
+		t.Errorf("of 1 to 200 ms: got %+v, want %+v", got, want)
+	}
+	if got, want := waitsOf(waits[199:]), (Waits{1, 1, 1, 1}); got != want {
+		t.Errorf("of one: got %+v, want %+v", got, want)
+	}
+	if got := waitsOf(nil); got != (Waits{}) {
+		t.Errorf("of none: got %+v", got)
+	}
+}
+
+func TestTheTextHasALineForEachRate(t *testing.T) {
+	r := &Report{Parameters: Parameters{Nodes: 7, Gang: 3, Queues: 2, Backlog: 9, DurationSeconds: 20}, Rates: []Measurement{
+		{PodsPerSecond: 50, CreatedPerSecond: 49, WaitMillis: Waits{1.5, 2.5, 3.5, 4.5}, ProcessCPUMillisPerPod: 0.25, APIWrites: testbed.Writes{"POST pods 201": 5}},
+		{PodsPerSecond: 100, APIWrites: testbed.Writes{"POST events 201": 6}},
+	}}
+	var out strings.Builder
+	if err := r.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"gangs of 3, each rate for 20 s, on 7 nodes; queues: 2; pods that no node has room for: 9", "50 49 1.5 2.5 3.5 4.5 0.25 0", "100 0 0.0",
+		"all writes at pods/s 50 100", "POST pods 201 5 0", "POST events 201 0 6", "Every pod was bound once"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package latency
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"hekla.sh/hekla/internal/benchmark/testbed"
+)
+
+// Report is all that was measured, and on what.
+type Report struct {
+	testbed.About
+	Parameters Parameters `json:"parameters"`
+	// Rates are in the order in which they were asked for.
+	Rates []Measurement `json:"rates"`
+	// Violations are what must not happen and did, a sentence each. With any, no number counts.
+	Violations []string `json:"violations"`
+}
+
+// Parameters are what was asked for.
+type Parameters struct {
+	Nodes           int     `json:"nodes"`
+	Gang            int     `json:"gang"`
+	Queues          int     `json:"queues"`
+	Backlog         int     `json:"backlog"`
+	DurationSeconds float64 `json:"durationSeconds"`
+	PodsRun         bool    `json:"podsRun"`
+}
+
+// Measurement is what happened at one rate.
+type Measurement struct {
+	// PodsPerSecond is the rate that was asked for, CreatedPerSecond what the API server took.
+	PodsPerSecond    int     `json:"podsPerSecond"`
+	CreatedPerSecond float64 `json:"createdPerSecond"`
+	Pods             int     `json:"pods"`
+	WaitMillis       Waits   `json:"waitMillis"`
+	// ProcessCPUMillisPerPod is the scheduler's CPU time from the first pod to the last binding.
+	ProcessCPUMillisPerPod float64 `json:"processCPUMillisPerPod"`
+	PeakMemoryBytes        uint64  `json:"peakMemoryBytes"`
+	// ControlPlaneCPUs is how many CPUs the cluster's processes used in that time, OtherCPUs everything else on the machine.
+	ControlPlaneCPUs float64 `json:"controlPlaneCPUs"`
+	OtherCPUs        float64 `json:"otherCPUs"`
+	// APIWrites are the requests of all clients, those that create the pods included.
+	APIWrites testbed.Writes `json:"apiWrites"`
+}
+
+// Waits are how long pods were there before they had a node.
+type Waits struct {
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	Most float64 `json:"most"`
+}
+
+// Wrong returns the violations.
+func (r *Report) Wrong() []string { return r.Violations }
+
+func newReport(o *Options, about testbed.About) *Report {
+	return &Report{About: about, Rates: []Measurement{}, Violations: []string{}, Parameters: Parameters{
+		Nodes: o.Nodes, Gang: o.Gang, Queues: o.Queues, Backlog: o.Backlog, DurationSeconds: o.Duration.Seconds(), PodsRun: o.PodsRun,
+	}}
+}
+
+// WriteText writes the report for a person.
+func (r *Report) WriteText(out io.Writer) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
+	for _, text := range r.Lines() {
+		line("%s", text)
+	}
+	p := r.Parameters
+	line("Load\tgangs of %d, each rate for %.0f s, on %d nodes; queues: %d; pods that no node has room for: %d", p.Gang, p.DurationSeconds, p.Nodes, p.Queues, p.Backlog)
+	line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
+	line("")
+	line("pods/s\tcreated/s\tp50 ms\tp90 ms\tp99 ms\tmost ms\tCPU ms/pod\tpeak MiB\tcontrol plane CPUs\tothers' CPUs")
+	header, requests := "\nall writes at pods/s", testbed.Writes{}
+	for i := range r.Rates {
+		m := &r.Rates[i]
+		line("%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f\t%.2f", m.PodsPerSecond, m.CreatedPerSecond, m.WaitMillis.P50, m.WaitMillis.P90, m.WaitMillis.P99,
+			m.WaitMillis.Most, m.ProcessCPUMillisPerPod, testbed.Mebibytes(float64(m.PeakMemoryBytes)), m.ControlPlaneCPUs, m.OtherCPUs)
+		header += fmt.Sprintf("\t%d", m.PodsPerSecond)
+		maps.Copy(requests, m.APIWrites)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	line("%s", header)
+	for _, request := range slices.Sorted(maps.Keys(requests)) {
+		row := request
+		for i := range r.Rates {
+			row += fmt.Sprintf("\t%d", r.Rates[i].APIWrites[request])
+		}
+		line("%s", row)
+	}
+	line("")
+	for _, violation := range r.Violations {
+		line("WRONG: %s", violation)
+	}
+	if len(r.Violations) == 0 {
+		line("Every pod was bound once, every gang is whole, no node is over-committed.")
+	}
+	return t.Flush()
+}

@@ -25,8 +25,8 @@ const (
 	// statusWorkers is the number of writers for PodGroups and queues, and again for the conditions of pods. They are
 	// separate, so that the conditions of ten thousand waiting pods do not delay the phase of a PodGroup.
 	statusWorkers = 3
-	// busyShare is the part of the allowed requests that statuses may use while binds wait: one in twenty, a hundred a
-	// second by default. Less would delay the next jobs: their pods are created only after their new phase is written.
+	// busyShare is the part of the allowed requests that statuses may use for which pods wait, while binds wait: one in twenty, a
+	// hundred a second by default. Less would delay the next jobs: their pods are created only after their new phase is written.
 	busyShare = 20
 	// The limit of Events about PodGroups and failures: ten a second after a first hundred. Users read no more.
 	eventsPerSecond, eventsAtOnce = 10, 100

@@ -149,3 +149,23 @@ func TestAPlanIsRecordedInTheStatusThatWasWrittenLast(t *testing.T) {
 		t.Errorf("the plan is recorded in %+v, want %+v", got.Status, last.Status)
 	}
 }
+
+// A controller creates the pods of a job once it sees that the job is admitted, so that status must not wait for others.
+func TestAStatusSaysWhetherPodsWaitForIt(t *testing.T) {
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=8"))
+	last := func(d *decision.Decisions) decision.GroupStatus {
+		t.Helper()
+		if len(d.Groups) != 1 {
+			t.Fatalf("written are %+v, want one status", d.Groups)
+		}
+		return d.Groups[0]
+	}
+	w.Set(fixture.Group("g", "default", 2, fixture.PendingAdmission))
+	if g := last(w.Cycle()); g.Status.Phase != schedulingv1beta1.PodGroupInqueue || !g.AwaitsPods {
+		t.Errorf("admitted without pods: %+v, want one that pods wait for", g)
+	}
+	w.Set(fixture.Pod("g-0", fixture.In("g")), fixture.Pod("g-1", fixture.In("g")))
+	if g := last(w.Cycle()); g.Status.Phase != schedulingv1beta1.PodGroupInqueue || g.AwaitsPods {
+		t.Errorf("admitted with all pods: %+v, want one that no pod waits for", g)
+	}
+}

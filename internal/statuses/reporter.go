@@ -140,7 +140,8 @@ func (r *Reporter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *d
 	}
 	r.announce(j, last.Conditions, status.Conditions, d)
 	r.memory.setGroup(j, &status)
-	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status})
+	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status,
+		AwaitsPods: j.Phase == schedulingv1beta1.PodGroupInqueue && len(j.Tasks()) < max(int(j.MinMember), 1)})
 }
 
 // writePlace writes to a PodGroup with a network topology in which HyperNode its pods are. While none has a node, the old

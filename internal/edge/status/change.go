@@ -64,12 +64,16 @@ func (c Group) write(ctx context.Context, clients *apiserver.Clients) error {
 	return apiserver.ExplainRefusal(err, c.UID, look)
 }
 
+// awaited is true of a phase for which a controller waits with the pods.
+func (c Group) awaited() bool { return c.AwaitsPods }
+
 // Place writes in which HyperNode the pods of a PodGroup are.
 type Place decision.GroupPlace
 
 func (c Place) key() key                { return key{ofPlace, c.Job} }
 func (c Place) uid() types.UID          { return c.UID }
 func (c Place) urgent(last Change) bool { return last.uid() != c.UID }
+func (c Place) awaited() bool           { return false }
 
 func (c Place) write(ctx context.Context, clients *apiserver.Clients) error {
 	scheduling := clients.Batch.SchedulingV1beta1()
@@ -95,6 +99,9 @@ func (c Gate) key() key                { return key{ofGate, c.Pod} }
 func (c Gate) uid() types.UID          { return c.UID }
 func (c Gate) urgent(last Change) bool { return last.uid() != c.UID }
 
+// awaited is true because a pod with its gate cannot be placed.
+func (c Gate) awaited() bool { return true }
+
 func (c Gate) write(ctx context.Context, clients *apiserver.Clients) error {
 	pods := clients.Core.CoreV1().Pods(c.Pod.Namespace)
 	err := apiserver.OpenGate(ctx, clients.Core.CoreV1(), c.Pod, c.UID)
@@ -110,6 +117,7 @@ type Queue decision.QueueStatus
 func (c Queue) key() key                { return key{ofQueue, types.NamespacedName{Name: c.Queue}} }
 func (c Queue) uid() types.UID          { return c.UID }
 func (c Queue) urgent(last Change) bool { return last.uid() != c.UID }
+func (c Queue) awaited() bool           { return false }
 
 func (c Queue) write(ctx context.Context, clients *apiserver.Clients) error {
 	if !c.HasStatus {
@@ -161,6 +169,7 @@ type Pod decision.PodCondition
 func (c Pod) key() key                { return key{ofPod, c.Pod} }
 func (c Pod) uid() types.UID          { return c.UID }
 func (c Pod) urgent(last Change) bool { return last.uid() != c.UID }
+func (c Pod) awaited() bool           { return false }
 
 func (c Pod) write(ctx context.Context, clients *apiserver.Clients) error {
 	core := clients.Core.CoreV1()

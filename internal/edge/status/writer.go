@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ type Change interface {
 	uid() types.UID
 	// urgent reports whether users wait for this change after the one written last.
 	urgent(last Change) bool
+	// awaited reports whether further pods can only be placed after this is written, so that it must not wait for bindings.
+	awaited() bool
 	// write writes it; ErrObjectGone says that the object it is for does not exist any more.
 	write(ctx context.Context, clients *apiserver.Clients) error
 }
@@ -35,6 +38,9 @@ const (
 	Rest = time.Second
 	// The back-off of a status that could not be written.
 	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute
+	// While bindings wait, one deferred status is written per deferral: a tenth of a percent of what the API server takes. A burst
+	// of bindings takes seconds, and after it each object needs only its newest status. So one write is saved for nearly all.
+	deferral = 100 * time.Millisecond
 )
 
 // slot is what is known of an object whose status waits, is being written, or was written a moment ago.
@@ -43,11 +49,21 @@ type slot struct {
 	last      Change        // what was written last, nil if that failed
 	isResting bool          // it is looked at again without being asked
 	isVoid    bool          // what is being written must not be tried again
+	deferred  deferredState // whether it waits until no bindings do
 	sending   chan struct{} // closed when the request under way has returned; nil while there is none
 
 	attemptObservers []AttemptObserver // of next
 	present          []AttemptObserver // of what is being written
 }
+
+// deferredState says how far the deferral of a status is.
+type deferredState uint8
+
+const (
+	notDeferred deferredState = iota
+	isDeferred                // it is among the deferred keys
+	isReleased                // it is to be written even if bindings wait
+)
 
 // Writer writes statuses, for each object one at a time and the newest.
 type Writer struct {
@@ -61,6 +77,7 @@ type Writer struct {
 
 	mutex   sync.Mutex
 	slots   map[key]*slot
+	later   []key // deferred, the oldest first
 	written uint64
 	failed  uint64
 }
@@ -99,7 +116,7 @@ func (w *Writer) PutObserved(c Change, told AttemptObserver) {
 	defer w.mutex.Unlock()
 	s := w.take(c)
 	s.attemptObservers = append(s.attemptObservers, told)
-	if s.isResting && s.last != nil {
+	if s.isResting && s.last != nil || s.deferred == isDeferred {
 		w.queue.Add(c.key())
 	}
 }
@@ -111,7 +128,7 @@ func (w *Writer) take(c Change) *slot {
 		s = &slot{}
 		w.slots[k] = s
 		w.queue.Add(k)
-	} else if s.isResting && s.last != nil && c.urgent(s.last) {
+	} else if s.isResting && s.last != nil && c.urgent(s.last) || s.deferred == isDeferred && c.awaited() {
 		w.queue.Add(k)
 	}
 	s.next = c
@@ -147,7 +164,7 @@ func (w *Writer) next(ctx context.Context) bool {
 		return false
 	}
 	defer w.queue.Done(k)
-	if w.hasNext(k) && w.isBusy() && w.trickle.Wait(ctx) != nil {
+	if w.isBusy() && !w.mayWriteNow(ctx, k) {
 		return true
 	}
 	c, sent := w.begin(k)
@@ -160,11 +177,49 @@ func (w *Writer) next(ctx context.Context) bool {
 	return true
 }
 
-func (w *Writer) hasNext(k key) bool {
+// mayWriteNow reports whether the status of an object is written although bindings wait. If others wait for it, the trickle decides
+// when. All others are deferred.
+func (w *Writer) mayWriteNow(ctx context.Context, k key) bool {
+	w.mutex.Lock()
+	s := w.slots[k]
+	if s == nil || s.next == nil || s.deferred == isReleased {
+		w.mutex.Unlock()
+		return true
+	}
+	isAwaited := s.next.awaited() || len(s.attemptObservers) > 0
+	if !isAwaited && s.deferred == notDeferred {
+		s.deferred = isDeferred
+		if w.later = append(w.later, k); len(w.later) == 1 {
+			time.AfterFunc(deferral, w.release)
+		}
+	}
+	w.mutex.Unlock()
+	return isAwaited && w.trickle.Wait(ctx) == nil
+}
+
+// release passes the deferred statuses on: all of them once no bindings wait, one of them before.
+func (w *Writer) release() {
+	count := 1
+	if !w.isBusy() {
+		count = math.MaxInt
+	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	s := w.slots[k]
-	return s != nil && s.next != nil
+	if w.queue.ShuttingDown() {
+		return
+	}
+	count = min(count, len(w.later))
+	for _, k := range w.later[:count] {
+		if s := w.slots[k]; s != nil && s.deferred == isDeferred {
+			s.deferred = isReleased
+			w.queue.Add(k)
+		}
+	}
+	if w.later = w.later[count:]; len(w.later) > 0 {
+		time.AfterFunc(deferral, w.release)
+	} else {
+		w.later = nil
+	}
 }
 
 // Begin returns what is to be written for an object, nil if nothing is, and what to close when the request has returned.
@@ -181,7 +236,7 @@ func (w *Writer) begin(k key) (Change, chan struct{}) {
 		w.queue.Forget(k)
 		return nil, nil
 	}
-	s.next, s.isResting, s.isVoid, s.sending = nil, false, false, make(chan struct{})
+	s.next, s.isResting, s.isVoid, s.deferred, s.sending = nil, false, false, notDeferred, make(chan struct{})
 	s.attemptObservers, s.present = nil, s.attemptObservers
 	return c, s.sending
 }

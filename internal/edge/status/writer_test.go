@@ -20,11 +20,12 @@ import (
 
 // note is a change that is written into a log.
 type note struct {
-	name    string
-	life    types.UID
-	text    string
-	isNews  bool // users wait for it
-	written *notes
+	name      string
+	life      types.UID
+	text      string
+	isNews    bool // users wait for it
+	isAwaited bool // further pods wait for it
+	written   *notes
 }
 
 // notes is a log of what was written and when.
@@ -42,6 +43,7 @@ func (n note) key() key {
 }
 func (n note) uid() types.UID     { return n.life }
 func (n note) urgent(Change) bool { return n.isNews }
+func (n note) awaited() bool      { return n.isAwaited }
 func (n note) write(ctx context.Context, _ *apiserver.Clients) error {
 	if n.written.busy.Add(1) > 1 {
 		return errors.New("two writes at once")
@@ -164,14 +166,77 @@ func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 	})
 }
 
-func TestStatusesTrickleWhileBindsWait(t *testing.T) {
-	isBusy := true
-	writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
-		for _, name := range []string{"a", "b", "c"} {
-			w.Put(note{name: name, text: "1", written: n}) // which worker is quicker does not matter
-		}
-		time.Sleep(time.Minute)
-		expectNotes(t, n, "0s 1", "1s 1", "2s 1")
+func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
+	t.Run("those that pods wait for trickle", func(t *testing.T) {
+		isBusy := true
+		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
+			for _, name := range []string{"a", "b", "c"} {
+				w.Put(note{name: name, text: "1", isAwaited: true, written: n}) // which worker is quicker does not matter
+			}
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "0s 1", "1s 1", "2s 1")
+		})
+	})
+	t.Run("all others are written one by one, the newest state of each", func(t *testing.T) {
+		isBusy := true
+		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
+			w.Put(note{name: "a", text: "a1", isNews: true, written: n})
+			synctest.Wait()
+			w.Put(note{name: "b", text: "b1", isNews: true, written: n})
+			synctest.Wait()
+			w.Put(note{name: "b", text: "b2", isNews: true, written: n})
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "100ms a1", "200ms b2")
+			if len(w.slots) > 0 || len(w.later) > 0 {
+				t.Errorf("%d objects are remembered, %d are deferred", len(w.slots), len(w.later))
+			}
+		})
+	})
+	t.Run("and all at once when no bindings wait", func(t *testing.T) {
+		isBusy := true
+		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
+			for range 10 {
+				w.Put(note{name: fmt.Sprint(len(w.slots)), text: "1", written: n})
+			}
+			time.Sleep(150 * time.Millisecond)
+			isBusy = false
+			time.Sleep(time.Minute)
+			want := []string{"100ms 1"}
+			for range 9 {
+				want = append(want, "200ms 1")
+			}
+			expectNotes(t, n, want...)
+		})
+	})
+	t.Run("one that becomes awaited or observed is not deferred further", func(t *testing.T) {
+		isBusy := true
+		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
+			for i := range 5 {
+				w.Put(note{name: fmt.Sprint(i), text: fmt.Sprintf("%d.1", i), written: n})
+				synctest.Wait()
+			}
+			time.Sleep(50 * time.Millisecond)
+			w.Put(note{name: "3", text: "3.2", isAwaited: true, written: n})
+			synctest.Wait()
+			w.PutObserved(note{name: "4", text: "4.2", written: n}, func(error) bool { return false })
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "100ms 3.2", "100ms 0.1", "200ms 1.1", "300ms 2.1", "1.1s 4.2")
+		})
+	})
+	t.Run("one that is dropped is not written", func(t *testing.T) {
+		isBusy := true
+		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
+			w.Put(note{name: "a", life: "1", text: "1", written: n})
+			synctest.Wait()
+			if w.drop(note{name: "a"}.key(), "1") != nil {
+				t.Error("a write is under way")
+			}
+			time.Sleep(time.Minute)
+			expectNotes(t, n)
+			if len(w.slots) > 0 {
+				t.Errorf("%d objects are remembered", len(w.slots))
+			}
+		})
 	})
 }
 

@@ -109,6 +109,8 @@ type GroupStatus struct {
 	Job    types.NamespacedName
 	UID    types.UID
 	Status schedulingv1beta1.PodGroupStatus
+	// AwaitsPods is true of an admitted job that lacks pods of its minimum: a controller may create them once it sees the phase.
+	AwaitsPods bool
 }
 
 // GroupPlace is the lowest HyperNode that holds all pods of a PodGroup, "" if there is none. A newer one replaces an

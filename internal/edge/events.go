@@ -33,12 +33,14 @@ const (
 	maxEventRequests = 4
 	// longestNote limits the message of an Event: the most that events.k8s.io accepts, and more than users read.
 	longestNote = 1024
+	// reasonScheduled is the reason of the Event about a pod that has got its node.
+	reasonScheduled = "Scheduled"
 )
 
 // eventWriter writes Events in the form of core/v1: unlike those that are made by events.k8s.io/v1 these carry the times of
 // their first and last occurrence and a count, which kubectl sorts by and scripts read. The library merges equal ones.
 type eventWriter struct {
-	events     typedcorev1.EventsGetter
+	core       typedcorev1.CoreV1Interface
 	source     string
 	correlator *record.EventCorrelator
 	isBusy     func() bool // bindings wait
@@ -61,9 +63,9 @@ type podEvent struct {
 	event *corev1.Event
 }
 
-func newEventWriter(events typedcorev1.EventsGetter, source string, isBusy func() bool, logger logr.Logger) *eventWriter {
+func newEventWriter(core typedcorev1.CoreV1Interface, source string, isBusy func() bool, logger logr.Logger) *eventWriter {
 	w := &eventWriter{
-		events: events, source: source, isBusy: isBusy, logger: logger, byPod: map[types.UID]*podEvent{},
+		core: core, source: source, isBusy: isBusy, logger: logger, byPod: map[types.UID]*podEvent{},
 		correlator: record.NewEventCorrelator(clock.RealClock{}),
 		calm:       flowcontrol.NewTokenBucketRateLimiter(podEventsPerSecond, podEventsPerSecond),
 		busy:       flowcontrol.NewTokenBucketRateLimiter(busyPodEventsPerSecond, 1),
@@ -155,16 +157,21 @@ func (w *eventWriter) next(ctx context.Context) bool {
 			return true
 		}
 	}
-	correlated, err := w.correlator.EventCorrelate(e)
-	if err != nil || correlated.Skip {
-		return true
+	correlated := &record.EventCorrelateResult{Event: e}
+	if isRepeatable(e) {
+		var err error
+		if correlated, err = w.correlator.EventCorrelate(e); err != nil || correlated.Skip {
+			return true
+		}
 	}
 	backOff := apiserver.RequestBackOff
 	for requests := 1; ; requests++ {
-		written, err := w.send(ctx, correlated)
+		err := w.send(ctx, correlated)
 		switch {
 		case err == nil:
-			w.correlator.UpdateState(written)
+			if isRepeatable(e) {
+				w.correlator.UpdateState(correlated.Event)
+			}
 			return true
 		case ctx.Err() != nil:
 			return true
@@ -203,20 +210,25 @@ func (w *eventWriter) take() (e *corev1.Event, isOfPod bool) {
 	}
 }
 
-// send creates an Event, or increases the count of an existing one.
-func (w *eventWriter) send(ctx context.Context, c *record.EventCorrelateResult) (*corev1.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiserver.RequestTimeout)
-	defer cancel()
-	events := w.events.Events(c.Event.Namespace)
+// isRepeatable is false of an Event that comes once for each pod, and most Events are such. To look for an earlier one costs as much
+// as to write it.
+func isRepeatable(e *corev1.Event) bool { return e.Reason != reasonScheduled }
+
+// send creates an Event, or increases the count of an existing one. The answer of the API server is not decoded, because it says
+// nothing new.
+func (w *eventWriter) send(ctx context.Context, c *record.EventCorrelateResult) error {
+	client := w.core.RESTClient()
 	if c.Event.Count > 1 {
-		written, err := events.Patch(ctx, c.Event.Name, types.StrategicMergePatchType, c.Patch, metav1.PatchOptions{})
+		err := client.Patch(types.StrategicMergePatchType).Namespace(c.Event.Namespace).Resource("events").Name(c.Event.Name).Body(c.Patch).
+			Timeout(apiserver.RequestTimeout).MaxRetries(0).Do(ctx).Error()
 		if !apierrors.IsNotFound(err) {
-			return written, err
+			return err
 		}
 	}
 	// It is the first of its kind, or the one before has expired.
 	c.Event.ResourceVersion = ""
-	return events.Create(ctx, c.Event, metav1.CreateOptions{})
+	return client.Post().Namespace(c.Event.Namespace).Resource("events").Body(c.Event).
+		Timeout(apiserver.RequestTimeout).MaxRetries(0).Do(ctx).Error()
 }
 
 // droppedCount is how many Events were not written.

@@ -195,7 +195,7 @@ func (o *Outbox) finished(b decision.Bind, outcome binder.Outcome) {
 		o.options.Observe(outcome)
 	}
 	if outcome.Result == binder.Bound {
-		o.events.tell(b.Pod, b.UID, corev1.EventTypeNormal, "Scheduled",
+		o.events.tell(b.Pod, b.UID, corev1.EventTypeNormal, reasonScheduled,
 			fmt.Sprintf("Successfully assigned %s/%s to %s", b.Pod.Namespace, b.Pod.Name, b.Node))
 	}
 	if outcome.Result != binder.Refused {

@@ -33,8 +33,11 @@ type Clock interface {
 
 // Pace limits how often cycles run.
 type Pace struct {
-	// Coalesce is how long a cycle waits after the first event for further ones.
+	// Coalesce is the mean time between two cycles that events start, while there are always events.
 	Coalesce time.Duration
+	// Burst is how many cycles events may start at once after a time without events. The first event after a pause does not
+	// wait for further ones. With 0 each cycle waits for the time Coalesce.
+	Burst int
 	// Period is the longest time without a cycle.
 	Period time.Duration
 }
@@ -45,8 +48,8 @@ type Pace struct {
 func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Outbox, pace Pace) {
 	close(s.questions.running)
 	defer close(s.questions.stopped)
-	wake := clock.Now().Add(pace.Period)
-	for s.rest(ctx, clock, inbox, wake, pace.Coalesce) {
+	wake, c := clock.Now().Add(pace.Period), credit{pace: pace}
+	for s.rest(ctx, clock, inbox, wake, &c) {
 		events, policy := inbox.Take()
 		var refused error
 		if policy != nil {
@@ -64,8 +67,23 @@ func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Ou
 	}
 }
 
+// credit says when events may start the next cycle. Each such cycle costs the time Coalesce, up to Burst of them in advance.
+type credit struct {
+	pace Pace
+	paid time.Time // when all cycles so far are paid
+}
+
+// spend returns how long the next cycle has to wait.
+func (c *credit) spend(now time.Time) time.Duration {
+	if c.paid.Before(now) {
+		c.paid = now
+	}
+	c.paid = c.paid.Add(c.pace.Coalesce)
+	return max(c.paid.Sub(now)-time.Duration(c.pace.Burst)*c.pace.Coalesce, 0)
+}
+
 // rest answers questions until the next cycle is due. It returns false if the loop is to end.
-func (s *Scheduler) rest(ctx context.Context, clock Clock, inbox Inbox, wake time.Time, coalesce time.Duration) bool {
+func (s *Scheduler) rest(ctx context.Context, clock Clock, inbox Inbox, wake time.Time, c *credit) bool {
 	isDue, hasEvents := clock.After(wake.Sub(clock.Now())), inbox.Wake()
 	for {
 		var asked question
@@ -74,7 +92,7 @@ func (s *Scheduler) rest(ctx context.Context, clock Clock, inbox Inbox, wake tim
 		case <-ctx.Done():
 			return false
 		case <-hasEvents:
-			isDue, hasEvents = clock.After(coalesce), nil
+			isDue, hasEvents = clock.After(c.spend(clock.Now())), nil
 			continue
 		case <-isDue:
 			return true
@@ -84,7 +102,7 @@ func (s *Scheduler) rest(ctx context.Context, clock Clock, inbox Inbox, wake tim
 		case <-ctx.Done():
 			return false
 		case <-hasEvents:
-			isDue, hasEvents = clock.After(coalesce), nil
+			isDue, hasEvents = clock.After(c.spend(clock.Now())), nil
 			continue
 		case <-isDue:
 			return true

@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	// coalesce is how long a cycle waits for more after the first event. It is short for a person, and long enough that a
-	// storm of a thousand events a second makes fifty cycles of it.
-	coalesce = 20 * time.Millisecond
+	// A storm of a thousand events a second makes fifty cycles. After a pause the first four do not wait: a PodGroup, its first pod,
+	// the rest of its gang, and what the API server says of the bindings.
+	coalesce, cyclesAtOnce = 20 * time.Millisecond, 4
 	// auditPeriod is how often the totals of the model are compared with its pods.
 	auditPeriod = 5 * time.Minute
 	// drainPatience bounds an orderly stop. Kubernetes gives a pod thirty seconds.
@@ -133,7 +133,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 		}
 		return err
 	}
-	pace := scheduler.Pace{Coalesce: coalesce, Period: r.options.schedulePeriod}
+	pace := scheduler.Pace{Coalesce: coalesce, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
 	r.scheduler.Run(running, clock.RealClock{}, eventSource{r}, reporter{r}, pace)
 	if leading.Err() != nil {
 		return leader.ErrLeadershipLost

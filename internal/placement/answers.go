@@ -2,6 +2,7 @@ package placement
 
 import (
 	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/internal/placement/ranking"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -36,12 +37,13 @@ type answers struct {
 	// rankedBy are the scores of preferences that are in the heap.
 	rankedBy []int64
 
-	generation []uint64  // of the node that why and score are for
-	why        []reason  // fits, or why not
-	score      []int64   // valid where it fits
-	whole      standings // of all slots
-	part       part      // of the nodes of one domain
-	rebuilt    uint64    // how often whole was built, which may change any score
+	generation []uint64     // of the node that why and score are for
+	why        []reason     // fits, or why not
+	score      []int64      // valid where it fits
+	whole      ranking.Heap // of all slots
+	part       part         // of the nodes of one domain
+	rebuilt    uint64       // how often whole was built, which may change any score
+	groups     groups       // of a class that depends on pods elsewhere
 
 	explained bool // reasons and short are up to date
 	reasons   []verdict.NodeReason
@@ -91,11 +93,11 @@ func (a *answers) catchUp(e *Engine) {
 	a.explained = a.explained && ok && len(changed) == 0
 	a.seen, a.ranked = next, true
 	nodes := e.cluster.BySlot()
-	for len(a.whole.place) < len(nodes) {
+	for len(a.whole.Place) < len(nodes) {
 		a.generation = append(a.generation, 0)
 		a.why = append(a.why, unknownNode)
 		a.score = append(a.score, 0)
-		a.whole.place = append(a.whole.place, -1)
+		a.whole.Place = append(a.whole.Place, -1)
 	}
 	a.readObjects(e)
 	isPreferredAnew := len(a.rankedBy) != len(a.preferences.scores) || len(a.rankedBy) > 0 && &a.rankedBy[0] != &a.preferences.scores[0]
@@ -115,7 +117,7 @@ func (a *answers) catchUp(e *Engine) {
 	default:
 		for _, slot := range changed {
 			if a.look(e, slot) {
-				a.whole.move(a, e, slot)
+				a.move(e, &a.whole, slot)
 			}
 		}
 	}
@@ -185,14 +187,14 @@ func (a *answers) rateAll(e *Engine, slots []int32) {
 func (a *answers) build(e *Engine) {
 	a.rebuilt++
 	r := &a.whole
-	r.heap = r.heap[:0]
-	for slot := range r.place {
-		r.place[slot] = -1
+	r.Slots = r.Slots[:0]
+	for slot := range r.Place {
+		r.Place[slot] = -1
 		if a.why[slot] == fits {
-			r.add(int32(slot))
+			r.Add(int32(slot))
 		}
 	}
-	r.heapify(a, e)
+	r.Restore(a.order(e))
 }
 
 // look works out the answer for one node, and reports whether it may have changed: a node that changed more than once is
@@ -264,11 +266,16 @@ func (a *answers) rate(e *Engine, n *cluster.Node) int64 {
 	return score
 }
 
-// before reports whether one slot is better than another.
-func (a *answers) before(e *Engine, s, t int32) bool {
-	if a.score[s] != a.score[t] {
-		return a.score[s] > a.score[t]
+// order is the order of the nodes by their scores.
+func (a *answers) order(e *Engine) ranking.Order {
+	return ranking.Order{Scores: a.score, Nodes: e.cluster.BySlot()}
+}
+
+// move restores a heap after the answer about a node has changed.
+func (a *answers) move(e *Engine, h *ranking.Heap, slot int32) {
+	if a.why[slot] == fits {
+		h.Move(a.order(e), slot)
+	} else {
+		h.Remove(a.order(e), slot)
 	}
-	nodes := e.cluster.BySlot()
-	return nodes[s].Rank < nodes[t].Rank
 }

@@ -20,8 +20,8 @@
 // [Engine.Fits] and [Engine.CanOpen] ask about one node while victims are tried, millions of times: they use what is known of the node's
 // object and compare the room.
 //
-// Classes whose answer depends on pods elsewhere (pod affinity, topology spread) take the nodes that pass the rest and ask
-// kube-scheduler's plugins about them each time; see package kube.
+// Classes whose answer depends on pods elsewhere (pod affinity, topology spread) are ranked in groups of nodes to which pods
+// elsewhere matter alike, such as the nodes of a zone. For each pod the best node of each group is rated, see package kube.
 //
 // Plugins whose answers about a node depend on other nodes are [Invalidator]s. Before answers are used, they invalidate the
 // nodes for which their answer has changed.

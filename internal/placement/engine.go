@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/internal/placement/ranking"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
 )
@@ -113,7 +114,7 @@ func (e *Engine) Best(t *cluster.Task) *cluster.Node {
 }
 
 // standingsOf returns the standings of the nodes of the current domain. The answers must be up to date.
-func (e *Engine) standingsOf(a *answers) *standings {
+func (e *Engine) standingsOf(a *answers) *ranking.Heap {
 	if e.domain != nil {
 		return a.within(e, e.domain)
 	}
@@ -125,68 +126,6 @@ func (e *Engine) Confine(d *cluster.Domain) { e.domain = d }
 
 // area returns the nodes of the current domain, by name.
 func (e *Engine) area() []*cluster.Node { return e.cluster.NodesIn(e.domain) }
-
-// bestAround is Best for a class that depends on pods elsewhere. Vetoed nodes are part of the survey, so that scores do not
-// depend on which nodes were asked about before.
-func (e *Engine) bestAround(a *answers, t *cluster.Task) *cluster.Node {
-	if !a.ask(e).MayScore() {
-		return a.firstAround(e, t)
-	}
-	candidates := e.candidates(a)
-	refusals, around := e.survey(a, candidates)
-	for {
-		best := -1
-		var bestScore int64
-		for i, n := range candidates {
-			if refusals[i] != "" || e.vetoed(t, n) != fits {
-				continue
-			}
-			if score := a.score[n.Slot] + around[i]*e.point; best < 0 || score > bestScore {
-				best, bestScore = i, score
-			}
-		}
-		if best < 0 {
-			return nil
-		}
-		if e.vetoOf(t, candidates[best]) == fits {
-			return candidates[best]
-		}
-	}
-}
-
-// firstAround is bestAround where pods elsewhere do not change the scores: the best nodes are asked for one after the other.
-func (a *answers) firstAround(e *Engine, t *cluster.Task) *cluster.Node {
-	heap := e.standingsOf(a).heap
-	w := &walk{e: e, a: a, heap: heap}
-	if len(heap) > 0 {
-		w.open = append(w.open, 0)
-	}
-	for range manyRefused {
-		n := w.next()
-		if n == nil {
-			return nil
-		}
-		if !a.refusedAround(e, n) && e.vetoOf(t, n) == fits {
-			return n
-		}
-	}
-	best := int32(-1)
-	for _, position := range w.unseen() {
-		if best < 0 || a.before(e, position, best) {
-			if n := e.cluster.BySlot()[position]; !a.refusedAround(e, n) && e.vetoOf(t, n) == fits {
-				best = position
-			}
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	return e.cluster.BySlot()[best]
-}
-
-// manyRefused is how many nodes are taken off the heap in their order. If all of them refuse, it is quicker to look at the others in any
-// order.
-const manyRefused = 256
 
 // candidates returns the nodes that pass everything except vetoers and the plugins that look at pods elsewhere, by name.
 func (e *Engine) candidates(a *answers) []*cluster.Node {
@@ -208,7 +147,6 @@ func (e *Engine) survey(a *answers, candidates []*cluster.Node) (refusals []stri
 	if e.later == nil || e.cluster.Promised.IsZero() {
 		return refusals, scores
 	}
-	refusals = slices.Clone(refusals)
 	for i, n := range candidates {
 		if refusals[i] == "" {
 			refusals[i] = a.laterQuestion(e).Around(n)

@@ -18,7 +18,12 @@ func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 
 // refusedAround reports whether a node is refused on account of pods elsewhere, those that are there or those that are promised.
 func (a *answers) refusedAround(e *Engine, n *cluster.Node) bool {
-	return a.ask(e).Around(n) != "" || e.later != nil && !e.cluster.Promised.IsZero() && a.laterQuestion(e).Around(n) != ""
+	return a.ask(e).Around(n) != "" || a.refusedLater(e, n)
+}
+
+// refusedLater reports whether a node is refused on account of pods that are promised elsewhere.
+func (a *answers) refusedLater(e *Engine, n *cluster.Node) bool {
+	return e.later != nil && !e.cluster.Promised.IsZero() && a.laterQuestion(e).Around(n) != ""
 }
 
 // CanOpen reports whether a task would fit on a node without any pods. The Node object must allow it and be large enough,

@@ -41,25 +41,25 @@ func (s *supplied) refuses(e *Engine, n *cluster.Node) string {
 	return s.later.Refusal(n)
 }
 
-// ranking is a heap of nodes, the best first.
-type ranking struct {
+// scored is a heap of nodes, the best first.
+type scored struct {
 	nodes  []*cluster.Node
 	scores []int64
 }
 
-func (r *ranking) Len() int { return len(r.nodes) }
-func (r *ranking) Less(i, j int) bool {
+func (r *scored) Len() int { return len(r.nodes) }
+func (r *scored) Less(i, j int) bool {
 	if r.scores[i] != r.scores[j] {
 		return r.scores[i] > r.scores[j]
 	}
 	return r.nodes[i].Rank < r.nodes[j].Rank
 }
-func (r *ranking) Swap(i, j int) {
+func (r *scored) Swap(i, j int) {
 	r.nodes[i], r.nodes[j] = r.nodes[j], r.nodes[i]
 	r.scores[i], r.scores[j] = r.scores[j], r.scores[i]
 }
-func (r *ranking) Push(any) {}
-func (r *ranking) Pop() any {
+func (r *scored) Push(any) {}
+func (r *scored) Pop() any {
 	last := len(r.nodes) - 1
 	n := r.nodes[last]
 	r.nodes, r.scores = r.nodes[:last], r.scores[:last]
@@ -67,8 +67,8 @@ func (r *ranking) Pop() any {
 }
 
 // rank returns the nodes that pass everything except volumes, devices and vetoers.
-func (e *Engine) rank(a *answers) *ranking {
-	r := &ranking{}
+func (e *Engine) rank(a *answers) *scored {
+	r := &scored{}
 	candidates := e.candidates(a)
 	var refusals []string
 	var around []int64
@@ -88,52 +88,6 @@ func (e *Engine) rank(a *answers) *ranking {
 	return r
 }
 
-// walk visits the nodes of a heap in their order, without changing it. The next is the best of the entries whose parents
-// were visited.
-type walk struct {
-	e    *Engine
-	a    *answers
-	heap []int32
-	open []int32 // positions in the heap, themselves a heap
-}
-
-func (w *walk) Len() int           { return len(w.open) }
-func (w *walk) Less(i, j int) bool { return w.a.before(w.e, w.heap[w.open[i]], w.heap[w.open[j]]) }
-func (w *walk) Swap(i, j int)      { w.open[i], w.open[j] = w.open[j], w.open[i] }
-func (w *walk) Push(position any)  { w.open = append(w.open, position.(int32)) }
-func (w *walk) Pop() any {
-	last := len(w.open) - 1
-	position := w.open[last]
-	w.open = w.open[:last]
-	return position
-}
-
-// next returns the next node, nil after the last.
-func (w *walk) next() *cluster.Node {
-	if len(w.open) == 0 {
-		return nil
-	}
-	position := heap.Pop(w).(int32)
-	for child := 2*position + 1; child <= 2*position+2 && int(child) < len(w.heap); child++ {
-		heap.Push(w, child)
-	}
-	return w.e.cluster.BySlot()[w.heap[position]]
-}
-
-// unseen returns the slots of the nodes that were not taken off, in any order.
-func (w *walk) unseen() []int32 {
-	var slots []int32
-	for next := slices.Clone(w.open); len(next) > 0; {
-		position := next[len(next)-1]
-		next = next[:len(next)-1]
-		slots = append(slots, w.heap[position])
-		for child := 2*position + 1; child <= 2*position+2 && int(child) < len(w.heap); child++ {
-			next = append(next, child)
-		}
-	}
-	return slots
-}
-
 // bestSupplied is Best for a class that needs volumes or devices. It asks about one node after the other, the best first,
 // until one has them. Asking is expensive, and usually the first node has them.
 func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
@@ -143,11 +97,8 @@ func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 	if len(e.vetoers) > 0 || s.question.AreScored() || e.cluster.DependsOnPods(k.Plain) {
 		return e.bestRanked(a, s, t)
 	}
-	w := &walk{e: e, a: a, heap: e.standingsOf(a).heap}
-	if len(w.heap) > 0 {
-		w.open = append(w.open, 0)
-	}
-	for n := w.next(); n != nil; n = w.next() {
+	w := e.standingsOf(a).Walk(a.order(e))
+	for n := w.Next(); n != nil; n = w.Next() {
 		if s.refuses(e, n) == "" {
 			return n
 		}
@@ -171,7 +122,7 @@ func (e *Engine) bestRanked(a *answers, s *supplied, t *cluster.Task) *cluster.N
 }
 
 // addVolumeScores adds the scores by volumes. That needs an answer for every node.
-func (r *ranking) addVolumeScores(e *Engine, s *supplied) {
+func (r *scored) addVolumeScores(e *Engine, s *supplied) {
 	kept := 0
 	for i, n := range r.nodes {
 		if s.refuses(e, n) == "" {

@@ -67,15 +67,15 @@ func (e *Engine) vetoed(t *cluster.Task, n *cluster.Node) reason {
 
 // best returns the best node for a task that no plugin vetoes, nil if there is none.
 func (e *Engine) best(a *answers, t *cluster.Task) *cluster.Node {
-	heap := e.standingsOf(a).heap
-	if len(heap) == 0 {
+	heap := e.standingsOf(a)
+	if len(heap.Slots) == 0 {
 		return nil
 	}
 	if len(e.vetoers) == 0 {
-		return e.cluster.BySlot()[heap[0]]
+		return e.cluster.BySlot()[heap.Slots[0]]
 	}
-	w := &walk{e: e, a: a, heap: heap, open: []int32{0}}
-	for n := w.next(); n != nil; n = w.next() {
+	w := heap.Walk(a.order(e))
+	for n := w.Next(); n != nil; n = w.Next() {
 		if e.vetoOf(t, n) == fits {
 			return n
 		}

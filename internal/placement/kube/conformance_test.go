@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -266,6 +267,15 @@ func (h *history) setNode(t *rapid.T) {
 	if rapid.IntRange(0, 4).Draw(t, "zone?") > 0 {
 		n.Labels[zone] = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")
 	}
+	switch rapid.IntRange(0, 9).Draw(t, "hostname?") {
+	case 0:
+		delete(n.Labels, corev1.LabelHostname)
+	case 1:
+		n.Labels[corev1.LabelHostname] = "n1" // which another node may have, too
+	}
+	if rapid.Bool().Draw(t, "rack?") {
+		n.Labels["rack"] = rapid.SampledFrom([]string{"1", "2", "3", "4"}).Draw(t, "rack")
+	}
 	n.Labels["disk"] = rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk")
 	n.Spec.Unschedulable = rapid.IntRange(0, 9).Draw(t, "cordoned") == 0
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule} {
@@ -411,7 +421,7 @@ func (h *history) pod(t *rapid.T) *corev1.Pod {
 }
 
 func key(t *rapid.T) string {
-	return rapid.SampledFrom([]string{zone, corev1.LabelHostname}).Draw(t, "key")
+	return rapid.SampledFrom([]string{zone, corev1.LabelHostname, "rack"}).Draw(t, "key")
 }
 
 func podTerm(t *rapid.T) corev1.PodAffinityTerm {
@@ -463,7 +473,6 @@ func constraint(t *rapid.T) corev1.TopologySpreadConstraint {
 
 // compare puts one question to both and asks it again.
 func (h *history) compare(o *original, task *cluster.Task, q *Question) {
-	mayScore := q.MayScore()
 	got, preferring := answer(h.cluster.Cluster, q)
 	want := o.answer(h.t, h.cluster.Cluster, task.Pod)
 	if !preferring {
@@ -488,13 +497,7 @@ func (h *history) compare(o *original, task *cluster.Task, q *Question) {
 	if again, _ := answer(h.cluster.Cluster, q); !cmp.Equal(again.Refusals, got.Refusals) || !cmp.Equal(again.LookAround, got.LookAround) {
 		h.t.Fatalf("pod %s: asked again, got %v, before %v", task.Key(), again, got)
 	}
-	for name, score := range got.LookAround {
-		for other := range got.LookAround {
-			if !mayScore && score != got.LookAround[other] {
-				h.t.Fatalf("pod %s is said not to be scored by other pods, and %s and %s differ: %v", task.Key(), name, other, got.LookAround)
-			}
-		}
-	}
+	h.compareGroups(task, q, got)
 	if h.cluster.DependsOnPods(task.Class) {
 		return
 	}
@@ -509,6 +512,32 @@ func (h *history) compare(o *original, task *cluster.Task, q *Question) {
 		for _, other := range got.LookAround {
 			if score != other {
 				h.t.Fatalf("pod %s is said not to depend on other pods, and scores are %v", task.Key(), got.LookAround)
+			}
+		}
+	}
+}
+
+// compareGroups asks about one node of each group, and holds the answer against those about all of its nodes.
+func (h *history) compareGroups(task *cluster.Task, q *Question, want answers) {
+	q.Groups()
+	groups := map[string][]*cluster.Node{}
+	for _, n := range h.cluster.Nodes() {
+		if n.Object != nil && q.Refusal(n) == "" && q.Ports(n) == "" {
+			key := string(q.Group(n, nil))
+			groups[key] = append(groups[key], n)
+		}
+	}
+	var fronts []Front
+	keys := slices.Sorted(maps.Keys(groups))
+	for _, key := range keys {
+		fronts = append(fronts, Front{Slot: int32(groups[key][len(groups[key])-1].Slot), Nodes: len(groups[key])})
+	}
+	q.Rate(fronts)
+	for i, key := range keys {
+		for _, n := range groups[key] {
+			if isRefused := want.Refusals[n.Name] != ""; isRefused != fronts[i].IsRefused || want.LookAround[n.Name] != fronts[i].Score {
+				h.t.Fatalf("pod %s: node %s is refused with %q and has %d points, its group is refused is %t with %d points", task.Key(), n.Name,
+					want.Refusals[n.Name], want.LookAround[n.Name], fronts[i].IsRefused, fronts[i].Score)
 			}
 		}
 	}

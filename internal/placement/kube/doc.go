@@ -7,12 +7,12 @@
 // there.
 //
 // The plugins see the model through NodeInfos that are updated only for nodes in Cluster.Changes. What costs memory and
-// time is done only when it is needed: a node's pods are not read before Ports or Survey. Of the pods elsewhere each question
-// sees only those that a selector of the class asks for, or that have terms about the class.
+// time is done only when it is needed: a node's pods are not read before Ports or Survey. What a question needs of the pods
+// elsewhere it finds in a population of all pods, by namespace and label. Then it follows those that come and go.
 //
-// What the filters of InterPodAffinity and PodTopologySpread would say is answered from counts by topology domain, which follow
-// these pods one by one: see package domains. The plugins are asked for scores, and about pods that they cannot read. Their
-// PreScore runs anew each time a pod that matters has come or gone. [Question.MayScore] says whether scores are needed at all.
+// What InterPodAffinity and PodTopologySpread would say, as filters and in scores, is answered from counts by topology domain:
+// see package domains. The plugins are only asked what is wrong with a pod that they cannot read. The counts say the same of
+// many nodes, which is what [Question.Groups], [Question.Group] and [Question.Rate] are for.
 //
 // Invariants:
 //

@@ -42,7 +42,7 @@ func (serial) Until(_ context.Context, pieces int, work workqueue.DoWorkPieceFun
 }
 
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h }
-func (h *handle) NodeInfos() fwk.NodeInfoLister          { return h.mirror.shown }
+func (h *handle) NodeInfos() fwk.NodeInfoLister          { return &h.mirror.own }
 func (h *handle) Parallelizer() fwk.Parallelizer         { return serial{} }
 
 // SharedInformerFactory returns a factory that is never started. Only its listers are used, which the mirror and its shelf

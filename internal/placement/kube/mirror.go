@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"hekla.sh/hekla/internal/placement/kube/domains"
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
@@ -27,16 +29,17 @@ type mirror struct {
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
-	epoch       uint64 // grows when a node object or a namespace is added, changed or removed
+	epoch       uint64 // grows when a node object is added, changed or removed
 
-	own       lister  // all nodes, when listed
-	listed    uint64  // the epoch of own
-	shown     *lister // what the plugins see now
-	informers informers.SharedInformerFactory
-	spaces    cache.Indexer // the namespaces in the plugins' lister
-	spacesAre uint64        // the NamespacesGeneration of spaces
-	shelf     *supply.Shelf // the volumes and devices in the plugins' listers
-	ledger    *supply.Ledger
+	own        lister // all nodes, when listed
+	listed     uint64 // the epoch of own
+	topology   domains.Topology
+	population *population // nil until a class depends on pods elsewhere
+	informers  informers.SharedInformerFactory
+	spaces     cache.Indexer // the namespaces in the plugins' lister
+	spacesAre  uint64        // the NamespacesGeneration of spaces
+	shelf      *supply.Shelf // the volumes and devices in the plugins' listers
+	ledger     *supply.Ledger
 }
 
 // reflection is one node as the plugins see it.
@@ -45,7 +48,8 @@ type reflection struct {
 	info       *framework.NodeInfo // without Node while the node has no object
 	object     uint64              // the SpecGeneration that it shows
 	pods       uint64              // the Generation of its pods, 0 if they were never needed
-	made       []fwk.PodInfo       // of all pods on the node, shown or not, because evictions may be undone
+	residents  []*resident         // all pods on the node, shown or not, because evictions may be undone
+	spare      []*resident         // memory for the next of these
 	softTaints int
 	taintSet   int // equal for nodes with the same taints, cordoned or not; -1 if it has no number
 }
@@ -71,7 +75,6 @@ func newMirror(c *model.Cluster, shows func(cluster.Status) bool) *mirror {
 		informers: factory,
 		spaces:    factory.Core().V1().Namespaces().Informer().GetIndexer(),
 	}
-	m.shown = &m.own
 	m.shelf, m.ledger = supply.NewShelf(c, factory), &supply.Ledger{}
 	return m
 }
@@ -104,6 +107,16 @@ func (m *mirror) followObjects() {
 // followPods updates node objects, namespaces and the pods of all nodes.
 func (m *mirror) followPods() {
 	m.followObjects()
+	if m.population == nil {
+		m.population = newPopulation()
+		for _, r := range m.bySlot {
+			if r != nil {
+				for _, p := range r.residents {
+					m.population.add(p)
+				}
+			}
+		}
+	}
 	slots, next, ok := m.cluster.Changes(m.podsSeen)
 	m.podsSeen = next
 	if ok {
@@ -120,7 +133,6 @@ func (m *mirror) followPods() {
 		return
 	}
 	m.spacesAre = generation
-	m.epoch++
 	var spaces []any
 	for _, namespace := range m.cluster.Namespaces() {
 		spaces = append(spaces, namespace)
@@ -157,7 +169,12 @@ func (m *mirror) show(slot int) {
 	case n != nil && r.shows(n):
 		return
 	case r.exists():
-		m.hide(r)
+		m.hide(slot, r)
+	}
+	if r != nil && r.node != n && m.population != nil {
+		for _, p := range r.residents {
+			m.population.remove(p)
+		}
 	}
 	switch {
 	case n == nil:
@@ -181,6 +198,16 @@ func (m *mirror) show(slot int) {
 	}
 	m.softTaints += r.softTaints
 	r.taintSet = m.taintSetOf(n.Object)
+	m.topology.Show(slot, n.Object)
+	if m.population == nil {
+		return
+	}
+	m.population.note(change{node: n.Object, slot: int32(slot), change: +1})
+	for _, p := range r.residents {
+		if p.isShown {
+			m.population.note(change{n.Object, p.slot, p.PodInfo, +1})
+		}
+	}
 }
 
 // maxTaintSets bounds the sets of taints that have numbers. The nodes of a cluster have a few.
@@ -204,7 +231,16 @@ func (m *mirror) taintSetOf(n *corev1.Node) int {
 }
 
 // hide removes a node from everything that is counted over nodes.
-func (m *mirror) hide(r *reflection) {
+func (m *mirror) hide(slot int, r *reflection) {
+	if m.population != nil {
+		for _, p := range r.residents {
+			if p.isShown {
+				m.population.note(change{r.info.Node(), p.slot, p.PodInfo, -1})
+			}
+		}
+		m.population.note(change{node: r.info.Node(), slot: int32(slot), change: -1})
+	}
+	m.topology.Show(slot, nil)
 	m.stock.remove(r.info.ImageStates)
 	m.softTaints -= r.softTaints
 	r.softTaints = 0
@@ -222,49 +258,90 @@ func (m *mirror) fill(r *reflection) {
 	info := r.info
 	info.Pods = info.Pods[:0]
 	clear(info.UsedPorts)
-	before := r.made
-	r.made = make([]fwk.PodInfo, 0, len(r.node.Tasks()))
+	before := r.residents
+	for _, p := range before {
+		p.isStill = false
+	}
+	r.residents = slices.Grow(r.spare[:0], len(r.node.Tasks()))
+	next := 0
 	for _, t := range r.node.Tasks() {
 		if !t.Status.Holds() && t.Status != cluster.Pipelined {
 			continue
 		}
-		made := podInfo(before, len(r.made), t.Pod)
-		r.made = append(r.made, made)
-		if !m.shows(t.Status) {
+		var p *resident
+		if p, next = residentOf(before, next, t.Pod); p == nil {
+			// A term that cannot be read matches nothing, as in kube-scheduler; the rest of the pod counts.
+			made, _ := framework.NewPodInfo(t.Pod)
+			p = &resident{PodInfo: made, pod: t.Pod, slot: int32(r.node.Slot)}
+			if m.population != nil {
+				m.population.add(p)
+			}
+		}
+		p.isStill = true
+		r.residents = append(r.residents, p)
+		m.showPod(r, p, m.shows(t.Status))
+		if !p.isShown {
 			continue
 		}
-		info.Pods = append(info.Pods, made)
+		info.Pods = append(info.Pods, p.PodInfo)
 		for _, port := range util.GetHostPorts(t.Pod) {
 			info.UsedPorts.Add(port.HostIP, string(port.Protocol), port.HostPort)
 		}
 	}
 	clear(info.Pods[len(info.Pods):cap(info.Pods)])
-}
-
-// podInfo returns the PodInfo of a pod, the one made before if there is one. Pods mostly keep their places.
-func podInfo(before []fwk.PodInfo, likely int, pod *corev1.Pod) fwk.PodInfo {
-	if likely < len(before) && before[likely].GetPod() == pod {
-		return before[likely]
-	}
-	for _, info := range before {
-		if info.GetPod() == pod {
-			return info
+	for _, p := range before {
+		if p.isStill {
+			continue
+		}
+		m.showPod(r, p, false)
+		if m.population != nil {
+			m.population.remove(p)
 		}
 	}
-	// A term that cannot be read matches nothing, as in kube-scheduler; the rest of the pod counts.
-	made, _ := framework.NewPodInfo(pod)
-	return made
+	clear(before)
+	r.spare = before[:0]
 }
 
-// lister shows the plugins nodes: all, those that have pods with terms, and with required anti-affinity.
-type lister struct{ all, withTerms, withAntiTerms []fwk.NodeInfo }
-
-func (l *lister) List() ([]fwk.NodeInfo, error)                     { return l.all, nil }
-func (l *lister) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return l.withTerms, nil }
-
-func (l *lister) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
-	return l.withAntiTerms, nil
+// showPod notes whether the plugins see a pod.
+func (m *mirror) showPod(r *reflection, p *resident, isShown bool) {
+	if p.isShown == isShown {
+		return
+	}
+	p.isShown = isShown
+	if m.population == nil || !r.exists() {
+		return
+	}
+	c := change{r.info.Node(), p.slot, p.PodInfo, -1}
+	if isShown {
+		c.change = +1
+	}
+	m.population.note(c)
 }
+
+// residentOf returns what there is of a pod, nil if there is nothing, and where the pod after it is likely to be. Pods mostly keep their
+// order.
+func residentOf(all []*resident, likely int, pod *corev1.Pod) (*resident, int) {
+	if likely < len(all) && all[likely].pod == pod {
+		return all[likely], likely + 1
+	}
+	for i, p := range all {
+		if p.pod == pod {
+			return p, i + 1
+		}
+	}
+	return nil, likely
+}
+
+// lister shows the plugins all nodes.
+type lister struct{ all []fwk.NodeInfo }
+
+func (l *lister) List() ([]fwk.NodeInfo, error) { return l.all, nil }
+
+// HavePodsWithAffinityList returns none: the plugins that ask are only asked what is wrong with a pod.
+func (l *lister) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
+
+// HavePodsWithRequiredAntiAffinityList returns none, in the same way.
+func (l *lister) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
 
 func (l *lister) Get(name string) (fwk.NodeInfo, error) {
 	for _, info := range l.all {

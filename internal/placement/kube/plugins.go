@@ -31,6 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 
+	"hekla.sh/hekla/internal/placement/kube/domains"
 	"hekla.sh/hekla/pkg/cluster/model"
 )
 
@@ -152,6 +153,8 @@ type Plugins struct {
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
 
+	aroundPolicy domains.Policy // of the plugins that look at pods elsewhere
+
 	infos  []fwk.NodeInfo    // space to work in
 	scores fwk.NodeScoreList // space to work in
 }
@@ -259,5 +262,6 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 			p.scribe = made.(fwk.PreBindPlugin)
 		}
 	}
+	p.aroundPolicy = p.policyAround()
 	return nil
 }

@@ -27,7 +27,7 @@ type Question struct {
 	ports   []fwk.FilterPlugin // filters by the host ports on the node that apply to the pod
 	scorers []scorer           // scorers by the node object that apply to the pod
 
-	around around // the state of surveys
+	around around // what pods elsewhere say
 }
 
 // unknown is the refusal of a node without an object. kube-scheduler has no message for it, because it never asks about

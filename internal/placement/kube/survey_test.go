@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
@@ -140,24 +139,6 @@ func TestSurveyScoresAreNormalisedOverTheNodesThatAreLeft(t *testing.T) {
 	}
 }
 
-func TestSurveyAnswersAgainUnlessSomethingThatMattersChanged(t *testing.T) {
-	w := newModel(t, append(threeNodes(), fixture.Pod("a", fixture.Labelled("app", "x"), apart("x", zone)), fixture.Pod("b", fixture.Labelled("app", "x")), fixture.Pod("y", fixture.Labelled("app", "y")))...)
-	q := w.ask("a")
-	read := func() *Question {
-		w.survey(q)
-		return q
-	}
-	state := read().around.state
-	w.cluster.Place(w.task("y"), w.cluster.Node("a1"))
-	if read().around.state != state {
-		t.Error("the plugins were asked again although a pod was placed that no term asks for")
-	}
-	w.cluster.Place(w.task("b"), w.cluster.Node("a1"))
-	if read().around.state == state {
-		t.Error("the plugins were not asked again although a pod was placed that a term asks for")
-	}
-}
-
 func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
 	w := newModel(t, append(threeNodes(), fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1")), fixture.Pod("a", near("db", zone)))...)
 	q := w.ask("a")
@@ -169,25 +150,6 @@ func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
 	}
 	if refusals, scores := q.Survey(nil); len(refusals) != 0 || len(scores) != 0 {
 		t.Errorf("for no candidates: got %q and %v", refusals, scores)
-	}
-}
-
-func TestSurveyBeginsAnewAfterAPanic(t *testing.T) {
-	w := newModel(t, append(threeNodes(), fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("a1")), fixture.Pod("a", near("db", zone)))...)
-	q := w.ask("a")
-	filters := w.plugins.filters[looksAround]
-	w.plugins.filters[looksAround] = append([]fwk.FilterPlugin{nil}, filters...)
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("a plugin that is nil does not panic")
-			}
-		}()
-		w.survey(q)
-	}()
-	w.plugins.filters[looksAround] = filters
-	if got, _ := w.survey(q); got["a1"] != "" || got["b1"] != notNear {
-		t.Errorf("got %v", got)
 	}
 }
 

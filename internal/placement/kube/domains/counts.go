@@ -1,295 +1,230 @@
 package domains
 
 import (
-	"slices"
-
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 )
 
-// Role is what a pod is to a class.
-type Role uint8
+// Policy says which of the two plugins filter, and with which weights they score.
+type Policy struct {
+	FiltersSpread, FiltersAffinity bool
+	SpreadWeight, AffinityWeight   int64
+	Features                       feature.Features
+}
 
-// The roles of a pod; it may have several.
-const (
-	Asked    Role = 1 << iota // the class may ask for it
-	Repels                    // its required anti-affinity speaks of the class
-	Attracts                  // a term of it that has a say in scores does
-)
+// hardAffinityWeight is the weight in scores of a required affinity term of another pod, as package kube configures it.
+const hardAffinityWeight = 1
 
-// Counts are how many pods matter to a class in each topology domain. They say what the filters of InterPodAffinity and PodTopologySpread
-// would say.
+// Counts are how many pods matter to a class in each topology domain. They say what InterPodAffinity and PodTopologySpread would say.
 type Counts struct {
 	pod      *corev1.Pod // of the class
 	space    labels.Set  // the labels of its namespace
-	features feature.Features
+	policy   Policy
+	topology *Topology
+	require  nodeaffinity.RequiredNodeAffinity
+	version  uint64
+	rated    uint64 // how often nodes were rated
 
-	affinity, anti []fwk.AffinityTerm // that are required, namespaces resolved
-	near, apart    domains            // pods that match all of the former, and each of the latter
-	repelled       domains            // pods with required anti-affinity to the class
-	spreads        []*spreadCount     // constraints that must hold
-	attracted      map[string]int     // terms of pods that have a say in the scores, by topology key
+	affinity, anti []fwk.AffinityTerm         // that are required, namespaces resolved
+	near, apart    []fwk.WeightedAffinityTerm // that are preferred
+	keys           []*keyCounts               // of affinity, each key once
+	nearPods       int                        // pods that match all required affinity terms, times these terms
+
+	spreads, softSpreads []*spreadCount // that must hold, and that have a say in the scores
 }
 
-// domain is a topology domain: the nodes with this value of this label.
-type domain struct{ key, value string }
-
-// domains are numbers of pods by domain. Those with none are left out.
-type domains map[domain]int
-
-func (d domains) add(node *corev1.Node, key string, change int) {
-	value, ok := node.Labels[key]
-	if !ok {
-		return
-	}
-	at := domain{key, value}
-	if d[at] += change; d[at] == 0 {
-		delete(d, at)
-	}
+// keyCounts are the pods that matter to affinity, by the domains of one topology key.
+type keyCounts struct {
+	*Key
+	isAsked  bool  // a required affinity term has this key
+	near     tally // pods that match all required affinity terms
+	apart    tally // pods that match a required anti-affinity term
+	repelled tally // terms of pods with required anti-affinity to the class
+	points   tally // the sums of weights that have a say in the scores
 }
 
-func (d domains) has(node *corev1.Node, key string) bool {
-	if len(d) == 0 {
-		return false
-	}
-	value, ok := node.Labels[key]
-	return ok && d[domain{key, value}] > 0
-}
-
-// spreadCount is a topology spread constraint, and the pods that it selects by the value of its topology key. Values without pods count: one
-// of them is the least.
-type spreadCount struct {
-	key           string
-	maxSkew       int
-	minDomains    int
-	selector      labels.Selector
-	selectsItself int // 1 if the constraint selects the class, else 0
-	honorAffinity bool
-	honorTaints   bool
-
-	pods  map[string]int
-	times map[int]int // how often each number of pods occurs
-	least int         // the least of them, if there is any
-}
-
-// New returns empty counts for a class of which a pod is given, for the filters of some names. It is nil if a plugin could not read the
-// pod: then the plugin says so. The namespaces are all there are.
-func New(pod *corev1.Pod, filters []string, namespaces []*corev1.Namespace, features feature.Features) *Counts {
+// New returns empty counts for a class of which a pod is given. It is nil if a plugin that has a say could not read the pod: then the
+// plugin refuses all nodes. The namespaces are all there are.
+func New(pod *corev1.Pod, policy Policy, topology *Topology, namespaces []*corev1.Namespace) *Counts {
 	info, err := framework.NewPodInfo(pod)
-	if err != nil {
+	isAsked := policy.FiltersAffinity || policy.AffinityWeight > 0
+	if err != nil && isAsked {
 		return nil
 	}
-	c := &Counts{pod: pod, features: features, near: domains{}, apart: domains{}, repelled: domains{}, attracted: map[string]int{}}
+	c := &Counts{pod: pod, policy: policy, topology: topology, require: nodeaffinity.GetRequiredNodeAffinity(pod)}
 	for _, namespace := range namespaces {
 		if namespace.Name == pod.Namespace {
 			c.space = namespace.Labels
 		}
 	}
-	if slices.Contains(filters, interpodaffinity.Name) {
-		c.affinity, c.anti = resolved(info.RequiredAffinityTerms, namespaces), resolved(info.RequiredAntiAffinityTerms, namespaces)
+	if policy.FiltersAffinity {
+		c.affinity, c.anti = info.RequiredAffinityTerms, info.RequiredAntiAffinityTerms
 	}
-	if !slices.Contains(filters, podtopologyspread.Name) {
-		return c
+	if policy.AffinityWeight > 0 {
+		c.near, c.apart = info.PreferredAffinityTerms, info.PreferredAntiAffinityTerms
 	}
-	for i := range pod.Spec.TopologySpreadConstraints {
-		if constraint := &pod.Spec.TopologySpreadConstraints[i]; constraint.WhenUnsatisfiable == corev1.DoNotSchedule {
-			s := c.read(constraint)
-			if s == nil {
-				return nil
-			}
-			c.spreads = append(c.spreads, s)
+	for _, terms := range [][]fwk.AffinityTerm{c.affinity, c.anti} {
+		for i := range terms {
+			resolve(&terms[i], namespaces)
 		}
+	}
+	for _, terms := range [][]fwk.WeightedAffinityTerm{c.near, c.apart} {
+		for i := range terms {
+			resolve(&terms[i].AffinityTerm, namespaces)
+		}
+	}
+	for i := range c.affinity {
+		c.key(c.affinity[i].TopologyKey).isAsked = true
+	}
+	if !c.readSpreads() {
+		return nil
 	}
 	return c
 }
 
-// resolved returns terms with the namespaces that their selectors stand for at the moment. One that selects all stays as it is.
-func resolved(terms []fwk.AffinityTerm, namespaces []*corev1.Namespace) []fwk.AffinityTerm {
-	for i := range terms {
-		if t := &terms[i]; !t.NamespaceSelector.Empty() {
-			for _, namespace := range namespaces {
-				if t.NamespaceSelector.Matches(labels.Set(namespace.Labels)) {
-					t.Namespaces.Insert(namespace.Name)
-				}
-			}
-			t.NamespaceSelector = labels.Nothing()
-		}
-	}
-	return terms
-}
-
-// read reads a constraint, nil if it cannot be read.
-func (c *Counts) read(constraint *corev1.TopologySpreadConstraint) *spreadCount {
-	selector, err := metav1.LabelSelectorAsSelector(constraint.LabelSelector)
-	if err != nil {
-		return nil
-	}
-	features := c.features
-	if requirements, selects := selector.Requirements(); selects && features.EnableMatchLabelKeysInPodTopologySpread {
-		matching := labels.Set{}
-		for _, key := range constraint.MatchLabelKeys {
-			if value, ok := c.pod.Labels[key]; ok {
-				matching[key] = value
-			}
-		}
-		if len(matching) > 0 {
-			selector = labels.SelectorFromSet(matching).Add(requirements...)
-		}
-	}
-	s := &spreadCount{key: constraint.TopologyKey, maxSkew: int(constraint.MaxSkew), minDomains: 1, selector: selector, honorAffinity: true,
-		pods: map[string]int{}, times: map[int]int{}}
-	if constraint.MinDomains != nil {
-		s.minDomains = int(*constraint.MinDomains)
-	}
-	if features.EnableNodeInclusionPolicyInPodTopologySpread {
-		if policy := constraint.NodeAffinityPolicy; policy != nil {
-			s.honorAffinity = *policy == corev1.NodeInclusionPolicyHonor
-		}
-		if policy := constraint.NodeTaintsPolicy; policy != nil {
-			s.honorTaints = *policy == corev1.NodeInclusionPolicyHonor
-		}
-	}
-	if selector.Matches(labels.Set(c.pod.Labels)) {
-		s.selectsItself = 1
-	}
-	return s
-}
-
-// Include returns for each constraint whether the pods on a node count, and notes the node's domain if they do.
-func (c *Counts) Include(node *corev1.Node) []bool {
-	if len(c.spreads) == 0 {
-		return nil
-	}
-	counted := make([]bool, len(c.spreads))
-	for _, s := range c.spreads {
-		if _, ok := node.Labels[s.key]; !ok {
-			return counted
-		}
-	}
-	require := nodeaffinity.GetRequiredNodeAffinity(c.pod)
-	for i, s := range c.spreads {
-		if s.honorAffinity {
-			if matches, _ := require.Match(node); !matches { // what cannot be read matches nothing, as in the plugin
-				continue
-			}
-		}
-		if s.honorTaints {
-			_, isKeptOff := schedulinghelpers.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, c.pod.Spec.Tolerations,
-				helper.DoNotScheduleTaintsFilterFunc(), c.features.EnableTaintTolerationComparisonOperators)
-			if isKeptOff {
-				continue
-			}
-		}
-		counted[i] = true
-		s.set(node.Labels[s.key], 0)
-	}
-	return counted
-}
-
-// set changes the number of pods in the domain of a value.
-func (s *spreadCount) set(value string, change int) {
-	before, isKnown := s.pods[value]
-	now := before + change
-	s.pods[value] = now
-	if isKnown {
-		if s.times[before]--; s.times[before] == 0 {
-			delete(s.times, before)
-		}
-	}
-	s.times[now]++
-	if len(s.pods) == 1 || now < s.least {
-		s.least = now
-	}
-	for s.times[s.least] == 0 {
-		s.least++
-	}
-}
-
-// Count counts a pod on a node in or out. counted is what [Counts.Include] has returned for the node.
-func (c *Counts) Count(node *corev1.Node, counted []bool, info fwk.PodInfo, role Role, change int) {
-	pod := info.GetPod()
-	if role&Repels != 0 {
-		for _, term := range info.GetRequiredAntiAffinityTerms() {
-			if term.Matches(c.pod, c.space) {
-				c.repelled.add(node, term.TopologyKey, change)
-			}
-		}
-	}
-	if role&Attracts != 0 {
-		c.countAttraction(info, change)
-	}
-	if role&Asked == 0 {
+// resolve replaces the selector of namespaces of a term by the namespaces that it stands for at the moment. One that selects all stays as
+// it is.
+func resolve(t *fwk.AffinityTerm, namespaces []*corev1.Namespace) {
+	if t.NamespaceSelector.Empty() {
 		return
 	}
-	if len(c.affinity) > 0 && matchesAll(c.affinity, pod) {
-		for i := range c.affinity {
-			c.near.add(node, c.affinity[i].TopologyKey, change)
+	for _, namespace := range namespaces {
+		if t.NamespaceSelector.Matches(labels.Set(namespace.Labels)) {
+			t.Namespaces.Insert(namespace.Name)
 		}
 	}
-	for i := range c.anti {
-		if c.anti[i].Matches(pod, nil) {
-			c.apart.add(node, c.anti[i].TopologyKey, change)
-		}
-	}
-	for i, s := range c.spreads {
-		if counted[i] && pod.DeletionTimestamp == nil && pod.Namespace == c.pod.Namespace && !s.selector.Empty() &&
-			s.selector.Matches(labels.Set(pod.Labels)) {
-			s.set(node.Labels[s.key], change)
-		}
-	}
+	t.NamespaceSelector = labels.Nothing()
 }
 
-// countAttraction counts the terms of a pod that have a say in the scores.
-func (c *Counts) countAttraction(info fwk.PodInfo, change int) {
-	add := func(term *fwk.AffinityTerm) {
-		if term.Matches(c.pod, c.space) {
-			if c.attracted[term.TopologyKey] += change; c.attracted[term.TopologyKey] == 0 {
-				delete(c.attracted, term.TopologyKey)
-			}
+// Want is what a term or constraint of the class selects: pods with some labels in some namespaces.
+type Want struct {
+	Selector   labels.Selector
+	Namespaces sets.Set[string] // nil means any
+}
+
+// Wants returns what the class selects. Every pod that counts because of a term of the class is among it.
+func (c *Counts) Wants() []Want {
+	var wants []Want
+	add := func(t *fwk.AffinityTerm) {
+		w := Want{Selector: t.Selector, Namespaces: t.Namespaces}
+		if t.NamespaceSelector.Empty() {
+			w.Namespaces = nil
+		}
+		wants = append(wants, w)
+	}
+	for _, terms := range [][]fwk.AffinityTerm{c.affinity, c.anti} {
+		for i := range terms {
+			add(&terms[i])
 		}
 	}
-	for _, term := range info.GetRequiredAffinityTerms() {
-		add(&term)
-	}
-	for _, terms := range [][]fwk.WeightedAffinityTerm{info.GetPreferredAffinityTerms(), info.GetPreferredAntiAffinityTerms()} {
+	for _, terms := range [][]fwk.WeightedAffinityTerm{c.near, c.apart} {
 		for i := range terms {
 			add(&terms[i].AffinityTerm)
 		}
 	}
-}
-
-// MayScore reports whether terms of other pods may score two nodes differently on which the class can be. They cannot where the class must
-// be near pods that are all in one domain of the same topology key.
-func (c *Counts) MayScore() bool {
-	for key := range c.attracted {
-		if !slices.ContainsFunc(c.affinity, func(term fwk.AffinityTerm) bool { return term.TopologyKey == key }) {
-			return true
-		}
-		domains := 0
-		for at := range c.near {
-			if at.key == key {
-				domains++
+	for _, spreads := range [][]*spreadCount{c.spreads, c.softSpreads} {
+		for _, s := range spreads {
+			if !s.selector.Empty() {
+				wants = append(wants, Want{Selector: s.selector, Namespaces: sets.New(c.pod.Namespace)})
 			}
-			if domains > 1 {
-				return true
-			}
-		}
-		if domains == 0 {
-			return true
 		}
 	}
-	return false
+	return wants
 }
+
+// Version grows when all nodes may be in other groups.
+func (c *Counts) Version() uint64 { return c.version }
+
+// key returns the counts by a topology key.
+func (c *Counts) key(name string) *keyCounts {
+	for _, k := range c.keys {
+		if k.name == name {
+			return k
+		}
+	}
+	k := &keyCounts{Key: c.topology.Key(name)}
+	c.keys = append(c.keys, k)
+	c.version++
+	return k
+}
+
+// Count counts a pod on a node in or out, by a change of +1 or -1. It reports whether the pod matters to the class.
+func (c *Counts) Count(node *corev1.Node, slot int32, pod fwk.PodInfo, change int32) (matters bool) {
+	add := func(to func(*keyCounts) *tally, key string, change int32) {
+		matters = true
+		if _, ok := node.Labels[key]; ok {
+			k := c.key(key)
+			to(k).add(k.Key, k.domainOf(node), change)
+		}
+	}
+	c.countOwners(pod, change, add)
+	if len(c.affinity) > 0 && matchesAll(c.affinity, pod.GetPod()) {
+		for i := range c.affinity {
+			if _, ok := node.Labels[c.affinity[i].TopologyKey]; ok {
+				c.nearPods += int(change)
+			}
+			add(near, c.affinity[i].TopologyKey, change)
+		}
+	}
+	for i := range c.anti {
+		if c.anti[i].Matches(pod.GetPod(), nil) {
+			add(apart, c.anti[i].TopologyKey, change)
+		}
+	}
+	for i := range c.near {
+		if c.near[i].Matches(pod.GetPod(), nil) {
+			add(points, c.near[i].TopologyKey, change*c.near[i].Weight)
+		}
+	}
+	for i := range c.apart {
+		if c.apart[i].Matches(pod.GetPod(), nil) {
+			add(points, c.apart[i].TopologyKey, -change*c.apart[i].Weight)
+		}
+	}
+	return c.countSpread(node, slot, pod.GetPod(), change) || matters
+}
+
+// countOwners counts the terms of a pod that are about the class.
+func (c *Counts) countOwners(pod fwk.PodInfo, change int32, add func(func(*keyCounts) *tally, string, int32)) {
+	if c.policy.FiltersAffinity {
+		terms := pod.GetRequiredAntiAffinityTerms()
+		for i := range terms {
+			if terms[i].Matches(c.pod, c.space) {
+				add(repelled, terms[i].TopologyKey, change)
+			}
+		}
+	}
+	if c.policy.AffinityWeight == 0 {
+		return
+	}
+	required := pod.GetRequiredAffinityTerms()
+	for i := range required {
+		if required[i].Matches(c.pod, c.space) {
+			add(points, required[i].TopologyKey, change*hardAffinityWeight)
+		}
+	}
+	preferred, avoided := pod.GetPreferredAffinityTerms(), pod.GetPreferredAntiAffinityTerms()
+	for i := range preferred {
+		if preferred[i].Matches(c.pod, c.space) {
+			add(points, preferred[i].TopologyKey, change*preferred[i].Weight)
+		}
+	}
+	for i := range avoided {
+		if avoided[i].Matches(c.pod, c.space) {
+			add(points, avoided[i].TopologyKey, -change*avoided[i].Weight)
+		}
+	}
+}
+
+func near(k *keyCounts) *tally     { return &k.near }
+func apart(k *keyCounts) *tally    { return &k.apart }
+func repelled(k *keyCounts) *tally { return &k.repelled }
+func points(k *keyCounts) *tally   { return &k.points }
 
 func matchesAll(terms []fwk.AffinityTerm, pod *corev1.Pod) bool {
 	for i := range terms {
@@ -298,55 +233,4 @@ func matchesAll(terms []fwk.AffinityTerm, pod *corev1.Pod) bool {
 		}
 	}
 	return true
-}
-
-// Refusal returns why a filter refuses a node, "" if it does not.
-func (c *Counts) Refusal(filter string, node *corev1.Node) string {
-	if filter == podtopologyspread.Name {
-		return c.skewed(node)
-	}
-	isNear := true
-	for i := range c.affinity {
-		if _, ok := node.Labels[c.affinity[i].TopologyKey]; !ok {
-			return interpodaffinity.ErrReasonAffinityRulesNotMatch
-		}
-		isNear = isNear && c.near.has(node, c.affinity[i].TopologyKey)
-	}
-	// The first pod of a series that wants to be near each other may go anywhere.
-	if !isNear && !(len(c.near) == 0 && matchesAll(c.affinity, c.pod)) {
-		return interpodaffinity.ErrReasonAffinityRulesNotMatch
-	}
-	for i := range c.anti {
-		if c.apart.has(node, c.anti[i].TopologyKey) {
-			return interpodaffinity.ErrReasonAntiAffinityRulesNotMatch
-		}
-	}
-	if len(c.repelled) > 0 {
-		for key, value := range node.Labels {
-			if c.repelled[domain{key, value}] > 0 {
-				return interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch
-			}
-		}
-	}
-	return ""
-}
-
-// skewed returns which constraint does not hold with a pod of the class on a node.
-func (c *Counts) skewed(node *corev1.Node) string {
-	for _, s := range c.spreads {
-		value, ok := node.Labels[s.key]
-		if !ok {
-			return podtopologyspread.ErrReasonNodeLabelNotMatch
-		}
-		least := s.least
-		if len(s.pods) < s.minDomains {
-			least = 0
-		} else if len(s.pods) == 0 {
-			continue // there is nothing to be as few as
-		}
-		if s.pods[value]+s.selectsItself-least > s.maxSkew {
-			return podtopologyspread.ErrReasonConstraintsNotMatch
-		}
-	}
-	return ""
 }

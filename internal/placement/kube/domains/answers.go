@@ -1,0 +1,233 @@
+package domains
+
+import (
+	"encoding/binary"
+	"math"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+)
+
+// Refusal returns why the filters refuse the node in a slot, "" if they do not.
+func (c *Counts) Refusal(slot int32) string {
+	if why := c.skewed(slot); why != "" {
+		return why
+	}
+	return c.refusalByAffinity(slot)
+}
+
+func (c *Counts) refusalByAffinity(slot int32) string {
+	isNear, isApart, isRepelled := true, true, false
+	for _, k := range c.keys {
+		domain := k.at(slot)
+		if domain < 0 {
+			if k.isAsked {
+				return interpodaffinity.ErrReasonAffinityRulesNotMatch
+			}
+			continue
+		}
+		isNear = isNear && (!k.isAsked || k.near.at(domain) > 0)
+		isApart = isApart && k.apart.at(domain) == 0
+		isRepelled = isRepelled || k.repelled.at(domain) > 0
+	}
+	switch {
+	// The first pod of a series that wants to be near each other may go anywhere.
+	case !isNear && !(c.nearPods == 0 && matchesAll(c.affinity, c.pod)):
+		return interpodaffinity.ErrReasonAffinityRulesNotMatch
+	case !isApart:
+		return interpodaffinity.ErrReasonAntiAffinityRulesNotMatch
+	case isRepelled:
+		return interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch
+	}
+	return ""
+}
+
+// skewed returns which constraint does not hold with a pod of the class on a node.
+func (c *Counts) skewed(slot int32) string {
+	for _, s := range c.spreads {
+		domain := s.at(slot)
+		if domain < 0 {
+			return podtopologyspread.ErrReasonNodeLabelNotMatch
+		}
+		least := s.least
+		if s.domains < s.minDomains {
+			least = 0
+		} else if s.domains == 0 {
+			continue // there is nothing to be as few as
+		}
+		if s.pods.at(domain)+s.selectsItself-least > s.maxSkew {
+			return podtopologyspread.ErrReasonConstraintsNotMatch
+		}
+	}
+	return ""
+}
+
+// Group appends to a key what tells the node in a slot from nodes of other groups. That is the domains that it shares with other nodes,
+// and what is counted in those that it has for itself.
+func (c *Counts) Group(slot int32, key []byte) []byte {
+	for _, k := range c.keys {
+		domain, isAlone := int32(0), false
+		if key, domain, isAlone = k.group(slot, key); isAlone {
+			key = binary.AppendVarint(key, int64(k.near.at(domain)))
+			key = binary.AppendVarint(key, int64(k.apart.at(domain)))
+			key = binary.AppendVarint(key, int64(k.repelled.at(domain)))
+			key = binary.AppendVarint(key, int64(k.points.at(domain)))
+		}
+	}
+	for _, spreads := range [][]*spreadCount{c.spreads, c.softSpreads} {
+		for _, s := range spreads {
+			domain, isAlone := int32(0), false
+			if key, domain, isAlone = s.group(slot, key); isAlone {
+				key = binary.AppendVarint(key, int64(s.pods.at(domain)))
+			}
+			if s.isSoft && s.isPerNode() {
+				key = binary.AppendVarint(key, int64(s.ownAt(slot)))
+			}
+		}
+	}
+	return key
+}
+
+// group appends the domain of a node, if it shares that with others. isAlone is set if the node has the domain for itself.
+func (k *Key) group(slot int32, key []byte) (_ []byte, domain int32, isAlone bool) {
+	switch domain = k.at(slot); {
+	case domain < 0:
+		return append(key, 0), domain, false
+	case k.sizes[domain] > 1:
+		return binary.AppendUvarint(append(key, 1), uint64(domain)), domain, false
+	}
+	return append(key, 2), domain, true
+}
+
+// Front is a node that stands for all nodes of a group that pass everything else.
+type Front struct {
+	Slot  int32
+	Nodes int // in the group
+	// IsRefused is set if the filters refuse the nodes. Else Score is the sum of the scores, times their weights, normalised over all
+	// nodes that are not refused.
+	IsRefused bool
+	Score     int64
+}
+
+// Rate judges groups of nodes. Together they have all nodes that pass everything else.
+func (c *Counts) Rate(fronts []Front) {
+	for i := range fronts {
+		f := &fronts[i]
+		f.Score, f.IsRefused = 0, c.Refusal(f.Slot) != ""
+	}
+	c.rateAffinity(fronts)
+	c.rateSpread(fronts)
+}
+
+// rateAffinity adds the scores of InterPodAffinity.
+func (c *Counts) rateAffinity(fronts []Front) {
+	if c.policy.AffinityWeight == 0 {
+		return
+	}
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range fronts {
+		if !fronts[i].IsRefused {
+			points := c.pointsOf(fronts[i].Slot)
+			least, most = min(least, points), max(most, points)
+		}
+	}
+	if most <= least {
+		return
+	}
+	for i := range fronts {
+		if f := &fronts[i]; !f.IsRefused {
+			share := float64(c.pointsOf(f.Slot)-least) / float64(most-least)
+			f.Score += int64(float64(fwk.MaxNodeScore)*share) * c.policy.AffinityWeight
+		}
+	}
+}
+
+// pointsOf is the score of a node by affinity, before it is normalised.
+func (c *Counts) pointsOf(slot int32) (points int64) {
+	for _, k := range c.keys {
+		if domain := k.at(slot); domain >= 0 && len(k.points) > 0 {
+			points += int64(k.points.at(domain))
+		}
+	}
+	return points
+}
+
+// rateSpread adds the scores of PodTopologySpread.
+func (c *Counts) rateSpread(fronts []Front) {
+	if len(c.softSpreads) == 0 {
+		return
+	}
+	weights := c.spreadWeights(fronts)
+	least, most := int64(math.MaxInt64), int64(0)
+	for i := range fronts {
+		if f := &fronts[i]; c.isSpread(f) {
+			score := c.crowdOf(f.Slot, weights)
+			least, most = min(least, score), max(most, score)
+		}
+	}
+	for i := range fronts {
+		f := &fronts[i]
+		switch {
+		case !c.isSpread(f): // a node that lacks a topology key gets nothing
+		case most == 0:
+			f.Score += fwk.MaxNodeScore * c.policy.SpreadWeight
+		default:
+			f.Score += fwk.MaxNodeScore * (most + least - c.crowdOf(f.Slot, weights)) / most * c.policy.SpreadWeight
+		}
+	}
+}
+
+// isSpread reports whether nodes are scored by the constraints of the class: they are not refused and have all topology keys.
+func (c *Counts) isSpread(f *Front) bool {
+	if f.IsRefused {
+		return false
+	}
+	for _, s := range c.softSpreads {
+		if s.at(f.Slot) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// spreadWeights returns the weight of each constraint. It grows with the number of domains that are left.
+func (c *Counts) spreadWeights(fronts []Front) []float64 {
+	weights := make([]float64, len(c.softSpreads))
+	for i, s := range c.softSpreads {
+		size := 0
+		if len(s.seen) < len(s.sizes) {
+			s.seen = make([]uint64, len(s.sizes))
+		}
+		c.rated++
+		for j := range fronts {
+			f := &fronts[j]
+			if !c.isSpread(f) {
+				continue
+			}
+			if s.isPerNode() {
+				size += f.Nodes
+			} else if s.sizes[s.at(f.Slot)] == 1 {
+				size += f.Nodes // each has a domain for itself
+			} else if domain := s.at(f.Slot); s.seen[domain] != c.rated {
+				s.seen[domain] = c.rated
+				size++
+			}
+		}
+		weights[i] = math.Log(float64(size + 2))
+	}
+	return weights
+}
+
+// crowdOf is the score of a node by the constraints, before it is normalised: it is larger the more pods are there.
+func (c *Counts) crowdOf(slot int32, weights []float64) int64 {
+	var score float64
+	for i, s := range c.softSpreads {
+		pods := s.pods.at(s.at(slot))
+		if s.isPerNode() {
+			pods = s.ownAt(slot)
+		}
+		score += float64(pods)*weights[i] + float64(s.maxSkew-1)
+	}
+	return int64(math.Round(score))
+}

@@ -1,0 +1,259 @@
+package kube
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"hekla.sh/hekla/internal/placement/kube/domains"
+)
+
+// population are the pods on nodes. A class that is new finds those that matter to it by namespace and label. Then it follows what comes
+// and goes. A pod that the plugins do not see, because it is to be evicted, stays in the indexes: most evictions that are tried are undone.
+type population struct {
+	spaces map[string]*namespaceIndex
+	owners map[ownerKey]residents // of affinity terms, by what these select
+	asked  uint64                 // counts the searches
+
+	indexed int // pods in indexes by label, each as often as it is there
+
+	changes []change
+	dropped uint64 // how many of the changes were dropped
+}
+
+// maxChanges bounds the changes that are kept. A class that is further behind is counted anew.
+const maxChanges = 1 << 14
+
+// maxIndexed bounds the pods in indexes by label, at some 30 bytes each. Beyond it these indexes are made anew when they are asked for.
+const maxIndexed = 1 << 20
+
+// change says that a node or a pod on it has come or gone.
+type change struct {
+	node   *corev1.Node // as it was then
+	slot   int32
+	pod    fwk.PodInfo // nil if it is the node
+	change int32       // +1 or -1
+}
+
+// resident is a pod on a node.
+type resident struct {
+	fwk.PodInfo
+	pod     *corev1.Pod
+	slot    int32
+	isShown bool   // the plugins see it
+	isStill bool   // space to work in
+	asked   uint64 // the last search that has found it
+}
+
+// namespaceIndex are the pods of a namespace.
+type namespaceIndex struct {
+	pods    residents
+	byLabel map[string]map[string]residents // by key and value; keys that were asked for
+}
+
+// residents is a set of pods.
+type residents map[*resident]struct{}
+
+// ownerKey is what a term selects: one of the labels that it demands, none if it demands none, in a namespace, "" if any.
+type ownerKey struct{ namespace, key, value string }
+
+func newPopulation() *population {
+	return &population{spaces: map[string]*namespaceIndex{}, owners: map[ownerKey]residents{}}
+}
+
+// end is the position after the last change.
+func (p *population) end() uint64 { return p.dropped + uint64(len(p.changes)) }
+
+// since returns the changes since a position. ok is false if some of them were dropped.
+func (p *population) since(position uint64) (changes []change, ok bool) {
+	if position < p.dropped {
+		return nil, false
+	}
+	return p.changes[position-p.dropped:], true
+}
+
+func (p *population) note(c change) {
+	if len(p.changes) >= maxChanges {
+		half := len(p.changes) / 2
+		p.dropped += uint64(half)
+		p.changes = append(p.changes[:0], p.changes[half:]...)
+	}
+	p.changes = append(p.changes, c)
+}
+
+// add adds a pod to the indexes.
+func (p *population) add(r *resident) {
+	pod := r.GetPod()
+	s := p.spaces[pod.Namespace]
+	if s == nil {
+		s = &namespaceIndex{pods: residents{}, byLabel: map[string]map[string]residents{}}
+		p.spaces[pod.Namespace] = s
+	}
+	s.pods[r] = struct{}{}
+	for key, values := range s.byLabel {
+		if value, ok := pod.Labels[key]; ok {
+			p.index(values, value, r)
+		}
+	}
+	p.forTerms(r, func(key ownerKey) {
+		if p.owners[key] == nil {
+			p.owners[key] = residents{}
+		}
+		p.owners[key][r] = struct{}{}
+	})
+}
+
+// remove removes a pod from the indexes.
+func (p *population) remove(r *resident) {
+	pod := r.GetPod()
+	s := p.spaces[pod.Namespace]
+	if delete(s.pods, r); len(s.pods) == 0 {
+		for key := range s.byLabel {
+			p.drop(s, key)
+		}
+		delete(p.spaces, pod.Namespace)
+	}
+	for key, values := range s.byLabel {
+		value, ok := pod.Labels[key]
+		if !ok {
+			continue
+		}
+		p.indexed--
+		if delete(values[value], r); len(values[value]) == 0 {
+			delete(values, value)
+		}
+	}
+	p.forTerms(r, func(key ownerKey) {
+		if delete(p.owners[key], r); len(p.owners[key]) == 0 {
+			delete(p.owners, key)
+		}
+	})
+}
+
+func (p *population) index(values map[string]residents, value string, r *resident) {
+	p.indexed++
+	if values[value] == nil {
+		values[value] = residents{}
+	}
+	values[value][r] = struct{}{}
+}
+
+// drop drops an index.
+func (p *population) drop(s *namespaceIndex, key string) {
+	for _, pods := range s.byLabel[key] {
+		p.indexed -= len(pods)
+	}
+	delete(s.byLabel, key)
+}
+
+// forTerms calls a function with what the affinity terms of a pod select.
+func (p *population) forTerms(r *resident, do func(ownerKey)) {
+	add := func(term *fwk.AffinityTerm) {
+		key, values := demanded(term.Selector)
+		if len(values) == 0 {
+			values = []string{""}
+		}
+		namespaces := term.Namespaces.UnsortedList()
+		if _, selects := term.NamespaceSelector.Requirements(); selects {
+			namespaces = []string{""}
+		}
+		for _, namespace := range namespaces {
+			for _, value := range values {
+				do(ownerKey{namespace, key, value})
+			}
+		}
+	}
+	for _, terms := range [][]fwk.AffinityTerm{r.GetRequiredAffinityTerms(), r.GetRequiredAntiAffinityTerms()} {
+		for i := range terms {
+			add(&terms[i])
+		}
+	}
+	for _, terms := range [][]fwk.WeightedAffinityTerm{r.GetPreferredAffinityTerms(), r.GetPreferredAntiAffinityTerms()} {
+		for i := range terms {
+			add(&terms[i].AffinityTerm)
+		}
+	}
+}
+
+// demanded returns a label key, and the values of which a selector demands one, none if it has no such demand.
+func demanded(selector labels.Selector) (key string, values []string) {
+	requirements, _ := selector.Requirements()
+	for i := range requirements {
+		switch r := &requirements[i]; r.Operator() {
+		case selection.In, selection.Equals, selection.DoubleEquals:
+			if these := r.ValuesUnsorted(); values == nil || len(these) < len(values) {
+				key, values = r.Key(), these
+			}
+		}
+	}
+	return key, values
+}
+
+// search calls a function once for each pod that may be selected, or have a term about a pod with some labels. It may call it for others.
+func (p *population) search(pod *corev1.Pod, wants []domains.Want, do func(*resident)) {
+	p.asked++
+	visit := func(pods residents) {
+		for r := range pods {
+			if r.asked != p.asked {
+				r.asked = p.asked
+				do(r)
+			}
+		}
+	}
+	for _, namespace := range []string{"", pod.Namespace} {
+		visit(p.owners[ownerKey{namespace, "", ""}])
+		for key, value := range pod.Labels {
+			visit(p.owners[ownerKey{namespace, key, value}])
+		}
+	}
+	for i := range wants {
+		w := &wants[i]
+		if w.Namespaces == nil {
+			for _, s := range p.spaces {
+				p.visitWanted(s, w.Selector, visit)
+			}
+			continue
+		}
+		for namespace := range w.Namespaces {
+			if s := p.spaces[namespace]; s != nil {
+				p.visitWanted(s, w.Selector, visit)
+			}
+		}
+	}
+}
+
+// fewPods is a number of pods of a namespace that are quicker read than indexed.
+const fewPods = 64
+
+// visitWanted visits the pods of a namespace that a selector may select.
+func (p *population) visitWanted(s *namespaceIndex, selector labels.Selector, visit func(residents)) {
+	key, values := demanded(selector)
+	if _, selects := selector.Requirements(); !selects {
+		return
+	}
+	if len(values) == 0 || len(s.pods) <= fewPods {
+		visit(s.pods)
+		return
+	}
+	if s.byLabel[key] == nil {
+		if p.indexed+len(s.pods) > maxIndexed {
+			for _, other := range p.spaces {
+				clear(other.byLabel)
+			}
+			p.indexed = 0
+		}
+		index := map[string]residents{}
+		s.byLabel[key] = index
+		for r := range s.pods {
+			if value, ok := r.GetPod().Labels[key]; ok {
+				p.index(index, value, r)
+			}
+		}
+	}
+	for _, value := range slices.Compact(slices.Sorted(slices.Values(values))) {
+		visit(s.byLabel[key][value])
+	}
+}

@@ -100,6 +100,15 @@ type JobInternals struct {
 	Priorities priority.Counts // number of its pods by priority
 
 	IsWaiting, IsTouched bool // membership in the model's lists
+	Backlog              BacklogPlace
+}
+
+// BacklogPlace is where a job is in the model's lists of waiting jobs.
+type BacklogPlace struct {
+	IsUnsettled, IsAttended, IsResting bool
+
+	WaitingAt, RestingAt int          // the index in these lists
+	RestsFor             verdict.Help // kinds of help
 }
 
 // SchedulerPods is the number of pods that name a scheduler.

@@ -153,7 +153,7 @@ func (s *Session) IsTrial() bool { return s.trial }
 // problem gets its verdict here and is left out. So is a job for which nothing has changed since its last verdict.
 func (s *Session) Open() {
 	s.OpenPlugins()
-	for _, j := range s.Cluster.Waiting() {
+	for _, j := range s.Cluster.Retry(s.Now) {
 		s.join(j)
 	}
 	slices.SortFunc(s.queues, cluster.CompareQueues)
@@ -176,13 +176,9 @@ func (s *Session) OpenPlugins() {
 	}
 }
 
-// join adds a job to the session if something has happened that could help it.
+// join adds a job to the session.
 func (s *Session) join(j *cluster.Job) bool {
 	c := s.Cluster
-	// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
-	if j.Plan != nil || !c.ShouldRetry(j, s.Now) {
-		return false
-	}
 	if v := s.Validate(j); v != nil {
 		c.SetVerdict(j, v)
 		return false
@@ -200,7 +196,7 @@ func (s *Session) join(j *cluster.Job) bool {
 
 // Rejoin adds a job to the open session, for the actions that have not begun. Its plan has just ended.
 func (s *Session) Rejoin(j *cluster.Job) {
-	if !slices.Contains(s.jobs[j.Queue], j) && s.join(j) {
+	if j.Plan == nil && !slices.Contains(s.jobs[j.Queue], j) && s.Cluster.ShouldRetry(j, s.Now) && s.join(j) {
 		slices.SortFunc(s.queues, cluster.CompareQueues)
 		slices.SortFunc(s.jobs[j.Queue], cluster.CompareJobs)
 	}

@@ -19,7 +19,7 @@ const patience = 30 * time.Second
 // node. Quota beyond the requests of a job's pods is given up after the same times.
 func (a action) sendBack(s *framework.Session) {
 	var missing []*cluster.Job
-	for _, j := range s.Cluster.Waiting() {
+	for _, j := range s.Cluster.Attended() {
 		if !j.IsForeign && (j.ClaimsWithoutPods() || j.ClaimsBeyondPods()) {
 			missing = append(missing, j)
 		}

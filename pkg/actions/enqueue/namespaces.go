@@ -38,7 +38,7 @@ func (a action) remember(s *framework.Session) {
 			s.Cluster.SetBackOff(namespace, model.BackOff{})
 		}
 	}
-	for _, j := range s.Cluster.Waiting() {
+	for _, j := range s.Cluster.Attended() {
 		if !j.IsPendingAdmission() || !j.BarredUntil.IsZero() || j.IsReported {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -251,6 +252,12 @@ func (a *audit) jobs() {
 		a.subgroups(what, j, members[j])
 		if j.WantsAttention() && !j.Internal.IsWaiting {
 			a.found = append(a.found, what+" wants attention and is not listed as waiting")
+		}
+		if j.Internal.IsWaiting && !k.writer.IsInTrial() && j.Internal.Backlog.IsAttended == j.Internal.Backlog.IsResting {
+			a.found = append(a.found, fmt.Sprintf("%s waits: attended %t, resting %t", what, j.Internal.Backlog.IsAttended, j.Internal.Backlog.IsResting))
+		}
+		if j.Internal.Backlog.IsResting && wake.Hopes(j.Verdict) != j.Internal.Backlog.RestsFor {
+			a.found = append(a.found, fmt.Sprintf("%s rests for %b, should for %b", what, j.Internal.Backlog.RestsFor, wake.Hopes(j.Verdict)))
 		}
 	}
 }

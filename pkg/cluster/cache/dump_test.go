@@ -26,13 +26,14 @@ var leftOut = []string{
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "TaskInternals.InNode", "TaskInternals.Budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
 	"Cluster.talliedAt", "ledger.sharesMore", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
+	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "JobInternals.Backlog",
 }
 
 // holders are the parts of the model that hold others by name.
 var holders = []string{"registry", "ledger", "Plans"}
 
 // onlyGrows are the fields that undo leaves longer than they were; Settle makes them short again.
-var onlyGrows = []string{"attention.waiting", "JobInternals.IsWaiting"}
+var onlyGrows = []string{"Backlog.waiting", "JobInternals.IsWaiting"}
 
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{

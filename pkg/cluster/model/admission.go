@@ -25,7 +25,10 @@ func (c *Cluster) Clip(j *cluster.Job) {
 }
 
 // Revisit makes a cycle run at a time even without events, for a waiting job.
-func (c *Cluster) Revisit(j *cluster.Job, at time.Time) { j.Admission.Revisit = at }
+func (c *Cluster) Revisit(j *cluster.Job, at time.Time) {
+	j.Admission.Revisit = at
+	c.backlog.Attend(j)
+}
 
 // SendBack makes an admitted job pending admission again, and bars it until a time.
 func (c *Cluster) SendBack(j *cluster.Job, until time.Time) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/backlog"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
 	"hekla.sh/hekla/pkg/cluster/wake"
@@ -16,7 +17,8 @@ import (
 type attention struct {
 	registry
 
-	waiting     []*cluster.Job // jobs with pending tasks, or pending admission
+	backlog backlog.Backlog // that wait
+
 	touchedJobs []*cluster.Job // changed since TakeTouchedJobs
 
 	world      wake.World
@@ -30,15 +32,26 @@ const maxChanges = 1 << 18
 
 // Waiting returns the jobs that had pending tasks, or were pending admission, when the model was last settled, in no
 // particular order. The caller must not change the slice.
-func (a *attention) Waiting() []*cluster.Job { return a.waiting }
+func (a *attention) Waiting() []*cluster.Job { return a.backlog.Waiting() }
+
+// Attended returns the waiting jobs that do not rest: all that were tried in this cycle, that are new or have changed, or
+// for which time counts. The order is not defined. The caller must not change the slice.
+func (a *attention) Attended() []*cluster.Job { return a.backlog.Attended() }
 
 // list adds a job to the changed jobs, and to the waiting jobs if it waits.
 func (a *attention) list(j *cluster.Job) {
 	a.touch(j)
-	if !j.Internal.IsWaiting && j.WantsAttention() {
-		j.Internal.IsWaiting = true
-		a.waiting = append(a.waiting, j)
+	a.backlog.Unsettle(j)
+	if j.Internal.IsWaiting || j.WantsAttention() {
+		a.backlog.Wait(j)
+		a.backlog.Attend(j)
 	}
+}
+
+// renew makes a job be tried again, whatever its verdict.
+func (a *attention) renew(j *cluster.Job) {
+	j.Internal.Version++
+	a.backlog.Attend(j)
 }
 
 // TakeTouchedJobs returns the jobs that have changed since the last call, by namespace and name. Jobs without a PodGroup
@@ -105,12 +118,13 @@ func (a *attention) Note(cause wake.Cause) { a.world.Note(cause) }
 // scope.
 func (a *attention) Postpone(j *cluster.Job, scope decision.Scope) {
 	j.Internal.Postponed |= decision.ScopesOf(scope)
+	a.backlog.Attend(j)
 }
 
 // Reconsider makes every job with a verdict be tried again, because the policy has changed.
 func (a *attention) Reconsider() {
 	for _, j := range a.jobs {
-		j.Internal.Version++
+		a.renew(j)
 	}
 }
 
@@ -123,6 +137,7 @@ func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 		a.touch(j)
 	}
 	j.Verdict = v
+	a.backlog.Attend(j)
 }
 
 // AddVerdict adds one more reason why a job waits, in the same cycle as the earlier one. Nil clears both. Help for the
@@ -173,4 +188,27 @@ func (a *attention) isHelpedSince(j *cluster.Job, now time.Time) bool {
 // IsHelped reports whether anything has happened that the job's verdict lists as help.
 func (a *attention) IsHelped(j *cluster.Job) bool {
 	return a.world.IsHelped(&j.Internal.Judged, j.Internal.Version, j.Verdict)
+}
+
+// Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
+// time, in no particular order. The others rest. A job with a plan in force is not tried.
+func (a *attention) Retry(now time.Time) []*cluster.Job {
+	a.backlog.AwakenHelped(&a.world.Counts, now.Add(-longestRest))
+	var retried []*cluster.Job
+	for _, j := range a.backlog.TakeAttended() {
+		// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
+		switch {
+		case j.Plan == nil && a.ShouldRetry(j, now):
+			retried = append(retried, j)
+			a.backlog.Attend(j)
+		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero() || a.IsHelped(j):
+			a.backlog.Attend(j)
+		default:
+			a.backlog.Rest(j, &a.world.Counts)
+		}
+		if !j.Admission.Revisit.After(now) {
+			j.Admission.Revisit = time.Time{}
+		}
+	}
+	return retried
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/backlog"
 	"hekla.sh/hekla/pkg/cluster/budget"
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
 	"hekla.sh/hekla/pkg/cluster/podclass"
@@ -39,6 +40,7 @@ func New(overlook func(wake.Cause) bool) (*Cluster, *Writer) {
 	c.registry = newRegistry()
 	c.plans = Plans{model: c, inForce: map[string]*cluster.Plan{}}
 	c.world.Overlook = overlook
+	c.backlog = backlog.New()
 	c.changes = changelog.New[int32](maxChanges)
 	c.leaving = map[types.NamespacedName]*cluster.Task{}
 	c.queues[schedulingv1beta1.RootQueue] = &cluster.Queue{Node: quota.Node{
@@ -80,12 +82,18 @@ func (c *Cluster) NextDue(now time.Time) time.Time {
 	for _, p := range c.plans.inForce {
 		sooner(p.Deadline)
 	}
-	for _, j := range c.waiting {
+	for _, j := range c.Attended() {
+		if !j.Internal.IsWaiting {
+			continue
+		}
 		sooner(j.NotBefore)
 		sooner(j.Admission.Revisit)
 		if j.Internal.Postponed != 0 || c.isHelpedSince(j, now) {
 			sooner(now.Add(postponement))
 		}
+	}
+	if c.backlog.IsAnyHelped(&c.world.Counts) {
+		sooner(now.Add(postponement))
 	}
 	return next
 }

@@ -120,6 +120,6 @@ func (c *Cluster) SetPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase
 	wasPending := j.IsPendingAdmission()
 	c.setPhase(j, phase)
 	if j.IsPendingAdmission() != wasPending {
-		j.Internal.Version++ // its verdict was from before its admission
+		c.renew(j) // its verdict was from before its admission
 	}
 }

@@ -190,7 +190,7 @@ func (s *Plans) TakeCancelled() []*cluster.Plan {
 // Requeue makes the job of a plan be tried again.
 func (s *Plans) Requeue(p *cluster.Plan) {
 	if p.Job != nil {
-		p.Job.Internal.Version++
+		s.model.renew(p.Job)
 		s.model.touch(p.Job)
 	}
 }

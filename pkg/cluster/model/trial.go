@@ -19,10 +19,13 @@ type trial struct {
 func (w *Writer) BeginTrial() {
 	c := w.c
 	invariant(len(c.log) == 0 && c.trial == nil, "a trial begins inside a transaction, or another trial")
-	c.trial = &trial{world: c.world.Counts, planned: c.plans.made, classesAreStale: c.classes.IsStale, waiting: len(c.waiting), touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(),
+	c.trial = &trial{world: c.world.Counts, planned: c.plans.made, classesAreStale: c.classes.IsStale, waiting: c.backlog.Freeze(), touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(),
 		generations: map[*cluster.Node]uint64{}}
 	c.changes.BeginTrial()
 }
+
+// IsInTrial reports whether a trial has begun and not ended.
+func (w *Writer) IsInTrial() bool { return w.c.trial != nil }
 
 // EndTrial restores the model as it was before the trial. Logged operations are undone. Causes that were noted wake no job.
 // Jobs and queues do not count as changed. Nodes have their former generations, so caches that were not asked meanwhile
@@ -33,10 +36,7 @@ func (w *Writer) EndTrial() {
 	t := c.trial
 	c.trial = nil
 	c.world.Counts, c.plans.made, c.classes.IsStale = t.world, t.planned, t.classesAreStale
-	for _, j := range c.waiting[t.waiting:] {
-		j.Internal.IsWaiting = false
-	}
-	c.waiting = c.waiting[:t.waiting]
+	c.backlog.Thaw(t.waiting)
 	for _, j := range c.touchedJobs[t.touchedJobs:] {
 		j.Internal.IsTouched = false
 	}

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"slices"
-
 	"hekla.sh/hekla/pkg/cluster"
 
 	"hekla.sh/hekla/pkg/cluster/wake"
@@ -32,10 +30,13 @@ func (w *JobWriter) Each(visit func(*cluster.Job)) {
 func (w *JobWriter) Len() int { return len(w.c.jobs) }
 
 // Drop removes a job.
-func (w *JobWriter) Drop(j *cluster.Job) { delete(w.c.jobs, j.ID) }
+func (w *JobWriter) Drop(j *cluster.Job) {
+	delete(w.c.jobs, j.ID)
+	w.c.backlog.Unsettle(j)
+}
 
 // Renew makes a job be tried again, whatever its verdict, because the job itself has changed.
-func (w *JobWriter) Renew(j *cluster.Job) { j.Internal.Version++ }
+func (w *JobWriter) Renew(j *cluster.Job) { w.c.renew(j) }
 
 // Settle updates what follows from a job's totals, and lists it if it waits.
 func (w *JobWriter) Settle(j *cluster.Job) { w.c.settleJob(j) }
@@ -45,11 +46,7 @@ func (w *JobWriter) List(j *cluster.Job) { w.c.list(j) }
 
 // SettleWaiting removes jobs that no longer wait from the list of waiting jobs.
 func (w *JobWriter) SettleWaiting() {
-	c := w.c
-	c.waiting = slices.DeleteFunc(c.waiting, func(j *cluster.Job) bool {
-		j.Internal.IsWaiting = c.jobs[j.ID] == j && j.WantsAttention()
-		return !j.Internal.IsWaiting
-	})
+	w.c.backlog.Settle(func(j *cluster.Job) bool { return w.c.jobs[j.ID] == j && j.WantsAttention() })
 }
 
 // SetQueue moves a job with its usage to the queue of a name; nil if there is none.
@@ -68,6 +65,6 @@ func (w *JobWriter) SetQueue(j *cluster.Job, name string, q *cluster.Queue) {
 		c.quota.BookAll(&q.Node, &j.Usage, +1)
 		q.Jobs++
 	}
-	j.Internal.Version++
+	c.renew(j)
 	c.touch(j)
 }

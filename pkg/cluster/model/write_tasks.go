@@ -58,7 +58,7 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	}
 	c.follow(t)
 	if j := t.Job; j != nil {
-		j.Internal.Version++
+		c.renew(j)
 		if before.status.Assumed() && (s.Status == cluster.Bound || s.Status == cluster.Running) {
 			j.Internal.Failures = 0
 		}
@@ -84,7 +84,7 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 	assumed := t.Status.Assumed()
 	c.move(t, s.Status, t.Node)
 	if j := t.Job; j != nil {
-		j.Internal.Version++
+		c.renew(j)
 		if assumed {
 			j.Internal.Failures = 0
 		}
@@ -156,7 +156,7 @@ func (w *TaskWriter) Leave(t *cluster.Task) {
 	j.Internal.Tasks = j.Internal.Tasks[:len(j.Internal.Tasks)-1]
 	j.Unassign(t.Subgroup)
 	t.Subgroup, t.Job = nil, nil
-	j.Internal.Version++
+	w.c.renew(j)
 	w.c.list(j)
 }
 

@@ -63,6 +63,25 @@ var Helps = [NumCauses]verdict.Help{
 // Counts is how often each kind of help was provided, by the bit of a [verdict.Help].
 type Counts [8]uint64
 
+// Differ reports whether any of some kinds of help has another count.
+func (c *Counts) Differ(then *Counts, kinds verdict.Help) bool {
+	for left := uint8(kinds); left != 0; left &= left - 1 {
+		if i := bits.TrailingZeros8(left); c[i] != then[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// Hopes returns the kinds of change that could help a job with a verdict. If the verdict does not say, any may, because the
+// job must not wait for ever.
+func Hopes(v *verdict.Verdict) verdict.Help {
+	if v == nil || v.Help == 0 {
+		return ^verdict.Help(0)
+	}
+	return v.Help
+}
+
 // Stamp is the state that a job has seen: the counts at that time, and the version of the job. Two stamps can be
 // compared to look for any change.
 type Stamp struct {
@@ -96,16 +115,8 @@ func (w *World) IsHelped(then *Stamp, version uint64, v *verdict.Verdict) bool {
 	switch {
 	case v == nil, then.Version != version, v.Help&verdict.HelpTime != 0:
 		return true
-	case v.Help == 0:
-		// The verdict does not say what would help, but the job must not wait for ever.
-		return then.Counts != w.Counts
 	}
-	for kinds := uint8(v.Help); kinds != 0; kinds &= kinds - 1 {
-		if i := bits.TrailingZeros8(kinds); then.Counts[i] != w.Counts[i] {
-			return true
-		}
-	}
-	return false
+	return then.Counts.Differ(&w.Counts, Hopes(v))
 }
 
 // Since sets a stamp back to an earlier one in all that a verdict of that time lists as help.

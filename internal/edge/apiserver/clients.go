@@ -44,7 +44,7 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	batch, err := versioned.NewForConfigAndClient(config, transport)
+	batch, err := newQuickClients(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("API client for our own kinds: %w", err)
 	}

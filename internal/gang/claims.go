@@ -82,7 +82,7 @@ func sharing(c *model.Cluster, tasks []*cluster.Task) []*cluster.Task {
 }
 
 // claimsOf returns the claims of a pod, without those that are created for it alone.
-func claimsOf(pod *corev1.Pod) []supplies.Key {
+func claimsOf(pod *cluster.Pod) []supplies.Key {
 	var keys []supplies.Key
 	name := func(kind supplies.Kind, name string) {
 		keys = append(keys, supplies.Key{Kind: kind, NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})

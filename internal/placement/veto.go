@@ -1,8 +1,6 @@
 package placement
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -11,7 +9,7 @@ import (
 type vetoes map[vetoKey]veto
 
 type vetoKey struct {
-	pod  *corev1.Pod // a changed pod is another object
+	pod  *cluster.Pod // a changed pod is another object
 	slot int
 }
 

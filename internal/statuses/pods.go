@@ -89,7 +89,7 @@ func forPods(j *cluster.Job) (reason, message, note string) {
 	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name), j.Verdict.Sentence()
 }
 
-func says(pod *corev1.Pod, reason, message string) bool {
+func says(pod *cluster.Pod, reason, message string) bool {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
 			return c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message

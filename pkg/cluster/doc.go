@@ -6,6 +6,7 @@
 //
 // Code that need not know these types is in packages below:
 //
+//   - pods: what is kept of a pod, and shared by equal pods;
 //   - podclass: classes of pods that placement cannot tell apart, keys that plugins declare, affinity terms;
 //   - gang: statuses of tasks, and counts of a job's tasks; [Job] embeds it;
 //   - supplies: volumes and devices, and reservations of them;

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/gang"
 )
@@ -28,7 +26,7 @@ const (
 )
 
 // HasOnlyQueueGate reports whether the gate of queue admission is the only scheduling gate of a pod.
-func HasOnlyQueueGate(pod *corev1.Pod) bool {
+func HasOnlyQueueGate(pod *Pod) bool {
 	gates := pod.Spec.SchedulingGates
 	return len(gates) == 1 && gates[0].Name == schedulingv1beta1.QueueAllocationGateKey
 }

@@ -19,7 +19,7 @@ import (
 
 // Task is one pod. Pods of other schedulers are tasks too once they have a node, because they use resources.
 type Task struct {
-	Pod      *corev1.Pod // as last seen; shared, never changed
+	Pod      *Pod // as last seen; shared, never changed
 	Job      *Job        // nil if the pod names no PodGroup
 	Role     string      // the named task of the batch Job, "default" if the pod names none
 	Index    int         // position within the role, -1 if unknown
@@ -150,7 +150,7 @@ func (t *Task) Due() time.Time {
 }
 
 // Read reads the pod's fields of the task itself. An index or priority that cannot be read is ignored.
-func (t *Task) Read(pod *corev1.Pod) {
+func (t *Task) Read(pod *Pod) {
 	t.Pod = pod
 	t.Internal.Budgets = budget.Found{}
 	t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -202,6 +203,19 @@ func Clamp[Name ~string](lists ...map[Name]resource.Quantity) {
 			}
 		}
 	}
+}
+
+// Clamped returns a list without quantities that are larger than any int64, as [Clamp] does. It is the list itself if there
+// are none.
+func Clamped(list corev1.ResourceList) corev1.ResourceList {
+	for _, quantity := range list {
+		if isBeyond(&quantity) {
+			list = maps.Clone(list)
+			Clamp(list)
+			break
+		}
+	}
+	return list
 }
 
 // List turns a vector into quantities, without zeros and resources of flavors.

@@ -22,6 +22,7 @@ import (
 	"hekla.sh/hekla/internal/metrics"
 	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/pkg/client/definitions"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -87,8 +88,8 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 }
 
 // watched times a pod that has come and is to be scheduled here.
-func (r *runner) watched(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" && slices.Contains(r.options.schedulerNames, pod.Spec.SchedulerName) {
+func (r *runner) watched(pod *cluster.Pod) {
+	if pod.NodeName == "" && slices.Contains(r.options.schedulerNames, pod.Spec.SchedulerName) {
 		r.metrics.Watched(pod.CreationTimestamp.Time)
 	}
 }

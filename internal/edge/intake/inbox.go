@@ -24,6 +24,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/client/informers/externalversions"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
@@ -36,7 +37,7 @@ type Options struct {
 	// IgnorePriorityClasses leaves the PriorityClasses out, so that every job has priority 0.
 	IgnorePriorityClasses bool
 	// Observe receives each pod that is added after the first list. It may be nil.
-	Observe func(*corev1.Pod)
+	Observe func(*cluster.Pod)
 	// Unreadable receives an Event about each stored object that cannot be decoded. For the loop such an object does not
 	// exist. It may be nil.
 	Unreadable func(decision.Notice)
@@ -46,7 +47,7 @@ type Options struct {
 type Inbox struct {
 	queue   *eventQueue
 	nodes   []label
-	observe func(*corev1.Pod)
+	observe func(*cluster.Pod)
 	tell    func(decision.Notice)
 
 	core  informers.SharedInformerFactory
@@ -73,13 +74,15 @@ type watchedKind struct {
 
 // New returns an inbox that watches nothing before [Inbox.Start].
 func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
+	small := newSlimmer()
 	i := &Inbox{
 		queue: newEventQueue(), api: clients.Core.Discovery(), devices: make(chan struct{}), observe: options.Observe, tell: options.Unreadable,
 		core: informers.NewSharedInformerFactoryWithOptions(clients.Core, 0,
-			informers.WithTransform(slim), informers.WithTweakListOptions(readThrough)),
+			informers.WithTransform(small.slim), informers.WithTweakListOptions(readThrough)),
 		batch: externalversions.NewSharedInformerFactoryWithOptions(clients.Batch, 0,
-			externalversions.WithTransform(slim), externalversions.WithTweakListOptions(readThrough)),
+			externalversions.WithTransform(small.slim), externalversions.WithTweakListOptions(readThrough)),
 	}
+	small.cached = cachedIn(i.core.Core().V1().Pods().Informer().GetStore())
 	for _, selector := range options.NodeSelector {
 		name, value, ok := strings.Cut(selector, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {
@@ -113,6 +116,15 @@ func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 	return i, i.watchAll(watched)
 }
 
+// cachedIn returns a function that says what a cache has of a pod.
+func cachedIn(store toolscache.Store) func(*corev1.Pod) *cluster.Pod {
+	return func(pod *corev1.Pod) *cluster.Pod {
+		known, _, _ := store.GetByKey(pod.Namespace + "/" + pod.Name) // a map in memory: it cannot fail
+		before, _ := known.(*cluster.Pod)
+		return before
+	}
+}
+
 func (i *Inbox) watchAll(watched map[string]toolscache.SharedIndexInformer) error {
 	for name, informer := range watched {
 		if err := i.watch(name, informer); err != nil {
@@ -142,7 +154,7 @@ func (i *Inbox) watch(name string, informer toolscache.SharedIndexInformer) erro
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(o any, isInInitialList bool) {
-			if pod, ok := o.(*corev1.Pod); ok && !isInInitialList && i.observe != nil {
+			if pod, ok := o.(*cluster.Pod); ok && !isInInitialList && i.observe != nil {
 				i.observe(pod)
 			}
 			i.seen(o.(object))

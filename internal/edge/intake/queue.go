@@ -11,6 +11,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
@@ -44,7 +45,7 @@ func (k kind) String() string { return kindNames[k] }
 
 func kindOf(object runtime.Object) kind {
 	switch object.(type) {
-	case *corev1.Pod:
+	case *cluster.Pod, *corev1.Pod:
 		return podKind
 	case *corev1.Node:
 		return nodeKind

@@ -1,28 +1,55 @@
 package intake
 
 import (
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// slim drops the fields of a decoded object that no decision reads. The caches and the model hold every object of the
-// cluster, and these fields are most of each. Of a pod, the fields for its placement stay, which kube-scheduler's plugins
-// and classes read. It may be applied twice.
-func slim(o any) (any, error) {
+// slimmer makes decoded objects small before they are cached: the caches and the model hold every object of the cluster. Any
+// goroutine may use it.
+type slimmer struct {
+	mutex sync.Mutex
+	pods  *pods.Table
+	texts pods.Texts
+	// cached returns what is cached of a pod, nil if nothing is.
+	cached func(pod *corev1.Pod) *cluster.Pod
+}
+
+func newSlimmer() *slimmer {
+	s := &slimmer{pods: pods.NewTable(), cached: func(*corev1.Pod) *cluster.Pod { return nil }}
+	s.pods.OwnsObjects = true
+	return s
+}
+
+// slim drops the fields of a decoded object that no decision reads. Of a pod it returns a [cluster.Pod]. It may be applied
+// twice.
+func (s *slimmer) slim(o any) (any, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if pod, ok := o.(*corev1.Pod); ok {
+		return s.pods.Of(pod, s.cached(pod)), nil
+	}
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)
 		delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 	}
 	switch o := o.(type) {
-	case *corev1.Pod:
-		slimPod(o)
 	case *corev1.Node:
 		o.Status.Addresses, o.Status.VolumesInUse, o.Status.VolumesAttached, o.Status.Config = nil, nil, nil, nil
 		o.Status.NodeInfo = corev1.NodeSystemInfo{}
+		for i := range o.Status.Images { // many nodes have the same
+			for k, name := range o.Status.Images[i].Names {
+				o.Status.Images[i].Names[k] = s.texts.One(name)
+			}
+		}
 	case *corev1.PersistentVolumeClaim:
 		resources.Clamp(o.Spec.Resources.Requests, o.Spec.Resources.Limits)
 	case *resourcev1.ResourceClaim:
@@ -54,84 +81,4 @@ func slimClaim(claim *resourcev1.ResourceClaim) {
 			resources.Clamp(claim.Status.Allocation.Devices.Results[i].ConsumedCapacity)
 		}
 	}
-}
-
-func slimPod(pod *corev1.Pod) {
-	spec, status := &pod.Spec, &pod.Status
-	resources.Clamp(spec.Overhead)
-	if spec.Resources != nil {
-		resources.Clamp(spec.Resources.Requests, spec.Resources.Limits)
-	}
-	slimContainers(spec.InitContainers)
-	slimContainers(spec.Containers)
-	slimStatuses(status.InitContainerStatuses)
-	slimStatuses(status.ContainerStatuses)
-	pod.Spec = corev1.PodSpec{
-		Volumes:                       placedVolumes(spec.Volumes),
-		InitContainers:                spec.InitContainers,
-		Containers:                    spec.Containers,
-		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
-		NodeSelector:                  spec.NodeSelector,
-		NodeName:                      spec.NodeName,
-		HostNetwork:                   spec.HostNetwork,
-		Affinity:                      spec.Affinity,
-		SchedulerName:                 spec.SchedulerName,
-		Tolerations:                   spec.Tolerations,
-		PriorityClassName:             spec.PriorityClassName,
-		Priority:                      spec.Priority,
-		PreemptionPolicy:              spec.PreemptionPolicy,
-		Overhead:                      spec.Overhead,
-		TopologySpreadConstraints:     spec.TopologySpreadConstraints,
-		SchedulingGates:               spec.SchedulingGates,
-		ResourceClaims:                spec.ResourceClaims,
-		Resources:                     spec.Resources,
-		SchedulingGroup:               spec.SchedulingGroup,
-	}
-	pod.Status = corev1.PodStatus{
-		Phase:                                status.Phase,
-		Conditions:                           status.Conditions,
-		Reason:                               status.Reason,
-		NominatedNodeName:                    status.NominatedNodeName,
-		StartTime:                            status.StartTime,
-		InitContainerStatuses:                status.InitContainerStatuses,
-		ContainerStatuses:                    status.ContainerStatuses,
-		ResourceClaimStatuses:                status.ResourceClaimStatuses,
-		ExtendedResourceClaimStatus:          status.ExtendedResourceClaimStatus,
-		NodeAllocatableResourceClaimStatuses: status.NodeAllocatableResourceClaimStatuses,
-		AllocatedResources:                   status.AllocatedResources,
-		Resources:                            status.Resources,
-	}
-}
-
-// slimContainers keeps requests, ports and images.
-func slimContainers(containers []corev1.Container) {
-	for i := range containers {
-		c := &containers[i]
-		resources.Clamp(c.Resources.Requests, c.Resources.Limits)
-		containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources,
-			RestartPolicy: c.RestartPolicy}
-	}
-}
-
-// slimStatuses keeps what counts for an in-place resize.
-func slimStatuses(statuses []corev1.ContainerStatus) {
-	for i := range statuses {
-		s := &statuses[i]
-		statuses[i] = corev1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources, Resources: s.Resources}
-	}
-}
-
-// placedVolumes drops volumes that can be mounted on any node. Nearly every pod has one, for the token of its
-// ServiceAccount.
-func placedVolumes(volumes []corev1.Volume) []corev1.Volume {
-	var placed []corev1.Volume
-	for _, volume := range volumes {
-		v := &volume.VolumeSource
-		isAnywhere := v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil ||
-			v.EmptyDir != nil || v.HostPath != nil
-		if !isAnywhere {
-			placed = append(placed, volume)
-		}
-	}
-	return placed
 }

@@ -3,76 +3,35 @@ package intake
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/fixture"
 )
 
-// largePod has a bit of everything.
-func largePod() *corev1.Pod {
-	amount := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	always := corev1.ContainerRestartPolicyAlways
-	container := corev1.Container{
-		Name: "main", Image: "image", Command: []string{"run"}, Args: []string{"fast"},
-		Env:           []corev1.EnvVar{{Name: "SECRET", Value: "1"}},
-		Ports:         []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80}},
-		Resources:     corev1.ResourceRequirements{Requests: amount},
-		VolumeMounts:  []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
-		RestartPolicy: &always,
+func TestAPodIsKeptOnceHoweverOftenItIsSeen(t *testing.T) {
+	s, known := newSlimmer(), map[string]*cluster.Pod{}
+	s.cached = func(pod *corev1.Pod) *cluster.Pod { return known[pod.Name] }
+	slimmed := func(pod *corev1.Pod) *cluster.Pod {
+		o, err := s.slim(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.slim(o)
+		if err != nil || again != o {
+			t.Errorf("slimmed twice it is %v, %v", again, err)
+		}
+		return o.(*cluster.Pod)
 	}
-	status := corev1.ContainerStatus{Name: "main", ImageID: "sha", AllocatedResources: amount,
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
-			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "scheduling.k8s.io/group-name": "g"},
-			Labels:      map[string]string{"app": "a"},
-		},
-		Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{container}, Containers: []corev1.Container{container},
-			NodeName: "node", SchedulerName: "volcano", ServiceAccountName: "default", Overhead: amount,
-			Volumes: []corev1.Volume{
-				{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
-				{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}},
-			},
-		},
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "10.0.0.1", ContainerStatuses: []corev1.ContainerStatus{status},
-			Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
-		},
-	}
-}
-
-func TestWhatDecisionsReadOfAPodStays(t *testing.T) {
-	before := largePod()
-	after, err := slim(largePod())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := before.DeepCopy()
-	want.ManagedFields = nil
-	delete(want.Annotations, corev1.LastAppliedConfigAnnotation)
-	for _, containers := range [][]corev1.Container{want.Spec.InitContainers, want.Spec.Containers} {
-		c := &containers[0]
-		c.Command, c.Args, c.Env, c.VolumeMounts = nil, nil, nil, nil
-	}
-	want.Spec.ServiceAccountName, want.Spec.Volumes = "", want.Spec.Volumes[1:]
-	want.Status.PodIP = ""
-	want.Status.ContainerStatuses[0].ImageID, want.Status.ContainerStatuses[0].State = "", corev1.ContainerState{}
-	if diff := cmp.Diff(want, after); diff != "" {
-		t.Errorf("slimmed (-want +got):\n%s", diff)
-	}
-	again, err := slim(after.(*corev1.Pod).DeepCopy())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(after, again); diff != "" {
-		t.Errorf("slimmed twice (-once +twice):\n%s", diff)
+	first := slimmed(fixture.LivePod(1, 1))
+	known[first.Name] = first
+	second := slimmed(fixture.LiveOn(fixture.LivePod(1, 1), "node"))
+	if first.Template != second.Template || second.NodeName != "node" || first.NodeName != "" {
+		t.Errorf("two states of a pod share no template, or a node: %q, %q", first.NodeName, second.NodeName)
 	}
 }
 
@@ -81,7 +40,7 @@ func TestANodeKeepsItsImages(t *testing.T) {
 		Images: []corev1.ContainerImage{{Names: []string{"image"}}}, Addresses: []corev1.NodeAddress{{Address: "10.0.0.1"}},
 		Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 	}}
-	if _, err := slim(node); err != nil {
+	if _, err := newSlimmer().slim(node); err != nil {
 		t.Fatal(err)
 	}
 	if len(node.Status.Images) != 1 || node.Status.Addresses != nil || node.Status.Capacity == nil {
@@ -103,18 +62,18 @@ func TestAmountsOfMillionsOfDigitsCostNoMoreThanOthers(t *testing.T) {
 			InitContainers: []corev1.Container{{Resources: lists()}}, Containers: []corev1.Container{{Resources: lists()}, {Resources: lists()}},
 			Overhead: lists().Limits, Resources: &whole,
 		}}
-		slimmed, err := slim(pod)
+		slimmed, err := newSlimmer().slim(pod)
 		if err != nil {
 			t.Fatal(err)
 		}
-		requests := resourcehelper.PodRequests(slimmed.(*corev1.Pod), resourcehelper.PodResourcesOptions{SkipPodLevelResources: true})
+		requests := resourcehelper.PodRequests(slimmed.(*cluster.Pod).Object(), resourcehelper.PodResourcesOptions{SkipPodLevelResources: true})
 		if cpu := requests[corev1.ResourceCPU]; cpu.MilliValue() != 3000 {
 			t.Errorf("an amount within bounds was changed: %s", cpu.String())
 		}
 		if index := resources.NewIndex(); index.Vector(requests)[index.Dim(corev1.ResourceMemory)] != resources.MaxQuantity {
 			t.Errorf("requested are %v", requests)
 		}
-		claim, err := slim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{
+		claim, err := newSlimmer().slim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(costly)}}}})
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +94,7 @@ func TestAmountsOfMillionsOfDigitsCostNoMoreThanOthers(t *testing.T) {
 			{FirstAvailable: []resourcev1.DeviceSubRequest{{Capacity: asked()}, {}}}}}}}
 		claim.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
 			Results: []resourcev1.DeviceRequestAllocationResult{{ConsumedCapacity: asked().Requests}, {}}}}
-		if _, err := slim(claim); err != nil {
+		if _, err := newSlimmer().slim(claim); err != nil {
 			t.Fatal(err)
 		}
 		requests := claim.Spec.Devices.Requests

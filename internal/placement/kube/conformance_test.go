@@ -474,7 +474,7 @@ func constraint(t *rapid.T) corev1.TopologySpreadConstraint {
 // compare puts one question to both and asks it again.
 func (h *history) compare(o *original, task *cluster.Task, q *Question) {
 	got, preferring := answer(h.cluster.Cluster, q)
-	want := o.answer(h.t, h.cluster.Cluster, task.Pod)
+	want := o.answer(h.t, h.cluster.Cluster, task.Pod.Object())
 	if !preferring {
 		for _, scores := range want.ByObject {
 			for name, other := range want.ByObject {

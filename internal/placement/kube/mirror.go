@@ -271,7 +271,7 @@ func (m *mirror) fill(r *reflection) {
 		var p *resident
 		if p, next = residentOf(before, next, t.Pod); p == nil {
 			// A term that cannot be read matches nothing, as in kube-scheduler; the rest of the pod counts.
-			made, _ := framework.NewPodInfo(t.Pod)
+			made, _ := framework.NewPodInfo(t.Pod.Object())
 			p = &resident{PodInfo: made, pod: t.Pod, slot: int32(r.node.Slot)}
 			if m.population != nil {
 				m.population.add(p)
@@ -284,7 +284,7 @@ func (m *mirror) fill(r *reflection) {
 			continue
 		}
 		info.Pods = append(info.Pods, p.PodInfo)
-		for _, port := range util.GetHostPorts(t.Pod) {
+		for _, port := range util.GetHostPorts(p.GetPod()) {
 			info.UsedPorts.Add(port.HostIP, string(port.Protocol), port.HostPort)
 		}
 	}
@@ -320,7 +320,7 @@ func (m *mirror) showPod(r *reflection, p *resident, isShown bool) {
 
 // residentOf returns what there is of a pod, nil if there is nothing, and where the pod after it is likely to be. Pods mostly keep their
 // order.
-func residentOf(all []*resident, likely int, pod *corev1.Pod) (*resident, int) {
+func residentOf(all []*resident, likely int, pod *cluster.Pod) (*resident, int) {
 	if likely < len(all) && all[likely].pod == pod {
 		return all[likely], likely + 1
 	}

@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"hekla.sh/hekla/internal/placement/kube/domains"
+	"hekla.sh/hekla/pkg/cluster"
 )
 
 // population are the pods on nodes. A class that is new finds those that matter to it by namespace and label. Then it follows what comes
@@ -41,7 +42,7 @@ type change struct {
 // resident is a pod on a node.
 type resident struct {
 	fwk.PodInfo
-	pod     *corev1.Pod
+	pod     *cluster.Pod
 	slot    int32
 	isShown bool   // the plugins see it
 	isStill bool   // space to work in

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // Budget is a PodDisruptionBudget.
@@ -21,7 +22,7 @@ type Budget struct {
 }
 
 // Covers reports whether the budget selects a pod.
-func (b *Budget) Covers(pod *corev1.Pod) bool {
+func (b *Budget) Covers(pod *pods.Pod) bool {
 	if pod.Namespace != b.Namespace || !b.selector.Matches(labels.Set(pod.Labels)) {
 		return false
 	}
@@ -58,7 +59,7 @@ type Found struct {
 }
 
 // Of returns the budgets that cover a pod, by name. The caller must not change the slice.
-func (s *Set) Of(pod *corev1.Pod, found *Found) []*Budget {
+func (s *Set) Of(pod *pods.Pod, found *Found) []*Budget {
 	all := s.byNamespace[pod.Namespace]
 	if len(all) == 0 {
 		return nil
@@ -80,7 +81,7 @@ func (s *Set) In(namespace string) []*Budget { return s.byNamespace[namespace] }
 // Change is what has changed with an object.
 type Change struct {
 	// Concerns says for which pods the answer to an eviction may have changed. Nil means none.
-	Concerns func(*corev1.Pod) bool
+	Concerns func(*pods.Pod) bool
 	// IsFreed is set if more evictions may be allowed.
 	IsFreed bool
 	// IsOther is set if budgets select other pods. All budgets of the namespace then have spent nothing, and the caller
@@ -134,7 +135,7 @@ func (s *Set) Delete(object *policyv1.PodDisruptionBudget) Change {
 		s.byNamespace[object.Namespace] = after
 	}
 	s.reset(object.Namespace)
-	return Change{Concerns: func(pod *corev1.Pod) bool { return pod.Namespace == object.Namespace }, IsFreed: true, IsOther: true}
+	return Change{Concerns: func(pod *pods.Pod) bool { return pod.Namespace == object.Namespace }, IsFreed: true, IsOther: true}
 }
 
 func (s *Set) reset(namespace string) {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/cluster/budget"
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 func pdb(app string, allowed int32) *policyv1.PodDisruptionBudget {
@@ -16,8 +17,8 @@ func pdb(app string, allowed int32) *policyv1.PodDisruptionBudget {
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
 }
 
-func pod(app string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: app, Labels: map[string]string{"app": app}}}
+func pod(app string) *pods.Pod {
+	return pods.New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: app, Labels: map[string]string{"app": app}}})
 }
 
 func TestAnUpdateOfTheNumbersKeepsWhatIsSpent(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 
 	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -24,8 +25,8 @@ func TestTheAuditFindsWhatIsBroken(t *testing.T) {
 		"is on node m, which is not known":             func(c *Cache) { c.Task(key("b")).Node = &cluster.Node{Name: "m"} },
 		"though neither it nor a pod of it is left":    func(c *Cache) { c.writer.Nodes.Named("m") },
 		"is not listed in its slot":                    func(c *Cache) { c.Node("n").Slot = 7 },
-		"is listed under another name":                 func(c *Cache) { c.Task(key("p")).Pod = pod("x") },
-		"classes is":                                   func(c *Cache) { c.writer.Classes().Of(pod("x", asks("cpu=77")), podclass.Belonging{}) },
+		"is listed under another name":                 func(c *Cache) { c.Task(key("p")).Pod = pods.New(pod("x")) },
+		"classes is":                                   func(c *Cache) { c.writer.Classes().Of(pods.New(pod("x", asks("cpu=77"))), podclass.Belonging{}) },
 		"tasks of a class":                             func(c *Cache) { c.writer.Classes().Exchange(nil, c.Task(key("p")).Class) },
 		"job ns/busy allocated":                        func(c *Cache) { c.Job(key("busy")).Usage.Allocated = nil },
 		"job ns/busy request":                          func(c *Cache) { c.Job(key("busy")).Usage.Request = nil },

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
@@ -34,6 +33,7 @@ type base struct {
 	options Options
 
 	forgotten Forgotten // since TakeForgotten
+	pods      *pods.Table
 }
 
 // Forgotten are the jobs, queues and tasks for which earlier decisions no longer count: they were deleted, or created again
@@ -59,9 +59,12 @@ func (b *base) forget(j *cluster.Job) {
 }
 
 // isOurs reports whether a pod belongs to this scheduler.
-func (b *base) isOurs(pod *corev1.Pod) bool {
-	return slices.Contains(b.options.SchedulerNames, pod.Spec.SchedulerName)
+func (b *base) isOurs(pod *cluster.Pod) bool {
+	return b.isOurName(pod.Spec.SchedulerName)
 }
+
+// isOurName reports whether a name is one of this scheduler.
+func (b *base) isOurName(name string) bool { return slices.Contains(b.options.SchedulerNames, name) }
 
 // Cache is a model that follows the events of the cluster.
 type Cache struct {
@@ -81,7 +84,7 @@ type Cache struct {
 func New(options Options) *Cache {
 	options.DefaultQueue = cmp.Or(options.DefaultQueue, schedulingv1beta1.DefaultQueue)
 	c, w := model.New(options.Overlook)
-	b := &base{Cluster: c, writer: w, options: options}
+	b := &base{Cluster: c, writer: w, options: options, pods: pods.NewTable()}
 	return &Cache{base: b, nodes: newNodes(b), queues: queues{b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b)}
 }
 

@@ -46,8 +46,14 @@ func (k *Cache) Apply(events ...Event) {
 
 func (e Set) apply(k *Cache) {
 	switch object := e.Object.(type) {
-	case *corev1.Pod:
+	case *cluster.Pod:
 		k.setPod(object)
+	case *corev1.Pod:
+		var before *cluster.Pod
+		if t := k.Task(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}); t != nil {
+			before = t.Pod
+		}
+		k.setPod(k.pods.Of(object, before))
 	case *corev1.Node:
 		k.nodes.set(object)
 	case *schedulingv1beta1.PodGroup:
@@ -81,14 +87,10 @@ func (e Set) apply(k *Cache) {
 
 func (e Delete) apply(k *Cache) {
 	switch object := e.Object.(type) {
+	case *cluster.Pod:
+		k.deletePod(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.UID)
 	case *corev1.Pod:
-		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-		if t := k.Task(key); t != nil && t.UID() == object.UID {
-			k.dropTask(t)
-		}
-		if k.owners.strangers[key].uid == object.UID {
-			k.owners.dropStranger(key)
-		}
+		k.deletePod(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.UID)
 	case *corev1.Node:
 		k.nodes.drop(object)
 	case *schedulingv1beta1.PodGroup:

@@ -22,11 +22,11 @@ func TestARunningPodIsImaginedAsOneThatWaits(t *testing.T) {
 	var seen *cluster.Task
 	c.AsPending(runs, func(again *cluster.Task) {
 		seen = again
-		if again.Class != waits.Class || again.Job != runs.Job || again.Status != cluster.Pending || again.Node != nil || again.Pod.Spec.NodeName != "" {
+		if again.Class != waits.Class || again.Job != runs.Job || again.Status != cluster.Pending || again.Node != nil || again.Pod.NodeName != "" {
 			t.Errorf("it is %+v", again)
 		}
 	})
-	if seen == nil || runs.Node == nil || runs.Pod.Spec.NodeName != "n" || len(runs.Job.Tasks()) != 2 {
+	if seen == nil || runs.Node == nil || runs.Pod.NodeName != "n" || len(runs.Job.Tasks()) != 2 {
 		t.Errorf("the task itself is %+v now, and its job has %d tasks", runs, len(runs.Job.Tasks()))
 	}
 	for _, problem := range c.Audit() {

@@ -6,7 +6,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/wake"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -98,7 +97,7 @@ func (k *owners) handOver(j *cluster.Job, isForeign bool) {
 }
 
 // setStranger applies a pod of another scheduler without a node.
-func (k *owners) setStranger(key types.NamespacedName, pod *corev1.Pod) {
+func (k *owners) setStranger(key types.NamespacedName, pod *cluster.Pod) {
 	now := stranger{uid: pod.UID, job: groupOf(pod), scheduler: pod.Spec.SchedulerName}
 	before, known := k.strangers[key]
 	if known && before == now {

@@ -11,7 +11,7 @@ import (
 )
 
 // statusOf returns the status of a pod in the API.
-func (k *Cache) statusOf(pod *corev1.Pod) cluster.Status {
+func (k *Cache) statusOf(pod *cluster.Pod) cluster.Status {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
 		return cluster.Succeeded
@@ -21,9 +21,9 @@ func (k *Cache) statusOf(pod *corev1.Pod) cluster.Status {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return cluster.Releasing
-	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0 && !(k.options.OpensQueueGates && cluster.HasOnlyQueueGate(pod)):
+	case pod.NodeName == "" && len(pod.Spec.SchedulingGates) > 0 && !(k.options.OpensQueueGates && cluster.HasOnlyQueueGate(pod)):
 		return cluster.Gated
-	case pod.Spec.NodeName == "":
+	case pod.NodeName == "":
 		return cluster.Pending
 	case pod.Status.Phase == corev1.PodRunning:
 		return cluster.Running
@@ -34,7 +34,7 @@ func (k *Cache) statusOf(pod *corev1.Pod) cluster.Status {
 }
 
 // setPod applies a pod. An assumed status stays until the pod shows otherwise.
-func (k *Cache) setPod(pod *corev1.Pod) {
+func (k *Cache) setPod(pod *cluster.Pod) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	t := k.Task(key)
 	if t != nil && t.UID() != pod.UID {
@@ -43,7 +43,7 @@ func (k *Cache) setPod(pod *corev1.Pod) {
 		t = nil
 	}
 	ours := k.isOurs(pod)
-	if !ours && pod.Spec.NodeName == "" {
+	if !ours && pod.NodeName == "" {
 		if t != nil {
 			k.dropTask(t)
 		}
@@ -60,13 +60,13 @@ func (k *Cache) setPod(pod *corev1.Pod) {
 	k.updateTask(t, pod)
 }
 
-func (k *Cache) updateTask(t *cluster.Task, pod *corev1.Pod) {
+func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	status, node := k.statusOf(pod), (*cluster.Node)(nil)
 	switch {
 	case status.Finished():
 		// It holds no resources, and its node may be deleted.
-	case pod.Spec.NodeName != "":
-		node = k.writer.Nodes.Named(pod.Spec.NodeName)
+	case pod.NodeName != "":
+		node = k.writer.Nodes.Named(pod.NodeName)
 	case t.Status == cluster.Pipelined && (t.Job == nil || t.Job.ID != groupOf(pod)):
 		// The nominated node was for its former job.
 	case t.Status.Assumed() && status == cluster.Pending:
@@ -81,7 +81,8 @@ func (k *Cache) updateTask(t *cluster.Task, pod *corev1.Pod) {
 	}
 	state := model.TaskState{Pod: pod, Status: status, Shown: shown, Node: node}
 	was, from := t.Status, t.Node
-	if t.Pod != nil && same.Pod(t.Pod, pod) && from == node && was.Weighs(status) && t.Class.Request.Equal(k.writer.Classes().Request(pod)) {
+	if t.Pod != nil && same.Pod(t.Pod, pod) && from == node && was.Weighs(status) &&
+		(t.Pod.RequestsAlike(pod) || t.Class.Request.Equal(k.writer.Classes().Request(pod))) {
 		k.writer.Tasks.Restate(t, state)
 		return
 	}
@@ -116,7 +117,7 @@ func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 }
 
 // groupOf is the PodGroup that a pod names, zero if it names none.
-func groupOf(pod *corev1.Pod) cluster.JobID {
+func groupOf(pod *cluster.Pod) cluster.JobID {
 	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
 	if group == "" {
 		return cluster.JobID{}
@@ -156,6 +157,16 @@ func (k *Cache) leaveJob(t *cluster.Task) {
 	k.writer.Tasks.Leave(t)
 	k.owners.enlist(j, t.Internal.Scheduler, -1)
 	k.owners.dropIfEmpty(j)
+}
+
+// deletePod removes a pod, unless another one has its name meanwhile.
+func (k *Cache) deletePod(key types.NamespacedName, uid types.UID) {
+	if t := k.Task(key); t != nil && t.UID() == uid {
+		k.dropTask(t)
+	}
+	if k.owners.strangers[key].uid == uid {
+		k.owners.dropStranger(key)
+	}
 }
 
 func (k *Cache) dropTask(t *cluster.Task) {

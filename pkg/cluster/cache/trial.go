@@ -103,7 +103,7 @@ func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod
 			return nil, fmt.Errorf("pod %s is there twice", key)
 		case pod.Spec.NodeName != "":
 			return nil, fmt.Errorf("pod %s has a node already: spec.nodeName is %q", key, pod.Spec.NodeName)
-		case !k.isOurs(pod):
+		case !k.isOurName(pod.Spec.SchedulerName):
 			return nil, fmt.Errorf("pod %s is not for this scheduler: spec.schedulerName is %q", key, pod.Spec.SchedulerName)
 		}
 		seen[pod.Name] = true

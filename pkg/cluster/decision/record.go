@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // A plan is recorded in JSON annotations of its pods. Each is written in the same request as the part of the pod's
@@ -64,7 +65,7 @@ func encode(record any) string {
 
 // PromiseOf returns the record of a pod's nominated node. ok is false if the pod has no nominated node, or no record
 // that can be read.
-func PromiseOf(pod *corev1.Pod) (r PromiseRecord, ok bool) {
+func PromiseOf(pod *pods.Pod) (r PromiseRecord, ok bool) {
 	text, ok := pod.Annotations[schedulingv1beta1.PromiseRecordKey]
 	ok = ok && pod.Status.NominatedNodeName != "" && json.Unmarshal([]byte(text), &r) == nil && r.Plan != ""
 	return r, ok
@@ -72,7 +73,7 @@ func PromiseOf(pod *corev1.Pod) (r PromiseRecord, ok bool) {
 
 // EvictionOf returns the record of a pod's eviction for a plan. ok is false if there is none that can be read, or if
 // the condition DisruptionTarget does not say that the pod is to be evicted.
-func EvictionOf(pod *corev1.Pod) (r EvictionRecord, ok bool) {
+func EvictionOf(pod *pods.Pod) (r EvictionRecord, ok bool) {
 	c := disruptionTarget(pod)
 	if c == nil || c.Status != corev1.ConditionTrue {
 		return r, false
@@ -83,7 +84,7 @@ func EvictionOf(pod *corev1.Pod) (r EvictionRecord, ok bool) {
 
 // RefusalOf returns how often in a row the API server has refused to evict a pod, at least once, and the condition that
 // says so. The condition is nil if it has not.
-func RefusalOf(pod *corev1.Pod) (times int, condition *corev1.PodCondition) {
+func RefusalOf(pod *pods.Pod) (times int, condition *corev1.PodCondition) {
 	c := disruptionTarget(pod)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != EvictionRefused {
 		return 0, nil
@@ -92,14 +93,14 @@ func RefusalOf(pod *corev1.Pod) (times int, condition *corev1.PodCondition) {
 }
 
 // readEviction returns the record of a pod, the zero value if there is none that can be read.
-func readEviction(pod *corev1.Pod) (r EvictionRecord) {
+func readEviction(pod *pods.Pod) (r EvictionRecord) {
 	if json.Unmarshal([]byte(pod.Annotations[schedulingv1beta1.EvictionRecordKey]), &r) != nil {
 		return EvictionRecord{}
 	}
 	return r
 }
 
-func disruptionTarget(pod *corev1.Pod) *corev1.PodCondition {
+func disruptionTarget(pod *pods.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
 			return c

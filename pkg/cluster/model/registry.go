@@ -15,6 +15,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/budget"
 	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
@@ -175,7 +176,7 @@ func (r *registry) Concerns(t, other *cluster.Task) bool {
 // then. The copy is not part of the model. It may be asked about, but not changed or kept.
 func (r *registry) AsPending(t *cluster.Task, look func(*cluster.Task)) {
 	pod := *t.Pod
-	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
+	pod.NodeName, pod.Status = "", pods.Status{Phase: corev1.PodPending}
 	imagined := &cluster.Task{Pod: &pod, Job: t.Job, Role: t.Role, Index: t.Index, Priority: t.Priority, Internal: cluster.TaskInternals{InJob: -1}}
 	r.setClass(imagined, r.classOf(imagined))
 	defer r.setClass(imagined, nil)

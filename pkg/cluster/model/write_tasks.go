@@ -8,7 +8,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -16,7 +15,7 @@ import (
 type TaskWriter struct{ c *Cluster }
 
 // Add returns a new task for a pod, which counts nowhere until [TaskWriter.Show].
-func (w *TaskWriter) Add(key types.NamespacedName, pod *corev1.Pod) *cluster.Task {
+func (w *TaskWriter) Add(key types.NamespacedName, pod *cluster.Pod) *cluster.Task {
 	t := &cluster.Task{Status: cluster.Failed, Internal: cluster.TaskInternals{InJob: -1}}
 	w.c.tasks[key] = t
 	w.c.setClass(t, w.c.classes.Held(pod, nil))
@@ -26,7 +25,7 @@ func (w *TaskWriter) Add(key types.NamespacedName, pod *corev1.Pod) *cluster.Tas
 
 // TaskState is the state of a task by its pod.
 type TaskState struct {
-	Pod    *corev1.Pod
+	Pod    *cluster.Pod
 	Status gang.Status
 	Shown  gang.Status // the status in the API of a task that is Evicting
 	Node   *cluster.Node
@@ -51,7 +50,7 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	t.Status = s.Status
 	c.account(t, +1)
 	if !s.Status.Assumed() {
-		c.letGo(t, s.Pod.Spec.NodeName != "")
+		c.letGo(t, s.Pod.NodeName != "")
 	}
 	if s.Status == cluster.Evicting {
 		c.spend(t, +1)
@@ -120,7 +119,7 @@ func (w *TaskWriter) SetClass(t *cluster.Task, held bool) {
 }
 
 // enroll adds a task to the users of its pod's claims, or removes it.
-func (w *TaskWriter) enroll(t *cluster.Task, pod *corev1.Pod, isThere bool) {
+func (w *TaskWriter) enroll(t *cluster.Task, pod *cluster.Pod, isThere bool) {
 	for i := range pod.Spec.Volumes {
 		source := pod.Spec.Volumes[i].PersistentVolumeClaim
 		if source == nil {

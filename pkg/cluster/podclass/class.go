@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -62,11 +63,38 @@ var requestOptions = resourcehelper.PodResourcesOptions{
 	InPlacePodLevelResourcesVerticalScalingEnabled: true,
 }
 
-// Request returns what a pod requests of a node.
-func (t *Table) Request(pod *corev1.Pod) resources.Vector {
+// amounts are what a pod requests, and what kube-scheduler counts of it in its scores.
+type amounts struct {
+	request resources.Vector
+	nonZero [2]int64
+}
+
+// maxAmounts is how many templates of pods have their amounts stored: those of the jobs whose pods come at one time.
+const maxAmounts = 1 << 12
+
+// Request returns what a pod requests of a node. The caller must not change it.
+func (t *Table) Request(pod *pods.Pod) resources.Vector { return t.amountsOf(pod).request }
+
+// amountsOf returns the amounts of a pod. Nearly all pods have those of their templates.
+func (t *Table) amountsOf(pod *pods.Pod) amounts {
+	if !pod.SharesRequest() {
+		return t.addUp(pod.Object())
+	}
+	known, ok := t.amounts[pod.Template]
+	if !ok {
+		known = t.addUp(pod.Object())
+		if len(t.amounts) >= maxAmounts {
+			clear(t.amounts)
+		}
+		t.amounts[pod.Template] = known
+	}
+	return known
+}
+
+func (t *Table) addUp(pod *corev1.Pod) amounts {
 	v := t.index.Asked(resourcehelper.PodRequests(pod, requestOptions))
 	v.Set(resources.Pods, 1)
-	return v
+	return amounts{request: v, nonZero: t.nonZero(pod, v)}
 }
 
 // nonZero returns what kube-scheduler counts in its scores. If every container has requests, that is the request, and
@@ -116,8 +144,9 @@ type shape struct {
 }
 
 // Of returns the class of a pending pod. belonging is what matters of its job and queue.
-func (t *Table) Of(pod *corev1.Pod, belonging Belonging) *Class {
-	request := t.Request(pod)
+func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
+	has := t.amountsOf(pod)
+	request, balance := has.request, has.nonZero
 	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
 		Spread: pod.Spec.TopologySpreadConstraints, Annotations: Pick(pod.Annotations, t.keys.PodAnnotations),
 		Labels: Pick(pod.Labels, t.keys.PodLabels)}
@@ -134,7 +163,6 @@ func (t *Table) Of(pod *corev1.Pod, belonging Belonging) *Class {
 	}
 	// The parts of a pod always marshal, because they come from JSON.
 	rest, _ := json.Marshal(&s)
-	balance := t.nonZero(pod, request)
 	plain := t.intern(request, balance, string(rest), func() *corev1.Pod { return specimen(pod, &s, nil) })
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
 	if plain.Constraints == "" {
@@ -155,7 +183,7 @@ func (t *Table) Of(pod *corev1.Pod, belonging Belonging) *Class {
 }
 
 // readContainers reads the host ports and images of a pod. Init containers hold their ports only if they are sidecars.
-func (s *shape) readContainers(spec *corev1.PodSpec) {
+func (s *shape) readContainers(spec *pods.Spec) {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		s.Images = append(s.Images, c.Image)
@@ -184,12 +212,12 @@ func (s *shape) readPorts(c *corev1.Container) {
 
 // Held returns the class of a pod with a node, for which only its request matters. If the pod was pending here before
 // and its request has not changed, it keeps its class.
-func (t *Table) Held(pod *corev1.Pod, before *Class) *Class {
-	request := t.Request(pod)
-	if before != nil && before.Request.Equal(request) {
+func (t *Table) Held(pod *pods.Pod, before *Class) *Class {
+	has := t.amountsOf(pod)
+	if before != nil && before.Request.Equal(has.request) {
 		return before
 	}
-	return t.intern(request, t.nonZero(pod, request), "held", func() *corev1.Pod { return specimen(pod, &shape{}, nil) })
+	return t.intern(has.request, has.nonZero, "held", func() *corev1.Pod { return specimen(pod, &shape{}, nil) })
 }
 
 // intern returns the class with these properties. The key has everything that is read from the specimen, so it holds
@@ -263,7 +291,7 @@ func (t *Table) release(k *Class) {
 }
 
 // labelsThatMatter returns the labels of a pod that some selector reads or plugins have declared.
-func (t *Table) labelsThatMatter(pod *corev1.Pod) map[string]string {
+func (t *Table) labelsThatMatter(pod *pods.Pod) map[string]string {
 	labels := map[string]string{}
 	maps.Copy(labels, pod.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool {
@@ -274,7 +302,7 @@ func (t *Table) labelsThatMatter(pod *corev1.Pod) map[string]string {
 
 // ownKey reports whether a spread constraint of the pod itself reads a label. Its affinity terms are in the Terms
 // already.
-func ownKey(pod *corev1.Pod, key string) bool {
+func ownKey(pod *pods.Pod, key string) bool {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		constraint := &pod.Spec.TopologySpreadConstraints[i]
 		if slices.Contains(constraint.MatchLabelKeys, key) || selectorHas(constraint.LabelSelector, key) {

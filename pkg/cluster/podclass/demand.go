@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -19,12 +20,12 @@ type demand struct {
 }
 
 // demandOf returns what a pod needs of volumes and devices, nil if nothing.
-func (t *Table) demandOf(pod *corev1.Pod, request resources.Vector) *demand {
+func (t *Table) demandOf(pod *pods.Pod, request resources.Vector) *demand {
 	isServed := t.served.Serves(request)
 	if len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0 && !isServed {
 		return nil
 	}
-	n := &demand{Namespace: pod.Namespace, Claims: pod.Spec.ResourceClaims, Made: pod.Status.ResourceClaimStatuses,
+	n := &demand{Namespace: pod.Namespace, Claims: pod.Spec.ResourceClaims, Made: pod.Status.ResourceClaimStatuses(),
 		IsServed: isServed}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // Keys are what plugins read of the pods of a class, besides what places them by their specs. Pods that do not differ
@@ -64,8 +66,9 @@ func Pick(all map[string]string, keys []string) map[string]string {
 
 // specimen returns the pod that stands for a class: with the labels, annotations and namespace of the class's key. It
 // shares the rest with the pod. If the class needs volumes or devices, it keeps the pod's name.
-func specimen(pod *corev1.Pod, s *shape, needs *demand) *corev1.Pod {
-	shown := &corev1.Pod{Spec: pod.Spec, Status: pod.Status}
+func specimen(pod *pods.Pod, s *shape, needs *demand) *corev1.Pod {
+	shown := pod.Object()
+	shown.ObjectMeta = metav1.ObjectMeta{}
 	shown.Namespace, shown.Labels, shown.Annotations = s.Namespace, s.Labels, s.Annotations
 	if needs != nil {
 		shown.Namespace = needs.Namespace

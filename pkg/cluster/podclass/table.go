@@ -1,8 +1,7 @@
 package podclass
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -18,11 +17,12 @@ type Table struct {
 	keys    *Keys
 	terms   Terms
 	classes map[string]*Class
+	amounts map[*pods.Template]amounts
 }
 
 // NewTable returns an empty table.
 func NewTable(index *resources.Index, served *supplies.Served) *Table {
-	return &Table{index: index, served: served, keys: &Keys{}, classes: map[string]*Class{}, terms: newTerms()}
+	return &Table{index: index, served: served, keys: &Keys{}, classes: map[string]*Class{}, amounts: map[*pods.Template]amounts{}, terms: newTerms()}
 }
 
 // Keys returns the keys that plugins have declared.
@@ -41,14 +41,14 @@ func (t *Table) DependsOnPods(k *Class) bool {
 		return true
 	}
 	if k.matchedWhen != t.terms.generation {
-		k.matched, k.matchedWhen = t.terms.match(k.Pod), t.terms.generation
+		k.matched, k.matchedWhen = t.terms.match(k.Pod.Namespace, k.Pod.Labels), t.terms.generation
 	}
 	return k.matched
 }
 
 // CountTerms replaces the affinity terms that were counted for a pod. It counts none if they do not matter. It returns
 // their keys.
-func (t *Table) CountTerms(before []string, pod *corev1.Pod, matter bool) []string {
+func (t *Table) CountTerms(before []string, pod *pods.Pod, matter bool) []string {
 	now, isStale := t.terms.replace(before, pod, matter)
 	t.IsStale = t.IsStale || isStale
 	return now

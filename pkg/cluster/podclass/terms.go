@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // Terms are the affinity terms of all pods, each once, and the labels by which they select.
@@ -28,14 +30,14 @@ type term struct {
 	keys         []string
 }
 
-func (t *term) matches(pod *corev1.Pod) bool {
-	return (t.anyNamespace || slices.Contains(t.namespaces, pod.Namespace)) && t.selector.Matches(labels.Set(pod.Labels))
+func (t *term) matches(namespace string, of map[string]string) bool {
+	return (t.anyNamespace || slices.Contains(t.namespaces, namespace)) && t.selector.Matches(labels.Set(of))
 }
 
-// match reports whether any term may select a pod.
-func (x *Terms) match(pod *corev1.Pod) bool {
+// match reports whether any term may select pods of a namespace with some labels.
+func (x *Terms) match(namespace string, of map[string]string) bool {
 	for _, t := range x.terms {
-		if t.matches(pod) {
+		if t.matches(namespace, of) {
 			return true
 		}
 	}
@@ -43,7 +45,7 @@ func (x *Terms) match(pod *corev1.Pod) bool {
 }
 
 // hasPodTerms reports whether a pod has pod affinity or anti-affinity.
-func hasPodTerms(pod *corev1.Pod) bool {
+func hasPodTerms(pod *pods.Pod) bool {
 	affinity := pod.Spec.Affinity
 	return affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil)
 }
@@ -51,7 +53,7 @@ func hasPodTerms(pod *corev1.Pod) bool {
 // replace replaces the terms that were counted for a pod. It counts none if they do not matter. It returns their keys,
 // and whether further labels matter now. New terms are added before old ones are removed, so that a term that stays is
 // never dropped.
-func (x *Terms) replace(before []string, pod *corev1.Pod, matter bool) (now []string, isStale bool) {
+func (x *Terms) replace(before []string, pod *pods.Pod, matter bool) (now []string, isStale bool) {
 	if matter && hasPodTerms(pod) {
 		for _, podTerm := range podTerms(pod.Spec.Affinity) {
 			// A term always marshals, because it comes from JSON.
@@ -160,7 +162,7 @@ func selectorHas(selector *metav1.LabelSelector, key string) bool {
 
 // Concerns reports whether another pod may decide if a pod fits on a node: a required term of the pod selects the
 // other.
-func Concerns(pod, other *corev1.Pod) bool {
+func Concerns(pod, other *pods.Pod) bool {
 	spec := &pod.Spec
 	for i := range spec.TopologySpreadConstraints {
 		s := &spec.TopologySpreadConstraints[i]
@@ -179,7 +181,7 @@ func Concerns(pod, other *corev1.Pod) bool {
 }
 
 // requires reports whether one of a pod's terms may select another pod.
-func requires(terms []corev1.PodAffinityTerm, pod, other *corev1.Pod) bool {
+func requires(terms []corev1.PodAffinityTerm, pod, other *pods.Pod) bool {
 	return slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool {
 		isNear := term.NamespaceSelector != nil || slices.Contains(term.Namespaces, other.Namespace) ||
 			len(term.Namespaces) == 0 && other.Namespace == pod.Namespace
@@ -187,7 +189,7 @@ func requires(terms []corev1.PodAffinityTerm, pod, other *corev1.Pod) bool {
 	})
 }
 
-func isSelected(selector *metav1.LabelSelector, pod *corev1.Pod) bool {
+func isSelected(selector *metav1.LabelSelector, pod *pods.Pod) bool {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && s.Matches(labels.Set(pod.Labels))
 }

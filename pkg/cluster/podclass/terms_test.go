@@ -6,15 +6,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // keepsAway is a pod that keeps away from pods with a label.
-func keepsAway(label string) *corev1.Pod {
+func keepsAway(label string) *pods.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
 	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone",
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: "a"}}}}}}
-	return pod
+	return pods.New(pod)
 }
 
 func TestATermThatStaysIsNeverGone(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -19,7 +20,7 @@ func TestWhoWasRefusedIsLookedAtWhenTheFirstCoolDownEnds(t *testing.T) {
 		pod := fixture.Pod(name, fixture.On("n0"))
 		pod.CreationTimestamp.Time, pod.Status.StartTime, pod.Status.Conditions = fixture.Birth, nil, nil
 		pod.Annotations = map[string]string{schedulingv1beta1.CooldownTimeKey: coolDown}
-		return &cluster.Task{Pod: pod}
+		return &cluster.Task{Pod: pods.New(pod)}
 	}
 	for _, coolDown := range []string{"2m", "1m", "3m"} {
 		if vote, _ := p.VotePreempt(&framework.VictimProposal{Victims: []*cluster.Task{task("p", coolDown)}}); vote != framework.Reject {

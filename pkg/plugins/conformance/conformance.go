@@ -1,9 +1,9 @@
 package conformance
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -40,7 +40,7 @@ func vote(d *framework.VictimProposal) (framework.Vote, string) {
 }
 
 // isCritical reports whether the cluster needs a pod.
-func isCritical(pod *corev1.Pod) bool {
+func isCritical(pod *cluster.Pod) bool {
 	return pod.Namespace == metav1.NamespaceSystem ||
 		pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical"
 }

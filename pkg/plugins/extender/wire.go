@@ -155,7 +155,7 @@ func (p *plugin) task(t *cluster.Task) task {
 
 func (p *plugin) taskAndPod(t *cluster.Task) task {
 	w := p.task(t)
-	w.Pod = t.Pod
+	w.Pod = t.Pod.Object()
 	return w
 }
 

@@ -127,7 +127,7 @@ func (p *plugin) has(j *cluster.Job, m measure) int64 {
 	var sum int64
 	for _, t := range j.Tasks() {
 		if t.Status.Asks() || t.Status == cluster.Gated {
-			sum += p.amount(m, resourcehelper.PodLimits(t.Pod, resourcehelper.PodResourcesOptions{})[m.resource])
+			sum += p.amount(m, resourcehelper.PodLimits(t.Pod.Object(), resourcehelper.PodResourcesOptions{})[m.resource])
 		}
 	}
 	return min(sum, resources.MaxQuantity)

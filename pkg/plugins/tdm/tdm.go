@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -144,12 +142,12 @@ func zoneOf(n *cluster.Node) string {
 	return n.Object.Labels[schedulingv1beta1.RevocableZoneKey]
 }
 
-// mayUseZones reports whether a pod may run on revocable nodes.
-func mayUseZones(pod *corev1.Pod) bool {
-	if zone := pod.Annotations[schedulingv1beta1.RevocableZoneKey]; zone != "" {
+// mayUseZones reports whether a pod with some annotations may run on revocable nodes.
+func mayUseZones(annotations map[string]string) bool {
+	if zone := annotations[schedulingv1beta1.RevocableZoneKey]; zone != "" {
 		return zone == "*"
 	}
-	isMarked, err := strconv.ParseBool(pod.Annotations[schedulingv1beta1.PreemptableKey])
+	isMarked, err := strconv.ParseBool(annotations[schedulingv1beta1.PreemptableKey])
 	return err == nil && isMarked
 }
 
@@ -164,7 +162,7 @@ func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 		return unknownZone
 	case !isOpen:
 		return closedZone
-	case !mayUseZones(k.Pod):
+	case !mayUseZones(k.Pod.Annotations):
 		return othersZone
 	}
 	return ""
@@ -172,7 +170,7 @@ func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 
 // ScoreNode prefers revocable nodes, which other jobs cannot use.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
-	if name := zoneOf(n); name != "" && p.isOpen[name] && mayUseZones(k.Pod) {
+	if name := zoneOf(n); name != "" && p.isOpen[name] && mayUseZones(k.Pod.Annotations) {
 		return 100 * framework.Point
 	}
 	return 0
@@ -236,5 +234,5 @@ func (p *plugin) takesNothing(d *framework.VictimProposal) bool {
 		return p.isMarked(d.Preemptor)
 	}
 	mark, _ := d.For.Mark()
-	return p.reads(mark) || mayUseZones(d.For.Pod)
+	return p.reads(mark) || mayUseZones(d.For.Pod.Annotations)
 }

@@ -180,7 +180,7 @@ func (p *plugin) estimatePod(t *cluster.Task) [2]takes {
 	if t.BestEffort() {
 		return [2]takes{{e.bestCPU, resources.MaxQuantity}, {e.bestMem, resources.MaxQuantity}}
 	}
-	limits := resourcehelper.PodLimits(t.Pod, resourcehelper.PodResourcesOptions{})
+	limits := resourcehelper.PodLimits(t.Pod.Object(), resourcehelper.PodResourcesOptions{})
 	return [2]takes{
 		e.of(t.Request().At(resources.CPU), limits.Cpu().MilliValue()),
 		e.of(t.Request().At(resources.Memory), limits.Memory().Value()),

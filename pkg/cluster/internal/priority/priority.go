@@ -7,10 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // Of returns the priority that the API server has given a pod.
-func Of(pod *corev1.Pod) int32 {
+func Of(pod *pods.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0
 	}

@@ -12,12 +12,13 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // Pod reports whether two states of a pod are the same for decisions, apart from its node and its status.
-func Pod(a, b *corev1.Pod) bool {
+func Pod(a, b *pods.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
-		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
+		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses()) == len(b.Status.ResourceClaimStatuses())
 }
 
 // sameAnnotations reports whether two states of a pod have the same annotations, apart from the records of plans.
@@ -43,7 +44,7 @@ func sameAnnotations(a, b map[string]string) bool {
 // PodAsVictim reports whether two states of a pod with a node are the same for its eviction, and for the affinity of
 // other pods: in its labels, and in the annotations that the scheduler reads. Other annotations are written by its
 // users and help no job.
-func PodAsVictim(keys *podclass.Keys, a, b *corev1.Pod) bool {
+func PodAsVictim(keys *podclass.Keys, a, b *pods.Pod) bool {
 	return !podclass.Differs(keys.PodAnnotations, a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) && saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations)
 }
 

@@ -8,6 +8,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/podclass"
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 func TestOnlyWhatADecisionRestsOnTellsTwoStatesOfAPodApart(t *testing.T) {
@@ -29,10 +30,10 @@ func TestOnlyWhatADecisionRestsOnTellsTwoStatesOfAPodApart(t *testing.T) {
 			now := before.DeepCopy()
 			test.change(now)
 			keys := &podclass.Keys{PodAnnotations: []string{"example.com/read"}}
-			if got := same.Pod(before, now); got != test.pod {
+			if got := same.Pod(pods.New(before), pods.New(now)); got != test.pod {
 				t.Errorf("the same pod: %t", got)
 			}
-			if got := same.PodAsVictim(keys, before, now); got != test.asVictim {
+			if got := same.PodAsVictim(keys, pods.New(before), pods.New(now)); got != test.asVictim {
 				t.Errorf("the same as a victim: %t", got)
 			}
 		})

@@ -1,0 +1,148 @@
+package pods
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Pod is what the scheduler keeps of a pod. The caller must not change it.
+type Pod struct {
+	metav1.ObjectMeta
+
+	// Template has the spec, without the node.
+	*Template
+	// NodeName is spec.nodeName, which the pods of a template do not share.
+	NodeName string
+	Status   Status
+}
+
+// Template is what equal pods share. It is never changed.
+type Template struct {
+	Spec Spec
+
+	// resized is the part of the status that counts for requests, nil for most pods: only a pod that was resized has
+	// other amounts there than in its spec.
+	resized *corev1.PodStatus
+}
+
+// Spec is what the scheduler keeps of the spec, under the names of the API. NodeName is a field of the [Pod].
+type Spec struct {
+	Volumes                       []corev1.Volume // without those that can be mounted on any node
+	InitContainers, Containers    []corev1.Container
+	TerminationGracePeriodSeconds *int64
+	NodeSelector                  map[string]string
+	HostNetwork                   bool
+	Affinity                      *corev1.Affinity
+	SchedulerName                 string
+	Tolerations                   []corev1.Toleration
+	PriorityClassName             string
+	Priority                      *int32
+	PreemptionPolicy              *corev1.PreemptionPolicy
+	Overhead                      corev1.ResourceList
+	TopologySpreadConstraints     []corev1.TopologySpreadConstraint
+	SchedulingGates               []corev1.PodSchedulingGate
+	ResourceClaims                []corev1.PodResourceClaim
+	Resources                     *corev1.ResourceRequirements
+	SchedulingGroup               *corev1.PodSchedulingGroup
+}
+
+// object returns the spec as a part of an object of the API.
+func (s *Spec) object() corev1.PodSpec {
+	return corev1.PodSpec{
+		Volumes:                       s.Volumes,
+		InitContainers:                s.InitContainers,
+		Containers:                    s.Containers,
+		TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
+		NodeSelector:                  s.NodeSelector,
+		HostNetwork:                   s.HostNetwork,
+		Affinity:                      s.Affinity,
+		SchedulerName:                 s.SchedulerName,
+		Tolerations:                   s.Tolerations,
+		PriorityClassName:             s.PriorityClassName,
+		Priority:                      s.Priority,
+		PreemptionPolicy:              s.PreemptionPolicy,
+		Overhead:                      s.Overhead,
+		TopologySpreadConstraints:     s.TopologySpreadConstraints,
+		SchedulingGates:               s.SchedulingGates,
+		ResourceClaims:                s.ResourceClaims,
+		Resources:                     s.Resources,
+		SchedulingGroup:               s.SchedulingGroup,
+	}
+}
+
+// Status is what the scheduler keeps of the status of a pod.
+type Status struct {
+	Phase             corev1.PodPhase
+	Reason            string
+	NominatedNodeName string
+	StartTime         *metav1.Time
+	Conditions        []corev1.PodCondition // without those that the kubelet writes about its own work
+
+	claims *claims // nil for most pods
+}
+
+// claims is the part of the status about claims for devices.
+type claims struct {
+	made        []corev1.PodResourceClaimStatus
+	extended    *corev1.PodExtendedResourceClaimStatus
+	allocatable []corev1.NodeAllocatableResourceClaimStatus
+}
+
+// ResourceClaimStatuses are the names of the claims that were made for the pod.
+func (s *Status) ResourceClaimStatuses() []corev1.PodResourceClaimStatus {
+	if s.claims == nil {
+		return nil
+	}
+	return s.claims.made
+}
+
+// HasCondition reports whether the pod has a condition of a type.
+func (s *Status) HasCondition(kind corev1.PodConditionType) bool {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Object returns the pod as an object of the API, which shares what it points to with the pod. It is made by each call:
+// code that asks often keeps it.
+func (p *Pod) Object() *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: p.ObjectMeta, Spec: p.Spec.object(), Status: corev1.PodStatus{
+		Phase: p.Status.Phase, Reason: p.Status.Reason, NominatedNodeName: p.Status.NominatedNodeName,
+		StartTime: p.Status.StartTime, Conditions: p.Status.Conditions,
+	}}
+	pod.Spec.NodeName = p.NodeName
+	if c := p.Status.claims; c != nil {
+		pod.Status.ResourceClaimStatuses, pod.Status.ExtendedResourceClaimStatus = c.made, c.extended
+		pod.Status.NodeAllocatableResourceClaimStatuses = c.allocatable
+	}
+	if r := p.resized; r != nil {
+		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = r.InitContainerStatuses, r.ContainerStatuses
+		pod.Status.AllocatedResources, pod.Status.Resources = r.AllocatedResources, r.Resources
+	}
+	return pod
+}
+
+// DeepCopy returns a copy of the pod as an object of the API, which the caller may change.
+func (p *Pod) DeepCopy() *corev1.Pod { return p.Object().DeepCopy() }
+
+// RequestsAlike reports whether two pods request the same, as far as that is known without adding it up.
+func (p *Pod) RequestsAlike(other *Pod) bool {
+	return p.Template == other.Template && p.isResizePending() == other.isResizePending()
+}
+
+// isResizePending reports whether a resize is refused or put off. Then other amounts count.
+func (p *Pod) isResizePending() bool { return p.Status.HasCondition(corev1.PodResizePending) }
+
+// SharesRequest reports whether the request of the pod is that of every pod of its template.
+func (p *Pod) SharesRequest() bool { return !p.isResizePending() }
+
+// GetObjectKind implements [runtime.Object].
+func (p *Pod) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements [runtime.Object].
+func (p *Pod) DeepCopyObject() runtime.Object { return New(p.DeepCopy()) }

@@ -19,11 +19,11 @@ import (
 
 // Task is one pod. Pods of other schedulers are tasks too once they have a node, because they use resources.
 type Task struct {
-	Pod      *Pod // as last seen; shared, never changed
-	Job      *Job        // nil if the pod names no PodGroup
-	Role     string      // the named task of the batch Job, "default" if the pod names none
-	Index    int         // position within the role, -1 if unknown
-	Priority int32       // task priority inside its job
+	Pod      *Pod   // as last seen; shared, never changed
+	Job      *Job   // nil if the pod names no PodGroup
+	Role     string // the named task of the batch Job, "default" if the pod names none
+	Index    int    // position within the role, -1 if unknown
+	Priority int32  // task priority inside its job
 	Class    *Class
 	Status   Status
 	Subgroup *Subgroup // of its job, nil if it is in none

@@ -131,7 +131,7 @@ Exit codes: 0 measured and right, 1 not measured, or a Job has not the pods that
 // addLoadFlags adds what the benchmarks of the scheduler have in common.
 func addLoadFlags(flags *pflag.FlagSet, bed *testbed.Options, queues, backlog *int) {
 	flags.IntVar(queues, "queues", 1, "number of queues that the gangs are in, in turn")
-	flags.IntVar(backlog, "backlog", 0, "number of pods that wait besides, which no node has room for")
+	flags.IntVar(backlog, "backlog", 0, "number of pods that wait besides, and fit no node")
 	flags.BoolVar(&bed.PodsRun, "kwok-pods", false, "let kwok make bound pods Running, which takes from the API server as kubelets would")
 }
 

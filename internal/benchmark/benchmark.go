@@ -46,7 +46,7 @@ type Options struct {
 	Runs int
 	// Queues is how many queues the gangs are in, in turn.
 	Queues int
-	// Backlog is how many gangs of one pod wait besides, which no node has room for.
+	// Backlog is how many gangs of one pod wait besides, which fit no node. What they ask for counts as admitted.
 	Backlog int
 }
 
@@ -67,8 +67,8 @@ func (o *Options) validate() error {
 		if pods < 2 {
 			return fmt.Errorf("shape %s: the time from the first binding to the last needs 2 pods or more", s)
 		}
-		if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); pods > room {
-			return fmt.Errorf("shape %s: %d pods do not fit: %d nodes have room for %d", s, pods, o.Nodes, room)
+		if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); pods+o.Backlog > room {
+			return fmt.Errorf("shape %s: %d pods do not fit: %d nodes have room for %d", s, pods+o.Backlog, o.Nodes, room)
 		}
 	}
 	return nil
@@ -106,9 +106,9 @@ func (b *bench) measureAll(ctx context.Context) error {
 		return err
 	}
 	if b.options.Backlog > 0 {
-		b.Say("Creating %d pods that no node has room for …", b.options.Backlog)
+		b.Say("Creating %d pods that fit no node …", b.options.Backlog)
 		backlog := &testbed.Load{Name: "backlog", SchedulerName: schedulingv1beta1.DefaultSchedulerName, Gangs: b.options.Backlog,
-			Members: 1, Queues: b.queues, IsTooLarge: true}
+			Members: 1, Queues: b.queues, FitsNoNode: true}
 		if err := b.Create(ctx, backlog); err != nil {
 			return err
 		}

@@ -113,7 +113,7 @@ func TestTheTextHoldsTheRunsInTheirOrder(t *testing.T) {
 	}
 	rest := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
-		"Machine 2 cores, 24 GiB", "queues: 3", "room for: 7", "become Running", "8 requests at once (1: 90/s, 8: 800/s)",
+		"Machine 2 cores, 24 GiB", "queues: 3", "fit no node: 7", "become Running", "8 requests at once (1: 90/s, 8: 800/s)",
 		"20x10 1 loop 111", "20x10 1 Hekla 222", "1.25 0.00 6.25", "20x10 1 ratio 0.50",
 		"20x10 2 Hekla 444", "20x10 2 loop 333", "20x10 222 333",
 		"20x10 loop Hekla", "PATCH podgroups/status 200 0 21", "POST pods/binding 201 200 0", "Every pod was bound once",

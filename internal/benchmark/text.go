@@ -20,7 +20,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		line("%s", text)
 	}
 	line("Cluster\t%d nodes (%d CPU, %s, %d pods); each pod %d CPU, %s", p.Nodes, p.Node.CPU, p.Node.Memory, p.Node.Pods, p.Pod.CPU, p.Pod.Memory)
-	line("Load\tgangs x members; queues: %d; pods that no node has room for: %d", p.Queues, p.Backlog)
+	line("Load\tgangs x members; queues: %d; pods that fit no node: %d", p.Queues, p.Backlog)
 	line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
 	line("Loop\t%d requests at once (%s)", r.RequestsAtOnce, r.trials())
 	line("")

@@ -32,7 +32,7 @@ type Options struct {
 	Gang int
 	// Queues is how many queues the gangs are in, in turn.
 	Queues int
-	// Backlog is how many gangs of one pod wait besides, which no node has room for.
+	// Backlog is how many gangs of one pod wait besides, which fit no node.
 	Backlog int
 }
 
@@ -56,8 +56,8 @@ func (o *Options) validate() error {
 		if gangs < 1 {
 			return fmt.Errorf("rate %d: no gang of %d pods arrives within %s", rate, o.Gang, o.Duration)
 		}
-		if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); gangs*o.Gang > room {
-			return fmt.Errorf("rate %d: %d pods do not fit: %d nodes have room for %d", rate, gangs*o.Gang, o.Nodes, room)
+		if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); gangs*o.Gang+o.Backlog > room {
+			return fmt.Errorf("rate %d: %d pods do not fit: %d nodes have room for %d", rate, gangs*o.Gang+o.Backlog, o.Nodes, room)
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (b *bench) measureAll(ctx context.Context) (err error) {
 		return err
 	}
 	if b.options.Backlog > 0 {
-		b.Say("Creating %d pods that no node has room for …", b.options.Backlog)
+		b.Say("Creating %d pods that fit no node …", b.options.Backlog)
 		if err := b.Create(ctx, b.load("backlog", b.options.Backlog, 1, true)); err != nil {
 			return err
 		}
@@ -121,9 +121,9 @@ func (b *bench) measureAll(ctx context.Context) (err error) {
 	return nil
 }
 
-func (b *bench) load(name string, gangs, members int, isTooLarge bool) *testbed.Load {
+func (b *bench) load(name string, gangs, members int, fitsNoNode bool) *testbed.Load {
 	return &testbed.Load{Name: name, SchedulerName: schedulingv1beta1.DefaultSchedulerName, Gangs: gangs, Members: members, Queues: b.queues,
-		IsTooLarge: isTooLarge}
+		FitsNoNode: fitsNoNode}
 }
 
 func (b *bench) warmUp(ctx context.Context) error {

@@ -59,7 +59,7 @@ func TestTheTextHasALineForEachRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"gangs of 3, each rate for 20 s, on 7 nodes; queues: 2; pods that no node has room for: 9", "50 49 1.5 2.5 3.5 4.5 0.25 0", "100 0 0.0",
+	for _, want := range []string{"gangs of 3, each rate for 20 s, on 7 nodes; queues: 2; pods that fit no node: 9", "50 49 1.5 2.5 3.5 4.5 0.25 0", "100 0 0.0",
 		"all writes at pods/s 50 100", "POST pods 201 5 0", "POST events 201 0 6", "Every pod was bound once"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())

@@ -72,7 +72,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		line("%s", text)
 	}
 	p := r.Parameters
-	line("Load\tgangs of %d, each rate for %.0f s, on %d nodes; queues: %d; pods that no node has room for: %d", p.Gang, p.DurationSeconds, p.Nodes, p.Queues, p.Backlog)
+	line("Load\tgangs of %d, each rate for %.0f s, on %d nodes; queues: %d; pods that fit no node: %d", p.Gang, p.DurationSeconds, p.Nodes, p.Queues, p.Backlog)
 	line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
 	line("")
 	line("pods/s\tcreated/s\tp50 ms\tp90 ms\tp99 ms\tmost ms\tCPU ms/pod\tpeak MiB\tcontrol plane CPUs\tothers' CPUs")

@@ -29,8 +29,8 @@ const (
 	RemovalPatience = 10 * time.Minute
 	// RemovalPoll is how often is looked whether a load is gone.
 	RemovalPoll = 500 * time.Millisecond
-	// tooMuchMemory is more than any node has.
-	tooMuchMemory = "1Ti"
+	// noNodeLabel is a label that no node has.
+	noNodeLabel = "hekla.sh/benchmark-no-node"
 )
 
 // Load is the pods of one measurement and their PodGroups.
@@ -41,8 +41,9 @@ type Load struct {
 	Members       int // of each gang
 	// Queues are those that the gangs go to in turn; none means the default queue.
 	Queues []string
-	// IsTooLarge is true of pods that no node has room for.
-	IsTooLarge bool
+	// FitsNoNode is true of pods that select nodes which do not exist. They ask for no more than others, so that they leave room for
+	// the admission of others.
+	FitsNoNode bool
 }
 
 // Pods is the number of all pods.
@@ -63,15 +64,11 @@ func PodRequests() corev1.ResourceList {
 	}
 }
 
-func (l *Load) requests() corev1.ResourceList {
-	requests := PodRequests()
-	if l.IsTooLarge {
-		requests[corev1.ResourceMemory] = resource.MustParse(tooMuchMemory)
-	}
-	return requests
-}
-
 func (l *Load) pod(number int) *corev1.Pod {
+	var nodes map[string]string
+	if l.FitsNoNode {
+		nodes = map[string]string{noNodeLabel: ""}
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: Namespace, Name: l.PodName(number), Labels: map[string]string{loadLabel: l.Name},
@@ -79,9 +76,10 @@ func (l *Load) pod(number int) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: l.SchedulerName,
+			NodeSelector:  nodes,
 			RestartPolicy: corev1.RestartPolicyNever,
 			Containers: []corev1.Container{{
-				Name: "work", Image: "registry.k8s.io/pause:3.10", Resources: corev1.ResourceRequirements{Requests: l.requests()},
+				Name: "work", Image: "registry.k8s.io/pause:3.10", Resources: corev1.ResourceRequirements{Requests: PodRequests()},
 			}},
 		},
 	}
@@ -89,7 +87,7 @@ func (l *Load) pod(number int) *corev1.Pod {
 
 func (l *Load) podGroup(gang int) *schedulingv1beta1.PodGroup {
 	minResources := corev1.ResourceList{}
-	for name, quantity := range l.requests() {
+	for name, quantity := range PodRequests() {
 		quantity.Mul(int64(l.Members))
 		minResources[name] = quantity
 	}

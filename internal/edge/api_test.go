@@ -184,8 +184,8 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 			t.Errorf("%T %s is missing", made, made.GetName())
 		}
 	}
-	if seen, ok := first[pod.UID].(*corev1.Pod); ok && seen.Spec.Containers[0].Env != nil {
-		t.Error("the pod carries its environment")
+	if seen, ok := first[pod.UID].(*cluster.Pod); !ok || seen.Object().Spec.Containers[0].Env != nil {
+		t.Errorf("the pod is a %T, or carries its environment", first[pod.UID])
 	}
 
 	deletePod(t, clients, pod)
@@ -203,7 +203,7 @@ func TestTheFirstTakeIsTheWholeClusterAndTheNextWhatChanged(t *testing.T) {
 		return b.Status.DisruptionsAllowed == 3 && len(b.Status.DisruptedPods) == 1 && b.Status.Conditions == nil
 	}))
 	again := createPod(t, clients, namespace, "pod")
-	await(t, inbox, "the pod of the same name", isSet(again.UID, func(*corev1.Pod) bool { return true }))
+	await(t, inbox, "the pod of the same name", isSet(again.UID, func(*cluster.Pod) bool { return true }))
 }
 
 func TestNodesThatTheSelectorLeavesOutAreNotThere(t *testing.T) {

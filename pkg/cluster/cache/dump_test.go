@@ -25,7 +25,7 @@ var leftOut = []string{
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "JobInternals.IsTouched", "Node.touched",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "TaskInternals.InNode", "TaskInternals.Budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
-	"base.pods", "Table.amounts", "Cluster.talliedAt", "ledger.sharesMore", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
+	"base.pods", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.sharesMore", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
 	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "JobInternals.Backlog",
 }
 

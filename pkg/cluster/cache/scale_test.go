@@ -36,8 +36,15 @@ func liveHeap() uint64 {
 func newLiveCluster() *cache.Cache {
 	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	c.Apply(cache.Set{Object: fixture.Queue("default")})
+	var texts pods.Texts
 	for i := range liveNodes {
-		c.Apply(cache.Set{Object: fixture.LiveNode(i)})
+		node := fixture.LiveNode(i)
+		for _, image := range node.Status.Images { // as the watches do
+			for k, name := range image.Names {
+				image.Names[k] = texts.One(name)
+			}
+		}
+		c.Apply(cache.Set{Object: node})
 	}
 	return c
 }

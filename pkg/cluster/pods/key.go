@@ -29,6 +29,13 @@ func (m *keyMaker) key(t *Template) []byte {
 	return m.buffer
 }
 
+// ofList returns the text of amounts. It is valid until the next call.
+func (m *keyMaker) ofList(list corev1.ResourceList) []byte {
+	m.buffer = m.buffer[:0]
+	m.list(list)
+	return m.buffer
+}
+
 // message is an object of the API that writes itself, in one form for equal objects: maps are sorted.
 type message interface {
 	Size() int

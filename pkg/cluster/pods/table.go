@@ -16,11 +16,13 @@ type Table struct {
 	// equal texts of other pods.
 	OwnsObjects bool
 
-	slim slimmer
-	keys keyMaker
+	slim  slimmer
+	keys  keyMaker // of templates
+	lists keyMaker // of amounts
 	// The templates that were used lately, and those before them.
 	young, old map[string]*lately
 	texts      Texts
+	amounts    map[string]corev1.ResourceList // those that templates have had lately
 }
 
 // lately is a template, and what the last pod that used it had besides.
@@ -75,6 +77,8 @@ func (t *Table) find(slim *Template) *lately {
 	known := t.old[string(key)]
 	if known == nil {
 		known = &lately{template: slim.clone()}
+		t.shareAmounts(known.template.Spec.InitContainers)
+		t.shareAmounts(known.template.Spec.Containers)
 		if t.OwnsObjects {
 			t.texts.share(&known.template.Spec)
 		}
@@ -84,6 +88,30 @@ func (t *Table) find(slim *Template) *lately {
 	}
 	t.young[string(key)] = known
 	return known
+}
+
+// shareAmounts replaces the amounts of containers by equal ones of others. A map of two amounts is larger than all else that is kept of a
+// container.
+func (t *Table) shareAmounts(containers []corev1.Container) {
+	for i := range containers {
+		r := &containers[i].Resources
+		r.Requests, r.Limits = t.oneList(r.Requests), t.oneList(r.Limits)
+	}
+}
+
+func (t *Table) oneList(list corev1.ResourceList) corev1.ResourceList {
+	if len(list) == 0 {
+		return list
+	}
+	key := t.lists.ofList(list)
+	if known := t.amounts[string(key)]; known != nil {
+		return known
+	}
+	if t.amounts == nil || len(t.amounts) >= generation {
+		t.amounts = map[string]corev1.ResourceList{}
+	}
+	t.amounts[string(key)] = list
+	return list
 }
 
 // made returns a pod with a template.

@@ -50,6 +50,7 @@ func taintsOf(node *corev1.Node) []taint {
 type Tracker struct {
 	taints      map[taint]*taintedNodes
 	tolerations map[Toleration]int // number of pods that have it
+	last        []Toleration       // of the last pod that was counted: most pods have the same
 }
 
 // New returns an empty tracker.
@@ -101,16 +102,33 @@ func (x *Tracker) Count(before []Toleration, tolerations []corev1.Toleration, ch
 	if isSame {
 		return before
 	}
-	var now []Toleration
+	now := x.listOf(tolerations)
 	// New tolerations are counted first, so that a taint that stays tolerated never seems untolerated.
-	for i := range tolerations {
-		now = append(now, keyOf(&tolerations[i]))
+	for i := range now {
 		x.count(now[i], +1, changed)
 	}
 	for _, o := range before {
 		x.count(o, -1, changed)
 	}
 	return now
+}
+
+// listOf returns tolerations without their durations. Pods in a row that have the same share the list, which is never changed.
+func (x *Tracker) listOf(tolerations []corev1.Toleration) []Toleration {
+	if len(tolerations) == 0 {
+		return nil
+	}
+	isSame := len(x.last) == len(tolerations)
+	for i := 0; isSame && i < len(tolerations); i++ {
+		isSame = x.last[i] == keyOf(&tolerations[i])
+	}
+	if !isSame {
+		x.last = make([]Toleration, len(tolerations))
+		for i := range tolerations {
+			x.last[i] = keyOf(&tolerations[i])
+		}
+	}
+	return x.last
 }
 
 // AreToleratedBy reports whether each taint of a node is tolerated by one of some lists of tolerations. It does not use

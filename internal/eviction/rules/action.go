@@ -27,7 +27,7 @@ func Of(s *framework.Session, action framework.EvictingAction) *Action {
 func (a *Action) For(scope decision.Scope, preemptor *cluster.Job) *Rules {
 	r := &Rules{Action: a, Scope: scope, Preemptor: preemptor, Queues: betweenQueues(a.Session, scope, preemptor),
 		markedByDefault: a.Session.Policy.Configuration.Compatibility.PreemptableByDefault}
-	r.isEntitled = r.mayReclaim
+	r.isEntitled = r.HasRight
 	if scope == decision.BetweenQueues {
 		r.poll = a.Session.PollReclaim()
 	} else {

@@ -32,7 +32,7 @@ type Rules struct {
 
 	markedByDefault bool // a pod without the mark volcano.sh/preemptable may be evicted
 	poll            framework.Poll
-	isEntitled      func() bool // the method value of mayReclaim, made once because every victim asks for it
+	isEntitled      func() bool // the method value of HasRight, made once because every victim asks for it
 
 	pod   *cluster.Task    // the preemptor's task that needs a node now; nil at admission
 	whole resources.Vector // the requests of all tasks of a plan, while the plan is checked as a whole; otherwise nil
@@ -139,8 +139,8 @@ func (r *Rules) Wanted() resources.Vector {
 	return r.Preemptor.MinResources
 }
 
-// mayReclaim reports whether the preemptor's queue stays within its share with one more task (rule Q4).
-func (r *Rules) mayReclaim() bool {
+// HasRight reports whether the preemptor's queue stays within its share with one more task (rule Q4).
+func (r *Rules) HasRight() bool {
 	if r.pod != nil {
 		return r.Session.MayReclaim(r.pod) == nil
 	}
@@ -179,7 +179,7 @@ func (r *Rules) StaysWithinShare(x framework.Transaction, takesByRight bool, pla
 		n := t.Node
 		r.SetPod(t)
 		x.Unpipeline(t)
-		may := r.mayReclaim()
+		may := r.HasRight()
 		x.Pipeline(t, n)
 		if !may {
 			return false

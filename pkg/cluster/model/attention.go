@@ -30,12 +30,10 @@ type attention struct {
 // maxChanges limits the list of changes: twice a hundred thousand placements in a cycle, one megabyte.
 const maxChanges = 1 << 18
 
-// Waiting returns the jobs that had pending tasks, or were pending admission, when the model was last settled, in no
-// particular order. The caller must not change the slice.
+// Waiting returns the jobs that wait, see [backlog.Backlog.Waiting].
 func (a *attention) Waiting() []*cluster.Job { return a.backlog.Waiting() }
 
-// Attended returns the waiting jobs that do not rest: all that were tried in this cycle, that are new or have changed, or
-// for which time counts. The order is not defined. The caller must not change the slice.
+// Attended returns the waiting jobs that do not rest, see [backlog.Backlog.Attended].
 func (a *attention) Attended() []*cluster.Job { return a.backlog.Attended() }
 
 // list adds a job to the changed jobs, and to the waiting jobs if it waits.

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"maps"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/plans"
@@ -10,8 +11,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/quota"
-	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -29,9 +28,9 @@ type Search struct {
 	evictable map[*cluster.Queue]int32 // the lowest priority of a job of the queue that has pods to evict
 	floors    map[floorsKey]*victims.Floors
 	protected map[protectionKey][]verdict.Spared // where rules protect all pods: how many by which rule
-	triesAll  bool                           // for tests: no lower bounds
-	promised  map[planRank]*cluster.Job      // a job with a plan in force for each queue and priority, nil if not known
-	decided   int                            // decisions of the session when all this was found out
+	triesAll  bool                               // for tests: no lower bounds
+	promised  map[planRank]*cluster.Job          // a job with a plan in force for each queue and priority, nil if not known
+	decided   int                                // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -126,13 +125,13 @@ func (f *Search) floorsFor(scope decision.Scope, j *cluster.Job) *victims.Floors
 // sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
 func (f *Search) sparedFor(a *attempt) []verdict.Spared {
 	j := a.rules.Preemptor
-	key := protectionKey{floorsKey{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, dimensions(a.rules.Wanted())}
+	key := protectionKey{floorsKey{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, a.rules.Wanted().Dimensions()}
 	isShared := a.candidates.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
 	}
 	leaving, spared, areProtected := a.mayLeave(a.pods())
-	if isShared && (areProtected || len(leaving) == 0 && !f.mayTake(a, a.rules.Preemptor.Pending(cluster.CompareTasks)) && !isGuaranteed(spared)) {
+	if isShared && (areProtected || len(leaving) == 0 && !f.mayTake(a) && !rules.IsAnyGuaranteed(spared)) {
 		f.protected[key] = spared
 	}
 	return spared
@@ -144,19 +143,9 @@ type protectionKey struct {
 	wanted uint64
 }
 
-// dimensions is a bit for each resource of which there is any. Those beyond the number of bits share one.
-func dimensions(v resources.Vector) (bits uint64) {
-	for d, amount := range v {
-		if amount > 0 {
-			bits |= 1 << min(d, 63)
-		}
-	}
-	return bits
-}
-
-// isGuaranteed reports whether a guarantee protects some of the spared pods, which depends on what the preemptor wants.
-func isGuaranteed(spared []verdict.Spared) bool {
-	return slices.ContainsFunc(spared, func(s verdict.Spared) bool { return s.Reason == quota.Guaranteed })
+// mayTake reports whether any queue with pods to evict may have to give way.
+func (f *Search) mayTake(a *attempt) bool {
+	return f.triesAll || a.rules.MayTake(maps.Keys(f.evictable))
 }
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
@@ -247,7 +236,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	why := searchFailure{lacks: j.Lacks()}
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
-		finds := f.mayFindVictims(scope, j) && a.mayFindVictims(pods) && f.mayTake(a, preempting)
+		finds := f.mayFindVictims(scope, j) && a.mayFindVictims(pods) && f.mayTake(a)
 		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.tried
 			return
@@ -312,7 +301,7 @@ func (f *Search) hasRoomOnItsWay(scope decision.Scope, j *cluster.Job) bool {
 // mayFindVictims is a cheap check whether there could be any victims.
 func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	if scope == decision.WithinJob {
-		return ranksItsPods(j)
+		return rules.RanksItsPods(j)
 	}
 	if f.evictable == nil {
 		f.evictable = map[*cluster.Queue]int32{}
@@ -330,44 +319,6 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 		return own && lowest < j.Priority
 	}
 	return scope == decision.Anywhere && own || len(f.evictable) > btoi(own)
-}
-
-// mayTake reports whether the preemptor's queue may take anything from another queue. It may if one that has pods to evict
-// gives way without a right, or if the queue has a right to one more pod. The right only shrinks as pods get nodes.
-func (f *Search) mayTake(a *attempt, pods []*cluster.Task) bool {
-	r := a.rules
-	if r.Scope != decision.BetweenQueues || f.triesAll {
-		return true
-	}
-	for q := range f.evictable {
-		if n := &q.Node; q != r.Preemptor.Queue && !r.Queues.NeedsRight(n) && r.Queues.Forbids(n) == "" {
-			return true
-		}
-	}
-	defer r.SetPod(r.Pod())
-	return slices.ContainsFunc(cluster.OnePerClass(pods), func(t *cluster.Task) bool {
-		r.SetPod(t)
-		return r.HasRight()
-	})
-}
-
-// ranksItsPods reports whether a pending task of a job has a higher priority than an evictable one.
-func ranksItsPods(j *cluster.Job) bool {
-	var highest, lowest int32
-	waits, runs := false, false
-	for _, t := range j.Tasks() {
-		switch {
-		case t.Status == cluster.Pending:
-			if !waits || t.Priority > highest {
-				waits, highest = true, t.Priority
-			}
-		case t.Status.Evictable():
-			if !runs || t.Priority < lowest {
-				runs, lowest = true, t.Priority
-			}
-		}
-	}
-	return waits && runs && lowest < highest
 }
 
 func btoi(b bool) int {

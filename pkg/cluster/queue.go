@@ -25,3 +25,6 @@ func (q *Queue) Open() bool { return q.Closed == "" }
 
 // CompareQueues compares queues where no plugin decides: the older first, then by name.
 func CompareQueues(a, b *Queue) int { return quota.Compare(&a.Node, &b.Node) }
+
+// QuotaNode returns the node of the quota tree for the queue.
+func (q *Queue) QuotaNode() *quota.Node { return &q.Node }

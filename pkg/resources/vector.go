@@ -247,3 +247,13 @@ func Millionths(a, b int64) int64 {
 	}
 	return max(a, 0) * Million / b
 }
+
+// Dimensions has a bit for each resource of which there is any. Those beyond the number of bits share one.
+func (v Vector) Dimensions() (bits uint64) {
+	for d, amount := range v {
+		if amount > 0 {
+			bits |= 1 << min(d, 63)
+		}
+	}
+	return bits
+}

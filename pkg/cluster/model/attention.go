@@ -16,7 +16,6 @@ import (
 // of nodes for caches outside the model.
 type attention struct {
 	registry
-
 	backlog backlog.Backlog // that wait
 
 	touchedJobs []*cluster.Job // changed since TakeTouchedJobs

@@ -71,6 +71,7 @@ func (a *answers) ask(e *Engine) *kube.Question {
 
 // readObjects updates the answers by node objects for the class.
 func (a *answers) readObjects(e *Engine) {
+	a.followTaints(e)
 	a.objects.follow(e)
 	if a.preferredAt != a.objects.version+1 {
 		a.preferredAt = a.objects.version + 1
@@ -123,9 +124,9 @@ func (a *answers) catchUp(e *Engine) {
 	}
 }
 
-// unrank drops everything that is stored by slot.
+// unrank drops everything that is stored by slot, and the questions, which may count pods by topology domain.
 func (a *answers) unrank() {
-	*a = answers{class: a.class, objects: a.objects, question: a.question, later: a.later, needs: a.needs, asked: a.asked, list: a.list}
+	*a = answers{class: a.class, objects: a.objects, needs: a.needs, asked: a.asked, list: a.list}
 }
 
 // lookAtAll works out all answers and builds the heap.

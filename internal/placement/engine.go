@@ -37,6 +37,7 @@ type Engine struct {
 
 	objects     map[string]*objects          // by the constraints of classes
 	objectsRead int                          // how many of them are of all nodes
+	taints      int                          // the generation of the taints that they are for
 	answers     map[*cluster.Class]*answers  // of plain classes
 	supplied    map[*cluster.Class]*supplied // of those that need volumes or devices
 	last        *answers                     // the answers of the last question
@@ -192,6 +193,7 @@ func dropOldest[K comparable, V any](entries map[K]V, asked func(V) uint64) {
 func (e *Engine) current(k *cluster.Class) *answers {
 	a := e.of(k)
 	invalidate(e.invalidators)
+	a.followTaints(e)
 	if !a.ranked {
 		e.makeSpace()
 		e.ranked++

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,11 +60,13 @@ func (l *randomSetup) setNode(*rapid.T) {
 	} else {
 		n.UID = l.uid(name)
 	}
-	switch l.one("state", "fine", "fine", "fine", "cordoned", "tainted", "lost", "image") {
+	switch l.one("state", "fine", "fine", "fine", "cordoned", "tainted", "tainted softly", "lost", "image") {
 	case "cordoned":
 		n.Spec.Unschedulable = true
 	case "tainted":
 		tainted(n)
+	case "tainted softly":
+		n.Spec.Taints = []corev1.Taint{{Key: "kept", Value: "busy", Effect: corev1.TaintEffectPreferNoSchedule}}
 	case "lost":
 		notReady(n)
 	case "image":
@@ -90,7 +93,9 @@ func (l *randomSetup) setPod(*rapid.T) {
 	}
 	p := fixture.Pod(name, fixture.In("g"), fixture.As("worker", 0), fixture.Asks(l.one("asks", "cpu=1", "cpu=1", "cpu=2 memory=1Gi", "", "nvidia.com/gpu=1")),
 		fixture.Labelled("app", l.one("app", "a", "b")))
-	switch l.one("shape", "plain", "plain", "selector", "port", "apart", "near", "spread", "tolerant") {
+	shape := l.one("shape", "plain", "plain", "selector", "port", "apart", "near", "rather apart", "spread", "rather spread",
+		"tolerant", "tolerates free", "tolerates busy")
+	switch shape {
 	case "selector":
 		fixture.Selecting("zone", "a")(p)
 	case "port":
@@ -104,6 +109,16 @@ func (l *randomSetup) setPod(*rapid.T) {
 		p.Spec.Affinity.PodAntiAffinity = nil
 	case "spread":
 		fixture.Spreading("zone", "a")(p)
+	case "rather apart":
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+			Weight: 50, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}}}}
+	case "rather spread":
+		fixture.Spreading(l.one("over", "zone", corev1.LabelHostname), "a")(p)
+		p.Spec.TopologySpreadConstraints[0].WhenUnsatisfiable = corev1.ScheduleAnyway
+	case "tolerates free", "tolerates busy":
+		value := strings.TrimPrefix(shape, "tolerates ")
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "kept", Operator: corev1.TolerationOpEqual, Value: value}}
 	case "tolerant":
 		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}

@@ -7,7 +7,7 @@ import "hekla.sh/hekla/pkg/cluster"
 func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	k := t.Class
 	a := e.of(k.Plain)
-	if !e.domain.Holds(n) || a.objects.of(e, n) != fits || a.judgePods(e, n) != fits {
+	if !e.domain.Holds(n) || a.byObject(e, n) != fits || a.judgePods(e, n) != fits {
 		return false
 	}
 	if e.cluster.DependsOnPods(k.Plain) && a.refusedAround(e, n) {
@@ -30,7 +30,7 @@ func (a *answers) refusedLater(e *Engine, n *cluster.Node) bool {
 // and have the volumes and devices that the pod needs.
 func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	a := e.of(t.Class.Plain)
-	if !e.domain.Holds(n) || a.objects.of(e, n) != fits {
+	if !e.domain.Holds(n) || a.byObject(e, n) != fits {
 		return false
 	}
 	for i := range a.needs {

@@ -15,6 +15,7 @@ type objects struct {
 	asked    uint64
 	version  uint64 // grows when a node object is read again
 	isRead   bool   // all nodes were read once
+	taints   int    // the generation of the taints that they are for
 
 	specGeneration []uint64
 	static         []reason
@@ -32,15 +33,34 @@ type preferences struct {
 
 // objectsFor returns the stored answers for a class, which may be out of date.
 func objectsFor(e *Engine, k *cluster.Class) *objects {
-	o := e.objects[k.Constraints]
+	if generation := e.kube.TaintsGeneration(); generation != e.taints {
+		// Classes with the same answers may be answered differently now.
+		e.taints, e.objectsRead = generation, 0
+		clear(e.objects)
+	}
+	key := e.kube.ConstraintsThatMatter(k)
+	o := e.objects[key]
 	if o == nil {
 		if len(e.objects) >= maxClasses {
 			dropOldest(e.objects, func(o *objects) uint64 { return o.asked })
 		}
-		o = &objects{question: e.kube.AskObjects(k), preferences: map[string]*preferences{}}
-		e.objects[k.Constraints] = o
+		o = &objects{question: e.kube.AskObjects(k), taints: e.taints, preferences: map[string]*preferences{}}
+		e.objects[key] = o
 	}
 	return o
+}
+
+// followTaints finds other answers by node objects for the class, if there are other taints.
+func (a *answers) followTaints(e *Engine) {
+	if a.objects.taints == e.kube.TaintsGeneration() {
+		return
+	}
+	a.objects = objectsFor(e, a.class)
+	if a.ranked {
+		e.ranked--
+	}
+	a.unrank()
+	a.list.isMade = false
 }
 
 // makeSpaceForObjects drops the half of the answers that were used least recently, if too many are stored.
@@ -55,7 +75,7 @@ func makeSpaceForObjects(e *Engine) {
 		return
 	}
 	for _, o := range olderHalf(kept, func(o *objects) uint64 { return o.asked }) {
-		*o = objects{question: o.question, version: o.version + 1, preferences: map[string]*preferences{}}
+		*o = objects{question: o.question, taints: o.taints, version: o.version + 1, preferences: map[string]*preferences{}}
 		e.objectsRead--
 	}
 }
@@ -129,8 +149,13 @@ func (o *objects) read(e *Engine, slot int, n *cluster.Node) {
 	}
 }
 
-// of returns the answer by the object of a node.
-func (o *objects) of(e *Engine, n *cluster.Node) reason {
+// byObject returns the answer by the object of a node.
+func (a *answers) byObject(e *Engine, n *cluster.Node) reason {
+	if o := a.objects; n.Slot < len(o.static) && o.specGeneration[n.Slot] == n.SpecGeneration {
+		return o.static[n.Slot]
+	}
+	a.followTaints(e)
+	o := a.objects
 	o.growTo(n.Slot + 1)
 	o.read(e, n.Slot, n)
 	return o.static[n.Slot]

@@ -3,7 +3,6 @@ package kube
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"hekla.sh/hekla/internal/placement/kube/domains"
+	"hekla.sh/hekla/internal/placement/kube/population"
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
@@ -25,7 +25,7 @@ type mirror struct {
 	bySlot     []*reflection             // nil if there is no node, or it was not needed yet
 	stock      stock                     // container images on all nodes
 	softTaints int                       // on all nodes
-	taintSets  map[string]int            // numbers of the sets of taints that nodes have, or had
+	taints     taints
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
@@ -34,7 +34,7 @@ type mirror struct {
 	own        lister // all nodes, when listed
 	listed     uint64 // the epoch of own
 	topology   domains.Topology
-	population *population // nil until a class depends on pods elsewhere
+	population *population.Population // nil until a class depends on pods elsewhere
 	informers  informers.SharedInformerFactory
 	spaces     cache.Indexer // the namespaces in the plugins' lister
 	spacesAre  uint64        // the NamespacesGeneration of spaces
@@ -48,8 +48,8 @@ type reflection struct {
 	info       *framework.NodeInfo // without Node while the node has no object
 	object     uint64              // the SpecGeneration that it shows
 	pods       uint64              // the Generation of its pods, 0 if they were never needed
-	residents  []*resident         // all pods on the node, shown or not, because evictions may be undone
-	spare      []*resident         // memory for the next of these
+	residents  []*population.Pod   // all pods on the node, shown or not, because evictions may be undone
+	spare      []*population.Pod   // memory for the next of these
 	softTaints int
 	taintSet   int // equal for nodes with the same taints, cordoned or not; -1 if it has no number
 }
@@ -70,7 +70,7 @@ func newMirror(c *model.Cluster, shows func(cluster.Status) bool) *mirror {
 		cluster:   c,
 		shows:     shows,
 		stock:     stock{},
-		taintSets: map[string]int{},
+		taints:    newTaints(),
 		epoch:     1,
 		informers: factory,
 		spaces:    factory.Core().V1().Namespaces().Informer().GetIndexer(),
@@ -108,11 +108,11 @@ func (m *mirror) followObjects() {
 func (m *mirror) followPods() {
 	m.followObjects()
 	if m.population == nil {
-		m.population = newPopulation()
+		m.population = population.New()
 		for _, r := range m.bySlot {
 			if r != nil {
 				for _, p := range r.residents {
-					m.population.add(p)
+					m.population.Add(p)
 				}
 			}
 		}
@@ -173,7 +173,7 @@ func (m *mirror) show(slot int) {
 	}
 	if r != nil && r.node != n && m.population != nil {
 		for _, p := range r.residents {
-			m.population.remove(p)
+			m.population.Remove(p)
 		}
 	}
 	switch {
@@ -197,48 +197,28 @@ func (m *mirror) show(slot int) {
 		}
 	}
 	m.softTaints += r.softTaints
-	r.taintSet = m.taintSetOf(n.Object)
+	r.taintSet = m.taints.setOf(n.Object)
 	m.topology.Show(slot, n.Object)
 	if m.population == nil {
 		return
 	}
-	m.population.note(change{node: n.Object, slot: int32(slot), change: +1})
+	m.population.Note(population.Change{Node: n.Object, Slot: int32(slot), By: +1})
 	for _, p := range r.residents {
-		if p.isShown {
-			m.population.note(change{n.Object, p.slot, p.PodInfo, +1})
+		if p.IsShown {
+			m.population.Note(population.Change{Node: n.Object, Slot: p.Slot, Pod: p.PodInfo, By: +1})
 		}
 	}
-}
-
-// maxTaintSets bounds the sets of taints that have numbers. The nodes of a cluster have a few.
-const maxTaintSets = 1 << 10
-
-// taintSetOf returns the number of the set of taints that a node has, -1 if there are too many.
-func (m *mirror) taintSetOf(n *corev1.Node) int {
-	key := strconv.FormatBool(n.Spec.Unschedulable)
-	for i := range n.Spec.Taints {
-		taint := &n.Spec.Taints[i]
-		key += fmt.Sprintf(" %q %q %q", taint.Key, taint.Value, taint.Effect)
-	}
-	number, isKnown := m.taintSets[key]
-	if !isKnown {
-		if number = len(m.taintSets); number >= maxTaintSets {
-			return -1
-		}
-		m.taintSets[key] = number
-	}
-	return number
 }
 
 // hide removes a node from everything that is counted over nodes.
 func (m *mirror) hide(slot int, r *reflection) {
 	if m.population != nil {
 		for _, p := range r.residents {
-			if p.isShown {
-				m.population.note(change{r.info.Node(), p.slot, p.PodInfo, -1})
+			if p.IsShown {
+				m.population.Note(population.Change{Node: r.info.Node(), Slot: p.Slot, Pod: p.PodInfo, By: -1})
 			}
 		}
-		m.population.note(change{node: r.info.Node(), slot: int32(slot), change: -1})
+		m.population.Note(population.Change{Node: r.info.Node(), Slot: int32(slot), By: -1})
 	}
 	m.topology.Show(slot, nil)
 	m.stock.remove(r.info.ImageStates)
@@ -260,7 +240,7 @@ func (m *mirror) fill(r *reflection) {
 	clear(info.UsedPorts)
 	before := r.residents
 	for _, p := range before {
-		p.isStill = false
+		p.IsStill = false
 	}
 	r.residents = slices.Grow(r.spare[:0], len(r.node.Tasks()))
 	next := 0
@@ -268,19 +248,19 @@ func (m *mirror) fill(r *reflection) {
 		if !t.Status.Holds() && t.Status != cluster.Pipelined {
 			continue
 		}
-		var p *resident
+		var p *population.Pod
 		if p, next = residentOf(before, next, t.Pod); p == nil {
 			// A term that cannot be read matches nothing, as in kube-scheduler; the rest of the pod counts.
 			made, _ := framework.NewPodInfo(t.Pod.Object())
-			p = &resident{PodInfo: made, pod: t.Pod, slot: int32(r.node.Slot)}
+			p = &population.Pod{PodInfo: made, Object: t.Pod, Slot: int32(r.node.Slot)}
 			if m.population != nil {
-				m.population.add(p)
+				m.population.Add(p)
 			}
 		}
-		p.isStill = true
+		p.IsStill = true
 		r.residents = append(r.residents, p)
 		m.showPod(r, p, m.shows(t.Status))
-		if !p.isShown {
+		if !p.IsShown {
 			continue
 		}
 		info.Pods = append(info.Pods, p.PodInfo)
@@ -290,12 +270,12 @@ func (m *mirror) fill(r *reflection) {
 	}
 	clear(info.Pods[len(info.Pods):cap(info.Pods)])
 	for _, p := range before {
-		if p.isStill {
+		if p.IsStill {
 			continue
 		}
 		m.showPod(r, p, false)
 		if m.population != nil {
-			m.population.remove(p)
+			m.population.Remove(p)
 		}
 	}
 	clear(before)
@@ -303,29 +283,29 @@ func (m *mirror) fill(r *reflection) {
 }
 
 // showPod notes whether the plugins see a pod.
-func (m *mirror) showPod(r *reflection, p *resident, isShown bool) {
-	if p.isShown == isShown {
+func (m *mirror) showPod(r *reflection, p *population.Pod, isShown bool) {
+	if p.IsShown == isShown {
 		return
 	}
-	p.isShown = isShown
+	p.IsShown = isShown
 	if m.population == nil || !r.exists() {
 		return
 	}
-	c := change{r.info.Node(), p.slot, p.PodInfo, -1}
+	c := population.Change{Node: r.info.Node(), Slot: p.Slot, Pod: p.PodInfo, By: -1}
 	if isShown {
-		c.change = +1
+		c.By = +1
 	}
-	m.population.note(c)
+	m.population.Note(c)
 }
 
 // residentOf returns what there is of a pod, nil if there is nothing, and where the pod after it is likely to be. Pods mostly keep their
 // order.
-func residentOf(all []*resident, likely int, pod *cluster.Pod) (*resident, int) {
-	if likely < len(all) && all[likely].pod == pod {
+func residentOf(all []*population.Pod, likely int, pod *cluster.Pod) (*population.Pod, int) {
+	if likely < len(all) && all[likely].Object == pod {
 		return all[likely], likely + 1
 	}
 	for i, p := range all {
-		if p.pod == pod {
+		if p.Object == pod {
 			return p, i + 1
 		}
 	}

@@ -59,8 +59,8 @@ func (p *Plugins) Ask(k *cluster.Class) *Question {
 	return q
 }
 
-// AskObjects is Ask for what the objects of nodes say to pods of equal constraints (Class.Constraints), whatever their images are:
-// Refusal and Preferences.
+// AskObjects is Ask for what the objects of nodes say to pods of equal constraints ([Plugins.ConstraintsThatMatter]), whatever their
+// images are: Refusal and Preferences.
 func (p *Plugins) AskObjects(k *cluster.Class) *Question {
 	pod := *k.Pod
 	pod.Spec.InitContainers, pod.Spec.Containers, pod.Spec.Volumes = nil, nil, nil

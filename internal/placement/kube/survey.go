@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 
 	"hekla.sh/hekla/internal/placement/kube/domains"
+	"hekla.sh/hekla/internal/placement/kube/population"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -110,26 +111,26 @@ func (q *Question) lookAround() {
 	m, a := q.plugins.mirror, &q.around
 	m.followPods()
 	isCurrent := a.isCounted && a.spaces == m.spacesAre && a.topology == m.topology.Generation
-	if isCurrent && a.seen == m.population.end() {
+	if isCurrent && a.seen == m.population.End() {
 		return
 	}
-	changes, ok := m.population.since(a.seen)
+	changes, ok := m.population.Since(a.seen)
 	// If more pods have come and gone than matter, it is quicker to count those.
 	if !isCurrent || !ok || len(changes) > 2*a.counted+len(m.bySlot)/8+64 {
 		q.countAll()
 		return
 	}
-	a.seen = m.population.end()
+	a.seen = m.population.End()
 	if a.counts == nil {
 		return
 	}
 	a.isCounted = false // should something panic, half of it is not taken for all
 	for i := range changes {
 		c := &changes[i]
-		if c.pod == nil {
-			a.counts.CountNode(c.node, c.change)
+		if c.Pod == nil {
+			a.counts.CountNode(c.Node, c.By)
 		} else {
-			a.counts.Count(c.node, c.slot, c.pod, c.change)
+			a.counts.Count(c.Node, c.Slot, c.Pod, c.By)
 		}
 	}
 	a.isCounted = true
@@ -138,7 +139,7 @@ func (q *Question) lookAround() {
 // countAll counts all pods that matter.
 func (q *Question) countAll() {
 	m, a := q.plugins.mirror, &q.around
-	*a = around{seen: m.population.end(), spaces: m.spacesAre, generation: a.generation + 1}
+	*a = around{seen: m.population.End(), spaces: m.spacesAre, generation: a.generation + 1}
 	policy := q.plugins.aroundPolicy
 	a.counts = domains.New(q.pod, policy, &m.topology, m.cluster.Namespaces())
 	if a.counts == nil {
@@ -156,10 +157,10 @@ func (q *Question) countAll() {
 	for _, node := range m.own.all {
 		a.counts.CountNode(node.Node(), +1)
 	}
-	m.population.search(q.pod, a.counts.Wants(), func(p *resident) {
+	m.population.Search(q.pod, a.counts.Wants(), func(p *population.Pod) {
 		a.counted++
-		if r := m.bySlot[p.slot]; p.isShown && r.exists() {
-			a.counts.Count(r.info.Node(), p.slot, p.PodInfo, +1)
+		if r := m.bySlot[p.Slot]; p.IsShown && r.exists() {
+			a.counts.Count(r.info.Node(), p.Slot, p.PodInfo, +1)
 		}
 	})
 	a.isCounted = true

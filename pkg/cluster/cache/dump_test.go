@@ -170,7 +170,7 @@ func (d *dumper) class(v reflect.Value, task *cluster.Task) any {
 	delete(all, "users")
 	if task.Status != cluster.Pending && task.Status != cluster.Gated {
 		delete(all, "HasPorts")
-		delete(all, "Constraints")
+		delete(all, "Selection")
 		delete(all, "HasTerms")
 		delete(all, "Belonging")
 	}

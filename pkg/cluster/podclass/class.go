@@ -28,9 +28,9 @@ type Class struct {
 	HasTerms   bool     // has pod affinity, anti-affinity or spread constraints of its own
 	Belonging           // of the job and queue of its pods
 
-	// Constraints is equal for classes with the same node selector, node affinity and tolerations: all that the objects of nodes are
-	// asked about. It is empty for pods that have their node.
-	Constraints string
+	// Selection is equal for classes with the same node selector and node affinity. With the tolerations that is all that the objects of
+	// nodes are asked about. It is empty for pods that have their node.
+	Selection string
 
 	// Plain is the class of pods that are equal apart from volumes and devices: the class itself if it needs none.
 	Plain *Class
@@ -165,8 +165,8 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	rest, _ := json.Marshal(&s)
 	plain := t.intern(request, balance, string(rest), func() *corev1.Pod { return specimen(pod, &s, nil) })
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
-	if plain.Constraints == "" {
-		plain.Constraints = constraintsOf(&s)
+	if plain.Selection == "" {
+		plain.Selection = selectionOf(&s)
 	}
 	demand := t.demandOf(pod, request)
 	if demand == nil {
@@ -174,7 +174,7 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	}
 	text, _ := json.Marshal(demand)
 	k := t.intern(request, balance, string(rest)+string(text), func() *corev1.Pod { return specimen(pod, &s, demand) })
-	k.HasPorts, k.HasTerms, k.Belonging, k.Constraints = plain.HasPorts, hasTerms, belonging, plain.Constraints
+	k.HasPorts, k.HasTerms, k.Belonging, k.Selection = plain.HasPorts, hasTerms, belonging, plain.Selection
 	if k.Plain == k {
 		k.Plain = plain
 		plain.users++ // it is in use as long as this class is
@@ -248,19 +248,18 @@ func (t *Table) intern(request resources.Vector, balance [2]int64, rest string, 
 	return k
 }
 
-// constraints are what pods and the objects of nodes ask of each other.
-type constraints struct {
-	Selector    map[string]string    `json:",omitempty"`
-	Affinity    *corev1.NodeAffinity `json:",omitempty"`
-	Tolerations []corev1.Toleration  `json:",omitempty"`
+// selection is which nodes pods ask for.
+type selection struct {
+	Selector map[string]string    `json:",omitempty"`
+	Affinity *corev1.NodeAffinity `json:",omitempty"`
 }
 
-func constraintsOf(s *shape) string {
-	c := constraints{Selector: s.Selector, Tolerations: s.Tolerations}
+func selectionOf(s *shape) string {
+	selects := selection{Selector: s.Selector}
 	if s.Affinity != nil {
-		c.Affinity = s.Affinity.NodeAffinity
+		selects.Affinity = s.Affinity.NodeAffinity
 	}
-	text, _ := json.Marshal(&c) // always marshals: it came out of JSON
+	text, _ := json.Marshal(&selects) // always marshals: it came out of JSON
 	return string(text)
 }
 

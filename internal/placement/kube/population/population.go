@@ -1,4 +1,4 @@
-package kube
+package population
 
 import (
 	"slices"
@@ -12,16 +12,16 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// population are the pods on nodes. A class that is new finds those that matter to it by namespace and label. Then it follows what comes
+// Population are the pods on nodes. A class that is new finds those that matter to it by namespace and label. Then it follows what comes
 // and goes. A pod that the plugins do not see, because it is to be evicted, stays in the indexes: most evictions that are tried are undone.
-type population struct {
+type Population struct {
 	spaces map[string]*namespaceIndex
-	owners map[ownerKey]residents // of affinity terms, by what these select
-	asked  uint64                 // counts the searches
+	owners map[ownerKey]pods // of affinity terms, by what these select
+	asked  uint64            // counts the searches
 
 	indexed int // pods in indexes by label, each as often as it is there
 
-	changes []change
+	changes []Change
 	dropped uint64 // how many of the changes were dropped
 }
 
@@ -31,52 +31,54 @@ const maxChanges = 1 << 14
 // maxIndexed bounds the pods in indexes by label, at some 30 bytes each. Beyond it these indexes are made anew when they are asked for.
 const maxIndexed = 1 << 20
 
-// change says that a node or a pod on it has come or gone.
-type change struct {
-	node   *corev1.Node // as it was then
-	slot   int32
-	pod    fwk.PodInfo // nil if it is the node
-	change int32       // +1 or -1
+// Change says that a node or a pod on it has come or gone.
+type Change struct {
+	Node *corev1.Node // as it was then
+	Slot int32
+	Pod  fwk.PodInfo // nil if it is the node
+	By   int32       // +1 or -1
 }
 
-// resident is a pod on a node.
-type resident struct {
+// Pod is a pod on a node.
+type Pod struct {
 	fwk.PodInfo
-	pod     *cluster.Pod
-	slot    int32
-	isShown bool   // the plugins see it
-	isStill bool   // space to work in
+	Object  *cluster.Pod
+	Slot    int32
+	IsShown bool   // the plugins see it
+	IsStill bool   // space to work in for the owner
 	asked   uint64 // the last search that has found it
 }
 
 // namespaceIndex are the pods of a namespace.
 type namespaceIndex struct {
-	pods    residents
-	byLabel map[string]map[string]residents // by key and value; keys that were asked for
+	pods    pods
+	byLabel map[string]map[string]pods // by key and value; keys that were asked for
 }
 
-// residents is a set of pods.
-type residents map[*resident]struct{}
+// pods is a set of pods.
+type pods map[*Pod]struct{}
 
 // ownerKey is what a term selects: one of the labels that it demands, none if it demands none, in a namespace, "" if any.
 type ownerKey struct{ namespace, key, value string }
 
-func newPopulation() *population {
-	return &population{spaces: map[string]*namespaceIndex{}, owners: map[ownerKey]residents{}}
+// New returns an empty population.
+func New() *Population {
+	return &Population{spaces: map[string]*namespaceIndex{}, owners: map[ownerKey]pods{}}
 }
 
-// end is the position after the last change.
-func (p *population) end() uint64 { return p.dropped + uint64(len(p.changes)) }
+// End is the position after the last change.
+func (p *Population) End() uint64 { return p.dropped + uint64(len(p.changes)) }
 
-// since returns the changes since a position. ok is false if some of them were dropped.
-func (p *population) since(position uint64) (changes []change, ok bool) {
+// Since returns the changes since a position. ok is false if some of them were dropped.
+func (p *Population) Since(position uint64) (changes []Change, ok bool) {
 	if position < p.dropped {
 		return nil, false
 	}
 	return p.changes[position-p.dropped:], true
 }
 
-func (p *population) note(c change) {
+// Note notes a change.
+func (p *Population) Note(c Change) {
 	if len(p.changes) >= maxChanges {
 		half := len(p.changes) / 2
 		p.dropped += uint64(half)
@@ -85,12 +87,12 @@ func (p *population) note(c change) {
 	p.changes = append(p.changes, c)
 }
 
-// add adds a pod to the indexes.
-func (p *population) add(r *resident) {
+// Add adds a pod to the indexes.
+func (p *Population) Add(r *Pod) {
 	pod := r.GetPod()
 	s := p.spaces[pod.Namespace]
 	if s == nil {
-		s = &namespaceIndex{pods: residents{}, byLabel: map[string]map[string]residents{}}
+		s = &namespaceIndex{pods: pods{}, byLabel: map[string]map[string]pods{}}
 		p.spaces[pod.Namespace] = s
 	}
 	s.pods[r] = struct{}{}
@@ -101,14 +103,14 @@ func (p *population) add(r *resident) {
 	}
 	p.forTerms(r, func(key ownerKey) {
 		if p.owners[key] == nil {
-			p.owners[key] = residents{}
+			p.owners[key] = pods{}
 		}
 		p.owners[key][r] = struct{}{}
 	})
 }
 
-// remove removes a pod from the indexes.
-func (p *population) remove(r *resident) {
+// Remove removes a pod from the indexes.
+func (p *Population) Remove(r *Pod) {
 	pod := r.GetPod()
 	s := p.spaces[pod.Namespace]
 	if delete(s.pods, r); len(s.pods) == 0 {
@@ -134,16 +136,16 @@ func (p *population) remove(r *resident) {
 	})
 }
 
-func (p *population) index(values map[string]residents, value string, r *resident) {
+func (p *Population) index(values map[string]pods, value string, r *Pod) {
 	p.indexed++
 	if values[value] == nil {
-		values[value] = residents{}
+		values[value] = pods{}
 	}
 	values[value][r] = struct{}{}
 }
 
 // drop drops an index.
-func (p *population) drop(s *namespaceIndex, key string) {
+func (p *Population) drop(s *namespaceIndex, key string) {
 	for _, pods := range s.byLabel[key] {
 		p.indexed -= len(pods)
 	}
@@ -151,7 +153,7 @@ func (p *population) drop(s *namespaceIndex, key string) {
 }
 
 // forTerms calls a function with what the affinity terms of a pod select.
-func (p *population) forTerms(r *resident, do func(ownerKey)) {
+func (p *Population) forTerms(r *Pod, do func(ownerKey)) {
 	add := func(term *fwk.AffinityTerm) {
 		key, values := demanded(term.Selector)
 		if len(values) == 0 {
@@ -193,10 +195,10 @@ func demanded(selector labels.Selector) (key string, values []string) {
 	return key, values
 }
 
-// search calls a function once for each pod that may be selected, or have a term about a pod with some labels. It may call it for others.
-func (p *population) search(pod *corev1.Pod, wants []domains.Want, do func(*resident)) {
+// Search calls a function once for each pod that may be selected, or have a term about a pod with some labels. It may call it for others.
+func (p *Population) Search(pod *corev1.Pod, wants []domains.Want, do func(*Pod)) {
 	p.asked++
-	visit := func(pods residents) {
+	visit := func(pods pods) {
 		for r := range pods {
 			if r.asked != p.asked {
 				r.asked = p.asked
@@ -230,7 +232,7 @@ func (p *population) search(pod *corev1.Pod, wants []domains.Want, do func(*resi
 const fewPods = 64
 
 // visitWanted visits the pods of a namespace that a selector may select.
-func (p *population) visitWanted(s *namespaceIndex, selector labels.Selector, visit func(residents)) {
+func (p *Population) visitWanted(s *namespaceIndex, selector labels.Selector, visit func(pods)) {
 	key, values := demanded(selector)
 	if _, selects := selector.Requirements(); !selects {
 		return
@@ -246,7 +248,7 @@ func (p *population) visitWanted(s *namespaceIndex, selector labels.Selector, vi
 			}
 			p.indexed = 0
 		}
-		index := map[string]residents{}
+		index := map[string]pods{}
 		s.byLabel[key] = index
 		for r := range s.pods {
 			if value, ok := r.GetPod().Labels[key]; ok {

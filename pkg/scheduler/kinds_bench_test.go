@@ -134,9 +134,15 @@ func BenchmarkPlaceKinds(b *testing.B) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: int32(10000 + k), ContainerPort: 80}}
 		},
 		"labels": func(k int, p *corev1.Pod) { p.Labels["job"] = fmt.Sprint(k) },
+		"named nodes": func(k int, p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: fmt.Sprintf("node-%04d", k%5000)}
+		},
 	}
 	for _, kinds := range []int{500, 10000} {
-		for _, name := range []string{"node selectors", "tolerations", "host ports", "labels"} {
+		for _, name := range []string{"node selectors", "tolerations", "host ports", "labels", "named nodes"} {
+			if name == "named nodes" && kinds < 10000 { // a node has room for some pods only
+				continue
+			}
 			b.Run(fmt.Sprintf("%s/kinds=%d", name, kinds), func(b *testing.B) {
 				l := load(func(i, j int) []func(*corev1.Pod) {
 					k := kindOf(kinds, gangs, i, j)
@@ -186,18 +192,79 @@ func BenchmarkPlaceApartAndSpread(b *testing.B) {
 		{"rather spread over zones", func(app string, spec *corev1.PodSpec) {
 			spec.TopologySpreadConstraints = spread(app, "zone", corev1.ScheduleAnyway)
 		}},
+		{"rather spread over racks", func(app string, spec *corev1.PodSpec) { // 500 of them
+			spec.TopologySpreadConstraints = spread(app, "rack", corev1.ScheduleAnyway)
+		}},
+		{"five preferred terms", func(app string, spec *corev1.PodSpec) {
+			spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}, PodAffinity: &corev1.PodAffinity{}}
+			for i, key := range []string{corev1.LabelHostname, "rack", "zone"} {
+				term := corev1.WeightedPodAffinityTerm{Weight: int32(10 + i), PodAffinityTerm: term(app, key)}
+				prefer := &spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+				*prefer = append(*prefer, term)
+			}
+			for i, key := range []string{"rack", "zone"} {
+				term := corev1.WeightedPodAffinityTerm{Weight: int32(10 + i), PodAffinityTerm: term("app-0", key)}
+				prefer := &spec.Affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+				*prefer = append(*prefer, term)
+			}
+		}},
+		{"mixed terms", func(app string, spec *corev1.PodSpec) { // with selectors of namespaces, label keys, taints and a minimum of domains
+			near, domains, honor := term(app, "zone"), int32(2), corev1.NodeInclusionPolicyHonor
+			near.NamespaceSelector = &metav1.LabelSelector{}
+			near.MatchLabelKeys = []string{"app"}
+			spec.Affinity = &corev1.Affinity{
+				PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(app, corev1.LabelHostname)}},
+				PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+					{Weight: 10, PodAffinityTerm: near}}}}
+			spec.TopologySpreadConstraints = append(spread(app, "rack", corev1.DoNotSchedule), spread(app, "zone", corev1.ScheduleAnyway)...)
+			spec.TopologySpreadConstraints[0].MinDomains = &domains
+			spec.TopologySpreadConstraints[0].NodeTaintsPolicy = &honor
+			spec.TopologySpreadConstraints[1].MatchLabelKeys = []string{"app"}
+		}},
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
 			placing{nodes: 5000, gangs: 20, size: 100,
 				node: func(i int) []func(*corev1.Node) {
-					return []func(*corev1.Node){fixture.InZone(fmt.Sprint("z", i%3)), func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = n.Name }}
+					return []func(*corev1.Node){fixture.InZone(fmt.Sprint("z", i%3)), func(n *corev1.Node) { n.Labels["rack"] = fmt.Sprint("r", i%500) }}
 				},
 				pod: func(gang, _ int) []func(*corev1.Pod) {
 					app := fmt.Sprint("app-", gang)
 					return []func(*corev1.Pod){fixture.Asks("cpu=1 memory=2Gi"), fixture.Labelled("app", app), func(p *corev1.Pod) { c.give(app, &p.Spec) }}
 				}}.run(b)
 		})
+	}
+}
+
+// BenchmarkPlaceManyTerms places 2,000 pods of which each has an affinity term of its own, in gangs of 100 onto 5,000 nodes. On these run
+// the pods that the case says.
+func BenchmarkPlaceManyTerms(b *testing.B) {
+	apart := func(key, value string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Labels[key] = value
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}}}}
+		}
+	}
+	for _, running := range []int{0, 100000} {
+		for _, label := range []string{"of one label", "of labels of their own"} {
+			b.Run(fmt.Sprintf("%s/running=%d", label, running), func(b *testing.B) {
+				placing{nodes: 5000, gangs: 20, size: 100,
+					prepare: func(w *loop.Loop) {
+						for i := range running {
+							w.Set(fixture.Pod(fmt.Sprint("running-", i), fixture.On(fmt.Sprintf("node-%04d", i%5000)), fixture.Asks("cpu=100m memory=1Gi"),
+								apart("app", fmt.Sprint("running-", i%1000)), func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }))
+						}
+					},
+					pod: func(gang, index int) []func(*corev1.Pod) {
+						key, value := "app", fmt.Sprint("app-", gang*100+index)
+						if label != "of one label" {
+							key = "key-" + value
+						}
+						return []func(*corev1.Pod){fixture.Asks("cpu=1 memory=2Gi"), apart(key, value)}
+					}}.run(b)
+			})
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type attempt struct {
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	r := f.rules.For(scope, j)
 	selector := victims.New(r)
-	return &attempt{search: f, rules: r, victims: selector, candidates: newCandidates(r, selector, f.floorsFor(scope, j))}
+	return &attempt{search: f, rules: r, victims: selector, candidates: newCandidates(r, selector, f.floorsFor(r))}
 }
 
 // draft is a plan that is being made. An open transaction holds its changes of the model.

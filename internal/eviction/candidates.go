@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"container/heap"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -16,42 +15,30 @@ import (
 type candidate struct {
 	node    *cluster.Node
 	cost    victims.Cost
-	version int // of the plan
+	version int            // of the plan
+	units   []victims.Unit // that open the node, nil if that has to be found out again
 }
 
 // The values of latest in a [candidateHeap] for nodes without a candidate.
 const (
 	isOut    = -1 // no permitted evictions open the node
-	notTried = -2 // the node is tried when no other node can be cheaper
+	notTried = 0  // the node is tried when no other node can be cheaper; versions of plans begin with 1
 )
 
 // candidateHeap holds the candidates for pods of one kind, the cheapest on top. A candidate stays in the heap after a later one for the
 // same node has replaced it, and is dropped when it comes to the top.
 type candidateHeap struct {
-	rules  *framework.EvictionRules
+	*framework.Heap[candidate]
 	pod    *cluster.Task // one of the kind
-	heap   []candidate
-	latest []int // by slot of the node: the version of the candidate that counts, isOut or notTried
+	latest map[int]int   // by slot of the node: the version of the candidate that counts, isOut or notTried
 	// ranking holds the lower bounds of costs, nil if all nodes were tried.
 	ranking *victims.Ranking
-}
-
-func (h *candidateHeap) Len() int { return len(h.heap) }
-func (h *candidateHeap) Less(i, j int) bool {
-	return h.heap[i].cost.Compare(&h.heap[j].cost, h.rules) < 0
-}
-func (h *candidateHeap) Swap(i, j int) { h.heap[i], h.heap[j] = h.heap[j], h.heap[i] }
-func (h *candidateHeap) Push(x any)    { h.heap = append(h.heap, x.(candidate)) }
-func (h *candidateHeap) Pop() any {
-	last := h.heap[len(h.heap)-1]
-	h.heap = h.heap[:len(h.heap)-1]
-	return last
 }
 
 // add adds a candidate, which replaces earlier ones for its node.
 func (h *candidateHeap) add(c candidate) {
 	h.latest[c.node.Slot] = c.version
-	heap.Push(h, c)
+	h.Push(c)
 }
 
 func (h *candidateHeap) drop(n *cluster.Node) { h.latest[n.Slot] = isOut }
@@ -102,59 +89,56 @@ func (c *candidates) of(t *cluster.Task) *candidateHeap {
 		return h
 	}
 	model := c.session.Cluster
-	h = &candidateHeap{rules: &c.rules.EvictionRules, pod: t, latest: make([]int, len(model.BySlot()))}
+	byCost := framework.NewHeap(nil, func(a, b candidate) int { return a.cost.Compare(&b.cost, &c.rules.EvictionRules) })
+	h = &candidateHeap{Heap: byCost, pod: t, latest: map[int]int{}}
 	c.byKind[kind] = h
 	c.all = append(c.all, h)
 	if c.floors != nil && !t.BestEffort() {
 		isKept := c.session.Domain() == nil && !t.Class.NeedsSupplies()
 		h.ranking = c.victims.Rank(c.floors, t, isKept, func(n *cluster.Node) bool { return c.session.Outlook.CanOpen(t, n) })
-		for slot := range h.latest {
-			h.latest[slot] = notTried
-		}
 		return h
 	}
 	for _, n := range model.Nodes() {
-		h.drop(n)
 		if c.rules.Scope == decision.WithinJob && !c.standsOn(n) {
 			continue
 		}
 		if made, ok := c.tryNode(t, n); ok {
-			h.latest[n.Slot] = made.version
-			h.heap = append(h.heap, made)
+			h.add(made)
 		}
 	}
-	heap.Init(h)
 	return h
 }
+
+func (c *candidates) compare(a, b victims.Cost) int { return a.Compare(&b, &c.rules.EvictionRules) }
 
 // next removes and returns the candidate of the least cost. For a node that was not tried the cost is a lower bound.
 func (c *candidates) next(h *candidateHeap) (next candidate, ok bool) {
 	for h.ranking != nil {
 		slot, floor, more := h.ranking.First(c.victims)
-		if !more || h.Len() > 0 && h.heap[0].cost.Compare(&floor, h.rules) <= 0 {
+		if !more || h.Len() > 0 && c.compare(h.First().cost, floor) <= 0 {
 			break
 		}
 		h.ranking.Pop()
-		if h.latest[slot] == notTried {
+		if h.latest[int(slot)] == notTried {
 			return candidate{node: c.session.Cluster.BySlot()[slot], cost: floor, version: notTried}, true
 		}
 	}
 	if h.Len() == 0 {
 		return candidate{}, false
 	}
-	return heap.Pop(h).(candidate), true
+	return h.Pop(), true
 }
 
 // mayBeCheaper reports whether another candidate may cost less than an amount.
 func (c *candidates) mayBeCheaper(h *candidateHeap, cost *victims.Cost) bool {
-	if h.Len() > 0 && h.heap[0].cost.Compare(cost, h.rules) < 0 {
+	if h.Len() > 0 && c.compare(h.First().cost, *cost) < 0 {
 		return true
 	}
 	if h.ranking == nil {
 		return false
 	}
 	_, floor, ok := h.ranking.First(c.victims)
-	return ok && floor.Compare(cost, h.rules) < 0
+	return ok && floor.Compare(cost, &c.rules.EvictionRules) < 0
 }
 
 // standsOn reports whether a pod of the preemptor is on a node.
@@ -171,34 +155,59 @@ func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, 
 	defer c.rules.SetPod(c.rules.Pod())
 	c.rules.SetPod(t)
 	x := c.session.Begin()
-	units, ok := c.open(x, t, n, n)
+	units, isLocal, ok := c.open(x, t, n, n)
 	made = candidate{node: n, version: c.victims.Version()}
 	x.Undo()
 	if ok {
 		made.cost = c.victims.Cost(units, n.Rank)
 	}
+	if isLocal {
+		made.units = units
+	}
 	return made, ok
 }
 
 // open evicts all pods that may be evicted from a node, and gives back those that need not be. ok is false if the pod does not fit even
-// then, and the caller has to undo the evictions. local is as in [victims.Options].
-func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, ok bool) {
+// then, and the caller has to undo the evictions. local is as in [victims.Options]. isLocal says that no whole gang was evicted, so that
+// the result is the same with and without local.
+func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, isLocal, ok bool) {
 	fits := func() bool { return c.rules.Fits(t, n) }
+	options := victims.Options{Local: local}
+	if c.fitsBetterOnLess(t) {
+		options.Fits = fits
+	}
 	y := c.session.Begin()
-	evicted := c.victims.Evict(x, n.Tasks(), victims.Options{Local: local})
-	if !fits() {
+	evicted := c.victims.Evict(x, n.Tasks(), options)
+	if !evicted.Fits && !fits() {
 		if !evicted.WasRefused {
-			return nil, false
+			return nil, false, false
 		}
 		// Small units may have used up what a queue may lose, before the unit that is large enough was tried.
 		y.Undo()
 		evicted = c.victims.Evict(x, n.Tasks(), victims.Options{Local: local, LargestFirst: true})
 		if !fits() {
-			return nil, false
+			return nil, false, false
 		}
 		c.victims.Sort(evicted.Units)
 	}
-	return c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() }), true
+	isLocal = !slices.ContainsFunc(evicted.Units, func(u victims.Unit) bool { return u.Whole })
+	return c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() }), isLocal, true
+}
+
+// fitsBetterOnLess reports whether a pod that fits on a node also fits if more pods leave it. A pod with affinity may need them there, and
+// filters of plugins may read what is free.
+func (c *candidates) fitsBetterOnLess(t *cluster.Task) bool {
+	return len(c.session.Policy.Filters) == 0 && !c.session.Cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies()
+}
+
+// reopen opens a node for a pod: with the units that opened it when it was tried at this point of the plan, otherwise anew.
+func (c *candidates) reopen(x framework.Transaction, t *cluster.Task, tried *candidate) (units []victims.Unit, ok bool) {
+	if tried.units == nil || tried.version != c.victims.Version() {
+		units, _, ok = c.open(x, t, tried.node, nil)
+		return units, ok
+	}
+	victims.Leave(x, tried.units)
+	return tried.units, true
 }
 
 // opened is a node that was opened for a pod.
@@ -216,7 +225,7 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 	defer func() {
 		// plugins are asked again for other pods of the kind
 		for _, v := range vetoed {
-			heap.Push(h, v)
+			h.Push(v)
 		}
 		result.wasVetoed = len(vetoed) > 0
 	}()
@@ -234,12 +243,12 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 			}
 			h.latest[n.Slot], best = made.version, made
 			if c.mayBeCheaper(h, &made.cost) {
-				heap.Push(h, made)
+				h.Push(made)
 				continue
 			}
 		}
 		y := c.session.Begin()
-		units, ok := c.open(y, t, n, nil)
+		units, ok := c.reopen(y, t, &best)
 		why := ""
 		if ok {
 			why = c.session.Outlook.Veto(t, n)
@@ -269,7 +278,7 @@ func (c *candidates) openNode(x framework.Transaction, t *cluster.Task, n *clust
 	}
 	c.tried++
 	y := c.session.Begin()
-	units, ok := c.open(y, t, n, nil)
+	units, _, ok := c.open(y, t, n, nil)
 	if ok && c.session.Outlook.Veto(t, n) == "" {
 		return opened{node: n, units: units}
 	}

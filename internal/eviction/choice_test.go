@@ -166,3 +166,13 @@ func TestAVetoedNodeIsPassedOver(t *testing.T) {
 		}
 	})
 }
+
+// A surplus pod is given back only after the rest of its gang. Neither may keep a pod from coming back whose budget is spent.
+func TestASurplusPodWithoutBudgetLeftIsGivenBackFirst(t *testing.T) {
+	start(t, everything).Set(nodes("cpu=2", "n1", "n2"), fixture.Budget("b", "guarded", 0), fixture.Budget("other", "other", 9),
+		job("pair", "default", "low", 0, "n1 n2", one(0, budgeted)),
+		job("young", "default", "low", 0, "n1", each(startedAt(5)), each(fixture.Labelled("app", "other"))),
+		job("full", "default", "high", 1, "n2"),
+		job("preemptor", "default", "high", 1, "-", each(fixture.Selecting("kubernetes.io/hostname", "n1")))).
+		Expect("young-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+}

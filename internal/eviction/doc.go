@@ -15,9 +15,9 @@
 // When all pods have nodes, victims on all nodes are given back once more. The effort is linear in victims, where a search over sets of
 // victims would be exponential.
 //
-// Most nodes are never tried. The pods that no rule protects give each node a lower bound of its cost, for all preemptors of a queue and
-// a priority, see [victims.Floors]. A node is tried when no other node can be cheaper. Bounds are kept from plan to plan and updated for
-// the nodes that a plan changes.
+// Most nodes are never tried. The pods that no rule protects give each node a lower bound of its cost, for all preemptors of a priority
+// with the same rules about queues, see [victims.Floors]. A node is tried when no other can be cheaper. Bounds are kept from plan to
+// plan and updated for the nodes that a plan changes. Evictions end when the pod fits, if all further victims would be given back.
 //
 // The cheapest node for each pod need not give the cheapest plan: one victim may make room for two pods. For small gangs the search runs
 // again with other nodes opened first, or with a node not opened, until no such plan costs less.

@@ -11,6 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -25,8 +26,8 @@ type Search struct {
 	looks     int // nodes looked at so far
 	improving int // nodes tried so far to improve plans
 	failures  map[preemptorShape]searchFailure
-	evictable map[*cluster.Queue]int32 // the lowest priority of a job of the queue that has pods to evict
-	floors    map[floorsKey]*victims.Floors
+	evictable map[*quota.Node]int32 // the lowest priority of a job of the queue that has pods to evict
+	floors    victims.FloorsByRules
 	protected map[protectionKey][]verdict.Spared // where rules protect all pods: how many by which rule
 	triesAll  bool                               // for tests: no lower bounds
 	promised  map[planRank]*cluster.Job          // a job with a plan in force for each queue and priority, nil if not known
@@ -52,7 +53,7 @@ func (f *Search) forget() {
 	f.failures = map[preemptorShape]searchFailure{}
 	f.admission.forget()
 	f.evictable = nil
-	f.floors = map[floorsKey]*victims.Floors{}
+	f.floors = victims.FloorsByRules{}
 	f.promised = nil
 	f.protected = map[protectionKey][]verdict.Spared{}
 }
@@ -70,6 +71,7 @@ func (f *Search) forgetPlanned(p *cluster.Plan) {
 	evictable, floors, promised := f.evictable, f.floors, f.promised
 	f.forget()
 	f.evictable, f.floors, f.promised = evictable, floors, promised
+	f.floors.Planned(p)
 	if promised != nil {
 		promised[rankOf(p.Job)] = p.Job
 	}
@@ -101,31 +103,18 @@ func (f *Search) outranksAny(r *rules.Rules) bool {
 	return false
 }
 
-// floorsKey holds the properties that preemptors share if the same lower bounds hold for them.
-type floorsKey struct {
-	scope    decision.Scope
-	queue    *cluster.Queue
-	priority int32
-}
-
 // floorsFor returns the lower bounds for a preemptor, nil inside a job.
-func (f *Search) floorsFor(scope decision.Scope, j *cluster.Job) *victims.Floors {
-	if scope == decision.WithinJob || f.triesAll {
+func (f *Search) floorsFor(r *rules.Rules) *victims.Floors {
+	if r.Scope == decision.WithinJob || f.triesAll {
 		return nil
 	}
-	key := floorsKey{scope: scope, queue: j.Queue, priority: j.Priority}
-	known := f.floors[key]
-	if known == nil {
-		known = &victims.Floors{}
-		f.floors[key] = known
-	}
-	return known
+	return f.floors.For(r, f.evictableQueues())
 }
 
 // sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
 func (f *Search) sparedFor(a *attempt) []verdict.Spared {
 	j := a.rules.Preemptor
-	key := protectionKey{floorsKey{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, a.rules.Wanted().Dimensions()}
+	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, a.rules.Wanted().Dimensions()}
 	isShared := a.candidates.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
@@ -139,8 +128,8 @@ func (f *Search) sparedFor(a *attempt) []verdict.Spared {
 
 // protectionKey holds the properties that preemptors share if the same rules protect the same pods from them.
 type protectionKey struct {
-	floorsKey
-	wanted uint64
+	preemptorShape // of any class
+	wanted         uint64
 }
 
 // mayTake reports whether any queue with pods to evict may have to give way.
@@ -303,22 +292,20 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	if scope == decision.WithinJob {
 		return rules.RanksItsPods(j)
 	}
-	if f.evictable == nil {
-		f.evictable = map[*cluster.Queue]int32{}
-		f.session.Cluster.EachJob(func(g *cluster.Job) {
-			if g.Queue == nil || g.IsForeign || g.Evictable() == 0 {
-				return
-			}
-			if lowest, ok := f.evictable[g.Queue]; !ok || g.Priority < lowest {
-				f.evictable[g.Queue] = g.Priority
-			}
-		})
-	}
-	lowest, own := f.evictable[j.Queue]
+	evictable := f.evictableQueues()
+	lowest, own := evictable[j.QuotaNode()]
 	if scope == decision.BetweenJobs {
 		return own && lowest < j.Priority
 	}
-	return scope == decision.Anywhere && own || len(f.evictable) > btoi(own)
+	return scope == decision.Anywhere && own || len(evictable) > btoi(own)
+}
+
+// evictableQueues is [victims.EvictableQueues], worked out once.
+func (f *Search) evictableQueues() map[*quota.Node]int32 {
+	if f.evictable == nil {
+		f.evictable = victims.EvictableQueues(f.session)
+	}
+	return f.evictable
 }
 
 func btoi(b bool) int {

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +40,12 @@ type crowd struct {
 	priorities     int   // of the jobs that run; 0 counts as 1
 	minimum        int32 // of their pods
 	preemptable    bool
-	labels         int // of nodes that pods may select, 0: none
+	labels         int      // of nodes that pods may select, 0: none
+	sizes          []int    // of the pods on a node in CPU, nil: 4 each
+	protected      int      // one in so many pods is not preemptable, 0: none
+	budgets        int      // disruption budgets, each of as many jobs, that allow half of their pods to be evicted; 0: none
+	shares         string   // the plugin by which queues have shares, "" is proportion
+	others         []string // queues of which no pod runs
 }
 
 // queue is the queue of the i-th job.
@@ -47,9 +53,15 @@ func (c *crowd) queue(i int) string { return fmt.Sprintf("q%d", i%max(c.queues, 
 
 // fill makes the cluster, and takes it in.
 func (c *crowd) fill(tb testing.TB) *loop.Loop {
-	w := loop.New(tb, evicting)
+	w := loop.New(tb, c.configuration())
 	for i := range max(c.queues, 1) {
-		w.Set(fixture.Queue(c.queue(i)))
+		w.Set(fixture.Queue(c.queue(i), c.deserving()...))
+	}
+	for _, name := range c.others {
+		w.Set(fixture.Queue(name, c.deserving()...))
+	}
+	for i := range c.budgets {
+		w.Set(fixture.Budget(fmt.Sprintf("budget-%d", i), fmt.Sprintf("app-%d", i), int32(c.nodes*c.perNode/c.budgets/2)))
 	}
 	for i := range max(c.priorities, 1) {
 		w.Set(fixture.PriorityClass(fmt.Sprintf("p%d", i), int32(i)))
@@ -74,16 +86,44 @@ func (c *crowd) fill(tb testing.TB) *loop.Loop {
 		}
 		// The pods of a job stand on ten nodes, and those of a node are of as many jobs as it has pods.
 		w.Set(fixture.Pod(fmt.Sprintf("run-%06d", i), fixture.In(name), fixture.As("worker", i%size), fixture.On(fmt.Sprintf("node-%04d", i%c.nodes)),
-			fixture.Asks("cpu=4 memory=1Gi"), func(p *corev1.Pod) {
+			fixture.Asks(fmt.Sprintf("cpu=%d memory=1Gi", c.cpus(i/c.nodes))), func(p *corev1.Pod) {
 				started := metav1.NewTime(fixture.Birth.Add(time.Duration(i*7919%100_003) * time.Millisecond))
 				p.Status.StartTime = &started
-				if c.preemptable {
+				if c.budgets > 0 {
+					p.Labels["app"] = fmt.Sprintf("app-%d", job%c.budgets)
+				}
+				if c.preemptable && (c.protected == 0 || (i+i/c.nodes)%c.protected != 0) {
 					p.Annotations[schedulingv1beta1.PreemptableKey] = "true"
 				}
 			}))
 	}
 	w.Scheduler.Cycle(w.Now, nil)
 	return w
+}
+
+// configuration is the configuration of all five actions with the plugin that gives the shares.
+func (c *crowd) configuration() string {
+	if c.shares == "" {
+		return evicting
+	}
+	return strings.Replace(evicting, "- name: proportion", "- name: "+c.shares, 1)
+}
+
+// deserving gives each queue the same part of the cluster, for a plugin that reads it from the queue.
+func (c *crowd) deserving() []fixture.QueueOption {
+	if c.shares != "capacity" {
+		return nil
+	}
+	queues := max(c.queues, 1) + len(c.others)
+	return []fixture.QueueOption{fixture.Deserving(fmt.Sprintf("cpu=%d memory=%dGi", 4*c.perNode*c.nodes/queues, 256*c.nodes/queues))}
+}
+
+// cpus is what the i-th pod of a node asks for.
+func (c *crowd) cpus(i int) int {
+	if c.sizes == nil {
+		return 4
+	}
+	return c.sizes[i%len(c.sizes)]
 }
 
 // waitingGangs are gangs of ten that wait, of so many kinds. wanting says that their PodGroups name what they want.
@@ -115,57 +155,12 @@ func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
 	}
 }
 
-// lone are pods of high priority that wait, each by itself, of so many kinds.
-func (c *crowd) lone(count, kinds int) []cache.Event {
-	var objects []runtime.Object
-	for i := range count {
-		name := fmt.Sprintf("lone-%05d", i)
-		group := fixture.Group(name, c.queue(i), 1)
-		group.Spec.PriorityClassName = "high"
-		isTrue := true
-		group.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name, UID: "uid", Controller: &isTrue}}
-		objects = append(objects, group, fixture.Pod(name, fixture.In(name), fixture.As("worker", 0), c.ofKind(i%kinds), fixture.WithPriority(1000)))
-	}
-	return eventsOf(objects)
-}
-
 func eventsOf(objects []runtime.Object) []cache.Event {
 	events := make([]cache.Event, len(objects))
 	for i, o := range objects {
 		events[i] = cache.Set{Object: o}
 	}
 	return events
-}
-
-// BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod evicted.
-func BenchmarkSinglePreemptors(b *testing.B) {
-	const pods, kinds = 2000, 100
-	for _, test := range []struct {
-		name string
-		crowd
-	}{
-		{"plain", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}},
-		{"gangs at their minimum", crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"ten queues", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 10}},
-		{"ten priorities", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, priorities: 10}},
-		{"node selectors", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, labels: 10}},
-	} {
-		b.Run(test.name, func(b *testing.B) {
-			for range b.N {
-				b.StopTimer()
-				w := test.fill(b)
-				events := test.lone(pods, kinds)
-				b.StartTimer()
-				result := w.Scheduler.Cycle(w.Now.Add(time.Second), events)
-				b.StopTimer()
-				if got := len(result.Decisions.Plans); result.Panic != "" || got != pods {
-					b.Fatalf("%d plans were made, want %d: %s", got, pods, result.Panic)
-				}
-				b.StartTimer()
-			}
-			b.ReportMetric(float64(pods*b.N)/b.Elapsed().Seconds(), "plans/s")
-		})
-	}
 }
 
 // BenchmarkBacklog measures cycles with gangs of ten, of 100 kinds, that wait in front of a full cluster.

@@ -13,12 +13,12 @@ import (
 // MayTake reports whether the preemptor's queue may take anything from one of some other queues. It may if one of them
 // gives way without a right, or if the preemptor's queue has a right to one more pod. A right only shrinks as pods of the
 // preemptor get nodes. Inside a queue the answer is always true.
-func (r *Rules) MayTake(queues iter.Seq[*cluster.Queue]) bool {
+func (r *Rules) MayTake(queues iter.Seq[*quota.Node]) bool {
 	if r.Scope != decision.BetweenQueues {
 		return true
 	}
-	for q := range queues {
-		if n := q.QuotaNode(); q != r.Preemptor.Queue && !r.Queues.NeedsRight(n) && r.Queues.Forbids(n) == "" {
+	for n := range queues {
+		if n != r.Preemptor.QuotaNode() && !r.Queues.NeedsRight(n) && r.Queues.Forbids(n) == "" {
 			return true
 		}
 	}

@@ -99,6 +99,14 @@ func (r *Rules) Protects(t *cluster.Task) string {
 	return ""
 }
 
+// MayEvictFrom reports whether the scope includes jobs of a queue, and no rule protects all of them from the preemptor's queue.
+func (r *Rules) MayEvictFrom(q *quota.Node) bool {
+	if isOwn := q == r.Preemptor.QuotaNode(); isOwn || r.Scope == decision.BetweenJobs || r.Scope == decision.WithinJob {
+		return isOwn && r.Scope != decision.BetweenQueues
+	}
+	return r.Queues.Forbids(q) == ""
+}
+
 // protectsJob names the rule that protects all pods of a job.
 func (r *Rules) protectsJob(j *cluster.Job) string {
 	if j.IsForeign {

@@ -10,7 +10,8 @@
 // back in the opposite order, each if the preemptor still fits. So the effort is linear in units, where a search over
 // sets of victims would be exponential.
 //
-// [Floors] are lower bounds of what it costs to open nodes, and a [Ranking] orders the nodes by them for pods of one class.
+// [Floors] are lower bounds of what it costs to open nodes, and a [Ranking] finds the nodes of the lowest for pods of one class.
+// [FloorsByRules] are shared by preemptors.
 //
 // Invariants (the rules are in docs/preemption.md):
 //

@@ -18,6 +18,9 @@ type Options struct {
 	LargestFirst bool
 	// Enough ends the eviction as soon as it returns true. Nil evicts all units that may be evicted.
 	Enough func() bool
+	// Fits, unless nil, says that what is wanted fits now. Then the eviction ends, if [Selector.GiveBack] would give back all further
+	// units: no budget covers the units before, for a violated budget changes the order in which units are given back.
+	Fits func() bool
 	// Why, unless nil, gets the reasons why pods may not be evicted.
 	Why map[*cluster.Task]string
 }
@@ -27,6 +30,8 @@ type Evicted struct {
 	Units []Unit // in the order of eviction
 	// WasRefused is set if a unit was refused because of the units before it: another order may give other victims.
 	WasRefused bool
+	// Fits is set if the eviction has ended because what is wanted fits.
+	Fits bool
 	// NoneUnprotected is set if rules protect all pods, whatever else is evicted.
 	NoneUnprotected bool
 }
@@ -45,6 +50,7 @@ type round struct {
 	*Selector
 	Options
 	Evicted
+	isBudgeted bool // a budget covers a unit that was evicted
 }
 
 // jobGroup holds the pods of one job that may be evicted: first the surplus, pod by pod, then all others at once.
@@ -63,7 +69,10 @@ type queueGroup = framework.Heap[*jobGroup]
 
 func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
 	queueGroups := r.groupByQueue(groups)
-	for len(queueGroups) > 0 && (r.Enough == nil || !r.Enough()) {
+	if r.isEnough() {
+		return
+	}
+	for len(queueGroups) > 0 {
 		first := 0
 		for i := range queueGroups {
 			if r.compare(&queueGroups[i].First().next, &queueGroups[first].First().next) < 0 {
@@ -76,6 +85,10 @@ func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
 		if why := r.whyProtected(&u); why == "" {
 			u.leave(x, r.Local)
 			r.Units = append(r.Units, u)
+			r.isBudgeted = r.isBudgeted || r.covers(&u)
+			if r.isEnough() {
+				return
+			}
 		} else {
 			r.WasRefused = true
 			r.note(&u, why)
@@ -87,6 +100,20 @@ func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
 			queueGroups = slices.Delete(queueGroups, first, first+1)
 		}
 	}
+}
+
+// isEnough reports whether the eviction ends.
+func (r *round) isEnough() bool {
+	if r.Options.Fits != nil && !r.isBudgeted {
+		r.Evicted.Fits = r.Options.Fits()
+	}
+	return r.Evicted.Fits || r.Enough != nil && r.Enough()
+}
+
+// covers reports whether a disruption budget that counts covers a pod of a unit.
+func (r *round) covers(u *Unit) bool {
+	return r.rules.Budgets && !u.unbudgeted &&
+		slices.ContainsFunc(u.Tasks, func(t *cluster.Task) bool { return len(r.rules.Session.Cluster.Budgets(t)) > 0 })
 }
 
 // whyProtected is [Selector.WhyProtected] with a cache for whole gangs that are tried first.

@@ -10,36 +10,53 @@ import (
 )
 
 // Floors are lower bounds of the costs of opening nodes. They follow from the unprotected pods on each node, and hold for
-// all preemptors of one queue and one priority in one scope. With them the cheapest node is found without trying all nodes.
+// all preemptors of one priority in one scope that may evict pods of the same queues. With them the cheapest node is found
+// without trying all nodes.
 //
-// The bound holds whatever plugins and rules about totals say. The most important victim costs no more than all victims
-// together. So no node costs less than its cheapest offer that may be the most important one.
+// Each node stands in an order by its cheapest offer, whatever the request. From these orders a [Ranking] finds the cheapest
+// nodes for a class, and looks only at nodes that may be the next.
 //
-// They are updated for the plans of one search. After other decisions they are worked out again.
+// The bounds hold whatever plugins and rules about totals say. They are updated for the plans of one search. After other
+// decisions they are worked out again.
 type Floors struct {
-	bySlot  []nodeOffers
-	changed []int32 // slots whose offers have changed, in the order of the changes
-	seen    uint64  // how far Cluster.Changes has been followed
+	bySlot  []*nodeOffers // nil for slots without a node
+	orders  []*order      // of the queues with offers
+	changed []int32       // slots whose offers have changed, in the order of the changes
+	seen    uint64        // how far Cluster.Changes has been followed
 	isMade  bool
 	offers  int // number of offers on all nodes
-	waiting int // number of nodes with a gang that cannot be evicted until another plan has sent its evictions
-	kinds   map[*cluster.Class]*Ranking
+	// outdated are the slots whose offers may be others though their nodes have not changed. They were found while a plan was being made,
+	// which may have been undone, or a job has lost pods elsewhere.
+	outdated []int32
+	waiting  int // number of nodes with a gang that cannot be evicted until another plan has sent its evictions
+	kinds    map[*cluster.Class]*Ranking
+	bounds   int // in these rankings, about
 }
 
-// nodeOffers are the pods on a node that may be evicted.
+// nodeOffers are the pods on a node that may be evicted. It does not change: an update makes another.
 type nodeOffers struct {
-	generation uint64           // of the node
-	offers     []*offer         // the least important first
-	total      resources.Vector // of what they request
+	change     int             // position in [Floors.changed], -1 before the first
+	generation uint64          // of the node for which it was last found right
+	evictable  []*cluster.Task // the pods that it was made of
+	offers     []offer         // the least important first
+	entries    []entry         // in the orders of its queues
+	total      resources.Vector
 	future     resources.Vector // of the node
+	least      [3]int64         // the smallest sum of priorities of an offer, in each part
 	waits      bool             // as [Selector.Waits]
 }
 
-// offer is an unprotected pod, with the cost if it is the most important victim.
+// offer is an unprotected pod, or all pods of a gang on the node, with the cost if nothing else is evicted.
 type offer struct {
 	task  *cluster.Task
 	queue *quota.Node
-	cost  Cost // without the share of the queue, which changes with each plan
+	size  resources.Vector // what leaves the node
+	cost  Cost             // without the share of the queue, which changes with each plan
+}
+
+// compare compares offers by importance, as far as costs show it.
+func (o *offer) compare(p *offer) int {
+	return cmp.Or(o.cost.top.compare(p.cost.top), p.cost.start.Compare(o.cost.start))
 }
 
 // Keeps reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for others,
@@ -58,7 +75,14 @@ func (f *Floors) follow(s *Selector) {
 	changed, next, ok := c.Changes(f.seen)
 	f.seen = next
 	for len(f.bySlot) < len(c.BySlot()) {
-		f.bySlot = append(f.bySlot, nodeOffers{})
+		f.bySlot = append(f.bySlot, nil)
+	}
+	outdated := f.outdated
+	f.outdated = nil
+	for _, slot := range outdated {
+		if n := c.BySlot()[slot]; n != nil {
+			f.renew(s, n)
+		}
 	}
 	if !f.isMade || !ok {
 		f.isMade = true
@@ -78,58 +102,137 @@ func (f *Floors) follow(s *Selector) {
 // look updates the offers of one node.
 func (f *Floors) look(s *Selector, n *cluster.Node) {
 	before := f.bySlot[n.Slot]
-	if before.generation == n.Generation && n.Generation != 0 {
+	if before != nil && (before.generation == n.Generation && n.Generation != 0 || before.isOf(n)) {
+		before.generation = n.Generation
 		return
 	}
-	waits := s.waits
-	s.waits = false
-	now := s.offersOf(n)
-	now.waits, s.waits = s.waits, waits
-	f.waiting += btoi(now.waits) - btoi(before.waits)
-	isSame := slices.EqualFunc(before.offers, now.offers, func(a, b *offer) bool { return *a == *b }) && before.future.Equal(now.future)
-	if isSame {
-		f.bySlot[n.Slot].generation, f.bySlot[n.Slot].waits = now.generation, now.waits // what was tried there was undone
-		return
+	f.renew(s, n)
+}
+
+// renew finds the offers of a node.
+func (f *Floors) renew(s *Selector, n *cluster.Node) {
+	f.replace(s, n, s.offersOf(n))
+	if s.rules.Session.Cluster.Mark() > 0 {
+		f.outdated = append(f.outdated, int32(n.Slot))
 	}
-	f.offers += len(now.offers) - len(before.offers)
+}
+
+// replace puts the offers of a node in place of the earlier ones.
+func (f *Floors) replace(s *Selector, n *cluster.Node, now *nodeOffers) {
+	if before := f.bySlot[n.Slot]; before != nil {
+		f.waiting -= btoi(before.waits)
+		f.offers -= len(before.offers)
+		for _, e := range before.entries {
+			f.orderOf(s, e.offer.queue).nodes.Delete(e)
+		}
+	}
+	f.waiting += btoi(now.waits)
+	f.offers += len(now.offers)
+	for _, e := range now.entries {
+		f.orderOf(s, e.offer.queue).nodes.ReplaceOrInsert(e)
+	}
+	now.change = len(f.changed)
 	f.bySlot[n.Slot] = now
 	f.changed = append(f.changed, int32(n.Slot))
 }
 
+// isOf reports whether offers are those of the node as it is now. The same pods on it may be evicted as when they were made, and the
+// future is the same. What jobs keep elsewhere may have changed since by plans in force, which make no offer cheaper.
+func (o *nodeOffers) isOf(n *cluster.Node) bool {
+	for d := range o.future {
+		if o.future[d] != n.Future(resources.Dim(d)) {
+			return false
+		}
+	}
+	found := 0
+	for _, t := range n.Tasks() {
+		if !t.Status.Evictable() {
+			continue
+		}
+		if found == len(o.evictable) || o.evictable[found] != t {
+			return false
+		}
+		found++
+	}
+	return found == len(o.evictable) && len(o.future) == len(n.Allocatable)
+}
+
 // offersOf returns the offers of a node.
-func (s *Selector) offersOf(n *cluster.Node) nodeOffers {
-	o := nodeOffers{generation: n.Generation, future: make(resources.Vector, len(n.Allocatable))}
+func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
+	waits := s.waits
+	s.waits = false
+	o := &nodeOffers{generation: n.Generation, future: make(resources.Vector, len(n.Allocatable))}
 	for d := range o.future {
 		o.future[d] = n.Future(resources.Dim(d))
 	}
-	for _, t := range n.Tasks() {
-		if !s.rules.Concerns(t) || s.rules.Protects(t) != "" {
+	tasks := n.Tasks()
+	o.evictable, o.offers = make([]*cluster.Task, 0, len(tasks)), make([]offer, 0, len(tasks))
+	for _, t := range tasks {
+		if !t.Status.Evictable() {
 			continue
 		}
-		made := &offer{task: t, queue: t.Job.QuotaNode(), cost: Cost{rank: n.Rank}}
-		if mayLeaveAlone(t) {
-			i := s.importanceOf(t)
-			made.cost.add(&i)
-			made.cost.endedJobs = btoi(endsJob(t.Job, 1))
-			made.cost.violations = btoi(s.rules.Budgets && isAnySpent(s.rules.Session.Cluster.Budgets(t)))
-		} else {
-			u, ok := s.WholeGang(t.Job)
-			if !ok {
-				continue
-			}
-			made.cost.merge(&s.known(t.Job).cost)
-			made.cost.endedJobs = btoi(endsJob(t.Job, len(u.Tasks)))
+		o.evictable = append(o.evictable, t)
+		if s.rules.Concerns(t) && s.rules.Protects(t) == "" {
+			s.offer(o, t, n.Rank)
 		}
-		o.offers = append(o.offers, made)
-		o.total.Add(t.Request())
 	}
-	slices.SortFunc(o.offers, func(a, b *offer) int {
-		if c := a.cost.top.compare(b.cost.top); c != 0 {
-			return c
+	slices.SortFunc(o.offers, func(a, b offer) int { return cmp.Or(a.compare(&b), cmp.Compare(a.task.UID(), b.task.UID())) })
+	for i := range o.offers {
+		o.total.Add(o.offers[i].size)
+		for k, sum := range o.offers[i].cost.sum {
+			if i == 0 || sum < o.least[k] {
+				o.least[k] = sum
+			}
 		}
-		return cmp.Compare(a.task.UID(), b.task.UID())
-	})
+		if first := o.firstOf(o.offers[i].queue); first == i {
+			o.entries = append(o.entries, entry{offer: s.cheapest(o, first), slot: int32(n.Slot)})
+		}
+	}
+	o.waits, s.waits = s.waits, waits
 	return o
+}
+
+// offer adds the offer of a pod.
+func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
+	made := offer{task: t, queue: t.Job.QuotaNode(), size: t.Request(), cost: Cost{rank: rank}}
+	if mayLeaveAlone(t) {
+		i := s.importanceOf(t)
+		made.cost.add(&i)
+		made.cost.endedJobs = btoi(endsJob(t.Job, 1))
+		made.cost.violations = btoi(s.rules.Budgets && isAnySpent(s.rules.Session.Cluster.Budgets(t)))
+		o.offers = append(o.offers, made)
+		return
+	}
+	u, ok := s.WholeGang(t.Job)
+	if !ok {
+		return
+	}
+	for i := range o.offers {
+		if other := &o.offers[i]; other.task.Job == t.Job && !mayLeaveAlone(other.task) {
+			other.size = other.size.Clone()
+			other.size.Add(t.Request())
+			return
+		}
+	}
+	made.cost.merge(&s.known(t.Job).cost)
+	made.cost.endedJobs = btoi(endsJob(t.Job, len(u.Tasks)))
+	o.offers = append(o.offers, made)
+}
+
+// firstOf returns the index of the first offer of a queue.
+func (o *nodeOffers) firstOf(queue *quota.Node) int {
+	return slices.IndexFunc(o.offers, func(p offer) bool { return p.queue == queue })
+}
+
+// cheapest returns the cheapest offer of the queue of one of them.
+func (s *Selector) cheapest(o *nodeOffers, of int) *offer {
+	best := &o.offers[of]
+	for i := of + 1; i < len(o.offers); i++ {
+		if p := &o.offers[i]; p.queue == best.queue && p.cost.Compare(&best.cost, &s.rules.EvictionRules) < 0 {
+			best = p
+		}
+	}
+	return best
 }
 
 // mayLeaveAlone reports whether a pod may be evicted without all others of its job. If roles or subgroups have minimums, it
@@ -142,32 +245,4 @@ func mayLeaveAlone(t *cluster.Task) bool {
 // isAnySpent reports whether one of some disruption budgets allows no more evictions.
 func isAnySpent(budgets []*cluster.Budget) bool {
 	return slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() <= 0 })
-}
-
-// forRoom returns the offers that may be the most important victim if a request must fit, because less important ones alone
-// are not enough. There are none if the request fits without evictions, or does not fit even with all. fits tells the two
-// apart.
-func (o *nodeOffers) forRoom(request resources.Vector) (offers []*offer, fits bool) {
-	first, isShort := 0, false
-	for i, amount := range request {
-		d := resources.Dim(i)
-		room := o.future.At(d)
-		if amount <= room || amount <= 0 {
-			continue
-		}
-		if isShort = true; amount > room+o.total.At(d) {
-			return nil, false
-		}
-		for k := 0; room < amount; k++ {
-			room += o.offers[k].task.Request().At(d)
-			first = max(first, k)
-		}
-	}
-	if !isShort {
-		return nil, true
-	}
-	for first > 0 && o.offers[first-1].cost.top == o.offers[first].cost.top {
-		first--
-	}
-	return o.offers[first:], true
 }

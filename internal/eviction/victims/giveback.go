@@ -14,7 +14,13 @@ import (
 func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster.Node, stillFits func(u *Unit) bool) []Unit {
 	order := lastFirst(gone)
 	if violations := s.violations(order); violations != nil {
-		slices.SortStableFunc(order, func(u, v *Unit) int { return min(violations[v], 1) - min(violations[u], 1) })
+		spent := map[*cluster.Job]bool{}
+		for u := range violations {
+			spent[u.Job] = true
+		}
+		// A surplus pod is of use only with the rest of its gang, so that comes back before it.
+		comesFirst := func(u *Unit) int { return btoi(violations[u] > 0 || u.Whole && spent[u.Job]) }
+		slices.SortStableFunc(order, func(u, v *Unit) int { return comesFirst(v) - comesFirst(u) })
 	}
 	back := map[*Unit]bool{}
 	for _, u := range order {

@@ -1,51 +1,82 @@
 package victims
 
 import (
-	"slices"
+	"cmp"
+
+	"github.com/google/btree"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// Ranking has the nodes that evictions may open for pods of one class, by the lower bounds of their costs. Several
+// order has the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its share counts
+// before the priority of its pods and changes with each plan, but it is the same for all pods of the queue.
+type order struct {
+	queue *quota.Node
+	nodes *btree.BTreeG[entry]
+}
+
+// entry is a node in the order of a queue.
+type entry struct {
+	offer *offer // the cheapest of the queue
+	slot  int32
+}
+
+// branching is the number of children of a node of the trees. Entries are small.
+const branching = 32
+
+// orderOf returns the order of a queue.
+func (f *Floors) orderOf(s *Selector, queue *quota.Node) *order {
+	for _, o := range f.orders {
+		if o.queue == queue {
+			return o
+		}
+	}
+	action := s.rules.EvictionRules
+	o := &order{queue: queue, nodes: btree.NewG(branching, func(a, b entry) bool { return a.compare(b, &action) < 0 })}
+	f.orders = append(f.orders, o)
+	return o
+}
+
+func (e entry) compare(other entry, action *framework.EvictionRules) int {
+	return cmp.Or(e.offer.cost.Compare(&other.offer.cost, action), cmp.Compare(e.slot, other.slot))
+}
+
+// Ranking finds the nodes that evictions may open for pods of one class, by the lower bounds of their costs. Several
 // preemptors use it one after the other: nodes that one has popped are back for the next.
 //
-// Nodes are ranked queue by queue. How far a queue is above its share counts before the priority of its pods and changes with each
-// plan, but it is the same for all pods of the queue.
+// The bound of a node is worked out when its cheapest offer costs no more than the least bound so far. With a request that
+// one victim makes room for, few nodes are looked at, if any offer costs enough.
 type Ranking struct {
 	floors  *Floors
 	class   *cluster.Class
 	isMade  bool
 	canOpen func(n *cluster.Node) bool
-	seen    int      // position in the changes of the floors
-	version []uint32 // by slot: of the entries that count
-	queues  []*rankedQueue
-	next    *rankedQueue // of the node that First has returned
-	taken   []takenEntry
+	seen    int                    // position in the changes of the floors
+	roomy   *framework.Heap[bound] // nodes that are large enough without evictions
+	queues  []*rankedQueue         // as the orders of the floors
+	next    *framework.Heap[bound] // that First has found
+	taken   []takenBound
 }
 
-// rankedQueue has the nodes from which pods of one queue would be evicted. The queue is nil for nodes that are large enough
-// without evictions.
+// rankedQueue has the bounds of nodes whose most important victim would be of one queue.
 type rankedQueue struct {
-	queue *quota.Node
-	heap  *framework.Heap[rankedNode]
+	order *order
+	last  entry // in the order; the nodes up to it have bounds
+	heap  *framework.Heap[bound]
 }
 
-// rankedNode is a node with its cheapest pod that may be the most important victim.
-type rankedNode struct {
-	offer   *offer
-	slot    int32
-	version uint32
+type takenBound struct {
+	from *framework.Heap[bound]
+	bound
 }
 
-type takenEntry struct {
-	from *rankedQueue
-	rankedNode
-}
-
-// maxRankings limits the number of stored rankings. Each takes some 16 bytes a node and queue.
-const maxRankings = 256
+// maxRankings limits the number of stored rankings, and maxBounds their bounds, 32 bytes each.
+const (
+	maxRankings = 4096
+	maxBounds   = 1 << 20
+)
 
 // Rank returns the nodes that evictions may open for a pod, at this point of the plan. canOpen reports whether the pod
 // would fit on a node without any pods. isKept says that these answers are the same for all pods of the class. Rank must
@@ -54,17 +85,17 @@ func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n 
 	f.follow(s)
 	r := f.kinds[t.Class]
 	if r == nil || !isKept {
-		r = &Ranking{floors: f, class: t.Class}
+		r = &Ranking{floors: f, class: t.Class, roomy: framework.NewHeap(nil, s.compareBounds)}
 	}
 	if isKept {
-		if len(f.kinds) >= maxRankings || f.kinds == nil {
-			f.kinds = map[*cluster.Class]*Ranking{}
+		if len(f.kinds) >= maxRankings || f.bounds >= maxBounds || f.kinds == nil {
+			f.kinds, f.bounds = map[*cluster.Class]*Ranking{}, 0
 		}
 		f.kinds[t.Class] = r
 	}
 	r.canOpen = canOpen
-	for _, e := range r.taken {
-		e.from.heap.Push(e.rankedNode)
+	for _, b := range r.taken {
+		b.from.Push(b.bound)
 	}
 	r.taken = r.taken[:0]
 	r.follow(s)
@@ -73,100 +104,123 @@ func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n 
 
 // follow updates the ranking from the floors.
 func (r *Ranking) follow(s *Selector) {
-	c := s.rules.Session.Cluster
-	for len(r.version) < len(c.BySlot()) {
-		r.version = append(r.version, 0)
+	f, c := r.floors, s.rules.Session.Cluster
+	for _, o := range f.orders[len(r.queues):] {
+		r.queues = append(r.queues, &rankedQueue{order: o, heap: framework.NewHeap(nil, s.compareBounds)})
 	}
-	if r.isMade {
-		for _, slot := range r.floors.changed[r.seen:] {
-			r.version[slot]++
-			r.add(s, c.BySlot()[slot], func(q *rankedQueue, e rankedNode) { q.heap.Push(e) })
-		}
-	} else {
+	if !r.isMade {
 		r.isMade = true
-		all := map[*rankedQueue][]rankedNode{}
 		for _, n := range c.Nodes() {
-			r.add(s, n, func(q *rankedQueue, e rankedNode) { all[q] = append(all[q], e) })
+			r.addRoomy(n)
 		}
-		for _, q := range r.queues {
-			q.heap = framework.NewHeap(all[q], s.compareRanked)
-		}
-	}
-	r.seen = len(r.floors.changed)
-}
-
-// compareRanked compares the nodes of one queue by their bounds.
-func (s *Selector) compareRanked(a, b rankedNode) int {
-	return a.offer.cost.Compare(&b.offer.cost, &s.rules.EvictionRules)
-}
-
-// add adds a node to the queues of its pods.
-func (r *Ranking) add(s *Selector, n *cluster.Node, add func(q *rankedQueue, e rankedNode)) {
-	o := &r.floors.bySlot[n.Slot]
-	offers, fits := o.forRoom(r.class.Request)
-	if !fits || !r.canOpen(n) {
+		r.seen = len(f.changed)
 		return
 	}
-	if len(offers) == 0 {
-		offers = []*offer{{cost: Cost{rank: n.Rank}}} // the pod is kept from the node by something else than resources
-	}
-	for i, best := range offers {
-		isFirst := !slices.ContainsFunc(offers[:i], func(o *offer) bool { return o.queue == best.queue })
-		if !isFirst {
-			continue
+	for ; r.seen < len(f.changed); r.seen++ {
+		n := c.BySlot()[f.changed[r.seen]]
+		if n == nil || f.bySlot[n.Slot].change != r.seen || r.addRoomy(n) {
+			continue // it has changed again since
 		}
-		for _, o := range offers[i+1:] {
-			if o.queue == best.queue && o.cost.Compare(&best.cost, &s.rules.EvictionRules) < 0 {
-				best = o
+		for _, e := range f.bySlot[n.Slot].entries {
+			if q := r.of(e.offer.queue); q.last.offer != nil && e.compare(q.last, &s.rules.EvictionRules) <= 0 {
+				r.add(s, q, e)
 			}
 		}
-		add(r.of(s, best.queue), rankedNode{offer: best, slot: int32(n.Slot), version: r.version[n.Slot]})
 	}
+}
+
+// addRoomy adds a node that is large enough without evictions, and reports whether it is.
+func (r *Ranking) addRoomy(n *cluster.Node) bool {
+	o := r.floors.bySlot[n.Slot]
+	if o == nil || !o.hasRoom(r.class.Request) {
+		return false
+	}
+	if r.canOpen(n) {
+		r.roomy.Push(bound{of: o, offer: -1, slot: int32(n.Slot), rank: int32(n.Rank)}) // something else than resources keeps the pod from it
+	}
+	return true
 }
 
 // of returns the part of the ranking for a queue.
-func (r *Ranking) of(s *Selector, queue *quota.Node) *rankedQueue {
+func (r *Ranking) of(queue *quota.Node) *rankedQueue {
 	for _, q := range r.queues {
-		if q.queue == queue {
+		if q.order.queue == queue {
 			return q
 		}
 	}
-	q := &rankedQueue{queue: queue, heap: framework.NewHeap(nil, s.compareRanked)}
-	r.queues = append(r.queues, q)
-	return q
+	panic("invariant: offers of a queue without an order")
+}
+
+// add works out the bound of a node.
+func (r *Ranking) add(s *Selector, q *rankedQueue, e entry) {
+	o := r.floors.bySlot[e.slot]
+	if o.hasRoom(r.class.Request) {
+		return // it is among the roomy ones
+	}
+	b, ok := s.boundFor(o, r.class.Request, q.order.queue)
+	if ok && r.canOpen(s.rules.Session.Cluster.BySlot()[e.slot]) {
+		b.slot = e.slot
+		q.heap.Push(b)
+		r.floors.bounds++
+	}
+}
+
+// least works out as many bounds of a queue as it takes to know the least. ok is false if there is none.
+func (r *Ranking) least(s *Selector, q *rankedQueue) (least bound, ok bool) {
+	look := func(e entry) bool {
+		if q.last.offer != nil && e.compare(q.last, &s.rules.EvictionRules) == 0 {
+			return true
+		}
+		if least, ok = r.top(q.heap); ok {
+			if cost := least.cost(); cost.Compare(&e.offer.cost, &s.rules.EvictionRules) <= 0 {
+				return false
+			}
+		}
+		q.last = e
+		r.add(s, q, e)
+		return true
+	}
+	if q.last.offer == nil {
+		q.order.nodes.Ascend(look)
+	} else {
+		q.order.nodes.AscendGreaterOrEqual(q.last, look)
+	}
+	return r.top(q.heap)
+}
+
+// top returns the least bound of a heap that is still right.
+func (r *Ranking) top(h *framework.Heap[bound]) (least bound, ok bool) {
+	for h.Len() > 0 {
+		if least = h.First(); r.floors.bySlot[least.slot] == least.of {
+			return least, true
+		}
+		h.Pop()
+	}
+	return bound{}, false
 }
 
 // First returns the node with the lowest bound, and the bound. ok is false if there is none left.
-func (r *Ranking) First(s *Selector) (slot int32, cost Cost, ok bool) {
-	q, cost := r.first(s)
-	r.next = q
-	if q == nil {
-		return 0, Cost{}, false
+func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
+	r.follow(s)
+	if b, isRoomy := r.top(r.roomy); isRoomy {
+		r.next = r.roomy
+		return b.slot, b.cost(), true
 	}
-	return q.heap.First().slot, cost, true
+	for _, q := range r.queues {
+		b, any := r.least(s, q)
+		if !any {
+			continue
+		}
+		cost := b.cost()
+		s.countQueue(&cost, true, q.order.queue)
+		if !ok || cost.Compare(&floor, &s.rules.EvictionRules) < 0 {
+			slot, floor, ok, r.next = b.slot, cost, true, q.heap
+		}
+	}
+	return slot, floor, ok
 }
 
 // Pop removes the node that First has returned, until the next preemptor.
 func (r *Ranking) Pop() {
-	r.taken = append(r.taken, takenEntry{from: r.next, rankedNode: r.next.heap.Pop()})
-}
-
-// first returns the queue of the first node, nil if there is none.
-func (r *Ranking) first(s *Selector) (best *rankedQueue, cost Cost) {
-	for _, q := range r.queues {
-		for q.heap.Len() > 0 && q.heap.First().version != r.version[q.heap.First().slot] {
-			q.heap.Pop()
-		}
-		if q.heap.Len() == 0 {
-			continue
-		}
-		c := q.heap.First().offer.cost
-		if q.queue != nil {
-			s.countQueue(&c, true, q.queue)
-		}
-		if best == nil || c.Compare(&cost, &s.rules.EvictionRules) < 0 {
-			best, cost = q, c
-		}
-	}
-	return best, cost
+	r.taken = append(r.taken, takenBound{from: r.next, bound: r.next.Pop()})
 }

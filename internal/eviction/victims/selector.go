@@ -50,6 +50,13 @@ func (u *Unit) leave(x framework.Transaction, local *cluster.Node) {
 	}
 }
 
+// Leave evicts the units that were found before, at the same point of the plan.
+func Leave(x framework.Transaction, units []Unit) {
+	for i := range units {
+		units[i].leave(x, nil)
+	}
+}
+
 // stay undoes leave.
 func (u *Unit) stay(x framework.Transaction) {
 	for _, t := range u.gone {

@@ -1,0 +1,149 @@
+package victims
+
+import (
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// bound is a lower bound of the cost of opening a node for a class: one offer is the most important victim, and so many more are
+// needed beside it.
+type bound struct {
+	of    *nodeOffers
+	offer int32 // its index, -1 if the node is large enough without evictions
+	more  int32
+	slot  int32
+	rank  int32
+}
+
+// cost returns the bound as a cost, without the share of the queue.
+func (b *bound) cost() Cost {
+	if b.offer < 0 {
+		return Cost{rank: int(b.rank)}
+	}
+	c := b.of.offers[b.offer].cost
+	c.victims += int(b.more)
+	for k := range c.sum {
+		c.sum[k] += int64(b.more) * b.of.least[k]
+	}
+	return c
+}
+
+// compareBounds compares bounds of one queue.
+func (s *Selector) compareBounds(a, b bound) int {
+	if a.offer >= 0 && b.offer >= 0 && a.more == 0 && b.more == 0 {
+		return a.of.offers[a.offer].cost.Compare(&b.of.offers[b.offer].cost, &s.rules.EvictionRules)
+	}
+	c, d := a.cost(), b.cost()
+	return c.Compare(&d, &s.rules.EvictionRules)
+}
+
+// shortage is how much of one resource must leave a node.
+type shortage struct {
+	dim    resources.Dim
+	amount int64
+	sizes  []int64 // of the offers that may be evicted, the largest first
+}
+
+// shortages returns what must leave for a request. ok is false if all offers together are too small.
+func (o *nodeOffers) shortages(request resources.Vector) (short []shortage, ok bool) {
+	for i, amount := range request {
+		d := resources.Dim(i)
+		lacks := amount - o.future.At(d)
+		if lacks <= 0 || amount <= 0 {
+			continue
+		}
+		if lacks > o.total.At(d) {
+			return nil, false
+		}
+		short = append(short, shortage{dim: d, amount: lacks})
+	}
+	return short, true
+}
+
+// hasRoom reports whether a request fits without evictions.
+func (o *nodeOffers) hasRoom(request resources.Vector) bool {
+	for i, amount := range request {
+		if amount > 0 && amount > o.future.At(resources.Dim(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// boundFor returns the lower bound of the cost if a request must fit and the most important victim is of a queue. Offers are added one
+// after the other, the least important first. As soon as all of them together are large enough, the last may be the most important
+// victim. ok is false if the node cannot be opened in this way.
+func (s *Selector) boundFor(o *nodeOffers, request resources.Vector, queue *quota.Node) (best bound, ok bool) {
+	short, ok := o.shortages(request)
+	if !ok {
+		return bound{}, false
+	}
+	ok = false
+	for first := 0; first < len(o.offers); {
+		next := first + 1
+		for next < len(o.offers) && o.offers[next].compare(&o.offers[first]) == 0 {
+			next++ // one as important as the other
+		}
+		enough := true
+		for i := range short {
+			enough = short[i].add(o.offers[first:next]) && enough
+		}
+		for i := first; enough && i < next; i++ {
+			if o.offers[i].queue != queue {
+				continue
+			}
+			b := bound{of: o, offer: int32(i), more: moreBeside(&o.offers[i], short)}
+			if !ok || s.compareBounds(b, best) < 0 {
+				best, ok = b, true
+			}
+		}
+		if ok && next < len(o.offers) && o.offers[next].cost.top.compare(o.offers[best.offer].cost.top) > 0 && o.offers[best.offer].cost.violations == 0 {
+			break // the others cost more
+		}
+		first = next
+	}
+	return best, ok
+}
+
+// add adds offers to those that may be evicted, and reports whether they are enough.
+func (s *shortage) add(offers []offer) bool {
+	sum := int64(0)
+	for i := range offers {
+		size := offers[i].size.At(s.dim)
+		at := len(s.sizes)
+		s.sizes = append(s.sizes, size)
+		for ; at > 0 && s.sizes[at-1] < size; at-- {
+			s.sizes[at] = s.sizes[at-1]
+		}
+		s.sizes[at] = size
+	}
+	for _, size := range s.sizes {
+		if sum += size; sum >= s.amount {
+			return true
+		}
+	}
+	return false
+}
+
+// moreBeside returns how many offers have to be evicted beside one of them, at least.
+func moreBeside(o *offer, short []shortage) int32 {
+	most := int32(0)
+	for i := range short {
+		s := &short[i]
+		own := o.size.At(s.dim)
+		lacks, count, isLeftOut := s.amount-own, int32(0), false
+		for _, size := range s.sizes {
+			if lacks <= 0 {
+				break
+			}
+			if size == own && !isLeftOut {
+				isLeftOut = true
+				continue
+			}
+			lacks -= size
+			count++
+		}
+		most = max(most, count)
+	}
+	return most
+}

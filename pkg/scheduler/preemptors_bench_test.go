@@ -1,0 +1,131 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// preemptors are jobs of high priority that arrive in front of a crowd, alike but for their kinds.
+type preemptors struct {
+	jobs, kinds int
+	size        int                   // pods of each; 0 is a pod by itself
+	asks        func(kind int) string // nil: about three CPU
+	queue       func(job int) string  // nil: the queues of the crowd in turn
+	plans       int                   // that the cycle must make
+}
+
+// arrive returns the events of their arrival.
+func (p *preemptors) arrive(c *crowd) []cache.Event {
+	var objects []runtime.Object
+	for i := range p.jobs {
+		name := fmt.Sprintf("comes-%05d", i)
+		queue := c.queue(i)
+		if p.queue != nil {
+			queue = p.queue(i)
+		}
+		group := fixture.Group(name, queue, int32(max(p.size, 1)))
+		group.Spec.PriorityClassName = "high"
+		if p.size == 0 {
+			isTrue := true
+			group.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name, UID: "uid", Controller: &isTrue}}
+		}
+		objects = append(objects, group)
+		for k := range max(p.size, 1) {
+			pod := fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.As("worker", k), c.ofKind(i%p.kinds), fixture.WithPriority(1000))
+			if p.asks != nil {
+				fixture.Asks(p.asks(i % p.kinds))(pod)
+			}
+			objects = append(objects, pod)
+		}
+	}
+	return eventsOf(objects)
+}
+
+// BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod evicted.
+func BenchmarkSinglePreemptors(b *testing.B) {
+	lone := preemptors{jobs: 2000, kinds: 100, plans: 2000}
+	for _, test := range []struct {
+		name string
+		crowd
+	}{
+		{"plain", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}},
+		{"gangs at their minimum", crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"ten queues", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 10}},
+		{"ten priorities", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, priorities: 10}},
+		{"node selectors", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, labels: 10}},
+	} {
+		b.Run(test.name, func(b *testing.B) { measurePreemptors(b, &test.crowd, &lone) })
+	}
+}
+
+// BenchmarkPreemptors measures the same in clusters that are harder: what runs is of several sizes, protected in part, or bound together, and
+// what arrives asks for more, comes in gangs, or gets nothing.
+func BenchmarkPreemptors(b *testing.B) {
+	lone := preemptors{jobs: 2000, kinds: 100, plans: 2000}
+	base := crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}
+	for _, test := range []struct {
+		name   string
+		change func(c *crowd, p *preemptors)
+	}{
+		{"sizes", func(_ *crowd, p *preemptors) {
+			p.asks = func(kind int) string { return fmt.Sprintf("cpu=%d memory=%dMi", 1+kind%16, 512+kind) }
+		}},
+		{"budgets", func(c *crowd, _ *preemptors) { c.budgets = 200 }},
+		{"gangs above their minimum", func(c *crowd, _ *preemptors) { c.minimum = 8 }},
+		{"half protected", func(c *crowd, _ *preemptors) { c.protected = 2 }},
+		{"jobs of their queue", func(_ *crowd, p *preemptors) { p.size = 1 }},
+		{"gangs of four", func(_ *crowd, p *preemptors) { p.jobs, p.size, p.plans = 500, 4, 500 }},
+		{"none fits, all protected", func(c *crowd, p *preemptors) { c.preemptable, p.plans = false, 0 }},
+		{"none fits, too large", func(c *crowd, p *preemptors) {
+			c.protected, p.plans = 2, 0
+			p.asks = func(kind int) string { return fmt.Sprintf("cpu=9 memory=%dMi", 512+kind) }
+		}},
+		{"none fits, too large, jobs", func(c *crowd, p *preemptors) {
+			c.protected, p.plans, p.size = 2, 0, 1
+			p.asks = func(kind int) string { return fmt.Sprintf("cpu=9 memory=%dMi", 512+kind) }
+		}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			c, p := base, lone
+			test.change(&c, &p)
+			measurePreemptors(b, &c, &p)
+		})
+	}
+}
+
+// BenchmarkReclaim measures one cycle in which 2,000 jobs of one pod, of 100 kinds, reclaim from queues above their shares.
+func BenchmarkReclaim(b *testing.B) {
+	for _, queues := range []int{1, 10} {
+		b.Run(fmt.Sprintf("%d queues", queues), func(b *testing.B) {
+			c := crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: queues, shares: "capacity"}
+			p := preemptors{jobs: 2000, kinds: 100, size: 1, queue: func(job int) string { return fmt.Sprintf("poor%d", job%queues) }, plans: 2000}
+			for i := range queues {
+				c.others = append(c.others, fmt.Sprintf("poor%d", i))
+			}
+			measurePreemptors(b, &c, &p)
+		})
+	}
+}
+
+func measurePreemptors(b *testing.B, c *crowd, p *preemptors) {
+	for range b.N {
+		b.StopTimer()
+		w := c.fill(b)
+		events := p.arrive(c)
+		b.StartTimer()
+		result := w.Scheduler.Cycle(w.Now.Add(time.Second), events)
+		b.StopTimer()
+		if got := len(result.Decisions.Plans); result.Panic != "" || got != p.plans {
+			b.Fatalf("%d plans were made, want %d: %s", got, p.plans, result.Panic)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(p.jobs*b.N)/b.Elapsed().Seconds(), "jobs/s")
+}

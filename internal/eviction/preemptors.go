@@ -13,7 +13,7 @@ import (
 func Preemptors(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	var jobs []*cluster.Job
 	for _, j := range s.Jobs(q) {
-		if rules.MayPreempt(s, j) {
+		if rules.MayPreempt(s, j) && !s.LacksRoom(j) {
 			jobs = append(jobs, j)
 		}
 	}

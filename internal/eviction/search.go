@@ -153,6 +153,7 @@ type searchFailure struct {
 	spared []verdict.Spared
 	vetoed []verdict.NodeReason
 	waits  bool // for other plans to send their evictions
+	never  bool // no pod can be evicted for it until objects change
 }
 
 // Reclaim looks for victims for a job in other queues.
@@ -223,9 +224,12 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	a := f.attempt(scope, j)
 	lower, waits := a.lowerPlans()
 	why := searchFailure{lacks: j.Lacks()}
+	why.never = len(lower) == 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
-		finds := f.mayFindVictims(scope, j) && a.mayFindVictims(pods) && f.mayTake(a)
+		finds := f.mayFindVictims(scope, j) && a.mayFindVictims(pods)
+		why.never = why.never && !finds
+		finds = finds && f.mayTake(a)
 		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.tried
 			return
@@ -334,6 +338,10 @@ func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure)
 		spared = nil // another action has reported the same pods
 	}
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}
+	if why.never && scope != decision.WithinJob && j.Verdict != nil && f.session.Judged(j) && j.Verdict.Help&(verdict.HelpNode|verdict.HelpRoom|verdict.HelpQueue) != 0 {
+		// What room would do for it is known already.
+		v.Help = v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpPod) | verdict.HelpVictims
+	}
 	if why.waits {
 		v.Help |= verdict.HelpTime // it helps that time passes: evictions that are sent are no event
 	}

@@ -74,7 +74,7 @@ func gang(name, queue string, size int, request string, options ...func(*corev1.
 // grows are the fields of the model that only grow, and decide nothing by their values.
 var grows = []string{"attention.generation", "attention.changes", "Cluster.log", "Cluster.talliedAt", "nodes.topology", "Class.matched", "Class.matchedWhen",
 	"Terms.generation", "NodeInternals.Tallied", "NodeInternals.TalliedUsed", "NodeInternals.Tasks", "TaskInternals.InNode", "TaskInternals.Budgets",
-	"HyperNodeInternals.Allocatable", "HyperNodeInternals.Used"}
+	"HyperNodeInternals.Allocatable", "HyperNodeInternals.Used", "Table.amounts", "Table.young", "Table.old", "base.pods"}
 
 // dump tells all that a model holds, each object once.
 func dump(c *cache.Cache) string {

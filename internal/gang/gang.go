@@ -167,7 +167,28 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 		refusal.Fitting = namesOf(x.Tasks())
 	}
 	x.Undo()
+	waitForRoom(s, j, &refusal, refused)
 	return &refusal, classesOf(refused)
+}
+
+// waitForRoom makes a job that does not fit wait for more room, whatever else it may lack: it cannot start before there are
+// places for as many pods of one class as it needs beside all its pods of other classes.
+func waitForRoom(s *framework.Session, j *cluster.Job, v *verdict.Verdict, refused []*cluster.Task) {
+	if v.Code != verdict.NotEnoughResources || v.Help&^(verdict.HelpNode|verdict.HelpQueue) != 0 || len(s.Policy.Vetoers) > 0 || j.Proximity != nil || len(j.Subgroups()) > 0 {
+		return
+	}
+	for _, t := range cluster.OnePerClass(refused) {
+		others := 0
+		for _, other := range j.Tasks() {
+			if other.Status == cluster.Pending && other.Class != t.Class {
+				others++
+			}
+		}
+		if needed := j.Lacks() - others; needed > 0 && s.WaitForRoom(j, t.Class, needed) {
+			v.Help = verdict.HelpRoom
+			return
+		}
+	}
 }
 
 // classesOf returns the classes of tasks, each once.

@@ -28,6 +28,8 @@ type answers struct {
 	list   list
 	looked int // nodes of domains, since the class was ranked
 
+	vacancies vacancies
+
 	preferences *preferences // of the objects
 	preferredAt uint64       // the version of the objects that they are of, counted from 1
 
@@ -126,7 +128,7 @@ func (a *answers) catchUp(e *Engine) {
 
 // unrank drops everything that is stored by slot, and the questions, which may count pods by topology domain.
 func (a *answers) unrank() {
-	*a = answers{class: a.class, objects: a.objects, needs: a.needs, asked: a.asked, list: a.list}
+	*a = answers{class: a.class, objects: a.objects, needs: a.needs, asked: a.asked, list: a.list, vacancies: a.vacancies}
 }
 
 // lookAtAll works out all answers and builds the heap.

@@ -13,6 +13,7 @@ import (
 // Engine finds nodes for tasks: by what is free now, or, as an outlook, by what will be free once evicted pods are gone and
 // pipelined tasks are placed. It stores its answers, so it should live as long as its policy.
 type Engine struct {
+	vacated      uint64 // how often a node had room for more, see Room
 	cluster      *model.Cluster
 	ahead        bool // it is an outlook
 	filters      []Filter
@@ -195,7 +196,7 @@ func (e *Engine) current(k *cluster.Class) *answers {
 	invalidate(e.invalidators)
 	a.followTaints(e)
 	if !a.ranked {
-		e.makeSpace()
+		makeSpace(e)
 		e.ranked++
 	}
 	a.catchUp(e)
@@ -232,7 +233,7 @@ func (e *Engine) of(k *cluster.Class) *answers {
 
 // makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the ranked answers of the half that
 // was not asked for longest.
-func (e *Engine) makeSpace() {
+func makeSpace(e *Engine) {
 	if e.ranked < most(e.cluster, answersBytes) {
 		return
 	}

@@ -101,14 +101,49 @@ type JobInternals struct {
 
 	IsWaiting, IsTouched bool // membership in the model's lists
 	Backlog              BacklogPlace
+	Room                 RoomWait // if the verdict lists HelpRoom
+}
+
+// RoomWait is room that a job waits for: it cannot start before nodes have room for so many pods of a class.
+type RoomWait struct {
+	Class   *Class
+	Pods    int64
+	Version uint64 // of the room when the job was refused, see [RoomCounter]
+}
+
+// RoomCounter returns for how many pods of a class nodes have room, and a version that grows when a node has room for more.
+type RoomCounter func(k *Class) (pods int64, version uint64)
+
+// IsThere reports whether there may be enough room that was not there when the job was refused. If there is more, and not
+// enough, it only counts from now on.
+func (w *RoomWait) IsThere(count RoomCounter) bool {
+	if w.Class == nil || !w.Class.InUse() || count == nil {
+		return true
+	}
+	pods, version := count(w.Class)
+	if version == w.Version {
+		return false
+	}
+	if pods >= w.Pods {
+		return true
+	}
+	w.Version = version
+	return false
 }
 
 // BacklogPlace is where a job is in the model's lists of waiting jobs.
 type BacklogPlace struct {
 	IsUnsettled, IsAttended, IsResting bool
 
-	WaitingAt, RestingAt int          // the index in these lists
-	RestsFor             verdict.Help // kinds of help
+	WaitingAt, RestingAt int // the index in these lists
+	RestsFor             RestKey
+}
+
+// RestKey is what resting jobs wait for: kinds of help, and with HelpRoom room for so many pods of a class.
+type RestKey struct {
+	Help  verdict.Help
+	Class *Class
+	Pods  int64
 }
 
 // SchedulerPods is the number of pods that name a scheduler.

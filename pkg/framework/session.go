@@ -37,6 +37,13 @@ type Outlook interface {
 	CanOpen(t *cluster.Task, n *cluster.Node) bool
 }
 
+// RoomCounter counts the room on nodes. The placement engine implements it.
+type RoomCounter interface {
+	// Room returns for how many pods of a class the nodes have room at most, and a version that grows when a node has room
+	// for more.
+	Room(k *cluster.Class) (pods int64, version uint64)
+}
+
 // Supplier knows which volumes and devices tasks need. The placement engine implements it.
 type Supplier interface {
 	// Reserve returns the volumes and devices that a task takes on a node, nil if none. ok is false if the node lacks
@@ -84,6 +91,7 @@ type Session struct {
 	queues   []*cluster.Queue
 	jobs     map[*cluster.Queue][]*cluster.Job
 	judged   map[*cluster.Job]bool
+	roomed   map[*cluster.Job]bool // only room has helped them, see LacksRoom
 	domain   *cluster.Domain
 	trial    bool
 	placed   []*cluster.Task // in open transactions
@@ -135,7 +143,7 @@ func Open(c *cache.Cache, policy *Policy, placer Placer, now time.Time) *Session
 // NewSession returns a session that is not open yet.
 func NewSession(c *model.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
 	return &Session{Questions: Questions{Policy: policy}, Cluster: c, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
-		judged: map[*cluster.Job]bool{}, heads: map[place]head{}}
+		judged: map[*cluster.Job]bool{}, roomed: map[*cluster.Job]bool{}, heads: map[place]head{}}
 }
 
 // NewTrial returns a session for a question inside [model.Cluster.Try]: what the same code would decide. It lists
@@ -153,8 +161,14 @@ func (s *Session) IsTrial() bool { return s.trial }
 // problem gets its verdict here and is left out. So is a job for which nothing has changed since its last verdict.
 func (s *Session) Open() {
 	s.OpenPlugins()
-	for _, j := range s.Cluster.Retry(s.Now) {
+	helped, roomed := s.Cluster.Retry(s.Now, s.room())
+	for _, j := range helped {
 		s.join(j)
+	}
+	for _, j := range roomed {
+		if s.join(j) {
+			s.roomed[j] = true
+		}
 	}
 	slices.SortFunc(s.queues, cluster.CompareQueues)
 	for _, jobs := range s.jobs {
@@ -174,6 +188,49 @@ func (s *Session) OpenPlugins() {
 		plugin.OpenSession(s)
 		end()
 	}
+}
+
+// room returns what counts the room on nodes now and in the outlook, nil if it cannot be counted.
+func (s *Session) room() cluster.RoomCounter {
+	now, ok := s.Placer.(RoomCounter)
+	if !ok {
+		return nil
+	}
+	outlook, ok := s.Outlook.(RoomCounter)
+	if !ok {
+		return now.Room
+	}
+	return func(k *cluster.Class) (int64, uint64) {
+		pods, version := now.Room(k)
+		later, laterVersion := outlook.Room(k)
+		return max(pods, later), version + laterVersion
+	}
+}
+
+// WaitForRoom notes that a job cannot start unless nodes have room for so many pods of a class, if they have less now. It
+// reports whether that is so. Then [verdict.HelpRoom] takes the place of HelpNode in the verdict.
+func (s *Session) WaitForRoom(j *cluster.Job, k *cluster.Class, pods int) bool {
+	now, ok := s.Placer.(RoomCounter)
+	if !ok || s.trial || s.Cluster.DependsOnPods(k) || k.NeedsSupplies() {
+		return false
+	}
+	if there, _ := now.Room(k); there >= int64(pods) {
+		return false
+	}
+	_, version := s.room()(k)
+	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version})
+	return true
+}
+
+// LacksRoom reports whether a job is in the session only because there was room for it, and other jobs have got the room
+// since. What its verdict says still holds.
+func (s *Session) LacksRoom(j *cluster.Job) bool {
+	if !s.roomed[j] || s.judged[j] {
+		return false
+	}
+	w := s.Cluster.RoomWait(j)
+	pods, _ := s.room()(w.Class)
+	return pods < w.Pods
 }
 
 // join adds a job to the session.

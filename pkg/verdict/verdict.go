@@ -84,12 +84,14 @@ type Help uint8
 
 // The kinds of change.
 const (
-	HelpNode   Help = 1 << iota // a node joins, changes, or gets room
-	HelpQueue                   // a queue changes, or holds less
-	HelpJob                     // the job or one of its pods changes
-	HelpTime                    // time passes
-	HelpPod                     // a pod gets a node or other labels, which matters for affinity
-	HelpSupply                  // a volume, a device or a claim is added, changes or is released
+	HelpNode    Help = 1 << iota // a node joins, changes, or gets room
+	HelpQueue                    // a queue changes, or holds less
+	HelpJob                      // the job or one of its pods changes
+	HelpTime                     // time passes
+	HelpPod                      // a pod gets a node or other labels, which matters for affinity
+	HelpSupply                   // a volume, a device or a claim is added, changes or is released
+	HelpRoom                     // a node changes, or nodes have room for as many pods as the job needs of one class
+	HelpVictims                  // a pod may be a victim that could not be one before: it is new, or an object that protects it has changed
 )
 
 // Shortage is a lack of one resource, in the resource's unit (see package resources).

@@ -21,6 +21,7 @@ type shape struct {
 type refusal struct {
 	decisions int
 	verdict   *verdict.Verdict
+	room      cluster.RoomWait
 }
 
 // placeGang is [gang.Place] for a job that is not ready. A gang of the same shape as one that was refused is refused for the same reasons,
@@ -34,6 +35,9 @@ func (r *run) placeGang(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict 
 	decisions := len(s.Binds) + len(s.Plans)
 	if known, ok := r.refused[of]; ok && known.decisions == decisions && s.MayAllocate(tasks[0]) == nil && s.MayBind(tasks[0]) == nil {
 		v := *known.verdict
+		if v.Help&verdict.HelpRoom != 0 {
+			s.Cluster.WaitForRoom(j, known.room)
+		}
 		v.Fitting = nil
 		for _, t := range tasks[:len(known.verdict.Fitting)] {
 			v.Fitting = append(v.Fitting, t.Pod.Name)
@@ -42,7 +46,7 @@ func (r *run) placeGang(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict 
 	}
 	v := gang.Place(s, j, tasks)
 	if v != nil && v.Code == verdict.NotEnoughResources {
-		r.refused[of] = refusal{decisions: decisions, verdict: v}
+		r.refused[of] = refusal{decisions: decisions, verdict: v, room: s.Cluster.RoomWait(j)}
 	}
 	return v
 }

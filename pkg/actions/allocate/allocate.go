@@ -131,6 +131,9 @@ func (r *run) serve(q *cluster.Queue) bool {
 // place places the next part of a job and reports whether there is more to place.
 func (r *run) place(j *cluster.Job) bool {
 	s := r.session
+	if s.LacksRoom(j) {
+		return false
+	}
 	if v := s.HeldUp(j); v != nil {
 		if j.Plan == nil {
 			s.AddVerdict(j, v)

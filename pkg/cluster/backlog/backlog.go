@@ -10,16 +10,21 @@ import (
 )
 
 // New returns an empty backlog.
-func New() Backlog { return Backlog{resting: map[verdict.Help]*group{}} }
+func New() Backlog {
+	return Backlog{resting: map[cluster.RestKey]*group{}, highest: map[*cluster.Queue]int32{}}
+}
 
 // Backlog holds the jobs that wait.
 type Backlog struct {
 	waiting   []*cluster.Job // jobs with pending tasks, or pending admission
 	unsettled []*cluster.Job // listed since the model was last settled; they may wait no longer
 	attended  []*cluster.Job // of those that wait, the ones that do not rest
-	resting   map[verdict.Help]*group
+	resting   map[cluster.RestKey]*group
 	before    []*cluster.Job // attended before, empty; its memory is used again
 	frozen    bool           // see Freeze
+
+	seen    wake.Counts              // when awakenHelped was called last
+	highest map[*cluster.Queue]int32 // priority of a job that new victims would help
 }
 
 // group are jobs that rest until one of the same kinds of help comes.
@@ -27,6 +32,7 @@ type group struct {
 	jobs   []*cluster.Job
 	counts wake.Counts // nothing has happened until then that helps one of them
 	oldest time.Time   // no job was tried before
+	room   cluster.RoomWait
 }
 
 // Waiting returns the jobs that had pending tasks, or were pending admission, when the model was last settled, in no
@@ -85,58 +91,102 @@ func (b *Backlog) awaken(j *cluster.Job) {
 	if !j.Internal.Backlog.IsResting {
 		return
 	}
-	g := b.resting[j.Internal.Backlog.RestsFor]
+	key := j.Internal.Backlog.RestsFor
+	g := b.resting[key]
 	at, last := j.Internal.Backlog.RestingAt, g.jobs[len(g.jobs)-1]
 	g.jobs[at], last.Internal.Backlog.RestingAt = last, at
 	g.jobs[len(g.jobs)-1] = nil
 	g.jobs = g.jobs[:len(g.jobs)-1]
-	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestingAt, j.Internal.Backlog.RestsFor = false, 0, 0
+	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestingAt, j.Internal.Backlog.RestsFor = false, 0, cluster.RestKey{}
+	if len(g.jobs) == 0 {
+		delete(b.resting, key)
+	}
 }
 
-// Rest lets a job rest until something happens that its verdict lists. Nothing must have happened since.
-func (b *Backlog) Rest(j *cluster.Job, counts *wake.Counts) {
-	help := wake.Hopes(j.Verdict)
-	g := b.resting[help]
+// rest lets a job rest until something happens that its verdict lists. Nothing must have happened since.
+func (b *Backlog) rest(j *cluster.Job, counts *wake.Counts) {
+	b.Watch(j)
+	key := KeyOf(j)
+	g := b.resting[key]
 	if g == nil {
 		g = &group{}
-		b.resting[help] = g
+		b.resting[key] = g
 	}
 	if len(g.jobs) == 0 || j.Internal.LookedAt.Before(g.oldest) {
 		g.oldest = j.Internal.LookedAt
 	}
-	g.counts = *counts
-	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestsFor, j.Internal.Backlog.RestingAt = true, help, len(g.jobs)
+	g.counts, g.room = *counts, j.Internal.Room
+	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestsFor, j.Internal.Backlog.RestingAt = true, key, len(g.jobs)
 	g.jobs = append(g.jobs, j)
 }
 
-// AwakenHelped attends to all jobs of the groups for which something has happened, or of which a job was not tried since
-// before.
-func (b *Backlog) AwakenHelped(counts *wake.Counts, before time.Time) {
-	for help, g := range b.resting {
-		if len(g.jobs) == 0 || !g.counts.Differ(counts, help) && g.oldest.After(before) {
-			continue
-		}
-		for _, j := range g.jobs {
-			j.Internal.Backlog.IsResting, j.Internal.Backlog.IsAttended = false, true
-			b.attended = append(b.attended, j)
-		}
-		clear(g.jobs)
-		g.jobs = g.jobs[:0]
+// Watch must be called when a job has got another verdict.
+func (b *Backlog) Watch(j *cluster.Job) {
+	if v := j.Verdict; v == nil || v.Help&verdict.HelpVictims == 0 || b.frozen {
+		return
+	}
+	if highest, ok := b.highest[j.Queue]; !ok || j.Priority > highest {
+		b.highest[j.Queue] = j.Priority
 	}
 }
 
-// IsAnyHelped reports whether something has happened that helps a resting job.
-func (b *Backlog) IsAnyHelped(counts *wake.Counts) bool {
-	for help, g := range b.resting {
-		if len(g.jobs) > 0 && g.counts.Differ(counts, help) {
+// MayPreempt reports whether a waiting job that new victims would help is of another queue than a job, or of a higher
+// priority.
+func (b *Backlog) MayPreempt(j *cluster.Job) bool {
+	for q, highest := range b.highest {
+		if j == nil || q != j.Queue || highest > j.Priority {
 			return true
 		}
 	}
 	return false
 }
 
-// TakeAttended returns the attended waiting jobs, and attends to none. The slice is valid until the next call.
-func (b *Backlog) TakeAttended() []*cluster.Job {
+// KeyOf returns what a job rests for.
+func KeyOf(j *cluster.Job) cluster.RestKey {
+	key := cluster.RestKey{Help: wake.Hopes(j.Verdict)}
+	if waitsForRoom(j) {
+		key.Class, key.Pods = j.Internal.Room.Class, j.Internal.Room.Pods
+	}
+	return key
+}
+
+// waitsForRoom reports whether enough room would help a job.
+func waitsForRoom(j *cluster.Job) bool {
+	return j.Verdict != nil && j.Verdict.Help&verdict.HelpRoom != 0
+}
+
+// awakenHelped attends to all jobs of the groups for which something has happened, for which there is room, or of which a
+// job was not tried since before.
+func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, before time.Time) {
+	if b.seen.Differ(counts, verdict.HelpVictims) {
+		clear(b.highest) // all that watch are looked at now
+	}
+	b.seen = *counts
+	for key, g := range b.resting {
+		if !g.counts.Differ(counts, key.Help) && g.oldest.After(before) && (key.Class == nil || !g.room.IsThere(room)) {
+			continue
+		}
+		for _, j := range g.jobs {
+			j.Internal.Backlog.IsResting, j.Internal.Backlog.IsAttended = false, true
+			j.Internal.Backlog.RestingAt, j.Internal.Backlog.RestsFor = 0, cluster.RestKey{}
+			b.attended = append(b.attended, j)
+		}
+		delete(b.resting, key)
+	}
+}
+
+// IsAnyHelped reports whether something has happened that helps a resting job.
+func (b *Backlog) IsAnyHelped(counts *wake.Counts) bool {
+	for key, g := range b.resting {
+		if g.counts.Differ(counts, key.Help) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeAttended returns the attended waiting jobs, and attends to none. The slice is valid until the next call.
+func (b *Backlog) takeAttended() []*cluster.Job {
 	jobs := b.attended
 	b.attended = b.before[:0]
 	for _, j := range jobs {
@@ -159,4 +209,51 @@ func (b *Backlog) Thaw(waiting int) {
 		j.Internal.IsWaiting, j.Internal.Backlog.WaitingAt = false, 0
 	}
 	b.waiting = b.waiting[:waiting]
+}
+
+// LongestRest is after how long a job is tried again without any help. If the scheduler fails to notice a change, the job
+// waits for minutes, not for ever (source: kube-scheduler does the same).
+const LongestRest = 5 * time.Minute
+
+// Judge says for which jobs something has happened.
+type Judge interface {
+	// ShouldRetry reports whether a job is to be tried. The caller then tries it.
+	ShouldRetry(j *cluster.Job, now time.Time) bool
+	// IsHelped reports whether anything has happened that the job's verdict lists as help.
+	IsHelped(j *cluster.Job) bool
+}
+
+// Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
+// time, and those for which only room on nodes may have become enough, in no particular order. The others rest. A job with
+// a plan in force is not tried. room may be nil.
+func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, judge Judge) (helped, roomed []*cluster.Job) {
+	b.awakenHelped(counts, room, now.Add(-LongestRest))
+	for _, j := range b.takeAttended() {
+		// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
+		switch {
+		case j.Plan == nil && judge.ShouldRetry(j, now):
+			helped = append(helped, j)
+			b.Attend(j)
+		case j.Plan == nil && hasRoom(j, room, now):
+			roomed = append(roomed, j)
+			b.Attend(j)
+		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero() || judge.IsHelped(j):
+			b.Attend(j)
+		default:
+			b.rest(j, counts)
+		}
+		if !j.Admission.Revisit.After(now) {
+			j.Admission.Revisit = time.Time{}
+		}
+	}
+	return helped, roomed
+}
+
+// hasRoom reports whether nodes have got enough room for a job that waits for it.
+func hasRoom(j *cluster.Job, room cluster.RoomCounter, now time.Time) bool {
+	if !waitsForRoom(j) || now.Before(j.NotBefore) || !j.Internal.Room.IsThere(room) {
+		return false
+	}
+	j.Internal.LookedAt = now
+	return true
 }

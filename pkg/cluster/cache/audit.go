@@ -9,11 +9,11 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/backlog"
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/supplies"
-	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -256,8 +256,8 @@ func (a *audit) jobs() {
 		if j.Internal.IsWaiting && !k.writer.IsInTrial() && j.Internal.Backlog.IsAttended == j.Internal.Backlog.IsResting {
 			a.found = append(a.found, fmt.Sprintf("%s waits: attended %t, resting %t", what, j.Internal.Backlog.IsAttended, j.Internal.Backlog.IsResting))
 		}
-		if j.Internal.Backlog.IsResting && wake.Hopes(j.Verdict) != j.Internal.Backlog.RestsFor {
-			a.found = append(a.found, fmt.Sprintf("%s rests for %b, should for %b", what, j.Internal.Backlog.RestsFor, wake.Hopes(j.Verdict)))
+		if j.Internal.Backlog.IsResting && backlog.KeyOf(j) != j.Internal.Backlog.RestsFor {
+			a.found = append(a.found, fmt.Sprintf("%s rests for %v, should for %v", what, j.Internal.Backlog.RestsFor, backlog.KeyOf(j)))
 		}
 	}
 }

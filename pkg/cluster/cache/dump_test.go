@@ -26,7 +26,7 @@ var leftOut = []string{
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "TaskInternals.InNode", "TaskInternals.Budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
 	"base.pods", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.sharesMore", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
-	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "JobInternals.Backlog",
+	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "Backlog.seen", "Backlog.highest", "JobInternals.Backlog", "JobInternals.Room",
 }
 
 // holders are the parts of the model that hold others by name.

@@ -134,6 +134,7 @@ func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 		a.touch(j)
 	}
 	j.Verdict = v
+	a.backlog.Watch(j)
 	a.backlog.Attend(j)
 }
 
@@ -157,17 +158,13 @@ func (a *attention) Present(j *cluster.Job) wake.Stamp { return a.world.Stamp(j.
 // turn.
 const postponement = 100 * time.Millisecond
 
-// longestRest is after how long a job is tried again without any help. If the scheduler fails to notice a change, the job
-// waits for minutes, not for ever (source: kube-scheduler does the same).
-const longestRest = 5 * time.Minute
-
 // ShouldRetry reports whether anything has happened since a job's verdict that could help it, or whether it was not tried for a
 // long time. The caller then tries the job.
 func (a *attention) ShouldRetry(j *cluster.Job, now time.Time) bool {
 	if now.Before(j.NotBefore) {
 		return false
 	}
-	hasRested := !j.Internal.LookedAt.IsZero() && now.Sub(j.Internal.LookedAt) >= longestRest
+	hasRested := !j.Internal.LookedAt.IsZero() && now.Sub(j.Internal.LookedAt) >= backlog.LongestRest
 	j.Postponed, j.Internal.Postponed = j.Internal.Postponed, 0
 	hopeful := hasRested || j.Postponed != 0 || a.IsHelped(j)
 	if hopeful || j.Internal.LookedAt.IsZero() {
@@ -187,25 +184,13 @@ func (a *attention) IsHelped(j *cluster.Job) bool {
 	return a.world.IsHelped(&j.Internal.Judged, j.Internal.Version, j.Verdict)
 }
 
-// Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
-// time, in no particular order. The others rest. A job with a plan in force is not tried.
-func (a *attention) Retry(now time.Time) []*cluster.Job {
-	a.backlog.AwakenHelped(&a.world.Counts, now.Add(-longestRest))
-	var retried []*cluster.Job
-	for _, j := range a.backlog.TakeAttended() {
-		// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
-		switch {
-		case j.Plan == nil && a.ShouldRetry(j, now):
-			retried = append(retried, j)
-			a.backlog.Attend(j)
-		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero() || a.IsHelped(j):
-			a.backlog.Attend(j)
-		default:
-			a.backlog.Rest(j, &a.world.Counts)
-		}
-		if !j.Admission.Revisit.After(now) {
-			j.Admission.Revisit = time.Time{}
-		}
-	}
-	return retried
+// Retry returns the waiting jobs that something may have helped, see [backlog.Backlog.Retry]. room may be nil.
+func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped, roomed []*cluster.Job) {
+	return a.backlog.Retry(now, &a.world.Counts, room, a)
 }
+
+// WaitForRoom says that a job cannot start before there is more room for pods of a class. Its verdict must list HelpRoom.
+func (a *attention) WaitForRoom(j *cluster.Job, w cluster.RoomWait) { j.Internal.Room = w }
+
+// RoomWait returns what was last said to WaitForRoom about a job.
+func (a *attention) RoomWait(j *cluster.Job) cluster.RoomWait { return j.Internal.Room }

@@ -85,7 +85,11 @@ func (c *Cluster) Spare(t *cluster.Task) {
 func (c *Cluster) Commit(t *cluster.Task) {
 	invariant(t.Status == cluster.Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, cluster.Binding, t.Node)
-	c.world.Note(wake.PodPlaced)
+	if c.backlog.MayPreempt(t.Job) {
+		c.world.Note(wake.PodPlaced)
+	} else {
+		c.world.Note(wake.PodCommitted)
+	}
 	c.sharesMore = c.sharesMore || t.Node.Internal.Standing != cluster.StandsUsable
 }
 

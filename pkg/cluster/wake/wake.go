@@ -22,6 +22,7 @@ const (
 	ClassShown                  // a PriorityClass is added, changed or removed, which changes the order of jobs
 	UsageFreed                  // a queue holds or requests less, or admitted jobs lack less in it
 	ShareChanged                // a queue has another share, because requests of other queues or the cluster have changed
+	PodCommitted                // a pod gets a node, and cannot be a victim of a job that waits
 	PodPlaced                   // a pod gets a node, which matters for affinity, and may be evicted
 	PodRelabelled               // the labels, or annotations about eviction, of a pod with a node or nominated node have changed
 	PodGrown                    // a pod with a node requests more, so that its queue and its eviction have more to offer
@@ -38,26 +39,27 @@ const (
 
 // Helps says which kinds of help in a verdict each cause provides.
 var Helps = [NumCauses]verdict.Help{
-	NodeShown:      verdict.HelpNode | verdict.HelpQueue,
-	NodeTouched:    verdict.HelpNode,
-	RoomFreed:      verdict.HelpNode,
-	HyperNodeShown: verdict.HelpNode,
-	QueueShown:     verdict.HelpQueue,
+	NodeShown:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpQueue | verdict.HelpVictims,
+	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpVictims,
+	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
+	HyperNodeShown: verdict.HelpNode | verdict.HelpRoom | verdict.HelpVictims,
+	QueueShown:     verdict.HelpQueue | verdict.HelpVictims,
 	QuotaShown:     verdict.HelpQueue,
-	ClassShown:     verdict.HelpQueue,
+	ClassShown:     verdict.HelpQueue | verdict.HelpVictims,
 	UsageFreed:     verdict.HelpQueue,
 	ShareChanged:   verdict.HelpQueue,
-	PodPlaced:      verdict.HelpPod,
-	PodRelabelled:  verdict.HelpPod,
-	PodGrown:       verdict.HelpPod | verdict.HelpQueue,
-	VictimsChanged: verdict.HelpPod,
-	BudgetFreed:    verdict.HelpPod,
-	RefusalOver:    verdict.HelpPod,
-	NamespaceShown: verdict.HelpPod,
+	PodCommitted:   verdict.HelpPod,
+	PodPlaced:      verdict.HelpPod | verdict.HelpVictims,
+	PodRelabelled:  verdict.HelpPod | verdict.HelpVictims,
+	PodGrown:       verdict.HelpPod | verdict.HelpQueue | verdict.HelpVictims,
+	VictimsChanged: verdict.HelpPod | verdict.HelpVictims,
+	BudgetFreed:    verdict.HelpPod | verdict.HelpVictims,
+	RefusalOver:    verdict.HelpPod | verdict.HelpVictims,
+	NamespaceShown: verdict.HelpPod | verdict.HelpVictims,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
-	PlanAdopted:    verdict.HelpNode | verdict.HelpPod | verdict.HelpQueue,
-	PlanEnded:      verdict.HelpNode | verdict.HelpPod | verdict.HelpQueue,
+	PlanAdopted:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpQueue | verdict.HelpVictims,
+	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpQueue | verdict.HelpVictims,
 }
 
 // Counts is how often each kind of help was provided, by the bit of a [verdict.Help].

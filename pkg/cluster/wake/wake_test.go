@@ -9,7 +9,7 @@ import (
 
 func TestEveryCauseHelpsAndEveryHopeHasACause(t *testing.T) {
 	// Of the others the job itself and the clock take care.
-	hopes := verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpSupply
+	hopes := verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpSupply | verdict.HelpRoom | verdict.HelpVictims
 	var served verdict.Help
 	for cause := range wake.NumCauses {
 		if wake.Helps[cause] == 0 || wake.Helps[cause]&^hopes != 0 {

@@ -224,8 +224,8 @@ type Judge interface {
 }
 
 // Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
-// time, and those for which only room on nodes may have become enough, in no particular order. The others rest. A job with
-// a plan in force is not tried. room may be nil.
+// time. Those for which only room on nodes may have become enough are roomed. The order is not defined. The others rest. A
+// job with a plan in force is not tried. room may be nil.
 func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, judge Judge) (helped, roomed []*cluster.Job) {
 	b.awakenHelped(counts, room, now.Add(-LongestRest))
 	for _, j := range b.takeAttended() {

@@ -138,7 +138,7 @@ func (c *Counts) rateAffinity(fronts []Front) {
 	for i := range fronts {
 		if f := &fronts[i]; !f.IsRefused {
 			share := float64(c.pointsOf(f.Slot)-least) / float64(most-least)
-			f.Score += int64(float64(fwk.MaxNodeScore)*share) * c.policy.AffinityWeight
+			f.Score += int64(float64(fwk.MaxScore)*share) * c.policy.AffinityWeight
 		}
 	}
 }
@@ -171,9 +171,9 @@ func (c *Counts) rateSpread(fronts []Front) {
 		switch {
 		case !c.isSpread(f): // a node that lacks a topology key gets nothing
 		case most == 0:
-			f.Score += fwk.MaxNodeScore * c.policy.SpreadWeight
+			f.Score += fwk.MaxScore * c.policy.SpreadWeight
 		default:
-			f.Score += fwk.MaxNodeScore * (most + least - c.crowdOf(f.Slot, weights)) / most * c.policy.SpreadWeight
+			f.Score += fwk.MaxScore * (most + least - c.crowdOf(f.Slot, weights)) / most * c.policy.SpreadWeight
 		}
 	}
 }

@@ -236,6 +236,16 @@ func (w *setup) check(t *cluster.Task) {
 			w.Fatalf("for %s the engine says of %s that it fits is %t, worked out afresh it is %+v", t.Key().Name, n.Name, w.Engine.Fits(t, n), a)
 		}
 	}
+	fit := 0
+	for _, a := range answers {
+		if a.why == "" {
+			fit++
+		}
+	}
+	room, _ := w.Engine.Room(t.Class)
+	if isExact := !w.Cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies(); room < int64(fit) || isExact && fit == 0 && room > 0 {
+		w.Fatalf("for %s the engine counts room for %d, and %d nodes have room", t.Key().Name, room, fit)
+	}
 	got := w.Engine.Best(t)
 	if got != best {
 		w.Fatalf("for %s the engine says %s, worked out afresh it is %s\n%s", t.Key().Name, nameOf(got), nameOf(best), w.describe(answers))

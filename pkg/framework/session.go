@@ -92,6 +92,7 @@ type Session struct {
 	jobs     map[*cluster.Queue][]*cluster.Job
 	judged   map[*cluster.Job]bool
 	roomed   map[*cluster.Job]bool // only room has helped them, see LacksRoom
+	counted  map[*cluster.Class]counted
 	domain   *cluster.Domain
 	trial    bool
 	placed   []*cluster.Task // in open transactions
@@ -143,7 +144,7 @@ func Open(c *cache.Cache, policy *Policy, placer Placer, now time.Time) *Session
 // NewSession returns a session that is not open yet.
 func NewSession(c *model.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
 	return &Session{Questions: Questions{Policy: policy}, Cluster: c, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
-		judged: map[*cluster.Job]bool{}, roomed: map[*cluster.Job]bool{}, heads: map[place]head{}}
+		judged: map[*cluster.Job]bool{}, roomed: map[*cluster.Job]bool{}, counted: map[*cluster.Class]counted{}, heads: map[place]head{}}
 }
 
 // NewTrial returns a session for a question inside [model.Cluster.Try]: what the same code would decide. It lists
@@ -161,7 +162,11 @@ func (s *Session) IsTrial() bool { return s.trial }
 // problem gets its verdict here and is left out. So is a job for which nothing has changed since its last verdict.
 func (s *Session) Open() {
 	s.OpenPlugins()
-	helped, roomed := s.Cluster.Retry(s.Now, s.room())
+	var room cluster.RoomCounter
+	if _, ok := s.Placer.(RoomCounter); ok {
+		room = s.room
+	}
+	helped, roomed := s.Cluster.Retry(s.Now, room)
 	for _, j := range helped {
 		s.join(j)
 	}
@@ -190,21 +195,26 @@ func (s *Session) OpenPlugins() {
 	}
 }
 
-// room returns what counts the room on nodes now and in the outlook, nil if it cannot be counted.
-func (s *Session) room() cluster.RoomCounter {
-	now, ok := s.Placer.(RoomCounter)
-	if !ok {
-		return nil
+// counted is the room for a class at a position of [model.Cluster.Changes].
+type counted struct {
+	position, version uint64
+	pods              int64
+}
+
+// room counts the room on nodes now and in the outlook. Jobs of one class ask one after the other, so it keeps what it
+// has counted until a node changes. The Placer must be a [RoomCounter].
+func (s *Session) room(k *cluster.Class) (pods int64, version uint64) {
+	_, position, _ := s.Cluster.Changes(0)
+	if known, ok := s.counted[k]; ok && known.position == position {
+		return known.pods, known.version
 	}
-	outlook, ok := s.Outlook.(RoomCounter)
-	if !ok {
-		return now.Room
-	}
-	return func(k *cluster.Class) (int64, uint64) {
-		pods, version := now.Room(k)
+	pods, version = s.Placer.(RoomCounter).Room(k)
+	if outlook, ok := s.Outlook.(RoomCounter); ok {
 		later, laterVersion := outlook.Room(k)
-		return max(pods, later), version + laterVersion
+		pods, version = max(pods, later), version+laterVersion
 	}
+	s.counted[k] = counted{position: position, pods: pods, version: version}
+	return pods, version
 }
 
 // WaitForRoom notes that a job cannot start unless nodes have room for so many pods of a class, if they have less now. It
@@ -217,7 +227,7 @@ func (s *Session) WaitForRoom(j *cluster.Job, k *cluster.Class, pods int) bool {
 	if there, _ := now.Room(k); there >= int64(pods) {
 		return false
 	}
-	_, version := s.room()(k)
+	_, version := s.room(k)
 	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version})
 	return true
 }
@@ -229,7 +239,7 @@ func (s *Session) LacksRoom(j *cluster.Job) bool {
 		return false
 	}
 	w := s.Cluster.RoomWait(j)
-	pods, _ := s.room()(w.Class)
+	pods, _ := s.room(w.Class)
 	return pods < w.Pods
 }
 

@@ -195,8 +195,8 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 	t.Run("and all at once when no bindings wait", func(t *testing.T) {
 		isBusy := true
 		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
-			for range 10 {
-				w.Put(note{name: fmt.Sprint(len(w.slots)), text: "1", written: n})
+			for i := range 10 {
+				w.Put(note{name: fmt.Sprint(i), text: "1", written: n})
 			}
 			time.Sleep(150 * time.Millisecond)
 			isBusy = false

@@ -30,12 +30,10 @@ func (action) Execute(s *framework.Session) {
 	queues := slices.Clone(s.Queues())
 	slices.SortFunc(queues, s.CompareQueues)
 	for _, q := range queues {
-		jobs := slices.Clone(s.Jobs(q))
+		jobs := slices.DeleteFunc(slices.Clone(s.Jobs(q)), func(j *cluster.Job) bool { return j.IsPendingAdmission() || j.Plan != nil || s.LacksRoom(j) })
 		slices.SortFunc(jobs, s.CompareJobs)
 		for _, j := range jobs {
-			if !j.IsPendingAdmission() && j.Plan == nil {
-				s.LookAt(j, func() { fill(s, j) })
-			}
+			s.LookAt(j, func() { fill(s, j) })
 		}
 	}
 }

@@ -186,6 +186,9 @@ func (a *attention) IsHelped(j *cluster.Job) bool {
 
 // Retry returns the waiting jobs that something may have helped, see [backlog.Backlog.Retry]. room may be nil.
 func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped, roomed []*cluster.Job) {
+	if a.world.Overlook != nil && a.world.Overlook(wake.RoomCounted) {
+		room = func(*cluster.Class) (int64, uint64) { return 0, 0 }
+	}
 	return a.backlog.Retry(now, &a.world.Counts, room, a)
 }
 

@@ -134,7 +134,7 @@ func (t *Table) share(p, other *Pod) *Pod {
 	if other == nil {
 		return p
 	}
-	if other.UID == p.UID {
+	if other.UID == p.UID && other.Name == p.Name {
 		p.Name, p.UID = other.Name, other.UID
 		if p.DeletionTimestamp != nil && other.DeletionTimestamp.Equal(p.DeletionTimestamp) {
 			p.DeletionTimestamp = other.DeletionTimestamp

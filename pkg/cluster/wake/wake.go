@@ -16,6 +16,7 @@ const (
 	NodeShown      Cause = iota // a node is added, changed or removed, and with it the size of the cluster
 	NodeTouched                 // the answer of a plugin about a node has changed with time, or is new
 	RoomFreed                   // a pod requests less, leaves its node, or begins to
+	RoomCounted                 // nodes have room for more pods of a class than when a job was refused
 	HyperNodeShown              // a HyperNode or its nodes have changed
 	QueueShown                  // a queue is added, changed or removed
 	QuotaShown                  // a ResourceQuota is added, changed or removed
@@ -42,6 +43,7 @@ var Helps = [NumCauses]verdict.Help{
 	NodeShown:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpQueue | verdict.HelpVictims,
 	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpVictims,
 	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
+	RoomCounted:    verdict.HelpRoom, // it is not noted: see cluster.RoomCounter
 	HyperNodeShown: verdict.HelpNode | verdict.HelpRoom | verdict.HelpVictims,
 	QueueShown:     verdict.HelpQueue | verdict.HelpVictims,
 	QuotaShown:     verdict.HelpQueue,

@@ -1,0 +1,90 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
+)
+
+// full is a cluster of three nodes, each with three pods of 1 CPU.
+func full(t *testing.T, options ...any) *loop.Loop {
+	w := loop.New(t, loop.Evicting("predicates", "proportion", "nodeorder")).Set(fixture.PriorityClass("high", 10))
+	for i := range 3 {
+		w.Set(fixture.Node(fmt.Sprintf("n%d", i), "cpu=3"))
+	}
+	for i := range 9 {
+		w.Set(fixture.Group(fmt.Sprint("runs-", i), "default", 1))
+		w.Set(fixture.Pod(fmt.Sprint("runs-", i, "-0"), fixture.In(fmt.Sprint("runs-", i)), fixture.Asks("cpu=1"), fixture.On(fmt.Sprintf("n%d", i%3))))
+	}
+	w.Cycle()
+	return w.Set(options...)
+}
+
+// tried is how many cycles have tried a job, and left it waiting.
+func tried(w *loop.Loop, job string) uint64 { return w.JobNamed(job).Refusals }
+
+func TestAGangIsTriedWhenThereIsRoomForAllThatItLacks(t *testing.T) {
+	t.Run("room for fewer pods leaves it alone", func(t *testing.T) {
+		w := full(t, fixture.Gang("g", "default", 2, 2))
+		w.Cycle()
+		before := tried(w, "g")
+		w.RemovePods("runs-0-0")
+		if bound := w.Bind(); len(bound) != 0 || tried(w, "g") != before {
+			t.Fatalf("bound %v, tried %d times more", bound, tried(w, "g")-before)
+		}
+		w.RemovePods("runs-1-0")
+		if bound := w.Bind(); len(bound) != 2 {
+			t.Errorf("bound %v, want both", bound)
+		}
+	})
+
+	t.Run("room on a node that is too small for a pod does not count", func(t *testing.T) {
+		w := full(t, fixture.Gang("g", "default", 2, 2, fixture.Asks("cpu=2")))
+		w.Cycle()
+		before := tried(w, "g")
+		w.RemovePods("runs-0-0", "runs-1-0", "runs-2-0")
+		if w.Cycle(); tried(w, "g") != before {
+			t.Fatalf("tried %d times more", tried(w, "g")-before)
+		}
+		w.RemovePods("runs-3-0", "runs-4-0")
+		if bound := w.Bind(); len(bound) != 2 {
+			t.Errorf("bound %v, want both", bound)
+		}
+	})
+
+	t.Run("those behind the job that takes the room are left alone", func(t *testing.T) {
+		w := full(t, fixture.Gang("a", "default", 2, 2), fixture.Gang("b", "default", 2, 2))
+		w.Cycle()
+		before := tried(w, "b")
+		w.RemovePods("runs-0-0", "runs-1-0")
+		if bound := w.Bind(); bound["a-0"] == "" || len(bound) != 2 || tried(w, "b") != before {
+			t.Fatalf("bound %v, b was tried %d times more", bound, tried(w, "b")-before)
+		}
+		if w.Cycle(); tried(w, "b") != before {
+			t.Errorf("b was tried %d times more after pods of its own priority were bound", tried(w, "b")-before)
+		}
+		w.RemovePods("runs-2-0", "runs-3-0")
+		if bound := w.Bind(); len(bound) != 2 {
+			t.Errorf("bound %v, want b", bound)
+		}
+	})
+
+	t.Run("a pod of lower priority that is bound may be a victim", func(t *testing.T) {
+		group := fixture.Group("g", "default", 1)
+		group.Spec.PriorityClassName = "high"
+		w := full(t, group, fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=1")))
+		w.Cycle()
+		before := tried(w, "g")
+		if w.Cycle(); tried(w, "g") != before {
+			t.Fatalf("tried %d times more although nothing has happened", tried(w, "g")-before)
+		}
+		w.RemovePods("runs-0-0")
+		late := fixture.Pod("late-0", fixture.In("late"), fixture.Asks("cpu=1"), fixture.On("n0"))
+		late.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+		w.Set(fixture.Group("late", "default", 1), late)
+		w.Expect("late-0 leaves n0 for g by J1; g-0 is nominated to n0")
+	})
+}

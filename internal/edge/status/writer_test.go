@@ -69,10 +69,10 @@ func (n note) write(ctx context.Context, _ *apiserver.Clients) error {
 }
 
 // writing runs a test with a writer on a clock that stands still while anything is busy.
-func writing(t *testing.T, isBusy *bool, test func(t *testing.T, w *Writer, n *notes)) {
+func writing(t *testing.T, isBusy *atomic.Bool, test func(t *testing.T, w *Writer, n *notes)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		w := New(nil, flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return *isBusy }, logr.Discard())
+		w := New(nil, flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return isBusy.Load() }, logr.Discard())
 		w.Start(ctx, 2)
 		test(t, w, &notes{begin: time.Now()})
 		cancel()
@@ -92,7 +92,7 @@ func expectNotes(t *testing.T, n *notes, want ...string) {
 
 func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 	t.Run("only the newest is written after a pause", func(t *testing.T) {
-		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
 			w.Put(note{name: "a", text: "1", written: n})
 			for i := 2; i <= 15; i++ {
 				time.Sleep(130 * time.Millisecond)
@@ -106,7 +106,7 @@ func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 		})
 	})
 	t.Run("one that is waited for is not delayed", func(t *testing.T) {
-		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
 			n.takes = 200 * time.Millisecond
 			w.Put(note{name: "a", text: "1", written: n})
 			time.Sleep(300 * time.Millisecond)
@@ -118,7 +118,7 @@ func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 		})
 	})
 	t.Run("one that fails is tried until it is replaced", func(t *testing.T) {
-		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
 			failure := errors.New("no")
 			n.answers = []error{failure, failure, failure}
 			w.Put(note{name: "a", text: "1", written: n})
@@ -132,7 +132,7 @@ func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 		})
 	})
 	t.Run("one of an object that is gone is forgotten", func(t *testing.T) {
-		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
 			n.answers = []error{apiserver.ErrObjectGone}
 			w.Put(note{name: "a", text: "1", written: n})
 			time.Sleep(time.Minute)
@@ -146,7 +146,7 @@ func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 		})
 	})
 	t.Run("one that was dropped is not tried again", func(t *testing.T) {
-		writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+		writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
 			n.takes = time.Second
 			n.answers = []error{errors.New("no")}
 			w.Put(note{name: "a", life: "1", text: "1", written: n})
@@ -168,7 +168,8 @@ func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 
 func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 	t.Run("those that pods wait for trickle", func(t *testing.T) {
-		isBusy := true
+		var isBusy atomic.Bool
+		isBusy.Store(true)
 		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
 			for _, name := range []string{"a", "b", "c"} {
 				w.Put(note{name: name, text: "1", isAwaited: true, written: n}) // which worker is quicker does not matter
@@ -178,7 +179,8 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 		})
 	})
 	t.Run("all others are written one by one, the newest state of each", func(t *testing.T) {
-		isBusy := true
+		var isBusy atomic.Bool
+		isBusy.Store(true)
 		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
 			w.Put(note{name: "a", text: "a1", isNews: true, written: n})
 			synctest.Wait()
@@ -193,13 +195,14 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 		})
 	})
 	t.Run("and all at once when no bindings wait", func(t *testing.T) {
-		isBusy := true
+		var isBusy atomic.Bool
+		isBusy.Store(true)
 		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
 			for i := range 10 {
 				w.Put(note{name: fmt.Sprint(i), text: "1", written: n})
 			}
 			time.Sleep(150 * time.Millisecond)
-			isBusy = false
+			isBusy.Store(false)
 			time.Sleep(time.Minute)
 			want := []string{"100ms 1"}
 			for range 9 {
@@ -209,7 +212,8 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 		})
 	})
 	t.Run("one that becomes awaited or observed is not deferred further", func(t *testing.T) {
-		isBusy := true
+		var isBusy atomic.Bool
+		isBusy.Store(true)
 		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
 			for i := range 5 {
 				w.Put(note{name: fmt.Sprint(i), text: fmt.Sprintf("%d.1", i), written: n})
@@ -224,7 +228,8 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 		})
 	})
 	t.Run("one that is dropped is not written", func(t *testing.T) {
-		isBusy := true
+		var isBusy atomic.Bool
+		isBusy.Store(true)
 		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
 			w.Put(note{name: "a", life: "1", text: "1", written: n})
 			synctest.Wait()
@@ -262,7 +267,7 @@ func pass(d time.Duration) {
 }
 
 func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
-	writing(t, new(bool), func(t *testing.T, w *Writer, n *notes) {
+	writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
 		n.answers = []error{nil, errors.New("no")}
 		heard := 0
 		w.Put(note{name: "a", text: "1", written: n})

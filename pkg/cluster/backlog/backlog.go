@@ -97,10 +97,15 @@ func (b *Backlog) awaken(j *cluster.Job) {
 	g.jobs[at], last.Internal.Backlog.RestingAt = last, at
 	g.jobs[len(g.jobs)-1] = nil
 	g.jobs = g.jobs[:len(g.jobs)-1]
-	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestingAt, j.Internal.Backlog.RestsFor = false, 0, cluster.RestKey{}
+	leave(j)
 	if len(g.jobs) == 0 {
 		delete(b.resting, key)
 	}
+}
+
+// leave forgets where a job rests.
+func leave(j *cluster.Job) {
+	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestingAt, j.Internal.Backlog.RestsFor = false, 0, cluster.RestKey{}
 }
 
 // rest lets a job rest until something happens that its verdict lists. Nothing must have happened since.
@@ -167,9 +172,8 @@ func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, be
 			continue
 		}
 		for _, j := range g.jobs {
-			j.Internal.Backlog.IsResting, j.Internal.Backlog.IsAttended = false, true
-			j.Internal.Backlog.RestingAt, j.Internal.Backlog.RestsFor = 0, cluster.RestKey{}
-			b.attended = append(b.attended, j)
+			leave(j)
+			b.Attend(j)
 		}
 		delete(b.resting, key)
 	}
@@ -215,29 +219,22 @@ func (b *Backlog) Thaw(waiting int) {
 // waits for minutes, not for ever (source: kube-scheduler does the same).
 const LongestRest = 5 * time.Minute
 
-// Judge says for which jobs something has happened.
-type Judge interface {
-	// ShouldRetry reports whether a job is to be tried. The caller then tries it.
-	ShouldRetry(j *cluster.Job, now time.Time) bool
-	// IsHelped reports whether anything has happened that the job's verdict lists as help.
-	IsHelped(j *cluster.Job) bool
-}
-
 // Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
 // time. Those for which only room on nodes may have become enough are roomed. The order is not defined. The others rest. A
-// job with a plan in force is not tried. room may be nil.
-func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, judge Judge) (helped, roomed []*cluster.Job) {
+// job with a plan in force is not tried. shouldRetry says for which jobs something has happened, and counts has it in numbers.
+// room may be nil.
+func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped, roomed []*cluster.Job) {
 	b.awakenHelped(counts, room, now.Add(-LongestRest))
 	for _, j := range b.takeAttended() {
 		// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
 		switch {
-		case j.Plan == nil && judge.ShouldRetry(j, now):
+		case j.Plan == nil && shouldRetry(j, now):
 			helped = append(helped, j)
 			b.Attend(j)
 		case j.Plan == nil && hasRoom(j, room, now):
 			roomed = append(roomed, j)
 			b.Attend(j)
-		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero() || judge.IsHelped(j):
+		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero():
 			b.Attend(j)
 		default:
 			b.rest(j, counts)

@@ -189,7 +189,7 @@ func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped, room
 	if a.world.Overlook != nil && a.world.Overlook(wake.RoomCounted) {
 		room = func(*cluster.Class) (int64, uint64) { return 0, 0 }
 	}
-	return a.backlog.Retry(now, &a.world.Counts, room, a)
+	return a.backlog.Retry(now, &a.world.Counts, room, a.ShouldRetry)
 }
 
 // WaitForRoom says that a job cannot start before there is more room for pods of a class. Its verdict must list HelpRoom.

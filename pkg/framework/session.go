@@ -91,8 +91,7 @@ type Session struct {
 	queues   []*cluster.Queue
 	jobs     map[*cluster.Queue][]*cluster.Job
 	judged   map[*cluster.Job]bool
-	roomed   map[*cluster.Job]bool // only room has helped them, see LacksRoom
-	counted  map[*cluster.Class]counted
+	rooms    rooms
 	domain   *cluster.Domain
 	trial    bool
 	placed   []*cluster.Task // in open transactions
@@ -143,8 +142,10 @@ func Open(c *cache.Cache, policy *Policy, placer Placer, now time.Time) *Session
 
 // NewSession returns a session that is not open yet.
 func NewSession(c *model.Cluster, policy *Policy, placer Placer, now time.Time) *Session {
-	return &Session{Questions: Questions{Policy: policy}, Cluster: c, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
-		judged: map[*cluster.Job]bool{}, roomed: map[*cluster.Job]bool{}, counted: map[*cluster.Class]counted{}, heads: map[place]head{}}
+	s := &Session{Questions: Questions{Policy: policy}, Cluster: c, Placer: placer, Now: now, jobs: map[*cluster.Queue][]*cluster.Job{},
+		judged: map[*cluster.Job]bool{}, heads: map[place]head{}}
+	s.rooms = newRooms(s)
+	return s
 }
 
 // NewTrial returns a session for a question inside [model.Cluster.Try]: what the same code would decide. It lists
@@ -164,16 +165,14 @@ func (s *Session) Open() {
 	s.OpenPlugins()
 	var room cluster.RoomCounter
 	if _, ok := s.Placer.(RoomCounter); ok {
-		room = s.room
+		room = s.rooms.count
 	}
 	helped, roomed := s.Cluster.Retry(s.Now, room)
 	for _, j := range helped {
 		s.join(j)
 	}
-	for _, j := range roomed {
-		if s.join(j) {
-			s.roomed[j] = true
-		}
+	for _, jobs := range roomed {
+		s.rooms.join(jobs)
 	}
 	slices.SortFunc(s.queues, cluster.CompareQueues)
 	for _, jobs := range s.jobs {
@@ -193,54 +192,6 @@ func (s *Session) OpenPlugins() {
 		plugin.OpenSession(s)
 		end()
 	}
-}
-
-// counted is the room for a class at a position of [model.Cluster.Changes].
-type counted struct {
-	position, version uint64
-	pods              int64
-}
-
-// room counts the room on nodes now and in the outlook. Jobs of one class ask one after the other, so it keeps what it
-// has counted until a node changes. The Placer must be a [RoomCounter].
-func (s *Session) room(k *cluster.Class) (pods int64, version uint64) {
-	_, position, _ := s.Cluster.Changes(0)
-	if known, ok := s.counted[k]; ok && known.position == position {
-		return known.pods, known.version
-	}
-	pods, version = s.Placer.(RoomCounter).Room(k)
-	if outlook, ok := s.Outlook.(RoomCounter); ok {
-		later, laterVersion := outlook.Room(k)
-		pods, version = max(pods, later), version+laterVersion
-	}
-	s.counted[k] = counted{position: position, pods: pods, version: version}
-	return pods, version
-}
-
-// WaitForRoom notes that a job cannot start unless nodes have room for so many pods of a class, if they have less now. It
-// reports whether that is so. Then [verdict.HelpRoom] takes the place of HelpNode in the verdict.
-func (s *Session) WaitForRoom(j *cluster.Job, k *cluster.Class, pods int) bool {
-	now, ok := s.Placer.(RoomCounter)
-	if !ok || s.trial || s.Cluster.DependsOnPods(k) || k.NeedsSupplies() {
-		return false
-	}
-	if there, _ := now.Room(k); there >= int64(pods) {
-		return false
-	}
-	_, version := s.room(k)
-	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version})
-	return true
-}
-
-// LacksRoom reports whether a job is in the session only because there was room for it, and other jobs have got the room
-// since. What its verdict says still holds.
-func (s *Session) LacksRoom(j *cluster.Job) bool {
-	if !s.roomed[j] || s.judged[j] {
-		return false
-	}
-	w := s.Cluster.RoomWait(j)
-	pods, _ := s.room(w.Class)
-	return pods < w.Pods
 }
 
 // join adds a job to the session.
@@ -322,7 +273,12 @@ func (s *Session) validate(j *cluster.Job) *verdict.Verdict {
 func (s *Session) Queues() []*cluster.Queue { return s.queues }
 
 // Jobs returns the jobs of a queue to look at. The order does not say which is served first.
-func (s *Session) Jobs(q *cluster.Queue) []*cluster.Job { return s.jobs[q] }
+func (s *Session) Jobs(q *cluster.Queue) []*cluster.Job {
+	for _, first := range s.FirstJobs(q) {
+		s.JoinBehind(first)
+	}
+	return s.jobs[q]
+}
 
 // AddVerdict notes why a job waits. The first verdict in a session replaces those of earlier sessions. Further ones are
 // about other tasks of the job, and are added to it. Nil withdraws what was said in this session. See

@@ -44,7 +44,7 @@ func (action) Execute(s *framework.Session) {
 		refused: map[shape]refusal{}}
 	jobs := map[*cluster.Queue][]*cluster.Job{}
 	for _, q := range s.Queues() {
-		jobs[q] = r.candidates(q)
+		jobs[q] = r.candidates(s.FirstJobs(q))
 	}
 	queues := r.addPlanned(jobs)
 	for _, q := range queues {
@@ -63,29 +63,39 @@ func (action) Execute(s *framework.Session) {
 	}
 }
 
-// candidates returns the jobs of a queue that have something to place.
-func (r *run) candidates(q *cluster.Queue) []*cluster.Job {
+// candidates returns those of a queue's jobs that have something to place.
+func (r *run) candidates(of []*cluster.Job) []*cluster.Job {
 	s := r.session
 	admits := !s.Policy.Has(enqueue.Name)
 	var jobs []*cluster.Job
-	for _, j := range s.Jobs(q) {
-		if j.Plan != nil {
-			continue // see addPlanned
-		}
-		if j.IsPendingAdmission() {
-			if !admits {
-				continue
-			}
-			s.Admit(j)
-		}
-		// A job that was admitted in this cycle may have no pods yet.
-		if v := s.Validate(j); v != nil {
-			s.AddVerdict(j, v)
-		} else if j.Count(cluster.Pending) > 0 {
+	of = slices.Clone(of)
+	for i := 0; i < len(of); i++ {
+		if j := of[i]; r.isCandidate(j, admits) {
 			jobs = append(jobs, j)
+		} else {
+			of = append(of, s.JoinBehind(j)...)
 		}
 	}
 	return jobs
+}
+
+func (r *run) isCandidate(j *cluster.Job, admits bool) bool {
+	s := r.session
+	if j.Plan != nil {
+		return false // see addPlanned
+	}
+	if j.IsPendingAdmission() {
+		if !admits {
+			return false
+		}
+		s.Admit(j)
+	}
+	// A job that was admitted in this cycle may have no pods yet.
+	if v := s.Validate(j); v != nil {
+		s.AddVerdict(j, v)
+		return false
+	}
+	return j.Count(cluster.Pending) > 0
 }
 
 // addPlanned adds the jobs with a plan in force. In their turn they too are placed on nodes that have become free. It
@@ -112,9 +122,11 @@ func (r *run) serve(q *cluster.Queue) bool {
 	s, jobs := r.session, r.jobs[q]
 	if v := s.Overused(q); v != nil {
 		for jobs.Len() > 0 {
-			if j := jobs.Pop(); j.Plan == nil {
+			j := jobs.Pop()
+			if j.Plan == nil {
 				s.AddVerdict(j, v)
 			}
+			r.addBehind(j)
 		}
 		return false
 	}
@@ -123,9 +135,16 @@ func (r *run) serve(q *cluster.Queue) bool {
 	if more {
 		jobs.FixFirst()
 	} else {
-		jobs.Pop()
+		r.addBehind(jobs.Pop())
 	}
 	return jobs.Len() > 0
+}
+
+// addBehind adds the jobs that wait for the same room as one that has had its turn, if the room is still there.
+func (r *run) addBehind(j *cluster.Job) {
+	for _, next := range r.candidates(r.session.JoinBehind(j)) {
+		r.jobs[j.Queue].Push(next)
+	}
 }
 
 // place places the next part of a job and reports whether there is more to place.

@@ -45,7 +45,7 @@ func (a action) Execute(s *framework.Session) {
 	jobs := map[*cluster.Queue]*framework.Heap[*cluster.Job]{}
 	var queues []*cluster.Queue
 	for _, q := range s.Queues() {
-		waiting := slices.DeleteFunc(slices.Clone(s.Jobs(q)), func(j *cluster.Job) bool { return !j.IsPendingAdmission() })
+		waiting := slices.DeleteFunc(slices.Clone(s.FirstJobs(q)), func(j *cluster.Job) bool { return !j.IsPendingAdmission() })
 		if len(waiting) > 0 {
 			jobs[q] = framework.NewHeap(waiting, s.CompareJobs)
 			queues = append(queues, q)

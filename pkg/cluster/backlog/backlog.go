@@ -160,23 +160,26 @@ func waitsForRoom(j *cluster.Job) bool {
 	return j.Verdict != nil && j.Verdict.Help&verdict.HelpRoom != 0
 }
 
-// awakenHelped attends to all jobs of the groups for which something has happened, for which there is room, or of which a
-// job was not tried since before.
-func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, before time.Time) {
+// awakenHelped attends to all jobs of the groups for which something has happened, or of which a job was not tried since
+// before. It returns the jobs of those groups for which only room may have become enough. They rest on.
+func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, before time.Time) (roomed Roomed) {
+	roomed = Roomed{}
 	if b.seen.Differ(counts, verdict.HelpVictims) {
 		clear(b.highest) // all that watch are looked at now
 	}
 	b.seen = *counts
 	for key, g := range b.resting {
-		if !g.counts.Differ(counts, key.Help) && g.oldest.After(before) && (key.Class == nil || !g.room.IsThere(room)) {
-			continue
+		if g.counts.Differ(counts, key.Help) || !g.oldest.After(before) {
+			for _, j := range g.jobs {
+				leave(j)
+				b.Attend(j)
+			}
+			delete(b.resting, key)
+		} else if key.Class != nil && g.room.IsThere(room) {
+			roomed[key] = slices.Clone(g.jobs)
 		}
-		for _, j := range g.jobs {
-			leave(j)
-			b.Attend(j)
-		}
-		delete(b.resting, key)
 	}
+	return roomed
 }
 
 // IsAnyHelped reports whether something has happened that helps a resting job.
@@ -219,12 +222,16 @@ func (b *Backlog) Thaw(waiting int) {
 // waits for minutes, not for ever (source: kube-scheduler does the same).
 const LongestRest = 5 * time.Minute
 
+// Roomed are the jobs for which only room on nodes may have become enough, grouped by the room that they wait for. When the
+// first job of a group has taken it, the others need not be looked at.
+type Roomed map[cluster.RestKey][]*cluster.Job
+
 // Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
-// time. Those for which only room on nodes may have become enough are roomed. The order is not defined. The others rest. A
-// job with a plan in force is not tried. shouldRetry says for which jobs something has happened, and counts has it in numbers.
-// room may be nil.
-func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped, roomed []*cluster.Job) {
-	b.awakenHelped(counts, room, now.Add(-LongestRest))
+// time, and apart from them those that only room may help. The order is not defined. The others rest, and so do the
+// roomed jobs until Look is called. A job with a plan in force is not tried. shouldRetry says for which jobs something has
+// happened, and counts has it in numbers. room may be nil.
+func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped []*cluster.Job, roomed Roomed) {
+	roomed = b.awakenHelped(counts, room, now.Add(-LongestRest))
 	for _, j := range b.takeAttended() {
 		// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
 		switch {
@@ -232,7 +239,7 @@ func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCou
 			helped = append(helped, j)
 			b.Attend(j)
 		case j.Plan == nil && hasRoom(j, room, now):
-			roomed = append(roomed, j)
+			roomed[KeyOf(j)] = append(roomed[KeyOf(j)], j)
 			b.Attend(j)
 		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero():
 			b.Attend(j)
@@ -248,9 +255,11 @@ func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCou
 
 // hasRoom reports whether nodes have got enough room for a job that waits for it.
 func hasRoom(j *cluster.Job, room cluster.RoomCounter, now time.Time) bool {
-	if !waitsForRoom(j) || now.Before(j.NotBefore) || !j.Internal.Room.IsThere(room) {
-		return false
-	}
+	return waitsForRoom(j) && !now.Before(j.NotBefore) && j.Internal.Room.IsThere(room)
+}
+
+// Look must be called when a roomed job is looked at.
+func (b *Backlog) Look(j *cluster.Job, now time.Time) {
 	j.Internal.LookedAt = now
-	return true
+	b.Attend(j)
 }

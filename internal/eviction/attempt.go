@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction/candidates"
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/victims"
@@ -18,14 +19,15 @@ type attempt struct {
 	search     *Search
 	rules      *rules.Rules
 	victims    *victims.Selector
-	candidates *candidates
+	floors     *victims.Floors // nil if they do not hold for the preemptor
+	candidates *candidates.Nodes
 	guide      guide
 }
 
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	r := f.rules.For(scope, j)
-	selector := victims.New(r)
-	return &attempt{search: f, rules: r, victims: selector, candidates: newCandidates(r, selector, f.floorsFor(r))}
+	selector, floors := victims.New(r), f.floorsFor(r)
+	return &attempt{search: f, rules: r, victims: selector, floors: floors, candidates: candidates.New(r, selector, floors)}
 }
 
 // draft is a plan that is being made. An open transaction holds its changes of the model.
@@ -81,12 +83,6 @@ func (a *attempt) mayAnyLeave() bool {
 	defer x.Undo()
 	a.reset()
 	return len(a.victims.Evict(x, a.around(), victims.Options{}).Units) > 0
-}
-
-// mayFindVictims reports whether a rule leaves any pod unprotected from some pods of the preemptor.
-func (a *attempt) mayFindVictims(pods []*cluster.Task) bool {
-	floors := a.candidates.floors
-	return floors == nil || slices.ContainsFunc(pods, (*cluster.Task).BestEffort) || a.victims.MayAnyLeave(floors)
 }
 
 type way uint8
@@ -160,7 +156,7 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 
 func (a *attempt) reset() {
 	a.victims.Reset()
-	a.candidates.reset()
+	a.candidates.Reset()
 }
 
 func (a *attempt) around() []*cluster.Task {
@@ -234,11 +230,11 @@ func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
 // place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that evictions open. If there
 // is none, it notes the failure.
 func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
-	a.candidates.renewOpened()
+	a.candidates.Renew()
 	a.rules.SetPod(t)
 	s := a.search.session
 	cheapest := a.openGuided(x, d, t)
-	if cheapest.node == nil && a.rules.MayPlace(t) {
+	if cheapest.Node == nil && a.rules.MayPlace(t) {
 		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in vain.
 		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {
 			x.Pipeline(t, n)
@@ -247,17 +243,15 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, fail
 			return
 		}
 	}
-	if cheapest.node == nil && !t.NeverPreempts() {
-		a.candidates.avoided = a.guide.avoid
-		cheapest = a.candidates.openCheapest(x, t)
+	if cheapest.Node == nil && !t.NeverPreempts() {
+		cheapest = a.candidates.OpenCheapest(x, t, a.guide.avoid)
 	}
-	switch n := cheapest.node; {
+	switch n := cheapest.Node; {
 	case n != nil:
 		x.Pipeline(t, n)
-		d.units, d.placed = append(d.units, cheapest.units...), append(d.placed, t)
+		d.units, d.placed = append(d.units, cheapest.Units...), append(d.placed, t)
 		a.victims.PlanChanged()
-		a.candidates.opened = &change{pod: t, node: n, units: cheapest.units}
-	case cheapest.wasVetoed, a.candidates.fitsWithoutVetoes(t):
+	case cheapest.WasVetoed, a.candidates.FitsWithoutVetoes(t):
 		failed.pods[t] = true // the plugin may agree to another pod of the kind
 	default:
 		failed.kinds[a.rules.KindOf(t)] = true

@@ -35,7 +35,7 @@ func (a *attempt) finish(x framework.Transaction, d *draft) {
 	p.Deadline = plans.Deadline(s, p, d.placed)
 	x.Promise(planned)
 	a.cancelDisplaced(d)
-	if len(d.displaced) == 0 && a.candidates.floors != nil && a.candidates.floors.Keeps(p.Job) {
+	if len(d.displaced) == 0 && a.floors != nil && a.floors.Keeps(p.Job) {
 		a.search.forgetPlanned(p)
 	} else {
 		a.search.forget()

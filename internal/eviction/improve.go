@@ -3,6 +3,7 @@ package eviction
 import (
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction/candidates"
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -92,13 +93,13 @@ func (a *attempt) improve(x framework.Transaction, pods []*cluster.Task, d *draf
 
 // unitsOf returns the units of the draft that a guide leads to, and the number of tasks that it places: 0 if there is none.
 func (a *attempt) unitsOf(pods []*cluster.Task, g guide) (units []victims.Unit, placed int) {
-	before := a.candidates.tried
+	before := a.candidates.Tried()
 	x := a.search.session.Begin()
 	a.guide = g
 	d, _ := a.try(x, pods, nodeByNode)
 	a.guide = guide{}
 	x.Undo()
-	a.search.improving += a.candidates.tried - before + 1
+	a.search.improving += a.candidates.Tried() - before + 1
 	if d == nil {
 		return nil, 0
 	}
@@ -120,24 +121,13 @@ func nodesLeft(units []victims.Unit) []*cluster.Node {
 func (a *attempt) firstNodes(t *cluster.Task) []*cluster.Node {
 	a.reset()
 	a.rules.SetPod(t)
-	h := a.candidates.of(t)
-	var nodes []*cluster.Node
-	for len(nodes) < maxFirstNodes {
-		c, ok := a.candidates.next(h)
-		if !ok {
-			break
-		}
-		if !slices.Contains(nodes, c.node) {
-			nodes = append(nodes, c.node)
-		}
-	}
-	return nodes
+	return a.candidates.Cheapest(t, maxFirstNodes)
 }
 
 // openGuided opens the node for a task that the guide names, if there is one left to open.
-func (a *attempt) openGuided(x framework.Transaction, d *draft, t *cluster.Task) (result opened) {
+func (a *attempt) openGuided(x framework.Transaction, d *draft, t *cluster.Task) candidates.Opened {
 	if len(d.placed) >= len(a.guide.begin) || t.NeverPreempts() {
-		return opened{}
+		return candidates.Opened{}
 	}
-	return a.candidates.openNode(x, t, a.guide.begin[len(d.placed)])
+	return a.candidates.Open(x, t, a.guide.begin[len(d.placed)])
 }

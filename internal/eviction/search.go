@@ -115,7 +115,7 @@ func (f *Search) floorsFor(r *rules.Rules) *victims.Floors {
 func (f *Search) sparedFor(a *attempt) []verdict.Spared {
 	j := a.rules.Preemptor
 	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, a.rules.Wanted().Dimensions()}
-	isShared := a.candidates.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0
+	isShared := a.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
 	}
@@ -227,18 +227,18 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	why.never = len(lower) == 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
-		finds := f.mayFindVictims(scope, j) && a.mayFindVictims(pods)
+		finds := f.mayFindVictims(scope, j) && a.candidates.MayOpenAny(pods)
 		why.never = why.never && !finds
 		finds = finds && f.mayTake(a)
 		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
-			f.looks += a.candidates.tried
+			f.looks += a.candidates.Tried()
 			return
 		}
 		if finds {
 			f.looks += len(s.Cluster.Nodes()) // for each of them it was found out why
 		}
 		a.rules.SetPod(preempting[0])
-		why.spared, why.vetoed = f.sparedFor(a), a.candidates.vetoReasons()
+		why.spared, why.vetoed = f.sparedFor(a), a.candidates.VetoReasons()
 	}
 	why.waits = waits || a.victims.Waits()
 	if isComparable {

@@ -1,4 +1,4 @@
-package eviction
+package candidates
 
 import (
 	"slices"
@@ -43,20 +43,19 @@ func (h *candidateHeap) add(c candidate) {
 
 func (h *candidateHeap) drop(n *cluster.Node) { h.latest[n.Slot] = isOut }
 
-// candidates are the nodes that evictions open for the pods of one preemptor.
-type candidates struct {
+// Nodes are the nodes that evictions open for the pods of one preemptor.
+type Nodes struct {
 	session *framework.Session
 	rules   *rules.Rules
 	victims *victims.Selector
 	floors  *victims.Floors // nil if they do not hold for the preemptor
 
-	byKind  map[rules.Kind]*candidateHeap
-	all     []*candidateHeap         // the same heaps, in the order in which they were made
-	vetoed  map[*cluster.Node]string // the reason of the veto, for the verdict
-	vetoes  int                      // number of vetoes so far
-	tried   int                      // number of nodes tried so far
-	avoided []*cluster.Node          // are not opened
-	opened  *change                  // the last change whose nodes have old candidates, nil if there is none
+	byKind map[rules.Kind]*candidateHeap
+	all    []*candidateHeap         // the same heaps, in the order in which they were made
+	vetoed map[*cluster.Node]string // the reason of the veto, for the verdict
+	vetoes int                      // number of vetoes so far
+	tried  int                      // number of nodes tried so far
+	last   *change                  // the last change whose nodes have old candidates, nil if there is none
 }
 
 // change is a node that was opened for a pod, and the units that leave it.
@@ -70,19 +69,28 @@ type change struct {
 // class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
 const maxVetoes = 10_000
 
-func newCandidates(r *rules.Rules, selector *victims.Selector, floors *victims.Floors) *candidates {
-	return &candidates{session: r.Session, rules: r, victims: selector, floors: floors, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
+// New returns the candidates for a preemptor. floors is nil if no lower bounds hold for it.
+func New(r *rules.Rules, selector *victims.Selector, floors *victims.Floors) *Nodes {
+	return &Nodes{session: r.Session, rules: r, victims: selector, floors: floors, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
 }
 
-// reset drops the candidates before another draft is tried. The vetoes stay, for the verdict.
-func (c *candidates) reset() {
+// Reset drops the candidates before another draft is tried. The vetoes stay, for the verdict.
+func (c *Nodes) Reset() {
 	clear(c.byKind)
-	c.all, c.opened = nil, nil
+	c.all, c.last = nil, nil
+}
+
+// Tried is the number of nodes tried so far.
+func (c *Nodes) Tried() int { return c.tried }
+
+// MayOpenAny reports whether a rule leaves any pod unprotected from some pods of the preemptor.
+func (c *Nodes) MayOpenAny(pods []*cluster.Task) bool {
+	return c.floors == nil || slices.ContainsFunc(pods, (*cluster.Task).BestEffort) || c.victims.MayAnyLeave(c.floors)
 }
 
 // of returns the candidates for the kind of a pod. At first only lower bounds of the costs are known. A node is tried when it may be the
 // cheapest, and again when the plan has changed.
-func (c *candidates) of(t *cluster.Task) *candidateHeap {
+func (c *Nodes) of(t *cluster.Task) *candidateHeap {
 	kind := c.rules.KindOf(t)
 	h := c.byKind[kind]
 	if h != nil {
@@ -109,10 +117,10 @@ func (c *candidates) of(t *cluster.Task) *candidateHeap {
 	return h
 }
 
-func (c *candidates) compare(a, b victims.Cost) int { return a.Compare(&b, &c.rules.EvictionRules) }
+func (c *Nodes) compare(a, b victims.Cost) int { return a.Compare(&b, &c.rules.EvictionRules) }
 
 // next removes and returns the candidate of the least cost. For a node that was not tried the cost is a lower bound.
-func (c *candidates) next(h *candidateHeap) (next candidate, ok bool) {
+func (c *Nodes) next(h *candidateHeap) (next candidate, ok bool) {
 	for h.ranking != nil {
 		slot, floor, more := h.ranking.First(c.victims)
 		if !more || h.Len() > 0 && c.compare(h.First().cost, floor) <= 0 {
@@ -130,7 +138,7 @@ func (c *candidates) next(h *candidateHeap) (next candidate, ok bool) {
 }
 
 // mayBeCheaper reports whether another candidate may cost less than an amount.
-func (c *candidates) mayBeCheaper(h *candidateHeap, cost *victims.Cost) bool {
+func (c *Nodes) mayBeCheaper(h *candidateHeap, cost *victims.Cost) bool {
 	if h.Len() > 0 && c.compare(h.First().cost, *cost) < 0 {
 		return true
 	}
@@ -142,12 +150,12 @@ func (c *candidates) mayBeCheaper(h *candidateHeap, cost *victims.Cost) bool {
 }
 
 // standsOn reports whether a pod of the preemptor is on a node.
-func (c *candidates) standsOn(n *cluster.Node) bool {
+func (c *Nodes) standsOn(n *cluster.Node) bool {
 	return slices.ContainsFunc(n.Tasks(), func(t *cluster.Task) bool { return t.Job == c.rules.Preemptor })
 }
 
 // tryNode works out the cost of opening a node for a pod. ok is false if allowed evictions do not open it.
-func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, ok bool) {
+func (c *Nodes) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, ok bool) {
 	if !c.session.Outlook.CanOpen(t, n) {
 		return candidate{}, false
 	}
@@ -170,7 +178,7 @@ func (c *candidates) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, 
 // open evicts all pods that may be evicted from a node, and gives back those that need not be. ok is false if the pod does not fit even
 // then, and the caller has to undo the evictions. local is as in [victims.Options]. isLocal says that no whole gang was evicted, so that
 // the result is the same with and without local.
-func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, isLocal, ok bool) {
+func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, isLocal, ok bool) {
 	fits := func() bool { return c.rules.Fits(t, n) }
 	options := victims.Options{Local: local}
 	if c.fitsBetterOnLess(t) {
@@ -196,12 +204,12 @@ func (c *candidates) open(x framework.Transaction, t *cluster.Task, n, local *cl
 
 // fitsBetterOnLess reports whether a pod that fits on a node also fits if more pods leave it. A pod with affinity may need them there, and
 // filters of plugins may read what is free.
-func (c *candidates) fitsBetterOnLess(t *cluster.Task) bool {
+func (c *Nodes) fitsBetterOnLess(t *cluster.Task) bool {
 	return len(c.session.Policy.Filters) == 0 && !c.session.Cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies()
 }
 
 // reopen opens a node for a pod: with the units that opened it when it was tried at this point of the plan, otherwise anew.
-func (c *candidates) reopen(x framework.Transaction, t *cluster.Task, tried *candidate) (units []victims.Unit, ok bool) {
+func (c *Nodes) reopen(x framework.Transaction, t *cluster.Task, tried *candidate) (units []victims.Unit, ok bool) {
 	if tried.units == nil || tried.version != c.victims.Version() {
 		units, _, ok = c.open(x, t, tried.node, nil)
 		return units, ok
@@ -210,16 +218,22 @@ func (c *candidates) reopen(x framework.Transaction, t *cluster.Task, tried *can
 	return tried.units, true
 }
 
-// opened is a node that was opened for a pod.
-type opened struct {
-	node  *cluster.Node // nil if there is none
-	units []victims.Unit
-	// wasVetoed is set if a plugin vetoed nodes for the pod. It may agree to them for another pod of the class.
-	wasVetoed bool
+// Opened is a node that was opened for a pod.
+type Opened struct {
+	Node  *cluster.Node // nil if there is none
+	Units []victims.Unit
+	// WasVetoed is set if a plugin vetoed nodes for the pod. It may agree to them for another pod of the class.
+	WasVetoed bool
 }
 
-// openCheapest opens the cheapest node for a pod.
-func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (result opened) {
+// opened returns a node that was opened for a pod, which the caller places there.
+func (c *Nodes) opened(t *cluster.Task, n *cluster.Node, units []victims.Unit) Opened {
+	c.last = &change{pod: t, node: n, units: units}
+	return Opened{Node: n, Units: units}
+}
+
+// OpenCheapest opens the cheapest node for a pod, but none of those to avoid.
+func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*cluster.Node) (result Opened) {
 	h := c.of(t)
 	var vetoed []candidate
 	defer func() {
@@ -227,11 +241,11 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 		for _, v := range vetoed {
 			h.Push(v)
 		}
-		result.wasVetoed = len(vetoed) > 0
+		result.WasVetoed = len(vetoed) > 0
 	}()
 	for best, ok := c.next(h); ok; best, ok = c.next(h) {
 		n := best.node
-		if h.latest[n.Slot] != best.version || slices.Contains(c.avoided, n) {
+		if h.latest[n.Slot] != best.version || slices.Contains(avoid, n) {
 			continue
 		}
 		if best.version != c.victims.Version() {
@@ -254,7 +268,7 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 			why = c.session.Outlook.Veto(t, n)
 		}
 		if ok && why == "" {
-			return opened{node: n, units: units}
+			return c.opened(t, n, units)
 		}
 		y.Undo()
 		if why == "" {
@@ -268,39 +282,55 @@ func (c *candidates) openCheapest(x framework.Transaction, t *cluster.Task) (res
 			h.drop(n)
 		}
 	}
-	return opened{}
+	return Opened{}
 }
 
-// openNode opens one node for a pod, if it may be opened.
-func (c *candidates) openNode(x framework.Transaction, t *cluster.Task, n *cluster.Node) opened {
+// Open opens one node for a pod, if it may be opened.
+func (c *Nodes) Open(x framework.Transaction, t *cluster.Task, n *cluster.Node) Opened {
 	if !c.session.Outlook.CanOpen(t, n) {
-		return opened{}
+		return Opened{}
 	}
 	c.tried++
 	y := c.session.Begin()
 	units, _, ok := c.open(y, t, n, nil)
 	if ok && c.session.Outlook.Veto(t, n) == "" {
-		return opened{node: n, units: units}
+		return c.opened(t, n, units)
 	}
 	y.Undo()
-	return opened{}
+	return Opened{}
 }
 
-// fitsWithoutVetoes reports whether a pod fits on a node of the outlook, apart from vetoes.
-func (c *candidates) fitsWithoutVetoes(t *cluster.Task) bool {
+// Cheapest returns up to so many nodes that may be opened for a pod, those of the least cost.
+func (c *Nodes) Cheapest(t *cluster.Task, most int) []*cluster.Node {
+	h := c.of(t)
+	var nodes []*cluster.Node
+	for len(nodes) < most {
+		next, ok := c.next(h)
+		if !ok {
+			break
+		}
+		if !slices.Contains(nodes, next.node) {
+			nodes = append(nodes, next.node)
+		}
+	}
+	return nodes
+}
+
+// FitsWithoutVetoes reports whether a pod fits on a node of the outlook, apart from vetoes.
+func (c *Nodes) FitsWithoutVetoes(t *cluster.Task) bool {
 	s := c.session
 	return len(s.Policy.Vetoers) > 0 && c.rules.MayPlace(t) &&
 		slices.ContainsFunc(s.Cluster.Nodes(), func(n *cluster.Node) bool { return s.Outlook.Fits(t, n) })
 }
 
-// renewOpened updates the candidates for nodes that the plan has changed: the last opened node, and all nodes that a whole gang leaves.
-// It waits until the next pod is placed, since most plans are for one pod.
-func (c *candidates) renewOpened() {
-	if c.opened == nil {
+// Renew updates the candidates for nodes that the plan has changed: the last opened node, and all nodes that a whole gang leaves. It is
+// called before the next pod is placed, since most plans are for one pod.
+func (c *Nodes) Renew() {
+	if c.last == nil {
 		return
 	}
-	t, opened, units := c.opened.pod, c.opened.node, c.opened.units
-	c.opened = nil
+	t, opened, units := c.last.pod, c.last.node, c.last.units
+	c.last = nil
 	for i := range units {
 		if !units[i].Whole {
 			continue
@@ -320,7 +350,7 @@ func (c *candidates) renewOpened() {
 }
 
 // renewNode updates the candidate for a node, for every kind.
-func (c *candidates) renewNode(n *cluster.Node) {
+func (c *Nodes) renewNode(n *cluster.Node) {
 	for _, h := range c.all {
 		if h.latest[n.Slot] == c.victims.Version() {
 			continue
@@ -332,8 +362,8 @@ func (c *candidates) renewNode(n *cluster.Node) {
 	}
 }
 
-// vetoReasons counts the nodes that evictions would open and that a plugin vetoes (rule K7), by reason.
-func (c *candidates) vetoReasons() []verdict.NodeReason {
+// VetoReasons counts the nodes that evictions would open and that a plugin vetoes (rule K7), by reason.
+func (c *Nodes) VetoReasons() []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range c.session.Cluster.Nodes() {
 		if why := c.vetoed[n]; why != "" {

@@ -22,6 +22,8 @@ type attempt struct {
 	floors     *victims.Floors // nil if they do not hold for the preemptor
 	candidates *candidates.Nodes
 	guide      guide
+	// brokeGuarantee is set if a draft failed because it would leave a queue below its guarantee. A job with more pods may keep it.
+	brokeGuarantee bool
 }
 
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
@@ -148,7 +150,11 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 		return nil, wasRefused
 	}
 	a.giveBack(x, d)
-	if a.rules.StaysWithinShare(x, a.victims.TakesByRight(d.units), d.placed) && a.rules.Queues.KeepsGuarantees() && a.fitsInOrder(x, d.placed) {
+	if !a.rules.Queues.KeepsGuarantees() {
+		a.brokeGuarantee = true
+		return nil, wasRefused
+	}
+	if a.rules.StaysWithinShare(x, a.victims.TakesByRight(d.units), d.placed) && a.fitsInOrder(x, d.placed) {
 		return d, wasRefused
 	}
 	return nil, wasRefused

@@ -62,6 +62,7 @@ func (a *attempt) displace(x framework.Transaction, lower []*cluster.Plan, pods 
 			}
 		}
 		if !leaveGuarantees(d.displaced, before) {
+			a.brokeGuarantee = true
 			return nil
 		}
 		return d

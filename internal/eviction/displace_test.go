@@ -115,6 +115,15 @@ func TestNominationsAreNotOverruled(t *testing.T) {
 	})
 }
 
+// One pod in place of the large one would leave the queue below its guarantee. The refusal says nothing about two such pods.
+func TestARefusalForAGuaranteeIsNotThatOfALargerJob(t *testing.T) {
+	w := start(t, everything).Set(nodes("cpu=2", "n1"), queue("ours", 0, "", "cpu=2", ""),
+		job("low", "ours", "low", 1, "n1", asking("cpu=2")), job("mid", "ours", "mid", 1, "-", asking("cpu=2")))
+	w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0")
+	w.Set(job("one", "ours", "high", 1, "-"), job("two", "ours", "high", 2, "- -")).Expect("the plan for mid ends: job work/two of higher priority takes the room that was promised, mid-0 waits; " +
+		"two-0 is nominated to n1; two-1 is nominated to n1")
+}
+
 func TestAPlanThatWouldNowBreakAGuaranteeIsCancelled(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), queue("poor", 0, "", "cpu=2", ""),
 		job("victim", "poor", "low", 1, "n1", asking("cpu=2")), job("other", "poor", "high", 1, "n2", asking("cpu=2")), job("preemptor", "poor", "high", 1, "-"))

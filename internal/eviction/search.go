@@ -139,7 +139,8 @@ func (f *Search) mayTake(a *attempt) bool {
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
-// preemptorShape is what two preemptors have in common if the second finds no victims when the first found none.
+// preemptorShape is what two preemptors have in common if the second finds no victims when the first found none. The second lacks no fewer
+// pods. The only thing that more pods help is the guarantee of their own queue.
 type preemptorShape struct {
 	scope    decision.Scope
 	queue    *cluster.Queue
@@ -241,7 +242,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		why.spared, why.vetoed = f.sparedFor(a), a.candidates.VetoReasons()
 	}
 	why.waits = waits || a.victims.Waits()
-	if isComparable {
+	if isComparable && !a.brokeGuarantee {
 		f.failures[shape] = why
 	}
 	f.refuse(scope, j, why)

@@ -65,7 +65,7 @@ func drawWorld(t *rapid.T) []runtime.Object {
 			options = append(options, each(budgeted))
 		}
 		if waits {
-			if rapid.IntRange(0, 2).Draw(t, "lone") == 0 {
+			if len(pods) == 1 && rapid.IntRange(0, 2).Draw(t, "lone") == 0 {
 				options = append(options, lone)
 			}
 			options = append(options, asking(fmt.Sprintf("cpu=%d", rapid.IntRange(1, 2).Draw(t, "asks"))))
